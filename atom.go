@@ -19,6 +19,8 @@ func (r *documentReader) atomFeed() {
 	for r.child(depth) {
 		if (r.space() == r.native || vocab.IsAtom(r.space())) && r.atomLocal() == "entry" {
 			r.entry()
+		} else if r.space() == r.native && r.s.Local() == "entries" {
+			r.wrapped("entry")
 		} else {
 			r.keep(r.atomHead)
 		}

@@ -20,7 +20,7 @@ type documentReader struct {
 	header   http.Header
 	headOnly bool              // stop where the first entry begins
 	decoding []xmlscan.Note    // the notes on the text's characters
-	scopes   [3]*xmlscan.Scope // the scopes of the root's children, and of the channel's
+	scopes   [4]*xmlscan.Scope // the scopes of the root's children, and of the channel's
 
 	polls      scheduleReader
 	knownBytes int // the bytes kept for Feed only
@@ -79,6 +79,27 @@ func (r *documentReader) entry() {
 		} else {
 			r.entries.rssItem(e)
 		}
+	}
+}
+
+// wrapped reads the entries in an element around them that no format has. In RSS 1.0,
+// items has a list of references instead.
+func (r *documentReader) wrapped(name string) {
+	offset, depth := r.s.Offset(), r.s.Depth()
+	if depth == len(r.scopes) {
+		return
+	}
+	r.enter()
+	noted := false
+	for r.child(depth) {
+		if r.s.Local() != name || r.space() != r.native && r.space() != "" && vocab.RDFVersion(r.space()) == "" {
+			continue
+		}
+		if !noted {
+			r.note("entries-wrapped", "the entries are in an element which the format does not have", offset)
+			noted = true
+		}
+		r.entry()
 	}
 }
 

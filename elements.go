@@ -17,13 +17,14 @@ type elements struct {
 	s    *xmlscan.Cursor
 	done bool // the rest is not read
 
-	native string            // the namespace of the root, or of the entry read again
-	exact  string            // the last of the common namespaces
-	spaces map[string]string // the meanings of the other namespaces
-	lang   string            // xml:lang around an entry read again
-	bases  []baseURL         // the xml:base attributes in scope
-	odd    bool              // an element since the entry began has a misspelt name
-	inHead bool              // the current link is in the head section
+	native  string            // the namespace of the root, or of the entry read again
+	exact   string            // the last of the common namespaces
+	spaces  map[string]string // the meanings of the other namespaces
+	lang    string            // xml:lang around an entry read again
+	bases   []baseURL         // the xml:base attributes in scope
+	odd     bool              // an element since the entry began has a misspelt name
+	inHead  bool              // the current link is in the head section
+	literal bool              // titles stay as published
 }
 
 // fail ends reading at the current token.

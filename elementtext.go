@@ -6,11 +6,15 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// isGroup reports whether the current element is media:group, which has the texts of an
-// entry for a video.
-func (r *elements) isGroup() bool { return r.s.Local() == "group" && r.space() == vocab.Media }
+// isGroup reports whether the current element is media:group or media:content, which may
+// have the texts of an entry for a video.
+func (r *elements) isGroup() bool {
+	local := r.s.Local()
+	return (local == "group" || local == "content") && r.space() == vocab.Media
+}
 
 // textRank returns how suitable the current child of an entry is as its title, summary
 // or content: 0 means not at all, and the highest rank wins. Elements of other
@@ -39,9 +43,13 @@ func (r *elements) textConstruct() Text {
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
 	if !vocab.IsAtom(space) && (r.doc.Format != Atom || space != r.native) {
-		// a title has text rather than HTML
+		// A title has text rather than HTML, but with HTML's references.
 		if t.Type = TextHTML; (strings.EqualFold(local, "title") || space == vocab.Media) && !strings.EqualFold(trim(kind), TextHTML) {
 			t.Type = TextPlain
+			if t = r.textOrMarkup(t); t.Type == TextPlain && !r.literal && kind == "" {
+				t.Body = xmlscan.Unescape(t.Body)
+			}
+			return t
 		}
 		return r.textOrMarkup(t)
 	}

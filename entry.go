@@ -117,7 +117,7 @@ func tellApart(entries []*Entry) {
 // madeID returns an ID made of an entry's link, title and time.
 func (e *Entry) madeID() string {
 	h := sha256.New()
-	for _, part := range []string{e.ID, e.Title().Body, e.Time().UTC().Format(time.RFC3339Nano)} {
+	for _, part := range []string{e.ID, e.textAs(0, true).Body, e.Time().UTC().Format(time.RFC3339Nano)} {
 		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return digestID(h)

@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -54,6 +55,40 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 		e.identify(l.in.doc.Format)
 	}
 	l.in.doc.Entries = append(l.in.doc.Entries, e)
+}
+
+// noteShared notes an id which two entries share although they have neither title, link nor
+// time in common: readers keep only one of them.
+func (l *entryList) noteShared() {
+	entries := l.in.doc.Entries
+	const few = 64 // comparing them in pairs is faster than a map
+	var first map[string]*Entry
+	if len(entries) > few {
+		first = make(map[string]*Entry, len(entries))
+	}
+	for i, e := range entries {
+		other := first[e.ID]
+		if first != nil && other == nil {
+			first[e.ID] = e
+		}
+		for k := 0; first == nil && other == nil && k < i; k++ {
+			if entries[k].ID == e.ID {
+				other = entries[k]
+			}
+		}
+		if other != nil && !e.WeakID && e.differs(other) {
+			l.in.note("id-shared", "entries with nothing else in common share an id, so only one of them counts: "+clip(e.ID), max(0, strings.Index(l.in.text, e.raw)))
+		}
+	}
+}
+
+// differs reports whether two entries have titles, links and times, and share none.
+func (e *Entry) differs(other *Entry) bool {
+	a, _ := e.Links.Rel(RelAlternate)
+	b, _ := other.Links.Rel(RelAlternate)
+	title := e.Title().Body
+	return a.Href != b.Href && a.Href != "" && b.Href != "" && !e.Time().Equal(other.Time()) &&
+		title != "" && title != other.Title().Body
 }
 
 // skip leaves out an entry that exceeds a limit.

@@ -96,7 +96,7 @@ func (r *entryReader) atomEntry(e *Entry) {
 func (r *entryReader) rssItem(e *Entry) {
 	depth, lenient := r.s.Depth(), r.s.Lenient()
 	about, _ := r.s.Attr(vocab.RDF, "about")
-	rank, permalink, atomID := 0, false, ""
+	rank, published, permalink, atomID := 0, 0, false, ""
 	var texts textFinder
 	for r.child(depth) {
 		if !r.isRSS() {
@@ -106,8 +106,8 @@ func (r *entryReader) rssItem(e *Entry) {
 				e.Updated, rank = r.timeText(), n
 			case atomID == "" && r.s.Local() == "id" && vocab.IsAtom(r.space()):
 				atomID = r.plainText()
-			case e.Published.IsZero() && vocab.IsPublished(r.space(), r.s.Local()):
-				e.Published = r.timeText()
+			case vocab.PublishedRank(r.space(), r.s.Local()) > published:
+				published = r.publish(e, vocab.PublishedRank(r.space(), r.s.Local()), published)
 			case r.s.Local() == "link" && vocab.IsAtom(r.space()):
 				r.addLinks(r.atomLink)
 			}
@@ -123,7 +123,7 @@ func (r *entryReader) rssItem(e *Entry) {
 				permalink = !ok || strings.EqualFold(trim(value), "true")
 			}
 		case "pubDate": // not an update time: an updated item keeps it
-			e.Published = r.timeText()
+			published = r.publish(e, vocab.FirstRank, published)
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.addLinks(r.atomLink)
@@ -145,6 +145,17 @@ func (r *entryReader) rssItem(e *Entry) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
 	r.end(e, lenient, &texts)
+}
+
+// publish reads a time of publication with the given rank, and returns the rank of the best
+// one so far.
+func (r *entryReader) publish(e *Entry, rank, best int) int {
+	t := r.timeText()
+	if t.IsZero() {
+		return best
+	}
+	e.Published = t
+	return rank
 }
 
 // atomInRSS reads an element of Atom that an item has without its namespace, unless

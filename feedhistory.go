@@ -153,6 +153,7 @@ type Document struct {
 	Language     string    // the language of the feed as a whole, by RFC 5646; "" if none is given
 	Icon         string    // the absolute URL of the feed's icon; "" if none is given
 	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given
+	Published    time.Time // the channel's pubDate or dcterms:issued; zero if none is given
 	LastModified time.Time // the HTTP response's Last-Modified; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
@@ -175,8 +176,9 @@ type Document struct {
 	damage  *damage        // what mending may not have restored; nil if nothing
 }
 
-// Text returns the document decoded to UTF-8; the places in its Notes refer to this
-// text. Its XML declaration names no other charset. It is "" for the heads that
+// Text returns the document decoded to UTF-8, with the entities it declares itself
+// expanded; the places in its Notes refer to this text. Its XML declaration names no
+// other charset. It is "" for the heads that
 // Entry.Source and History.Head point to.
 func (d *Document) Text() string { return d.text }
 

@@ -54,20 +54,21 @@ func testFixture(t *testing.T, input, golden string) {
 
 // A golden is a document as a golden file shows it. A link is its relation and target.
 type golden struct {
-	Error    string          `json:"error,omitempty"`
-	Damage   string          `json:"damage,omitempty"`
-	Format   string          `json:"format,omitempty"`
-	Kind     string          `json:"kind,omitempty"`
-	Combines []string        `json:"combines,omitempty"`
-	Complete bool            `json:"complete,omitempty"`
-	Archive  bool            `json:"archive,omitempty"`
-	ID       string          `json:"id,omitempty"`
-	Title    string          `json:"title,omitempty"`
-	Updated  time.Time       `json:"updated,omitzero"`
-	Links    []string        `json:"links,omitempty"`
-	Entries  []goldenEntry   `json:"entries,omitempty"`
-	Deleted  []goldenDeleted `json:"deleted,omitempty"`
-	Notes    []string        `json:"notes,omitempty"` // codes, in order, each once
+	Error     string          `json:"error,omitempty"`
+	Damage    string          `json:"damage,omitempty"`
+	Format    string          `json:"format,omitempty"`
+	Kind      string          `json:"kind,omitempty"`
+	Combines  []string        `json:"combines,omitempty"`
+	Complete  bool            `json:"complete,omitempty"`
+	Archive   bool            `json:"archive,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Title     string          `json:"title,omitempty"`
+	Updated   time.Time       `json:"updated,omitzero"`
+	Published time.Time       `json:"published,omitzero"`
+	Links     []string        `json:"links,omitempty"`
+	Entries   []goldenEntry   `json:"entries,omitempty"`
+	Deleted   []goldenDeleted `json:"deleted,omitempty"`
+	Notes     []string        `json:"notes,omitempty"` // codes, in order, each once
 }
 
 type goldenEntry struct {
@@ -93,7 +94,7 @@ func describe(t *testing.T, d *Document, err error) string {
 	}
 	if d != nil {
 		g.Format, g.Kind, g.Complete, g.Archive = d.Format.String(), d.Kind().String(), d.Complete, d.Archive
-		g.ID, g.Title, g.Updated = d.ID, d.Title, d.Updated.UTC()
+		g.ID, g.Title, g.Updated, g.Published = d.ID, d.Title, d.Updated.UTC(), d.Published.UTC()
 		g.Links, g.Notes = flat(d.Links), codes(d.Notes)
 		if damage := d.Damage(d.Kind()); damage != nil {
 			g.Damage = damage.Err.Error()

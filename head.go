@@ -70,7 +70,7 @@ type headReader struct {
 }
 
 // headRanks are the ranks of the elements read so far: a better one replaces them.
-type headRanks struct{ title, updated, language, icon int }
+type headRanks struct{ title, updated, published, language, icon int }
 
 // fits reports whether the head section has room for n more bytes. If not, it makes a
 // note that an element is left out.
@@ -89,6 +89,13 @@ func (h *headReader) shorten(text string, offset int) string {
 		return ""
 	}
 	return text
+}
+
+// publish sets the feed's time of publication, unless it has a better one.
+func (h *headReader) publish(t time.Time, rank int) {
+	if !t.IsZero() && rank > h.ranks.published {
+		h.in.doc.Published, h.ranks.published = t, rank
+	}
 }
 
 // setIcon sets the feed's icon, unless it has a better one.

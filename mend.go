@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -23,7 +24,11 @@ func (p Parser) mend(r *documentReader) *documentReader {
 			r.failPage(0)
 			return r
 		}
-		if begin < 0 {
+		switch {
+		case begin < 0:
+			return r
+		case begin > 0 && (xmlscan.IsQuoted(r.text, begin) || isProse(p.Header)):
+			r.failAt(begin, ReasonNotFeed, clauseFeed, "the document only quotes a feed")
 			return r
 		}
 		scanned = strings.Repeat(" ", begin) + r.text[begin:] // which keeps the offsets
@@ -41,6 +46,17 @@ func (p Parser) mend(r *documentReader) *documentReader {
 		return r
 	}
 	return again
+}
+
+// isProse reports whether a document has a media type no feed has: its text may quote one.
+func isProse(header http.Header) bool {
+	mediaType, _, _ := strings.Cut(strings.ToLower(header.Get("Content-Type")), ";")
+	kind, subtype, _ := strings.Cut(strings.TrimSpace(mediaType), "/")
+	switch kind {
+	case "message", "multipart", "image", "audio", "video", "font":
+		return true
+	}
+	return strings.Contains(subtype, "javascript") || strings.Contains(subtype, "markdown") || subtype == "css" || subtype == "csv"
 }
 
 // isBroken reports whether mending may help.
@@ -103,9 +119,9 @@ func (r *documentReader) swallowed() (at int, ok bool) {
 	if r.doc.Format == Atom {
 		local = "entry"
 	}
-	for _, comment := range r.s.OddComments() {
-		if xmlscan.JoinsEntries(comment, local) {
-			return strings.Index(r.text, comment), true
+	for _, section := range r.s.OddSections() {
+		if xmlscan.JoinsEntries(section, local) {
+			return strings.Index(r.text, section), true
 		}
 	}
 	return 0, false

@@ -37,6 +37,14 @@ var differences = []struct{ pattern, reason string }{
 	{"relation*.atom *Link*", "relations are read as lists, and as IRIs (RFC 4287 §4.2.7.2)"},
 	{"markup-not-escaped.rss Item.Description", "escaped text within unescaped markup stays escaped, because it would become markup"},
 	{"times-*.* *Parsed", "more dates and zones are read, and the time of day is in the zone"},
+	{"atom-draft.atom *", "the drafts of Atom are read"},
+	{"cdata-without-end*.rss *", "gofeed stops at, or skips, what is repaired here"},
+	{"charset-shift-jis-but-utf-8.rss *", "bytes that are valid UTF-8 are read as UTF-8, whatever is declared"},
+	{"entities-of-the-document.rss *", "entities the document declares itself are expanded"},
+	{"entries-wrapped* Items", "entries in an element around them are read"},
+	{"titles-of-media.rss Item.Title", "an item without a title has that of a medium"},
+	{"titles-with-references* *Title", "references in a title of RSS are decoded once more"},
+	{"markup-doctype-entities.atom Description", "entities the document declares itself are expanded"},
 	{"*.atom Item.Author*", "an entry without an author has the feed's (RFC 4287 §4.2.1)"},
 }
 

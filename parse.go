@@ -147,6 +147,7 @@ func (p Parser) newReader(data, base string) (*documentReader, error) {
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
 	}
+	text = xmlscan.Expand(text)
 	r := p.newDocumentReader(text, base)
 	r.s, r.decoding = xmlscan.New(text, p.scanLimits()), notes
 	r.s.Around(base)

@@ -149,6 +149,7 @@ func (r *reading) finish(entries *entryList) (*Document, error) {
 	entries.addGaps()
 	r.doc.text = r.text
 	*r.head = r.doc.headOnly()
+	entries.noteShared()
 	tellApart(r.doc.Entries)
 	switch {
 	case r.err == nil:

@@ -26,10 +26,21 @@ func (r *documentReader) rss() {
 			r.channel()
 		case "item":
 			r.entry()
+		case "items":
+			r.wrapped("item")
 		case "image": // of RSS 1.0
 			r.keep(func() bool { r.rssImage(); return true })
 		}
 	}
+}
+
+// rssLocalOfRSS returns the name of the current element if it is one of RSS itself; "" for
+// any other.
+func (r *documentReader) rssLocalOfRSS() string {
+	if r.isRSS() {
+		return r.rssLocal()
+	}
+	return ""
 }
 
 // channel reads the head section and the items in it.
@@ -38,9 +49,12 @@ func (r *documentReader) channel() {
 	r.head.ranks.title, r.head.ranks.updated = 0, 0
 	r.enter()
 	for r.child(depth) {
-		if r.isRSS() && r.rssLocal() == "item" {
+		switch local := r.rssLocalOfRSS(); local {
+		case "item":
 			r.entry()
-		} else {
+		case "items":
+			r.wrapped("item")
+		default:
 			r.keep(r.rssHead)
 		}
 	}
@@ -74,6 +88,9 @@ func (r *documentReader) rssHead() (known bool) {
 	case "image":
 		r.rssImage()
 		return false
+	case "pubDate":
+		r.head.publish(r.timeText(), 9)
+		return false
 	case "language":
 		r.doc.Language, r.head.ranks.language = r.languageText(), 1
 		return false
@@ -85,6 +102,10 @@ func (r *documentReader) rssHead() (known bool) {
 
 // foreignHead reads an element of another vocabulary in the head section.
 func (r *documentReader) foreignHead() (known bool) {
+	if n := vocab.PublishedRank(r.space(), r.s.Local()); n > 0 {
+		r.head.publish(r.timeText(), n)
+		return false
+	}
 	n := vocab.UpdateRank(r.space(), r.s.Local())
 	switch space, local := r.space(), r.s.Local(); {
 	case n > r.head.ranks.updated:

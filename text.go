@@ -70,6 +70,12 @@ type textPlaces [len(textNames)]int32
 
 // text reads one of the three texts from the entry as published.
 func (e *Entry) text(which int) (best Text) {
+	return e.textAs(which, false)
+}
+
+// textAs reads one of the three texts. A literal title of RSS has its references to
+// characters as published.
+func (e *Entry) textAs(which int, literal bool) Text {
 	place := e.texts[which]
 	switch {
 	case e.raw == "" || place < 0:
@@ -79,6 +85,7 @@ func (e *Entry) text(which int) (best Text) {
 	}
 	r := e.reader()
 	defer r.release()
+	r.literal = literal
 	if place > 0 {
 		r.s.Seek(int(place))
 		r.s.Next()
@@ -86,14 +93,10 @@ func (e *Entry) text(which int) (best Text) {
 	}
 	choice := textChoice{what: textNames[which]}
 	for depth := r.s.Depth(); choice.rank < vocab.FirstRank && r.s.Child(depth); {
-		if !r.isGroup() {
+		if r.isGroup() {
+			choice.offerAll(r)
+		} else {
 			choice.offer(r)
-			continue
-		}
-		for depth := r.s.Depth(); r.s.Child(depth); {
-			if r.space() == vocab.Media {
-				choice.offer(r)
-			}
 		}
 	}
 	return choice.text

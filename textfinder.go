@@ -20,11 +20,26 @@ func (c *textChoice) offer(r *elements) {
 	}
 }
 
+// offerAll takes the best of the children of the current element, which is a group. A
+// description of one of the media in it is no summary of the entry.
+func (c *textChoice) offerAll(r *elements) {
+	if r.s.Local() == "content" && c.what != "title" {
+		return
+	}
+	for depth := r.s.Depth(); r.s.Child(depth); {
+		if r.isGroup() {
+			c.offerAll(r)
+		} else if r.space() == vocab.Media {
+			c.offer(r)
+		}
+	}
+}
+
 // A textFinder finds the texts of an entry while it is read.
 type textFinder struct {
 	places textPlaces
 	ranks  [len(textNames)]int
-	group  bool // there is a media:group
+	group  bool // there is a media:group, or a media:content with elements
 }
 
 // look looks at the current child of the entry, which has the given name.
@@ -35,7 +50,10 @@ func (f *textFinder) look(r *entryReader, name string) {
 	case "summary", "description":
 		which = 1
 	case "content", "encoded", "body", "fullitem":
-		which = 2
+		if which = 2; r.isGroup() {
+			f.group = f.group || !r.s.Empty()
+			return
+		}
 	case "group":
 		f.group = f.group || r.isGroup()
 		return

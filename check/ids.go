@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
@@ -56,6 +57,7 @@ func (r *report) iri(e *feedhistory.Entry, place entryPlace) {
 func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 	switch {
 	case r.profile == AtomPMH:
+	case slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" }): // which says more
 	case e.Updated.Equal(first.Updated):
 		when := "no update time"
 		if !e.Updated.IsZero() {

@@ -22,7 +22,8 @@ type roads struct {
 	mu       sync.Mutex // protects the fields below: a walk requests documents ahead
 	random   *rand.Rand
 	quiet    [3]time.Time
-	impolite []string // requests to hosts that had asked to be left alone
+	since    [3]time.Time // requests of the same instant were on their way
+	impolite []string     // requests to hosts that had asked to be left alone
 	asked    map[string]bool
 }
 
@@ -55,14 +56,14 @@ func (r *roads) settle() {
 func (r *roads) quieten(host int, q *http.Request) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.quiet[host].After(time.Now()) {
+	if r.quiet[host].After(time.Now()) && r.since[host].Before(time.Now()) {
 		r.impolite = append(r.impolite, fmt.Sprint(q.Host, q.URL))
 	}
 	again := r.asked[q.Host+q.URL.String()] // the walk does not report the failure of a repeated request
 	r.asked[q.Host+q.URL.String()] = true
 	if r.random != nil && !again && r.random.IntN(100) == 0 {
 		wait = time.Duration(1+r.random.IntN(5)) * time.Hour
-		r.quiet[host] = time.Now().Add(wait)
+		r.quiet[host], r.since[host] = time.Now().Add(wait), time.Now()
 	}
 	return wait
 }

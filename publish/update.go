@@ -270,8 +270,30 @@ func words(e *feedhistory.Entry) digest {
 		_, after, _ := strings.Cut(base, `"`)
 		element = before + after + ">" + content
 	}
-	before, after := withoutUpdated(element)
+	before, after := withoutUpdated(decodedTitle(element))
 	return sha256.Sum256([]byte(before + after))
+}
+
+// decodedTitle returns an entry with the references in its title of plain text decoded, as titles
+// of RSS are since they were published: that changes no entry.
+func decodedTitle(element string) string {
+	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
+	s.Next()
+	for depth := s.Depth(); s.Child(depth); {
+		if s.Space() != vocab.Atom || s.Local() != "title" {
+			continue
+		}
+		attrs, tag := len(s.Attrs()), s.End()
+		text := s.ElementText()
+		decoded := xmlscan.Unescape(text)
+		if attrs > 0 || s.Nested() || decoded == text {
+			return element
+		}
+		var b strings.Builder
+		xmlscan.WriteText(&b, decoded)
+		return element[:tag] + b.String() + element[s.Offset():]
+	}
+	return element
 }
 
 // withoutUpdated cuts an entry at its update time, or at the place for one. The

@@ -280,6 +280,10 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 	defer client.CloseIdle()
 	client.Budget.Documents = r.MaxDocuments
 	c := check.Chain{Profile: r.profile(), Digests: r.digests}
+	bar := r.NewBar(0, "reading the chain")
+	bar.Update(func() string { return terminal.Count(r.World.Traffic().Answers(), "answer", "answers") })
+	defer func() { bar.End() }()
+	defer func() { r.documents += c.Documents() }() // even if an interrupt ends the walk
 	for f, err := range c.Walk(r.Ctx, client, feed) {
 		switch {
 		case r.Ctx.Err() != nil:
@@ -288,13 +292,14 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 			r.add(check.Document(nil, err, r.profile()), feed, err)
 		default:
 			if of := r.feedOfPage(feed, f, client); of != "" {
+				bar.End()
+				bar = nil
 				return r.chain(of, client, name)
 			}
 			f.URL = name(f.URL)
 			r.found = append(r.found, f)
 		}
 	}
-	r.documents += c.Documents()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -10,10 +11,10 @@ import (
 )
 
 // showEnclosures prints a line for each file that comes with an entry, for programs that
-// download: the file's address, type, length in bytes, duration and episode, with tabs
-// between them. An unknown value is empty. It prints only files on the web, and escapes
+// download: the file's address, type, length in bytes, duration, episode, date and title, with
+// tabs between them. An unknown value is empty. It prints only files on the web, and escapes
 // each address so that xargs and shells take it for one word.
-func showEnclosures(p *terminal.Page, e *feedhistory.Entry) error {
+func showEnclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
 	record := publish.NewJSONEntry(e)
 	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
 	if episode == "" {
@@ -23,11 +24,17 @@ func showEnclosures(p *terminal.Page, e *feedhistory.Entry) error {
 		if l.Rel != feedhistory.RelEnclosure {
 			continue
 		}
-		if u, err := url.Parse(l.Href); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
-			p.Line(strings.Join([]string{oneWord.Replace(u.String()), terminal.Clean(l.Type), terminal.Clean(l.Length), terminal.Clean(duration), terminal.Clean(episode)}, "\t"))
+		if u, err := url.Parse(l.Href); err == nil && isOnWeb(l.Href) {
+			p.Line(strings.Join([]string{oneWord.Replace(u.String()), terminal.Clean(l.Type), terminal.Clean(l.Length), terminal.Clean(duration), terminal.Clean(episode), day(at), terminal.Clean(e.Title().Plain())}, "\t"))
 		}
 	}
 	return p.Err
+}
+
+// isOnWeb reports whether an address is one that can be requested.
+func isOnWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
 // oneWord escapes the characters that split words in xargs and shells.

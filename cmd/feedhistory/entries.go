@@ -33,7 +33,7 @@ type entriesCommand struct {
 	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 	JSON    bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
-	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
+	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
 
 	terminal.PagerFlags
 
@@ -43,7 +43,7 @@ type entriesCommand struct {
 // Help returns the text of --help that precedes the flags.
 func (c *entriesCommand) Help() string {
 	return "The newest entries come first. An entry's time is when it was updated, else when it was published, else when it was mirrored. " +
-		"Each line has the day, the title and the id of an entry. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
+		"Each line has the day, the title and the id of an entry and, if there are several feeds, the feed. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
 }
 
 // Validate refuses flags that exclude each other, and a negative limit.
@@ -80,7 +80,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(terminal.NewPage(out), database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(&terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = exit.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
@@ -130,9 +130,16 @@ func (c *entriesCommand) add(p *terminal.Page, r *mirror.Record, e *feedhistory.
 	case c.JSON:
 		return terminal.WriteJSON(p.W, schema.LineOfRecord(r, e))
 	case c.Enclosures:
-		return showEnclosures(p, e)
+		return showEnclosures(p, e, r.Time())
 	case !c.Long:
-		showEntryLine(p, e, r)
+		line := entryLine(p, e, r.Time(), r.ID)
+		if several {
+			line += "  " + terminal.Clean(r.Feed)
+		}
+		if r.State != mirror.Live {
+			line = strings.Replace(line, "  ", "  (deleted) ", 1)
+		}
+		p.Line(line)
 		return p.Err
 	}
 	showEntry(p, e)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
@@ -24,7 +22,7 @@ import (
 // An entryCommand is the verb entry.
 type entryCommand struct {
 	database.Location
-	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
+	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so."`
 	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
 	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
 
@@ -51,7 +49,7 @@ func (c *entryCommand) Run(w *command.World) (err error) {
 	}
 	out := c.Pager(w.Stdout)
 	buffered := bufio.NewWriter(out)
-	p := terminal.NewPage(buffered)
+	p := &terminal.Page{W: buffered, Width: terminal.Width(w.Stdout)}
 	showArticle(p, e, r)
 	return terminal.UnlessLeft(cmp.Or(p.Err, buffered.Flush(), out.Close()))
 }
@@ -72,6 +70,11 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 			feeds = append(feeds, f.URL)
 		}
 	}
+	id, err := database.ID(ctx, store, feeds, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.ID = id
 	var with []string
 	for _, feed := range feeds {
 		r, err := recordWith(ctx, store, feed, c.ID)
@@ -152,19 +155,15 @@ func showArticle(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 	}
 }
 
-// showEntryLine shows an entry on one line. The id comes last and is never shortened, so that
-// people can copy it.
-func showEntryLine(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
+// entryLine returns an entry as one line: the day, the title and, at the end and never
+// shortened so that people can copy it, its id or address.
+func entryLine(p *terminal.Page, e *feedhistory.Entry, at time.Time, address string) string {
 	title := terminal.Clean(e.Title().Plain())
 	if title == "" {
-		title = terminal.Cut(terminal.Clean(e.Content().Plain()), entryTitle)
+		title = terminal.Cut(terminal.Clean(e.Content().Plain()), untitled)
 	}
-	if schema.DeletionOf(r).Deleted {
-		title = "(deleted) " + title
-	}
-	title = terminal.Cut(title, entryTitle)
-	p.Line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), terminal.Clean(e.ID)))
+	return fmt.Sprintf("%s  %s  %s", day(at), p.Title(title), terminal.Clean(address))
 }
 
-// entryTitle is the width of a title, in columns.
-const entryTitle = 44
+// untitled is the width of the text that an entry without a title shows instead.
+const untitled = 60

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -27,10 +26,13 @@ type eraseCommand struct {
 	database.Location
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries to erase."`
 	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
-	Out  string   `placeholder:"DIR" help:"Erase the entries from the feeds that are published in this directory, and from the mirror only if --db or FEEDHISTORY_DB is set."`
+	Out  string   `placeholder:"DIR|s3://BUCKET/PREFIX" help:"Erase the entries from the feeds that are published in this directory or object store, and from the mirror only if --db or FEEDHISTORY_DB is set."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom and feed.rss)."`
 
+	outputs.Store
 	republishedFlag
+
+	output publish.Output // what Out names
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -45,8 +47,11 @@ func (c *eraseCommand) Help() string {
 
 // Validate refuses flags that do not go together.
 func (c *eraseCommand) Validate() error {
-	if c.Name != "" && c.Out == "" {
+	switch {
+	case c.Name != "" && c.Out == "":
 		return errors.New("--name is for --out")
+	case c.S3Endpoint != "" && c.Out == "":
+		return errors.New("--s3-endpoint is for --out")
 	}
 	if c.Feed != "" && c.Out != "" && c.DB == "" {
 		return errors.New("--feed is for the mirror: give --db")
@@ -128,7 +133,11 @@ func (c *eraseCommand) eraseMirrored(w *command.World, p *terminal.Page, store *
 // find returns the ids of the mirrored entries by their feed, and the other ids.
 func (c *eraseCommand) find(w *command.World, store mirror.Store) (of map[string][]string, missing []string, err error) {
 	of = map[string][]string{}
-	for _, id := range c.IDs {
+	for i, id := range c.IDs {
+		if id, err = c.fullID(w, store, id); err != nil {
+			return nil, nil, err
+		}
+		c.IDs[i] = id
 		feed, err := c.feedOf(w, store, id)
 		switch {
 		case err != nil:
@@ -140,6 +149,18 @@ func (c *eraseCommand) find(w *command.World, store mirror.Store) (of map[string
 		}
 	}
 	return of, missing, nil
+}
+
+// fullID returns the id that begins with a text, if only one in the mirror does.
+func (c *eraseCommand) fullID(w *command.World, store mirror.Store, id string) (string, error) {
+	if c.Out != "" {
+		return id, nil // what is published has been looked for by the whole id
+	}
+	var feeds []string
+	if c.Feed != "" {
+		feeds = []string{argument.FeedName(c.Feed)}
+	}
+	return database.ID(w.Ctx, store, feeds, id)
 }
 
 // feedOf returns the mirrored feed that has an entry; "" if none has.
@@ -181,11 +202,15 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 
 // published erases the entries from the published feeds, and adds their ids to erased.
 func (c *eraseCommand) published(p *terminal.Page, erased map[string]bool) error {
+	var err error
+	if c.output, err = c.OpenOutput(c.Out); err != nil {
+		return err
+	}
 	feeds, err := c.publishers()
 	if err != nil {
 		return err
 	}
-	before, err := documentsIn(c.Out)
+	before, err := documentsIn(c.output)
 	if err != nil {
 		return err
 	}
@@ -203,7 +228,7 @@ func (c *eraseCommand) published(p *terminal.Page, erased map[string]bool) error
 			erased[id] = true
 		}
 	}
-	after, err := documentsIn(c.Out)
+	after, err := documentsIn(c.output)
 	if err != nil {
 		return err
 	}
@@ -224,7 +249,7 @@ func (c *eraseCommand) published(p *terminal.Page, erased map[string]bool) error
 // directory, or to none.
 func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased map[string]bool) error {
 	for _, name := range documents {
-		f, err := os.Open(filepath.Join(c.Out, filepath.FromSlash(name)))
+		f, err := c.output.Open(name)
 		if err != nil {
 			return err
 		}
@@ -235,7 +260,7 @@ func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased ma
 		}
 		for _, e := range doc.Entries {
 			if slices.Contains(c.IDs, e.ID) {
-				return fmt.Errorf("%s still has the entry %s: give the feed that it belongs to with --name, or remove it", path.Join(c.Out, name), e.ID)
+				return fmt.Errorf("%s still has the entry %s: give the feed that it belongs to with --name, or remove it", c.place(name), e.ID)
 			}
 		}
 	}
@@ -273,7 +298,7 @@ func (c *eraseCommand) eraseFrom(to *publish.Publisher, all bool) (ids []string,
 // publishers returns the Publishers of the feeds in the directory. Each subscription
 // document says where the directory is served.
 func (c *eraseCommand) publishers() (feeds []*publish.Publisher, err error) {
-	out := publish.Dir{Path: c.Out}
+	out := c.output
 	names := []string{"feed.atom", "feed.rss"}
 	if c.Name != "" {
 		names = []string{c.Name}
@@ -289,7 +314,7 @@ func (c *eraseCommand) publishers() (feeds []*publish.Publisher, err error) {
 		self, _ := doc.Links.Rel(feedhistory.RelSelf)
 		base, ok := strings.CutSuffix(self.Href, "/"+name)
 		if !ok {
-			return nil, fmt.Errorf("%s: no link rel=self says where it is served", path.Join(c.Out, name))
+			return nil, fmt.Errorf("%s: no link rel=self says where it is served", c.place(name))
 		}
 		feeds = append(feeds, &publish.Publisher{Output: out, Base: base, Name: name, Format: doc.Format})
 	}
@@ -299,9 +324,9 @@ func (c *eraseCommand) publishers() (feeds []*publish.Publisher, err error) {
 	return feeds, nil
 }
 
-// documentsIn returns the names of a directory's documents.
-func documentsIn(dir string) (names []string, err error) {
-	err = fs.WalkDir(os.DirFS(cmp.Or(dir, ".")), ".", func(name string, d fs.DirEntry, err error) error {
+// documentsIn returns the names of the documents in an output.
+func documentsIn(out fs.FS) (names []string, err error) {
+	err = fs.WalkDir(out, ".", func(name string, d fs.DirEntry, err error) error {
 		switch ext := path.Ext(name); {
 		case err != nil:
 			return err
@@ -312,3 +337,6 @@ func documentsIn(dir string) (names []string, err error) {
 	})
 	return names, err
 }
+
+// place names a document of the output for people.
+func (c *eraseCommand) place(name string) string { return strings.TrimSuffix(c.Out, "/") + "/" + name }

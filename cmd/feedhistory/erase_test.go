@@ -173,7 +173,7 @@ func TestErasePublished(t *testing.T) {
 		fmt.Fprintf(&lines, `{"id":"urn:%d","title":"%s","updated":"2003-01-0%dT00:00:00Z"}`+"\n", n, title, n+1)
 	}
 	done(t, lines.String(), "publish", "--out", out, "--base", "https://example.org/feeds/", "--size", "2")
-	before, err := documentsIn(out)
+	before, err := documentsIn(os.DirFS(out))
 	require.NoError(t, err)
 	require.Len(t, before, 5)
 	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "urn:none")
@@ -184,7 +184,7 @@ func TestErasePublished(t *testing.T) {
 	require.Equal(t, exit.OK, status, stderr)
 	require.Empty(t, holds(t, out, "xylosecret"))
 	require.Empty(t, holds(t, out, "urn:4"))
-	after, err := documentsIn(out)
+	after, err := documentsIn(os.DirFS(out))
 	require.NoError(t, err)
 	require.Len(t, after, 5)
 	text := strings.Join(strings.Fields(stderr), " ")

@@ -27,12 +27,14 @@ import (
 // An exportCommand is the verb export.
 type exportCommand struct {
 	database.Location
-	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
-	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
-	Raw     bool     `help:"With jsonl: write everything that the mirror knows, for import."`
-	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark the entries as read (the default) or unread."`
-	Starred bool     `help:"With greader and nextcloud: star the entries."`
-	Deleted bool     `help:"With jsonl and csv: also write a deletion for each entry that is no longer part of its feed."`
+	URLs    []string        `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
+	Format  string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
+	Raw     bool            `help:"With jsonl: write everything that the mirror knows, for import."`
+	Since   argument.Moment `placeholder:"TIME" help:"Only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until   argument.Moment `placeholder:"TIME" help:"Only entries from before this time."`
+	Status  string          `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark the entries as read (the default) or unread."`
+	Starred bool            `help:"With greader and nextcloud: star the entries."`
+	Deleted bool            `help:"With jsonl and csv: also write a deletion for each entry that is no longer part of its feed."`
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -55,6 +57,10 @@ func (c *exportCommand) Validate() error {
 		return errors.New("--raw is for jsonl")
 	case !slices.Contains(readerFormats, c.Format) && (c.Starred || c.Status != "read"):
 		return errors.New("--status and --starred are for greader and nextcloud")
+	case c.isPart() && (c.Raw || c.Format == "opml"):
+		return errors.New("--since and --until are for entries: --raw copies whole feeds, and opml lists feeds")
+	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
+		return errors.New("--since must be before --until")
 	case c.Deleted && c.Raw:
 		return errors.New("--raw includes deletions anyway")
 	}
@@ -78,15 +84,15 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	case "opml":
 		err = exportOPML(out, feeds)
 	case "greader":
-		err = (&handover.Export{Store: readable, Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
+		err = (&handover.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
 	case "nextcloud":
-		err = (&handover.Export{Store: readable, Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
+		err = (&handover.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
 	case "json":
-		err = exportObject(w.Ctx, out, readable, feeds)
+		err = c.exportObject(w.Ctx, out, readable, feeds)
 	case "atom":
-		err = exportFeed(w.Ctx, out, readable, feeds, feedhistory.Atom)
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.Atom)
 	case "rss":
-		err = exportFeed(w.Ctx, out, readable, feeds, feedhistory.RSS)
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.RSS)
 	case "csv":
 		err = schema.PrintTable(out, c.records(w.Ctx, readable))
 	default:
@@ -100,6 +106,23 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	return cmp.Or(c.lacking(w, feeds), readable.say(w))
+}
+
+// isPart reports whether the flags ask for a part of the entries.
+func (c *exportCommand) isPart() bool { return !c.Since.IsZero() || !c.Until.IsZero() }
+
+// query returns the query for the entries of a feed, or of all feeds, that the flags ask
+// for.
+func (c *exportCommand) query(feed string) mirror.Query {
+	return mirror.Query{Feed: feed, Since: c.Since.Time, Until: c.Until.Time, Deleted: c.Deleted}
+}
+
+// verdict returns the verdict on what is exported of a feed: a part is never whole.
+func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
+	if c.isPart() {
+		return feedhistory.Worse(f.Verdict, feedhistory.Window)
+	}
+	return f.Verdict
 }
 
 // lacking says which of the feeds are known to lack something, and returns the exit
@@ -180,12 +203,12 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 // records yields the entries, feed by feed. For an entry that is no longer part of its
 // feed, it yields the deletion.
 func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.JSONEntry, error] {
-	queries := []mirror.Query{{Deleted: c.Deleted}}
+	queries := []mirror.Query{c.query("")}
 	if len(c.URLs) > 0 {
 		queries = nil
 	}
 	for _, url := range c.URLs {
-		queries = append(queries, mirror.Query{Feed: argument.FeedName(url), Deleted: c.Deleted})
+		queries = append(queries, c.query(argument.FeedName(url)))
 	}
 	return func(yield func(*publish.JSONEntry, error) bool) {
 		for _, query := range queries {
@@ -215,7 +238,7 @@ func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
 
 // exportObject writes the first of the feeds as one JSON object, which it builds in
 // memory.
-func exportObject(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error]) error {
+func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error]) error {
 	for f, err := range feeds {
 		if err == nil {
 			f, err = store.declare(ctx, f)
@@ -223,9 +246,9 @@ func exportObject(ctx context.Context, w io.Writer, store *readableEntries, feed
 		if err != nil {
 			return err
 		}
-		j := schema.History{URL: f.URL, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Documents: int(f.Documents),
+		j := schema.History{URL: f.URL, Kind: f.Kind.String(), Verdict: c.verdict(f).String(), Documents: int(f.Documents),
 			Entries: []*publish.JSONEntry{}, Gaps: schema.Each(f.Missing(), schema.NewGap)}
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL}) {
+		for r, err := range store.Entries(ctx, c.query(f.URL)) {
 			if err != nil {
 				return err
 			}

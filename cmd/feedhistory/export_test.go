@@ -42,7 +42,7 @@ func TestExportFeedIsOneDocument(t *testing.T) {
 				var out bytes.Buffer
 				f, err := store.Feed(t.Context(), url)
 				require.NoError(t, err)
-				require.NoError(t, exportFeed(t.Context(), &out, &readableEntries{Store: store}, func(yield func(*mirror.Feed, error) bool) { yield(f, nil) }, format))
+				require.NoError(t, new(exportCommand).exportFeed(t.Context(), &out, &readableEntries{Store: store}, func(yield func(*mirror.Feed, error) bool) { yield(f, nil) }, format))
 				doc, err := feedhistory.Parse(&out, url)
 				require.NoError(t, err)
 				require.Empty(t, doc.Notes)

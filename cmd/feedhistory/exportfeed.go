@@ -14,7 +14,7 @@ import (
 
 // exportFeed writes the first of the feeds as the document that History.Document would
 // return, in Atom or RSS. It never has more than one entry in memory.
-func exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
+func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
 		if err == nil {
 			f, err = store.declare(ctx, f)
@@ -22,12 +22,12 @@ func exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds 
 		if err != nil {
 			return err
 		}
-		doc, err := exportHead(ctx, store, f)
+		doc, err := c.exportHead(ctx, store, f)
 		if err != nil {
 			return err
 		}
 		out := feedhistory.NewWriter(w, format, doc)
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL}) {
+		for r, err := range store.Entries(ctx, c.query(f.URL)) {
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds 
 
 // exportHead returns the document without the feed's entries. Its only entries are those
 // that stand for gaps.
-func exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
+func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
 		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
@@ -59,8 +59,14 @@ func exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedh
 		return nil, err
 	}
 	doc := history.Document()
-	if doc.Complete = f.Verdict == feedhistory.Whole; !doc.Complete || !f.WholeAsOf().IsZero() {
+	if doc.Complete = c.verdict(f) == feedhistory.Whole; !doc.Complete || !f.WholeAsOf().IsZero() {
 		doc.Coverage = f.Coverage()
+	}
+	if c.isPart() {
+		if doc.Coverage == nil {
+			doc.Coverage = &feedhistory.Coverage{Of: f.URL, Kind: f.Kind}
+		}
+		doc.Coverage.Verdict = c.verdict(f)
 	}
 	if doc.Updated.IsZero() {
 		doc.Updated = f.Changed.UTC()

@@ -22,16 +22,15 @@ import (
 
 // A fetchCommand is the verb fetch.
 type fetchCommand struct {
-	URLs         []string        `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
-	Since        argument.Moment `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Limit        int             `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
-	Format       string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
-	JSON         bool            `name:"json" help:"Print JSON Lines (one object a line): each entry. This is the default."`
-	Raw          bool            `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
-	Output       string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when everything has been read."`
-	MaxDocuments int             `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
-	MaxBytes     argument.Size   `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
+	URLs   []string        `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
+	Since  argument.Moment `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Limit  int             `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
+	Format string          `default:"" enum:",jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default, but for a terminal, which shows a table); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
+	JSON   bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
+	Raw    bool            `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
+	Output string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when everything has been read."`
 
+	recovery.Budget
 	recovery.Backfill
 	network.Flags
 	logins.Login
@@ -42,7 +41,9 @@ func (c *fetchCommand) Help() string {
 	return "fetch prints each entry once: in jsonl as soon as its document arrives, but with --raw, with --limit and in other formats at the end. " +
 		"On standard error it reports the verdict and each gap. " +
 		"If something is missing, or the first document is damaged, the exit status is 3.\n\n" +
-		"With --since and --limit, fetch stops reading as soon as it has enough entries, or a document has only earlier ones. " +
+		"On a terminal, it prints a table with the date, the title and the link of each entry, unless you ask for a format.\n\n" +
+		"With --since and --limit, fetch reads the whole history all the same, because a feed's documents need not be in order of time: " +
+		"after an import, the newest document may have the oldest posts. --max-documents limits what it reads. " +
 		"Entries that you did not ask for are not gaps, but without them the verdict is window at best. " +
 		"--since keeps entries without a time."
 }
@@ -51,20 +52,16 @@ func (c *fetchCommand) Help() string {
 // format.
 func (c *fetchCommand) Validate() error {
 	switch {
-	case c.MaxDocuments < 1:
-		return errors.New("--max-documents: at least 1")
-	case c.MaxBytes < 1:
-		return errors.New("--max-bytes: at least 1")
-	case c.JSON && c.Format != "jsonl":
+	case c.JSON && c.Format != "" && c.Format != "jsonl":
 		return errors.New("--json and --format " + c.Format + " exclude each other")
 	case c.Limit < 0:
 		return errors.New("--limit: a number cannot be negative")
 	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss" || c.Format == "csv"):
 		return errors.New("--format " + c.Format + ": give one URL, because it is one feed")
-	case c.Raw && c.Format != "jsonl":
+	case c.Raw && c.Format != "" && c.Format != "jsonl":
 		return errors.New("--raw is for jsonl")
 	}
-	return c.Backfill.Validate()
+	return errors.Join(c.Check(), c.Backfill.Validate())
 }
 
 // Run fetches the feeds one after the other, prints their entries and reports on
@@ -79,15 +76,21 @@ func (c *fetchCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
+	client.Budget = c.Limits()
 	out, err := w.Output(c.Output)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
+	if c.Format == "" {
+		c.Format = "jsonl"
+		if c.Output == "" && !c.JSON && !c.Raw && terminal.IsTerminal(w.Stdout) {
+			c.Format = tableFormat
+		}
+	}
 	status := exit.OK
 	for _, url := range c.URLs {
-		f := &fetching{fetchCommand: c, World: w, client: client, out: bufio.NewWriterSize(out, 64<<10)}
+		f := &feedFetch{fetchCommand: c, World: w, client: client, out: bufio.NewWriterSize(out, 64<<10)}
 		became, err := f.feed(url)
 		if err != nil && (len(c.URLs) == 1 || exit.IsOutputError(err)) {
 			return err
@@ -114,8 +117,11 @@ func (c *fetchCommand) Run(w *command.World) error {
 	return nil
 }
 
-// A fetching is the fetch of one feed.
-type fetching struct {
+// tableFormat is the format for people, on a terminal.
+const tableFormat = "table"
+
+// A feedFetch is the fetch of one feed.
+type feedFetch struct {
 	*fetchCommand
 	*command.World
 	client *feedhistory.Client
@@ -126,13 +132,13 @@ type fetching struct {
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
 	gone    map[string]time.Time          // the times of the deletions so far, by ID
 	twice   int                           // entries that were printed before a newer copy, or a deletion
-	seen    map[string]bool               // IDs of the entries that the flags ask for
-	limited bool                          // the feed may have entries that the flags do not ask for
+	verdict feedhistory.Verdict           // on the whole feed
+	limited bool                          // the feed has entries that the flags do not ask for
 }
 
 // feed fetches a feed and prints it. It returns the exit status, or an error of the first
 // document or of the output.
-func (f *fetching) feed(url string) (status int, err error) {
+func (f *feedFetch) feed(url string) (status int, err error) {
 	var result *backfill.Result
 	url, err = f.Resolve(f.client, argument.WebAddress(url), func(address string) error {
 		result, err = f.history(address)
@@ -160,14 +166,14 @@ func (f *fetching) feed(url string) (status int, err error) {
 // history reads the documents of a feed and merges them. After an interrupt, or if the
 // first document is damaged, the history has a gap. If there is no history, history
 // returns the error of the first document or of the output.
-func (f *fetching) history(url string) (*backfill.Result, error) {
-	f.merger, f.of, f.seen, f.gone = feedhistory.Merger{}, "", map[string]bool{}, map[string]time.Time{}
-	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
+func (f *feedFetch) history(url string) (*backfill.Result, error) {
+	f.merger, f.of, f.gone = feedhistory.Merger{}, "", map[string]time.Time{}
+	if (f.Format == "jsonl" || f.Format == tableFormat) && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed = map[string]*feedhistory.Entry{}
 	}
 	walk := f.Walk(f.Ctx, f.client, url)
 	p := &command.Progress{}
-	if f.printed == nil || !terminal.IsTerminal(f.Stdout) { // otherwise the entries show the progress
+	if f.printed == nil || f.fetchCommand.Output != "" || !terminal.IsTerminal(f.Stdout) { // otherwise the entries show the progress
 		p = f.NewProgress()
 	}
 	defer p.End()
@@ -176,7 +182,7 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 		if printErr := f.take(doc, err); printErr != nil {
 			return nil, &exit.OutputError{Err: printErr}
 		}
-		if !more || doc != nil && f.hasAll(doc) {
+		if !more {
 			break
 		}
 	}
@@ -185,24 +191,33 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 		return nil, err
 	}
 	result := walk.Result(h) // err is among its gaps
+	f.verdict = result.Verdict()
 	f.restrict(h)
 	result.Proven = result.Proven && !f.limited
 	return result, nil
 }
 
 // print prints the entries that have not been printed yet.
-func (f *fetching) print(r *backfill.Result) error {
+func (f *feedFetch) print(r *backfill.Result) error {
 	switch {
 	case f.printed != nil:
 		return f.printRest(r.History)
 	case f.Raw:
 		return printRaw(f.out, r, f.isPrivate(r.History))
 	}
+	if f.Format == tableFormat {
+		for _, e := range r.History.Entries {
+			if err := f.printEntry(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return printHistory(f.out, r, f.Format)
 }
 
 // isPrivate reports whether there are credentials for the origin of a feed.
-func (f *fetching) isPrivate(h *feedhistory.History) bool {
+func (f *feedFetch) isPrivate(h *feedhistory.History) bool {
 	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
 		return feedhistory.SameOrigin(c.Origin, h.Head.URL)
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,7 +23,7 @@ import (
 // the deletion of an entry that it has printed.
 
 // take prints the entries that a document adds.
-func (f *fetching) take(doc *feedhistory.Document, err error) error {
+func (f *feedFetch) take(doc *feedhistory.Document, err error) error {
 	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && doc == nil {
 		doc = gap.Document
 	}
@@ -50,15 +51,20 @@ func (f *fetching) take(doc *feedhistory.Document, err error) error {
 
 // isGone reports whether a tombstone that has already arrived may delete an entry. If it
 // turns out not to delete the entry, printRest prints the entry.
-func (f *fetching) isGone(e *feedhistory.Entry) bool {
+func (f *feedFetch) isGone(e *feedhistory.Entry) bool {
 	when, ok := f.gone[e.ID]
 	return ok && (when.IsZero() || e.Updated.IsZero() || !when.Before(e.Updated))
 }
 
 // printEntry prints an entry as one line.
-func (f *fetching) printEntry(e *feedhistory.Entry) error {
+func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 	if f.printed != nil {
 		f.printed[e.ID] = e
+	}
+	if f.Format == tableFormat {
+		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		_, err := fmt.Fprintln(f.out, entryLine(&terminal.Page{Width: terminal.Width(f.Stdout)}, e, e.Time(), cmp.Or(link.Href, e.ID)))
+		return err
 	}
 	record := publish.NewJSONEntry(e)
 	record.Feed = f.of
@@ -68,7 +74,7 @@ func (f *fetching) printEntry(e *feedhistory.Entry) error {
 // printRest prints what is in the history and has not been printed: entries of which a
 // newer copy arrived later, entries that a tombstone did not delete after all, and
 // deletions of entries that have been printed.
-func (f *fetching) printRest(h *feedhistory.History) error {
+func (f *feedFetch) printRest(h *feedhistory.History) error {
 	live := make(map[string]bool, len(h.Entries))
 	for _, e := range h.Entries {
 		live[e.ID] = true
@@ -88,6 +94,9 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 			continue
 		}
 		f.twice++
+		if f.Format == tableFormat {
+			continue
+		}
 		if err := terminal.WriteJSON(f.out, schema.DeletionRecord(f.of, t)); err != nil {
 			return err
 		}
@@ -97,7 +106,7 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 
 // wants reports whether an entry may be as recent as --since asks for: it was published or
 // updated since, or has no time.
-func (f *fetching) wants(e *feedhistory.Entry) bool {
+func (f *feedFetch) wants(e *feedhistory.Entry) bool {
 	return f.Since.IsZero() || e.Time().IsZero() || !e.Time().Before(f.Since.Time) || !e.Changed().Before(f.Since.Time)
 }
 
@@ -119,29 +128,8 @@ func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return !keep[e] })
 }
 
-// hasAll reports whether no document after this one is needed.
-func (f *fetching) hasAll(doc *feedhistory.Document) bool {
-	if f.Limit == 0 && f.Since.IsZero() {
-		return false
-	}
-	wanted := 0
-	for _, e := range doc.Entries {
-		if f.wants(e) {
-			wanted++
-			f.seen[e.ID] = true
-		}
-	}
-	all := !f.Since.IsZero() && len(doc.Entries) > 0 && wanted == 0
-	if f.Limit > 0 && len(f.seen) >= f.Limit {
-		h, _ := f.merger.History() // without what was deleted
-		all = all || len(f.wanted(h)) >= f.Limit
-	}
-	f.limited = all && doc.Kind() != feedhistory.Complete
-	return all
-}
-
 // wanted returns the entries of a history that may be as recent as --since asks for.
-func (f *fetching) wanted(h *feedhistory.History) []*feedhistory.Entry {
+func (f *feedFetch) wanted(h *feedhistory.History) []*feedhistory.Entry {
 	entries := make([]*feedhistory.Entry, 0, len(h.Entries))
 	for _, e := range h.Entries {
 		if f.wants(e) {
@@ -154,22 +142,21 @@ func (f *fetching) wanted(h *feedhistory.History) []*feedhistory.Entry {
 // restrict removes from a history the entries that the flags do not ask for. If there may
 // be such entries, the history is a window at best: neither the history nor a feed made of
 // it is complete.
-func (f *fetching) restrict(h *feedhistory.History) {
+func (f *feedFetch) restrict(h *feedhistory.History) {
 	entries := f.wanted(h)
 	if f.Limit > 0 {
 		entries = latest(entries, f.Limit)
 	}
-	f.limited = f.limited || len(entries) < len(h.Entries)
+	f.limited = len(entries) < len(h.Entries)
 	h.Entries = entries
 	if !f.limited || h.Head == nil {
 		return
 	}
-	h.Gaps = slices.DeleteFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) })
 	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: feedhistory.Worse(h.Verdict(), feedhistory.Window)}
 }
 
 // meaning says what the verdict means, given the entries that the flags ask for.
-func (f *fetching) meaning(r *backfill.Result) string {
+func (f *feedFetch) meaning(r *backfill.Result) string {
 	if !f.limited {
 		return f.VerdictText(r)
 	}
@@ -181,11 +168,13 @@ func (f *fetching) meaning(r *backfill.Result) string {
 		what = "the latest " + terminal.Count(f.Limit, "entry", "entries")
 	}
 	text := "You asked only for " + what
-	switch r.Verdict() {
+	switch f.verdict {
+	case feedhistory.Whole:
+		return text + ", and they are all here."
+	case feedhistory.Window:
+		return text + "; the feed does not say whether there were others before its latest entries."
 	case feedhistory.Lossy:
 		return text + "; as pages shift while a feed grows, some of them may have slipped through."
-	case feedhistory.Partial:
-		return text + ", and some of them may be missing:"
 	}
-	return text + ", and they are all here."
+	return text + ", and some of them may be missing:"
 }

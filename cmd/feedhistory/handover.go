@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
@@ -149,10 +147,10 @@ type handingOver struct {
 	missing    *terminal.Page // what was not handed over, and what the mirror lacks
 	subscribed []handover.ReaderFeed
 
-	bar     *progressbar.ProgressBar // nil if it is not shown
-	refused []jsonRefusal            // entries of the current feed that the reader refuses
-	toAdd   []schema.Entry           // entries of the current feed that a dry run would add
-	worst   int                      // the exit status so far
+	bar     *terminal.Bar
+	refused []jsonRefusal  // entries of the current feed that the reader refuses
+	toAdd   []schema.Entry // entries of the current feed that a dry run would add
+	worst   int            // the exit status so far
 }
 
 // all hands over the feeds that the arguments ask for. It continues with the next feed if
@@ -229,9 +227,7 @@ func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	h.bar = h.w.NewBar(int(f.Entries), "asking the reader what it has")
 	h.Each = h.each
 	report, err := h.Handover.Run(h.w.Ctx, f.URL, to)
-	if h.bar != nil {
-		_ = h.bar.Finish()
-	}
+	h.bar.End()
 	if report == nil || report.Entries == 0 && err != nil {
 		return err
 	}
@@ -239,10 +235,8 @@ func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 }
 
 func (h *handingOver) each(r *mirror.Record, o handover.Outcome, err error) {
-	if h.bar != nil {
-		h.bar.Describe("handing over")
-		_ = h.bar.Add(1)
-	}
+	h.bar.Describe("handing over")
+	h.bar.Step()
 	switch {
 	case o == handover.Refused:
 		h.refused = append(h.refused, jsonRefusal{r.ID, err.Error()})

@@ -71,7 +71,7 @@ type credentialKeeper struct{ *database.Store }
 
 // Remove implements mirror.Store.
 func (s credentialKeeper) Remove(ctx context.Context, url string) error {
-	return s.Store.Remove(ctx, url)
+	return s.Store.Store.Remove(ctx, url)
 }
 
 // markPrivate records that a feed is private, so that the history server does not show it

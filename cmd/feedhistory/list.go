@@ -50,7 +50,7 @@ func (c *listCommand) Run(w *command.World) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	l := &listing{ctx: w.Ctx, store: store, page: terminal.NewPage(out), now: time.Now()}
+	l := &listing{ctx: w.Ctx, store: store, page: &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, now: time.Now()}
 	if c.URL != "" {
 		err = c.one(l)
 	} else {
@@ -225,7 +225,6 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 	p.Field("alias of", f.Alias)
 	p.Field("kind", f.Kind.String())
 	p.Field("source", f.Source)
-	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
 	p.Field("entries", entriesOf(f, newest))
 	if f.Documents > 0 {
 		p.Field("archives", fmt.Sprint(f.Documents))
@@ -252,13 +251,8 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 	if f.Waits(now) {
 		p.Field("wait", "its host asks for no requests until "+terminal.Time(f.Wait))
 	}
-	gaps := f.Missing()
-	if len(gaps) == 0 {
-		return
-	}
-	p.Line("")
-	p.Line("  " + terminal.Count(len(gaps), "gap", "gaps"))
-	for _, g := range gaps {
+	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
+	for _, g := range f.Missing() {
 		explain.Gap(p, g)
 	}
 }

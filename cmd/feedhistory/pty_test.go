@@ -211,3 +211,88 @@ func TestPager(t *testing.T) {
 		require.Contains(t, stdout, "One")
 	}
 }
+
+// narrow is a terminal of 30 columns.
+func narrow(t *testing.T, args ...string) *pseudoTerminal {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Args[0] = "feedhistory"
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10", "TERM=xterm", "PAGER=cat", "XDG_CONFIG_HOME="+t.TempDir())
+	return startTerminal(t, cmd, &pty.Winsize{Rows: 24, Cols: 30})
+}
+
+// On a terminal, fetch prints a table; neither it nor the bar is torn by 30 columns. A
+// format, or a file, gets what a pipe gets.
+func TestTable(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title><entry><id>urn:1</id><updated>2003-12-13T00:00:00Z</updated>
+<title>A title that is much longer than any terminal of thirty columns</title><link href="https://example.org/1"/></entry></feed>`)
+	}))
+	url := server.URL + "/feed.atom"
+	p := onTerminal(t, nil, "fetch", "--allow-private", url)
+	require.Zero(t, p.wait(), p)
+	require.Contains(t, p.screen(), "2003-12-13  A title that is much longer than any termin…  https://example.org/1\n")
+	p = narrow(t, "fetch", "--allow-private", url)
+	require.Zero(t, p.wait(), p)
+	require.Contains(t, p.screen(), "2003-12-13  A title that is…  https://example.org/1\n")
+	for _, args := range [][]string{{"--json"}, {"--format", "jsonl"}} {
+		p = onTerminal(t, nil, append([]string{"fetch", "--allow-private", url}, args...)...)
+		require.Zero(t, p.wait(), p)
+		require.Contains(t, p.screen(), `{"feed":`)
+	}
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	p = onTerminal(t, nil, "fetch", "--allow-private", "-o", out, url)
+	require.Zero(t, p.wait(), p)
+	require.Contains(t, p.screen(), "looking for the feed")
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `{"feed":`)
+}
+
+// A host that keeps the command waiting is named, on a line that the terminal does not
+// break.
+func TestHangingHost(t *testing.T) {
+	end := make(chan struct{})
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-end:
+		case <-r.Context().Done():
+		}
+	}))
+	defer close(end)
+	host := strings.TrimPrefix(server.URL, "http://")
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	for _, args := range [][]string{{"fetch", "-o", filepath.Join(t.TempDir(), "x")}, {"check", "--chain"}, {"sync", "--db", db}} {
+		p := narrow(t, append(args, "--allow-private", server.URL+"/feed.atom")...)
+		p.await("waiting for " + host[:10])
+		_, err := p.pty.Write([]byte{3})
+		require.NoError(t, err)
+		require.Equal(t, exit.Interrupted, p.wait(), p)
+		for _, line := range strings.FieldsFunc(p.screen(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+			if strings.Contains(line, "waiting for") {
+				require.LessOrEqual(t, len([]rune(strings.TrimSuffix(strings.TrimPrefix(line, "\x1b[K"), "^C"))), 30, line)
+			}
+		}
+	}
+}
+
+// On a terminal, rm asks.
+func TestRemovalAsks(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title><entry><id>urn:1</id></entry></feed>`)
+	}))
+	url, db := server.URL+"/feed.atom", filepath.Join(t.TempDir(), "feeds.db")
+	status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", url)
+	require.Zero(t, status, stderr)
+	status, stdout, _ := call(t.Context(), "", "rm", "--db", db, "--dry-run", url)
+	require.Zero(t, status)
+	require.Equal(t, url+" and its 1 entry\n", stdout)
+	for _, answer := range []string{"\n", "n\n", "y\n"} {
+		p := onTerminal(t, nil, "rm", "--db", db, url)
+		p.await("remove for good? [y/N] ")
+		_, err := io.WriteString(p.pty, answer)
+		require.NoError(t, err)
+		require.Equal(t, map[bool]int{true: exit.OK, false: exit.Failed}[answer == "y\n"], p.wait(), p)
+	}
+	status, _, _ = call(t.Context(), "", "rm", "--db", db, url)
+	require.Equal(t, exit.Failed, status)
+}

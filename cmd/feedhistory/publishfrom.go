@@ -72,6 +72,9 @@ func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
 		}
 	}
+	if about.Private && !c.IncludePrivate {
+		return nil, errors.New("the lines come from a private feed, and what you publish is for everybody; nothing is published: give --include-private if you mean it")
+	}
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
 		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
 		loaded.unknown = about.IsUnknown(own)
@@ -152,7 +155,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 	if err := argument.CheckURL(c.From); err != nil {
 		return nil, err
 	}
-	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, World: w, client: w.Client(w.Stderr)}
+	f := &feedFetch{fetchCommand: &fetchCommand{Format: "json"}, World: w, client: w.Client(w.Stderr)}
 	var r *backfill.Result
 	from, err := w.Resolve(f.client, argument.WebAddress(c.From), func(address string) (err error) {
 		r, err = f.history(address)

@@ -86,8 +86,14 @@ func (c *publishCommand) checkLinks(w *command.World, in *input) error {
 	case len(dead) > 0:
 		p := terminal.NewPage(w.Stderr)
 		p.Para("", "", fmt.Sprintf("%d of %s point to missing pages; nothing is published:", len(dead), terminal.Count(checked, "link", "links")))
-		for _, link := range dead {
+		for _, link := range dead[:min(len(dead), mostDead)] {
 			p.Line("  " + terminal.Clean(link))
+		}
+		if more := len(dead) - mostDead; more > 0 {
+			p.Line(fmt.Sprintf("  and %d more", more))
+		}
+		if c.Link == "" {
+			return fmt.Errorf("%s: is the site built? Leave entries without a page out of the source", c.SiteDir)
 		}
 		return fmt.Errorf("%s: is the site built, and does --link match its addresses? Leave articles without a page out of the source", c.SiteDir)
 	case checked == 0 && len(in.entries) > 0:
@@ -95,6 +101,9 @@ func (c *publishCommand) checkLinks(w *command.World, in *input) error {
 	}
 	return nil
 }
+
+// mostDead is the maximum number of links to missing pages that a message names.
+const mostDead = 10
 
 // hasPage reports whether a web server would find a page of a site: a file, the index of a
 // directory or, as on most servers, a file whose extension .html the name leaves out. It

@@ -9,12 +9,15 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // An rmCommand is the verb rm.
 type rmCommand struct {
 	database.Location
-	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that the mirror knows about them."`
+	URLs   []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that the mirror knows about them."`
+	Yes    bool     `short:"y" help:"Do not ask. Without a terminal, rm never asks."`
+	DryRun bool     `help:"Print what would be removed, and remove nothing."`
 
 	republishedFlag
 }
@@ -32,6 +35,9 @@ func (c *rmCommand) Run(w *command.World) error {
 		return err
 	}
 	defer store.Close()
+	if err := c.ask(w, store); err != nil || c.DryRun {
+		return err
+	}
 	p := terminal.NewPage(w.Asides())
 	missing := false
 	var names []string
@@ -53,13 +59,58 @@ func (c *rmCommand) Run(w *command.World) error {
 			missing = true
 			continue
 		}
-		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", argument.WithoutUser(name), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries")))
+		p.Para("", "  ", "removed "+contents(f))
 	}
 	_, left := c.removeRepublished(c.Location, names...)
 	if err := cmp.Or(failed, left); err != nil {
 		return err
 	}
 	if missing {
+		return exit.StatusError(exit.Failed)
+	}
+	return p.Err
+}
+
+// contents names a feed and how much the mirror has of it.
+func contents(f *mirror.Feed) string {
+	return fmt.Sprintf("%s and its %s", argument.WithoutUser(f.URL), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"))
+}
+
+// ask prints what would be removed, for --dry-run, or asks on a terminal whether to remove
+// it.
+func (c *rmCommand) ask(w *command.World, store mirror.Store) error {
+	asks := !c.Yes && terminal.IsTerminal(w.Stderr) && w.FromTerminal()
+	if !c.DryRun && !asks {
+		return nil
+	}
+	missing := false
+	found := 0
+	p := terminal.NewPage(w.Stderr)
+	if c.DryRun {
+		p = terminal.NewPage(w.Stdout)
+	}
+	for _, url := range c.URLs {
+		f, err := store.Feed(w.Ctx, argument.FeedName(url))
+		if err = c.Unknown(url, err); database.IsUnknown(err) {
+			missing = true
+			if c.DryRun {
+				w.Say(err.Error())
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found++
+		p.Para("", "  ", contents(f))
+	}
+	switch {
+	case c.DryRun && missing:
+		return exit.StatusError(exit.Failed)
+	case c.DryRun:
+		w.Tell("a dry run: nothing was removed")
+	case found > 0 && !w.Confirm("remove for good? [y/N] "):
+		w.Say("nothing was removed")
 		return exit.StatusError(exit.Failed)
 	}
 	return p.Err

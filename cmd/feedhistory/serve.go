@@ -70,6 +70,9 @@ func (c *serveCommand) Run(w *command.World) error {
 	w.Tell("serving " + c.Dir + " at " + site)
 	for _, name := range subscriptions(files) {
 		w.Tell("the feed: " + site + name)
+		if elsewhere := archivesElsewhere(files, name, site); elsewhere != "" {
+			w.Say("this is no preview: the archive links of " + name + " lead to " + elsewhere + "; for a preview, publish into another directory with --base " + site)
+		}
 	}
 	return serveHTTP(w, listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
 }
@@ -120,6 +123,25 @@ func subscriptions(files fs.FS) (names []string) {
 
 func isFeedName(name string) bool {
 	return slices.Contains([]string{".atom", ".rss", ".xml", ".json"}, path.Ext(name))
+}
+
+// archivesElsewhere returns the address to which the archive links of a feed lead, if it is
+// not on the site; else "".
+func archivesElsewhere(files fs.FS, name, site string) string {
+	f, err := files.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	doc, err := feedhistory.Parse(f, site+name)
+	if err != nil {
+		return ""
+	}
+	older, ok := doc.Links.Rel(feedhistory.RelPrevArchive)
+	if !ok || feedhistory.SameOrigin(older.Href, site) {
+		return ""
+	}
+	return older.Href[:strings.LastIndexByte(older.Href, '/')+1]
 }
 
 func isSubscription(files fs.FS, name string) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -31,6 +32,7 @@ type syncCommand struct {
 	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
 	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
+	Private    bool          `help:"Keep the feeds that URL names private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
 	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
@@ -42,6 +44,8 @@ type syncCommand struct {
 
 	network.Flags
 	logins.Login
+
+	leftOut int // subscriptions of the lists that cannot be polled
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -51,7 +55,7 @@ func (c *syncCommand) Help() string {
 		"The same holds when --max-documents or --max-bytes ends a poll; --every then waits five minutes, or --interval if that is shorter. " +
 		"sync polls the feeds of one host one after the other, with a pause of one second, or of --pace if that is longer. " +
 		"If a host asks for no requests until some time (Retry-After), this sync and later ones comply.\n\n" +
-		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to lack something, or an interrupt left a feed without its poll; otherwise 0. " +
+		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to lack something, an interrupt left a feed without its poll, or a subscription of a list was left out; otherwise 0. " +
 		"With --every, each feed's last poll counts."
 }
 
@@ -68,6 +72,8 @@ func (c *syncCommand) Validate() error {
 		return errors.New("--quota-entries: at least 1")
 	case c.All && c.Every:
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
+	case c.Private && len(c.URLs) == 0:
+		return errors.New("--private is for the feeds that URL names")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
 	}
@@ -94,8 +100,13 @@ func (c *syncCommand) Run(w *command.World) error {
 	if s.Strays.Keys, err = database.Keep(&c.Login, &c.Location, slices.Sorted(maps.Keys(s.Strays.Named))); err != nil {
 		return err
 	}
+	if err := c.keepPrivate(s.Strays.Keys); err != nil {
+		return err
+	}
 	s.Poller.Mirror.ClientFor = s.Strays.Keys.ClientFor(s.Poller.Mirror.Client)
-	err = s.Subscribe(w.Ctx, given)
+	bar := w.NewBar(len(given), "adding feeds")
+	err = s.Subscribe(w.Ctx, given, bar)
+	bar.End()
 	if err == nil {
 		err = c.fill(w.Ctx, s, given)
 	}
@@ -114,7 +125,22 @@ func (c *syncCommand) Run(w *command.World) error {
 	if w.Ctx.Err() != nil && !c.Every && s.Report.Ended == 0 && s.Report.Counted.CommittedDocuments.Load() == 0 {
 		return exit.StatusError(exit.Interrupted)
 	}
-	return s.Report.Status()
+	if err := s.Report.Status(); err != nil || c.leftOut == 0 {
+		return err
+	}
+	return exit.StatusError(exit.Partial)
+}
+
+// keepPrivate marks the feeds that URL names as private, if the flags ask for it.
+func (c *syncCommand) keepPrivate(keys *logins.Keyring) error {
+	if !c.Private {
+		return nil
+	}
+	private := map[string]http.Header{}
+	for _, url := range c.URLs {
+		private[argument.FeedName(url)] = http.Header{}
+	}
+	return keys.Set(private)
 }
 
 // newSyncing returns a syncing that polls as the flags say.
@@ -162,8 +188,9 @@ func (c *syncCommand) given(w *command.World) (urls []string, err error) {
 			return nil, explain.Failure(file, err)
 		}
 		for _, feed := range feeds {
-			if err := argument.CheckURL(feed.URL); err != nil {
+			if err := argument.CheckListed(feed.URL); err != nil {
 				w.Say(fmt.Sprintf("%s: left out: %v", file, err))
+				c.leftOut++
 				continue
 			}
 			urls = append(urls, argument.FeedName(feed.URL))

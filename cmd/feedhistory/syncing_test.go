@@ -97,7 +97,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing.Sync
 		sound = faulty.Store
 	}
 	for _, feed := range feeds {
-		if _, err := syncing.Subscribe(context.Background(), sound, feed); err != nil {
+		if err := sound.Commit(context.Background(), &mirror.Change{Feed: mirror.NewFeed(feed)}); err != nil && !errors.Is(err, mirror.ErrConflict) {
 			panic(err)
 		}
 	}

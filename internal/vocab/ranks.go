@@ -63,13 +63,16 @@ func UpdateRank(space, local string) int {
 	return 0
 }
 
-// IsPublished recognises the extensions with the time an item was published.
-func IsPublished(space, local string) bool {
-	switch local {
-	case "issued", "created":
-		return space == DCTerms
-	case "published":
-		return space == Atom
+// PublishedRank ranks the extensions with the time an item was published; 0 means another
+// element.
+func PublishedRank(space, local string) int {
+	switch {
+	case local == "published" && space == Atom:
+		return 3
+	case local == "issued" && space == DCTerms:
+		return 2
+	case local == "created" && space == DCTerms:
+		return 1
 	}
-	return false
+	return 0
 }

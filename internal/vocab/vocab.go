@@ -22,8 +22,19 @@ const (
 	XML         = "http://www.w3.org/XML/1998/namespace"
 )
 
-// IsAtom reports whether a namespace is Atom's, of either version.
-func IsAtom(space string) bool { return space == Atom || space == Atom03 }
+// IsAtom reports whether a namespace is Atom's, of any version or draft.
+func IsAtom(space string) bool { return space == Atom || space == Atom03 || IsDraftAtom(space) }
+
+// IsDraftAtom recognises the namespaces of the drafts before Atom 0.3, when it was called
+// Echo, Necho and Pie.
+func IsDraftAtom(space string) bool {
+	switch space {
+	case "http://example.com/newformat#", "http://example.com/necho", "http://purl.org/echo/",
+		"uri/of/echo/namespace#", "http://purl.org/pie/":
+		return true
+	}
+	return false
+}
 
 // RDFVersion returns the version of RSS whose namespace it is, such as "1.0"; "" for
 // any other namespace.

@@ -17,11 +17,12 @@ import (
 //
 // The bytes decide. If they make no sense in the first charset that is named, but do in
 // another that is named, or in UTF-8, Decode uses that; and if ISO-8859-1, windows-1252 or
-// ASCII is named, but everything beyond ASCII is UTF-8, it uses UTF-8. A few bad bytes do
+// ASCII is named, but everything beyond ASCII is UTF-8, it uses UTF-8. So it does if only the
+// document names a charset, in which some bytes have no meaning, but is UTF-8 throughout. A few bad bytes do
 // not count, so that an excerpt that is cut within a character changes no other.
 //
 // Decode removes a byte order mark. In UTF-8 it reads invalid bytes as windows-1252, so
-// that different bytes stay different; in other encodings they become U+FFFD. So do
+// that different bytes stay different, and the whole document if most of them are invalid; in other encodings they become U+FFFD. So do
 // U+FFFE and U+FFFF, which XML does not allow. It changes an XML declaration that names
 // another charset to name UTF-8. It returns clean UTF-8 that needs no such change
 // unchanged and without copying; otherwise doc has at most three times as many bytes as
@@ -149,8 +150,14 @@ func choose(data string, sources []source) (charset, reading, error) {
 		}
 	}
 	r, err := first.read(data)
-	if err != nil || fits(r.good, r.bad) {
+	if err != nil {
 		return first, r, err
+	}
+	if r.bad > 0 && sources[0].charset.name == "" && isClearlyUTF8(data) {
+		return utf8Set, readUTF8(data), nil
+	}
+	if fits(r.good, r.bad) {
+		return first, r, nil
 	}
 	for _, c := range named[1:] {
 		if c.name == first.name {
@@ -161,6 +168,14 @@ func choose(data string, sources []source) (charset, reading, error) {
 		}
 	}
 	return first, r, nil
+}
+
+// isClearlyUTF8 reports whether a document is UTF-8 throughout, with several characters beyond
+// ASCII: bytes in another charset are hardly ever that by accident.
+func isClearlyUTF8(data string) bool {
+	const several = 3
+	good, bad := tally(data)
+	return bad == 0 && good >= several
 }
 
 // fits reports whether a document with the given numbers of good characters beyond ASCII

@@ -93,9 +93,19 @@ func readUTF8(data string) (r reading) {
 		b.WriteRune(c)
 		i += n
 	}
+	if r.bad > r.good { // what looks like UTF-8 does so by accident
+		whole := readBytes(charmap.Windows1252, data)
+		whole.good, whole.bad, whole.at = r.good, r.bad, firstBeyondASCII(data)
+		return whole
+	}
 	r.doc = b.String()
 	r.cleanse()
 	return r
+}
+
+// firstBeyondASCII returns the offset of the first byte that is not ASCII.
+func firstBeyondASCII(data string) int {
+	return strings.IndexFunc(data, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // readBytes reads a charset in which each byte is a character.

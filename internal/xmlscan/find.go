@@ -1,6 +1,9 @@
 package xmlscan
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // mostBefore is the maximum length of what comes before a feed.
 const mostBefore = 64 << 10
@@ -44,6 +47,17 @@ func FindFeed(text string) (begin int, page bool) {
 		return 0, false
 	}
 	return begin, false
+}
+
+// IsQuoted reports whether a feed that begins at an offset of a text has words before it and
+// after its end: then the text, such as an article or a message, only quotes it.
+func IsQuoted(text string, begin int) bool {
+	end := strings.LastIndexByte(text, '>') + 1
+	return end > begin && hasWords(text[:begin]) && hasWords(text[end:])
+}
+
+func hasWords(text string) bool {
+	return strings.IndexFunc(text, unicode.IsLetter) >= 0
 }
 
 // hasTag reports whether there is a start tag in text.

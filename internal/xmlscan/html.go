@@ -30,6 +30,7 @@ func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 	if div {
 		state = 0
 	}
+	mixed := !div && strings.HasPrefix(strings.TrimLeft(c.doc[c.end:], " \t\r\n"), "&lt;")
 	for tok := c.Next(); tok != Stop && c.Depth() >= depth; tok = c.Next() {
 		switch tok {
 		case Start:
@@ -47,7 +48,11 @@ func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 				b.WriteString("</" + c.htmlName() + ">")
 			}
 		case Text:
-			b.WriteString(c.doc[c.Offset():c.End()])
+			if mixed { // the publisher escaped some of the markup
+				b.Write(c.AppendText(nil))
+			} else {
+				b.WriteString(c.doc[c.start:c.end])
+			}
 		case CData:
 			WriteText(&b, string(c.AppendText(nil)))
 		}

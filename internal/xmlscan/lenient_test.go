@@ -155,3 +155,30 @@ func TestClip(t *testing.T) {
 		require.Equal(t, want, Clip(text, 4), text)
 	}
 }
+
+func TestSurrogates(t *testing.T) {
+	for doc, want := range map[string]string{
+		"&#xD83D;&#xDE00;":         "😀",
+		"&#55357;&#56832;x":        "😀x",
+		"&#xD83D;":                 "",
+		"&#xD83D;&#xD83D;&#56832;": "😀",
+		"&#xDE00;&#xD83D;":         "",
+		"&#xD83D;x&#xDE00;":        "x",
+	} {
+		s := New("<a>"+doc+"</a>", Limits{})
+		require.True(t, s.Child(0))
+		require.Equal(t, want, s.ElementText(), doc)
+		notes, _ := s.Notes()
+		require.NotEmpty(t, notes, doc)
+		require.Equal(t, "<a>"+want+"</a>", Standalone("<a>"+doc+"</a>", nil, ""), doc)
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "Dogs &#8211; cats": "Dogs – cats", "AT&amp;T &eacute;": "AT&T é", "&#146;": "’", "&#xD83D;&#xDE00;": "😀",
+		"a & b < c &lt d &copy=1 &x; AT&T; &#;": "a & b < c &lt d &copy=1 &x; AT&T; &#;",
+	} {
+		require.Equal(t, want, Unescape(text))
+	}
+}

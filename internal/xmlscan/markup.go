@@ -37,8 +37,8 @@ func (s *Scanner) comment(i int) Token {
 		}
 		s.controls(body, j)
 		s.end = end
-		if odd && len(s.oddComments) < maxNotes {
-			s.oddComments = append(s.oddComments, s.doc[i:end])
+		if odd {
+			s.odd(s.doc[i:end])
 		}
 		return misc
 	}
@@ -56,9 +56,53 @@ func commentEnd(doc string, i int) int {
 	return -1
 }
 
-// OddComments returns the first hundred comments with two hyphens in them, where another
-// comment may begin: then the first one lacks its end.
-func (s *Scanner) OddComments() []string { return s.oddComments }
+// odd keeps a comment or CDATA section.
+func (s *Scanner) odd(section string) {
+	if len(s.oddSections) < maxNotes {
+		s.oddSections = append(s.oddSections, section)
+	}
+}
+
+// OddSections returns the first hundred comments with two hyphens, and CDATA sections with the
+// beginning of another, in them: perhaps the first one lacks its end.
+func (s *Scanner) OddSections() []string { return s.oddSections }
+
+// nestedCData returns where another CDATA section begins in the text of one, or -1. Brackets
+// are rarer than anything else in that mark.
+func nestedCData(text string) int {
+	const mark = "<![CDATA["
+	for i := 0; ; {
+		n := strings.IndexByte(text[i:], '[')
+		if n < 0 {
+			return nowhere
+		}
+		i += n + 1
+		if begin := i - len("<!["); begin >= 0 && strings.HasPrefix(text[begin:], mark) {
+			return begin
+		}
+	}
+}
+
+// cdataEnd returns where the text of the CDATA section at i ends, and where the section does.
+// A section that lacks its end, because another begins in it, ends with the element around it.
+func cdataEnd(doc string, i int) (text, end int) {
+	body := i + len("<![CDATA[")
+	n := strings.Index(doc[body:], "]]>")
+	if n < 0 {
+		return len(doc), len(doc)
+	}
+	if nested := nestedCData(doc[body : body+n]); nested >= 0 {
+		tag := strings.LastIndexByte(doc[:i], '<')
+		if tag < 0 || !strings.HasSuffix(strings.TrimRight(doc[tag:i], " \t\r\n"), ">") {
+			return body + n, body + n + len("]]>")
+		}
+		name := doc[tag+1 : nameEnd(doc, tag+1)]
+		if at := strings.Index(doc[body:body+nested], "</"+name); name != "" && at >= 0 {
+			return body + at, body + at
+		}
+	}
+	return body + n, body + n + len("]]>")
+}
 
 // procInst reads the processing instruction at i.
 func (s *Scanner) procInst(i int) Token {
@@ -87,6 +131,10 @@ func (s *Scanner) cdata(i int) Token {
 	n := strings.Index(s.doc[body:], "]]>")
 	if n < 0 {
 		return s.truncated()
+	}
+	s.unended = false
+	if !s.again && nestedCData(s.doc[body:body+n]) >= 0 {
+		s.odd(s.doc[i : body+n])
 	}
 	s.plain = s.control(body) >= body+n
 	s.controls(body, body+n)

@@ -29,9 +29,10 @@ type Mender struct {
 	pieces  []piece // the current start tag's attributes
 	rewrite bool    // the start tag is too damaged for small repairs
 
-	entry   string // the local name of the feed's entries; "" if it is not a feed
-	space   string // their namespace
-	entryAt int    // the depth of the open entry; 0 if there is none
+	entry    string   // the local name of the feed's entries; "" if it is not a feed
+	space    string   // their namespace
+	inSource []string // the names of the children of the open atom:source, if it has no end
+	entryAt  int      // the depth of the open entry; 0 if there is none
 
 	count, countBefore     int // the number of repairs, and of those before the current Start
 	garbled                int // the number of repairs that may have changed a text
@@ -216,6 +217,11 @@ func (m *Mender) markup(i int) Token {
 		return m.comment(i)
 	case markupCData:
 		defer m.findHidden(i)
+		if text, end := cdataEnd(m.doc, i); text == end && end < len(m.doc) {
+			m.recovered("odd-markup", i, "CDATA section without its end", "")
+			m.plain, m.unended, m.end = false, true, end
+			return CData
+		}
 		return m.cdata(i)
 	case markupDoctype:
 		if !hasPrefixAt(m.doc, i, "<!DOCTYPE") {

@@ -1,6 +1,9 @@
 package xmlscan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Knowledge of feeds helps to tell where an element without an end tag ends: before its next
 // sibling.
@@ -13,6 +16,7 @@ const (
 	roleContainer      // its children are entries: feed, rss, RDF or channel
 	roleEntry
 	roleContent // atom:content, which may contain entries
+	roleSource  // atom:source, whose children entries have, too
 	roleLeaf    // a child of the first two in which their other children do not occur
 )
 
@@ -34,7 +38,9 @@ func (m *Mender) assignRole() {
 		f.role = roleEntry
 	case parent == roleEntry && m.entry == "entry" && strings.EqualFold(local, "content") && m.Space() == m.space:
 		f.role = roleContent
-	case (parent == roleContainer || parent == roleEntry) && m.isMember() && leaves[strings.ToLower(local)]:
+	case parent == roleEntry && m.entry == "entry" && local == "source" && m.Space() == m.space:
+		f.role, m.inSource = roleSource, m.inSource[:0]
+	case (parent == roleContainer || parent == roleEntry) && m.isMember() && m.isLeaf():
 		f.role = roleLeaf
 	}
 }
@@ -65,6 +71,11 @@ func (m *Mender) isEntry() bool {
 	return m.entry != "" && strings.EqualFold(m.Local(), m.entry) && m.isNative()
 }
 
+// isEntryInXHTML recognises an entry to which markup without an end lends its namespace.
+func (m *Mender) isEntryInXHTML() bool {
+	return m.entry != "" && m.Local() == m.entry && m.Prefix() == "" && m.Space() == xhtmlNamespace
+}
+
 // isNative reports whether the current element is in the namespace of entries.
 func (m *Mender) isNative() bool {
 	return m.Space() == m.space || m.entry == "item" && m.Space() == ""
@@ -79,6 +90,19 @@ func (m *Mender) isMember() bool {
 	}
 	_, ok := interned[m.Space()]
 	return ok && m.Space() != xhtmlNamespace
+}
+
+// isLeaf reports whether the other children of a feed or entry do not occur in the current
+// element. Persons have only children of their own, and the source of an item only text.
+func (m *Mender) isLeaf() bool {
+	switch local := strings.ToLower(m.Local()); local {
+	case "author", "contributor":
+		return true
+	case "source":
+		return m.entry == "item"
+	default:
+		return leaves[local]
+	}
 }
 
 // isParent reports whether the current element is a child of a feed or entry that has
@@ -117,14 +141,36 @@ func (m *Mender) implied() (keep int) {
 	}
 	parent := m.frames[n-1]
 	switch keep = n; {
+	case m.isEntry() && m.empty: // it has nothing: no other entry ends here
+		return n
 	case m.isEntry() && parent.role == roleEntry:
 		return n - 1
 	case m.isEntry() && parent.ends > 0:
 		return parent.ends
+	case parent.role == roleSource && parent.unclosed && m.endsSource():
+		return n - 1
 	case m.isMember() && parent.leaf > 0:
 		keep = parent.leaf
 	}
 	return min(keep, m.sameName())
+}
+
+// endsSource reports whether the current element cannot be a child of the open atom:source: it
+// has one of that name already, or sources have none.
+func (m *Mender) endsSource() bool {
+	if !m.isNative() {
+		return false
+	}
+	switch local := m.Local(); local {
+	case "content", "summary", "published", "issued":
+		return true
+	case "id", "title", "updated":
+		if slices.Contains(m.inSource, local) {
+			return true
+		}
+		m.inSource = append(m.inSource, local)
+	}
+	return false
 }
 
 // findEnds finds out which elements around the one that was just opened an element within it
@@ -179,7 +225,7 @@ func (m *Mender) sameName() int {
 // inside the content of an entry is no such case.
 func (m *Mender) findSwallowed() {
 	n := len(m.open) - 1
-	if m.swallowedAt >= 0 || !m.isEntry() || m.frames[n].role == roleEntry || m.frames[0].role != roleContainer {
+	if m.swallowedAt >= 0 || !m.isEntry() && !m.isEntryInXHTML() || m.frames[n].role == roleEntry || m.frames[0].role != roleContainer {
 		return
 	}
 	damaged := false

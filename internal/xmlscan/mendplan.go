@@ -69,7 +69,8 @@ func (p *planner) markup(i int) (end int) {
 	case markupComment:
 		return p.afterComment(i + len("<!--"))
 	case markupCData:
-		return p.after(i, "]]>")
+		_, end = cdataEnd(p.doc, i)
+		return end
 	case markupDoctype:
 		end, _ = doctypeEnd(p.doc, i+len("<!DOCTYPE"))
 		return end

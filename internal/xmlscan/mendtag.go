@@ -101,7 +101,11 @@ func (m *Mender) attribute(p piece) bool {
 			m.truncated()
 			return false
 		}
-		m.damaged("odd-attribute", p.at, "attribute value without a closing quote", written)
+		if strings.ContainsAny(strings.TrimSpace(m.doc[p.from:p.to]), " \t\r\n=") {
+			m.damaged("odd-attribute", p.at, "attribute value without a closing quote", written)
+		} else { // nothing else is in it
+			m.recovered("odd-attribute", p.at, "attribute value without a closing quote", written)
+		}
 	}
 	m.rewrite = m.rewrite || p.flaw != noFlaw
 	if m.swallowedAt < 0 && m.entry != "" && strings.Contains(m.doc[p.from:p.to], "<"+m.entry) {

@@ -72,6 +72,8 @@ func (n *notebook) noteReference(kind refKind, at int, ref string) {
 		n.note("bare-ampersand", at, "ampersand that begins no reference", "")
 	case refForbidden:
 		n.note("control-character", at, "reference to a character that XML does not allow", ref)
+	case refSurrogates:
+		n.note("surrogate-reference", at, "references to the halves of a character", ref)
 	case refHTML:
 		n.note("html-entity", at, "entity of HTML that is not declared", ref)
 	case refUndefined:

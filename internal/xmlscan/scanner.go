@@ -84,7 +84,8 @@ type Scanner struct {
 	done     bool
 	err      error
 
-	oddComments []string // the comments with two hyphens in them
+	unended     bool     // the current CData lacks its end
+	oddSections []string // see OddSections
 }
 
 // A name is the name of an element or attribute. It refers to the document and to the bindings
@@ -199,6 +200,9 @@ func (s *Scanner) Prefix() string { return s.prefix(s.name) }
 func (s *Scanner) Is(space, local string) bool {
 	return s.Local() == local && s.Space() == space
 }
+
+// Empty reports whether the current Start is an empty-element tag.
+func (s *Scanner) Empty() bool { return s.empty }
 
 // Offset returns where the current token begins in the document.
 func (s *Scanner) Offset() int { return s.start }

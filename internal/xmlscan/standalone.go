@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Standalone returns an element, given as its part of a scanned document, as a separate,
@@ -77,7 +78,7 @@ func (r repairer) appendRepaired(out []byte, tok Token) []byte {
 	case Text:
 		return appendRepairedText(out, r.doc[r.start:r.end])
 	case CData:
-		text := appendDecoded(nil, r.doc[r.start+len("<![CDATA["):r.end-len("]]>")], decodeCData)
+		text := appendDecoded(nil, r.rawOf(CData), decodeCData)
 		// What is omitted may have separated the characters of an end mark.
 		text = bytes.ReplaceAll(text, []byte("]]>"), []byte("]]]]><![CDATA[>"))
 		out = append(out, "<![CDATA["...)
@@ -195,13 +196,15 @@ func appendRepairedText(out []byte, raw string) []byte {
 // appendRepairedReference appends what the ampersand at the beginning of raw begins, and returns
 // its length.
 func appendRepairedReference(out []byte, raw string) ([]byte, int) {
-	kind, n, _ := reference(raw)
+	kind, n, r := reference(raw)
 	switch ref := raw[:n]; kind {
 	case refChar:
 		out = append(out, ref...)
 	case refBare, refUndefined:
 		out = append(out, "&amp;"...)
 		out = append(out, ref[1:]...)
+	case refSurrogates:
+		out = utf8.AppendRune(out, r)
 	case refHTML:
 		for _, char := range html.UnescapeString(ref) {
 			if char < 0x80 {

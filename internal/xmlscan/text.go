@@ -3,6 +3,7 @@ package xmlscan
 import (
 	"html"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -50,12 +51,19 @@ func (s *Scanner) Plain() (text string, ok bool) {
 }
 
 // raw returns the current Text or CData as written.
-func (s *Scanner) raw() string {
-	switch s.tok {
+func (s *Scanner) raw() string { return s.rawOf(s.tok) }
+
+// rawOf returns the current token as raw does, given its kind.
+func (s *Scanner) rawOf(tok Token) string {
+	switch tok {
 	case Text:
 		return s.doc[s.start:s.end]
 	case CData:
-		return s.doc[s.start+len("<![CDATA[") : s.end-len("]]>")]
+		end := s.end
+		if !s.unended {
+			end -= len("]]>")
+		}
+		return s.doc[s.start+len("<![CDATA[") : end]
 	}
 	return ""
 }
@@ -93,7 +101,7 @@ func appendDecoded(dst []byte, raw string, mode uint8) []byte {
 func appendReference(dst []byte, raw string) ([]byte, int) {
 	kind, n, r := reference(raw)
 	switch kind {
-	case refChar:
+	case refChar, refSurrogates:
 		dst = utf8.AppendRune(dst, r)
 	case refBare, refUndefined:
 		dst = append(dst, raw[:n]...)
@@ -103,15 +111,41 @@ func appendReference(dst []byte, raw string) ([]byte, int) {
 	return dst, n
 }
 
+// Unescape decodes the references in text that is HTML without tags, as in the titles of RSS.
+// What is none stays, such as a lone ampersand, or one without its semicolon.
+func Unescape(text string) string {
+	i := strings.IndexByte(text, '&')
+	if i < 0 {
+		return text
+	}
+	var b strings.Builder
+	for ; i >= 0; i = strings.IndexByte(text, '&') {
+		b.WriteString(text[:i])
+		kind, n, r := reference(text[i:])
+		switch kind {
+		case refSurrogates:
+			b.WriteRune(r)
+		case refChar, refHTML:
+			b.WriteString(html.UnescapeString(text[i : i+n]))
+		default:
+			b.WriteString(text[i : i+n])
+		}
+		text = text[i+n:]
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
 // A refKind is the kind of what an ampersand begins.
 type refKind uint8
 
 const (
-	refChar      refKind = iota // a predefined entity or a character reference
-	refBare                     // nothing: it is an ampersand
-	refForbidden                // a reference to a character that XML forbids
-	refHTML                     // an entity of HTML
-	refUndefined                // any other entity
+	refChar       refKind = iota // a predefined entity or a character reference
+	refBare                      // nothing: it is an ampersand
+	refForbidden                 // a reference to a character that XML forbids
+	refHTML                      // an entity of HTML
+	refUndefined                 // any other entity
+	refSurrogates                // two references to the halves of one character
 )
 
 // reference reads what the ampersand raw[0] begins: its kind, its length and, if it is a refChar,
@@ -176,6 +210,20 @@ func htmlEntity(ref string) bool {
 
 // numeric reads a character reference.
 func numeric(raw string) (kind refKind, n int, r rune) {
+	r, n = number(raw)
+	switch {
+	case n == 0:
+		return refBare, 1, 0
+	case utf16.IsSurrogate(r):
+		return surrogates(raw, r, n)
+	case !validRune(r):
+		return refForbidden, n, 0
+	}
+	return refChar, n, r
+}
+
+// number reads the number of a character reference; n is 0 if raw begins with none.
+func number(raw string) (r rune, n int) {
 	n = len("&#")
 	base := rune(10)
 	if n < len(raw) && raw[n] == 'x' {
@@ -191,14 +239,27 @@ func numeric(raw string) (kind refKind, n int, r rune) {
 		// Limited, so that it does not overflow: with more digits it stays forbidden.
 		r = min(r*base+d, utf8.MaxRune+1)
 	}
-	switch {
-	case n == first || n == len(raw) || raw[n] != ';':
-		return refBare, 1, 0
-	case !validRune(r):
-		return refForbidden, n + 1, 0
+	if n == first || n == len(raw) || raw[n] != ';' {
+		return 0, 0
 	}
-	return refChar, n + 1, r
+	return r, n + 1
 }
+
+// surrogates reads the second half of a character: two references may have the halves of
+// UTF-16. The first one has n bytes, and means r.
+func surrogates(raw string, r rune, n int) (kind refKind, length int, both rune) {
+	if hasPrefixAt(raw, n, "&#") {
+		low, m := number(raw[n:min(len(raw), n+maxNumber)])
+		if both = utf16.DecodeRune(r, low); m > 0 && both != utf8.RuneError {
+			return refSurrogates, n + m, both
+		}
+	}
+	return refForbidden, n, 0
+}
+
+// maxNumber is the length of the second half's reference, with a few zeros at most: reading
+// halves in a row takes linear time.
+const maxNumber = len("&#0056832;")
 
 func digit(c byte) rune {
 	switch {

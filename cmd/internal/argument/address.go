@@ -88,14 +88,38 @@ func WebAddress(arg string) string {
 }
 
 // isHost reports whether text begins with a host: a name below a public suffix, localhost,
-// or an IP address.
+// an IP address or, before a path that is no file's, any name.
 func isHost(text string) bool {
 	host := hostOf(text)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
 		return true
 	}
-	suffix, official := publicsuffix.PublicSuffix(host)
-	return official && suffix != host && !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, " @\\")
+	if !isName(host) {
+		return false
+	}
+	if suffix, official := publicsuffix.PublicSuffix(host); official && suffix != host {
+		return true
+	}
+	if !strings.Contains(text, "/") { // without a path, it may be anything
+		return false
+	}
+	dir, _, _ := strings.Cut(text, "/") // such as nas.lan/feed and intranet/feed, unless a directory has that name
+	_, err := os.Stat(dir)
+	return err != nil
+}
+
+// isName reports whether text can be the name of a host.
+func isName(text string) bool {
+	for _, label := range strings.Split(text, ".") {
+		if label == "" || strings.HasPrefix(label, "-") || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" && isASCII(label) {
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
 // hostOf returns the host that text begins with, in lower case.
@@ -128,6 +152,18 @@ func SourceAddress(arg string) string {
 	return arg
 }
 
+// CheckListed does the same as CheckURL for an address in a list, which has a scheme unless
+// its host is known.
+func CheckListed(address string) error {
+	if !IsURL(address) && WebAddress(address) != address {
+		suffix, official := publicsuffix.PublicSuffix(hostOf(address))
+		if !official || suffix == hostOf(address) {
+			return exit.UsageError(WithoutUser(address) + " is not a URL: a URL begins with https:// or http://")
+		}
+	}
+	return CheckURL(address)
+}
+
 // CheckURL refuses URLs from which no feed can be fetched. The message does not contain a
 // password.
 func CheckURL(arg string) error {
@@ -149,7 +185,7 @@ func CheckURL(arg string) error {
 	case u.Hostname() == "":
 		return exit.UsageError(shown + " is not a URL: it has no host")
 	case u.User != nil:
-		return exit.UsageError(shown + ": a user or password in the URL; take it out of the URL")
+		return exit.UsageError(shown + ": a user or password in the URL; take it out of the URL, and log in with --user")
 	}
 	return nil
 }

@@ -4,22 +4,20 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // A Progress counts the documents of a walk, and shows the count on a terminal.
 type Progress struct {
-	bar       *progressbar.ProgressBar // nil if it is not shown
+	bar       *terminal.Bar
 	documents int
 	entries   int
 }
 
-// NewProgress returns a progress. It is shown if newBar returns a bar.
+// NewProgress returns a progress. It is shown if NewBar returns a bar.
 func (w *World) NewProgress() *Progress {
-	return &Progress{bar: w.NewBar(-1, "looking for the feed")}
+	return &Progress{bar: w.NewBar(0, "looking for the feed")}
 }
 
 // Watch yields what a walk yields, and counts the documents.
@@ -39,16 +37,11 @@ func (p *Progress) Watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2
 func (p *Progress) add(doc *feedhistory.Document) {
 	p.documents++
 	p.entries += len(doc.Entries)
-	if p.bar != nil {
-		p.bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(p.documents, "document", "documents"),
-			terminal.Count(p.entries, "entry", "entries")))
-		_ = p.bar.Add(1)
-	}
+	p.bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(p.documents, "document", "documents"),
+		terminal.Count(p.entries, "entry", "entries")))
 }
 
 // End removes the progress from the terminal.
 func (p *Progress) End() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
-	}
+	p.bar.End()
 }

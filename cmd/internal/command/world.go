@@ -3,13 +3,14 @@
 package command
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"time"
+	"strings"
 
 	"github.com/alecthomas/kong"
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
@@ -89,16 +90,13 @@ func (w *World) Misused(err error, call *kong.Context) int {
 }
 
 // NewBar returns a bar if standard error is a terminal and neither --verbose nor --quiet is
-// given; else nil. With a negative length, the bar shows only that time passes.
-func (w *World) NewBar(length int, description string) *progressbar.ProgressBar {
+// given; else nil. A total of 0 is unknown.
+func (w *World) NewBar(total int, text string) *terminal.Bar {
 	if w.Verbose || w.Quiet || !terminal.IsTerminal(w.Stderr) {
 		return nil
 	}
-	bar := progressbar.NewOptions(length,
-		progressbar.OptionSetWriter(w.Stderr), progressbar.OptionSpinnerType(14),
-		progressbar.OptionSetDescription(description), progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-	_ = bar.RenderBlank() // the first document may take some time
+	bar := &terminal.Bar{Total: total, Waiting: w.Traffic().Waiting}
+	bar.Start(w.Stderr, text)
 	return bar
 }
 
@@ -110,4 +108,21 @@ func (w *World) Authorized(addresses ...string) (*feedhistory.Client, error) {
 		return client, nil
 	}
 	return w.Authorize(client, addresses)
+}
+
+// FromTerminal reports whether standard input is a terminal.
+func (w *World) FromTerminal() bool {
+	in, ok := w.Stdin.(*terminal.StdinReader)
+	return ok && in.IsTerminal()
+}
+
+// Confirm asks a question on the terminal, and reports whether the answer is yes.
+func (w *World) Confirm(question string) bool {
+	if in, ok := w.Stdin.(*terminal.StdinReader); ok {
+		in.Asked = true
+	}
+	fmt.Fprint(w.Stderr, question)
+	answer, _ := bufio.NewReader(w.Stdin).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }

@@ -8,10 +8,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
@@ -83,6 +85,13 @@ func (d *Location) Create(w *command.World) (*Store, error) {
 		if err := os.MkdirAll(filepath.Dir(d.DB), 0o700); err != nil {
 			return nil, err
 		}
+		f, err := os.OpenFile(d.DB, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // addresses may be secrets
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, d.Failure(err)
+		}
 	}
 	return d.Connect(w.Ctx)
 }
@@ -148,7 +157,7 @@ func (d *Location) readFile(ctx context.Context) (*Store, error) {
 	}
 	second, err := d.Reader(ctx, sqlstore.SQLiteDSN(d.DB)+"&_pragma=query_only(ON)")
 	if err == nil {
-		return second, first.Db.Close()
+		return second, first.DB.Close()
 	}
 	if alone {
 		first.File, first.Info = d.DB, info
@@ -191,7 +200,7 @@ func (d *Location) openStore(
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{Store: store, Db: db}, nil
+	return &Store{Store: store, DB: db}, nil
 }
 
 // locate fills in the default place of the database.
@@ -239,7 +248,7 @@ func (d *Location) checkFile(ctx context.Context) error {
 	store, err := d.Reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, !hasLog(d.DB)))
 	switch {
 	case err == nil:
-		return store.Db.Close()
+		return store.DB.Close()
 	case errors.Is(err, sqlstore.ErrForeign): // a program's own tables may be beside ours, but this is a mistake
 		return err
 	case errors.Is(err, sqlstore.ErrNone), errors.Is(err, sqlstore.ErrOutdated):
@@ -278,6 +287,9 @@ func (d *Location) Failure(err error) error {
 			"permission to write; copy both files to a directory of your own")
 	}
 	if what := storeProblem(err); what != "" {
+		if _, ok := errors.AsType[*sqlite.Error](err); ok && !d.IsPostgres() {
+			what = cmp.Or(diskProblem(d.DB), what)
+		}
 		return errors.New(d.Place() + ": " + what)
 	}
 	if errors.Is(err, context.Canceled) {
@@ -308,6 +320,29 @@ func storeProblem(err error) string {
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return postgres.Unreachable(err)
+	}
+	return ""
+}
+
+// diskProblem says what is wrong with the disk of a file, which SQLite tells as something
+// else; "" if the disk is sound.
+func diskProblem(file string) string {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err == nil {
+		_, err = io.Copy(io.Discard, f)
+		_ = f.Close()
+	} else if errors.Is(err, fs.ErrNotExist) {
+		probe, failed := os.CreateTemp(filepath.Dir(file), ".feedhistory-*")
+		if err = failed; err == nil {
+			_ = probe.Close()
+			_ = os.Remove(probe.Name())
+		}
+	}
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is read-only"
+	case errors.Is(err, syscall.EIO):
+		return "the disk has failed: " + syscall.EIO.Error()
 	}
 	return ""
 }

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
+	"strings"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -68,4 +71,41 @@ func firstHead(heads []head) (first *head) {
 // newest.
 func isBefore(a, b *mirror.Record) bool {
 	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
+}
+
+// ID returns the id of an entry, given its beginning: the text itself if an entry of the
+// feeds has it as its id, or if no id begins with it. Without feeds, it looks in all. It
+// returns a usage error if several ids begin with the text.
+func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (string, error) {
+	if len(feeds) == 0 {
+		for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+			if err != nil {
+				return "", err
+			}
+			feeds = append(feeds, f.URL)
+		}
+	}
+	for _, feed := range feeds {
+		known, err := store.Records(ctx, feed, []string{text})
+		if err != nil || known[text] != nil {
+			return text, err
+		}
+	}
+	var found []string
+	for _, feed := range feeds {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
+			if err != nil {
+				return "", err
+			}
+			if strings.HasPrefix(r.ID, text) && !slices.Contains(found, r.ID) {
+				if found = append(found, r.ID); len(found) > 1 {
+					return "", exit.UsageError("several ids begin with " + text + ": " + strings.Join(found, ", ") + ", …")
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return text, nil
+	}
+	return found[0], nil
 }

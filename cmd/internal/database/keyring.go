@@ -36,8 +36,8 @@ func Keep(f *logins.Login, d *Location, feeds []string) (*logins.Keyring, error)
 	if err != nil {
 		return nil, err
 	}
-	if f.Netrc {
-		k.Netrc = &logins.Login{Netrc: true}
+	if f.Netrc || f.Cookies != "" {
+		k.Files = &logins.Login{Netrc: f.Netrc, Cookies: f.Cookies}
 	}
 	flags := logins.Login{Credentials: f.Credentials}
 	given := map[string]http.Header{}

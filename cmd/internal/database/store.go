@@ -1,11 +1,13 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"os"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/download"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
@@ -14,7 +16,7 @@ import (
 // A Store is a store with its open database.
 type Store struct {
 	*sqlstore.Store
-	Db   *sql.DB
+	DB   *sql.DB
 	Keys *logins.Keyring // the private feeds; nil if the store is only read
 	File string          // a file that was opened on the assumption that nobody writes to it; "" if none was
 	Info os.FileInfo     // about that file, when it was opened
@@ -33,19 +35,24 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 	return s.Store.Commit(ctx, c)
 }
 
-// Remove implements mirror.Store. It also removes the feed's credentials.
+// Remove implements mirror.Store. It also removes the feed's credentials, and what is known
+// about its downloads.
 func (s *Store) Remove(ctx context.Context, url string) error {
 	err := s.Store.Remove(ctx, url)
 	if err == nil && s.Keys != nil {
 		err = s.Keys.Replace(url, "")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	records := &download.Records{DB: s.DB}
+	return cmp.Or(records.Open(ctx), records.Forget(ctx, url))
 }
 
 // Close closes the database. It returns an error if another process wrote to a file that
 // was opened on the assumption that nobody writes to it.
 func (s *Store) Close() error {
-	err := s.Db.Close()
+	err := s.DB.Close()
 	if s.File == "" {
 		return err
 	}

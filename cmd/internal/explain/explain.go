@@ -110,7 +110,7 @@ func Remedy(err error) string {
 	if e, ok := errors.AsType[*feedhistory.RefusedError](err); ok {
 		switch e.Rule {
 		case feedhistory.RuleUserinfo:
-			return "take it out of the URL"
+			return "take it out of the URL, and log in with --user"
 		case feedhistory.RuleDowngrade, feedhistory.RuleLoop, feedhistory.RuleRedirects, feedhistory.RuleLocation:
 			return "tell the publisher, or give the address where the feed is now"
 		}
@@ -144,7 +144,8 @@ func networkRemedy(err error) string {
 	switch dns, ok := errors.AsType[*net.DNSError](err); {
 	case ok && dns.IsNotFound:
 		return "check the address"
-	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.As(err, new(*feedhistory.TimeoutError)), errors.As(err, new(*feedhistory.TruncatedError)):
 		return "try again later"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "check the address, or try again later"

@@ -14,8 +14,9 @@ import (
 // An Export writes mirrored feeds into files that feed readers import.
 type Export struct {
 	Store   mirror.Store
-	Status  string // Read or Unread; "" means Read
-	Starred bool   // whether to star the entries
+	Query   mirror.Query // Query selects the entries of each feed.
+	Status  string       // Read or Unread; "" means Read
+	Starred bool         // whether to star the entries
 }
 
 // articles yields the articles of feeds, oldest first, each with its feed.
@@ -27,7 +28,9 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 				return
 			}
 			o := origin{feed: f, site: siteOf(f)}
-			for r, err := range x.Store.Entries(ctx, mirror.Query{Feed: f.URL, Oldest: true}) {
+			q := x.Query
+			q.Feed, q.Oldest, q.Deleted = f.URL, true, false
+			for r, err := range x.Store.Entries(ctx, q) {
 				if err == nil {
 					o.article, err = x.article(r, o.site)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -21,7 +22,7 @@ const NoToken = "--token-env: the environment variable that it names is empty or
 // Credentials are the flags for logging in. The command sends the credentials only to the
 // origin of the address.
 type Credentials struct {
-	Header   []string `sep:"none" placeholder:"FIELD" help:"Header field to send to the address's origin, such as 'X-Key: abc' (repeatable)."`
+	Header   []string `sep:"none" placeholder:"FIELD" help:"Header field to send to the address's origin, such as 'X-Key: abc', or @FILE with such fields, one a line, which other users of the machine cannot see (repeatable)."`
 	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
 	TokenEnv string   `placeholder:"VARIABLE" help:"Environment variable with a bearer token to send."`
 
@@ -42,7 +43,11 @@ func (c *Credentials) Check() error {
 // Load reads the flags and the environment.
 func (c *Credentials) Load() error {
 	fields := http.Header{}
-	for _, field := range c.Header {
+	given, err := headerLines(c.Header)
+	if err != nil {
+		return err
+	}
+	for _, field := range given {
 		name, value, ok := strings.Cut(field, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {
 			return exit.UsageError("--header: give a name and a value with a colon between them") // the message does not quote the field: it may be a secret
@@ -77,6 +82,27 @@ func (c *Credentials) Load() error {
 		c.Fields = fields
 	}
 	return nil
+}
+
+// headerLines returns the fields that --header gives, with those of files.
+func headerLines(given []string) (fields []string, err error) {
+	for _, field := range given {
+		file, ok := strings.CutPrefix(field, "@")
+		if !ok {
+			fields = append(fields, field)
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--header: %w", err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" {
+				fields = append(fields, line)
+			}
+		}
+	}
+	return fields, nil
 }
 
 // Authorize returns the function from which the clients of the harvest protocols get the

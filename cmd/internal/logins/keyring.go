@@ -23,7 +23,7 @@ import (
 // copy databases, and history servers show them.
 type Keyring struct {
 	Name  string
-	Netrc *Login // the credentials of a netrc file, for feeds without stored credentials; nil if --netrc is not given
+	Files *Login // the flags that name files with credentials, for feeds without stored credentials; nil if there are none
 
 	mu    sync.Mutex
 	info  os.FileInfo            // about the file, when it was last read; nil if there was none
@@ -144,7 +144,7 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 	var mu sync.Mutex
 	own := map[string]known{}
 	return func(feed string) *feedhistory.Client {
-		credential := k.credential(feed)
+		credential := k.Credential(feed)
 		mu.Lock()
 		defer mu.Unlock()
 		c, ok := own[feed]
@@ -166,10 +166,10 @@ func sameCredential(a, b *feedhistory.Credential) bool {
 	return bytes.Equal(one, other)
 }
 
-// credential returns the credential of a feed; nil if it has none. A feed whose credential
-// is in a netrc file is private from then on. If the keyring cannot store that, credential
+// Credential returns the credential of a feed; nil if it has none. A feed whose credential
+// is in a file that flags name is private from then on. If the keyring cannot store that, Credential
 // returns nil.
-func (k *Keyring) credential(feed string) (c *feedhistory.Credential) {
+func (k *Keyring) Credential(feed string) (c *feedhistory.Credential) {
 	feeds, err := k.Private()
 	if err != nil {
 		return nil
@@ -178,10 +178,10 @@ func (k *Keyring) credential(feed string) (c *feedhistory.Credential) {
 		c, _ = credentialOf(feed, header)
 		return c
 	}
-	if k.Netrc == nil {
+	if k.Files == nil {
 		return nil
 	}
-	c, _ = k.Netrc.CredentialFor(feed) // an error is not new: keep has read the file before
+	c, _ = k.Files.CredentialFor(feed) // an error is not new: keep has read the file before
 	if c == nil || k.Set(map[string]http.Header{feed: {}}) != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
@@ -20,7 +21,8 @@ import (
 // the origin of the address.
 type Login struct {
 	Credentials
-	Netrc bool `help:"Log in with the entry for the host in ~/.netrc, or in the file that NETRC names."`
+	Netrc   bool   `help:"Log in with the entry for the host in ~/.netrc, or in the file that NETRC names."`
+	Cookies string `placeholder:"FILE" help:"Send the cookies for the address from a file as curl and yt-dlp write it."`
 }
 
 // LoginFlags returns f: a verb that has this method reads private feeds.
@@ -43,6 +45,18 @@ func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 				header = http.Header{}
 			}
 			header.Set("Authorization", authorization)
+		}
+	}
+	if f.Cookies != "" {
+		cookies, err := cookiesFor(f.Cookies, address, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		if header == nil {
+			header = http.Header{}
+		}
+		if cookies != "" {
+			header.Set("Cookie", cookies)
 		}
 	}
 	if len(header) == 0 {

@@ -19,11 +19,13 @@ import (
 	"strings"
 	"time"
 
+	"code.dny.dev/ssrf"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // Flags are the flags of the verbs that make requests.
@@ -37,8 +39,18 @@ type Flags struct {
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
 	Verbose          bool          `short:"v" help:"Log each request on standard error."`
 
+	traffic   *Traffic
 	transport *http.Transport // nil means the library's transport
 	proxies   []*url.URL      // the proxies that the flag or the environment names
+}
+
+// Traffic returns the requests of the clients so far; only a terminal, without --verbose,
+// has it.
+func (f *Flags) Traffic() *Traffic {
+	if f.traffic == nil {
+		f.traffic = new(Traffic)
+	}
+	return f.traffic
 }
 
 // Network returns f: a verb that has this method makes requests.
@@ -63,6 +75,15 @@ func (f *Flags) Prepare() error {
 	}
 	f.transport = f.newTransport(proxy, roots)
 	return nil
+}
+
+// Transport returns the transport for requests that no Client makes. Like a Client, it
+// refuses private addresses unless the flags allow them.
+func (f *Flags) Transport() (*http.Transport, error) {
+	if f.transport != nil {
+		return f.transport, nil
+	}
+	return f.newTransport(nil, nil), nil
 }
 
 // A proxyFunc returns the proxy for a request to a URL; nil means no proxy.
@@ -148,7 +169,11 @@ func (f *Flags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transp
 		if f.AllowPrivate || f.IsProxy(address) { // a proxy may be on this machine
 			return free.DialContext(ctx, network, address)
 		}
-		return guarded.DialContext(ctx, network, address)
+		conn, err := guarded.DialContext(ctx, network, address)
+		if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrProhibitedPort) {
+			err = &feedhistory.RefusedError{URL: address, Rule: feedhistory.RuleAddress, Err: err}
+		}
+		return conn, err
 	}
 	if proxy != nil {
 		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
@@ -203,6 +228,9 @@ func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 	}
 	if f.transport != nil {
 		c.Transport = f.transport
+	}
+	if !f.Verbose && terminal.IsTerminal(stderr) {
+		c.Logger = slog.New(f.Traffic())
 	}
 	if f.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -16,8 +16,9 @@ import (
 // A Provenance is what lines of JSON say about the feeds from which their entries come.
 // With --raw, fetch and export print lines with the verdict and the gaps.
 type Provenance struct {
-	Feeds map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
-	rest  []byte                  // the part of the current line that has been written
+	Feeds   map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
+	Private bool                    // one of the feeds is private: its address, and those of its documents, may be secrets
+	rest    []byte                  // the part of the current line that has been written
 }
 
 var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap)"`)
@@ -44,9 +45,10 @@ func (p *Provenance) line() {
 		return
 	}
 	var l struct {
-		Type  string `json:"type"`
-		Feed  string `json:"feed"`
-		State *struct {
+		Type    string `json:"type"`
+		Feed    string `json:"feed"`
+		Private bool   `json:"private"`
+		State   *struct {
 			mirror.Feed
 			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
 		} `json:"state"`
@@ -55,6 +57,9 @@ func (p *Provenance) line() {
 	}
 	if json.Unmarshal(p.rest, &l) != nil || l.Feed == "" {
 		return // nothing else reads the line either
+	}
+	if l.Private || l.State != nil && l.State.Private {
+		p.Private = true
 	}
 	switch f := p.Feed(l.Feed); {
 	case l.Type == "feed" && l.State != nil && l.State.Verdict != nil:
@@ -110,6 +115,9 @@ func (p *Provenance) Coverage(own string) *feedhistory.Coverage {
 		return nil
 	}
 	c.Gaps = c.Gaps[:min(len(c.Gaps), mostGaps)]
+	if p.Private {
+		return &feedhistory.Coverage{Verdict: c.Verdict} // neither addresses nor errors, which may quote them
+	}
 	if len(others) == 1 {
 		if c.Of = others[0]; p.Feeds[c.Of] != nil {
 			c.Kind = p.Feeds[c.Of].Kind

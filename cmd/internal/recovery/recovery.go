@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"net/url"
+	"slices"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
@@ -43,6 +44,9 @@ type walk struct {
 // Walk returns a walk of a feed, with the methods that the flags ask for.
 func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url string) walk {
 	b := f.Methods(client)
+	if b != nil && len(client.Policy.Credentials) > 0 {
+		b.Methods = WithoutArchives(b.Methods) // they would learn the address of a private feed
+	}
 	if b == nil {
 		return walk{client.Walk(ctx, url, nil), func(h *feedhistory.History) *backfill.Result {
 			return &backfill.Result{History: h}
@@ -132,4 +136,12 @@ func (f *Budget) Check() error {
 
 func (f *Budget) Limits() feedhistory.Budget {
 	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes)}
+}
+
+// WithoutArchives returns the methods that ask nobody but the feed's own server.
+func WithoutArchives(methods []backfill.Method) []backfill.Method {
+	return slices.DeleteFunc(slices.Clone(methods), func(m backfill.Method) bool {
+		_, asks := m.(backfill.Memento)
+		return asks
+	})
 }

@@ -13,18 +13,19 @@ import (
 // list is present even if it is empty.
 type (
 	Document struct {
-		URL      string      `json:"url,omitempty"`
-		Format   string      `json:"format"`
-		Kind     string      `json:"kind"`
-		Complete bool        `json:"complete"`
-		Archive  bool        `json:"archive"`
-		ID       string      `json:"id,omitempty"`
-		Title    string      `json:"title,omitempty"`
-		Updated  string      `json:"updated,omitempty"`
-		Links    []Link      `json:"links"`
-		Entries  []Entry     `json:"entries"`
-		Deleted  []Tombstone `json:"deleted"`
-		Notes    []Note      `json:"notes"`
+		URL       string      `json:"url,omitempty"`
+		Format    string      `json:"format"`
+		Kind      string      `json:"kind"`
+		Complete  bool        `json:"complete"`
+		Archive   bool        `json:"archive"`
+		ID        string      `json:"id,omitempty"`
+		Title     string      `json:"title,omitempty"`
+		Updated   string      `json:"updated,omitempty"`
+		Published string      `json:"published,omitempty"`
+		Links     []Link      `json:"links"`
+		Entries   []Entry     `json:"entries"`
+		Deleted   []Tombstone `json:"deleted"`
+		Notes     []Note      `json:"notes"`
 	}
 	History struct {
 		URL       string               `json:"url,omitempty"`
@@ -44,9 +45,12 @@ type (
 		Links     []Link `json:"links"`
 	}
 	Link struct {
-		Rel  string `json:"rel"`
-		Href string `json:"href"`
-		Type string `json:"type,omitempty"`
+		Rel      string `json:"rel"`
+		Href     string `json:"href"`
+		Type     string `json:"type,omitempty"`
+		Title    string `json:"title,omitempty"`
+		HrefLang string `json:"hreflang,omitempty"`
+		Length   string `json:"length,omitempty"`
 	}
 	Tombstone struct {
 		Ref  string `json:"ref"`
@@ -67,7 +71,7 @@ func NewDocument(d *feedhistory.Document) Document {
 	return Document{
 		URL: d.URL, Format: d.Format.String(), Kind: d.Kind().String(),
 		Complete: d.Complete, Archive: d.Archive,
-		ID: d.ID, Title: d.Title, Updated: Time(d.Updated),
+		ID: d.ID, Title: d.Title, Updated: Time(d.Updated), Published: Time(d.Published),
 		Links: newLinks(d.Links), Entries: Each(d.Entries, NewEntry), Deleted: Each(d.Deleted, NewTombstone),
 		Notes: Each(d.Notes, func(n feedhistory.Note) Note { return Note{n.Code, n.Message} }),
 	}
@@ -92,7 +96,7 @@ func NewEntry(e *feedhistory.Entry) Entry {
 }
 
 func newLinks(links feedhistory.Links) []Link {
-	return Each(links, func(l feedhistory.Link) Link { return Link{l.Rel, l.Href, l.Type} })
+	return Each(links, func(l feedhistory.Link) Link { return Link(l) })
 }
 
 func NewTombstone(t feedhistory.Tombstone) Tombstone {

@@ -7,9 +7,6 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
@@ -32,12 +29,11 @@ type Report struct {
 	Errors  *terminal.Page // for polls that failed
 	Db      *database.Location
 	Every   bool
-	feeds   int                      // the number of feeds to poll; not used with every
-	bar     *progressbar.ProgressBar // nil if it is not shown
-	stop    chan struct{}            // closed to stop drawing the bar
-	Counted *CountedStore            // counts the documents and entries so far
-	Told    map[string]int           // the exit status of each feed's last poll
-	last    string                   // the trouble that was reported last
+	feeds   int // the number of feeds to poll; not used with every
+	bar     *terminal.Bar
+	Counted *CountedStore  // counts the documents and entries so far
+	Told    map[string]int // the exit status of each feed's last poll
+	last    string         // the trouble that was reported last
 
 	polls, added, changed, deleted int // so far
 	Ended                          int // polls that no interrupt ended
@@ -47,31 +43,18 @@ type Report struct {
 func (r *Report) Begin(w *command.World, feeds int) {
 	r.feeds = feeds
 	if r.Every {
-		feeds = -1
+		feeds = 0
 	}
-	if r.bar = w.NewBar(feeds, "polling"); r.bar != nil {
-		r.stop = make(chan struct{})
-		go r.draw()
-	}
-}
-
-// draw draws the bar until stop is closed.
-func (r *Report) draw() {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-r.stop:
-			return
-		case <-tick.C:
-			r.describe()
-		}
+	r.bar = w.NewBar(feeds, "polling")
+	r.Counted.counted = func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.describe()
 	}
 }
 
+// describe says on the bar what has been done. It needs the lock.
 func (r *Report) describe() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	done := terminal.Count(r.polls, "poll", "polls")
 	if !r.Every {
 		done = fmt.Sprintf("%d of %s", r.polls, terminal.Count(r.feeds, "feed", "feeds"))
@@ -84,10 +67,11 @@ func (r *Report) describe() {
 func (r *Report) tell(o Outcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bar != nil {
-		_ = r.bar.Clear()
-		defer func() { _ = r.bar.Add(1) }()
-	}
+	r.bar.Clear()
+	defer func() {
+		r.bar.Step()
+		r.describe()
+	}()
 	switch {
 	case o.kind == removed, o.kind == broken && !r.Every: // an error of the store ends the sync, which reports it
 		return nil
@@ -135,10 +119,7 @@ func (r *Report) Trouble(err error) {
 
 // End prints the summary. left is the number of feeds that are still in the queue.
 func (r *Report) End(left int) {
-	if r.bar != nil {
-		close(r.stop)
-		_ = r.bar.Finish()
-	}
+	r.bar.End()
 	if left += r.left; left > 0 && !r.Every {
 		r.Asides.Para("", "", terminal.Count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
 		r.Told[""] = exit.Partial
@@ -169,13 +150,19 @@ func (r *Report) End(left int) {
 func (r *Report) found(page string, feeds feedhistory.Links) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bar != nil {
-		_ = r.bar.Clear()
-	}
+	r.bar.Clear()
 	r.Asides.Line(terminal.Clean(argument.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
 	for _, other := range feeds[1:] {
 		r.Asides.Line("  " + terminal.Clean(command.OtherFeed(other)))
 	}
+}
+
+// gone reports that somebody has removed a feed during the sync.
+func (r *Report) gone(feed string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.Clear()
+	r.Asides.Line(terminal.Clean(feed + ": removed from the mirror meanwhile"))
 }
 
 // hasTold reports whether tell has reported a poll of a feed.
@@ -235,6 +222,8 @@ func showMissing(p *terminal.Page, feed string, gaps []*feedhistory.Gap) {
 type CountedStore struct {
 	mirror.Indexer
 	CommittedDocuments, CommittedEntries atomic.Int64
+
+	counted func() // called after the counts have changed; may be nil
 }
 
 // Commit implements mirror.Store.
@@ -243,6 +232,9 @@ func (s *CountedStore) Commit(ctx context.Context, c *mirror.Change) error {
 	if err == nil && len(c.Put)+len(c.Touch)+len(c.Documents) > 0 {
 		s.CommittedDocuments.Add(1)
 		s.CommittedEntries.Add(int64(len(c.Put)))
+		if s.counted != nil {
+			s.counted()
+		}
 	}
 	return err
 }

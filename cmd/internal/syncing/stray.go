@@ -117,7 +117,7 @@ func (s *Sync) forget(ctx context.Context, url string, feeds feedhistory.Links) 
 		return nil
 	}
 	s.Report.found(url, feeds)
-	isNew, err := Subscribe(ctx, store, feed)
+	isNew, err := subscribe(ctx, store, feed)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,12 @@ package syncing
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -41,12 +44,15 @@ func (s *Sync) Run(ctx context.Context) error {
 	return err
 }
 
-// Subscribe adds all given feeds to the store before the first poll, so that an interrupt
-// loses none of them.
-func (s *Sync) Subscribe(ctx context.Context, given []string) error {
-	ctx = context.WithoutCancel(ctx)
-	for _, url := range given {
-		isNew, err := Subscribe(ctx, s.Poller.Mirror.Store, url)
+// Subscribe adds the given feeds to the store before the first poll. An interrupt ends it;
+// the error says how many feeds are still to be added.
+func (s *Sync) Subscribe(ctx context.Context, given []string, bar *terminal.Bar) error {
+	for i, url := range given {
+		if ctx.Err() != nil {
+			return exit.InterruptedError{Err: fmt.Errorf("interrupted: %d of %s added; run the same command again to continue", i, terminal.Count(len(given), "feed", "feeds"))}
+		}
+		bar.Step()
+		isNew, err := subscribe(context.WithoutCancel(ctx), s.Poller.Mirror.Store, url)
 		if err != nil {
 			return err
 		}
@@ -57,9 +63,24 @@ func (s *Sync) Subscribe(ctx context.Context, given []string) error {
 	return nil
 }
 
+// subscribe adds a feed to the store, and reports whether it is new.
+func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool, err error) {
+	err = store.Commit(ctx, &mirror.Change{Feed: mirror.NewFeed(url)})
+	if errors.Is(err, mirror.ErrConflict) { // the store has it
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // end reports the outcome of a poll, and replaces or removes an address that is not that of
 // a feed. It returns an error of the output, of the store or of the keyring.
 func (s *Sync) end(ctx context.Context, o Outcome) error {
+	if o.kind == busy || o.kind == removed {
+		if _, err := s.Poller.Mirror.Store.Feed(context.WithoutCancel(ctx), o.URL); errors.Is(err, mirror.ErrNotFound) {
+			o.kind = removed
+			s.Report.gone(o.URL)
+		}
+	}
 	feeds, stray := s.Strays.of(o.URL)
 	if o.stray = stray; !stray {
 		return errors.Join(s.Report.tell(o), s.pass(&o))
@@ -79,9 +100,9 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Changes, 
 	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Alias != "" {
 		return changes, err
 	}
-	b := s.Backfill
-	if own := ownClient(s.Poller.Mirror, changes.URL); own != nil {
-		b = &backfill.Backfill{HTTP: own, Methods: b.Methods}
+	b, err := s.backfillOf(changes.URL)
+	if err != nil {
+		return changes, err
 	}
 	more, err := b.Keep(ctx, s.Poller.Mirror, changes.URL)
 	if more == nil {
@@ -93,4 +114,21 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Changes, 
 	more.Documents += changes.Documents
 	more.Moved = changes.Moved
 	return more, err
+}
+
+// backfillOf returns how to recover entries of a feed: with its own credentials and, if it
+// is private, without asking web archives, which would learn its address.
+func (s *Sync) backfillOf(feed string) (*backfill.Backfill, error) {
+	b := *s.Backfill
+	if own := ownClient(s.Poller.Mirror, feed); own != nil {
+		b.HTTP = own
+	}
+	if s.Strays.Keys == nil {
+		return &b, nil
+	}
+	private, err := s.Strays.Keys.Private()
+	if private[feed] != nil {
+		b.Methods = recovery.WithoutArchives(b.Methods)
+	}
+	return &b, err
 }

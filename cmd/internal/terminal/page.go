@@ -16,12 +16,13 @@ const Columns = 80
 
 // A Page writes text for people.
 type Page struct {
-	W   io.Writer
-	Err error // Err is the first error of W; nothing is written after it.
+	W     io.Writer
+	Width int   // Width is the number of columns of the terminal; 0 means that there is none.
+	Err   error // Err is the first error of W; nothing is written after it.
 }
 
 // NewPage returns a page that writes to w.
-func NewPage(w io.Writer) *Page { return &Page{W: w} }
+func NewPage(w io.Writer) *Page { return &Page{W: w, Width: Width(w)} }
 
 // Line writes one line.
 func (p *Page) Line(text string) {
@@ -34,9 +35,10 @@ func (p *Page) Line(text string) {
 // indent. A word that is too long for a line, such as a URL, stays whole.
 func (p *Page) Para(first, further, text string) {
 	line, n := first, uniseg.StringWidth(first)
+	most := p.columns()
 	for i, word := range strings.Fields(Clean(text)) {
 		size := uniseg.StringWidth(word)
-		if i > 0 && n+1+size > Columns {
+		if i > 0 && n+1+size > most {
 			p.Line(line)
 			line, n = further+word, uniseg.StringWidth(further)+size
 			continue
@@ -47,6 +49,27 @@ func (p *Page) Para(first, further, text string) {
 		line, n = line+word, n+size
 	}
 	p.Line(line)
+}
+
+// columns returns the width of paragraphs.
+func (p *Page) columns() int {
+	if p.Width <= 0 {
+		return Columns
+	}
+	return min(p.Width, Columns)
+}
+
+// Title shortens the title of an entry so that a line has room for a date before it and an
+// address after it. Without a terminal, it returns the whole title, because programs read
+// the line.
+func (p *Page) Title(title string) string {
+	const others, least = 36, 16
+	if p.Width <= 0 {
+		return title
+	}
+	most := max(p.Width-others, least)
+	title = Cut(title, most)
+	return title + strings.Repeat(" ", max(most-uniseg.StringWidth(title), 0))
 }
 
 // Field writes a label and its value; nothing if there is no value.

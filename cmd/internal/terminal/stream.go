@@ -15,6 +15,7 @@ import (
 type StdinReader struct {
 	Ctx   context.Context
 	In    io.Reader
+	Asked bool   // a question tells people that the command waits
 	Waits func() // called before the first read from a terminal
 
 	once   sync.Once
@@ -47,10 +48,16 @@ func (r *StdinReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// IsTerminal reports whether the input is a terminal.
+func (r *StdinReader) IsTerminal() bool {
+	f, ok := r.In.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // begin starts a goroutine that reads. A read that waits for input cannot be interrupted,
 // so the goroutine may last until the process ends.
 func (r *StdinReader) begin() {
-	if f, ok := r.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if r.IsTerminal() && !r.Asked {
 		r.Waits()
 	}
 	r.chunks = make(chan chunk)
@@ -89,10 +96,29 @@ func (w *StdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// IsTerminal reports whether what is written goes to a terminal.
 func IsTerminal(w io.Writer) bool {
+	f, ok := fileOf(w)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Width returns the number of columns of a terminal; 0 if w is not one, or does not know.
+func Width(w io.Writer) int {
+	f, ok := fileOf(w)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+func fileOf(w io.Writer) (*os.File, bool) {
 	if out, ok := w.(*StdoutWriter); ok {
 		w = out.Writer
 	}
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return f, ok
 }
