@@ -88,7 +88,7 @@ func (p *careless) step() string {
 		older := &carelessArchive{path: path, self: path, entries: []string{fmt.Sprint(p.posts)}, since: map[string]time.Time{fmt.Sprint(p.posts): time.Now()}, marked: true, rel: "prev-archive"}
 		p.archives = append([]*carelessArchive{older}, p.archives...)
 		return "add an older archive"
-	case n == 16 && len(p.shown()) > 0:
+	case n == 16 && len(p.shown()) > 0 && p.extra == "":
 		p.prefix = fmt.Sprintf("urn:%d:", p.posts)
 		return "change ids"
 	case n == 18:
@@ -98,7 +98,9 @@ func (p *careless) step() string {
 		a.rel = "next"
 		return a.path + " goes on by next"
 	default:
-		p.extra = []string{"", a.path}[p.random.IntN(2)]
+		if p.extra = []string{"", a.path}[p.random.IntN(2)]; p.prefix != "urn:a:" {
+			p.extra = "" // a second chain is not read again when the first one is
+		}
 		return "second prev-archive " + p.extra
 	}
 }
