@@ -38,7 +38,7 @@ func (s *slowSite) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	i, _ := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
 	head := strings.Replace(s.head, "urn:uuid:1225", fmt.Sprintf("urn:uuid:%d", i), 1)
 	head = strings.ReplaceAll(head, "http://example.org/", "http://"+req.Host+"/") // its xml:base
-	if i == 1 { // the subscription document
+	if i == 1 {                                                                    // the subscription document
 		head = strings.Replace(head, "<fh:archive/>", "", 1)
 	}
 	if older := "/2003/10/index.atom"; i < s.n {
@@ -98,7 +98,9 @@ func BenchmarkWalk(b *testing.B) {
 // another.
 func BenchmarkWalkAhead(b *testing.B) {
 	const n = 61
-	month := func(i int) string { return time.Date(2019, time.Month(6-i), 1, 0, 0, 0, 0, time.UTC).Format("/2006/01/") }
+	month := func(i int) string {
+		return time.Date(2019, time.Month(6-i), 1, 0, 0, 0, 0, time.UTC).Format("/2006/01/")
+	}
 	for _, test := range []struct {
 		name string
 		path func(i int) string

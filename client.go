@@ -284,12 +284,14 @@ type Request struct {
 	// 206 is a success then. A Client sends them only to the origin of URL, and refuses
 	// those that it sets itself.
 	Header http.Header
+
+	Partial bool // Partial says that the URL selects a part, so that a 206 is a success without a Header, too.
 }
 
 // An Answer is what Do returns for a successful request.
 type Answer struct {
 	URL    string        // the URL after redirects
-	Status int           // 200 or another 2xx; 206 only if the Request had a Header
+	Status int           // 200 or another 2xx; 206 only if the Request had a Header, or was Partial
 	Header http.Header   // the header as received
 	Body   io.ReadCloser // the decoded body; close it
 
@@ -302,7 +304,7 @@ type Answer struct {
 // that Get returns for a request.
 func (c *Client) Do(ctx context.Context, req Request) (*Answer, error) {
 	resp, err := c.do(ctx, fetch.Request{
-		URL: req.URL, Method: req.Method, Accept: cmp.Or(req.Accept, accept), Header: req.Header, Partial: len(req.Header) > 0,
+		URL: req.URL, Method: req.Method, Accept: cmp.Or(req.Accept, accept), Header: req.Header, Partial: req.Partial || len(req.Header) > 0,
 	})
 	if err != nil {
 		return nil, err

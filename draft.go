@@ -177,7 +177,11 @@ type Draft struct {
 }
 
 // A Category is a category of an entry (RFC 4287 §4.2.2).
-type Category struct{ Term, Scheme, Label string }
+type Category struct {
+	Term   string `json:"term"`
+	Scheme string `json:"scheme,omitempty"`
+	Label  string `json:"label,omitempty"`
+}
 
 // Entry returns the entry that the draft describes, as Atom; WriteRSS converts it. The
 // same draft always gives the same XML.
@@ -185,18 +189,25 @@ type Category struct{ Term, Scheme, Label string }
 // It returns an error if the id or the update time is missing, or if the body of an
 // xhtml text, or an extension, is not well-formed.
 func (d Draft) Entry() (*Entry, error) {
-	switch {
-	case trim(d.ID) != d.ID || d.ID == "":
-		return nil, fmt.Errorf("draft %q: the id must not be empty, nor begin or end with white space (RFC 4287 §4.2.6)", clip(d.ID))
-	case d.Updated.IsZero():
+	if d.ID != "" && d.Updated.IsZero() {
 		return nil, fmt.Errorf("draft %s: the update time is missing (RFC 4287 §4.2.15)", d.ID)
+	}
+	return d.entry()
+}
+
+// entry returns the entry that the draft describes, perhaps without an update time.
+func (d Draft) entry() (*Entry, error) {
+	if trim(d.ID) != d.ID || d.ID == "" {
+		return nil, fmt.Errorf("draft %q: the id must not be empty, nor begin or end with white space (RFC 4287 §4.2.6)", clip(d.ID))
 	}
 	w := &xmlWriter{}
 	w.b.WriteString("<entry")
 	xmlscan.WriteAttr(&w.b, "xmlns", vocab.Atom)
 	w.b.WriteString(">\n")
 	w.element("id", d.ID)
-	w.element("updated", d.Updated.Format(time.RFC3339Nano))
+	if !d.Updated.IsZero() {
+		w.element("updated", d.Updated.Format(time.RFC3339Nano))
+	}
 	if !d.Published.IsZero() {
 		w.element("published", d.Published.Format(time.RFC3339Nano))
 	}

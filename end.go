@@ -70,10 +70,9 @@ func (k Kind) mark() string {
 // A lead is a link beyond the chain.
 type lead struct {
 	Link
-	from *Document
-	mark string // what the link contradicts; "" if it belongs to a contradiction that has been reported
-
-	barren int // how many documents on the way to it have brought nothing new
+	from *Document // the document that has the link
+	root *Document // the document of the chain that led here
+	mark string    // what its link contradicts
 }
 
 // noteLeads queues the links by which a document of the current chain goes beyond it.
@@ -82,12 +81,19 @@ func (w *walk) noteLeads(l *fetchResult) {
 		w.partly = true
 		return
 	}
-	for _, link := range l.doc.Further(w.kind) {
-		at := lead{link, l.doc, w.kind.mark(), 0}
+	further := l.doc.Further(w.kind)
+	if next, ok := l.doc.Links.Rel(RelNextArchive); ok && w.kind == Archived && l.doc.says(RelPrevArchive) { // a fork
+		next.Href = iri.WithoutFragment(next.Href)
+		further = append(further, next)
+	}
+	for _, link := range further {
+		at := lead{link, l.doc, l.doc, w.kind.mark()}
 		if at.Rel != at.mark && at.isOptional() && (w.torn || w.partly) { // the documents it should lead to may not have been read
 			continue
 		}
-		w.leads = append(w.leads, at)
+		if w.leads = append(w.leads, at); !w.seen(link.Href) {
+			l.doc.place.again = true
+		}
 	}
 }
 
@@ -122,7 +128,9 @@ func (w *walk) explore() {
 func (w *walk) examine(at lead) {
 	from := at.from.URL
 	if gap := w.forbids(at.Href); gap != nil {
-		gap.From = from
+		if gap.From = from; gap.Reason == ReasonBudget || gap.Reason == ReasonBarren {
+			w.leads = nil // one gap stands for all
+		}
 		w.gap(gap)
 		return
 	}
@@ -136,56 +144,51 @@ func (w *walk) examine(at lead) {
 	case l.unchanged() != nil:
 		w.yieldDocument(l)
 		w.contradiction(at)
+		if older := l.unchanged().Known.Older; older != "" {
+			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark})
+		}
 		return
 	case l.doc == nil:
-		if at.mark == "" || !at.isOptional() || !isAbsent(l.err) {
+		if at.from != at.root || !at.isOptional() || !isAbsent(l.err) {
 			w.fail(l, from)
 		}
 		return
 	case l.doc.URL != l.url && w.seen(l.doc.URL), w.bodies[w.key(l.text)] > 0:
 		return // it is a document of a chain
 	}
-	if !w.isNew(l.doc) {
-		w.yieldDocument(l)
-		w.beyond(l.doc, at)
-		return
-	}
+	fresh := w.isNew(l.doc)
 	for _, link := range l.doc.Links {
 		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
-			w.leads = append(w.leads, lead{link, l.doc, "", 0})
+			w.leads = append(w.leads, lead{link, l.doc, at.root, at.mark})
 		}
 	}
+	if !fresh {
+		w.yieldDocument(l)
+		if w.idle++; w.idle >= w.budget.Barren && len(w.leads) > 0 {
+			w.leads = nil
+			w.gap(&Gap{URL: l.url, From: from, Reason: ReasonBarren, Err: fmt.Errorf("%d documents in a row brought nothing new", w.idle)})
+		}
+		return
+	}
+	w.idle = 0
 	w.pending++ // the gap
 	w.yieldDocument(l)
 	w.pending--
 	w.contradiction(at)
 }
 
-// beyond queues the links to older documents of one that brought nothing new, because
-// what is new may come behind it. Their number is that of Budget.Barren.
-func (w *walk) beyond(d *Document, at lead) {
-	if at.barren+1 >= w.budget.Barren {
-		return
-	}
-	for _, link := range d.Links {
-		if (link.Rel == RelPrevArchive || link.Rel == RelNext) && link.distance() == 0 {
-			link.Href = iri.WithoutFragment(link.Href)
-			w.leads = append(w.leads, lead{link, at.from, at.mark, at.barren + 1})
-		}
-	}
-}
-
 // contradiction reports that a link contradicts the marks of its document.
 func (w *walk) contradiction(at lead) {
-	if at.mark == "" {
+	if w.reported == at.root {
 		return
 	}
+	w.reported = at.root
 	err := fmt.Errorf("%s, but also %s, to %s, which is not part of that (5005#26)", at.mark, at.Rel, iri.Redact(at.Href))
 	if at.mark == at.Rel {
 		err = fmt.Errorf("two links %s, the second to %s, which the first does not lead to", at.Rel, iri.Redact(at.Href))
 	}
-	w.gap(&Gap{URL: at.from.URL, From: at.from.URL, Reason: ReasonContradiction, Err: err})
+	w.gap(&Gap{URL: at.root.URL, From: at.root.URL, Reason: ReasonContradiction, Err: err})
 }
 
 // isOptional reports whether the document that the lead names may be absent: it is one of

@@ -233,7 +233,11 @@ func (k Kind) Older() string {
 }
 
 // A Person is an author (RFC 4287 §3.2).
-type Person struct{ Name, URI, Email string }
+type Person struct {
+	Name  string `json:"name"`
+	URI   string `json:"uri,omitempty"`
+	Email string `json:"email,omitempty"`
+}
 
 // An Entry is one entry of a feed (an item, in RSS and JSON Feed).
 type Entry struct {

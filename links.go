@@ -27,12 +27,12 @@ const (
 
 // A Link is a link of a document's head section or of an entry.
 type Link struct {
-	Rel      string // the relation's registered name, or an IRI; never empty
-	Href     string // absolute if the base allows, otherwise as published
-	Type     string // the media type, as a hint; "" if none is given
-	Title    string // "" if none is given
-	HrefLang string // the language of the target; "" if none is given
-	Length   string // the length in bytes, as published; "" if none is given
+	Rel      string `json:"rel,omitempty"`      // the relation's registered name, or an IRI; never empty
+	Href     string `json:"href"`               // absolute if the base allows, otherwise as published
+	Type     string `json:"type,omitempty"`     // the media type, as a hint; "" if none is given
+	Title    string `json:"title,omitempty"`    // "" if none is given
+	HrefLang string `json:"hreflang,omitempty"` // the language of the target; "" if none is given
+	Length   string `json:"length,omitempty"`   // the length in bytes, as published; "" if none is given
 }
 
 // Links are the links of one head section or entry, in document order.

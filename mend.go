@@ -120,6 +120,9 @@ func (r *documentReader) swallowed() (at int, ok bool) {
 		local = "entry"
 	}
 	for _, section := range r.s.OddSections() {
+		if r.strict && strings.HasPrefix(section, "<![CDATA[") {
+			continue // well-formed, so an entry stored with it can be read again
+		}
 		if xmlscan.JoinsEntries(section, local) {
 			return strings.Index(r.text, section), true
 		}

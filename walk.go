@@ -98,20 +98,22 @@ type walk struct {
 
 	budget, used Budget
 
-	id      string         // the feed's id; "" if it is unknown
-	start   string         // the subscription document's URL; "" until it is known
-	origins []string       // URLs at the origins that SameOrigin allows
-	kind    Kind           // of the current chain
-	held    []*fetchResult // the documents read to find where the feed begins, until the chain reaches them
-	leads   []lead         // the links beyond the chains, to explore at their end
-	whole   bool           // the feed is of a kind that may be whole
-	torn    bool           // there is a gap
-	partly  bool           // a chain ended at a document that the caller knows, so this walk does not know what is new
-	claimed set            // the self links of documents that were not processed before
-	reread  bool           // the subscription document has been read a second time
-	missing *Gap           // the reason why it was
-	pending int            // the number of documents at which earlier walks were cut short and this one is still to continue
-	unread  *atomic.Bool
+	id       string         // the feed's id; "" if it is unknown
+	start    string         // the subscription document's URL; "" until it is known
+	origins  []string       // URLs at the origins that SameOrigin allows
+	kind     Kind           // of the current chain
+	held     []*fetchResult // the documents read to find where the feed begins, until the chain reaches them
+	leads    []lead         // the links beyond the chains, to explore at their end
+	whole    bool           // the feed is of a kind that may be whole
+	reported *Document      // the last document whose contradiction was reported
+	idle     int            // the number of documents beyond the chains, in a row, that brought nothing new
+	torn     bool           // there is a gap
+	partly   bool           // a chain ended at a document that the caller knows, so this walk does not know what is new
+	claimed  set            // the self links of documents that were not processed before
+	reread   bool           // the subscription document has been read a second time
+	missing  *Gap           // the reason why it was
+	pending  int            // the number of documents at which earlier walks were cut short and this one is still to continue
+	unread   *atomic.Bool
 
 	loopDetector
 }

@@ -54,11 +54,17 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 // has returns the IDs whose entries have come, in this walk or before.
 func (s *stable) has(ids []string) map[string]bool { return s.seen.and(s.task, ids) }
 
+// mostClosing is the number of pages, beyond as many as the walk has read, that may have
+// been modified during it.
+const mostClosing = 20
+
 // close reads what was modified during the walk, latest first, from page n on.
-// It reports whether there was nothing, and whether to continue.
+// It reports whether there was nothing, and whether to continue. It ends where the server
+// repeats a page.
 func (s *stable) close(n int) (unchanged, ok bool) {
 	tail := s.tail
-	for ; ; n++ {
+	var before []*feedhistory.Entry
+	for end := n + s.read + mostClosing; n < end; n++ {
 		url := with(s.doc.URL, "orderby", orderBy, "paged", pageNumber(n))
 		a := s.get(url)
 		if a.missing() && n > 1 {
@@ -68,6 +74,10 @@ func (s *stable) close(n int) (unchanged, ok bool) {
 			return false, s.yield(nil, a.gap(url, s.doc.URL)) && false
 		}
 		latest := a.doc.Entries
+		if before != nil && slices.EqualFunc(latest, before, same) {
+			break
+		}
+		before = latest
 		meets := s.task.overlaps(latest)
 		if n == 1 {
 			s.tail = latest
@@ -85,6 +95,7 @@ func (s *stable) close(n int) (unchanged, ok bool) {
 			return false, true
 		}
 	}
+	return false, true
 }
 
 // has reports whether an entry equals one of the previous latest entries.

@@ -344,3 +344,36 @@ func TestWordPressPlain(t *testing.T) {
 		require.LessOrEqual(t, len(b.requests), b.allowed(0))
 	})
 }
+
+// A server that answers every page number beyond the last with the last page is not asked for page
+// after page, however the posts change meanwhile.
+func TestWordPressRepeatsItsLastPage(t *testing.T) {
+	for name, change := range map[string]func(b *blog, n int){
+		"unchanged":   func(*blog, int) {},
+		"all edited":  func(b *blog, n int) { b.edit(1 + n%60) },
+		"new content": func(b *blog, n int) { b.edit(60 - n%60); b.publish() },
+		"emptied tail": func(b *blog, n int) {
+			if n == 5 {
+				for id := range 60 {
+					b.edit(id + 1)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBlog(t, 60, 10)
+			b.before = func(n int) { change(b, n) }
+			repeats := func(w http.ResponseWriter, r *http.Request) {
+				q := r.URL.Query()
+				if last := b.pages(); atoi(q.Get("paged")) > last {
+					q.Set("paged", strconv.Itoa(last))
+					r.URL.RawQuery = q.Encode()
+				}
+				b.answer(w, r)
+			}
+			r := b.fetch(t, repeats, "/feed/")
+			require.NotNil(t, r.History)
+			require.LessOrEqual(t, len(b.requests), 150)
+		})
+	}
+}

@@ -43,14 +43,14 @@ func TestOurPublisher(t *testing.T) {
 		clock = clock.Add(time.Hour)
 		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", id), Title: feedhistory.Text{Body: title}, Updated: clock}.Entry()
 		require.NoError(t, err)
-		return p.Append(e)
+		return p.Append(t.Context(), e)
 	}
 	add := func(context.Context) error { n++; return write(n, "New") }
 	require.NoError(t, add(t.Context()))
 	driven := &conformance.Publisher{
 		URL: p.URL(), Add: add,
 		Edit:   func(context.Context) error { return write(2, "Edited") },
-		Delete: func(context.Context) error { return p.Delete("urn:3", clock.Add(time.Hour)) },
+		Delete: func(context.Context) error { return p.Delete(t.Context(), "urn:3", clock.Add(time.Hour)) },
 	}
 	report, err := driven.Run(t.Context())
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestPublisherOfLastModified(t *testing.T) {
 		clock = clock.Add(time.Hour)
 		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", n), Title: feedhistory.Text{Body: "New"}, Updated: clock}.Entry()
 		require.NoError(t, err)
-		return p.Append(e)
+		return p.Append(t.Context(), e)
 	}
 	require.NoError(t, add(t.Context()))
 	driven := &conformance.Publisher{URL: p.URL(), Add: add}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A combiner carries out together what several callers ask for at the same time:
+// A combiner carries out the simultaneous requests of several callers together:
 // requests that come while it carries out one group become the next group.
 type combiner[T any] struct {
 	do func(ctx context.Context, group []T) error
@@ -38,7 +38,7 @@ func (c *combiner[T]) ask(what T) error {
 	return <-a.done
 }
 
-// work does what waits, until nothing is left.
+// work carries out the waiting requests, until none is left.
 func (c *combiner[T]) work() {
 	for {
 		c.mu.Lock()

@@ -30,7 +30,7 @@ type Database struct {
 	// Store has the mirrored feeds: an *sqlstore.Store. Open sets it.
 	Store mirror.Store
 
-	states *sqlstore.Store // what Open sets Store to
+	states *sqlstore.Store // the Store of Open
 	store  *sql.DB         // the database of Store
 	pool   *pgxpool.Pool   // connections whose last commits a crash of the database may lose; see durably
 }
@@ -77,7 +77,7 @@ const prepareLock int64 = 0x6665656468697374
 const riverTables = 2
 
 // riverUnused are indexes of River's for finding jobs by their arguments. The
-// fleet does not use them, and they cost a third of what a job writes. If the
+// fleet does not use them, and they cost a third of a job's writes. If the
 // fleet did not make River's tables, others may use them, so they keep these
 // indexes.
 var riverUnused = []string{"river_job_args_index", "river_job_metadata_index"}

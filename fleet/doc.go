@@ -11,24 +11,23 @@
 // A worker holds the hosts that have feeds which are due, for a time that is longer
 // than any of its polls, and makes jobs of many hosts. Whoever runs the job visits each
 // host: it polls the feeds one after the other, and writes nothing once another worker
-// holds the host. The host of a feed is the host of the address that it is requested
+// holds the host. The host of a feed is the host of the address it is requested
 // from. There are two exceptions: if a host redirects to another one, or if archive
 // documents are on a different host than the feed, these requests are made in the
 // feed's own visit.
 //
-// # What is written together
+// # Group commits
 //
-// Whatever is new in a feed is committed at once. A poll that has found nothing
+// News of a feed are committed at once. A poll that has found nothing
 // new may wait up to five seconds for other polls, of its host and of others.
 // Then all of them are written together, provided that the feeds are still at
 // the version at which they were polled, and that the worker still holds their
 // hosts. If a worker is killed before that, these feeds are polled again.
 //
-// # What may fail
+// # Failures
 //
-// What a worker has committed stays, and another worker does what it has left
-// undone: the hosts that it held are due again, and what a poll has
-// read of a feed is in the store (package mirror). A worker that was only
+// A worker's commits stay, and another worker does the rest: the hosts it held are
+// due again, and everything a poll has read is in the store (package mirror). A worker that was only
 // suspended, and wakes up when another works on its feed, cannot commit: the
 // store refuses a change to a state that has changed since
 // (mirror.ErrConflict).

@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An ending is how a poll ended, and what to record about the feed.
+// An ending is the result of a poll, with everything to record about the feed.
 type ending struct {
 	outcome outcome
 	changes *mirror.Changes // nil if there were none, or the store could not be read
@@ -49,7 +49,7 @@ func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err 
 	return noted, err
 }
 
-// columns returns what an ending sets, in SQL, with its parameters from $4.
+// columns returns the columns an ending sets, in SQL, with parameters from $4.
 func (e *ending) columns(host string) (set string, args []any) {
 	switch f := e.feed; {
 	case e.dead != "":

@@ -64,7 +64,7 @@ type visit struct {
 
 	mu    sync.Mutex
 	held  []*routine
-	timer *time.Timer // time to write what is held; nil if nothing is
+	timer *time.Timer // time to write the held records; nil if there are none
 	err   error       // of writing
 }
 
@@ -106,7 +106,7 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 			v.polled = true
 		}
 		if err != nil || len(c.turns) < c.most {
-			break // releasing the host takes care of what has become due meanwhile
+			break // releasing the host takes care of feeds due since
 		}
 		if err = v.write(false); err == nil {
 			err = v.w.claims.ask(c)
@@ -162,7 +162,7 @@ func (v *visit) holdBack(r *routine) {
 	}
 }
 
-// write writes what is held, and releases the host if release is set.
+// write writes the held records, and releases the host if release is set.
 func (v *visit) write(release bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -253,8 +253,8 @@ func (w *Worker) rest(ctx context.Context) {
 	}
 }
 
-// afterwards returns a context for what must be recorded even if the job must
-// end.
+// afterwards returns a context for records that must be written even if the job
+// must end.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }

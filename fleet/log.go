@@ -5,12 +5,12 @@ import (
 	"log/slog"
 )
 
-// A current is a handler that drops what is logged after its context has ended,
-// because errors are normal while a worker stops.
-type current struct{ slog.Handler }
+// A quietHandler drops records logged after their context has ended, because errors
+// are normal while a worker stops.
+type quietHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.
-func (c current) Handle(ctx context.Context, r slog.Record) error {
+func (c quietHandler) Handle(ctx context.Context, r slog.Record) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -18,9 +18,11 @@ func (c current) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (c current) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return current{c.Handler.WithAttrs(attrs)}
+func (c quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quietHandler{c.Handler.WithAttrs(attrs)}
 }
 
 // WithGroup implements slog.Handler.
-func (c current) WithGroup(name string) slog.Handler { return current{c.Handler.WithGroup(name)} }
+func (c quietHandler) WithGroup(name string) slog.Handler {
+	return quietHandler{c.Handler.WithGroup(name)}
+}

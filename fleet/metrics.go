@@ -56,10 +56,10 @@ func newMetrics(d *Database) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "hosts_running", Help: "Hosts that this worker polls now.",
 		}, func() float64 { return float64(m.hosts.Load()) }),
-		&waiting{
+		&backlogCollector{
 			database: d,
 			behind: prometheus.NewDesc(namespace+"_behind_seconds",
-				"How long the host that has waited longest has been due, of all in the database.", nil, nil),
+				"Longest time any host has been overdue, in seconds.", nil, nil),
 			dead: prometheus.NewDesc(namespace+"_dead_letters", "Feeds in the database that are polled no more.", nil, nil),
 		},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -83,21 +83,21 @@ func (m *metrics) poll(t *turn, e ending, began time.Time) {
 // has the feed.
 func (m *metrics) overtaken() { m.polls.WithLabelValues(string(conflict)).Inc() }
 
-// A waiting collects the metrics of the whole database. Both are looked up in
+// A backlogCollector collects the metrics of the whole database. Both are looked up in
 // an index, however many feeds there are.
-type waiting struct {
+type backlogCollector struct {
 	database     *Database
 	behind, dead *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
-func (w *waiting) Describe(descs chan<- *prometheus.Desc) {
+func (w *backlogCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- w.behind
 	descs <- w.dead
 }
 
 // Collect implements prometheus.Collector.
-func (w *waiting) Collect(values chan<- prometheus.Metric) {
+func (w *backlogCollector) Collect(values chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	behind, dead, err := w.database.waiting(ctx)

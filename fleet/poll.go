@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An outcome is what has become of a poll, as a label of the metrics.
+// An outcome is the result of a poll, as a label of the metrics.
 type outcome string
 
 const (
@@ -46,7 +46,7 @@ type session struct {
 	before, held *mirror.Feed
 }
 
-// errEarly says that the feed must not be polled yet.
+// errEarly says the feed must not be polled yet.
 var errEarly = errors.New("the feed is not due")
 
 // Feed implements mirror.Store.
@@ -90,8 +90,8 @@ func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
 
 // isRoutine reports whether a change says only that a feed was polled, and when
 // the next poll is welcome. Such a change may be lost, because another poll
-// finds it out again with a conditional request. What a host has asked for may
-// not be lost.
+// finds it out again with a conditional request. A host's Retry-After may not be
+// lost.
 func isRoutine(before *mirror.Feed, c *mirror.Change) bool {
 	f := c.Feed
 	switch {

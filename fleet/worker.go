@@ -71,7 +71,7 @@ type Worker struct {
 	visits   sync.WaitGroup
 	visiting context.Context // of the visits; ends when Grace is over
 	room     chan struct{}   // has an element for each visit, up to Hosts
-	freed    chan struct{}   // says that a visit has ended
+	freed    chan struct{}   // says a visit has ended
 
 	claims combiner[*claim]
 	writes combiner[*write]
@@ -130,7 +130,7 @@ func (w *Worker) setUp() error {
 		river.AddWorker(workers, &sweepWorker{w: w})
 		logger := slog.New(slog.DiscardHandler)
 		if w.Logger != nil {
-			logger = slog.New(current{w.Logger.Handler()})
+			logger = slog.New(quietHandler{w.Logger.Handler()})
 		}
 		w.river, w.err = river.NewClient(riverpgxv5.New(w.Database.pool), &river.Config{
 			Queues:                      map[string]river.QueueConfig{queue: {MaxWorkers: jobsAtOnce}},

@@ -10,8 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A write is what to record about a host: how polls ended that have brought
-// nothing new, and that the host is released.
+// A write is a record about a host: its polls without news, and its release.
 type write struct {
 	hold
 	polls   []*routine
@@ -25,7 +24,7 @@ type write struct {
 // stored yet; if it never is, the feed is polled again.
 type routine struct {
 	*turn
-	state  *mirror.Feed // with the version that it was made from
+	state  *mirror.Feed // with the version it was made from
 	stored bool         // result: whether the state was stored
 	there  bool         // result: whether the feed is subscribed to
 }

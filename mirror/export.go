@@ -98,7 +98,7 @@ func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
 }
 
 func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
-	l := entryLine{JSONEntry: publish.JSONEntry{ID: r.ID}}
+	l := entryLine{JSONEntry: publish.JSONEntry{EntryJSON: feedhistory.EntryJSON{ID: r.ID}}}
 	if r.Content.Format != 0 {
 		if e, err := r.Entry(); err == nil { // for a damaged entry, the line has only what is stored
 			l.JSONEntry = *publish.NewJSONEntry(e)
@@ -145,7 +145,7 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 	}
 	for _, t := range h.Deleted {
 		deleted := publish.JSONDeletion{Deleted: true, When: utc(t.When)}
-		err = cmp.Or(err, writeLine(w, &publish.JSONEntry{Type: "entry", Feed: feed, ID: t.Ref, Deleted: deleted}))
+		err = cmp.Or(err, writeLine(w, &publish.JSONEntry{Type: "entry", Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: deleted}))
 	}
 	return err
 }

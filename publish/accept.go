@@ -19,7 +19,7 @@ type change struct {
 
 // accept returns the items of a change that are to be published: those that are
 // newer than what is published. Items that are published already are left out.
-func (p *Publisher) accept(s *state, c change) ([]item, error) {
+func (p *session) accept(s *state, c change) ([]item, error) {
 	given, err := p.items(c)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (p *Publisher) items(c change) ([]item, error) {
 	for _, e := range c.entries {
 		normal, err := p.normalize(e)
 		if err != nil {
-			return nil, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
+			return nil, refused(e, err)
 		}
 		given = append(given, entryItem(normal))
 	}
@@ -93,7 +93,7 @@ func (it item) same(old item) bool {
 
 // known returns what is published under the ids of the given items, as far as
 // it can matter.
-func (p *Publisher) known(s *state, given []item, c change) (map[string]item, error) {
+func (p *session) known(s *state, given []item, c change) (map[string]item, error) {
 	known := make(map[string]item, len(s.log)+len(s.recent))
 	for _, it := range s.items() {
 		if _, ok := known[it.id]; !ok {
@@ -142,7 +142,7 @@ func (s *state) items() []item {
 // id. The first version found is the newest, because versions are published in
 // the order of their times. The chain ends at an archive that was removed
 // (5005#18).
-func (p *Publisher) find(s *state, want map[string]time.Time, found map[string]item) error {
+func (p *session) find(s *state, want map[string]time.Time, found map[string]item) error {
 	for name := s.prev; name != "" && len(want) > 0; {
 		a, err := p.archive(name)
 		if isNotExist(err) {

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"runtime"
@@ -46,7 +47,7 @@ func BenchmarkAppend(b *testing.B) {
 				if where == "dir" {
 					p.Output = counting{Dir{Path: b.TempDir()}, out}
 				}
-				require.NoError(b, p.Append(log...))
+				require.NoError(b, p.Append(b.Context(), log...))
 				out.written, out.names = 0, map[string]string{}
 				b.ReportAllocs()
 				next := n
@@ -57,7 +58,7 @@ func BenchmarkAppend(b *testing.B) {
 						more = manyEntries(b, next, 1000)
 						b.StartTimer()
 					}
-					if err := p.Append(more[0]); err != nil {
+					if err := p.Append(b.Context(), more[0]); err != nil {
 						b.Fatal(err)
 					}
 					more, next = more[1:], next+1
@@ -74,9 +75,9 @@ type counting struct {
 	m *memory
 }
 
-func (c counting) Put(name string, data []byte) error {
+func (c counting) Put(ctx context.Context, name string, data []byte) error {
 	c.m.written += int64(len(data))
-	return c.Dir.Put(name, data)
+	return c.Dir.Put(ctx, name, data)
 }
 
 // BenchmarkSplit publishes a long log in one go, into 10,000 archives at most.
@@ -91,7 +92,7 @@ func BenchmarkSplit(b *testing.B) {
 					out = Dir{Path: b.TempDir()}
 				}
 				p := &Publisher{Output: out, Base: base}
-				peak = max(peak, peakOf(func() { require.NoError(b, p.Append(log...)) }))
+				peak = max(peak, peakOf(func() { require.NoError(b, p.Append(b.Context(), log...)) }))
 			}
 			b.ReportMetric(float64(len(log)*b.N)/b.Elapsed().Seconds(), "entries/s")
 			b.ReportMetric(float64(peak)/(1<<20), "peak-MB")
@@ -102,11 +103,11 @@ func BenchmarkSplit(b *testing.B) {
 // nowhere keeps only the subscription document.
 type nowhere struct{ *memory }
 
-func (n nowhere) Put(name string, data []byte) error {
+func (n nowhere) Put(ctx context.Context, name string, data []byte) error {
 	if archiveName.MatchString(name) {
 		return nil
 	}
-	return n.memory.Put(name, data)
+	return n.memory.Put(ctx, name, data)
 }
 
 // peakOf returns the maximum of additional heap bytes while f runs.

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -11,8 +12,8 @@ import (
 )
 
 // publish publishes a change.
-func (p *Publisher) publish(c change) error {
-	return p.exclusively(func(s *state) error {
+func (p *Publisher) publish(ctx context.Context, c change) error {
+	return p.exclusively(ctx, func(p *session, s *state) error {
 		accepted, err := p.accept(s, c)
 		if err != nil {
 			return err
@@ -24,31 +25,41 @@ func (p *Publisher) publish(c change) error {
 	})
 }
 
+// A session is one call of a Publisher's method, which holds the Output's lock.
+type session struct {
+	*Publisher
+	ctx context.Context
+}
+
 // exclusively calls f with what is published, while it is the only writer.
-func (p *Publisher) exclusively(f func(*state) error) (err error) {
+func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) error) (err error) {
 	if err := p.check(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	unlock, err := p.Output.Lock()
+	unlock, err := p.Output.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		err = errors.Join(err, unlock())
 	}()
-	s, err := p.load()
+	at := &session{p, ctx}
+	s, err := at.load()
 	if err != nil {
 		return err
 	}
 	p.cache = s
-	return f(s)
+	return f(at, s)
 }
 
 // build publishes items, oldest first, after what is published. Now is the time
 // of the call.
-func (p *Publisher) build(s *state, items []item, now time.Time) error {
+func (p *session) build(s *state, items []item, now time.Time) error {
 	if err := p.late(s, items); err != nil {
 		return err
 	}
@@ -72,7 +83,7 @@ func (p *Publisher) build(s *state, items []item, now time.Time) error {
 
 // late returns an error if the publisher is Chronological and an item is older
 // than the newest published one.
-func (p *Publisher) late(s *state, items []item) (err error) {
+func (p *session) late(s *state, items []item) (err error) {
 	if !p.Chronological || len(s.log) == 0 {
 		return nil
 	}
@@ -88,7 +99,7 @@ func (p *Publisher) late(s *state, items []item) (err error) {
 // supersede adds new items to the log. What they replace leaves the
 // subscription document: unless all versions are kept, the document has one
 // version, or one deletion, of each id.
-func (p *Publisher) supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
+func (p *session) supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
 	last := make(map[string]int, len(items))
 	for i, it := range items {
 		last[it.id] = i
@@ -172,7 +183,7 @@ const (
 
 // cut cuts a log into archives to be closed and the items that stay open. The
 // number of archives so far decides the numbers of those that are split by size.
-func (p *Publisher) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
+func (p *session) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
 	chunks, rest := p.Split.Cut(standIns(log, now), archives+1)
 	for _, chunk := range chunks {
 		n := len(chunk.Entries)

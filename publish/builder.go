@@ -11,7 +11,7 @@ import (
 
 // A builder writes the documents of a call.
 type builder struct {
-	p       *Publisher
+	p       *session
 	s       *state // what is published
 	head    *feedhistory.Document
 	ledger  ledger    // of the next subscription document

@@ -18,7 +18,7 @@ func checkChain(t require.TestingT, out fs.FS, p *Publisher) {
 	}
 	reader := Publisher{Output: readOnly{FS: out}}
 	read := func(name string) *archive {
-		a, err := reader.archive(name)
+		a, err := at(&reader).archive(name)
 		require.NoError(t, err)
 		return a
 	}

@@ -35,16 +35,16 @@ func TestPublishedIsClean(t *testing.T) {
 				later[i] = entry(t, e.ID, last.Add(time.Duration(3+i)*time.Hour), "later")
 			}
 			for n, step := range []func() error{
-				func() error { return p.Append(log[0]) },
-				func() error { return p.Append(log[1:4]...) },
-				func() error { return p.Append(log[4:20]...) },
-				func() error { return p.Correct(entry(t, log[2].ID, last.Add(time.Hour), "corrected")) },
-				func() error { return p.Delete(log[5].ID, last.Add(2*time.Hour)) },
+				func() error { return p.Append(t.Context(), log[0]) },
+				func() error { return p.Append(t.Context(), log[1:4]...) },
+				func() error { return p.Append(t.Context(), log[4:20]...) },
+				func() error { return p.Correct(t.Context(), entry(t, log[2].ID, last.Add(time.Hour), "corrected")) },
+				func() error { return p.Delete(t.Context(), log[5].ID, last.Add(2*time.Hour)) },
 				func() error {
 					p.Split = feedhistory.Split{Period: feedhistory.Day}
-					return p.Append(later...)
+					return p.Append(t.Context(), later...)
 				},
-				func() error { return p.Erase(log[7].ID) },
+				func() error { return p.Erase(t.Context(), log[7].ID) },
 			} {
 				require.NoError(t, step(), "step %d", n)
 				var chain check.Chain

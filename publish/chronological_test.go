@@ -13,11 +13,11 @@ import (
 
 // chainOf returns the published documents, newest first.
 func chainOf(t require.TestingT, p *Publisher) (docs []*feedhistory.Document) {
-	s, err := p.load()
+	s, err := at(p).load()
 	require.NoError(t, err)
 	docs = append(docs, s.doc)
 	for name := s.prev; name != ""; {
-		a, err := p.archive(name)
+		a, err := at(p).archive(name)
 		require.NoError(t, err)
 		docs = append(docs, a.doc)
 		name = a.prev
@@ -37,7 +37,7 @@ func TestChronological(t *testing.T) {
 		if p.Split.Size = rapid.IntRange(1, 5).Draw(t, "size"); rapid.Bool().Draw(t, "by day") {
 			p.Split = feedhistory.Split{Period: feedhistory.Day}
 		}
-		require.NoError(t, p.Append())
+		require.NoError(t, p.Append(t.Context()))
 		require.Empty(t, chainOf(t, p)[0].Entries)
 		now, all, last := day, 0, map[string]time.Time{}
 		for range rapid.IntRange(1, 6).Draw(t, "calls") {
@@ -51,14 +51,14 @@ func TestChronological(t *testing.T) {
 				}
 			}
 			all += len(entries)
-			require.NoError(t, p.Append(entries...))
+			require.NoError(t, p.Append(t.Context(), entries...))
 			docs := chainOf(t, p)
 			now = docs[0].Updated
 			inOrder(t, docs)
 			if all > 0 {
 				require.NotEmpty(t, docs[0].Entries)
 				require.Equal(t, now, docs[0].Entries[0].Updated)
-				late := p.Append(entry(t, "urn:late", now.Add(-time.Second), "text"))
+				late := p.Append(t.Context(), entry(t, "urn:late", now.Add(-time.Second), "text"))
 				require.ErrorIs(t, late, ErrLate)
 			}
 		}
@@ -89,7 +89,7 @@ func TestCompleteIsAsked(t *testing.T) {
 	p := newPublisher(out)
 	p.Complete = func(d *feedhistory.Document) bool { return len(d.Entries) == 1 }
 	for i, complete := range []bool{true, false} {
-		require.NoError(t, p.Append(entry(t, fmt.Sprintf("urn:%d", i), day, "text")))
+		require.NoError(t, p.Append(t.Context(), entry(t, fmt.Sprintf("urn:%d", i), day, "text")))
 		require.Equal(t, complete, chainOf(t, p)[0].Complete)
 	}
 }
@@ -100,9 +100,9 @@ func TestVersionsAreKnown(t *testing.T) {
 	p := newPublisher(out)
 	p.Versions = true
 	first, second := entry(t, "urn:a", day, "first"), entry(t, "urn:a", day.Add(time.Hour), "second")
-	require.NoError(t, p.Append(first, second))
-	require.ErrorIs(t, p.Append(entry(t, "urn:a", day.Add(time.Minute), "between")), ErrStale)
-	updated, err := p.Update(Update{Entries: []*feedhistory.Entry{second}})
+	require.NoError(t, p.Append(t.Context(), first, second))
+	require.ErrorIs(t, p.Append(t.Context(), entry(t, "urn:a", day.Add(time.Minute), "between")), ErrStale)
+	updated, err := p.Update(t.Context(), Update{Entries: []*feedhistory.Entry{second}})
 	require.NoError(t, err)
 	require.Equal(t, &Updated{Unchanged: 1}, updated)
 	require.Len(t, chainOf(t, p)[0].Entries, 2)

@@ -29,7 +29,7 @@ func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
 		return errors.Join(err, b.undo())
 	}
 	if b.ledger.before == "" && !b.ledger.erase {
-		err = b.p.Output.Put(b.p.name(), []byte(final))
+		err = b.p.Output.Put(b.p.ctx, b.p.name(), []byte(final))
 	} else {
 		err = b.p.note(withLedger(text, b.ledger))
 	}
@@ -48,8 +48,8 @@ func (p *Publisher) noteName() string {
 }
 
 // note makes a call take effect, and then does what the note says.
-func (p *Publisher) note(text string) error {
-	if err := p.Output.Put(p.noteName(), []byte(text)); err != nil {
+func (p *session) note(text string) error {
+	if err := p.Output.Put(p.ctx, p.noteName(), []byte(text)); err != nil {
 		return err
 	}
 	return p.resume()
@@ -62,7 +62,7 @@ func (p *Publisher) note(text string) error {
 // document, so that nobody finds by prev-archive an archive whose predecessor
 // does not link to it (5005#12). When archives are replaced it is written
 // after, for the same reason.
-func (p *Publisher) resume() error {
+func (p *session) resume() error {
 	text, err := p.read(p.noteName())
 	if isNotExist(err) {
 		return nil
@@ -77,7 +77,7 @@ func (p *Publisher) resume() error {
 	done := m
 	done.before, done.next, done.erase = "", "", false
 	link := func() error { return p.link(m.before, m.next) }
-	replace := func() error { return p.Output.Put(p.name(), []byte(withLedger(text, done))) }
+	replace := func() error { return p.Output.Put(p.ctx, p.name(), []byte(withLedger(text, done))) }
 	steps := []func() error{link, replace}
 	if m.erase {
 		steps = []func() error{replace, link, func() error { return p.sweep(m.prev) }}
@@ -87,12 +87,12 @@ func (p *Publisher) resume() error {
 			return err
 		}
 	}
-	return p.Output.Remove(p.noteName())
+	return p.Output.Remove(p.ctx, p.noteName())
 }
 
 // link adds the next-archive to an archive. An archive that was removed
 // (5005#18) needs none.
-func (p *Publisher) link(before, next string) error {
+func (p *session) link(before, next string) error {
 	if before == "" {
 		return nil
 	}
@@ -110,5 +110,5 @@ func (p *Publisher) link(before, next string) error {
 	if linked == text {
 		return nil
 	}
-	return p.Output.Put(before, []byte(linked))
+	return p.Output.Put(p.ctx, before, []byte(linked))
 }

@@ -21,9 +21,9 @@ func TestCoverageIsHandedOn(t *testing.T) {
 		Output: out, Base: "http://mirror.example/", Split: feedhistory.Split{Size: 2},
 		Head: &feedhistory.Document{ID: "urn:feed", Title: "A", Coverage: coverage},
 	}
-	require.NoError(t, p.Append(entries(t, 1, 5)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 5)...))
 	p = &Publisher{Output: out, Base: p.Base, Split: p.Split} // this one takes the published head
-	require.NoError(t, p.Append(entries(t, 6, 1)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 6, 1)...))
 
 	documents := 0
 	require.NoError(t, fs.WalkDir(out, ".", func(name string, d fs.DirEntry, err error) error {

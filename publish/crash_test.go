@@ -4,6 +4,7 @@ package publish
 
 import (
 	"bufio"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -57,10 +58,10 @@ func publishForever(dir string, w io.Writer) error {
 				if err != nil {
 					return err
 				}
-				return p.Append(e)
+				return p.Append(context.Background(), e)
 			}},
-			{"delete", func() error { return p.Delete(id, now.Add(1)) }},
-			{"erase", func() error { return p.Erase(id) }},
+			{"delete", func() error { return p.Delete(context.Background(), id, now.Add(1)) }},
+			{"erase", func() error { return p.Erase(context.Background(), id) }},
 		}
 		for i, s := range steps {
 			if i > 0 && rand.IntN(8) > 0 {

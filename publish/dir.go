@@ -2,6 +2,7 @@ package publish
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -30,7 +31,7 @@ func (d Dir) path(name string) string {
 // Put implements Output. It writes the data to a temporary file, which gets the
 // name once the data is on the disk. What a crash leaves behind is overwritten
 // when the same name is put again.
-func (d Dir) Put(name string, data []byte) error {
+func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
@@ -84,7 +85,7 @@ func makeDir(dir string) error {
 
 // Remove implements Output. It also removes what a crash has left half-written
 // under the name.
-func (d Dir) Remove(name string) error {
+func (d Dir) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
@@ -112,7 +113,7 @@ func removeIfThere(path string) error {
 // Lock implements Output. The operating system holds the lock, and releases it
 // when the process ends, however that happens. The lock's file, .lock, exists
 // only while the lock is held or, after a crash, until the next Lock.
-func (d Dir) Lock() (unlock func() error, err error) {
+func (d Dir) Lock(ctx context.Context) (unlock func() error, err error) {
 	if err := makeDir(d.path(".")); err != nil {
 		return nil, err
 	}

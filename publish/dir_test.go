@@ -15,7 +15,7 @@ import (
 
 func TestDirIsServed(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
-	require.NoError(t, d.Put("feed.atom", []byte("x")))
+	require.NoError(t, d.Put(t.Context(), "feed.atom", []byte("x")))
 	require.NoError(t, os.WriteFile(filepath.Join(d.Path, "usual"), nil, 0o666)) // less the umask
 	usual, err := fs.Stat(d, "usual")
 	require.NoError(t, err)
@@ -28,11 +28,11 @@ func TestDirIsServed(t *testing.T) {
 // left.
 func TestDirPutFails(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
-	require.NoError(t, d.Put("x/y", []byte("one")))
-	require.Error(t, d.Put("x/y/z", []byte("below a file")))
-	require.Error(t, d.Put("x", []byte("over a directory")))
+	require.NoError(t, d.Put(t.Context(), "x/y", []byte("one")))
+	require.Error(t, d.Put(t.Context(), "x/y/z", []byte("below a file")))
+	require.Error(t, d.Put(t.Context(), "x", []byte("over a directory")))
 	require.NoError(t, os.Mkdir(filepath.Join(d.Path, ".z.tmp"), 0o777))
-	require.Error(t, d.Put("z", nil))
+	require.Error(t, d.Put(t.Context(), "z", nil))
 	entries, err := os.ReadDir(d.Path)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
@@ -46,7 +46,7 @@ func TestDirPutFails(t *testing.T) {
 func TestDirPutAfterCrash(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
 	require.NoError(t, os.WriteFile(filepath.Join(d.Path, ".x.tmp"), []byte("half of somethi"), 0o666))
-	require.NoError(t, d.Put("x", []byte("whole")))
+	require.NoError(t, d.Put(t.Context(), "x", []byte("whole")))
 	data, err := fs.ReadFile(d, "x")
 	require.NoError(t, err)
 	require.Equal(t, "whole", string(data))
@@ -64,7 +64,7 @@ func TestDirLockIsOnes(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 200 {
-				unlock, err := d.Lock()
+				unlock, err := d.Lock(t.Context())
 				if errors.Is(err, ErrLocked) {
 					continue
 				}
@@ -82,7 +82,7 @@ func TestDirLockIsOnes(t *testing.T) {
 	require.Positive(t, had.Load())
 	require.NoFileExists(t, filepath.Join(d.Path, lockName))
 	require.NoError(t, os.WriteFile(filepath.Join(d.Path, lockName), nil, 0o600)) // as a crash, or an earlier version, leaves it
-	unlock, err := d.Lock()
+	unlock, err := d.Lock(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, unlock())
 	require.NoFileExists(t, filepath.Join(d.Path, lockName))
@@ -91,7 +91,7 @@ func TestDirLockIsOnes(t *testing.T) {
 func TestDirHere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := &Publisher{Output: Dir{}, Base: base}
-	require.NoError(t, p.Append(entries(t, 1, 120)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 120)...))
 	require.Len(t, fetch(t, Dir{}, p.URL()).Entries, 120)
 	require.FileExists(t, "feed.atom")
 }

@@ -25,7 +25,7 @@ func published(t *testing.T, format feedhistory.Format) (*memory, *Publisher) {
 	out := newMemory()
 	p := &Publisher{Output: out, Base: base, Format: format}
 	for from := 1; from <= 350; from += 25 {
-		require.NoError(t, p.Append(entries(t, from, 25)...))
+		require.NoError(t, p.Append(t.Context(), entries(t, from, 25)...))
 	}
 	return out, p
 }
@@ -65,13 +65,13 @@ func duty2(t *testing.T, out *memory, p *Publisher) {
 	require.NotContains(t, string(out.files[p.name()]), "complete", "there are archives")
 	young := newMemory()
 	p = &Publisher{Output: young, Base: base, Format: p.Format}
-	require.NoError(t, p.Append(entries(t, 1, 5)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 5)...))
 	text := string(young.files[p.name()])
 	flag := strings.Index(text, `<fh:complete xmlns:fh="http://purl.org/syndication/history/1.0"/>`)
 	require.Positive(t, flag)
 	require.Less(t, flag, strings.Index(text, "text 5"))
 	require.Equal(t, 1, strings.Count(text, "fh:complete"))
-	s, err := p.load()
+	s, err := at(p).load()
 	require.NoError(t, err)
 	require.Equal(t, []feedhistory.Kind{feedhistory.Complete}, s.doc.Combines())
 }
@@ -79,8 +79,8 @@ func duty2(t *testing.T, out *memory, p *Publisher) {
 func duty8(t *testing.T, out *memory, p *Publisher) {
 	name := p.name()
 	for i, e := range append(entries(t, 400, 120), entry(t, "e7", day.Add(1000*time.Hour), "changed")) {
-		require.NoError(t, p.Append(e))
-		s, err := p.load()
+		require.NoError(t, p.Append(t.Context(), e))
+		s, err := at(p).load()
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(s.doc.Entries), 10)
 		for n, shown := range s.doc.Entries[:min(i+1, 10)] {
@@ -89,7 +89,7 @@ func duty8(t *testing.T, out *memory, p *Publisher) {
 			}
 		}
 	}
-	s, err := p.load()
+	s, err := at(p).load()
 	require.NoError(t, err)
 	require.Equal(t, "e7", s.doc.Entries[0].ID)
 	require.Equal(t, name, p.name(), "there is one, at one place")
@@ -104,11 +104,11 @@ func duty9(t *testing.T, out *memory, p *Publisher) {
 	require.Len(t, before, 3)
 	p.Split = feedhistory.Split{Period: feedhistory.Day}
 	p.Head = &feedhistory.Document{Title: "Another title"}
-	require.NoError(t, p.Append(entries(t, 400, 350)...))
-	require.NoError(t, p.Correct(entry(t, "e1", day.Add(1000*time.Hour), "corrected")))
-	require.NoError(t, p.Delete("e2", day.Add(1000*time.Hour)))
+	require.NoError(t, p.Append(t.Context(), entries(t, 400, 350)...))
+	require.NoError(t, p.Correct(t.Context(), entry(t, "e1", day.Add(1000*time.Hour), "corrected")))
+	require.NoError(t, p.Delete(t.Context(), "e2", day.Add(1000*time.Hour)))
 	for i, a := range before {
-		text, err := p.read(a.name)
+		text, err := at(p).read(a.name)
 		require.NoError(t, err)
 		if i > 0 {
 			require.Equal(t, a.text, text, "next-archive was there already")
@@ -116,7 +116,7 @@ func duty9(t *testing.T, out *memory, p *Publisher) {
 		unlinked, err := setNext(text, "", p.format())
 		require.NoError(t, err)
 		require.Equal(t, i == 0, unlinked == a.text)
-		now, err := p.archive(a.name)
+		now, err := at(p).archive(a.name)
 		require.NoError(t, err)
 		for n, e := range a.doc.Entries {
 			require.True(t, bytes.Equal(e.XML(), now.doc.Entries[n].XML()))
@@ -128,7 +128,7 @@ func duty10(t *testing.T, out *memory, p *Publisher) {
 	before := archives(t, p)
 	for _, split := range []feedhistory.Split{{Size: 7}, {Period: feedhistory.Month}, {Size: 1}} {
 		p.Split = split
-		require.NoError(t, p.Append(entries(t, 400+100*split.Size, 50)...))
+		require.NoError(t, p.Append(t.Context(), entries(t, 400+100*split.Size, 50)...))
 	}
 	after := archives(t, p)
 	for i, a := range before {
@@ -196,7 +196,7 @@ func duty15(t *testing.T, out *memory, p *Publisher) {
 		return feedtest.Works
 	}
 	for from := 400; from < 800; from += 10 {
-		require.NoError(t, p.Append(entries(t, from, 10)...))
+		require.NoError(t, p.Append(t.Context(), entries(t, from, 10)...))
 	}
 	require.Positive(t, links)
 }
@@ -210,13 +210,13 @@ func duty16(t *testing.T, out *memory, p *Publisher) {
 				at = e.Updated
 			}
 		}
-		require.ErrorIs(t, p.Append(entry(t, id, at, "changed")), ErrSameTime)
-		require.NoError(t, p.Append(entry(t, id, at.Add(5000*time.Hour), "changed")))
+		require.ErrorIs(t, p.Append(t.Context(), entry(t, id, at, "changed")), ErrSameTime)
+		require.NoError(t, p.Append(t.Context(), entry(t, id, at.Add(5000*time.Hour), "changed")))
 	}
-	require.NoError(t, p.Append(
+	require.NoError(t, p.Append(t.Context(),
 		entry(t, "twin1", day.Add(9000*time.Hour), "twins may"), entry(t, "twin2", day.Add(9000*time.Hour), "have one time"),
 	))
-	require.NoError(t, p.Append(entries(t, 6000, 200)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 6000, 200)...))
 	times := map[string]string{}
 	for name, data := range out.files {
 		doc, err := parse(string(data))
@@ -232,8 +232,8 @@ func duty16(t *testing.T, out *memory, p *Publisher) {
 }
 
 func duty17(t *testing.T, out *memory, p *Publisher) {
-	require.NoError(t, p.Correct(entry(t, "e5", day.Add(1000*time.Hour), "corrected")))
-	s, err := p.load()
+	require.NoError(t, p.Correct(t.Context(), entry(t, "e5", day.Add(1000*time.Hour), "corrected")))
+	s, err := at(p).load()
 	require.NoError(t, err)
 	require.Equal(t, "corrected", s.doc.Entries[0].Title().Plain())
 	for _, e := range fetch(t, out, p.URL()).Entries {
@@ -243,7 +243,7 @@ func duty17(t *testing.T, out *memory, p *Publisher) {
 
 func duty18(t *testing.T, out *memory, p *Publisher) {
 	gone := archives(t, p)[1].name
-	require.NoError(t, p.Erase("e150"))
+	require.NoError(t, p.Erase(t.Context(), "e150"))
 	w := httptest.NewRecorder()
 	(&Handler{FS: out}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+gone, nil))
 	require.Equal(t, http.StatusNotFound, w.Code)

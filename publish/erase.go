@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -22,8 +23,8 @@ import (
 //
 // Erase reads all archives. If an id is not there, an *EntryError says which,
 // and nothing is erased.
-func (p *Publisher) Erase(ids ...string) error {
-	return p.exclusively(func(s *state) error {
+func (p *Publisher) Erase(ctx context.Context, ids ...string) error {
+	return p.exclusively(ctx, func(p *session, s *state) error {
 		chain, err := p.chain(s)
 		if err != nil {
 			return err
@@ -38,7 +39,7 @@ func (p *Publisher) Erase(ids ...string) error {
 
 // chain returns the names of the archives, oldest first. All of them must
 // exist: nothing can be erased beyond a missing one.
-func (p *Publisher) chain(s *state) (names []string, err error) {
+func (p *session) chain(s *state) (names []string, err error) {
 	for name := s.prev; name != ""; {
 		a, err := p.archive(name)
 		if err != nil {
@@ -53,7 +54,7 @@ func (p *Publisher) chain(s *state) (names []string, err error) {
 
 // affected returns the index of the oldest archive that contains one of the
 // ids.
-func (p *Publisher) affected(s *state, chain, ids []string) (first int, err error) {
+func (p *session) affected(s *state, chain, ids []string) (first int, err error) {
 	missing := map[string]bool{}
 	for _, id := range ids {
 		missing[id] = true
@@ -83,7 +84,7 @@ func (p *Publisher) affected(s *state, chain, ids []string) (first int, err erro
 }
 
 // erase rewrites the archives from the first affected one on.
-func (p *Publisher) erase(s *state, chain []string, first int, ids []string) error {
+func (p *session) erase(s *state, chain []string, first int, ids []string) error {
 	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
 	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", true
 	if first < len(chain) {
@@ -127,7 +128,7 @@ func (b *builder) replace(name string, ids []string) error {
 
 // sweep removes the archives that are not in the chain that begins at the
 // newest, and what a crash has left of such archives.
-func (p *Publisher) sweep(newest string) error {
+func (p *session) sweep(newest string) error {
 	chain, err := p.chain(&state{ledger: ledger{prev: newest}})
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (p *Publisher) sweep(newest string) error {
 		return err
 	}
 	for _, name := range slices.Backward(stray) {
-		if err := p.Output.Remove(name); err != nil {
+		if err := p.Output.Remove(p.ctx, name); err != nil {
 			return err
 		}
 	}

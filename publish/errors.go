@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/feedhistory/feedhistory"
 )
 
 // The reasons for refusing an entry. The error of an *EntryError matches one of
@@ -21,6 +23,8 @@ var (
 	// ErrNotPublished says that there is no entry with this id to correct or
 	// erase.
 	ErrNotPublished = errors.New("no such entry is published")
+	// ErrNoID says that an entry is nil, or a literal without an ID.
+	ErrNoID = errors.New("the entry is nil or has no ID")
 	// ErrUnpublishable says that readers would not read the entry as it was
 	// given, for instance because its id contains characters that XML does not
 	// allow.
@@ -38,7 +42,7 @@ type EntryError struct {
 	ID        string
 	Given     time.Time // the update time of the entry
 	Published time.Time // the time of the published version or deletion; with ErrLate, of the newest published entry
-	Err       error     // matches ErrSameTime, ErrStale, ErrLate, ErrNotPublished or ErrUnpublishable
+	Err       error     // matches ErrSameTime, ErrStale, ErrLate, ErrNotPublished, ErrNoID or ErrUnpublishable
 }
 
 // Error returns the id, the reason and the times.
@@ -52,3 +56,11 @@ func (e *EntryError) Error() string {
 
 // Unwrap returns the reason.
 func (e *EntryError) Unwrap() error { return e.Err }
+
+// refused returns the error for an entry, which may be nil.
+func refused(e *feedhistory.Entry, err error) error {
+	if e == nil {
+		return &EntryError{Err: err}
+	}
+	return &EntryError{ID: e.ID, Given: e.Updated, Err: err}
+}

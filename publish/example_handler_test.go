@@ -40,7 +40,7 @@ func ExamplePublisher_Update() {
 			}
 			all = append(all, entry)
 		}
-		done, err := p.Update(publish.Update{Entries: all})
+		done, err := p.Update(context.Background(), publish.Update{Entries: all})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package publish_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"log"
@@ -33,7 +34,7 @@ func ExamplePublisher() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if err := p.Append(e); err != nil {
+		if err := p.Append(context.Background(), e); err != nil {
 			log.Fatal(err)
 		}
 	}

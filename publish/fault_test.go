@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,7 +27,7 @@ type deed struct {
 func history(t testing.TB) []deed {
 	add := func(from, n int) deed {
 		return deed{
-			func(p *Publisher) error { return p.Append(entries(t, from, n)...) },
+			func(p *Publisher) error { return p.Append(t.Context(), entries(t, from, n)...) },
 			func(m model) {
 				for _, e := range entries(t, from, n) {
 					m.put(e.ID, e.Updated, e.Title().Body)
@@ -36,7 +37,7 @@ func history(t testing.TB) []deed {
 	}
 	late := day.Add(50 * time.Hour)
 	erase := func(ids ...string) deed {
-		return deed{func(p *Publisher) error { return p.Erase(ids...) }, func(m model) {
+		return deed{func(p *Publisher) error { return p.Erase(t.Context(), ids...) }, func(m model) {
 			for _, id := range ids {
 				m.erase(id)
 			}
@@ -44,16 +45,16 @@ func history(t testing.TB) []deed {
 	}
 	return []deed{
 		add(1, 1), add(2, 2), add(4, 1), add(5, 9), add(14, 1), erase("e10", "e11", "e12"),
-		{func(p *Publisher) error { return p.Delete("e2", late) }, func(m model) { m.remove("e2", late) }},
+		{func(p *Publisher) error { return p.Delete(t.Context(), "e2", late) }, func(m model) { m.remove("e2", late) }},
 		{
-			func(p *Publisher) error { return p.Correct(entry(t, "e4", late, "corrected")) },
+			func(p *Publisher) error { return p.Correct(t.Context(), entry(t, "e4", late, "corrected")) },
 			func(m model) { m.put("e4", late, "corrected") },
 		},
 		erase("e5"),
 		{
 			func(p *Publisher) error {
 				p.Split = feedhistory.Split{Period: feedhistory.Day}
-				return p.Append(entries(t, 60, 3)...)
+				return p.Append(t.Context(), entries(t, 60, 3)...)
 			},
 			func(m model) { add(60, 3).into(m) },
 		},
@@ -122,7 +123,7 @@ func recoverFrom(t *testing.T, left *memory, p *Publisher, before, after model) 
 		require.Empty(t, before.entries)
 	}
 	p = &Publisher{Output: out, Base: base, Recent: p.Recent, Split: p.Split}
-	require.NoError(t, p.Append())
+	require.NoError(t, p.Append(t.Context()))
 	checkChain(t, out, p)
 	if len(before.entries) > 0 {
 		h := fetch(t, out, p.URL())
@@ -136,24 +137,24 @@ func recoverFrom(t *testing.T, left *memory, p *Publisher, before, after model) 
 func TestLeftovers(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
 	p := newPublisher(d)
-	require.NoError(t, p.Append(entries(t, 1, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
 	older, err := fs.ReadFile(d, p.name())
 	require.NoError(t, err)
-	require.NoError(t, p.Append(entries(t, 11, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 11, 10)...))
 	known := archives(t, p)
-	require.NoError(t, d.Put(p.name(), older)) // somebody has restored it, though readers know the newer one
+	require.NoError(t, d.Put(t.Context(), p.name(), older)) // somebody has restored it, though readers know the newer one
 	p = newPublisher(&killed{Dir: d, puts: 6})
-	require.ErrorIs(t, p.Append(append(entries(t, 11, 6), entries(t, 30, 20)...)...), feedtest.ErrDisk)
+	require.ErrorIs(t, p.Append(t.Context(), append(entries(t, 11, 6), entries(t, 30, 20)...)...), feedtest.ErrDisk)
 	require.NoError(t, os.WriteFile(d.path("feed/.9-0123456789abcdef.atom.tmp"), []byte("half"), 0o666))
 	left, err := fs.ReadFile(d, p.listName())
 	require.NoError(t, err)
 	written, err := fs.Glob(d, "feed/*.atom")
 	require.NoError(t, err)
 	require.Greater(t, len(written), len(known))
-	require.NoError(t, d.Put(p.listName(), append(left, "\nfeed/9-0123456789abcdef.atom"...)))
+	require.NoError(t, d.Put(t.Context(), p.listName(), append(left, "\nfeed/9-0123456789abcdef.atom"...)))
 
 	p = newPublisher(d)
-	require.NoError(t, p.Append())
+	require.NoError(t, p.Append(t.Context()))
 	for _, a := range known {
 		require.FileExists(t, d.path(a.name))
 	}
@@ -162,7 +163,7 @@ func TestLeftovers(t *testing.T) {
 	require.Len(t, written, len(known), "%v", written)
 	_, err = fs.Stat(d, p.listName())
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.NoError(t, p.Append(entries(t, 11, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 11, 10)...))
 	checkChain(t, d, p)
 }
 
@@ -172,21 +173,21 @@ type killed struct {
 	puts int
 }
 
-func (k *killed) Put(name string, data []byte) error {
+func (k *killed) Put(ctx context.Context, name string, data []byte) error {
 	if k.puts--; k.puts < 0 {
 		return feedtest.ErrDisk
 	}
-	return k.Dir.Put(name, data)
+	return k.Dir.Put(ctx, name, data)
 }
 
-func (k *killed) Remove(string) error { return feedtest.ErrDisk }
+func (k *killed) Remove(context.Context, string) error { return feedtest.ErrDisk }
 
 // TestUndo checks that neither a call that cannot be published nor a full disk
 // leaves anything behind.
 func TestUndo(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 3)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 3)...))
 	before := out.clone()
 	puts := 0
 	out.Fail = func(op string) feedtest.Failure {
@@ -195,6 +196,6 @@ func TestUndo(t *testing.T) {
 		}
 		return feedtest.Works
 	}
-	require.ErrorIs(t, p.Append(entries(t, 4, 20)...), feedtest.ErrDisk)
+	require.ErrorIs(t, p.Append(t.Context(), entries(t, 4, 20)...), feedtest.ErrDisk)
 	require.Equal(t, before.files, out.files)
 }

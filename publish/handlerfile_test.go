@@ -247,7 +247,7 @@ func TestHandlerBesidePublisher(t *testing.T) {
 		title := feedhistory.Text{Body: fmt.Sprint(i)}
 		e, err := feedhistory.Draft{ID: fmt.Sprint("urn:", i%40), Updated: at, Title: title}.Entry()
 		assert.NoError(t, err)
-		assert.NoError(t, s.Append(e))
+		assert.NoError(t, s.Append(t.Context(), e))
 	}
 	appendOne(0)
 	done := make(chan bool)

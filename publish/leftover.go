@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"io/fs"
 	"path"
 	"slices"
@@ -63,22 +64,24 @@ func (b *builder) write() error {
 		}
 	}
 	if len(b.written) > listed {
-		if err := b.p.Output.Put(b.p.listName(), []byte(strings.Join(b.written, "\n"))); err != nil {
+		if err := b.p.Output.Put(b.p.ctx, b.p.listName(), []byte(strings.Join(b.written, "\n"))); err != nil {
 			return err
 		}
 	}
 	for _, f := range waiting {
-		if err := b.p.Output.Put(f.name, []byte(f.text)); err != nil {
+		if err := b.p.Output.Put(b.p.ctx, f.name, []byte(f.text)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// undo removes the new archives, which nothing refers to.
+// undo removes the new archives, which nothing refers to, even if the call has been
+// cancelled.
 func (b *builder) undo() error {
+	b.p.ctx = context.WithoutCancel(b.p.ctx)
 	for _, name := range slices.Backward(b.written) {
-		if err := b.p.Output.Remove(name); err != nil {
+		if err := b.p.Output.Remove(b.p.ctx, name); err != nil {
 			return err
 		}
 	}
@@ -90,13 +93,13 @@ func (b *builder) unlist() error {
 	if len(b.written) == 0 {
 		return nil
 	}
-	return b.p.Output.Remove(b.p.listName())
+	return b.p.Output.Remove(b.p.ctx, b.p.listName())
 }
 
 // clean removes what a killed call has left: the archives on its list that are
 // not in the chain. They were never published, so nobody knows them. If the
 // chain is broken, they stay.
-func (p *Publisher) clean(s *state) error {
+func (p *session) clean(s *state) error {
 	text, err := p.read(p.listName())
 	if isNotExist(err) {
 		return nil
@@ -110,12 +113,12 @@ func (p *Publisher) clean(s *state) error {
 			if slices.Contains(chain, name) || !archiveName.MatchString(name) {
 				continue
 			}
-			if err := p.Output.Remove(name); err != nil {
+			if err := p.Output.Remove(p.ctx, name); err != nil {
 				return err
 			}
 		}
 	} else if !isNotExist(err) {
 		return err
 	}
-	return p.Output.Remove(p.listName())
+	return p.Output.Remove(p.ctx, p.listName())
 }

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"maps"
 	"path"
@@ -95,7 +96,7 @@ func (m *Memory) list(dir string) []fs.DirEntry {
 }
 
 // Put implements Output.
-func (m *Memory) Put(name string, data []byte) error {
+func (m *Memory) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
@@ -109,7 +110,7 @@ func (m *Memory) Put(name string, data []byte) error {
 }
 
 // Remove implements Output.
-func (m *Memory) Remove(name string) error {
+func (m *Memory) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
@@ -121,7 +122,7 @@ func (m *Memory) Remove(name string) error {
 }
 
 // Lock implements Output.
-func (m *Memory) Lock() (unlock func() error, err error) {
+func (m *Memory) Lock(ctx context.Context) (unlock func() error, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.locked {

@@ -32,17 +32,17 @@ func newMemory() *memory {
 }
 
 // Put implements Output.
-func (m *memory) Put(name string, data []byte) error {
+func (m *memory) Put(ctx context.Context, name string, data []byte) error {
 	return m.Change("put "+name, func() error {
 		m.remember(name, string(data))
 		m.written += int64(len(data))
-		return m.Memory.Put(name, data)
+		return m.Memory.Put(ctx, name, data)
 	})
 }
 
 // Remove implements Output.
-func (m *memory) Remove(name string) error {
-	return m.Change("remove "+name, func() error { return m.Memory.Remove(name) })
+func (m *memory) Remove(ctx context.Context, name string) error {
+	return m.Change("remove "+name, func() error { return m.Memory.Remove(ctx, name) })
 }
 
 // remember panics if the name of an archive is used for different content,
@@ -146,10 +146,10 @@ func facts(h *feedhistory.History) map[string]string {
 
 // archives returns an output's archives, newest first.
 func archives(t testing.TB, p *Publisher) (all []*archive) {
-	s, err := p.load()
+	s, err := at(p).load()
 	require.NoError(t, err)
 	for name := s.prev; name != ""; {
-		a, err := p.archive(name)
+		a, err := at(p).archive(name)
 		require.NoError(t, err)
 		all = append(all, a)
 		name = a.prev

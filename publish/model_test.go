@@ -117,12 +117,12 @@ func (m *machine) append(t *rapid.T) {
 	for range rapid.IntRange(0, 9).Draw(t, "entries") {
 		all = append(all, m.fresh(t, m.tick(t), m.model))
 	}
-	require.NoError(t, m.p.Append(all...))
+	require.NoError(t, m.p.Append(t.Context(), all...))
 }
 
 func (m *machine) oldDate(t *rapid.T) {
 	at := m.now.Add(-time.Duration(rapid.Int64Range(0, int64(30*24*time.Hour)).Draw(t, "ago")))
-	require.NoError(t, m.p.Append(m.fresh(t, at, m.model)))
+	require.NoError(t, m.p.Append(t.Context(), m.fresh(t, at, m.model)))
 }
 
 func (m *machine) edit(t *rapid.T) {
@@ -133,19 +133,19 @@ func (m *machine) edit(t *rapid.T) {
 	m.count++
 	text := fmt.Sprintf("edited %d", m.count)
 	m.model.put(id, at, text)
-	require.NoError(t, m.p.Append(m.fresh(t, at, m.model), entry(t, id, at, text)))
+	require.NoError(t, m.p.Append(t.Context(), m.fresh(t, at, m.model), entry(t, id, at, text)))
 }
 
 func (m *machine) correct(t *rapid.T) {
 	id, at := m.some(t), m.tick(t)
 	m.model.put(id, at, "corrected")
-	require.NoError(t, m.p.Correct(entry(t, id, at, "corrected")))
+	require.NoError(t, m.p.Correct(t.Context(), entry(t, id, at, "corrected")))
 }
 
 func (m *machine) delete(t *rapid.T) {
 	id, at := m.some(t), m.tick(t)
 	m.model.remove(id, at)
-	require.NoError(t, m.p.Delete(id, at))
+	require.NoError(t, m.p.Delete(t.Context(), id, at))
 }
 
 func (m *machine) erase(t *rapid.T) {
@@ -153,7 +153,7 @@ func (m *machine) erase(t *rapid.T) {
 	for _, id := range ids {
 		m.model.erase(id)
 	}
-	require.NoError(t, m.p.Erase(ids...))
+	require.NoError(t, m.p.Erase(t.Context(), ids...))
 }
 
 // stale offers items that are not newer than the published ones.
@@ -161,10 +161,10 @@ func (m *machine) stale(t *rapid.T) {
 	id := m.some(t)
 	at, err := time.Parse(time.RFC3339Nano, m.model.entries[id][:len(m.model.entries[id])-len(text(m.model.entries[id]))-1])
 	require.NoError(t, err)
-	require.ErrorIs(t, m.p.Append(entry(t, id, at, "changed")), ErrSameTime)
-	require.ErrorIs(t, m.p.Append(entry(t, id, at.Add(-1), "changed")), ErrStale)
-	require.ErrorIs(t, m.p.Delete(id, at.Add(-1)), ErrStale)
-	require.NoError(t, m.p.Append(entry(t, id, at, text(m.model.entries[id]))), "the very same")
+	require.ErrorIs(t, m.p.Append(t.Context(), entry(t, id, at, "changed")), ErrSameTime)
+	require.ErrorIs(t, m.p.Append(t.Context(), entry(t, id, at.Add(-1), "changed")), ErrStale)
+	require.ErrorIs(t, m.p.Delete(t.Context(), id, at.Add(-1)), ErrStale)
+	require.NoError(t, m.p.Append(t.Context(), entry(t, id, at, text(m.model.entries[id]))), "the very same")
 }
 
 // text returns what follows the time.
@@ -205,13 +205,13 @@ func (m *machine) crash(t *rapid.T) {
 	if ids := m.model.ids(); len(ids) > 0 && rapid.Bool().Draw(t, "erase") {
 		id := rapid.SampledFrom(ids).Draw(t, "id")
 		done.erase(id)
-		err = m.p.Erase(id)
+		err = m.p.Erase(t.Context(), id)
 	} else {
 		var all []*feedhistory.Entry
 		for range rapid.IntRange(1, 9).Draw(t, "entries") {
 			all = append(all, m.fresh(t, m.tick(t), done))
 		}
-		err = m.p.Append(all...)
+		err = m.p.Append(t.Context(), all...)
 	}
 	m.out.Fail = nil
 	if rapid.Bool().Draw(t, "a new process") {
@@ -225,7 +225,7 @@ func (m *machine) crash(t *rapid.T) {
 		m.model = done
 		return
 	}
-	if require.NoError(t, m.p.Append()); len(m.out.files) > 0 && done.matches(m.fetch(t)) {
+	if require.NoError(t, m.p.Append(t.Context())); len(m.out.files) > 0 && done.matches(m.fetch(t)) {
 		m.model = done // the call had taken effect already
 	}
 }

@@ -52,8 +52,8 @@ func TestNewJSONEntryOfPodcast(t *testing.T) {
 	const itunes = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 	r := NewJSONEntry(doc.Entries[0])
 	require.Equal(t, "2003-12-13T17:30:02Z", r.Published)
-	require.Equal(t, JSONText{Type: "html", Body: `<p>Long <img src="/i.png">`, Base: "https://example.org/feed"}, r.Content)
-	require.Equal(t, []JSONExtension{
+	require.Equal(t, feedhistory.Text{Type: "html", Body: `<p>Long <img src="/i.png">`, Base: "https://example.org/feed"}, r.Content)
+	require.Equal(t, []feedhistory.Extension{
 		{Name: "itunes:duration", Space: itunes, Value: "42:00"},
 		{Name: "itunes:image", Space: itunes, Attrs: map[string]string{"href": "https://example.org/i.png"}},
 		{Name: "podcast:person", Space: "https://podcastindex.org/namespace/1.0", Value: `Jane & "Joe"`, Attrs: map[string]string{"role": "host"}},

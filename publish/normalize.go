@@ -14,6 +14,9 @@ import (
 // document: in the feed's format, with an id, in Atom with an update time, and
 // with a base if it depends on one.
 func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	if e == nil || e.ID == "" {
+		return nil, ErrNoID
+	}
 	format := p.format()
 	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
 		e = p.identified(e)

@@ -21,9 +21,9 @@ func republished(t *testing.T, format feedhistory.Format, url, text string) (*fe
 	require.NoError(t, err)
 	out := newMemory()
 	p := &Publisher{Output: out, Base: base, Format: format, Recent: -1, Split: feedhistory.Split{Size: 1}}
-	require.NoError(t, p.AppendHistory(h))
+	require.NoError(t, p.AppendHistory(t.Context(), h))
 	out.Operations()
-	require.NoError(t, p.AppendHistory(h))
+	require.NoError(t, p.AppendHistory(t.Context(), h))
 	require.Empty(t, out.Operations(), "nothing is new")
 	return fetch(t, out, p.URL()), out
 }
@@ -85,7 +85,7 @@ func TestDraftBase(t *testing.T) {
 		out := newMemory()
 		p := newPublisher(out)
 		p.Format = format
-		require.NoError(t, p.Append(entries(t, 1, 10)...))
+		require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
 		for _, e := range fetch(t, out, p.URL()).Entries {
 			item, err := e.Decode()
 			require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestNoBaseNeeded(t *testing.T) {
 		Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: `<a href="https://example.org/2">2 = 1 + 1</a>`},
 	}.Entry()
 	require.NoError(t, err)
-	require.NoError(t, p.Append(e))
+	require.NoError(t, p.Append(t.Context(), e))
 	require.Contains(t, string(out.files[p.name()]), "\n"+string(e.XML())+"\n")
 }
 
@@ -129,16 +129,16 @@ func TestTimeless(t *testing.T) {
 		}
 		return ""
 	}
-	require.NoError(t, p.Append(entry(t, "e1", day.Add(time.Millisecond), "with a time")))
+	require.NoError(t, p.Append(t.Context(), entry(t, "e1", day.Add(time.Millisecond), "with a time")))
 	for n := range 9 {
 		text := string(rune('a' + n))
-		require.NoError(t, p.Append(item(text)))
+		require.NoError(t, p.Append(t.Context(), item(text)))
 		require.Equal(t, text, title())
-		require.NoError(t, p.Append(entries(t, 10+5*n, n%3)...))
+		require.NoError(t, p.Append(t.Context(), entries(t, 10+5*n, n%3)...))
 		require.Equal(t, text, title())
 	}
-	require.ErrorIs(t, p.Append(entry(t, "e1", day.Add(time.Hour), "older than the document")), ErrStale)
-	require.NoError(t, p.Append(entry(t, "e1", day.Add(100*time.Hour), "newer")))
+	require.ErrorIs(t, p.Append(t.Context(), entry(t, "e1", day.Add(time.Hour), "older than the document")), ErrStale)
+	require.NoError(t, p.Append(t.Context(), entry(t, "e1", day.Add(100*time.Hour), "newer")))
 	require.Equal(t, "newer", title())
 }
 
@@ -180,7 +180,7 @@ func TestNoInventedAuthors(t *testing.T) {
 				require.NoError(t, err)
 				all = append(all, e)
 			}
-			_, err := p.Update(Update{Entries: all})
+			_, err := p.Update(t.Context(), Update{Entries: all})
 			require.NoError(t, err)
 		}
 		seen := false

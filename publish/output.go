@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 )
@@ -32,24 +33,26 @@ type Output interface {
 	// After an error, either the old data or the new may be there; the new data
 	// may even appear later, but not after another Put of the same name has
 	// returned nil. Put keeps no reference to data. It may be called at the
-	// same time for different names.
-	Put(name string, data []byte) error
+	// same time for different names. If the context ends first, Put may return its
+	// error; Remove and Lock likewise.
+	Put(ctx context.Context, name string, data []byte) error
 
 	// Remove removes a name, as durably as Put. If the name does not exist,
 	// that is not an error.
-	Remove(name string) error
+	Remove(ctx context.Context, name string) error
 
 	// Lock makes the caller the only writer until it calls unlock, or crashes:
 	// the lock of a crashed writer becomes free by itself, at once or after
 	// some time. If there is another writer, here or in another process, Lock
 	// returns an error that matches ErrLocked without waiting. If an Output
 	// takes the lock from a writer that only seemed to have crashed, later
-	// calls of Put and Remove by that writer must fail. A second call of unlock
-	// has no effect.
+	// calls of Put and Remove by that writer must fail. The lock outlives the
+	// context, so unlock works after its end. A second call of unlock has no
+	// effect.
 	//
 	// Only the holder of the lock may call Put and Remove. Reading needs no
 	// lock.
-	Lock() (unlock func() error, err error)
+	Lock(ctx context.Context) (unlock func() error, err error)
 }
 
 // ErrLocked says that another writer holds the lock of an Output.

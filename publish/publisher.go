@@ -2,6 +2,8 @@ package publish
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -24,6 +26,9 @@ import (
 // error, nothing of the call is published; except that after an error of the
 // Output the call may have taken effect, or will when the next call begins. It
 // is always safe to repeat a call.
+//
+// If the context of a call ends, the call returns its error, and nothing of it is
+// published, unless it had taken effect already.
 type Publisher struct {
 	Output Output
 	Base   string // Base is the URL under which the output is served; names are appended to it.
@@ -93,16 +98,22 @@ func (p *Publisher) URL() string { return p.url(p.name()) }
 //
 // An entry without an update time, as in RSS, counts as new or changed unless
 // the subscription document has the same entry.
-func (p *Publisher) Append(entries ...*feedhistory.Entry) error {
-	return p.publish(change{entries: entries})
+func (p *Publisher) Append(ctx context.Context, entries ...*feedhistory.Entry) error {
+	return p.publish(ctx, change{entries: entries})
 }
 
 // AppendHistory publishes the history of another feed, as Client.Fetch returns
 // it, its deletions included. It leaves out an entry if this version or a later
 // one is published, however many archives it must read to know that.
-func (p *Publisher) AppendHistory(h *feedhistory.History) error {
+func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) error {
+	if h == nil {
+		return errors.New("publish: AppendHistory: the history is nil")
+	}
 	entries := slices.Clone(h.Entries)
 	slices.Reverse(entries)
+	if slices.Contains(entries, nil) {
+		return refused(nil, ErrNoID)
+	}
 	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int {
 		return a.Changed().Compare(b.Changed())
 	})
@@ -116,7 +127,7 @@ func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 		}
 	}
 	slices.Reverse(deleted)
-	return p.publish(change{entries: entries, deleted: deleted, lenient: true})
+	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true})
 }
 
 // Delete publishes that an entry has not been part of the feed since the given
@@ -124,15 +135,15 @@ func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 // readers that support deletions ignore them; see Erase. A later version may
 // bring the entry back. Delete does not check whether the entry exists, but
 // returns an *EntryError if what is published is newer.
-func (p *Publisher) Delete(id string, when time.Time) error {
-	return p.publish(change{deleted: []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}}})
+func (p *Publisher) Delete(ctx context.Context, id string, when time.Time) error {
+	return p.publish(ctx, change{deleted: []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}}})
 }
 
 // Correct publishes a new version of an entry (5005#17). It does what Append
 // does, but the entry must be published. To check that, it reads the archives,
 // back to the one that contains the entry.
-func (p *Publisher) Correct(e *feedhistory.Entry) error {
-	return p.publish(change{entries: []*feedhistory.Entry{e}, correction: true})
+func (p *Publisher) Correct(ctx context.Context, e *feedhistory.Entry) error {
+	return p.publish(ctx, change{entries: []*feedhistory.Entry{e}, correction: true})
 }
 
 // Archives are found by the links to them, never by their names. But Erase

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 func TestAppend(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 8)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 8)...))
 	h := fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 8)
 	require.Equal(t, feedhistory.Archived, h.Kind)
@@ -35,7 +36,7 @@ func TestReopen(t *testing.T) {
 		if e.ID == "e1" {
 			p.Head = &feedhistory.Document{Title: "A blog"}
 		}
-		require.NoError(t, p.Append(e))
+		require.NoError(t, p.Append(t.Context(), e))
 	}
 	h := fetch(t, out, base+"feed.atom")
 	require.Len(t, h.Entries, 20)
@@ -50,7 +51,7 @@ func TestRefused(t *testing.T) {
 			p := newPublisher(out)
 			p.Format = format
 			all := entries(t, 1, 10)
-			require.NoError(t, p.Append(all...))
+			require.NoError(t, p.Append(t.Context(), all...))
 			before := out.clone()
 			for _, id := range []string{"e10", "e1"} { // one in the subscription document, one archived
 				at := all[0].Updated
@@ -66,11 +67,11 @@ func TestRefused(t *testing.T) {
 					require.True(t, at.Equal(entry.Given))
 					require.True(t, published.Equal(entry.Published), "%v", entry)
 				}
-				refused(p.Append(entry(t, id, at, "changed")), ErrSameTime, at, at)
-				refused(p.Append(entry(t, id, at.Add(-time.Second), "changed")), ErrStale, at.Add(-time.Second), at)
-				refused(p.Delete(id, at.Add(-time.Second)), ErrStale, at.Add(-time.Second), at)
-				refused(p.Append(entries(t, 20, 2)[0], entry(t, id, at, "changed")), ErrSameTime, at, at)
-				require.NoError(t, p.Append(entry(t, id, at, strings.Replace(id, "e", "text ", 1))), "the very same")
+				refused(p.Append(t.Context(), entry(t, id, at, "changed")), ErrSameTime, at, at)
+				refused(p.Append(t.Context(), entry(t, id, at.Add(-time.Second), "changed")), ErrStale, at.Add(-time.Second), at)
+				refused(p.Delete(t.Context(), id, at.Add(-time.Second)), ErrStale, at.Add(-time.Second), at)
+				refused(p.Append(t.Context(), entries(t, 20, 2)[0], entry(t, id, at, "changed")), ErrSameTime, at, at)
+				require.NoError(t, p.Append(t.Context(), entry(t, id, at, strings.Replace(id, "e", "text ", 1))), "the very same")
 			}
 			require.Equal(t, before.files, out.files, "all or nothing")
 		})
@@ -81,14 +82,14 @@ func TestAppendTwice(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
 	all := entries(t, 1, 10)
-	require.NoError(t, p.Append(all...))
+	require.NoError(t, p.Append(t.Context(), all...))
 	out.Operations()
-	require.NoError(t, p.Append(all...))
+	require.NoError(t, p.Append(t.Context(), all...))
 	require.Empty(t, out.Operations(), "nothing is written")
-	require.NoError(t, newPublisher(out).Append(all...))
+	require.NoError(t, newPublisher(out).Append(t.Context(), all...))
 	require.Empty(t, out.Operations())
 	all = append(all, entry(t, "e4", day.Add(100*time.Hour), "changed"))
-	require.NoError(t, p.Append(all[3:]...))
+	require.NoError(t, p.Append(t.Context(), all[3:]...))
 	h := fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 10)
 	require.Equal(t, "changed", h.Entries[0].Title().Body)
@@ -97,36 +98,36 @@ func TestAppendTwice(t *testing.T) {
 func TestDelete(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 10)...))
-	require.NoError(t, p.Delete("e1", day.Add(20*time.Hour)))
-	require.NoError(t, p.Delete("e10", day.Add(20*time.Hour)))
-	require.NoError(t, p.Delete("e10", day.Add(20*time.Hour)), "again")
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
+	require.NoError(t, p.Delete(t.Context(), "e1", day.Add(20*time.Hour)))
+	require.NoError(t, p.Delete(t.Context(), "e10", day.Add(20*time.Hour)))
+	require.NoError(t, p.Delete(t.Context(), "e10", day.Add(20*time.Hour)), "again")
 	h := fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 8)
 	require.Len(t, h.Deleted, 2)
-	require.ErrorIs(t, p.Append(entry(t, "e10", day.Add(20*time.Hour), "too early")), ErrStale)
-	require.NoError(t, p.Append(entry(t, "e1", day.Add(21*time.Hour), "again")))
-	require.NoError(t, p.Append(entries(t, 22, 6)...))
+	require.ErrorIs(t, p.Append(t.Context(), entry(t, "e10", day.Add(20*time.Hour), "too early")), ErrStale)
+	require.NoError(t, p.Append(t.Context(), entry(t, "e1", day.Add(21*time.Hour), "again")))
+	require.NoError(t, p.Append(t.Context(), entries(t, 22, 6)...))
 	h = fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 15)
 	require.Len(t, h.Deleted, 1)
-	s, err := p.load()
+	s, err := at(p).load()
 	require.NoError(t, err)
 	require.Empty(t, s.doc.Deleted, "the deletion has moved into an archive")
-	require.ErrorIs(t, p.Delete("", day), ErrUnpublishable)
-	require.NoError(t, p.Delete("e24", time.Time{}), "now")
+	require.ErrorIs(t, p.Delete(t.Context(), "", day), ErrUnpublishable)
+	require.NoError(t, p.Delete(t.Context(), "e24", time.Time{}), "now")
 	require.Len(t, fetch(t, out, p.URL()).Entries, 14)
 }
 
 func TestCorrect(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 10)...))
-	require.NoError(t, p.Correct(entry(t, "e2", day.Add(30*time.Hour), "corrected")))
-	require.ErrorIs(t, p.Correct(entry(t, "e99", day.Add(30*time.Hour), "corrected")), ErrNotPublished)
-	require.ErrorIs(t, p.Correct(entry(t, "e1", day, "corrected")), ErrStale)
-	require.NoError(t, p.Delete("e3", day.Add(30*time.Hour)))
-	require.ErrorIs(t, p.Correct(entry(t, "e3", day.Add(31*time.Hour), "corrected")), ErrNotPublished)
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
+	require.NoError(t, p.Correct(t.Context(), entry(t, "e2", day.Add(30*time.Hour), "corrected")))
+	require.ErrorIs(t, p.Correct(t.Context(), entry(t, "e99", day.Add(30*time.Hour), "corrected")), ErrNotPublished)
+	require.ErrorIs(t, p.Correct(t.Context(), entry(t, "e1", day, "corrected")), ErrStale)
+	require.NoError(t, p.Delete(t.Context(), "e3", day.Add(30*time.Hour)))
+	require.ErrorIs(t, p.Correct(t.Context(), entry(t, "e3", day.Add(31*time.Hour), "corrected")), ErrNotPublished)
 	h := fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 9)
 	require.Equal(t, "corrected", h.Entries[0].Title().Body)
@@ -135,11 +136,11 @@ func TestCorrect(t *testing.T) {
 func TestErase(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 20)...))
-	require.ErrorIs(t, p.Erase("e10", "e99"), ErrNotPublished)
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 20)...))
+	require.ErrorIs(t, p.Erase(t.Context(), "e10", "e99"), ErrNotPublished)
 	old := archives(t, p)
 	require.Len(t, old, 6)
-	require.NoError(t, p.Erase("e10", "e20"))
+	require.NoError(t, p.Erase(t.Context(), "e10", "e20"))
 	after := archives(t, p)
 	require.Len(t, after, 6)
 	for i, a := range after[:3] {
@@ -155,9 +156,9 @@ func TestErase(t *testing.T) {
 		require.False(t, bytes.Contains(data, []byte("text 20,")), name)
 	}
 	require.Len(t, fetch(t, out, p.URL()).Entries, 18)
-	require.NoError(t, p.Erase("e1", "e2", "e3"))
+	require.NoError(t, p.Erase(t.Context(), "e1", "e2", "e3"))
 	require.Len(t, archives(t, p), 5, "an archive without entries is left out")
-	require.NoError(t, p.Append(entries(t, 30, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 30, 10)...))
 	require.Len(t, fetch(t, out, p.URL()).Entries, 25)
 	require.Len(t, out.files, 1+len(archives(t, p)))
 }
@@ -165,25 +166,25 @@ func TestErase(t *testing.T) {
 func TestEraseAll(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 6)...))
-	require.NoError(t, p.Erase("e1", "e2", "e3", "e4", "e5", "e6"))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 6)...))
+	require.NoError(t, p.Erase(t.Context(), "e1", "e2", "e3", "e4", "e5", "e6"))
 	require.Len(t, out.files, 1)
-	require.NoError(t, p.Append(entries(t, 1, 7)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 7)...))
 	require.Len(t, fetch(t, out, p.URL()).Entries, 7)
-	require.NoError(t, p.Erase("e4", "e5", "e6"))
+	require.NoError(t, p.Erase(t.Context(), "e4", "e5", "e6"))
 	require.NotContains(t, string(out.files[archives(t, p)[0].name]), "next-archive", "its successor is gone")
 }
 
 func TestErasedFromMissingArchive(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
 	delete(out.files, archives(t, p)[1].name) // 5005#18 allows that
 	before := out.clone()
-	require.ErrorContains(t, p.Erase("e9"), "not exist")
+	require.ErrorContains(t, p.Erase(t.Context(), "e9"), "not exist")
 	require.Equal(t, before.files, out.files)
-	require.NoError(t, p.Append(entries(t, 11, 10)...))
-	require.NoError(t, p.Append(entry(t, "old", day, "given an old date")))
+	require.NoError(t, p.Append(t.Context(), entries(t, 11, 10)...))
+	require.NoError(t, p.Append(t.Context(), entry(t, "old", day, "given an old date")))
 }
 
 func TestRecent(t *testing.T) {
@@ -191,8 +192,8 @@ func TestRecent(t *testing.T) {
 	p := newPublisher(out)
 	p.Recent = 5
 	for _, e := range entries(t, 1, 20) {
-		require.NoError(t, p.Append(e))
-		s, err := p.load()
+		require.NoError(t, p.Append(t.Context(), e))
+		s, err := at(p).load()
 		require.NoError(t, err)
 		want := min(5, 1+len(archives(t, p))*3+len(s.log)-1)
 		require.GreaterOrEqual(t, len(s.doc.Entries), min(want, 5))
@@ -200,10 +201,10 @@ func TestRecent(t *testing.T) {
 	}
 	h := fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 20)
-	require.NoError(t, p.Append(entry(t, "e18", day.Add(100*time.Hour), "changed")))
-	require.NoError(t, p.Delete("e17", day.Add(100*time.Hour)))
+	require.NoError(t, p.Append(t.Context(), entry(t, "e18", day.Add(100*time.Hour), "changed")))
+	require.NoError(t, p.Delete(t.Context(), "e17", day.Add(100*time.Hour)))
 	require.Len(t, fetch(t, out, p.URL()).Entries, 19)
-	s, err := p.load()
+	s, err := at(p).load()
 	require.NoError(t, err)
 	var ids []string
 	for _, e := range s.doc.Entries {
@@ -214,18 +215,18 @@ func TestRecent(t *testing.T) {
 
 func TestTwoWriters(t *testing.T) {
 	out := newMemory()
-	unlock, err := out.Lock()
+	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)
-	require.ErrorIs(t, newPublisher(out).Append(entries(t, 1, 1)...), ErrLocked)
+	require.ErrorIs(t, newPublisher(out).Append(t.Context(), entries(t, 1, 1)...), ErrLocked)
 	require.NoError(t, unlock())
-	require.NoError(t, newPublisher(out).Append(entries(t, 1, 1)...))
+	require.NoError(t, newPublisher(out).Append(t.Context(), entries(t, 1, 1)...))
 }
 
 func TestForeign(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
 	out.files[p.name()] = []byte(`<feed xmlns="http://www.w3.org/2005/Atom"><id>x</id></feed>`)
-	require.ErrorIs(t, p.Append(entries(t, 1, 1)...), ErrForeign)
+	require.ErrorIs(t, p.Append(t.Context(), entries(t, 1, 1)...), ErrForeign)
 }
 
 func TestSettings(t *testing.T) {
@@ -240,7 +241,7 @@ func TestSettings(t *testing.T) {
 		{Output: newMemory(), Base: base, Name: ".feed.atom"},
 		{Output: newMemory(), Base: base, Name: "a b.atom"},
 	} {
-		require.ErrorContains(t, p.Append(entries(t, 1, 1)...), "publish: ")
+		require.ErrorContains(t, p.Append(t.Context(), entries(t, 1, 1)...), "publish: ")
 	}
 }
 
@@ -249,7 +250,7 @@ func TestUnpublishable(t *testing.T) {
 	p := newPublisher(out)
 	bad := entry(t, "bad\x01id", day, "x")
 	bad.ID = "bad\x01id"
-	err := p.Append(append(entries(t, 1, 8), bad)...)
+	err := p.Append(t.Context(), append(entries(t, 1, 8), bad)...)
 	require.ErrorIs(t, err, ErrUnpublishable)
 	require.Empty(t, out.files)
 }
@@ -261,7 +262,7 @@ func TestSplitByMonth(t *testing.T) {
 	for _, at := range []string{"2003-10-01", "2003-10-31", "2003-11-01", "2003-10-05", "2003-12-01"} {
 		when, err := time.Parse(time.DateOnly, at)
 		require.NoError(t, err)
-		require.NoError(t, p.Append(entry(t, at, when, at)))
+		require.NoError(t, p.Append(t.Context(), entry(t, at, when, at)))
 	}
 	var names []string
 	for _, a := range archives(t, p) {
@@ -278,7 +279,7 @@ func TestLargePeriod(t *testing.T) {
 	p.Split = feedhistory.Split{Period: feedhistory.Year}
 	long := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
 	for i := range 20 {
-		require.NoError(t, p.Append(entry(t, string(rune('a'+i)), day.Add(time.Duration(i)*time.Second), long)))
+		require.NoError(t, p.Append(t.Context(), entry(t, string(rune('a'+i)), day.Add(time.Duration(i)*time.Second), long)))
 		require.Less(t, len(out.files[p.name()]), 15<<20)
 	}
 	require.Len(t, fetch(t, out, p.URL()).Entries, 20)
@@ -291,32 +292,35 @@ func TestBaseMoves(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
 	p.Base = "https://old.example.org"
-	require.NoError(t, p.Append(entries(t, 1, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
 	p = newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 11, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 11, 10)...))
 	require.Len(t, archives(t, p), 6)
-	require.NoError(t, p.Append(entry(t, "old", day, "given an old date")), "all archives are found")
-	require.NoError(t, p.Erase("e1"))
+	require.NoError(t, p.Append(t.Context(), entry(t, "old", day, "given an old date")), "all archives are found")
+	require.NoError(t, p.Erase(t.Context(), "e1"))
 	require.Len(t, archives(t, p), 7)
 }
 
 func TestAppendHistory(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 10)...))
-	require.NoError(t, p.Delete("e5", day.Add(30*time.Hour)))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
+	require.NoError(t, p.Delete(t.Context(), "e5", day.Add(30*time.Hour)))
 	h := fetch(t, out, p.URL())
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		other := newMemory()
 		q := newPublisher(other)
 		q.Format = format
-		require.NoError(t, q.AppendHistory(h))
+		require.NoError(t, q.AppendHistory(t.Context(), h))
 		require.Equal(t, facts(h), facts(fetch(t, other, q.URL())))
 		other.Operations()
-		require.NoError(t, q.AppendHistory(h))
+		require.NoError(t, q.AppendHistory(t.Context(), h))
 		require.Empty(t, other.Operations())
-		require.NoError(t, q.Append(entry(t, "e3", day.Add(40*time.Hour), "changed here")))
-		require.NoError(t, q.AppendHistory(h))
+		require.NoError(t, q.Append(t.Context(), entry(t, "e3", day.Add(40*time.Hour), "changed here")))
+		require.NoError(t, q.AppendHistory(t.Context(), h))
 		require.Equal(t, "changed here", fetch(t, other, q.URL()).Entries[0].Title().Body)
 	}
 }
+
+// at returns a session of a Publisher, without the lock.
+func at(p *Publisher) *session { return &session{p, context.Background()} }

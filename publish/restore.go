@@ -20,7 +20,7 @@ type lost struct {
 // walk calls f with each archive, newest first, and returns the lost ones. It
 // goes on beyond a lost archive if it finds the archive before, whose
 // next-archive names the lost one.
-func (p *Publisher) walk(s *state, f func(*archive)) (missing []lost, err error) {
+func (p *session) walk(s *state, f func(*archive)) (missing []lost, err error) {
 	var newer *archive
 	for name := s.prev; name != ""; {
 		a, err := p.archive(name)
@@ -44,7 +44,7 @@ func (p *Publisher) walk(s *state, f func(*archive)) (missing []lost, err error)
 
 // before returns the archive whose next-archive is the given name; nil if there
 // is none. It reads all archives.
-func (p *Publisher) before(name string) (found *archive, err error) {
+func (p *session) before(name string) (found *archive, err error) {
 	err = fs.WalkDir(p.Output, p.dir(), func(other string, entry fs.DirEntry, err error) error {
 		m := archiveName.FindStringSubmatch(other)
 		if err != nil || entry.IsDir() || m == nil || m[2] != p.extension() {
@@ -66,7 +66,7 @@ func (p *Publisher) before(name string) (found *archive, err error) {
 // restore writes a lost archive again if the oldest of the given entries were its
 // content, which the digest in its name proves. It returns that content, or nil if
 // they were not.
-func (p *Publisher) restore(s *state, l lost, given []item) ([]item, error) {
+func (p *session) restore(s *state, l lost, given []item) ([]item, error) {
 	m := archiveName.FindStringSubmatch(l.name)
 	if m == nil || m[2] != p.extension() {
 		return nil, nil
@@ -97,7 +97,7 @@ func (p *Publisher) restore(s *state, l lost, given []item) ([]item, error) {
 			if text, err = setNext(text, p.url(next), p.format()); err != nil {
 				return nil, err
 			}
-			return given[:n], p.Output.Put(name, []byte(text))
+			return given[:n], p.Output.Put(p.ctx, name, []byte(text))
 		}
 	}
 	return nil, nil
@@ -117,7 +117,7 @@ func lastChange(t time.Time, items []item) time.Time {
 
 // restoreAll writes lost archives again, as far as possible, from those entries
 // of a source that are not published elsewhere.
-func (p *Publisher) restoreAll(s *state, all *publishedSet, u Update, report *Updated) error {
+func (p *session) restoreAll(s *state, all *publishedSet, u Update, report *Updated) error {
 	if len(all.lost) == 0 {
 		return nil
 	}

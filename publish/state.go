@@ -89,7 +89,7 @@ var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 // load returns what is published now. Before that it finishes an interrupted
 // call that had taken effect, and removes what other interrupted calls have
 // left.
-func (p *Publisher) load() (*state, error) {
+func (p *session) load() (*state, error) {
 	if err := p.resume(); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (p *Publisher) load() (*state, error) {
 }
 
 // published reads the subscription document.
-func (p *Publisher) published() (*state, error) {
+func (p *session) published() (*state, error) {
 	text, err := p.read(p.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return &state{}, nil
@@ -119,7 +119,7 @@ func (p *Publisher) published() (*state, error) {
 	return s, nil
 }
 
-func (p *Publisher) read(name string) (string, error) {
+func (p *session) read(name string) (string, error) {
 	data, err := fs.ReadFile(p.Output, name)
 	return string(data), err
 }
@@ -133,7 +133,10 @@ type archive struct {
 }
 
 // archive reads an archive.
-func (p *Publisher) archive(name string) (*archive, error) {
+func (p *session) archive(name string) (*archive, error) {
+	if err := p.ctx.Err(); err != nil {
+		return nil, err // reading by fs.FS cannot be cancelled, but there are many archives
+	}
 	text, err := p.read(name)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -64,12 +65,12 @@ type Updated struct {
 // new entries without any time. To know what is published, Update reads all
 // archives. It writes a missing archive again if the source still has exactly
 // what was in it.
-func (p *Publisher) Update(u Update) (*Updated, error) {
+func (p *Publisher) Update(ctx context.Context, u Update) (*Updated, error) {
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}
 	var report Updated
-	err := p.exclusively(func(s *state) error {
+	err := p.exclusively(ctx, func(p *session, s *state) error {
 		items, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry
@@ -118,7 +119,7 @@ type place struct {
 func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 
 // versions reads everything that is published.
-func (p *Publisher) versions(s *state) (all *publishedSet, err error) {
+func (p *session) versions(s *state) (all *publishedSet, err error) {
 	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
 		all.add(s.items())
@@ -152,7 +153,7 @@ func (all *publishedSet) add(items []item) {
 }
 
 // compare returns the items that an update must publish, oldest first.
-func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error) {
+func (p *session) compare(s *state, u Update, report *Updated) ([]item, error) {
 	all, err := p.versions(s)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
@@ -164,6 +165,9 @@ func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error)
 	given := make(map[string]bool, len(u.Entries)+len(u.Deleted))
 	var items []item
 	for _, e := range u.Entries {
+		if e == nil {
+			return nil, refused(nil, ErrNoID)
+		}
 		if given[e.ID] {
 			return nil, fmt.Errorf("two entries have the id %s", e.ID)
 		}
@@ -185,10 +189,10 @@ func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error)
 
 // revise returns the item to publish for an entry; an empty one if there is
 // nothing to publish.
-func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
+func (p *session) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
 	normal, err := p.normalize(e)
 	if err != nil {
-		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
+		return item{}, refused(e, err)
 	}
 	timed := isTimed(e)
 	newer := timed && normal.Updated.After(old.time)
@@ -208,7 +212,7 @@ func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, no
 	report.Dated++
 	normal, err = p.dated(normal, feedtime.Later(now, old.time.Add(time.Second)))
 	if err != nil {
-		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
+		return item{}, refused(e, err)
 	}
 	return entryItem(normal), nil
 }

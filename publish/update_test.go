@@ -92,7 +92,7 @@ func testUpdate(t *testing.T, format feedhistory.Format) {
 		t.Helper()
 		now = now.Add(time.Hour)
 		u.Now = now
-		got, err := s.Update(u)
+		got, err := s.Update(t.Context(), u)
 		require.NoError(t, err)
 		require.Equal(t, want, *got)
 	}
@@ -164,7 +164,7 @@ func TestUpdateModel(t *testing.T) {
 			}
 			now = now.Add(time.Minute)
 			u := Update{Entries: records(r, lines.String()), DeleteMissing: true, Now: now}
-			_, err := s.Update(u)
+			_, err := s.Update(r.Context(), u)
 			require.NoError(r, err)
 			got := map[string]string{}
 			for _, e := range s.fetch(r).Entries {
@@ -174,7 +174,7 @@ func TestUpdateModel(t *testing.T) {
 
 			before := maps.Clone(s.files(r))
 			u.Now = now.Add(time.Second)
-			again, err := s.Update(u)
+			again, err := s.Update(r.Context(), u)
 			require.NoError(r, err)
 			require.Equal(r, Updated{Unchanged: len(source)}, *again)
 			require.Equal(r, before, s.files(r))
@@ -195,12 +195,12 @@ func TestUpdateFromFeed(t *testing.T) {
 	}
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		s := newServed(t, Dir{Path: t.TempDir()}, format)
-		_, err := s.Update(Update{Entries: parseFeed("Mon, 1 Jan 2024 00:00:00 GMT", "One")})
+		_, err := s.Update(t.Context(), Update{Entries: parseFeed("Mon, 1 Jan 2024 00:00:00 GMT", "One")})
 		require.NoError(t, err)
-		again, err := s.Update(Update{Entries: parseFeed("Tue, 2 Jan 2024 00:00:00 GMT", "One")})
+		again, err := s.Update(t.Context(), Update{Entries: parseFeed("Tue, 2 Jan 2024 00:00:00 GMT", "One")})
 		require.NoError(t, err)
 		assert.Equal(t, Updated{Unchanged: 2}, *again, "a build is no change")
-		edited, err := s.Update(Update{Entries: parseFeed("Wed, 3 Jan 2024 00:00:00 GMT", "One, edited")})
+		edited, err := s.Update(t.Context(), Update{Entries: parseFeed("Wed, 3 Jan 2024 00:00:00 GMT", "One, edited")})
 		require.NoError(t, err)
 		assert.Equal(t, Updated{Changed: 1, Dated: 1, Unchanged: 1}, *edited)
 		one := find(s.fetch(t), "urn:1")
@@ -215,7 +215,7 @@ func TestUpdateFromFeed(t *testing.T) {
 func TestUpdateRefuses(t *testing.T) {
 	s := newServed(t, Dir{Path: t.TempDir()}, feedhistory.Atom)
 	twice := append(records(t, someRecords), records(t, someRecords)...)
-	_, err := s.Update(Update{Entries: twice})
+	_, err := s.Update(t.Context(), Update{Entries: twice})
 	assert.ErrorContains(t, err, "two entries have the id urn:1")
 	assert.Empty(t, s.files(t))
 }
@@ -247,7 +247,7 @@ func TestJSONEntries(t *testing.T) {
 		}
 		assert.ErrorContains(t, got, want)
 	}
-	_, err = (&JSONEntry{ID: "urn:1", Updated: "yesterday"}).Entry()
+	_, err = (&JSONEntry{EntryJSON: feedhistory.EntryJSON{ID: "urn:1", Updated: "yesterday"}}).Entry()
 	assert.ErrorContains(t, err, `updated is not a time such as 2003-12-13T18:30:02Z: "yesterday"`)
 }
 

@@ -1,5 +1,5 @@
 // Package republish serves the feeds of a mirror again, each with its whole
-// history, so that any feed reader can have the entries a publisher no longer
+// history, so any feed reader can have the entries a publisher no longer
 // shows. An aggregator mounts a Handler beside its own pages:
 //
 //	h := &republish.Handler{Store: store, Base: "https://reader.example/history/"}
@@ -21,6 +21,6 @@
 // after it. Entries are as published, with an atom:source that names their feed.
 // The head says how much of the feed the mirror has: for people in its subtitle,
 // for programs in a feedhistory.Coverage. An entry also reports each gap
-// (5005#23). An entry the mirror cannot read is such a gap: no document that
-// lacks it says it is complete.
+// (5005#23). An entry the mirror cannot read is such a gap: no document
+// without it says it is complete.
 package republish

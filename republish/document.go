@@ -35,7 +35,7 @@ func (h *Handler) serveComplete(w http.ResponseWriter, r *http.Request, asked re
 	})
 }
 
-// A part is the part of a feed that a document contains; it may be all of it.
+// A part is the part of a feed in a document; it may be all of it.
 type part struct {
 	feed   *mirror.Feed
 	format feedhistory.Format
@@ -78,7 +78,7 @@ func (d *documents) isVersion(ctx context.Context, feed *mirror.Feed) bool {
 }
 
 // write writes a document with the entries of a part. If an entry cannot be
-// read, the document breaks off; the next one says what it lacks.
+// read, the document breaks off; the next one names the gap.
 func (d *documents) write(ctx context.Context, w io.Writer, m *source, p *part, doc *feedhistory.Document, lost loss) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	feed := feedhistory.NewWriter(out, p.format, doc)
@@ -124,7 +124,7 @@ func (d *documents) document(ctx context.Context, p *part, lost loss) (*feedhist
 	}
 	gaps := head.Coverage.Gaps
 	if p.title != "" {
-		gaps = lost.gaps(p.feed) // only the whole document reports what the feed lacks
+		gaps = lost.gaps(p.feed) // only the whole document reports the gaps of the feed
 	}
 	for _, gap := range gaps {
 		e := gap.PseudoEntry()
@@ -137,7 +137,7 @@ func (d *documents) document(ctx context.Context, p *part, lost loss) (*feedhist
 }
 
 // newestOf returns the time of the newest entry of a feed before a time, or of
-// all if that is zero; the zero time if there is none.
+// all if the time is zero; the zero time if there is none.
 func newestOf(ctx context.Context, s mirror.Store, feed string, before time.Time) (time.Time, error) {
 	for r, err := range s.Entries(ctx, mirror.Query{Feed: feed, Until: before, Limit: 1}) {
 		if err != nil {

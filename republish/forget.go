@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -10,13 +11,12 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// Forget removes from an Output what Servers have published of feeds, whatever their
-// Base was, and returns the feeds that it has removed something of. A Server that still
-// has such a feed publishes it again when somebody requests it, without what the Store
-// no longer has. If somebody is publishing, the error matches publish.ErrLocked, and
-// nothing is removed.
-func Forget(out publish.Output, feeds ...string) (forgotten []string, err error) {
-	unlock, err := out.Lock()
+// Forget removes the documents of feeds from an Output, whatever the Base of their
+// Handler, and returns the feeds that had some. A Handler that still has such a feed
+// publishes it again on request, with the entries the Store has by then. If somebody
+// is publishing, the error matches publish.ErrLocked, and nothing is removed.
+func Forget(ctx context.Context, out publish.Output, feeds ...string) (forgotten []string, err error) {
+	unlock, err := out.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Forget(out publish.Output, feeds ...string) (forgotten []string, err error)
 			if i < 0 {
 				continue
 			}
-			n, err := removeAll(out, path.Join(base.Name(), name.Name()))
+			n, err := removeAll(ctx, out, path.Join(base.Name(), name.Name()))
 			if n > 0 && !slices.Contains(forgotten, feeds[i]) {
 				forgotten = append(forgotten, feeds[i])
 			}
@@ -51,8 +51,8 @@ func Forget(out publish.Output, feeds ...string) (forgotten []string, err error)
 }
 
 // removeAll removes the files of a directory, and returns how many: first the
-// subscription documents, so that no link ever dangles.
-func removeAll(out publish.Output, dir string) (n int, err error) {
+// subscription documents, so no link ever dangles.
+func removeAll(ctx context.Context, out publish.Output, dir string) (n int, err error) {
 	var first, files []string
 	err = fs.WalkDir(out, dir, func(file string, d fs.DirEntry, err error) error {
 		switch {
@@ -68,7 +68,7 @@ func removeAll(out publish.Output, dir string) (n int, err error) {
 		return 0, err
 	}
 	for _, file := range append(first, files...) {
-		if err := out.Remove(file); err != nil {
+		if err := out.Remove(ctx, file); err != nil {
 			return n, err
 		}
 		n++

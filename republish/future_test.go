@@ -28,7 +28,7 @@ func TestRepublishedFuture(t *testing.T) {
 					Links: feedhistory.Links{{Rel: "alternate", Href: fmt.Sprint("https://lighthouse.example/", count)}},
 				}.Entry()
 				require.NoError(t, err)
-				require.NoError(t, w.blog.Append(e))
+				require.NoError(t, w.blog.Append(t.Context(), e))
 			}
 			for i := range 30 {
 				publish(start.Add(time.Duration(i-1000) * time.Minute))

@@ -39,23 +39,23 @@ type Handler struct {
 	Output publish.Output
 
 	// Private makes the Handler serve the feeds whose mirror.Feed.Private is
-	// set, too. Then only let requests through that show a secret.
+	// set, too. Then let only authorised requests through.
 	Private bool
 
-	// PrivateOutput keeps the documents of private feeds, so that no other
+	// PrivateOutput keeps the documents of private feeds, so no other
 	// Handler of the same Output has them. Nil means in memory. It is not used
 	// unless Private is set.
 	PrivateOutput publish.Output
 
 	// Busy reports whether a feed, given its URL, is being polled. Meanwhile
-	// the Handler serves what it published last. Nil means never.
+	// the Handler serves the last published documents. Nil means never.
 	Busy func(feed string) bool
 
 	Size   int              // Size is the number of entries of an archive; zero means 100.
 	Time   func() time.Time // Time returns the present for replays; nil means time.Now.
 	Logger *slog.Logger     // Logger logs failures; nil means no logging.
 
-	// Fail answers a request with an error: an *Error, an error that matches
+	// Fail answers a request with an error: an *Error, an error matching
 	// mirror.ErrNotFound, or a failure of the Store or the Output, which is
 	// logged already. Nil means Fail, with plain text.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
@@ -74,14 +74,14 @@ type Handler struct {
 // An Error is a request the Handler refuses.
 type Error struct {
 	Status  int    // the status code of the answer
-	Message string // what is wrong
-	Advice  string // what to do about it, in a sentence
+	Message string // the fault, in a few words
+	Advice  string // the remedy, in a sentence
 }
 
-// Error returns what is wrong.
+// Error returns Message.
 func (e *Error) Error() string { return e.Message }
 
-// ErrUnread says that the mirror has not read the feed yet.
+// ErrUnread says the mirror has not read the feed yet.
 var ErrUnread = &Error{http.StatusServiceUnavailable, "this feed has not been read yet", "Try again when the mirror has polled it."}
 
 func (h *Handler) setUp() {
@@ -228,7 +228,7 @@ func Fail(w http.ResponseWriter, _ *http.Request, err error) {
 }
 
 // tagOf returns the ETag of a document made from the present state of a feed.
-// The version alone is not enough: a feed that is removed and added again begins
+// The version alone is not enough: a feed removed and added again begins
 // with version one.
 func tagOf(base string, feed *mirror.Feed, document string) string {
 	state := fmt.Sprint(feed.Version, " ", feed.Changed.UnixNano())
@@ -236,7 +236,7 @@ func tagOf(base string, feed *mirror.Feed, document string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-// documentPolicy is the policy for documents: a browser that shows them must not
+// documentPolicy is the policy for documents: a browser showing them must not
 // run their markup.
 const documentPolicy = "default-src 'none'; sandbox"
 

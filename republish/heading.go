@@ -72,7 +72,7 @@ func Site(feed *mirror.Feed) string {
 	return u.String()
 }
 
-// verdictText says what a verdict means for a mirror.
+// verdictText explains a verdict on a mirror.
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:
@@ -85,7 +85,7 @@ func verdictText(v feedhistory.Verdict) string {
 	return "Something is known to be missing."
 }
 
-// heading returns the head of a feed that is published again. With nil coverage
+// heading returns the head of a republished feed. With nil coverage
 // it is the head of archives, which never change.
 func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory.Coverage) (*feedhistory.Document, error) {
 	head, err := feed.Document()

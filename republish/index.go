@@ -26,7 +26,7 @@ type chains struct {
 	size  int    // entries per archive; zero means 100
 	log   *slog.Logger
 
-	out     *divided
+	out     *dividedOutput
 	handler http.Handler          // serves out
 	names   cache[string, string] // the names of directories, by the URLs of feeds
 	locks   locks
@@ -40,9 +40,9 @@ func newChains(h *Handler) *chains {
 	sum := sha256.Sum256([]byte(h.base()))
 	base := hex.EncodeToString(sum[:4]) // URLs are permanent, and contain Base
 	all := &directory{store: h.Store}
-	out := &divided{Output: below{orMemory(h.Output), base}, isPrivate: all.isPrivate}
+	out := &dividedOutput{Output: subOutput{orMemory(h.Output), base}, isPrivate: all.isPrivate}
 	if h.Private {
-		out.private = below{orMemory(h.PrivateOutput), base}
+		out.private = subOutput{orMemory(h.PrivateOutput), base}
 	}
 	c := &chains{
 		store: h.store, busy: h.Busy, feeds: h.base() + "feeds/", size: h.Size, log: h.Logger, out: out,
@@ -93,11 +93,11 @@ func (l *locks) lock(name string) (unlock func()) {
 
 // share takes the Output's lock against other processes. Within this process,
 // several feeds can be published at the same time.
-func (c *chains) share() (release func() error, err error) {
+func (c *chains) share(ctx context.Context) (release func() error, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.users == 0 {
-		if c.unlock, err = c.out.Lock(); err != nil {
+		if c.unlock, err = c.out.Lock(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -113,11 +113,11 @@ func (c *chains) share() (release func() error, err error) {
 }
 
 // remove removes everything published of a feed under a name.
-func (c *chains) remove(feed, name string) error {
+func (c *chains) remove(ctx context.Context, feed, name string) error {
 	defer c.locks.lock(name)()
 	defer c.names.drop(feed)
 	for _, out := range c.out.parts() {
-		if _, err := removeAll(out, name); err != nil {
+		if _, err := removeAll(ctx, out, name); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func write(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) 
 // being read for the first time, nothing is published, because archives must
 // begin with the oldest entry.
 func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format) error {
-	if done, err := readRecord(below{c.out, name}, format); err == nil && done.Version == feed.Version {
+	if done, err := readRecord(subOutput{c.out, name}, format); err == nil && done.Version == feed.Version {
 		return nil
 	}
 	defer c.locks.lock(name)()
@@ -197,7 +197,7 @@ func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, for
 }
 
 func (c *chains) isPublished(name string, format feedhistory.Format) bool {
-	_, err := readRecord(below{c.out, name}, format)
+	_, err := readRecord(subOutput{c.out, name}, format)
 	return err == nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A loss is the entries of a feed that the mirror has and cannot read. Documents
+// A loss is the entries of a feed the mirror has and cannot read. Documents
 // without them are not complete, and say so.
 type loss struct {
 	version int64    // of the feed
@@ -60,7 +60,7 @@ func (d *documents) lost(feed *mirror.Feed) loss {
 	return loss{version: feed.Version}
 }
 
-// recordLoss finds the entries of a feed that cannot be read.
+// recordLoss finds the unreadable entries of a feed.
 func (d *documents) recordLoss(ctx context.Context, feed *mirror.Feed) error {
 	m, err := d.source(&part{feed: feed, format: feedhistory.Atom})
 	if err != nil {

@@ -35,7 +35,7 @@ func oldName(feed string) string { return Name(feed)[:oldDigits] }
 // valid URL.
 const shared = "\x00"
 
-// ErrNameTaken says that another feed has one of the names of a feed.
+// ErrNameTaken says another feed has one of the names of a feed.
 var ErrNameTaken = &Error{
 	http.StatusConflict, "another feed has this feed’s name",
 	"The names of feeds are derived from their addresses, and these two happen to be the same. Add the feed by a different address.",
@@ -134,7 +134,7 @@ func (h *Handler) Feed(ctx context.Context, name string) (*mirror.Feed, error) {
 	return h.names.feed(ctx, name)
 }
 
-// Reserve prepares for a feed that is about to be added to the Store. The error
+// Reserve prepares for a feed about to join the Store. The error
 // is ErrNameTaken if another feed has one of its names.
 func (h *Handler) Reserve(ctx context.Context, feed string) error {
 	h.once.Do(h.setUp)
@@ -180,5 +180,5 @@ func (h *Handler) Remove(ctx context.Context, feed string) error {
 	if err := h.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	return h.chains.remove(feed, name)
+	return h.chains.remove(ctx, feed, name)
 }

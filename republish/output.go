@@ -2,6 +2,7 @@ package republish
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -10,59 +11,59 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A below is a directory of an Output.
-type below struct {
+// A subOutput is a directory of an Output.
+type subOutput struct {
 	publish.Output
 	dir string
 }
 
-func (b below) Open(name string) (fs.File, error) {
+func (b subOutput) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	return b.Output.Open(path.Join(b.dir, name))
 }
 
-func (b below) Put(name string, data []byte) error {
+func (b subOutput) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." { // the joined path would be a different file
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
-	return b.Output.Put(path.Join(b.dir, name), data)
+	return b.Output.Put(ctx, path.Join(b.dir, name), data)
 }
 
-func (b below) Remove(name string) error {
+func (b subOutput) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
-	return b.Output.Remove(path.Join(b.dir, name))
+	return b.Output.Remove(ctx, path.Join(b.dir, name))
 }
 
-// A staged is an Output that holds back a subscription document, and the note
-// that a Publisher makes about it, until everything is done.
-type staged struct {
+// A stagedOutput is an Output that holds back a subscription document, and a
+// Publisher's note about it, until everything is done.
+type stagedOutput struct {
 	publish.Output
 	name  string
-	files map[string][]byte // a nil value means that the file does not exist
-	lock  func() (unlock func() error, err error)
+	files map[string][]byte // nil stands for a missing file
+	lock  func(context.Context) (unlock func() error, err error)
 }
 
-func (s *staged) Lock() (unlock func() error, err error) { return s.lock() }
+func (s *stagedOutput) Lock(ctx context.Context) (unlock func() error, err error) { return s.lock(ctx) }
 
-func (s *staged) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
+func (s *stagedOutput) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
 
-// hide makes the subscription document seem not to exist, so that the feed
+// hide makes the subscription document seem not to exist, so the feed
 // begins again.
-func (s *staged) hide() { s.files[s.name] = nil }
+func (s *stagedOutput) hide() { s.files[s.name] = nil }
 
 // commit makes the held document visible.
-func (s *staged) commit() error {
+func (s *stagedOutput) commit(ctx context.Context) error {
 	if data := s.files[s.name]; data != nil {
-		return s.Output.Put(s.name, data)
+		return s.Output.Put(ctx, s.name, data)
 	}
 	return nil
 }
 
-func (s *staged) Open(name string) (fs.File, error) {
+func (s *stagedOutput) Open(name string) (fs.File, error) {
 	data, ok := s.files[name]
 	switch {
 	case !ok:
@@ -71,45 +72,45 @@ func (s *staged) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	files := publish.Memory{}
-	if err := files.Put(name, data); err != nil {
+	if err := files.Put(context.Background(), name, data); err != nil {
 		return nil, err
 	}
 	return files.Open(name)
 }
 
-func (s *staged) Put(name string, data []byte) error {
+func (s *stagedOutput) Put(ctx context.Context, name string, data []byte) error {
 	if !s.holds(name) {
-		return s.Output.Put(name, data)
+		return s.Output.Put(ctx, name, data)
 	}
 	s.files[name] = bytes.Clone(data)
 	return nil
 }
 
-func (s *staged) Remove(name string) error {
+func (s *stagedOutput) Remove(ctx context.Context, name string) error {
 	if !s.holds(name) {
-		return s.Output.Remove(name)
+		return s.Output.Remove(ctx, name)
 	}
 	s.files[name] = nil
 	return nil
 }
 
-// A divided is an Output that keeps the directories of private feeds apart.
-type divided struct {
+// A dividedOutput is an Output with the directories of private feeds apart.
+type dividedOutput struct {
 	publish.Output                // of the other feeds
-	private        publish.Output // nil means that private feeds are not published
+	private        publish.Output // nil means private feeds are not published
 	isPrivate      func(name string) (bool, error)
 }
 
-// parts returns the parts that the server has.
-func (d *divided) parts() []publish.Output {
+// parts returns the parts in use.
+func (d *dividedOutput) parts() []publish.Output {
 	if d.private == nil {
 		return []publish.Output{d.Output}
 	}
 	return []publish.Output{d.Output, d.private}
 }
 
-// of returns the part that a file belongs to.
-func (d *divided) of(op, file string) (publish.Output, error) {
+// of returns the part of a file.
+func (d *dividedOutput) of(op, file string) (publish.Output, error) {
 	name, _, _ := strings.Cut(file, "/")
 	private, err := d.isPrivate(name)
 	switch {
@@ -124,7 +125,7 @@ func (d *divided) of(op, file string) (publish.Output, error) {
 }
 
 // Open implements fs.FS.
-func (d *divided) Open(name string) (fs.File, error) {
+func (d *dividedOutput) Open(name string) (fs.File, error) {
 	out, err := d.of("open", name)
 	if err != nil {
 		return nil, err
@@ -133,30 +134,30 @@ func (d *divided) Open(name string) (fs.File, error) {
 }
 
 // Put implements publish.Output.
-func (d *divided) Put(name string, data []byte) error {
+func (d *dividedOutput) Put(ctx context.Context, name string, data []byte) error {
 	out, err := d.of("put", name)
 	if err != nil {
 		return err
 	}
-	return out.Put(name, data)
+	return out.Put(ctx, name, data)
 }
 
 // Remove implements publish.Output.
-func (d *divided) Remove(name string) error {
+func (d *dividedOutput) Remove(ctx context.Context, name string) error {
 	out, err := d.of("remove", name)
 	if err != nil {
 		return err
 	}
-	return out.Remove(name)
+	return out.Remove(ctx, name)
 }
 
 // Lock implements publish.Output.
-func (d *divided) Lock() (unlock func() error, err error) {
-	first, err := d.Output.Lock()
+func (d *dividedOutput) Lock(ctx context.Context) (unlock func() error, err error) {
+	first, err := d.Output.Lock(ctx)
 	if err != nil || d.private == nil {
 		return first, err
 	}
-	second, err := d.private.Lock()
+	second, err := d.private.Lock(ctx)
 	if err != nil {
 		return nil, errors.Join(err, first())
 	}

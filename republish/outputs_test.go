@@ -13,7 +13,7 @@ func TestBelow(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
 		d := publish.Dir{Path: t.TempDir()}
-		return below{d, "a/b"}, below{below{d, "a"}, "b"}
+		return subOutput{d, "a/b"}, subOutput{subOutput{d, "a"}, "b"}
 	})
 }
 
@@ -23,7 +23,7 @@ func TestStaged(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
 		m := &publish.Memory{}
-		s := &staged{Output: m, name: "index.atom", files: map[string][]byte{}, lock: m.Lock}
+		s := &stagedOutput{Output: m, name: "index.atom", files: map[string][]byte{}, lock: m.Lock}
 		return s, s
 	})
 }
@@ -33,11 +33,11 @@ func TestDivided(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"private", "public"} {
 		outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
-			d := &divided{
+			d := &dividedOutput{
 				Output: publish.Dir{Path: t.TempDir()}, private: publish.Dir{Path: t.TempDir()},
 				isPrivate: func(name string) (bool, error) { return name == "private", nil },
 			}
-			return below{d, name}, below{d, name}
+			return subOutput{d, name}, subOutput{d, name}
 		})
 	}
 }
@@ -47,10 +47,10 @@ func TestDivided(t *testing.T) {
 func TestDividedUnknown(t *testing.T) {
 	t.Parallel()
 	m := &publish.Memory{}
-	require.NoError(t, m.Put("name/file", nil))
-	d := &divided{Output: m, private: m, isPrivate: func(string) (bool, error) { return false, io.ErrUnexpectedEOF }}
+	require.NoError(t, m.Put(t.Context(), "name/file", nil))
+	d := &dividedOutput{Output: m, private: m, isPrivate: func(string) (bool, error) { return false, io.ErrUnexpectedEOF }}
 	_, err := d.Open("name/file")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.ErrorIs(t, d.Put("name/file", nil), io.ErrUnexpectedEOF)
-	require.ErrorIs(t, d.Remove("name/file"), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Put(t.Context(), "name/file", nil), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Remove(t.Context(), "name/file"), io.ErrUnexpectedEOF)
 }

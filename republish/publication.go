@@ -19,7 +19,7 @@ type publication struct {
 	c      *chains
 	feed   *mirror.Feed
 	format feedhistory.Format
-	out    *staged
+	out    *stagedOutput
 	base   string
 	make   *source
 	head   *feedhistory.Document // without a verdict
@@ -34,7 +34,7 @@ func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.
 	}
 	return &publication{
 		c: c, feed: feed, format: format, base: c.feeds + name,
-		out:  &staged{Output: below{c.out, name}, name: indexName(format), files: map[string][]byte{}, lock: c.share},
+		out:  &stagedOutput{Output: subOutput{c.out, name}, name: indexName(format), files: map[string][]byte{}, lock: c.share},
 		make: newSource(feed, head, format), head: head,
 	}, nil
 }
@@ -45,10 +45,10 @@ func indexName(format feedhistory.Format) string { return "index." + format.Stri
 // A publicationRecord is the state of a publication, in a hidden file next to it.
 type publicationRecord struct {
 	Version int64     `json:"version"`         // the version of the feed up to which all changes are published
-	Gaps    []string  `json:"gaps,omitempty"`  // the ids of the entries that report gaps
+	Gaps    []string  `json:"gaps,omitempty"`  // the ids of the entries reporting gaps
 	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry in the subscription document
-	Lost    []string  `json:"lost,omitempty"`  // the ids of the entries that could not be published
-	Loss    string    `json:"loss,omitempty"`  // the id of the entry that reports these
+	Lost    []string  `json:"lost,omitempty"`  // the ids of unpublishable entries
+	Loss    string    `json:"loss,omitempty"`  // the id of the entry reporting these
 
 	Shown shownEntries `json:"shown,omitzero"` // how many entries the subscription document shows
 }
@@ -64,13 +64,13 @@ func readRecord(out fs.FS, format feedhistory.Format) (done publicationRecord, e
 }
 
 // update publishes the changes, none of which is visible before the end. It
-// does not publish again what is published already, so it may be repeated after
+// publishes nothing twice, so it may be repeated after
 // any failure.
 //
-// Changes come after what is published, unless they concern the past: if a gap
+// Changes come after the published entries, unless they concern the past: if a gap
 // was closed, or if so many old entries were found that the subscription
 // document would lack the newest ones (5005#8), a new chain is made. The
-// archives of the old chain stay where they are. Entries that are dated in the
+// archives of the old chain stay where they are. Entries dated in the
 // future do not count here: such an entry would be the newest for ever, but
 // leave the document nevertheless.
 func (p *publication) update(ctx context.Context) error {
@@ -99,21 +99,21 @@ func (p *publication) update(ctx context.Context) error {
 			done.Loss = "" // the new chain does not have that entry
 		}
 	}
-	if err := p.tell(told, done.Gaps); err != nil {
+	if err := p.tell(ctx, told, done.Gaps); err != nil {
 		return err
 	}
 	next := publicationRecord{Version: p.feed.Version, Newest: newest, Lost: p.lost.ids}
 	for _, e := range told {
 		next.Gaps = append(next.Gaps, e.ID)
 	}
-	if next.Loss, err = p.tellLoss(done.Loss); err != nil {
+	if next.Loss, err = p.tellLoss(ctx, done.Loss); err != nil {
 		return err
 	}
 	head, err := heading(p.feed, p.format, coverageOf(p.feed, p.lost))
 	if err != nil {
 		return err
 	}
-	if err := p.finish(head); err != nil {
+	if err := p.finish(ctx, head); err != nil {
 		return err
 	}
 	next.Shown = p.shown
@@ -121,13 +121,13 @@ func (p *publication) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.out.commit(); err != nil {
+	if err := p.out.commit(ctx); err != nil {
 		return err
 	}
-	return p.out.Output.Put(recordName(p.format), data)
+	return p.out.Output.Put(ctx, recordName(p.format), data)
 }
 
-// extend publishes the changes after those that are published. It returns the
+// extend publishes the changes since the last update. It returns the
 // time of the newest entry in the subscription document, and whether the feed
 // must begin again instead, because that document would lack newer entries.
 func (p *publication) extend(ctx context.Context, done publicationRecord, now time.Time) (newest time.Time, anew bool, err error) {
@@ -181,7 +181,7 @@ const (
 	batchBytes   = 16 << 20
 )
 
-// A batch is entries and deletions that are published together.
+// A batch is entries and deletions to publish together.
 type batch struct {
 	entries []*feedhistory.Entry
 	deleted []feedhistory.Tombstone
@@ -198,7 +198,7 @@ func (b *batch) isFull() bool {
 }
 
 // begin publishes all entries in the order of time. The names of archives
-// depend on their content, so an archive that equals an earlier one has the
+// depend on their content, so an archive equal to an earlier one has the
 // same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
 	p.out.hide()
@@ -221,7 +221,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 		return err
 	}
 	for _, id := range closed {
-		if err := publisher.Delete(id, time.Now().UTC().Truncate(time.Second)); err != nil {
+		if err := publisher.Delete(ctx, id, time.Now().UTC().Truncate(time.Second)); err != nil {
 			return err
 		}
 	}
@@ -239,13 +239,13 @@ func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.
 	return e
 }
 
-// lose records that an entry cannot be published.
+// lose records an entry as unpublishable.
 func (p *publication) lose(ctx context.Context, id string, err error) {
 	p.c.log.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", id, "err", err)
 	p.lost = p.lost.add(id)
 }
 
-// find records that an entry can be published, or is no longer there.
+// find records an entry as publishable, or gone.
 func (p *publication) find(id string) {
 	if at, found := slices.BinarySearch(p.lost.ids, id); found {
 		p.lost.ids = slices.Delete(slices.Clone(p.lost.ids), at, at+1)
@@ -286,17 +286,17 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 // append publishes entries and deletions. Usually entries are new, or newer
 // than the published ones; then the cost does not depend on the length of the
 // history. If only the mirror can know which version is newer, or if something
-// was deleted, append reads all archives, and gives that version the present
+// was deleted, append reads all archives, and gives the version the present
 // time, because readers would keep the other one otherwise (5005#16).
 func (p *publication) append(ctx context.Context, publisher *publish.Publisher, b batch) error {
 	entries, deleted := latest(b.entries), b.deleted
 	for len(entries)+len(deleted) > 0 {
 		var err error
 		if len(deleted) == 0 {
-			err = publisher.Append(entries...)
+			err = publisher.Append(ctx, entries...)
 		}
 		if len(deleted) > 0 || errors.Is(err, publish.ErrStale) || errors.Is(err, publish.ErrSameTime) {
-			_, err = publisher.Update(publish.Update{Entries: entries, Deleted: deleted})
+			_, err = publisher.Update(ctx, publish.Update{Entries: entries, Deleted: deleted})
 		}
 		refused, ok := errors.AsType[*publish.EntryError](err)
 		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
@@ -319,7 +319,7 @@ func latest(entries []*feedhistory.Entry) []*feedhistory.Entry {
 }
 
 // compareGaps returns the entries that report the present gaps (5005#23), and
-// the ids of those that reported gaps which are now closed.
+// the ids of those for gaps now closed.
 func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, closed []string) {
 	has := func(id string) bool {
 		return slices.ContainsFunc(now, func(e *feedhistory.Entry) bool { return e.ID == id })
@@ -332,29 +332,29 @@ func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, clos
 	return now, slices.DeleteFunc(slices.Clone(told), has)
 }
 
-// tell publishes those entries that were not published before.
-func (p *publication) tell(now []*feedhistory.Entry, before []string) error {
+// tell publishes the entries not in before.
+func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before []string) error {
 	fresh := slices.DeleteFunc(slices.Clone(now), func(e *feedhistory.Entry) bool { return slices.Contains(before, e.ID) })
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, err := p.publisher(p.head).Update(publish.Update{Entries: fresh})
+	_, err := p.publisher(p.head).Update(ctx, publish.Update{Entries: fresh})
 	return err
 }
 
-// tellLoss publishes an entry that reports the entries which cannot be
-// published, and deletes the one that reported them before. It returns the id of
+// tellLoss publishes an entry reporting the unpublishable entries,
+// and deletes the one that reported them before. It returns the id of
 // the entry; "" if nothing is lost.
-func (p *publication) tellLoss(before string) (id string, err error) {
+func (p *publication) tellLoss(ctx context.Context, before string) (id string, err error) {
 	for _, gap := range p.lost.gaps(p.feed) {
 		e := gap.PseudoEntry()
 		if id = e.ID; id != before {
-			_, err = p.publisher(p.head).Update(publish.Update{Entries: []*feedhistory.Entry{e}})
+			_, err = p.publisher(p.head).Update(ctx, publish.Update{Entries: []*feedhistory.Entry{e}})
 		}
 		return id, err
 	}
 	if before != "" {
-		err = p.publisher(p.head).Delete(before, time.Now().UTC().Truncate(time.Second))
+		err = p.publisher(p.head).Delete(ctx, before, time.Now().UTC().Truncate(time.Second))
 	}
 	return "", err
 }

@@ -18,7 +18,7 @@ type Replay struct {
 	start    time.Time      // when the first entry is released
 	zone     *time.Location // the time zone of days
 	every    interval       // time between releases
-	original float64        // how many times faster than the original; zero means that every counts
+	original float64        // how many times faster than the original; zero means every counts
 	per      int            // entries per release
 	days     [7]bool        // the days with releases, from Sunday on
 	from     string         // the id of the first entry; "" means the oldest
@@ -60,7 +60,7 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 // documents.
 var replayKeys = []string{"start", "every", "per", "days", "from", "zone", "asof", "new", "until", "pace", "archive"}
 
-// ParseReplay reads the parameters in an address. The error says what is wrong.
+// ParseReplay reads the parameters in an address. The error names the parameter.
 func ParseReplay(q url.Values) (*Replay, error) {
 	if err := checkKeys(q, replayKeys...); err != nil {
 		return nil, err
@@ -252,29 +252,29 @@ func (r *Replay) postpone(t time.Time) time.Time {
 	return t
 }
 
-// A placed is an entry that has a place in the order of a replay.
-type placed struct {
+// A placedEntry is an entry with its place in the order of a replay.
+type placedEntry struct {
 	id    string
-	time  time.Time // the time that decides its place
+	time  time.Time // the time deciding its place
 	added time.Time // when it came to the mirror
 	gone  time.Time // when it left the feed; zero if it is part of it
 }
 
 // A release is the release of an entry at a time, or an empty place.
 type release struct {
-	placed
+	placedEntry
 	at    time.Time
 	empty bool
 }
 
 // timetable returns the releases up to the first one after a time: those in the
-// order, and those of entries that came to the mirror later. A release always
+// order, and those of later entries. A release always
 // gets the same time, whenever the timetable is made, and no release is before
 // the preceding one.
-func (r *Replay) timetable(order, later []placed, beyond time.Time) (all []release) {
+func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []release) {
 	next := r.slots(order)
 	var last time.Time
-	add := func(p placed, at time.Time) bool {
+	add := func(p placedEntry, at time.Time) bool {
 		at = r.postpone(at)
 		if at.Before(last) {
 			at = last
@@ -310,9 +310,9 @@ func (r *Replay) timetable(order, later []placed, beyond time.Time) (all []relea
 	return all
 }
 
-// slots returns a function that returns the release time of the entry with an
+// slots returns a function for the release time of the entry with an
 // index. The indices must not decrease.
-func (r *Replay) slots(order []placed) func(i int) time.Time {
+func (r *Replay) slots(order []placedEntry) func(i int) time.Time {
 	if r.original > 0 {
 		return func(i int) time.Time {
 			if len(order) == 0 {

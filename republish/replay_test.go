@@ -70,11 +70,11 @@ func TestTimetable(t *testing.T) {
 		require.NoError(t, err)
 		return m
 	}
-	var order []placed
+	var order []placedEntry
 	for i, when := range []string{"2003-01-01", "2003-01-02", "2003-01-12", "2003-02-01", "2004-01-01"} {
-		order = append(order, placed{id: fmt.Sprint(i), time: at(when)})
+		order = append(order, placedEntry{id: fmt.Sprint(i), time: at(when)})
 	}
-	later := []placed{{id: "5", added: at("2026-12-03T10:00:00Z")}, {id: "6", added: at("2027-06-01T10:00:00Z")}}
+	later := []placedEntry{{id: "5", added: at("2026-12-03T10:00:00Z")}, {id: "6", added: at("2027-06-01T10:00:00Z")}}
 	for query, want := range map[string]string{
 		"start=2026-12-01&every=1d":                                       "0 01T00 1 02T00 2 03T00 3 04T00 4 05T00 5 06T00 6 2027-06-01T10",
 		"start=2026-12-01&every=12h&per=2":                                "0 01T00 1 01T00 2 01T12 3 01T12 4 02T00 5 03T10 6 2027-06-01T10",

@@ -21,9 +21,9 @@ const (
 	mostOrders    = 8              // orders to keep in memory; those of large feeds have some megabytes
 	archiveAfter  = 24 * time.Hour // after this time a release has its permanent place
 	leastReleased = 20             // minimum number of entries in the subscription document of a replay, if there are so many
-	mostReleased  = 500            // maximum number of entries there that are in archives, too
+	mostReleased  = 500            // maximum number of archived entries there
 	showReleased  = 30             // days for which the subscription document shows a release
-	mostKept      = 24 * time.Hour // maximum time that caches may keep a document of a replay
+	mostKept      = 24 * time.Hour // maximum time for caches to keep a document of a replay
 )
 
 // replays serves replays, and keeps their orders.
@@ -93,7 +93,7 @@ func (s *replays) state(ctx context.Context, feed *mirror.Feed, name string, r *
 	if err != nil {
 		return nil, err
 	}
-	order, later, err := s.ordered(feed, name, r, places.list)
+	order, later, err := s.ordered(ctx, feed, name, r, places.list)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func plural(n int, one, many string) string {
 // A Preview is the present and the future of a replay.
 type Preview struct {
 	Released int       // number of releases so far
-	All      int       // number of releases that are known
+	All      int       // number of known releases
 	Next     []Release // the next releases
 }
 
@@ -272,7 +272,7 @@ func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n i
 	if err != nil {
 		return nil, err
 	}
-	order, later, err := h.replays.ordered(feed, name, r, places.list)
+	order, later, err := h.replays.ordered(ctx, feed, name, r, places.list)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type rewrite struct {
 	original time.Time // zero if unknown
 	out      strings.Builder
 	copied   int    // how much of the element has been copied
-	more     string // what is added at the end
+	more     string // added at the end
 	noted    bool   // whether the text contains the original date
 }
 
@@ -129,7 +129,7 @@ func (x *rewrite) atomChild(local string, from, to int) {
 	}
 }
 
-// text returns an element with a text that begins with the note.
+// text returns an element with the note before its text.
 func (x *rewrite) text(local string, text feedhistory.Text) string {
 	body := text.Body
 	if text.Type != feedhistory.TextHTML && text.Type != feedhistory.TextXHTML && body != "" {

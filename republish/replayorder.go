@@ -17,7 +17,7 @@ import (
 )
 
 // The order of a replay is the order of time, as the mirror was at a version of
-// the feed. An entry that is later edited or gets an earlier date would move,
+// the feed. An entry edited later, or dated back, would move,
 // so the order is stored when it is first requested. If it is lost, it is made
 // again as well as possible.
 
@@ -30,12 +30,12 @@ type knownPlaces struct {
 }
 
 type place struct {
-	placed
+	placedEntry
 	first, change int64
 	live          bool
 }
 
-// placesOf returns the places of all entries that have content.
+// placesOf returns the places of all entries with content.
 func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces, error) {
 	if known, ok := s.places.get(feed.URL); ok && known.version == feed.Version {
 		return known, nil
@@ -46,7 +46,7 @@ func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces,
 		if err != nil {
 			return now, err
 		}
-		p := place{placed{id: r.ID, time: r.Time(), added: r.Added}, r.First, r.Change, r.State == mirror.Live}
+		p := place{placedEntry{id: r.ID, time: r.Time(), added: r.Added}, r.First, r.Change, r.State == mirror.Live}
 		if !p.live {
 			p.gone = r.Changed
 		} else if _, err := r.Entry(); err != nil {
@@ -80,9 +80,9 @@ func asOf(list []place, start time.Time) (version int64) {
 	return version
 }
 
-// ordered returns the entries of a replay in its order, and those that came to
-// the mirror later.
-func (s *replays) ordered(feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placed, err error) {
+// ordered returns the entries of a replay in its order, and those added to the
+// mirror later.
+func (s *replays) ordered(ctx context.Context, feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placedEntry, err error) {
 	asof := r.asof
 	switch {
 	case asof > feed.Version:
@@ -90,7 +90,7 @@ func (s *replays) ordered(feed *mirror.Feed, name string, r *Replay, list []plac
 	case asof == 0:
 		asof = asOf(list, r.start)
 	}
-	frozen, err := s.frozen(name, asof, list)
+	frozen, err := s.frozen(ctx, name, asof, list)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,11 +98,11 @@ func (s *replays) ordered(feed *mirror.Feed, name string, r *Replay, list []plac
 	for i := range list {
 		known[list[i].id] = &list[i]
 		if list[i].first > asof {
-			later = append(later, list[i].placed)
+			later = append(later, list[i].placedEntry)
 		}
 	}
 	for i, id := range frozen.IDs {
-		p := placed{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // the mirror has forgotten it
+		p := placedEntry{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // the mirror has forgotten it
 		if is := known[id]; is != nil {
 			p.added, p.gone = is.added, is.gone
 		}
@@ -111,7 +111,7 @@ func (s *replays) ordered(feed *mirror.Feed, name string, r *Replay, list []plac
 	if r.from == "" {
 		return order, later, nil
 	}
-	at := slices.IndexFunc(order, func(p placed) bool { return p.id == r.from })
+	at := slices.IndexFunc(order, func(p placedEntry) bool { return p.id == r.from })
 	if at < 0 {
 		return nil, nil, wrongAddress("from=" + r.from + ": there was no such entry then")
 	}
@@ -124,7 +124,7 @@ type frozenOrder struct {
 	Times []time.Time `json:"times"`
 }
 
-// freeze makes the order of the entries at a version. An entry that was edited
+// freeze makes the order of the entries at a version. An entry edited
 // since then is ordered by its present time.
 func freeze(list []place, asof int64) (f frozenOrder) {
 	var order []place
@@ -149,20 +149,20 @@ const ordersName = ".orders.json"
 func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 10) + ".json.gz" }
 
 // frozen returns the order of a feed at a version, and stores it.
-func (s *replays) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
+func (s *replays) frozen(ctx context.Context, name string, asof int64, list []place) (f frozenOrder, err error) {
 	defer s.locks.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
 	if f, ok := s.orders.get(key); ok {
 		return f, nil
 	}
-	out := below{s.out, name}
+	out := subOutput{s.out, name}
 	data, err := fs.ReadFile(out, orderName(asof))
 	switch {
 	case err == nil:
 		f, err = readOrder(data)
 	case errors.Is(err, fs.ErrNotExist):
 		f = freeze(list, asof)
-		err = keepOrder(out, asof, f)
+		err = keepOrder(ctx, out, asof, f)
 	}
 	if err == nil {
 		s.orders.put(key, f)
@@ -186,7 +186,7 @@ func readOrder(data []byte) (f frozenOrder, err error) {
 }
 
 // keepOrder stores an order, unless there are too many.
-func keepOrder(out below, asof int64, f frozenOrder) error {
+func keepOrder(ctx context.Context, out subOutput, asof int64, f frozenOrder) error {
 	kept := map[int64]int{} // the number of entries in each order
 	data, err := fs.ReadFile(out, ordersName)
 	if err == nil {
@@ -206,12 +206,12 @@ func keepOrder(out below, asof int64, f frozenOrder) error {
 	if err != nil {
 		return err
 	}
-	if err := out.Put(orderName(asof), zipped(data)); err != nil {
+	if err := out.Put(ctx, orderName(asof), zipped(data)); err != nil {
 		return err
 	}
 	kept[asof] = len(f.IDs)
 	if data, err = json.Marshal(kept); err != nil {
 		return err
 	}
-	return out.Put(ordersName, data)
+	return out.Put(ctx, ordersName, data)
 }

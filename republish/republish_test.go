@@ -31,8 +31,8 @@ func TestRepublished(t *testing.T) {
 
 	// New entries, a new version and a deletion follow what was published.
 	w.write(2020, 2026)
-	require.NoError(t, w.blog.Correct(blogEntryAt(t, 2004, 3, 1, ", corrected", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))))
-	require.NoError(t, w.blog.Delete("tag:lighthouse.example,2005:1/1", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)))
+	require.NoError(t, w.blog.Correct(t.Context(), blogEntryAt(t, 2004, 3, 1, ", corrected", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))))
+	require.NoError(t, w.blog.Delete(t.Context(), "tag:lighthouse.example,2005:1/1", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)))
 	state := w.poll(feed)
 	require.Equal(t, int64(1), state.Deleted)
 	w.requireSame(page, feed)
@@ -84,7 +84,7 @@ func TestRepublishedAfterRestart(t *testing.T) {
 	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
 	// If the beginning was cut short, it begins again, with the same names.
-	require.NoError(t, below{w.chains.out, Name(feed)}.Remove(".index.atom.json"))
+	require.NoError(t, subOutput{w.chains.out, Name(feed)}.Remove(t.Context(), ".index.atom.json"))
 	w.requireSame(page, feed)
 	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
@@ -94,7 +94,7 @@ func TestRepublishedAfterRestart(t *testing.T) {
 	noted, err := fs.ReadFile(w.chains.out, Name(feed)+"/.index.atom.json")
 	require.NoError(t, err)
 	_, index, _ = w.get(page + "/index.atom")
-	require.NoError(t, below{w.chains.out, Name(feed)}.Put(".index.atom.json", noted))
+	require.NoError(t, subOutput{w.chains.out, Name(feed)}.Put(t.Context(), ".index.atom.json", noted))
 	_, again, _ := w.get(page + "/index.atom")
 	require.Equal(t, index, again)
 
@@ -154,7 +154,7 @@ func TestRepublishedGap(t *testing.T) {
 	for _, name := range saved.Names() {
 		text, err := saved.ReadFile(name)
 		require.NoError(t, err)
-		require.NoError(t, w.files.Put(name, text))
+		require.NoError(t, w.files.Put(t.Context(), name, text))
 	}
 	m := &mirror.Mirror{Store: w.Store, Client: reader(), Revalidate: true}
 	changes, err := m.Update(t.Context(), feed)
@@ -178,7 +178,7 @@ func TestRepublishedTogether(t *testing.T) {
 	w := newWorld(t, func(s *Handler) { s.Output = dir })
 	w.write(2003, 2015)
 	pages := []string{w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")}
-	unlock, err := dir.Lock()
+	unlock, err := dir.Lock(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, w.refused(pages[0]+"/index.atom", http.StatusServiceUnavailable), "another server is publishing")
 	require.NoError(t, unlock())
@@ -195,7 +195,7 @@ func TestRepublishedTogether(t *testing.T) {
 		}
 	}
 	all.Wait()
-	unlock, err = dir.Lock()
+	unlock, err = dir.Lock(t.Context())
 	require.NoError(t, err)
 	w.poll(w.feedURL("/tides.atom"))
 	status, _, _ := w.get(pages[2] + "/index.atom")
@@ -240,7 +240,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, out.Put("00000000/"+oldName(blog)+"/index.atom", []byte("old")))
+	require.NoError(t, out.Put(t.Context(), "00000000/"+oldName(blog)+"/index.atom", []byte("old")))
 	of := func(feed string) (n int) {
 		for _, name := range filesOf(t, out) {
 			if strings.Contains(name, "/"+oldName(feed)) {
@@ -253,15 +253,15 @@ func TestForget(t *testing.T) {
 	require.Greater(t, before, 8)
 	require.NotZero(t, of(tides))
 
-	unlock, err := out.Lock()
+	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)
-	_, err = Forget(out, blog)
+	_, err = Forget(t.Context(), out, blog)
 	require.ErrorIs(t, err, publish.ErrLocked)
 	require.NoError(t, unlock())
 	require.Equal(t, before, of(blog))
 
 	for _, want := range [][]string{{blog}, nil} {
-		forgotten, err := Forget(out, blog, "https://example.org/unknown")
+		forgotten, err := Forget(t.Context(), out, blog, "https://example.org/unknown")
 		require.NoError(t, err)
 		require.Equal(t, want, forgotten)
 		require.Zero(t, of(blog))
@@ -271,10 +271,10 @@ func TestForget(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, index, "prev-archive")
 	require.NotZero(t, of(blog))
-	forgotten, err := Forget(&publish.Memory{}, blog)
+	forgotten, err := Forget(t.Context(), &publish.Memory{}, blog)
 	require.NoError(t, err)
 	require.Empty(t, forgotten)
-	forgotten, err = Forget(publish.Dir{Path: filepath.Join(t.TempDir(), "none")}, blog)
+	forgotten, err = Forget(t.Context(), publish.Dir{Path: filepath.Join(t.TempDir(), "none")}, blog)
 	require.NoError(t, err)
 	require.Empty(t, forgotten)
 }

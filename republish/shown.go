@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"context"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -63,10 +64,10 @@ func (s *shownEntries) count() int {
 }
 
 // finish writes the subscription document with its head.
-func (p *publication) finish(head *feedhistory.Document) error {
+func (p *publication) finish(ctx context.Context, head *feedhistory.Document) error {
 	publisher := p.publisher(head)
 	for {
-		if err := publisher.Append(); err != nil {
+		if err := publisher.Append(ctx); err != nil {
 			return err
 		}
 		size := len(p.out.files[indexName(p.format)])

@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -36,7 +37,7 @@ func (s *burstSource) burst(n int) {
 		if s.kind == feedhistory.Archived {
 			e, err := feedhistory.ReadEntry(feedhistory.Atom, s.entry(id), "")
 			require.NoError(s.t, err)
-			require.NoError(s.t, s.out.Append(e))
+			require.NoError(s.t, s.out.Append(context.Background(), e))
 		}
 		s.ids = append(s.ids, fmt.Sprint("urn:e", id))
 	}

@@ -214,7 +214,7 @@ func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, me
 		}
 		size = c.n
 	}
-	part := &remade{write: s.write, size: size}
+	part := &streamReader{write: s.write, size: size}
 	defer part.stop()
 	http.ServeContent(&pieceResponse{w, newPieceWriter(w)}, r, "", time.Time{}, part)
 	if part.stop(); part.err != nil || !s.unchanged() {
@@ -246,9 +246,9 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A remade is a stream that can be read from any position, because it is made
+// A streamReader is a stream that can be read from any position, because it is made
 // from its beginning each time.
-type remade struct {
+type streamReader struct {
 	write func(io.Writer) error
 	size  int64
 	at    int64
@@ -258,7 +258,7 @@ type remade struct {
 }
 
 // Seek implements io.Seeker.
-func (m *remade) Seek(offset int64, whence int) (int64, error) {
+func (m *streamReader) Seek(offset int64, whence int) (int64, error) {
 	m.stop()
 	switch whence {
 	case io.SeekCurrent:
@@ -271,7 +271,7 @@ func (m *remade) Seek(offset int64, whence int) (int64, error) {
 }
 
 // Read implements io.Reader.
-func (m *remade) Read(b []byte) (int, error) {
+func (m *streamReader) Read(b []byte) (int, error) {
 	if m.read == nil {
 		read, write := io.Pipe()
 		m.read, m.ended = read, make(chan struct{})
@@ -289,7 +289,7 @@ func (m *remade) Read(b []byte) (int, error) {
 
 // stop stops making the stream. If the rest of it was not wanted, that is not an
 // error.
-func (m *remade) stop() {
+func (m *streamReader) stop() {
 	if m.read == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,18 +38,18 @@ func entities(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case len(args) == 1:
 	case args[1] == "snapshot":
-		ts.Check(p.Snapshot(func(yield func(datareplication.Entity, error) bool) {
+		ts.Check(p.Snapshot(context.Background(), func(yield func(datareplication.Entity, error) bool) {
 			yield(datareplication.Entity{Type: "text/plain", Body: []byte("all there is")}, nil)
 		}))
 	case args[1] == "cleanup":
-		ts.Check(p.CleanUp(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)))
+		ts.Check(p.CleanUp(context.Background(), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)))
 	case args[1] == "edit":
 		for _, file := range pages(dir) {
 			text := ts.ReadFile(file)
 			ts.Check(os.WriteFile(file, []byte(strings.ReplaceAll(text, "text/plain", "text/other")), 0o644))
 		}
 	default:
-		ts.Check(p.Append(entitiesOf(ts.ReadFile(args[1]))...))
+		ts.Check(p.Append(context.Background(), entitiesOf(ts.ReadFile(args[1]))...))
 	}
 }
 

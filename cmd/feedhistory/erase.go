@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,7 +65,7 @@ func (c *eraseCommand) Run(w *command.World) error {
 	p := terminal.NewPage(w.Asides())
 	erased := map[string]bool{}
 	if c.Out != "" {
-		if err := c.published(p, erased); err != nil {
+		if err := c.published(w.Ctx, p, erased); err != nil {
 			return err
 		}
 		if c.DB == "" {
@@ -201,7 +202,7 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 }
 
 // published erases the entries from the published feeds, and adds their ids to erased.
-func (c *eraseCommand) published(p *terminal.Page, erased map[string]bool) error {
+func (c *eraseCommand) published(ctx context.Context, p *terminal.Page, erased map[string]bool) error {
 	var err error
 	if c.output, err = c.OpenOutput(c.Out); err != nil {
 		return err
@@ -215,7 +216,7 @@ func (c *eraseCommand) published(p *terminal.Page, erased map[string]bool) error
 		return err
 	}
 	for _, to := range feeds {
-		ids, err := c.eraseFrom(to, len(feeds) == 1 && c.DB == "")
+		ids, err := c.eraseFrom(ctx, to, len(feeds) == 1 && c.DB == "")
 		switch {
 		case errors.Is(err, publish.ErrLocked):
 			return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
@@ -279,10 +280,10 @@ func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased ma
 // eraseFrom erases those of the entries that a published feed has, and returns their ids.
 // With all, the feed must have every entry. Without all, an entry may be missing: another
 // feed has it, or an earlier run has already erased it here.
-func (c *eraseCommand) eraseFrom(to *publish.Publisher, all bool) (ids []string, err error) {
+func (c *eraseCommand) eraseFrom(ctx context.Context, to *publish.Publisher, all bool) (ids []string, err error) {
 	ids = slices.Clone(c.IDs)
 	for len(ids) > 0 {
-		err := to.Erase(ids...)
+		err := to.Erase(ctx, ids...)
 		entry, ok := errors.AsType[*publish.EntryError](err)
 		switch {
 		case !ok || !errors.Is(err, publish.ErrNotPublished):

@@ -227,7 +227,7 @@ func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Se
 
 func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
 	if d := schema.DeletionOf(r); d.Deleted {
-		return &publish.JSONEntry{Feed: r.Feed, ID: r.ID, Deleted: d}, nil
+		return &publish.JSONEntry{Feed: r.Feed, EntryJSON: feedhistory.EntryJSON{ID: r.ID}, Deleted: d}, nil
 	}
 	record, err := schema.RecordOf(r)
 	if err != nil {

@@ -94,7 +94,7 @@ func (c *handoverCommand) Run(w *command.World) (err error) {
 	}
 	client := w.Client(w.Stderr)
 	defer client.CloseIdle()
-	run := &handingOver{
+	run := &handoverRun{
 		handoverCommand: c, w: w, subscribed: subscribed, page: terminal.NewPage(w.Asides()), missing: terminal.NewPage(w.Stderr),
 		Handover: handover.Handover{
 			Reader: reader, Store: store, Client: client,
@@ -138,8 +138,8 @@ func (c *handoverCommand) reader(w *command.World) (*handover.Miniflux, error) {
 	return m, nil
 }
 
-// A handingOver is a run of the verb.
-type handingOver struct {
+// A handoverRun is a run of the verb.
+type handoverRun struct {
 	*handoverCommand
 	handover.Handover
 	w          *command.World
@@ -156,7 +156,7 @@ type handingOver struct {
 // all hands over the feeds that the arguments ask for. It continues with the next feed if
 // a feed cannot be read or the reader is not subscribed to it, and ends after other
 // errors.
-func (h *handingOver) all(store mirror.Store) error {
+func (h *handoverRun) all(store mirror.Store) error {
 	elsewhere := 0
 	feeds := (&exportCommand{Location: h.Location, URLs: h.URLs})
 	list, err := feeds.feeds(h.w, store)
@@ -193,7 +193,7 @@ func (h *handingOver) all(store mirror.Store) error {
 }
 
 // trouble says why a feed was not handed over, and what to do, if err is not nil.
-func (h *handingOver) trouble(f *mirror.Feed, err error) {
+func (h *handoverRun) trouble(f *mirror.Feed, err error) {
 	if err == nil {
 		return
 	}
@@ -206,7 +206,7 @@ func (h *handingOver) trouble(f *mirror.Feed, err error) {
 }
 
 // find returns the reader's feed for a mirrored one.
-func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
+func (h *handoverRun) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 	if to, ok := handover.AtServer(f, h.Handover.Through, h.subscribed); ok {
 		return to, nil
 	}
@@ -222,7 +222,7 @@ func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 }
 
 // feed hands over one feed. It reports what it has done, even if an error ends it.
-func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
+func (h *handoverRun) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	h.refused, h.toAdd = []jsonRefusal{}, nil
 	h.bar = h.w.NewBar(int(f.Entries), "asking the reader what it has")
 	h.Each = h.each
@@ -234,7 +234,7 @@ func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	return errors.Join(h.tell(report), err)
 }
 
-func (h *handingOver) each(r *mirror.Record, o handover.Outcome, err error) {
+func (h *handoverRun) each(r *mirror.Record, o handover.Outcome, err error) {
 	h.bar.Describe("handing over")
 	h.bar.Step()
 	switch {

@@ -17,7 +17,7 @@ import (
 const mostRefused = 10
 
 // tell reports what the handover of one feed did.
-func (h *handingOver) tell(r *handover.Report) error {
+func (h *handoverRun) tell(r *handover.Report) error {
 	if h.worst != exit.Failed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
 		h.worst = exit.Partial
 	}
@@ -50,7 +50,7 @@ func (h *handingOver) tell(r *handover.Report) error {
 }
 
 // list prints what would be handed over.
-func (h *handingOver) list(out io.Writer) error {
+func (h *handoverRun) list(out io.Writer) error {
 	p := terminal.NewPage(out)
 	for _, e := range h.toAdd {
 		date, _, _ := strings.Cut(cmp.Or(e.Published, e.Updated, strings.Repeat(" ", 10)), "T")

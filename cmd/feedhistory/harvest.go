@@ -17,10 +17,10 @@ type harvestCommand struct{ collection.Source }
 func (c *harvestCommand) Help() string {
 	return "harvest prints what was modified or deleted since the last harvest, and reports on standard error. " +
 		"It records the state after it has printed everything, and only if nothing is missing; otherwise the exit status is 3, " +
-		"and the next harvest begins where this one began. Only datareplication can continue in the middle: " +
-		"its state always says up to where everything has been printed.\n\n" +
-		"With --db, entries and deletions go into a mirror instead, which list, entries, export and serve can show; " +
-		"the mirror also records where the harvest ended."
+		"and the next harvest begins where this one began. datareplication and modified-range continue in the middle: " +
+		"their state says up to where everything has been printed.\n\n" +
+		"With --db, entries and deletions go into a mirror instead, which list, entries, export and serve can show. " +
+		"The mirror also records how far the harvest has come, document by document, so a harvest by any protocol continues where it was cut short."
 }
 
 // Validate refuses limits of zero, flags that exclude each other, and flags that have no
@@ -29,6 +29,10 @@ func (c *harvestCommand) Validate() error {
 	switch {
 	case c.MaxRequests < 1:
 		return errors.New("--max-requests: at least 1")
+	case c.MaxItems < 1:
+		return errors.New("--max-items: at least 1")
+	case c.MaxBytes < 1:
+		return errors.New("--max-bytes: at least 1 byte")
 	case c.MaxEntity < 1:
 		return errors.New("--max-entity: at least 1")
 	case c.Overlap != nil && *c.Overlap < 0:

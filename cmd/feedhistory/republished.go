@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -27,7 +28,9 @@ func (f *republishedFlag) removeRepublished(db database.Location, feeds ...strin
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		some, err := outputs.WhileLocked(func() ([]string, error) { return republish.Forget(publish.Dir{Path: dir}, feeds...) }) // a server may be publishing
+		some, err := outputs.WhileLocked(func() ([]string, error) {
+			return republish.Forget(context.Background(), publish.Dir{Path: dir}, feeds...)
+		}) // a server may be publishing
 		if err != nil {
 			return nil, err
 		}

@@ -25,8 +25,8 @@ func main() { wire.Main(run) }
 
 // produce appends a change of a resource to the log. The protocol does not say how to
 // identify a resource, so a header field has its key.
-func produce(p *datareplication.Producer, operation datareplication.Operation, key, body string) error {
-	return p.Append(datareplication.Entity{
+func produce(ctx context.Context, p *datareplication.Producer, operation datareplication.Operation, key, body string) error {
+	return p.Append(ctx, datareplication.Entity{
 		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // or "", for a generated one
 		Operation: operation, Type: "text/plain", Body: []byte(body),
 		Header: textproto.MIMEHeader{"X-Key": {key}},
@@ -69,11 +69,11 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	}}
 	resources, cursor := map[string]string{}, datareplication.Cursor{}
 	for _, change := range []func() error{
-		func() error { return produce(p, datareplication.Put, "a", "old") },
-		func() error { return p.Snapshot(all(map[string]string{"a": "old"})) },
+		func() error { return produce(ctx, p, datareplication.Put, "a", "old") },
+		func() error { return p.Snapshot(ctx, all(map[string]string{"a": "old"})) },
 		nil,
-		func() error { return produce(p, datareplication.Put, "b", "new") },
-		func() error { return produce(p, datareplication.Delete, "a", "") },
+		func() error { return produce(ctx, p, datareplication.Put, "b", "new") },
+		func() error { return produce(ctx, p, datareplication.Delete, "a", "") },
 		nil,
 	} {
 		if change != nil {

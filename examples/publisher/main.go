@@ -6,6 +6,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log"
 	"net/http"
@@ -42,7 +43,7 @@ func main() {
 		log.Fatal("usage: publisher DIRECTORY")
 	}
 	publisher := newPublisher(os.Args[1], base)
-	done, err := update(publisher, base, posts)
+	done, err := update(context.Background(), publisher, base, posts)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func newPublisher(dir, base string) *publish.Publisher {
 // update publishes the difference to the feed: posts that are new, edited or gone. Call it
 // after each change, or now and then. If it is killed, the feed is as before, or has the
 // changes; call it again.
-func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, error) {
+func update(ctx context.Context, p *publish.Publisher, base string, posts []Post) (*publish.Updated, error) {
 	update := publish.Update{DeleteMissing: true}
 	for _, post := range posts {
 		entry, err := feedhistory.Draft{
@@ -81,7 +82,7 @@ func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, 
 		}
 		update.Entries = append(update.Entries, entry)
 	}
-	done, err := p.Update(update)
+	done, err := p.Update(ctx, update)
 	if err == nil && len(done.Lost) > 0 {
 		err = fmt.Errorf("archives are missing, restore them from a backup: %q", done.Lost)
 	}

@@ -46,7 +46,7 @@ func TestUpdate(t *testing.T) {
 	p, base := site(t, t.TempDir())
 	expect := func(posts []Post, want publish.Updated, titles ...string) {
 		t.Helper()
-		done, err := update(p, base, posts)
+		done, err := update(t.Context(), p, base, posts)
 		require.NoError(t, err)
 		require.Equal(t, want, *done)
 		got, verdict := read(t, p)
@@ -70,7 +70,7 @@ func TestUpdate(t *testing.T) {
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
 	p, base := site(t, dir)
-	_, err := update(p, base, posts)
+	_, err := update(t.Context(), p, base, posts)
 	require.NoError(t, err)
 	names, err := fs.Glob(os.DirFS(dir), "feed/2003/10-*")
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestLost(t *testing.T) {
 	_, verdict := read(t, p)
 	require.Equal(t, feedhistory.Partial, verdict)
 
-	done, err := update(newPublisher(dir, base), base, posts)
+	done, err := update(t.Context(), newPublisher(dir, base), base, posts)
 	require.NoError(t, err)
 	require.Equal(t, names, done.Restored)
 	_, verdict = read(t, p)
@@ -88,7 +88,7 @@ func TestLost(t *testing.T) {
 	require.NoError(t, os.Remove(dir+"/"+names[0]))
 	edited := slices.Clone(posts)
 	edited[0].Title = "Uno"
-	_, err = update(newPublisher(dir, base), base, edited)
+	_, err = update(t.Context(), newPublisher(dir, base), base, edited)
 	require.ErrorContains(t, err, names[0])
 }
 
@@ -107,7 +107,7 @@ func many() (all []Post) {
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("PUBLISHER_DIRECTORY"); dir != "" {
 		base := os.Getenv("PUBLISHER_BASE")
-		_, err := update(newPublisher(dir, base), base, many())
+		_, err := update(t.Context(), newPublisher(dir, base), base, many())
 		require.NoError(t, err)
 		return
 	}
@@ -121,7 +121,7 @@ func TestKilled(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	_, err := update(newPublisher(dir, base), base, many())
+	_, err := update(t.Context(), newPublisher(dir, base), base, many())
 	require.NoError(t, err)
 	titles, verdict := read(t, p)
 	require.Len(t, titles, 120)

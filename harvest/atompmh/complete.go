@@ -16,7 +16,7 @@ import (
 // replace publishes the pool as one complete document (atom-pmh#19,
 // atom-pmh#20).
 func (p *Producer) replace(ctx context.Context) (err error) {
-	unlock, err := p.Output.Lock()
+	unlock, err := p.Output.Lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (p *Producer) replace(ctx context.Context) (err error) {
 	slices.SortFunc(entries, func(a, b *feedhistory.Entry) int {
 		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(b.ID, a.ID))
 	})
-	if err := p.put(entries, published, now); err != nil {
+	if err := p.put(ctx, entries, published, now); err != nil {
 		return err
 	}
 	return early(future, now)
@@ -103,7 +103,7 @@ func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) 
 
 // put writes the complete document if it says anything new. Its update time is
 // now, or that of its latest entry (atom-pmh#5).
-func (p *Producer) put(entries []*feedhistory.Entry, published *feedhistory.Document, now time.Time) error {
+func (p *Producer) put(ctx context.Context, entries []*feedhistory.Entry, published *feedhistory.Document, now time.Time) error {
 	doc := feedhistory.NewComplete(p.head(published), entries, p.URL())
 	var old bytes.Buffer
 	doc.Updated = time.Time{}
@@ -124,5 +124,5 @@ func (p *Producer) put(entries []*feedhistory.Entry, published *feedhistory.Docu
 	if err := feedhistory.WriteAtom(&text, doc); err != nil {
 		return err
 	}
-	return p.Output.Put(p.name(), text.Bytes())
+	return p.Output.Put(ctx, p.name(), text.Bytes())
 }

@@ -6,79 +6,388 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // sourceName is the Source of a mirrored feed.
 const sourceName = "atom-pmh"
 
-// Keep harvests into a mirror's store, from the mark that is stored with its
-// feed there. So the store has each record's present state, its history and its
-// deletion, and the next harvest makes up for one that is not whole. The URL of
-// the feed is the Harvester's.
+// Keep harvests into a mirror's store, from the mark stored with its feed there.
+// So the store has each record's present state, its history and its deletion. The
+// URL of the feed is the Harvester's.
 //
-// Changes are committed before the mark, which is stored with the last of them;
-// after a crash some come again, which does no harm. Keep leaves out entries of
-// kind Other. What is missing is among the Gaps of the result. The error is
-// that of the subscription document, the store's or the context's.
+// Keep commits document after document, each with its place in the chain. It has
+// one document in memory, and a harvest that is cut short continues at the next
+// one, without being told. The order does not matter: the store's duplicate rules
+// give the latest entry of each record. Two kinds of feed need all documents at
+// once, and are committed as a whole: a feed that is or was complete (RFC 5005
+// §2), and one that was set back to an earlier state.
+//
+// Keep leaves out entries of kind Other. What is missing is among the Gaps of the
+// result, and the next Keep asks for it again. The error is that of the
+// subscription document, the store's or the context's.
 func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
-	var from Mark
-	if err := m.ReadMark(ctx, h.URL, sourceName, &from); err != nil {
+	k := &keeper{Harvester: h, ended: map[string]bool{}}
+	if err := m.ReadMark(ctx, h.URL, sourceName, &k.state); err != nil {
 		return nil, err
 	}
-	all := *h
-	all.Historical = true
-	harvest := all.Harvest(ctx, from)
-	return m.Merge(ctx, h.URL, mirror.Source{Name: sourceName, Documents: harvest.toMerge(), End: harvest.end})
-}
-
-// end returns the next mark, and whether all records have come; if the harvest
-// is not whole, there is no mark.
-func (h *Harvest) end() (json.RawMessage, bool) {
-	next, whole := h.Mark()
-	if !whole {
-		return nil, false
+	k.resumed = len(k.state.Pieces) > 0
+	var err error
+	if k.ranges, err = readRanges(h.Accept); err != nil {
+		return nil, err
 	}
-	text, _ := json.Marshal(next) // cannot fail, because all times in it can be written: see isTime
-	return text, true
+	return m.Merge(ctx, h.URL, mirror.Source{
+		Name: sourceName, Documents: k.documents(ctx), Adds: k.resumed, Mark: k.mark, End: k.end,
+	})
 }
 
-// toMerge yields what has changed as documents to merge: first a document with
-// the present records, complete if there are no others; then their history,
-// with at most one entry of each record in a document; then what is missing.
-func (h *Harvest) toMerge() iter.Seq2[*feedhistory.Document, error] {
+// A keepState is the Mark of the last whole harvest, with the place of a later one
+// that was cut short.
+type keepState struct {
+	Mark
+	Pieces []piece           `json:"pieces,omitempty"` // parts of the chain that are still to be read
+	Newest time.Time         `json:"newest,omitzero"`  // newest time of all entries in the parts that have been read
+	Top    feedhistory.Known `json:"top,omitzero"`     // the subscription document of the harvest that was cut short
+}
+
+// A piece is a part of the chain: from one document to the first that is older
+// than a time.
+type piece struct {
+	Next  string    `json:"next"`
+	Until time.Time `json:"until,omitzero"` // zero: to the end of the chain
+	Once  bool      `json:"once,omitempty"` // only the one document, which was damaged
+}
+
+// top returns the mark for the newest part of the chain.
+func (s *keepState) top() Mark {
+	if len(s.Pieces) == 0 {
+		return s.Mark
+	}
+	return Mark{Time: s.Newest, Subscription: s.Top}
+}
+
+// A keeper is one Keep.
+type keeper struct {
+	*Harvester
+	state  keepState
+	ranges []mediaRange
+	yield  func(*feedhistory.Document, error) bool
+
+	r       *reading
+	resumed bool            // an earlier harvest was cut short
+	collect bool            // everything is committed at once
+	current piece           // the part of the chain that is being read; its Next is not yet read
+	begun   bool            // the subscription document has been read
+	ended   map[string]bool // addresses beyond the parts that are to be read
+	left    bool            // Merge wants no more
+	whole   bool
+}
+
+// documents yields the documents to merge, newest first, and what is missing.
+func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		layers := []*feedhistory.Document{{}}
-		var gaps []error
-		for c, err := range h.Changes() {
-			if _, isGap := errors.AsType[*feedhistory.Gap](err); isGap {
-				gaps = append(gaps, err)
-			} else if err != nil {
+		client, done := plain.Or(k.HTTP)
+		defer done()
+		from := k.state.top()
+		k.yield, k.r = yield, newReading(from, true)
+		options := &feedhistory.WalkOptions{
+			Processed: func(url string) bool { return k.ended[url] },
+			Known: func(url string) feedhistory.Known {
+				if url == withoutFragment(k.URL) {
+					return from.Subscription
+				}
+				return feedhistory.Known{}
+			},
+		}
+		for _, p := range k.state.Pieces {
+			options.Pending = append(options.Pending, p.Next)
+		}
+		for doc, err := range client.Walk(k.with(ctx), k.URL, options) {
+			if err := k.read(doc, err); err != nil {
 				yield(nil, err)
 				return
-			} else {
-				layers = addTo(layers, c)
 			}
-		}
-		layers[0].Complete = h.All()
-		for _, doc := range layers {
-			if len(doc.Entries)+len(doc.Deleted) == 0 && !doc.Complete {
-				continue
-			}
-			head := h.head
-			doc.URL, doc.Title, doc.ID, doc.Format, doc.Updated = head.URL, head.Title, head.ID, head.Format, head.Updated
-			if !yield(doc, nil) {
+			if k.left {
 				return
 			}
 		}
-		for _, gap := range gaps {
-			if !yield(nil, gap) {
+		k.finish()
+	}
+}
+
+// read processes what the walk yields. An error ends the harvest.
+func (k *keeper) read(doc *feedhistory.Document, err error) error {
+	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+		if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // otherwise it is damage, which the document has told
+			k.miss(gap)
+		}
+		return nil
+	}
+	if unchanged, ok := errors.AsType[*feedhistory.Unchanged](err); ok {
+		k.r.unchanged, k.begun, k.r.now = true, true, time.Now()
+		k.stopAt(unchanged.Known.Older)
+		return nil
+	}
+	switch {
+	case err != nil:
+		return err
+	case doc.Format != feedhistory.Atom && !k.begun:
+		return notAtom(doc)
+	case doc.Format != feedhistory.Atom:
+		gap := feedhistory.NewGap(doc.URL, notAtom(doc))
+		gap.Reason = feedhistory.ReasonNotFeed
+		k.r.gaps = append(k.r.gaps, gap)
+		return nil
+	}
+	damage := doc.Missing(feedhistory.Plain)
+	k.r.gaps = append(k.r.gaps, damage...)
+	if !k.begun {
+		k.begin(doc)
+	}
+	older := ""
+	if link, ok := doc.Older(); ok {
+		older = withoutFragment(link.Href)
+	}
+	if k.collect {
+		if !k.r.add(doc) {
+			k.stopAt(older)
+		}
+		return nil
+	}
+	k.take(doc, older, len(damage) > 0)
+	return nil
+}
+
+// begin decides, by the subscription document, how to harvest.
+func (k *keeper) begin(doc *feedhistory.Document) {
+	k.begun = true
+	from := k.r.from
+	k.r.begin(doc)
+	k.collect = doc.Complete || from.Complete || k.r.all && !from.IsZero()
+	if k.collect {
+		k.r.first = nil // add begins again
+		return
+	}
+	if len(k.state.Pieces) == 0 {
+		k.state.Newest = k.r.newest
+	}
+	k.state.Top = k.r.subscription()
+	if k.current = (piece{Until: from.Time}); k.r.toTheEnd {
+		k.current.Until = time.Time{}
+	}
+}
+
+// take merges a document, and notes where to continue.
+func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
+	if first := k.r.first; first != nil && doc.URL == first.URL && doc != first {
+		k.r.first, k.state.Top = doc, k.r.subscription() // read again, because an archive was missing
+	}
+	if i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == doc.Response.Requested }); i >= 0 {
+		k.current = k.state.Pieces[i]
+	}
+	was := k.current.Next
+	k.r.documents++
+	known := len(doc.Entries) > 0 && updatedOf(doc).Before(k.current.Until)
+	over := known || older == "" || k.current.Once
+	if over {
+		k.stopAt(older)
+		older = ""
+	}
+	var layers []*feedhistory.Document
+	if !known {
+		layers = k.layers(doc)
+	}
+	for i, layer := range layers {
+		if i == len(layers)-1 {
+			k.advance(was, older)
+		}
+		if k.left = !k.yield(layer, nil); k.left {
+			return
+		}
+	}
+	if len(layers) == 0 {
+		k.advance(was, older)
+	}
+	switch {
+	case damaged && doc == k.r.first:
+		k.state.Top = feedhistory.Known{} // so that it is read again, even if it stays the same
+	case damaged:
+		k.state.Pieces = append(k.state.Pieces, piece{Next: doc.Response.Requested, Once: true})
+	}
+}
+
+// advance moves the current part from one address to the next; "" is its end. Where
+// it meets another part, they become one, which reaches as far back as either. The
+// parts stay in the order of the chain, newest first, because a walk never goes back
+// to a document it has read.
+func (k *keeper) advance(was, next string) {
+	at := max(0, slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == was }))
+	k.state.Pieces = slices.DeleteFunc(k.state.Pieces, func(p piece) bool { return p.Next == was })
+	if k.current.Next = next; next == "" {
+		return
+	}
+	i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == next })
+	if i < 0 {
+		k.state.Pieces = slices.Insert(k.state.Pieces, min(at, len(k.state.Pieces)), k.current)
+		return
+	}
+	if p := &k.state.Pieces[i]; k.current.Until.Before(p.Until) {
+		p.Until = k.current.Until
+	}
+	k.state.Pieces[i].Once = false
+}
+
+// stopAt keeps the walk from going beyond a document, unless a part that is still to
+// be read begins there.
+func (k *keeper) stopAt(older string) {
+	begins := slices.ContainsFunc(k.state.Pieces, func(p piece) bool { return p.Next == older })
+	if older != "" && !begins {
+		k.ended[older] = true
+	}
+}
+
+// miss processes what could be read of a damaged document. The part of the chain
+// that begins there is still to be read.
+func (k *keeper) miss(gap *feedhistory.Gap) {
+	doc := gap.Document
+	if doc == nil || doc.Format != feedhistory.Atom || k.collect {
+		if k.collect {
+			k.r.miss(gap)
+			return
+		}
+		k.r.gaps = append(k.r.gaps, gap)
+		return
+	}
+	for _, layer := range k.layers(doc) {
+		if k.left = k.left || !k.yield(layer, nil); k.left {
+			return
+		}
+	}
+	without := *gap
+	without.Document = nil // Merge would take it as it is
+	k.r.gaps = append(k.r.gaps, &without)
+}
+
+// layers returns a document's records and deletions as documents to merge: the
+// latest entry of each record first, then the one before it, and so on.
+func (k *keeper) layers(doc *feedhistory.Document) []*feedhistory.Document {
+	byID := map[string][]version{}
+	var ids []string
+	for _, e := range doc.Entries {
+		v := version{entry: e, kind: kindOf(e)}
+		if v.kind == Other {
+			continue
+		}
+		if e.Updated.After(k.state.Newest) && !e.Updated.After(k.r.now) {
+			k.state.Newest = e.Updated.UTC()
+		}
+		if len(byID[e.ID]) == 0 {
+			ids = append(ids, e.ID)
+		}
+		byID[e.ID] = append(byID[e.ID], v)
+	}
+	var layers []*feedhistory.Document
+	for _, id := range ids {
+		versions := byID[id]
+		slices.SortStableFunc(versions, func(a, b version) int {
+			if a.supersedes(b) {
+				return -1
+			} else if b.supersedes(a) {
+				return 1
+			}
+			return 0
+		})
+		for i, v := range versions {
+			if i == len(layers) {
+				layers = append(layers, k.headed(doc))
+			}
+			layer := layers[i]
+			switch c := k.choose(change(v), k.ranges); c.Kind {
+			case Record:
+				layer.Entries = append(layer.Entries, c.Entry)
+			case Deleted:
+				layer.Deleted = append(layer.Deleted, feedhistory.Tombstone{Ref: c.ID, When: c.Time})
+			}
+		}
+	}
+	return layers
+}
+
+// headed returns a document without entries, with the head section of the feed.
+func (k *keeper) headed(doc *feedhistory.Document) *feedhistory.Document {
+	return &feedhistory.Document{
+		URL: doc.URL, Title: doc.Title, ID: doc.ID, Format: doc.Format, Updated: doc.Updated, Response: doc.Response,
+	}
+}
+
+// finish yields what was collected and what is missing, and sets the next state.
+func (k *keeper) finish() {
+	if k.collect {
+		for _, doc := range k.collected() {
+			if k.left = k.left || !k.yield(doc, nil); k.left {
 				return
 			}
 		}
 	}
+	for _, gap := range k.r.gaps {
+		if k.left = k.left || !k.yield(nil, gap); k.left {
+			return
+		}
+	}
+	if k.left || len(k.r.gaps) > 0 {
+		return
+	}
+	switch {
+	case k.collect:
+		k.state = keepState{Mark: k.r.outcome(k.Overlap).next}
+	case len(k.state.Pieces) > 0:
+		return
+	case k.resumed || !k.r.unchanged:
+		k.state = keepState{Mark: Mark{Time: back(k.state.Newest, k.Overlap), Subscription: k.state.Top}}
+	}
+	k.whole = true
+}
+
+// collected returns the changes of a feed that is committed as a whole: first a
+// document with the present records, which replaces all others if there are no
+// others; then their history, with at most one entry of each record in a document.
+func (k *keeper) collected() []*feedhistory.Document {
+	layers := []*feedhistory.Document{{}}
+	for _, c := range k.r.changes() {
+		layers = addTo(layers, k.choose(c, k.ranges))
+	}
+	layers[0].Complete = k.r.all && k.r.whole()
+	layers = slices.DeleteFunc(layers, func(doc *feedhistory.Document) bool {
+		return len(doc.Entries)+len(doc.Deleted) == 0 && !doc.Complete
+	})
+	for _, doc := range layers {
+		head := k.r.first
+		doc.URL, doc.Title, doc.ID, doc.Format, doc.Updated = head.URL, head.Title, head.ID, head.Format, head.Updated
+	}
+	return layers
+}
+
+// mark returns the place after the last document.
+func (k *keeper) mark() json.RawMessage {
+	if k.collect {
+		return nil
+	}
+	text, _ := json.Marshal(k.state) // cannot fail, because all times in it can be written: see isTime
+	return text
+}
+
+// end returns the next state, and whether all records have come. A feed that is
+// committed as a whole is harvested again if something is missing.
+func (k *keeper) end() (json.RawMessage, bool) {
+	if k.collect && !k.whole {
+		return nil, false
+	}
+	text, _ := json.Marshal(k.state)
+	return text, k.whole
 }
 
 // addTo adds a change to documents: the present entry to the first, and the

@@ -142,3 +142,86 @@ func TestKeepErrors(t *testing.T) {
 	_, err = h.Keep(t.Context(), m)
 	require.ErrorContains(t, err, "the stored mark")
 }
+
+// TestKeepInterrupted checks that harvests that are cut short anywhere, while the
+// pool goes on changing, end with the same store as an unbroken one.
+func TestKeepInterrupted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool, out := newPool(), newMemory()
+		p := Producer{Output: out, Base: base, Pool: pool.query, Historical: rapid.Bool().Draw(t, "historical"), Split: feedhistory.Split{Size: rapid.IntRange(1, 3).Draw(t, "split")}}
+		w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
+		h := Harvester{HTTP: w.client(), URL: p.URL()}
+		m := &mirror.Mirror{Store: new(mirror.Memory)}
+		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+			for range rapid.IntRange(1, 10).Draw(t, "changes") {
+				id := fmt.Sprintf("urn:%d", rapid.IntRange(0, 9).Draw(t, "id"))
+				if last, known := pool.items[id]; known && !last.Deleted && rapid.Bool().Draw(t, "delete") {
+					pool.remove(id, pool.now)
+				} else {
+					pool.put(id, pool.now)
+				}
+				pool.wait()
+				pool.now = pool.now.Add(1)
+			}
+			require.NoError(t, p.Update(t.Context()))
+			left := rapid.IntRange(0, 6).Draw(t, "responses until one is lost")
+			w.lose = func() bool { left--; return left < 0 }
+			if _, err := h.Keep(t.Context(), m); err != nil {
+				require.ErrorIs(t, err, errLost)
+			}
+			w.lose = nil
+		}
+		changes, err := h.Keep(t.Context(), m)
+		require.NoError(t, err)
+		require.Empty(t, changes.Gaps)
+		f, _ := m.Store.Feed(t.Context(), h.URL)
+		require.Equal(t, feedhistory.Whole, changes.Verdict, "%s %v", f.Mark, f.Gaps)
+		require.Equal(t, pool.present(), kept(t, m, h.URL))
+	})
+}
+
+// A harvest that is cut short again and again requests no archive twice, except the
+// one that was lost.
+func TestKeepContinues(t *testing.T) {
+	pool, out := newPool(), newMemory()
+	p := Producer{Output: out, Base: base, Pool: pool.query, Split: feedhistory.Split{Size: 2}}
+	for i := range 60 {
+		pool.put(fmt.Sprintf("urn:%d", i), pool.now)
+		pool.wait()
+		pool.now = pool.now.Add(time.Minute)
+	}
+	require.NoError(t, p.Update(t.Context()))
+	w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
+	h := Harvester{HTTP: w.client(), URL: p.URL()}
+	m := &mirror.Mirror{Store: new(mirror.Memory)}
+	whole := false
+	for cuts := 0; !whole; cuts++ {
+		require.Less(t, cuts, 20)
+		left := 5
+		w.lose = func() bool { left--; return left == -1 }
+		changes, err := h.Keep(t.Context(), m)
+		require.NoError(t, err)
+		whole = changes.Verdict == feedhistory.Whole
+	}
+	times := map[string]int{}
+	for i, r := range w.requests {
+		if w.statuses[i] == http.StatusOK {
+			times[r.URL.Path]++
+		}
+	}
+	require.Greater(t, len(times), 25)
+	twice := 0
+	for path, n := range times {
+		if path != "/records/feed.atom" {
+			require.LessOrEqual(t, n, 3, path) // once, and at most once for each time that it was lost, or requested in advance and dropped
+			twice += n - 1
+		}
+	}
+	require.Less(t, twice, 20)
+	records := 0
+	for _, err := range m.Store.Entries(t.Context(), mirror.Query{Feed: h.URL}) {
+		require.NoError(t, err)
+		records++
+	}
+	require.Equal(t, 60, records)
+}

@@ -156,7 +156,7 @@ func (p *Producer) Update(ctx context.Context) error {
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.Updated.After(settled) })
 	publisher := p.publisher()
 	publisher.Head = p.head(published)
-	err = publisher.Append(entries...)
+	err = publisher.Append(ctx, entries...)
 	if errors.Is(err, publish.ErrForeign) && published != nil && published.Complete {
 		return &DeletionsError{Published: ByAbsence, Clause: "atom-pmh#17", Err: errVanished}
 	}

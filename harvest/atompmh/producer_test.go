@@ -174,7 +174,7 @@ func TestChangeOfDeletions(t *testing.T) {
 	for _, foreign := range []string{feed(day(1), ""), feed(day(1), "complete"), "<nothing/>"} {
 		for _, mode := range []Deletions{ByEntry, ByAbsence} {
 			out := newMemory()
-			require.NoError(t, out.Put("feed.atom", []byte(foreign)))
+			require.NoError(t, out.Put(t.Context(), "feed.atom", []byte(foreign)))
 			p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Head: &feedhistory.Document{ID: "urn:other"}}
 			require.Error(t, p.Update(t.Context()))
 			require.Equal(t, foreign, out.text(t, "feed.atom"))

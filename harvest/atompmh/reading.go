@@ -52,7 +52,7 @@ func newReading(from Mark, history bool) *reading {
 // one that is older than the mark (atom-pmh consumer#1, consumer#2). The error
 // is that of the first document, or the context's.
 func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string) error {
-	subscription, _, _ := strings.Cut(url, "#")
+	subscription := withoutFragment(url)
 	known := func(u string) feedhistory.Known {
 		if u == subscription {
 			return r.from.Subscription
@@ -267,10 +267,7 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 		return o
 	}
 	o.all = r.all
-	back := r.newest.Add(-max(overlap, 0))
-	if !isTime(back) {
-		back = time.Time{}
-	}
+	back := back(r.newest, overlap)
 	o.next = Mark{
 		Time: back, Subscription: r.subscription(), Complete: r.complete,
 		Seen: make(map[string]Seen, len(r.latest)),
@@ -286,4 +283,17 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 		o.next.Seen[id] = seen
 	}
 	return o
+}
+
+// back returns the time of the next mark, given the newest time of an entry.
+func back(newest time.Time, overlap time.Duration) time.Time {
+	if t := newest.Add(-max(overlap, 0)); isTime(t) {
+		return t
+	}
+	return time.Time{}
+}
+
+func withoutFragment(url string) string {
+	url, _, _ = strings.Cut(url, "#")
+	return url
 }

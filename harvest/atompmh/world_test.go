@@ -138,18 +138,18 @@ type memory struct {
 func newMemory() *memory { return &memory{Memory: &publish.Memory{}} }
 
 // Put implements publish.Output.
-func (m *memory) Put(name string, data []byte) error {
-	return m.Change(name, func() error { return m.Memory.Put(name, data) })
+func (m *memory) Put(ctx context.Context, name string, data []byte) error {
+	return m.Change(name, func() error { return m.Memory.Put(ctx, name, data) })
 }
 
 // Remove implements publish.Output.
-func (m *memory) Remove(name string) error {
-	return m.Change(name, func() error { return m.Memory.Remove(name) })
+func (m *memory) Remove(ctx context.Context, name string) error {
+	return m.Change(name, func() error { return m.Memory.Remove(ctx, name) })
 }
 
 // requireUnlocked requires that nobody has the lock.
 func (m *memory) requireUnlocked(t require.TestingT) {
-	unlock, err := m.Lock()
+	unlock, err := m.Lock(context.Background())
 	require.NoError(t, err)
 	require.NoError(t, unlock())
 }

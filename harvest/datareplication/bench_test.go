@@ -33,7 +33,7 @@ func perSecond(b *testing.B) {
 // a plain loop over the same pages that keeps only bodies.
 func BenchmarkConsumer(b *testing.B) {
 	out := newMemory()
-	require.NoError(b, (&Producer{Output: out}).Append(benchBatch()...))
+	require.NoError(b, (&Producer{Output: out}).Append(b.Context(), benchBatch()...))
 	h := &Handler{FS: out}
 	server := feedtest.Server(b, h)
 	h.Base = server.URL
@@ -87,7 +87,7 @@ func BenchmarkProducer(b *testing.B) {
 		for b.Loop() {
 			p := Producer{Output: newMemory()}
 			for i := 0; i < len(batch); i += 1000 {
-				require.NoError(b, p.Append(batch[i:i+1000]...))
+				require.NoError(b, p.Append(b.Context(), batch[i:i+1000]...))
 			}
 		}
 		perSecond(b)
@@ -107,7 +107,7 @@ func BenchmarkProducer(b *testing.B) {
 					_, _ = part.Write(e.Body)
 				}
 				require.NoError(b, w.Close())
-				require.NoError(b, out.Put(strconv.Itoa(i), page.Bytes()))
+				require.NoError(b, out.Put(b.Context(), strconv.Itoa(i), page.Bytes()))
 			}
 		}
 		perSecond(b)
@@ -116,7 +116,7 @@ func BenchmarkProducer(b *testing.B) {
 		for b.Loop() {
 			p := Producer{Output: newMemory()}
 			for i := range batch {
-				require.NoError(b, p.Append(batch[i]))
+				require.NoError(b, p.Append(b.Context(), batch[i]))
 			}
 		}
 		perSecond(b)

@@ -59,8 +59,8 @@ func TestBigPage(t *testing.T) {
 func TestLimits(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
-	require.NoError(t, p.Append(entities(0, 20)...))
-	require.NoError(t, p.Append(Entity{Body: make([]byte, 1000)}))
+	require.NoError(t, p.Append(t.Context(), entities(0, 20)...))
+	require.NoError(t, p.Append(t.Context(), Entity{Body: make([]byte, 1000)}))
 	for limit, test := range map[string]struct {
 		limits Limits
 		brings int
@@ -83,8 +83,8 @@ func TestLimits(t *testing.T) {
 func TestSameOrigin(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
-	require.NoError(t, p.Append(entities(0, 9)...))
-	require.NoError(t, p.Snapshot(func(yield func(Entity, error) bool) { yield(entities(0, 1)[0], nil) }))
+	require.NoError(t, p.Append(t.Context(), entities(0, 9)...))
+	require.NoError(t, p.Snapshot(t.Context(), func(yield func(Entity, error) bool) { yield(entities(0, 1)[0], nil) }))
 	w := serve(out)
 	other := &Handler{FS: out, Base: "http://example.com/feed/"}
 	w.handler = http.StripPrefix("/feed/", other)

@@ -15,7 +15,7 @@ func TestRoundTrip(t *testing.T) {
 	require.Empty(t, got)
 	require.True(t, cursor.IsZero())
 	for i := range 20 {
-		require.NoError(t, p.Append(entities(2*i, 2)...))
+		require.NoError(t, p.Append(t.Context(), entities(2*i, 2)...))
 		got, cursor = harvest(t, w, cursor)
 		require.Equal(t, ids(2*i, 2), got)
 	}

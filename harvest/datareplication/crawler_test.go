@@ -55,15 +55,15 @@ func TestTurn(t *testing.T) {
 			out, now := newMemory(), noon
 			p := &Producer{Output: out, Now: func() time.Time { return now }}
 			for i := range 3 {
-				require.NoError(t, p.Append(entities(2*i, 2)...))
+				require.NoError(t, p.Append(t.Context(), entities(2*i, 2)...))
 				now = now.Add(step)
-				require.NoError(t, p.Snapshot(func(yield func(Entity, error) bool) {
-					require.NoError(t, p.Append(entities(100+i, 1)...)) // meanwhile
+				require.NoError(t, p.Snapshot(t.Context(), func(yield func(Entity, error) bool) {
+					require.NoError(t, p.Append(t.Context(), entities(100+i, 1)...)) // meanwhile
 				}))
 				created, err := p.LastSnapshot()
 				require.NoError(t, err)
 				crawl(t, out, created)
-				require.NoError(t, p.Snapshot(func(func(Entity, error) bool) {})) // with nothing in between
+				require.NoError(t, p.Snapshot(t.Context(), func(func(Entity, error) bool) {})) // with nothing in between
 			}
 			got, _ := harvest(t, serve(out), Cursor{})
 			require.Len(t, got, 9)
@@ -72,7 +72,7 @@ func TestTurn(t *testing.T) {
 			require.Equal(t, 6, s.Newest.Number)
 			created, err := p.LastSnapshot()
 			require.NoError(t, err)
-			require.NoError(t, p.CleanUp(created))
+			require.NoError(t, p.CleanUp(t.Context(), created))
 			crawl(t, out, created)
 		})
 	}

@@ -26,7 +26,7 @@ func Example() {
 	put := func(id, body string) datareplication.Entity {
 		return datareplication.Entity{ContentID: id, Type: "text/plain", Body: []byte(body)}
 	}
-	if err := producer.Append(put("1", "planes"), put("2", "trains")); err != nil {
+	if err := producer.Append(context.Background(), put("1", "planes"), put("2", "trains")); err != nil {
 		panic(err)
 	}
 
@@ -45,7 +45,7 @@ func Example() {
 			cursor = harvest.Cursor()
 		}
 		fmt.Println("nothing more for now")
-		if err := producer.Append(put("3", "boats")); err != nil {
+		if err := producer.Append(context.Background(), put("3", "boats")); err != nil {
 			panic(err)
 		}
 	}
@@ -70,7 +70,7 @@ func ExampleProducer_Snapshot() {
 	defer server.Close()
 	handler.Base = server.URL
 
-	err = producer.Snapshot(func(yield func(datareplication.Entity, error) bool) {
+	err = producer.Snapshot(context.Background(), func(yield func(datareplication.Entity, error) bool) {
 		for _, text := range []string{"planes", "trains"} { // SELECT … FROM resources
 			if !yield(datareplication.Entity{Type: "text/plain", Body: []byte(text)}, nil) {
 				return

@@ -54,12 +54,12 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 		require.True(t, slices.Equal(before, after) || slices.Equal(whole, after), "%v", after)
 	}
 	snapshot := func() error {
-		return p.Snapshot(feedtest.Values(entities(1000, 6)...))
+		return p.Snapshot(t.Context(), feedtest.Values(entities(1000, 6)...))
 	}
 	first := 0
 	for _, size := range []int{1, 1, 2, 1, 1, 9, 1, 4} {
 		all := entities(first, size)
-		do(func() error { return p.Append(all...) })
+		do(func() error { return p.Append(t.Context(), all...) })
 		first += size
 		if first == 6 {
 			do(snapshot)
@@ -67,7 +67,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 	}
 	got, cursor := harvest(t, serve(out), Cursor{})
 	require.Equal(t, ids(0, first), got)
-	do(func() error { return p.CleanUp(cursor.Time) })
+	do(func() error { return p.CleanUp(t.Context(), cursor.Time) })
 	for range keptSnapshots {
 		do(snapshot)
 	}
@@ -88,8 +88,8 @@ func published(t *testing.T, out *memory) []string {
 // leftovers checks that a new process finds what crashes have left behind.
 func leftovers(t *testing.T, out *memory, p *Producer) {
 	p = &Producer{Output: out, PageSize: p.PageSize, Now: p.Now}
-	require.NoError(t, p.Append())
-	require.NoError(t, p.Snapshot(func(func(Entity, error) bool) {}))
+	require.NoError(t, p.Append(t.Context()))
+	require.NoError(t, p.Snapshot(t.Context(), func(func(Entity, error) bool) {}))
 	s, err := loadState(out)
 	require.NoError(t, err)
 	files := 1 + len(s.Newest.Parts) + 2*(s.Newest.Number-s.Oldest)
@@ -113,7 +113,7 @@ func TestAppendCost(t *testing.T) {
 	p := &Producer{Output: out, PageSize: 1 << 20}
 	const n = 2000
 	for i := range n {
-		require.NoError(t, p.Append(Entity{ContentID: fmt.Sprint(i), Body: []byte(strings.Repeat("x", 200))}))
+		require.NoError(t, p.Append(t.Context(), Entity{ContentID: fmt.Sprint(i), Body: []byte(strings.Repeat("x", 200))}))
 		if i%100 == 99 {
 			s, err := loadState(out)
 			require.NoError(t, err)

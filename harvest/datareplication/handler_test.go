@@ -35,9 +35,9 @@ func TestPages(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, request(w, method, "1").StatusCode)
 		require.Equal(t, http.StatusNotFound, request(w, method, "snapshot").StatusCode)
 	}
-	require.NoError(t, p.Append(entities(0, 3)...))
-	require.NoError(t, p.Append(entities(3, 3)...))
-	require.NoError(t, p.Append(entities(6, 2)...))
+	require.NoError(t, p.Append(t.Context(), entities(0, 3)...))
+	require.NoError(t, p.Append(t.Context(), entities(3, 3)...))
+	require.NoError(t, p.Append(t.Context(), entities(6, 2)...))
 	for name, links := range map[string][]string{
 		"":  {"<" + base + "3>; rel=self", "<" + base + "2>; rel=prev"},
 		"3": {"<" + base + "3>; rel=self", "<" + base + "2>; rel=prev"},
@@ -63,7 +63,7 @@ func TestPages(t *testing.T) {
 		"Content-Length: 6\r\nContent-ID: e0\r\nOperation-Type: http-equiv=PUT\r\n\r\nbody 0\r\n--")
 	end, err := p.Last()
 	require.NoError(t, err)
-	require.NoError(t, p.CleanUp(end.Time))
+	require.NoError(t, p.CleanUp(t.Context(), end.Time))
 	require.Equal(t, http.StatusGone, request(w, http.MethodGet, "1").StatusCode)
 	require.Equal(t, []string{"<" + base + "2>; rel=self", "<" + base + "3>; rel=next"}, request(w, http.MethodHead, "2").Header.Values("Link"))
 	for _, name := range []string{"0", "-1", "03", "4", "x", "snapshots/x/1", "feed.json", "pages/2.json"} {
@@ -91,12 +91,12 @@ func TestAppendRefuses(t *testing.T) {
 		{Entity{Operation: "POST"}, ErrOperation}, {Entity{ContentID: "e0"}, ErrRepeatedID},
 		{Entity{Header: map[string][]string{"X Y": {"z"}}}, ErrField}, {Entity{Header: map[string][]string{"X": {"\x00"}}}, ErrField},
 	} {
-		refused := feedtest.ErrorAs[*EntityError](t, p.Append(append(entities(0, 2), test.bad)...), "%+v", test.bad)
+		refused := feedtest.ErrorAs[*EntityError](t, p.Append(t.Context(), append(entities(0, 2), test.bad)...), "%+v", test.bad)
 		require.Equal(t, 2, refused.Index)
 		require.ErrorIs(t, refused, test.why)
 	}
 	require.Empty(t, out.Names())
-	require.Error(t, new(Producer).Append(entities(0, 1)...))
+	require.Error(t, new(Producer).Append(t.Context(), entities(0, 1)...))
 }
 
 // TestRepeat checks that repeating a call does nothing.
@@ -104,7 +104,7 @@ func TestRepeat(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
 	for range 2 {
-		require.NoError(t, p.Append(entities(0, 3)...))
+		require.NoError(t, p.Append(t.Context(), entities(0, 3)...))
 	}
 	got, cursor := harvest(t, serve(out), Cursor{})
 	require.Equal(t, ids(0, 3), got)
@@ -118,12 +118,12 @@ func TestRepeat(t *testing.T) {
 func TestBoundary(t *testing.T) {
 	out := newMemory()
 	p := &Producer{Output: out}
-	require.NoError(t, p.Append(entities(0, 1)...))
+	require.NoError(t, p.Append(t.Context(), entities(0, 1)...))
 	for i := range 3 {
 		s, err := loadState(out)
 		require.NoError(t, err)
 		body := "\r\n--" + s.Newest.Boundary + "--\r\n"
-		require.NoError(t, p.Append(Entity{ContentID: fmt.Sprint("evil", i), Body: []byte(body)}))
+		require.NoError(t, p.Append(t.Context(), Entity{ContentID: fmt.Sprint("evil", i), Body: []byte(body)}))
 	}
 	got, _ := harvest(t, serve(out), Cursor{})
 	require.Equal(t, []string{"e0", "evil0", "evil1", "evil2"}, got)
@@ -134,7 +134,7 @@ func TestBoundary(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
-	require.NoError(t, p.Append(Entity{Operation: Delete, Header: map[string][]string{
+	require.NoError(t, p.Append(t.Context(), Entity{Operation: Delete, Header: map[string][]string{
 		"X-Key": {"1", "2"}, "content-id": {"no"}, "Operation-Type": {"no"}, "Content-Transfer-Encoding": {"base64"},
 	}, Body: []byte("AA==")}))
 	for _, e := range feedtest.All(t, serve(out).client().Harvest(t.Context(), Cursor{}).Entities()) {
@@ -166,12 +166,12 @@ func TestSnapshots(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, p.Snapshot(resources(9, nil)))
+	require.NoError(t, p.Snapshot(t.Context(), resources(9, nil)))
 	old := bodyOf(t, w, "snapshot")
-	require.ErrorIs(t, p.Snapshot(resources(5, feedtest.ErrDisk)), feedtest.ErrDisk)
+	require.ErrorIs(t, p.Snapshot(t.Context(), resources(5, feedtest.ErrDisk)), feedtest.ErrDisk)
 	require.Equal(t, old, bodyOf(t, w, "snapshot"))
-	require.ErrorIs(t, p.Snapshot(func(func(Entity, error) bool) {
-		require.NoError(t, p.Snapshot(resources(2, nil)))
+	require.ErrorIs(t, p.Snapshot(t.Context(), func(func(Entity, error) bool) {
+		require.NoError(t, p.Snapshot(t.Context(), resources(2, nil)))
 	}), ErrSuperseded)
 	require.NotEqual(t, old, bodyOf(t, w, "snapshot"))
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -183,7 +183,7 @@ func TestSnapshots(t *testing.T) {
 	})
 	// A feed that begins after its snapshot does not look as if it had lost
 	// anything.
-	require.NoError(t, p.Append(entities(20, 2)...))
+	require.NoError(t, p.Append(t.Context(), entities(20, 2)...))
 	c := w.client()
 	c.Snapshot = base + "snapshot"
 	h := c.Harvest(t.Context(), Cursor{})
@@ -218,12 +218,12 @@ func (b busy) Open(name string) (fs.File, error) {
 func TestMerged(t *testing.T) {
 	out := newMemory()
 	p := &Producer{Output: out}
-	require.NoError(t, p.Append(entities(0, 1)...))
+	require.NoError(t, p.Append(t.Context(), entities(0, 1)...))
 	n := 1
 	w := serve(busy{out, func(name string) {
 		if n < 4 && strings.HasPrefix(name, pagesDir) {
 			n++
-			require.NoError(t, p.Append(entities(n-1, 1)...))
+			require.NoError(t, p.Append(t.Context(), entities(n-1, 1)...))
 		}
 	}})
 	require.Equal(t, 2, strings.Count(bodyOf(t, w, "1"), "Content-ID")) // the third came too late
@@ -245,7 +245,7 @@ func TestConcurrent(t *testing.T) {
 			for i := range each {
 				e := Entity{ContentID: fmt.Sprintf("%d-%d", w, i), Body: []byte(strings.Repeat("x", 100))}
 				for {
-					err := p.Append(e)
+					err := p.Append(t.Context(), e)
 					if err == nil {
 						break
 					}
@@ -269,7 +269,7 @@ func TestConcurrent(t *testing.T) {
 			seen[e.ContentID]++
 		}
 		cursor = harvest.Cursor()
-		require.NoError(t, p.CleanUp(cursor.Time))
+		require.NoError(t, p.CleanUp(t.Context(), cursor.Time))
 		if last {
 			break
 		}

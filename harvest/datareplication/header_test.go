@@ -18,9 +18,9 @@ import (
 func TestHeader(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
-	require.NoError(t, p.Append(entities(0, 9)...))
-	require.NoError(t, p.Snapshot(feedtest.Values(entities(0, 30)...)))
-	require.NoError(t, p.Append(entities(9, 9)...))
+	require.NoError(t, p.Append(t.Context(), entities(0, 9)...))
+	require.NoError(t, p.Snapshot(t.Context(), feedtest.Values(entities(0, 30)...)))
+	require.NoError(t, p.Append(t.Context(), entities(9, 9)...))
 	own := serve(out).handler
 	elsewhere := http.StripPrefix("/feed/", &Handler{FS: out, Base: "http://other.example/feed/"})
 	var mu sync.Mutex

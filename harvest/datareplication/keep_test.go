@@ -57,10 +57,10 @@ func TestMirror(t *testing.T) {
 		merge := func() {
 			keep(t, store, w.client(), Resources{Key: keyOf, Size: size})
 		}
-		require.NoError(t, p.Append(operation(Put, "1", "a=1"), operation(Put, "2", "b=1"), operation(Delete, "3", "a="), operation(Put, "4", "a=2")))
+		require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a=1"), operation(Put, "2", "b=1"), operation(Delete, "3", "a="), operation(Put, "4", "a=2")))
 		merge()
 		require.Equal(t, map[string]string{"urn:a": "a=2", "urn:b": "b=1"}, mirrored(t, store))
-		require.NoError(t, p.Append(operation(Put, "5", "a=3"), operation(Delete, "6", "b="), operation(Put, "7", "c=1")))
+		require.NoError(t, p.Append(t.Context(), operation(Put, "5", "a=3"), operation(Delete, "6", "b="), operation(Put, "7", "c=1")))
 		w.tear = func(r *http.Request, body io.Reader) io.Reader { return io.LimitReader(body, 900) }
 		merge()
 		feed, err := store.Feed(t.Context(), base)
@@ -84,15 +84,15 @@ func TestMirrorSnapshot(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)
 	p.Now = noon.UTC
-	require.NoError(t, p.Append(operation(Put, "1", "a=1")))
-	require.NoError(t, p.Snapshot(func(yield func(Entity, error) bool) {
+	require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a=1")))
+	require.NoError(t, p.Snapshot(t.Context(), func(yield func(Entity, error) bool) {
 		for i := range 9 { // all but the last in one second
 			if !yield(Entity{Type: "text/plain", Body: fmt.Appendf(nil, "%c=1", 'i'-i), Modified: noon.AddDate(0, 0, -i/8)}, nil) {
 				return
 			}
 		}
 	}))
-	require.NoError(t, p.Append(operation(Put, "2", "a=2"), operation(Delete, "3", "b="), operation(Put, "4", "i=2")))
+	require.NoError(t, p.Append(t.Context(), operation(Put, "2", "a=2"), operation(Delete, "3", "b="), operation(Put, "4", "i=2")))
 	for range 2 {
 		c := serve(out).client()
 		c.Snapshot = base + "snapshot"
@@ -110,7 +110,7 @@ func TestMirrorSnapshot(t *testing.T) {
 func TestMirrorLog(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)
-	require.NoError(t, p.Append(operation(Put, "1", "a"), operation(Delete, "2", ""), operation(Patch, "3", "b")))
+	require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a"), operation(Delete, "2", ""), operation(Patch, "3", "b")))
 	changes := keep(t, store, serve(out).client(), Resources{})
 	require.NotEqual(t, feedhistory.Whole, changes.Verdict)
 	require.Equal(t, map[string]string{"1": "a", "2": "", "3": "b"}, mirrored(t, store))
@@ -124,7 +124,7 @@ func TestMirrorLog(t *testing.T) {
 func TestPatch(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)
-	require.NoError(t, p.Append(operation(Put, "1", "a=1"), operation(Patch, "2", "a=+1")))
+	require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a=1"), operation(Patch, "2", "a=+1")))
 	changes := keep(t, store, serve(out).client(), Resources{Key: keyOf})
 	require.Len(t, changes.Gaps, 1)
 	require.ErrorContains(t, changes.Gaps[0], "a patch of")

@@ -2,6 +2,7 @@ package datareplication
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +128,7 @@ func (m *machine) append() {
 		m.log = append(m.log, e.ContentID)
 	}
 	m.faulty()
-	for m.p.Append(all...) != nil {
+	for m.p.Append(context.Background(), all...) != nil {
 		m.start() // only what is on the disk is left
 	}
 	m.out.Fail = nil
@@ -146,7 +147,7 @@ func (m *machine) clean() {
 		return
 	}
 	m.faulty()
-	if m.p.CleanUp(before) != nil {
+	if m.p.CleanUp(context.Background(), before) != nil {
 		m.start()
 	}
 	m.out.Fail = nil
@@ -170,7 +171,7 @@ func (m *machine) snapshot() {
 	end, err := m.p.Last()
 	require.NoError(m.t, err)
 	m.faulty()
-	err = m.p.Snapshot(resources)
+	err = m.p.Snapshot(context.Background(), resources)
 	if m.out.Fail = nil; err != nil && m.out == before {
 		m.start()
 	}

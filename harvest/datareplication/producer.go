@@ -2,6 +2,7 @@ package datareplication
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,8 +51,8 @@ type Producer struct {
 // Append makes two writes: of the entities, and of the feed's state, some 500
 // bytes. If entities come one at a time, each is written again about ten times
 // over the life of its page; if they come in large lots, it is not.
-func (p *Producer) Append(entities ...Entity) error {
-	return p.locked(func(s *state) error {
+func (p *Producer) Append(ctx context.Context, entities ...Entity) error {
+	return p.locked(ctx, func(s *state) error {
 		if len(entities) == 0 {
 			return nil
 		}
@@ -62,7 +63,7 @@ func (p *Producer) Append(entities ...Entity) error {
 		if err != nil {
 			return err
 		}
-		w := p.writer(s)
+		w := p.writer(ctx, s)
 		for i := range all {
 			if err := w.add(&all[i]); err != nil {
 				return err
@@ -73,10 +74,10 @@ func (p *Producer) Append(entities ...Entity) error {
 		}
 		last := all[len(all)-1]
 		s.Newest, s.Time, s.Last, s.Turn = w.page, last.Modified, last.ContentID, false
-		if err := store(p.Output, stateName, s); err != nil {
+		if err := store(ctx, p.Output, stateName, s); err != nil {
 			return err
 		}
-		p.discard(w.merged)
+		p.discard(ctx, w.merged)
 		return nil
 	})
 }
@@ -100,8 +101,8 @@ func (p *Producer) now() time.Time {
 }
 
 // writer returns a writer that continues the newest page.
-func (p *Producer) writer(s *state) *writer {
-	w := &writer{out: p.Output, stem: pageStem, most: p.pageSize(), turned: s.Turn}
+func (p *Producer) writer(ctx context.Context, s *state) *writer {
+	w := &writer{ctx: ctx, out: p.Output, stem: pageStem, most: p.pageSize(), turned: s.Turn}
 	if s.Newest != nil {
 		page := *s.Newest
 		w.page = &page
@@ -124,8 +125,8 @@ func (p *Producer) Last() (Cursor, error) {
 // CleanUp removes the old pages that no consumer needs whose cursor is at or
 // after the given time. So of the pages that end before that time, it keeps the
 // newest. It never removes the newest page of the feed.
-func (p *Producer) CleanUp(before time.Time) error {
-	return p.locked(func(s *state) error {
+func (p *Producer) CleanUp(ctx context.Context, before time.Time) error {
+	return p.locked(ctx, func(s *state) error {
 		var old []piece
 		for s.Newest != nil && s.Oldest < s.Newest.Number {
 			page, err := s.page(p.Output, s.Oldest)
@@ -145,22 +146,22 @@ func (p *Producer) CleanUp(before time.Time) error {
 		if len(old) == 0 {
 			return nil
 		}
-		if err := store(p.Output, stateName, s); err != nil {
+		if err := store(ctx, p.Output, stateName, s); err != nil {
 			return err
 		}
-		p.discard(old)
+		p.discard(ctx, old)
 		return nil
 	})
 }
 
 // locked calls do as the only writer.
-func (p *Producer) locked(do func(*state) error) (err error) {
+func (p *Producer) locked(ctx context.Context, do func(*state) error) (err error) {
 	if p.Output == nil {
 		return errors.New("datareplication: Output is not set")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	unlock, err := p.Output.Lock()
+	unlock, err := p.Output.Lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func (p *Producer) locked(do func(*state) error) (err error) {
 		return fmt.Errorf("datareplication: %w", err)
 	}
 	if !p.swept {
-		p.sweep(s)
+		p.sweep(ctx, s)
 		p.swept = true
 	}
 	if err = do(s); err != nil {
@@ -181,16 +182,16 @@ func (p *Producer) locked(do func(*state) error) (err error) {
 
 // discard removes files that nothing refers to any more. A file that cannot be
 // removed does no harm, and a later sweep removes it.
-func (p *Producer) discard(pieces []piece) {
+func (p *Producer) discard(ctx context.Context, pieces []piece) {
 	for _, piece := range pieces {
-		if p.Output.Remove(piece.Name) != nil {
+		if p.Output.Remove(ctx, piece.Name) != nil {
 			p.swept = false
 		}
 	}
 }
 
 // sweep removes what crashes have left of pages.
-func (p *Producer) sweep(s *state) {
+func (p *Producer) sweep(ctx context.Context, s *state) {
 	files, err := fs.ReadDir(p.Output, pagesDir)
 	if err != nil {
 		return // there are no pages yet
@@ -213,5 +214,5 @@ func (p *Producer) sweep(s *state) {
 			left = append(left, piece{Name: name})
 		}
 	}
-	p.discard(left)
+	p.discard(ctx, left)
 }

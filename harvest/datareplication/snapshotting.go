@@ -1,6 +1,7 @@
 package datareplication
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -28,30 +29,30 @@ const keptSnapshots = 2
 // Of a resource, only Type, Body, Header and Modified are published. If the
 // sequence yields an error, there is no snapshot, and Snapshot returns the
 // error.
-func (p *Producer) Snapshot(resources iter.Seq2[Entity, error]) error {
+func (p *Producer) Snapshot(ctx context.Context, resources iter.Seq2[Entity, error]) error {
 	snap := &snapshot{ID: rand.Text()}
-	err := p.locked(func(s *state) error {
+	err := p.locked(ctx, func(s *state) error {
 		p.turn(s)
 		snap.Created, s.Making = s.Time, snap.ID
-		return store(p.Output, stateName, s)
+		return store(ctx, p.Output, stateName, s)
 	})
 	if err != nil {
 		return err
 	}
-	if err := p.resources(snap, resources); err != nil {
+	if err := p.resources(ctx, snap, resources); err != nil {
 		return err
 	}
-	return p.locked(func(s *state) error {
+	return p.locked(ctx, func(s *state) error {
 		if s.Making != snap.ID {
 			return ErrSuperseded
 		}
 		s.Making = ""
 		s.Snapshots = append(s.Snapshots, snap)
 		s.Snapshots = s.Snapshots[max(0, len(s.Snapshots)-keptSnapshots):]
-		if err := store(p.Output, stateName, s); err != nil {
+		if err := store(ctx, p.Output, stateName, s); err != nil {
 			return err
 		}
-		p.sweepSnapshots(s)
+		p.sweepSnapshots(ctx, s)
 		return nil
 	})
 }
@@ -71,9 +72,9 @@ func (p *Producer) turn(s *state) {
 }
 
 // resources writes the pages of a snapshot.
-func (p *Producer) resources(snap *snapshot, resources iter.Seq2[Entity, error]) error {
+func (p *Producer) resources(ctx context.Context, snap *snapshot, resources iter.Seq2[Entity, error]) error {
 	w := &writer{
-		out: p.Output, most: p.pageSize(),
+		ctx: ctx, out: p.Output, most: p.pageSize(),
 		stem: func(number int) string { return snapshotStem(snap.ID, number) },
 	}
 	n := 0
@@ -113,7 +114,7 @@ func (p *Producer) LastSnapshot() (time.Time, error) {
 
 // sweepSnapshots removes the pages of snapshots that no longer exist, or never
 // did.
-func (p *Producer) sweepSnapshots(s *state) {
+func (p *Producer) sweepSnapshots(ctx context.Context, s *state) {
 	files, err := fs.ReadDir(p.Output, snapshotsDir)
 	if err != nil {
 		return // there are none yet
@@ -126,5 +127,5 @@ func (p *Producer) sweepSnapshots(s *state) {
 			left = append(left, piece{Name: path.Join(snapshotsDir, f.Name())})
 		}
 	}
-	p.discard(left)
+	p.discard(ctx, left)
 }

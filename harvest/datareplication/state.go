@@ -1,6 +1,7 @@
 package datareplication
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,10 +116,10 @@ func load(out fs.FS, name string, into any) error {
 	return nil
 }
 
-func store(out publish.Output, name string, what any) error {
+func store(ctx context.Context, out publish.Output, name string, what any) error {
 	data, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
-	return out.Put(name, append(data, '\n'))
+	return out.Put(ctx, name, append(data, '\n'))
 }

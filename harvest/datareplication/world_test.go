@@ -1,6 +1,7 @@
 package datareplication
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -31,17 +32,17 @@ type memory struct {
 func newMemory() *memory { return &memory{Memory: &publish.Memory{}} }
 
 // Put implements publish.Output.
-func (m *memory) Put(name string, data []byte) error {
+func (m *memory) Put(ctx context.Context, name string, data []byte) error {
 	return m.Change("put "+name, func() error {
 		m.puts++
 		m.bytes += int64(len(data))
-		return m.Memory.Put(name, data)
+		return m.Memory.Put(ctx, name, data)
 	})
 }
 
 // Remove implements publish.Output.
-func (m *memory) Remove(name string) error {
-	return m.Change("remove "+name, func() error { return m.Memory.Remove(name) })
+func (m *memory) Remove(ctx context.Context, name string) error {
+	return m.Change("remove "+name, func() error { return m.Memory.Remove(ctx, name) })
 }
 
 // clone returns what a crash leaves: the files.

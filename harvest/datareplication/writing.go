@@ -3,6 +3,7 @@ package datareplication
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io/fs"
@@ -37,6 +38,7 @@ func (e *EntityError) Unwrap() error { return e.Err }
 
 // A writer writes the pages of a feed or of a snapshot, one after another.
 type writer struct {
+	ctx  context.Context
 	out  publish.Output
 	stem func(number int) string
 	most int64 // maximum bytes of a page
@@ -89,10 +91,10 @@ func (w *writer) close() error {
 	}
 	w.page.Parts = []piece{{entitiesName(stem), int64(len(all))}}
 	w.fresh = nil
-	if err := w.out.Put(entitiesName(stem), all); err != nil {
+	if err := w.out.Put(w.ctx, entitiesName(stem), all); err != nil {
 		return err
 	}
-	return store(w.out, sheetName(stem), w.page)
+	return store(w.ctx, w.out, sheetName(stem), w.page)
 }
 
 // keep stores the new entities of a page that stays open. Rewriting one file
@@ -119,7 +121,7 @@ func (w *writer) keep() error {
 	name := pieceName(w.stem(w.page.Number), from, from+size)
 	w.page.Parts = append(w.page.Parts, piece{name, size})
 	w.fresh = nil
-	return w.out.Put(name, data)
+	return w.out.Put(w.ctx, name, data)
 }
 
 // merge returns the content of files, followed by the new entities. The files

@@ -47,6 +47,12 @@ func (r *run) ask() (*answer, error) {
 	if r.requests >= r.limits.Requests {
 		return nil, r.limit("requests", int64(r.limits.Requests))
 	}
+	if r.bytes > r.limits.Bytes {
+		return nil, r.limit("bytes", r.limits.Bytes)
+	}
+	if r.items > r.limits.Items {
+		return nil, r.limit("items", int64(r.limits.Items))
+	}
 	asking := question{r.span, r.doubt, r.closed, r.distrust}
 	if r.asked[asking] {
 		return nil, &PossibleLossError{URL: r.c.URL, Asked: r.span, At: r.oldest, Stuck: true, Clause: clauseBounded}
@@ -61,7 +67,7 @@ func (r *run) ask() (*answer, error) {
 		return nil, err
 	}
 	r.requests++
-	resp, err := r.http.Do(r.ctx, feedhistory.Request{URL: url, Header: fields})
+	resp, err := r.http.Do(r.ctx, feedhistory.Request{URL: url, Header: fields, Partial: true})
 	if err != nil {
 		return nil, r.damaged(nil, nil, err)
 	}
@@ -83,12 +89,7 @@ func (r *run) ask() (*answer, error) {
 	}
 	r.hand(doc)
 	r.oldest = a.oldest
-	if r.bytes += int64(len(doc.Text())); r.bytes > r.limits.Bytes {
-		return a, r.limit("bytes", r.limits.Bytes)
-	}
-	if len(r.seen) > r.limits.Items {
-		return a, r.limit("items", int64(r.limits.Items))
-	}
+	r.bytes += int64(len(doc.Text()))
 	return a, nil
 }
 
@@ -116,7 +117,7 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 			return &StampError{URL: r.c.URL, ID: e.ID, Clause: clauseStamp}
 		}
 	}
-	if !r.begun {
+	if r.Sync.next.Since.IsZero() { // the first answer
 		r.Sync.next = r.following(doc, header)
 	}
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
@@ -138,6 +139,9 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 // take records an item, and reports whether it is new.
 func (r *run) take(a *answer, item stamped) bool {
 	last, again := r.seen[item]
+	if !again {
+		r.items++
+	}
 	if r.seen[item] = r.dialects[0]; last != r.dialects[0] {
 		a.fresh++
 	}
@@ -187,7 +191,7 @@ func (r *run) weigh(a *answer, item stamped) {
 func (r *run) following(doc *feedhistory.Document, header http.Header) State {
 	overlap := max(cmp.Or(r.c.Overlap, time.Minute), 0)
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		return State{date.UTC().Add(-overlap)}
+		return State{Since: date.UTC().Add(-overlap)}
 	}
 	var newest time.Time
 	for _, e := range doc.Entries {
@@ -196,9 +200,9 @@ func (r *run) following(doc *feedhistory.Document, header http.Header) State {
 		}
 	}
 	if newest.IsZero() {
-		return r.from
+		return State{Since: r.from.Since}
 	}
-	return State{newest.UTC().Add(-overlap)}
+	return State{Since: newest.UTC().Add(-overlap)}
 }
 
 // older returns the earlier of two times, ignoring a zero time.

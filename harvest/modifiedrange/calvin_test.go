@@ -45,7 +45,7 @@ func TestCalvin(t *testing.T) {
 			s.now = at(t, "2004-10-31T19:30:00Z")
 		}
 	}
-	sync := w.client().Sync(t.Context(), State{at(t, "2004-09-01T16:15:00Z")})
+	sync := w.client().Sync(t.Context(), State{Since: at(t, "2004-09-01T16:15:00Z")})
 	h, err := feedhistory.Merge(sync.Documents())
 	require.NoError(t, err)
 	assert.Len(t, h.Entries, 8)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -33,7 +34,8 @@ type Client struct {
 	Limits Limits // Limits is what one sync may use.
 }
 
-// Limits are the limits of a sync (modified-range#12).
+// Limits are the limits of a sync (modified-range#12). A sync that reaches one ends
+// with a *BudgetError, and the next one continues there.
 type Limits struct {
 	Requests int   // Requests is the maximum number of requests; zero means 10,000.
 	Items    int   // Items is the maximum number of entries and deletions to receive; zero means 1,000,000.
@@ -52,6 +54,15 @@ func (l Limits) withDefaults() Limits {
 // what the sync brought. With the zero value, a sync gets everything.
 type State struct {
 	Since time.Time `json:"since,omitzero"` // a time by the server's clock
+	Rest  Rest      `json:"rest,omitzero"`  // zero unless a sync was cut short: the next one continues there
+}
+
+// A Rest is the part of a range that a sync has not asked for yet.
+type Rest struct {
+	End     time.Time `json:"end,omitzero"`      // everything modified at this time or later has come
+	Next    time.Time `json:"next,omitzero"`     // the Since after the Rest has come
+	Dialect Dialect   `json:"dialect,omitempty"` // the dialect that the server understands
+	Closed  bool      `json:"closed,omitempty"`  // the server takes the end to be part of a range
 }
 
 // Sync returns the sync of what was modified since the given state. It makes no
@@ -68,13 +79,16 @@ type Sync struct {
 	from State
 
 	next     State
+	at       State // where to continue, if the sync is cut short
 	whole    bool
+	lossy    bool // a loss was yielded
 	dialect  Dialect
 	requests int
 }
 
 // Documents yields the server's answers, most recently modified items first,
-// and no item twice. Their entries and deletions are changes: what is not in
+// and no item twice. From a State with a Rest, it yields that first, and then the
+// items modified since, some of which may come a second time. Their entries and deletions are changes: what is not in
 // them has not changed.
 //
 // An error on the first document is yielded as it is, as is the context's.
@@ -85,25 +99,32 @@ type Sync struct {
 // of a walk. Ranging again starts the sync again.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		*s = Sync{c: s.c, ctx: s.ctx, from: s.from}
+		*s = Sync{c: s.c, ctx: s.ctx, from: s.from, at: s.from}
 		client, done := plain.Or(s.c.HTTP)
 		defer done()
 		r := &run{
 			Sync: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Limits.withDefaults(),
 			dialects: s.c.Dialect.candidates(),
-			seen:     map[stamped]Dialect{}, ids: map[string]int{},
+			seen:     map[stamped]Dialect{}, ids: map[string]int{}, from: s.from,
+		}
+		if i := slices.Index(r.dialects, s.from.Rest.Dialect); i >= 0 {
+			r.dialects = r.dialects[i:]
 		}
 		r.run()
 	}
 }
 
 // State returns the state from which the next sync must start. If whole is
-// false, that is the state from which this sync started.
+// false, something is missing; the next sync then continues at the Rest, or starts
+// where this one did.
 func (s *Sync) State() (next State, whole bool) {
-	if !s.whole {
-		return s.from, false
+	switch {
+	case s.whole:
+		return s.next, true
+	case s.lossy: // the whole range must be asked for again
+		return State{Since: s.from.Since}, false
 	}
-	return s.next, true
+	return s.at, false
 }
 
 // Dialect returns the dialect of the last request.

@@ -96,7 +96,7 @@ func TestLostResponses(t *testing.T) {
 	w := &wire{handler: groups(1, 1, 1, 1, 1).handler(2)}
 	requests, lost := 0, 1
 	w.lose = func() bool { requests++; return requests == lost }
-	from := State{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	from := State{Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	sync := w.client().Sync(t.Context(), from)
 	h, err := feedhistory.Merge(sync.Documents())
 	require.ErrorIs(t, err, errLost)
@@ -110,7 +110,17 @@ func TestLostResponses(t *testing.T) {
 	assert.Equal(t, []string{"urn:0:0", "urn:1:0"}, ids(h))
 	next, whole := sync.State()
 	assert.False(t, whole)
-	assert.Equal(t, from, next)
+	assert.Equal(t, from.Since, next.Since)
+	assert.NotZero(t, next.Rest)
+
+	continued := w.client().Sync(t.Context(), next)
+	h, err = feedhistory.Merge(continued.Documents())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"urn:0:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first within the Overlap
+	after, whole := continued.State()
+	assert.True(t, whole)
+	assert.Zero(t, after.Rest)
+	assert.True(t, after.Since.After(from.Since))
 
 	lost = 0
 	h, err = feedhistory.Merge(sync.Documents())

@@ -7,12 +7,15 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Keep syncs the collection into a mirror's store, from the state that is
-// stored with its feed there, and stores the next state in the same commit as
-// the last document. The URL of the feed is the Client's.
+// Keep syncs the collection into a mirror's store, from the state that is stored
+// with its feed there. The URL of the feed is the Client's.
 //
-// What is missing is among the Gaps of the result; the state then stays as it
-// was. The error is that of the first document, the store's or the context's.
+// Keep commits each answer with the part of the range that is still to be asked
+// for. So a sync that is cut short continues there, and only its last answer comes
+// again, which does no harm.
+//
+// What is missing is among the Gaps of the result. The error is that of the first
+// document, the store's or the context's.
 func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
 	const name = "modified-range"
 	var from State
@@ -20,15 +23,19 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, e
 		return nil, err
 	}
 	sync := c.Sync(ctx, from)
+	mark := func() (json.RawMessage, bool) {
+		next, whole := sync.State()
+		if next == (State{}) {
+			return nil, whole
+		}
+		mark, _ := json.Marshal(next) // cannot fail: the times were text before
+		return mark, whole
+	}
 	return m.Merge(ctx, c.URL, mirror.Source{
-		Name: name, Documents: sync.Documents(),
-		End: func() (json.RawMessage, bool) {
-			next, whole := sync.State()
-			if !whole {
-				return nil, false
-			}
-			mark, _ := json.Marshal(next) // cannot fail: the time was text before
-			return mark, true
+		Name: name, Documents: sync.Documents(), End: mark, Adds: from.Rest != Rest{},
+		Mark: func() json.RawMessage {
+			mark, _ := mark()
+			return mark
 		},
 	})
 }

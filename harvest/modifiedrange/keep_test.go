@@ -55,3 +55,47 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, m.ReadMark(t.Context(), c.URL, "modified-range", &same))
 	require.Equal(t, state, same)
 }
+
+// A sync that reaches a limit, or loses a response, continues where it ended: only
+// its last answer comes again.
+func TestKeepContinues(t *testing.T) {
+	for _, limits := range []Limits{{Requests: 3}, {Items: 9}, {Bytes: 3000}, {}} {
+		sizes := make([]int, 40)
+		for i := range sizes {
+			sizes[i] = 1 + i%3
+		}
+		w := &wire{handler: groups(sizes...).handler(4)}
+		c := w.client()
+		c.Limits = limits
+		m := &mirror.Mirror{Store: &mirror.Memory{}}
+		requests, runs, whole := 0, 0, false
+		for ; !whole; runs++ {
+			require.Less(t, runs, 40)
+			left := 3
+			w.lose = func() bool {
+				requests++
+				left--
+				return limits == Limits{} && left == -1
+			}
+			changes, err := c.Keep(t.Context(), m)
+			require.NoError(t, err)
+			if whole = changes.Verdict == feedhistory.Whole; !whole {
+				require.NotEmpty(t, changes.Gaps)
+			}
+		}
+		require.Greater(t, runs, 2, "%+v", limits)
+		require.LessOrEqual(t, requests, 25+2*runs, "%+v", limits)
+		want, got := 0, 0
+		for _, n := range sizes {
+			want += n
+		}
+		for _, err := range m.Store.Entries(t.Context(), mirror.Query{Feed: c.URL}) {
+			require.NoError(t, err)
+			got++
+		}
+		require.Equal(t, want, got, "%+v", limits)
+		var state State
+		require.NoError(t, m.ReadMark(t.Context(), c.URL, "modified-range", &state))
+		require.Zero(t, state.Rest)
+	}
+}

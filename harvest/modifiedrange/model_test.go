@@ -112,7 +112,7 @@ func (m *machine) sync() {
 	sync := m.client.Sync(m.t.Context(), m.state)
 	came := map[string]bool{}
 	h, err := feedhistory.Merge(feedtest.Watch(sync.Documents(), func(doc *feedhistory.Document, _ error) {
-		if doc != nil {
+		if doc != nil && m.state.Rest == (Rest{}) {
 			m.once(came, doc)
 		}
 	}))

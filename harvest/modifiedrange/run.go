@@ -17,7 +17,9 @@ type run struct {
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Document, error) bool
 	limits Limits
+	from   State // that of the Sync; after its Rest, the one that follows
 	bytes  int64
+	items  int // the number of items that have come
 
 	dialects []Dialect // the possible dialects, the one in use first
 	begun    bool      // a document was yielded
@@ -29,7 +31,6 @@ type run struct {
 	ids    map[string]int      // the IDs of the entries that have come, with the number of the request
 	newest time.Time           // the newest stamp so far
 	oldest time.Time           // the oldest stamp of the last answer
-	lossy  bool                // whether a loss was yielded
 
 	progress
 }
@@ -75,6 +76,7 @@ func (r *run) run() {
 		a, err := r.ask()
 		if err == nil && !r.left {
 			r.span, err = r.next(a)
+			r.forget(a)
 		}
 		if err == nil && r.span.IsEmpty() && len(r.lost) > 0 && !r.heeded {
 			r.span = r.after(nothing)
@@ -85,6 +87,13 @@ func (r *run) run() {
 		switch {
 		case r.left:
 			return
+		case err == nil && r.span.IsEmpty() && !r.from.Rest.End.IsZero():
+			r.tell()
+			r.from = State{Since: r.from.Rest.Next}
+			r.at, r.Sync.next = r.from, State{}
+			clear(r.seen)
+			clear(r.ids)
+			r.restart()
 		case err == nil && r.span.IsEmpty():
 			r.tell()
 			r.whole = !r.lossy && !r.left
@@ -111,7 +120,37 @@ func (r *run) tell() {
 // restart begins with everything since the last sync (modified-range#8).
 func (r *run) restart() {
 	r.progress = progress{span: Range{Start: r.from.Since}, asked: map[question]bool{}}
+	if rest := r.from.Rest; !rest.End.IsZero() && rest.Dialect == r.dialects[0] {
+		r.span.End, r.heeded, r.closed = rest.End, true, rest.Closed
+		r.Sync.next = State{Since: rest.Next}
+	}
 	r.Sync.dialect = r.dialects[0]
+}
+
+// forget notes what is still to be asked for, and drops the items that cannot come
+// again, because they are clearly after the end of the range: a server that heeds
+// ranges does not send them. So the size of a run does not depend on that of the
+// collection. From a server that answers 200 with a part, nothing can be concluded
+// from one answer; after an interruption the sync begins again.
+func (r *run) forget(a *answer) {
+	if a == nil || r.distrust || a.status == http.StatusOK && a.covered == nil {
+		return
+	}
+	if !r.heeded || r.doubt || !r.tie.IsZero() || !r.claimed.IsZero() || r.span.End.IsZero() || len(r.lost) > 0 {
+		return
+	}
+	if !r.span.IsEmpty() {
+		r.at = State{Since: r.from.Since, Rest: Rest{
+			End: r.span.End, Next: r.Sync.next.Since, Dialect: r.dialects[0], Closed: r.closed,
+		}}
+	}
+	past := r.span.End.Add(clearly)
+	for item := range r.seen {
+		if item.at.After(past) {
+			delete(r.seen, item)
+			delete(r.ids, item.id)
+		}
+	}
 }
 
 // turn switches to the next dialect if the error says that the present one is

@@ -34,10 +34,10 @@ type Damage struct {
 	Table string // the table, without our prefix; "file" for the file as a whole
 	Feed  string // the URL of the feed; "" if that is unknown
 	ID    string // the ID of the entry or the URL of the document; "" for others
-	What  string // what is wrong
+	What  string // the kind of damage
 }
 
-// String says where the damage is, and what it is.
+// String returns the place of the damage and its kind.
 func (d Damage) String() string {
 	text := d.Table
 	for _, part := range []string{d.Feed, d.ID} {
@@ -313,7 +313,7 @@ func (c *checker) entry(r *checkedRow) (feed, id, what string) {
 	return feed, id, ""
 }
 
-// contentIn returns the record with the content in a row, and what is wrong with it.
+// contentIn returns the record with the content in a row, and its damage.
 func contentIn(id string, values []any) (r *mirror.Record, what string) {
 	r = &mirror.Record{ID: id}
 	r.Content.Title, r.Content.Base, r.Content.Data = textOf(values[1]), textOf(values[5]), textOf(values[7])

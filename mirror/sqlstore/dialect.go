@@ -20,7 +20,7 @@ const (
 	PostgreSQL Dialect = "postgresql" // 15 or newer
 )
 
-// A dialect has what differs between the databases' statements.
+// A dialect has the differences between the databases' statements.
 type dialect struct {
 	directory string    // the directory of the migrations
 	prefix    string    // stands for "fh." in statements
@@ -164,8 +164,7 @@ func SQLiteDSN(file string) string {
 //
 // Set immutable for a file without a log in a directory where no files can be
 // created: SQLite then neither creates nor locks other files, nor looks for
-// them. If somebody writes to the database meanwhile, what is read may be
-// wrong.
+// them. If somebody writes to the database meanwhile, results may be wrong.
 func SQLiteReaderDSN(file string, immutable bool) string {
 	values := url.Values{
 		"mode":    {"ro"},

@@ -237,7 +237,7 @@ func (f *search) condition() condition {
 	return f.with(f.found, f.words)
 }
 
-// with adds what is not indexed yet to a condition on what is.
+// with adds the entries that wait to a condition on the index.
 func (f *search) with(indexed string, arg any) condition {
 	if !f.reads {
 		return condition{sql: indexed, args: []any{arg}}

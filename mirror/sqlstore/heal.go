@@ -18,12 +18,12 @@ import (
 // them wait to be indexed.
 func (i *Inspection) Index() bool { return i.index }
 
-// Heal prepares the database for the repair of what Check has found, and returns the URLs
+// Heal prepares the repair of the damage Check has found, and returns the URLs
 // of the feeds to update: they are read again from their beginning, and whatever they
-// still have replaces what is damaged. Until then damaged entries stay as they are. Heal
+// still have replaces the damaged rows. Until then damaged entries stay as they are. Heal
 // removes damaged versions, builds the index again if it differs, and adds the checksums
 // that are missing. If the structure of a SQLite file is damaged beyond its indexes, the error
-// matches ErrStructure: export what can be read, and import it into a new database.
+// matches ErrStructure: export the readable part, and import it into a new database.
 func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, err error) {
 	if found.structural {
 		if err := s.rebuild(ctx, found); err != nil {

@@ -12,8 +12,8 @@ import (
 // always agree with the mirror, after any crash. An error of the hook prevents the
 // commit, and is returned by it.
 //
-// A hook gets each change once, however often a commit is tried again: what an
-// earlier try has written was rolled back. It must not use the Store, nor keep tx.
+// A hook gets each change once, however often a commit is tried again: earlier tries
+// are rolled back. It must not use the Store, nor keep tx.
 type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
 
 // A Delta is the difference that one commit makes to a feed's live entries. Polls that

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// scrubbing are the statements that make a database release the bytes of what
-// was removed.
+// scrubbing are the statements that make a database release removed bytes.
 var scrubbing = map[bool][]string{
 	true: { // SQLite
 		"INSERT INTO fh.search (fh.search) VALUES ('optimize')", // the index keeps the words of removed entries until it is merged
@@ -17,7 +16,7 @@ var scrubbing = map[bool][]string{
 }
 
 // Scrub indexes everything that waits, and rewrites the database without the
-// bytes of what was removed or replaced: a SQLite file and its log, or
+// bytes of removed and replaced rows: a SQLite file and its log, or
 // PostgreSQL's tables. It takes as long as copying the database, and temporarily
 // as much space; nobody else can write meanwhile. If it cannot empty the log of
 // a SQLite file because another process reads it, Scrub returns an error.

@@ -60,22 +60,22 @@ func (t transaction) indexBatch() error {
 
 // indexEach indexes entries in SQLite. It makes the words of some entries while
 // it inserts those of the entries before. For a statement with several rows,
-// SQLite would make a savepoint, for which FTS5 writes what it has gathered.
+// SQLite would make a savepoint, at which FTS5 writes its buffer.
 func (t transaction) indexEach(rows *sql.Rows) error {
 	defer rows.Close()
 	insert, err := t.statement("INSERT INTO fh.search (rowid, words) VALUES (?, ?)")
 	if err != nil {
 		return err
 	}
-	var made chan []indexed
+	var made chan []indexedEntry
 	for more := true; more || made != nil; {
-		var next chan []indexed
+		var next chan []indexedEntry
 		texts, err := readTexts(rows)
 		if err != nil {
 			return err
 		}
 		if more = len(texts) > 0; more {
-			next = make(chan []indexed, 1)
+			next = make(chan []indexedEntry, 1)
 			go func() { next <- wordsOf(texts) }()
 		}
 		if made != nil {
@@ -90,22 +90,22 @@ func (t transaction) indexEach(rows *sql.Rows) error {
 	return nil
 }
 
-// A wordless is an entry without its words.
-type wordless struct {
+// A rawEntry is an entry before its words are known.
+type rawEntry struct {
 	key int64
 	mirror.Record
 }
 
-// An indexed is an entry with its words.
-type indexed struct {
+// An indexedEntry is an entry with its words.
+type indexedEntry struct {
 	key   int64
 	words string
 }
 
 // readTexts reads some of the rows of selectTexts; none if there are no more.
-func readTexts(rows *sql.Rows) (texts []wordless, err error) {
+func readTexts(rows *sql.Rows) (texts []rawEntry, err error) {
 	for size := 0; size < 1<<20 && len(texts) < 128 && rows.Next(); {
-		var e wordless
+		var e rawEntry
 		if err := rows.Scan(textTargets(&e.key, &e.Record)...); err != nil {
 			return nil, err
 		}
@@ -116,16 +116,16 @@ func readTexts(rows *sql.Rows) (texts []wordless, err error) {
 }
 
 // wordsOf returns entries with their words.
-func wordsOf(texts []wordless) (all []indexed) {
+func wordsOf(texts []rawEntry) (all []indexedEntry) {
 	var set words.Set
 	for i := range texts {
 		fillWords(&set, &texts[i].Record)
-		all = append(all, indexed{texts[i].key, strings.Join(set.Words(), " ")})
+		all = append(all, indexedEntry{texts[i].key, strings.Join(set.Words(), " ")})
 	}
 	return all
 }
 
-// The query for what an entry's words are made of. scanWords reads its rows.
+// The query for the texts of entries. scanWords reads its rows.
 const (
 	textColumns = "key, id, format, title, base, data"
 	selectTexts = "SELECT " + textColumns + " FROM fh.entries"

@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// What each poll changes is in the table polls, the rest of a feed's state in
-// feeds. scanFeed reads the rows of these queries.
+// The table polls has the part of a feed's state that every poll changes, feeds the
+// rest. scanFeed reads the rows of these queries.
 const (
 	stateColumns = "version, polls, polled, next, state"
 	selectFeeds  = "SELECT " + stateColumns + " FROM fh.feeds CROSS JOIN fh.polls WHERE feed = key"

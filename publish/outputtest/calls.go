@@ -19,7 +19,7 @@ func testAliases(t *testing.T, w *world) {
 	w.lock()
 	for _, name := range []string{"x", ".hidden"} {
 		data := []byte("text")
-		require.NoError(t, w.Put(name, data))
+		require.NoError(t, w.Put(t.Context(), name, data))
 		copy(data, "gone")
 		w.requireText(name, "text")
 		read, err := fs.ReadFile(w.Output, name)
@@ -32,8 +32,8 @@ func testAliases(t *testing.T, w *world) {
 func testRefused(t *testing.T, w *world) {
 	w.lock()
 	for _, name := range []string{"", ".", "/x", "x/", "../x", "a/../x", "a//x", "./x", "a/."} {
-		require.ErrorIs(t, w.Put(name, []byte("x")), fs.ErrInvalid, name)
-		require.ErrorIs(t, w.Remove(name), fs.ErrInvalid, name)
+		require.ErrorIs(t, w.Put(t.Context(), name, []byte("x")), fs.ErrInvalid, name)
+		require.ErrorIs(t, w.Remove(t.Context(), name), fs.ErrInvalid, name)
 	}
 	names, err := visible(w.Output, ".")
 	require.NoError(t, err)
@@ -42,10 +42,10 @@ func testRefused(t *testing.T, w *world) {
 
 func testLock(t *testing.T, w *world) {
 	for range 3 {
-		unlock, err := w.Lock()
+		unlock, err := w.Lock(t.Context())
 		require.NoError(t, err)
 		for _, out := range []publish.Output{w.Output, w.other} {
-			_, err := out.Lock()
+			_, err := out.Lock(t.Context())
 			require.ErrorIs(t, err, publish.ErrLocked)
 		}
 		w.put("x", "text")
@@ -57,13 +57,13 @@ func testLock(t *testing.T, w *world) {
 		w.requireText(".hidden", "text")
 
 		again := unlock
-		unlock, err = w.other.Lock()
+		unlock, err = w.other.Lock(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, again(), "it does not free the lock of the other")
-		_, err = w.Lock()
+		_, err = w.Lock(t.Context())
 		require.ErrorIs(t, err, publish.ErrLocked)
-		require.NoError(t, w.other.Put("x", []byte("of the other")))
-		require.NoError(t, w.other.Remove(".hidden"))
+		require.NoError(t, w.other.Put(t.Context(), "x", []byte("of the other")))
+		require.NoError(t, w.other.Remove(t.Context(), ".hidden"))
 		w.requireText("x", "of the other")
 		w.requireMissing(".hidden")
 		require.NoError(t, unlock())
@@ -80,7 +80,7 @@ func testAtomic(t *testing.T, w *world) {
 	writer.Go(func() {
 		defer close(done)
 		for i := range 60 {
-			if err := w.Put("x", texts[i%len(texts)]); err != nil {
+			if err := w.Put(t.Context(), "x", texts[i%len(texts)]); err != nil {
 				t.Error(err)
 			}
 		}
@@ -110,8 +110,8 @@ func testParallel(t *testing.T, w *world) {
 			for round := range rounds {
 				name := fmt.Sprintf("%d/%d", i, round)
 				errs[i] = errors.Join(errs[i],
-					w.Put(name, []byte(name)), w.Put(fmt.Sprint(i, "/last"), []byte(name)),
-					w.Put(name+".gone", []byte(name)), w.Remove(name+".gone"), w.Put(fmt.Sprintf(".%d", i), []byte(name)))
+					w.Put(t.Context(), name, []byte(name)), w.Put(t.Context(), fmt.Sprint(i, "/last"), []byte(name)),
+					w.Put(t.Context(), name+".gone", []byte(name)), w.Remove(t.Context(), name+".gone"), w.Put(t.Context(), fmt.Sprintf(".%d", i), []byte(name)))
 			}
 		})
 	}

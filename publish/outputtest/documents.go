@@ -51,7 +51,7 @@ func testContents(t *testing.T, w *world) {
 		w.put(name, text)
 		w.requireText(name, text)
 	}
-	require.NoError(t, w.Put("nil", nil))
+	require.NoError(t, w.Put(t.Context(), "nil", nil))
 	w.requireText("nil", "")
 }
 
@@ -67,7 +67,7 @@ func testNames(t *testing.T, w *world) {
 	for _, name := range oddNames {
 		// An output may refuse names that it cannot keep: no file system can
 		// keep all of these.
-		if err := w.Put(name, []byte("text of "+name)); err == nil {
+		if err := w.Put(t.Context(), name, []byte("text of "+name)); err == nil {
 			kept = append(kept, name)
 		}
 	}
@@ -76,7 +76,7 @@ func testNames(t *testing.T, w *world) {
 		w.requireText(name, "text of "+name)
 	}
 	for _, name := range kept {
-		require.NoError(t, w.Remove(name))
+		require.NoError(t, w.Remove(t.Context(), name))
 		w.requireMissing(name)
 	}
 }
@@ -97,14 +97,14 @@ func testNotExist(t *testing.T, w *world) {
 
 func testRemove(t *testing.T, w *world) {
 	w.lock()
-	require.NoError(t, w.Remove("feed/1.atom"), "it does not exist")
-	require.NoError(t, w.Remove(".note"), "it does not exist")
+	require.NoError(t, w.Remove(t.Context(), "feed/1.atom"), "it does not exist")
+	require.NoError(t, w.Remove(t.Context(), ".note"), "it does not exist")
 	for _, name := range []string{"feed/1.atom", "feed/11.atom", "feed/1.atom.x", ".note", ".note2", "feed.atom"} {
 		w.put(name, name)
 	}
 	for _, name := range []string{"feed/1.atom", ".note"} {
 		for range 2 {
-			require.NoError(t, w.Remove(name))
+			require.NoError(t, w.Remove(t.Context(), name))
 			w.requireMissing(name)
 		}
 	}
@@ -148,7 +148,7 @@ func testDirectories(t *testing.T, w *world) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	unlock = w.lock()
 	defer unlock()
-	require.NoError(t, w.Remove("feed/2003/11.atom"))
+	require.NoError(t, w.Remove(t.Context(), "feed/2003/11.atom"))
 	names, err := visible(w.other, "feed")
 	require.NoError(t, err)
 	require.Equal(t, []string{"feed/1.atom", "feed/2003/12.atom"}, names)

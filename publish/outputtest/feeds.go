@@ -2,6 +2,7 @@ package outputtest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -145,19 +146,19 @@ func testFeed(t *testing.T, w *world) {
 	p := newPublisher(w.Output)
 	all := entries(t, 1, 20)
 	for i := 0; i < len(all); i += 4 {
-		require.NoError(t, p.Append(all[i:i+4]...))
+		require.NoError(t, p.Append(t.Context(), all[i:i+4]...))
 		w.requireTitles(titles(all[:i+4]))
 	}
 	want := titles(all)
 	before, err := visible(w.other, ".")
 	require.NoError(t, err)
-	require.NoError(t, p.Append(all...), "the very same")
+	require.NoError(t, p.Append(t.Context(), all...), "the very same")
 	after, err := visible(w.other, ".")
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 
-	require.NoError(t, p.Correct(entry(t, "e2", noon.AddDate(1, 0, 0), "corrected")))
-	require.NoError(t, p.Delete("e3", noon.AddDate(1, 0, 1)))
+	require.NoError(t, p.Correct(t.Context(), entry(t, "e2", noon.AddDate(1, 0, 0), "corrected")))
+	require.NoError(t, p.Delete(t.Context(), "e3", noon.AddDate(1, 0, 1)))
 	want["e2"], want["e3"] = "corrected", "deleted"
 	w.requireTitles(want)
 }
@@ -169,7 +170,7 @@ func testFeedByTurns(t *testing.T, w *world) {
 		if i%2 == 1 {
 			out = w.other
 		}
-		require.NoError(t, newPublisher(out).Append(all[i]))
+		require.NoError(t, newPublisher(out).Append(t.Context(), all[i]))
 		w.requireTitles(titles(all[:i+1]))
 	}
 }
@@ -177,10 +178,10 @@ func testFeedByTurns(t *testing.T, w *world) {
 func testFeedErased(t *testing.T, w *world) {
 	p := newPublisher(w.Output)
 	all := entries(t, 1, 14)
-	require.NoError(t, p.Append(all...))
+	require.NoError(t, p.Append(t.Context(), all...))
 	want := titles(all)
 	for _, id := range []string{"e5", "e1", "e14"} {
-		require.NoError(t, p.Erase(id))
+		require.NoError(t, p.Erase(t.Context(), id))
 		delete(want, id)
 		w.requireTitles(want)
 		names, err := visible(w.other, ".")
@@ -205,10 +206,10 @@ func testFeedRaced(t *testing.T, w *world) {
 		both.Go(func() {
 			p := newPublisher(out)
 			for _, e := range all {
-				err := p.Append(e)
+				err := p.Append(t.Context(), e)
 				for errors.Is(err, publish.ErrLocked) {
 					time.Sleep(time.Millisecond)
-					err = p.Append(e)
+					err = p.Append(t.Context(), e)
 				}
 				if err != nil {
 					t.Error(err)
@@ -229,18 +230,18 @@ type cut struct {
 	left int
 }
 
-func (c *cut) Put(name string, data []byte) error {
+func (c *cut) Put(ctx context.Context, name string, data []byte) error {
 	if c.left--; c.left < 0 {
 		return errCut
 	}
-	return c.Output.Put(name, data)
+	return c.Output.Put(ctx, name, data)
 }
 
-func (c *cut) Remove(name string) error {
+func (c *cut) Remove(ctx context.Context, name string) error {
 	if c.left--; c.left < 0 {
 		return errCut
 	}
-	return c.Output.Remove(name)
+	return c.Output.Remove(ctx, name)
 }
 
 // testFeedCutShort ends a call after each of its operations. The next
@@ -250,14 +251,14 @@ func testFeedCutShort(t *testing.T, w *world) {
 	want := map[string]string{}
 	for i, n := 0, 0; i < len(all); n++ {
 		batch := all[i:min(i+4, len(all))]
-		err := newPublisher(&cut{Output: w.Output, left: n}).Append(batch...)
+		err := newPublisher(&cut{Output: w.Output, left: n}).Append(t.Context(), batch...)
 		if err != nil {
 			require.ErrorIs(t, err, errCut)
 			if len(want) > 0 {
 				found := Fetch(t, w.other, base, "feed.atom")
 				require.Contains(t, []int{len(want), len(want) + len(batch)}, len(found), "whole or not at all")
 			}
-			require.NoError(t, newPublisher(w.other).Append(batch...))
+			require.NoError(t, newPublisher(w.other).Append(t.Context(), batch...))
 		}
 		maps.Copy(want, titles(batch))
 		i += len(batch)

@@ -24,16 +24,16 @@ func testModel(t *testing.T, w *world) {
 			return dir + "/" + rapid.SampledFrom([]string{"a", "b", "c/d", "c/e", ".f", "c/.g", "feed.atom"}).Draw(t, "name")
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "turns") {
-			unlock, err := out.Lock()
+			unlock, err := out.Lock(t.Context())
 			require.NoError(t, err)
 			for range rapid.IntRange(0, 6).Draw(t, "steps") {
 				switch name := name(); rapid.SampledFrom([]string{"put", "remove", "read"}).Draw(t, "step") {
 				case "put":
 					text := rapid.SampledFrom([]string{"", "one", "two", aFeed, anArchive}).Draw(t, "text")
-					require.NoError(t, out.Put(name, []byte(text)))
+					require.NoError(t, out.Put(t.Context(), name, []byte(text)))
 					model[name] = text
 				case "remove":
-					require.NoError(t, out.Remove(name))
+					require.NoError(t, out.Remove(t.Context(), name))
 					delete(model, name)
 				case "read":
 					requireModel(t, out, model, name)

@@ -3,6 +3,7 @@
 package outputtest
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -59,7 +60,7 @@ type world struct {
 // unlocks it.
 func (w *world) lock() (unlock func()) {
 	w.Helper()
-	release, err := w.Lock()
+	release, err := w.Lock(context.Background())
 	require.NoError(w, err)
 	done := false
 	unlock = func() {
@@ -75,7 +76,7 @@ func (w *world) lock() (unlock func()) {
 // put stores a document.
 func (w *world) put(name, text string) {
 	w.Helper()
-	require.NoError(w, w.Put(name, []byte(text)), name)
+	require.NoError(w, w.Put(context.Background(), name, []byte(text)), name)
 }
 
 // requireText requires that both outputs have a document.

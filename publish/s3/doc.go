@@ -6,7 +6,7 @@
 //	p := &publish.Publisher{Output: out, Base: "https://feeds.example.org/blog/"}
 //	err = p.Append(entries...)
 //
-// # What is in the bucket
+// # The bucket
 //
 // The documents have the same names, below the prefix, and the same bytes as in
 // a directory. Each has its Content-Type and the Cache-Control of
@@ -27,6 +27,6 @@
 // If-None-Match. Not every store has a conditional DELETE, so its URL is signed for
 // no longer than the lease: the store refuses a request that comes later.
 //
-// At the first Lock, two requests check that the store honours conditions. If
+// At the first Lock, two requests test whether the store honours conditions. If
 // it does not, Lock returns ErrConditions.
 package s3

@@ -82,6 +82,6 @@ func TestFromFile(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "blog")
 	out, err := s3.FromEnvironment("s3://"+bucket+"/"+prefix, newStore(t).URL)
 	require.NoError(t, err)
-	require.NoError(t, newPublisher(out).Append(entries(t, 1, 4)...))
+	require.NoError(t, newPublisher(out).Append(t.Context(), entries(t, 1, 4)...))
 	requireEntries(t, out, 4)
 }

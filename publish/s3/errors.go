@@ -37,7 +37,7 @@ var (
 	ErrNotLocked = errors.New("only the holder of the lock may write")
 )
 
-// errCondition says that the condition of a request was not met.
+// errCondition says the condition of a request was not met.
 var errCondition = errors.New("the object is not as expected")
 
 // An Error says which request to the store failed, and why.

@@ -1,6 +1,7 @@
 package s3_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -28,7 +29,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = p.Append(entry)
+	err = p.Append(context.Background(), entry)
 	switch {
 	case err == nil:
 		fmt.Println("published:", p.URL())

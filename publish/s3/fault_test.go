@@ -29,9 +29,9 @@ type step struct {
 
 func history(t testing.TB) []step {
 	add := func(from, n, after int) step {
-		return step{func(p *publish.Publisher) error { return p.Append(entries(t, from, n)...) }, after}
+		return step{func(p *publish.Publisher) error { return p.Append(t.Context(), entries(t, from, n)...) }, after}
 	}
-	erase := step{func(p *publish.Publisher) error { return p.Erase("e5") }, 9}
+	erase := step{func(p *publish.Publisher) error { return p.Erase(t.Context(), "e5") }, 9}
 	return []step{add(1, 2, 2), add(3, 2, 4), add(5, 6, 10), erase, add(11, 3, 12)}
 }
 
@@ -109,7 +109,7 @@ func outage(t *testing.T, how fault, n int) (hit bool) {
 		if err != nil {
 			requireEither(t, s, before, step.after)
 			p = newPublisher(output())
-			require.NoError(t, p.Append())
+			require.NoError(t, p.Append(t.Context()))
 			requireEither(t, s, before, step.after)
 			if err := step.call(p); !errors.Is(err, publish.ErrNotPublished) { // erased already
 				require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestTimeout(t *testing.T) {
 		Creds: credentials.NewStaticV4("key", "secret", ""), MaxRetries: 5, Transport: transport,
 	})}
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 3)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 3)...))
 	hit := map[string]bool{}
 	s.setFault(func(r *http.Request) fault {
 		if r.Method != http.MethodPut || hit[nameOf(r)] {
@@ -153,7 +153,7 @@ func TestTimeout(t *testing.T) {
 		hit[nameOf(r)] = true
 		return landsHangs
 	})
-	require.NoError(t, p.Append(entries(t, 4, 3)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 4, 3)...))
 	s.setFault(nil)
 	require.Greater(t, len(hit), 2)
 	requireEntries(t, s.output(t), 6)
@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 			out := s.output(t)
 			test.edit(t, s, out)
 			for range 2 {
-				err := newPublisher(out).Append(entries(t, 1, 9)...)
+				err := newPublisher(out).Append(t.Context(), entries(t, 1, 9)...)
 				require.ErrorIs(t, err, test.want)
 				require.NotContains(t, err.Error(), "hush")
 				failure := feedtest.ErrorAs[*s3.Error](t, err)
@@ -228,7 +228,7 @@ func TestLaterRefused(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	out := s.output(t)
-	require.NoError(t, newPublisher(out).Append(entries(t, 1, 9)...))
+	require.NoError(t, newPublisher(out).Append(t.Context(), entries(t, 1, 9)...))
 	out.Client = s.client(t, "key", "expired")
 	_, err := fs.Stat(out, "feed.atom")
 	require.ErrorIs(t, err, s3.ErrCredentials)
@@ -238,14 +238,14 @@ func TestLaterRefused(t *testing.T) {
 func TestNotLocked(t *testing.T) {
 	t.Parallel()
 	out := newStore(t).output(t)
-	require.ErrorIs(t, out.Put("x", nil), s3.ErrNotLocked)
-	require.ErrorIs(t, out.Remove("x"), s3.ErrNotLocked)
-	unlock, err := out.Lock()
+	require.ErrorIs(t, out.Put(t.Context(), "x", nil), s3.ErrNotLocked)
+	require.ErrorIs(t, out.Remove(t.Context(), "x"), s3.ErrNotLocked)
+	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, unlock())
-	require.ErrorIs(t, out.Put("x", nil), s3.ErrNotLocked)
+	require.ErrorIs(t, out.Put(t.Context(), "x", nil), s3.ErrNotLocked)
 	for _, bad := range []*s3.Output{{}, {Client: out.Client}, {Client: out.Client, Bucket: bucket, Prefix: "../x"}, {Client: out.Client, Bucket: bucket, Lease: 1}} {
-		_, err := bad.Lock()
+		_, err := bad.Lock(t.Context())
 		require.ErrorContains(t, err, "s3: ")
 	}
 }

@@ -4,6 +4,7 @@ package s3_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -76,9 +77,9 @@ func publishForever(url string, w io.Writer) error {
 			verb string
 			do   func() error
 		}{
-			{"append", func() error { return p.Append(e) }},
-			{"delete", func() error { return p.Delete(id, now.Add(1)) }},
-			{"erase", func() error { return p.Erase(id) }},
+			{"append", func() error { return p.Append(context.Background(), e) }},
+			{"delete", func() error { return p.Delete(context.Background(), id, now.Add(1)) }},
+			{"erase", func() error { return p.Erase(context.Background(), id) }},
 		} {
 			if i > 0 && rand.IntN(4) > 0 {
 				break

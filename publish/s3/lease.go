@@ -30,7 +30,7 @@ type lease struct {
 	asked     *question // a change whose outcome is unknown; nil if there is none
 
 	tagsMu sync.Mutex
-	tags   map[string]string // by name, the ETag of the document that the holder knows; "" if it does not exist
+	tags   map[string]string // by name, the ETag of the document the holder knows; "" if it does not exist
 }
 
 // A question is a change that was requested.
@@ -50,7 +50,7 @@ var served = publish.Served{Type: "application/octet-stream", CacheControl: "no-
 // Lock implements publish.Output. The lock of a crashed writer becomes free
 // when its lease has expired. Lock then finishes the changes that the writer
 // had recorded.
-func (o *Output) Lock() (unlock func() error, err error) {
+func (o *Output) Lock(ctx context.Context) (unlock func() error, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.check(); err != nil {
@@ -59,7 +59,7 @@ func (o *Output) Lock() (unlock func() error, err error) {
 	if o.held != nil {
 		return nil, publish.ErrLocked
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.context(ctx)
 	defer cancel()
 	l, err := o.take(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 	return l, nil
 }
 
-// begin does what must be done before the holder's own work.
+// begin finishes the recorded changes of a crashed holder.
 func (l *lease) begin(ctx context.Context) error {
 	if err := l.probe(ctx); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (l *lease) begin(ctx context.Context) error {
 	return l.change(ctx, nil)
 }
 
-// probe checks once whether the store honours conditions. It writes what is
-// there already, under conditions that are not met.
+// probe checks once that the store honours conditions. It writes the present bytes
+// again, under conditions that are not met.
 func (l *lease) probe(ctx context.Context) error {
 	if l.o.probed {
 		return nil
@@ -250,8 +250,8 @@ func (l *lease) failed(err error) error {
 	return err
 }
 
-// unlock releases the lock. If that fails, the lock becomes free by itself;
-// what was published stays published, so there is no error to report.
+// unlock releases the lock. If that fails, the lock becomes free by itself, and
+// nothing published is lost, so there is no error to report.
 func (l *lease) unlock() error {
 	close(l.resign)
 	l.beats.Wait()

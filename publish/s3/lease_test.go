@@ -19,14 +19,14 @@ import (
 func TestLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	_, err := s.output(t).Lock()
+	_, err := s.output(t).Lock(t.Context())
 	require.NoError(t, err)
 	other := s.output(t)
-	_, err = other.Lock()
+	_, err = other.Lock(t.Context())
 	require.ErrorIs(t, err, publish.ErrLocked)
 	require.ErrorContains(t, err, "the lock is free in 1m")
 	s.advance()
-	unlock, err := other.Lock()
+	unlock, err := other.Lock(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, unlock())
 }
@@ -39,7 +39,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	out.Lease = 6 * time.Second
 	const leases = 3
 	renewals, renewed := 0, make(chan bool)
-	unlock, err := out.Lock()
+	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)
 	s.setFault(func(r *http.Request) fault {
 		if r.Method == http.MethodPut && nameOf(r) == ".lock" {
@@ -52,9 +52,9 @@ func TestLeaseIsRenewed(t *testing.T) {
 		return none
 	})
 	<-renewed
-	_, err = s.output(t).Lock()
+	_, err = s.output(t).Lock(t.Context())
 	require.ErrorIs(t, err, publish.ErrLocked)
-	require.NoError(t, out.Put("x", nil))
+	require.NoError(t, out.Put(t.Context(), "x", nil))
 	require.NoError(t, unlock())
 }
 
@@ -64,27 +64,27 @@ func TestFenced(t *testing.T) {
 	t.Parallel()
 	const archive = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>x</id><fh:archive/></feed>`
 	for name, late := range map[string]func(out *s3.Output) error{
-		"replace":            func(out *s3.Output) error { return out.Put("feed.atom", []byte("late")) },
-		"replace, unread":    func(out *s3.Output) error { return out.Put("other.atom", []byte("late")) },
-		"first":              func(out *s3.Output) error { return out.Put("new.atom", []byte("late")) },
-		"replace an archive": func(out *s3.Output) error { return out.Put("1.atom", []byte(archive)) },
-		"note":               func(out *s3.Output) error { return out.Put(".feed.atom.next", []byte("late")) },
-		"remove":             func(out *s3.Output) error { return out.Remove("feed.atom") },
-		"remove nothing":     func(out *s3.Output) error { return out.Remove("nothing") },
-		"remove a note":      func(out *s3.Output) error { return out.Remove(".note") },
+		"replace":            func(out *s3.Output) error { return out.Put(t.Context(), "feed.atom", []byte("late")) },
+		"replace, unread":    func(out *s3.Output) error { return out.Put(t.Context(), "other.atom", []byte("late")) },
+		"first":              func(out *s3.Output) error { return out.Put(t.Context(), "new.atom", []byte("late")) },
+		"replace an archive": func(out *s3.Output) error { return out.Put(t.Context(), "1.atom", []byte(archive)) },
+		"note":               func(out *s3.Output) error { return out.Put(t.Context(), ".feed.atom.next", []byte("late")) },
+		"remove":             func(out *s3.Output) error { return out.Remove(t.Context(), "feed.atom") },
+		"remove nothing":     func(out *s3.Output) error { return out.Remove(t.Context(), "nothing") },
+		"remove a note":      func(out *s3.Output) error { return out.Remove(t.Context(), ".note") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
 			out, other := s.output(t), s.output(t)
-			unlock, err := out.Lock()
+			unlock, err := out.Lock(t.Context())
 			require.NoError(t, err)
 			texts := map[string]string{"feed.atom": "one", "other.atom": "one", "1.atom": "one", ".note": "one"}
 			for name, text := range texts {
-				require.NoError(t, out.Put(name, []byte(text)))
+				require.NoError(t, out.Put(t.Context(), name, []byte(text)))
 			}
 			s.advance()
-			unlockOther, err := other.Lock()
+			unlockOther, err := other.Lock(t.Context())
 			require.NoError(t, err)
 
 			for range 2 {
@@ -93,7 +93,7 @@ func TestFenced(t *testing.T) {
 				require.ErrorIs(t, err, publish.ErrLocked)
 			}
 			require.NoError(t, unlock())
-			require.NoError(t, other.Put("feed.atom", []byte("two")))
+			require.NoError(t, other.Put(t.Context(), "feed.atom", []byte("two")))
 			texts["feed.atom"] = "two"
 			require.NoError(t, unlockOther())
 			for name, text := range texts {
@@ -116,7 +116,7 @@ func TestFencedAfterTheLease(t *testing.T) {
 	s := newStore(t)
 	out := s.output(t)
 	out.Lease = time.Second
-	unlock, err := out.Lock()
+	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)
 	s.setFault(func(r *http.Request) fault {
 		if r.Method == http.MethodPut && nameOf(r) == ".lock" {
@@ -127,8 +127,8 @@ func TestFencedAfterTheLease(t *testing.T) {
 	time.Sleep(1100 * time.Millisecond)
 	s.setFault(nil)
 	s.requests()
-	require.ErrorIs(t, out.Put("1.atom", []byte(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>x</id><fh:archive/></feed>`)), s3.ErrLost)
-	require.ErrorIs(t, out.Remove("1.atom"), s3.ErrLost)
+	require.ErrorIs(t, out.Put(t.Context(), "1.atom", []byte(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>x</id><fh:archive/></feed>`)), s3.ErrLost)
+	require.ErrorIs(t, out.Remove(t.Context(), "1.atom"), s3.ErrLost)
 	require.NotContains(t, s.requests(), "PUT 1.atom")
 	require.NoError(t, unlock())
 }
@@ -140,9 +140,9 @@ func TestNextHolderFinishes(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	out, other := s.output(t), s.output(t)
-	_, err := out.Lock()
+	_, err := out.Lock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, out.Put("feed.atom", []byte("one")))
+	require.NoError(t, out.Put(t.Context(), "feed.atom", []byte("one")))
 	dead := func(r *http.Request) fault {
 		if r.Method == http.MethodPut && nameOf(r) != ".lock" {
 			return cut
@@ -150,26 +150,26 @@ func TestNextHolderFinishes(t *testing.T) {
 		return none
 	}
 	s.setFault(dead)
-	require.Error(t, out.Put("feed.atom", []byte("two")))
-	require.Error(t, out.Put("new.atom", []byte("new")))
+	require.Error(t, out.Put(t.Context(), "feed.atom", []byte("two")))
+	require.Error(t, out.Put(t.Context(), "new.atom", []byte("new")))
 	data, err := fs.ReadFile(other, "feed.atom")
 	require.NoError(t, err)
 	require.Equal(t, "one", string(data))
 
 	s.setFault(nil)
 	s.advance()
-	unlock, err := other.Lock()
+	unlock, err := other.Lock(t.Context())
 	require.NoError(t, err)
 	for name, text := range map[string]string{"feed.atom": "two", "new.atom": "new"} {
 		data, err = fs.ReadFile(other, name)
 		require.NoError(t, err)
 		require.Equal(t, text, string(data), "what was decided")
 	}
-	require.NoError(t, other.Put("feed.atom", []byte("three")))
-	require.NoError(t, other.Remove("new.atom"))
+	require.NoError(t, other.Put(t.Context(), "feed.atom", []byte("three")))
+	require.NoError(t, other.Remove(t.Context(), "new.atom"))
 	require.NoError(t, unlock())
 	for range 2 { // it is not done again
-		unlock, err := s.output(t).Lock()
+		unlock, err := s.output(t).Lock(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, unlock())
 	}
@@ -186,26 +186,26 @@ func TestChanged(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	out := s.output(t)
-	unlock, err := out.Lock()
+	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, out.Put("feed.atom", []byte("one")))
+	require.NoError(t, out.Put(t.Context(), "feed.atom", []byte("one")))
 	s.upload(t, "feed.atom", "by hand")
 	_, err = out.ReadFile("feed.atom") // by somebody who serves it
 	require.NoError(t, err)
 	_, err = fs.Stat(out, "feed.atom")
 	require.NoError(t, err)
-	require.ErrorIs(t, out.Put("feed.atom", []byte("two")), s3.ErrChanged)
+	require.ErrorIs(t, out.Put(t.Context(), "feed.atom", []byte("two")), s3.ErrChanged)
 	data, err := out.ReadFile("feed.atom")
 	require.NoError(t, err)
 	require.Equal(t, "by hand", string(data))
 	require.NoError(t, unlock())
 
-	unlock, err = out.Lock()
+	unlock, err = out.Lock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, out.Put("feed.atom", []byte("three")), "it has been seen now")
+	require.NoError(t, out.Put(t.Context(), "feed.atom", []byte("three")), "it has been seen now")
 	require.NoError(t, unlock())
 	s.upload(t, ".lock", "nonsense")
-	_, err = s.output(t).Lock()
+	_, err = s.output(t).Lock(t.Context())
 	require.ErrorContains(t, err, "not a lock that feedhistory wrote")
 }
 

@@ -67,6 +67,19 @@ func (o *Output) context(parent context.Context) (context.Context, context.Cance
 	return context.WithTimeout(parent, cmp.Or(o.Timeout, 2*time.Minute))
 }
 
+// during returns a context for a request of the lock's holder. It ends with the given
+// one, when the lock is lost, and after the Timeout.
+func (o *Output) during(ctx context.Context, l *lease) (context.Context, context.CancelFunc) {
+	ctx, cancel := o.context(ctx)
+	ctx, lose := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { lose(context.Cause(l.ctx)) })
+	return ctx, func() {
+		stop()
+		lose(nil)
+		cancel()
+	}
+}
+
 // holder returns the lease that this Output holds, or nil.
 func (o *Output) holder() *lease {
 	o.mu.Lock()

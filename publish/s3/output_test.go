@@ -59,7 +59,7 @@ func TestRoot(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	out := &s3.Output{Client: s.client(t, "key", "secret"), Bucket: bucket}
-	require.NoError(t, newPublisher(out).Append(entries(t, 1, 10)...))
+	require.NoError(t, newPublisher(out).Append(t.Context(), entries(t, 1, 10)...))
 	out = &s3.Output{Client: out.Client, Bucket: bucket, Prefix: "/"}
 	requireEntries(t, out, 10)
 	list, err := fs.ReadDir(out, ".")
@@ -78,7 +78,7 @@ func TestHeaders(t *testing.T) {
 	out := s.output(t)
 	out.MaxAge = time.Minute
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 10)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
 	head := func(key string) (kind, cache string) {
 		info, err := out.Client.StatObject(t.Context(), bucket, key, minio.StatObjectOptions{})
 		require.NoError(t, err)
@@ -106,13 +106,13 @@ func TestHeaders(t *testing.T) {
 	}
 	require.Len(t, archives(), 3)
 	requireHeads()
-	require.NoError(t, p.Append(entries(t, 11, 4)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 11, 4)...))
 	require.Len(t, archives(), 4)
 	requireHeads()
 
 	rss := newPublisher(out)
 	rss.Format = feedhistory.RSS
-	require.NoError(t, rss.Append(entries(t, 1, 2)...))
+	require.NoError(t, rss.Append(t.Context(), entries(t, 1, 2)...))
 	kind, _ := head(prefix + "/feed.rss")
 	require.Equal(t, "application/rss+xml", kind)
 }
@@ -124,9 +124,9 @@ func TestSameAsDirectory(t *testing.T) {
 	out, dir := newStore(t).output(t), publish.Dir{Path: t.TempDir()}
 	for _, o := range []publish.Output{out, dir} {
 		p := newPublisher(o)
-		require.NoError(t, p.Append(entries(t, 1, 11)...))
-		require.NoError(t, p.Append(entries(t, 12, 9)...))
-		require.NoError(t, p.Erase("e5"))
+		require.NoError(t, p.Append(t.Context(), entries(t, 1, 11)...))
+		require.NoError(t, p.Append(t.Context(), entries(t, 12, 9)...))
+		require.NoError(t, p.Erase(t.Context(), "e5"))
 	}
 	documents := func(from fs.FS) map[string]string {
 		found := map[string]string{}
@@ -150,7 +150,7 @@ func TestConditions(t *testing.T) {
 	s := newStore(t)
 	out := s.output(t)
 	p := newPublisher(out)
-	require.NoError(t, p.Append(entries(t, 1, 4)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 4)...))
 	s.requests()
 	var puts []string
 	s.setFault(func(r *http.Request) fault {
@@ -167,7 +167,7 @@ func TestConditions(t *testing.T) {
 		}
 		return none
 	})
-	require.NoError(t, p.Append(entries(t, 5, 6)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 5, 6)...))
 	require.Equal(t, []string{"feed/2 *", "feed/3 *", "feed/1 If-Match", "feed.atom If-Match"}, puts)
 	requireEntries(t, s.output(t), 10)
 }
@@ -177,9 +177,9 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	p := newPublisher(s.output(t))
-	require.NoError(t, p.Append(entries(t, 1, 4)...))
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 4)...))
 	made := func(from, n int) (all []string) {
-		require.NoError(t, p.Append(entries(t, from, n)...))
+		require.NoError(t, p.Append(t.Context(), entries(t, from, n)...))
 		for _, request := range s.requests() {
 			request, _, _ = strings.Cut(request, "-") // an archive's name without its digest
 			all = append(all, request)

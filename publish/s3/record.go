@@ -31,7 +31,7 @@ type record struct {
 
 // A write is the replacement of a document.
 type write struct {
-	was  string // the ETag of the document that it replaces; "" if there was none
+	was  string // the ETag of the document it replaces; "" if there was none
 	data []byte
 	done bool
 }
@@ -68,7 +68,7 @@ type part struct {
 
 const format = "feedhistory-lock-1"
 
-// errRecord says that the lock's object was not written by this package.
+// errRecord says the lock's object was not written by this package.
 var errRecord = errors.New("not a lock that feedhistory wrote")
 
 func (r record) encode() []byte {

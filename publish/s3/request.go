@@ -103,7 +103,7 @@ func (o *Output) put(ctx context.Context, key string, data []byte, was string, h
 	return "", err
 }
 
-// store does what put does, and recognises its own bytes: if the answer to a
+// store is put, and recognises its own bytes: if the answer to a
 // request is lost, the request is repeated, and then its condition is not met.
 func (o *Output) store(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
 	for range 3 {
@@ -130,7 +130,7 @@ func (o *Output) store(ctx context.Context, key string, data []byte, was string,
 
 // remove deletes an object that still has the given ETag. The store itself refuses the
 // request when the time is over, because its URL is signed for no longer: a process that
-// was frozen just before it sent the request cannot delete what others have put since.
+// was frozen just before it sent the request cannot delete a newer object.
 // The condition is for stores that honour If-Match in DELETE; others ignore it.
 func (o *Output) remove(ctx context.Context, key, etag string, within time.Duration) error {
 	header := http.Header{"If-Match": {`"` + etag + `"`}}
@@ -182,8 +182,8 @@ func (o *Output) refusal(op, key string, status int) error {
 	return e
 }
 
-// verify reads a document that was put, and returns an error that says what the store has
-// done to it: readers could not read it either.
+// verify reads a document back, and returns an error that names the difference: readers
+// would see it, too.
 func (o *Output) verify(ctx context.Context, key string, data []byte, how publish.Served) error {
 	body, _, header, err := o.core().GetObject(ctx, o.Bucket, key, minio.GetObjectOptions{})
 	if err != nil {

@@ -93,7 +93,7 @@ func TestGateway(t *testing.T) {
 func TestGatewayDocuments(t *testing.T) {
 	g := newGateway(t)
 	out := g.output(t)
-	require.NoError(t, newPublisher(out).Append(entries(t, 1, 25)...))
+	require.NoError(t, newPublisher(out).Append(t.Context(), entries(t, 1, 25)...))
 	requireEntries(t, g.output(t), 25)
 	c := g.client(t, "key", "secret")
 	_, _, header, err := minio.Core{Client: c}.GetObject(t.Context(), bucket, prefix+"/feed.atom", minio.GetObjectOptions{})
@@ -113,11 +113,11 @@ func TestGatewayDocuments(t *testing.T) {
 	_, err = fs.Stat(g.output(t), "feed.atom")
 	require.NoError(t, err)
 
-	unlock, err := out.Lock()
+	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, out.Put("gone.atom", []byte("x")))
-	require.NoError(t, out.Remove("gone.atom"))
-	require.NoError(t, out.Remove("gone.atom"))
+	require.NoError(t, out.Put(t.Context(), "gone.atom", []byte("x")))
+	require.NoError(t, out.Remove(t.Context(), "gone.atom"))
+	require.NoError(t, out.Remove(t.Context(), "gone.atom"))
 	_, err = fs.Stat(g.output(t), "gone.atom")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, unlock())
@@ -147,7 +147,7 @@ func requireFree(t *testing.T, out *s3.Output) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for {
-		unlock, err := out.Lock()
+		unlock, err := out.Lock(ctx)
 		if err == nil {
 			require.NoError(t, unlock())
 			return

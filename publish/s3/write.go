@@ -19,7 +19,7 @@ import (
 // recorded in the lock's object, and then put with If-Match. So a writer that
 // has lost the lock cannot change anything, and what a writer has recorded
 // before it was killed, the next holder finishes.
-func (o *Output) Put(name string, data []byte) error {
+func (o *Output) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
@@ -27,7 +27,7 @@ func (o *Output) Put(name string, data []byte) error {
 	if l == nil {
 		return &Error{Op: "put", Bucket: o.Bucket, Key: o.key(name), Err: ErrNotLocked}
 	}
-	ctx, cancel := o.context(l.ctx)
+	ctx, cancel := o.during(ctx, l)
 	defer cancel()
 	if isHidden(name) {
 		return l.change(ctx, func(r *record) { r.notes[name] = bytes.Clone(data) })
@@ -113,7 +113,7 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 // Remove implements publish.Output. Not every store has a conditional DELETE, so Remove
 // renews the lease first, and signs a request that the store accepts only as long as the
 // lease is valid.
-func (o *Output) Remove(name string) error {
+func (o *Output) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
@@ -121,7 +121,7 @@ func (o *Output) Remove(name string) error {
 	if l == nil {
 		return &Error{Op: "delete", Bucket: o.Bucket, Key: o.key(name), Err: ErrNotLocked}
 	}
-	ctx, cancel := o.context(l.ctx)
+	ctx, cancel := o.during(ctx, l)
 	defer cancel()
 	if isHidden(name) {
 		return l.change(ctx, func(r *record) { delete(r.notes, name) })
@@ -152,7 +152,7 @@ func (o *Output) Remove(name string) error {
 	return nil
 }
 
-// known returns the ETag of the document that the holder knows or, if it knows
+// known returns the ETag of the document the holder knows or, if it knows
 // none, of the existing one.
 func (l *lease) known(ctx context.Context, name string) (string, error) {
 	l.tagsMu.Lock()

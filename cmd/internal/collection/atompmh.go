@@ -68,7 +68,7 @@ func (c *Source) HarvestPMH(w *command.World) error {
 // harvester returns the Harvester that the flags ask for.
 func (c *Source) harvester(w *command.World) *atompmh.Harvester {
 	client := w.Client(w.Stderr)
-	client.Budget.Documents = c.MaxRequests
+	client.Budget.Documents, client.Budget.Bytes = c.MaxRequests, int64(c.MaxBytes)
 	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.Authorize(), Accept: c.Accept}
 	if c.Overlap != nil {
 		h.Overlap = *c.Overlap

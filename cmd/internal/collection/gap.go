@@ -30,8 +30,10 @@ func HarvestAdvice(g *feedhistory.Gap) string {
 		return "use fetch, or tell the server's operator; try --dialect if you know which one it understands"
 	case errors.As(g, new(*modifiedrange.StampError)):
 		return "tell the server's operator that an item has no time of modification"
-	case errors.As(g, &limit) && limit.Limit == "requests", g.Reason == feedhistory.ReasonBudget && limit == nil:
-		return "raise --max-requests"
+	case errors.As(g, &limit):
+		return "harvest again, to continue from there, or raise --max-" + limit.Limit
+	case g.Reason == feedhistory.ReasonBudget:
+		return "harvest again, to continue from there, or raise --max-requests or --max-bytes"
 	}
 	return explain.Advice(g)
 }

@@ -36,7 +36,7 @@ func (c *Source) HarvestRange(w *command.World) error {
 		return err
 	}
 	next, whole := sync.State()
-	if whole {
+	if whole || next.Rest != (modifiedrange.Rest{}) { // everything before the rest has been printed
 		if err := c.writeState(rangeState{c.harvested(), next}); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (c *Source) HarvestRange(w *command.World) error {
 func (c *Source) rangeClient(w *command.World) *modifiedrange.Client {
 	client := &modifiedrange.Client{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(),
-		Limits: modifiedrange.Limits{Requests: c.MaxRequests},
+		Limits: modifiedrange.Limits{Requests: c.MaxRequests, Items: c.MaxItems, Bytes: int64(c.MaxBytes)},
 	}
 	if c.Overlap != nil {
 		client.Overlap = max(*c.Overlap, 0)
@@ -132,6 +132,8 @@ func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrang
 	p.Para("", "", what)
 	next, whole := sync.State()
 	switch {
+	case !whole && next.Rest != (modifiedrange.Rest{}):
+		p.Para("", "", "Something is missing; the next harvest continues there:")
 	case !whole:
 		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
 	case from.Since.IsZero():

@@ -152,7 +152,7 @@ func (c *Production) produceReplication(w *command.World, log *slog.Logger) (htt
 	lines := schema.Lines[jsonResource](w.Stdin)
 	var err error
 	if c.Snapshot {
-		err = p.Snapshot(func(yield func(datareplication.Entity, error) bool) {
+		err = p.Snapshot(w.Ctx, func(yield func(datareplication.Entity, error) bool) {
 			for line, err := range lines {
 				if !yield(line.entity(), err) {
 					return
@@ -167,7 +167,7 @@ func (c *Production) produceReplication(w *command.World, log *slog.Logger) (htt
 			}
 			all = append(all, line.entity())
 		}
-		err = p.Append(all...)
+		err = p.Append(w.Ctx, all...)
 	}
 	if err != nil {
 		return nil, err

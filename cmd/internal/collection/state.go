@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (c *Source) writeState(state any) error {
 	data, err := json.Marshal(state)
 	if err == nil {
 		dir, name := filepath.Split(c.State)
-		err = publish.Dir{Path: dir}.Put(name, append(data, '\n'))
+		err = publish.Dir{Path: dir}.Put(context.Background(), name, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("--state: %w", err)

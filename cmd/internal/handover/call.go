@@ -69,7 +69,7 @@ func decode(address string, body []byte, answer any) error {
 	return nil
 }
 
-// again reports whether to repeat a failed request, and after what time.
+// again reports whether to repeat a failed request, and how long to wait.
 func (m *Miniflux) again(ctx context.Context, err error, wait time.Duration) (time.Duration, bool) {
 	if ctx.Err() != nil {
 		return 0, false

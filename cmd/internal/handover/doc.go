@@ -1,8 +1,8 @@
 // Package handover gives the history of a mirrored feed to a feed reader, which
-// by itself has only what the feed has shown it.
+// by itself has only the entries the feed has shown it.
 //
 // A [Handover] puts entries into Miniflux through its API, one by one: those
-// that the feed no longer shows and that the reader does not have. An [Export]
-// writes entries into files that other readers import: FreshRSS and Nextcloud
+// the feed no longer shows and the reader does not have. An [Export]
+// writes entries into files for other readers: FreshRSS and Nextcloud
 // News.
 package handover

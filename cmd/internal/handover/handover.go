@@ -18,7 +18,7 @@ const (
 	Unread = "unread"
 )
 
-// An Outcome is what has become of an entry.
+// An Outcome is the fate of an entry.
 type Outcome string
 
 // The outcomes.
@@ -34,14 +34,14 @@ const (
 type Handover struct {
 	Reader *Miniflux
 	Store  mirror.Store
-	Client *feedhistory.Client // reads what a feed shows; nil means a client with default settings
+	Client *feedhistory.Client // reads the feed itself; nil means a client with default settings
 
 	Status  string // Read or Unread; "" means Read
 	Starred bool   // whether to star the entries; Miniflux never deletes starred ones
 	DryRun  bool   // whether to change nothing in the reader
 
-	// Through is the Base of a history server that has the Store's feeds, and
-	// that the reader can reach. If set, the reader reads the history there,
+	// Through is the Base of a history server with the Store's feeds, within the
+	// reader's reach. If set, the reader reads the history there,
 	// and keeps its own hashes and enclosures; whatever it does not find there
 	// is handed over one by one. "" means one by one.
 	Through string
@@ -50,7 +50,7 @@ type Handover struct {
 	// the server.
 	Doubt func(feed string, err error)
 
-	// Gone says that the feed no longer answers, so that it shows nothing.
+	// Gone says the feed no longer answers, so it shows nothing.
 	// Otherwise a feed that cannot be read is an error, unless it answers that
 	// it is gone (410).
 	Gone bool
@@ -98,8 +98,8 @@ func (r *Report) count(o Outcome) {
 const mostFailures = 3
 
 // Run hands over the entries of one feed, which the reader knows as to. The
-// report says what was done, even if there is an error. Another run continues
-// from there, because it looks at what the reader has by then.
+// report is complete even if there is an error. Another run continues
+// from there, because it asks the reader for its entries.
 func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report, error) {
 	f, err := h.Store.Feed(ctx, feed)
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 	return report, nil
 }
 
-// known returns what the reader has, or will find in the feed.
+// known returns the entries the reader has, or will find in the feed.
 func (h *Handover) known(ctx context.Context, f *mirror.Feed, to ReaderFeed) (*known, error) {
 	k := newKnown()
 	for r, err := range h.Store.Entries(ctx, mirror.Query{Feed: f.URL}) {
@@ -163,7 +163,7 @@ func (h *Handover) known(ctx context.Context, f *mirror.Feed, to ReaderFeed) (*k
 	return k, nil
 }
 
-// hashes returns the hashes of the entries that the reader has of a feed.
+// hashes returns the hashes of the entries the reader has of a feed.
 func (h *Handover) hashes(ctx context.Context, feed int64) (map[string]bool, error) {
 	all := map[string]bool{}
 	for e, err := range h.Reader.entries(ctx, feed) {
@@ -175,7 +175,7 @@ func (h *Handover) hashes(ctx context.Context, feed int64) (map[string]bool, err
 	return all, nil
 }
 
-// shown reads the document that the reader polls.
+// shown reads the document the reader polls.
 func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *known) error {
 	if h.Gone {
 		return nil
@@ -201,14 +201,14 @@ func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *known) error {
 	return nil
 }
 
-// An UnreadableError says that the feed could not be read, so it is unknown
-// what the reader will find there by itself. See Handover.Gone.
+// An UnreadableError says the feed could not be read, so nobody knows which
+// entries the reader will find there by itself. See Handover.Gone.
 type UnreadableError struct {
 	URL string
 	Err error
 }
 
-// Error names the feed and what could not be read.
+// Error names the feed and the cause.
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("what the feed %s shows could not be read: %v", e.URL, e.Err)
 }
@@ -216,8 +216,8 @@ func (e *UnreadableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// A handed is the outcome of an entry, with its error.
-type handed struct {
+// A handoverResult is the outcome of an entry, with its error.
+type handoverResult struct {
 	outcome Outcome
 	err     error
 }
@@ -225,21 +225,21 @@ type handed struct {
 // one hands over one entry, if necessary.
 func (h *Handover) one(
 	ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mirror.Record, k *known,
-) (handed, error) {
+) (handoverResult, error) {
 	e, err := r.Entry()
 	if err != nil {
-		return handed{Refused, err}, nil
+		return handoverResult{Refused, err}, nil
 	}
 	t := tracesOf(e)
 	switch {
 	case k.has(k.shown, t):
-		return handed{Shown, nil}, nil
+		return handoverResult{Shown, nil}, nil
 	case k.has(k.carried, t):
-		return handed{Added, nil}, nil
+		return handoverResult{Added, nil}, nil
 	case k.has(k.reader, t):
-		return handed{Had, nil}, nil
+		return handoverResult{Had, nil}, nil
 	case h.DryRun:
-		return handed{Added, nil}, nil
+		return handoverResult{Added, nil}, nil
 	}
 	a := articleOf(r, e, siteOf(f))
 	entry := a.miniflux()
@@ -248,7 +248,7 @@ func (h *Handover) one(
 	if err == nil {
 		k.reader.add(t) // the store may yield the entry again if the feed changes meanwhile
 	}
-	return handed{o, err}, err
+	return handoverResult{o, err}, err
 }
 
 // fatal returns the error if it ends the run. An answer of the reader about a

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The traces of an entry are what identifies it in a reader, which keeps hashes
+// The traces of an entry identify it in a reader, which keeps hashes
 // instead of ids.
 type traces struct {
 	hashes []string
@@ -22,7 +22,7 @@ type traces struct {
 	at     time.Time
 }
 
-// tracesOf returns the traces that an entry leaves in Miniflux: the SHA-256 of
+// tracesOf returns the traces of an entry in Miniflux: the SHA-256 of
 // its id if Miniflux has read it in the feed, or of its link if it has no id;
 // the FNV-128a of its id if it was handed over.
 func tracesOf(e *feedhistory.Entry) traces {
@@ -83,12 +83,12 @@ func (l *list) add(t traces) {
 	}
 }
 
-// A known is what need not be handed over. If ids do not tell whether two
+// known has the entries not to be handed over. If ids do not tell whether two
 // entries are the same, their address does, if only one entry of the mirror has
 // it, and so do title and time together; otherwise all three must agree.
 type known struct {
 	shown, reader *list
-	carried       *list          // entries that the reader has found at a history server
+	carried       *list          // entries the reader has found at a history server
 	urls          map[string]int // how many entries of the mirror have each address
 	moments       map[moment]int
 }
@@ -127,7 +127,7 @@ func (k *known) has(l *list, t traces) bool {
 	return false
 }
 
-// addressKey returns a URL without what readers change in it: the scheme, the
+// addressKey returns a URL without the parts readers change: the scheme, the
 // case of the host, a final slash, and parameters for tracking.
 func addressKey(raw string) string {
 	u, err := url.Parse(raw)

@@ -7,7 +7,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// ErrNotSubscribed says that the user of the reader is not subscribed to a
+// ErrNotSubscribed says the user of the reader is not subscribed to a
 // feed.
 var ErrNotSubscribed = errors.New("the reader is not subscribed to this feed")
 

@@ -39,15 +39,15 @@ func (m *Miniflux) String() string { return "Miniflux at " + m.URL }
 // GoString returns the same as String.
 func (m *Miniflux) GoString() string { return m.String() }
 
-// A ReaderFeed is a feed that the user is subscribed to.
+// A ReaderFeed is a subscription of the user.
 type ReaderFeed struct {
 	ID      int64  `json:"id"`       // the reader's number of the feed
-	FeedURL string `json:"feed_url"` // the URL that the reader polls
+	FeedURL string `json:"feed_url"` // the URL the reader polls
 	SiteURL string `json:"site_url"` // the URL of the website
 	Title   string `json:"title"`
 }
 
-// A readerEntry is what is known about an entry in the reader.
+// A readerEntry is an entry in the reader.
 type readerEntry struct {
 	ID          int64     `json:"id"`
 	Hash        string    `json:"hash"`
@@ -69,7 +69,7 @@ type minifluxEntry struct {
 	ExternalID  string   `json:"external_id"`
 }
 
-// miniflux returns the article in the form that Miniflux imports. Miniflux
+// miniflux returns the article in Miniflux's form. Miniflux
 // cannot import enclosures, and considers entries from before 1970 to be new.
 func (a *article) miniflux() *minifluxEntry {
 	return &minifluxEntry{
@@ -86,7 +86,7 @@ type ReaderError struct {
 	RetryAfter time.Duration // how long the reader asks to be left alone; zero if it does not say
 }
 
-// Error names the URL, and has what the reader answered.
+// Error names the URL, and quotes the reader's answer.
 func (e *ReaderError) Error() string {
 	text := fmt.Sprintf("%s: %d %s", e.URL, e.Status, http.StatusText(e.Status))
 	switch {
@@ -119,7 +119,7 @@ func (e *ReaderError) isDeleted() bool {
 	return e.Status == http.StatusBadRequest && strings.Contains(e.Message, "tombstone")
 }
 
-// ErrOld says that a Miniflux is older than 2.2.16, and cannot import entries.
+// ErrOld says a Miniflux is older than 2.2.16, and cannot import entries.
 var ErrOld = errors.New("this Miniflux cannot import entries, which needs version 2.2.16 or newer")
 
 // Check asks the reader about itself: whether the credentials are valid, and
@@ -154,7 +154,7 @@ func isOld(version string) bool {
 	return false
 }
 
-// Feeds returns the feeds that the user is subscribed to.
+// Feeds returns the subscriptions of the user.
 func (m *Miniflux) Feeds(ctx context.Context) (feeds []ReaderFeed, err error) {
 	_, err = m.call(ctx, http.MethodGet, "feeds", nil, nil, &feeds)
 	return feeds, err
@@ -196,7 +196,7 @@ func (m *Miniflux) entries(ctx context.Context, feed int64) iter.Seq2[readerEntr
 	}
 }
 
-// put imports an entry that the reader does not list. Repeating it has no
+// put imports an entry not listed by the reader. Repeating it has no
 // effect.
 func (m *Miniflux) put(ctx context.Context, feed int64, entry *minifluxEntry) (Outcome, error) {
 	var answer struct{ ID int64 }
@@ -216,7 +216,7 @@ func (m *Miniflux) put(ctx context.Context, feed int64, entry *minifluxEntry) (O
 	return Added, nil
 }
 
-// settle handles an entry that the reader knew but did not list. Before 2.3,
+// settle handles an entry the reader knew but did not list. Before 2.3,
 // Miniflux keeps deleted entries for a while, without their text and address,
 // and importing such an entry restores only that shell: so settle deletes it
 // again.

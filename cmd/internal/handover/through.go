@@ -20,8 +20,7 @@ import (
 // The size of documents: Miniflux refuses those of more than 15 MB.
 const mostAccepted = 14_000_000
 
-// restoreTime bounds the requests that put the subscription's address back,
-// after whatever has happened.
+// restoreTime bounds the requests for putting the subscription's address back.
 const restoreTime = 2 * time.Minute
 
 // through makes the reader read a feed's documents at a history server. It
@@ -50,7 +49,7 @@ func (h *Handover) through(ctx context.Context, f *mirror.Feed, to ReaderFeed) (
 	return nil
 }
 
-// documents returns the addresses of the documents that contain a feed.
+// documents returns the addresses of the documents with a feed's entries.
 func (h *Handover) documents(ctx context.Context, f *mirror.Feed) ([]string, error) {
 	server := &republish.Handler{Store: h.Store, Base: h.Through, Private: true}
 	plan, err := server.Slices(ctx, f, mostAccepted)
@@ -68,8 +67,8 @@ func (h *Handover) documents(ctx context.Context, f *mirror.Feed) ([]string, err
 	return all, nil
 }
 
-// restore puts the address of a subscription back, and gives the entries that
-// have come the asked status, even if the context has ended.
+// restore puts the address of a subscription back, and gives the new
+// entries the asked status, even if the context has ended.
 func (h *Handover) restore(ctx context.Context, to ReaderFeed, before map[int64]bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTime)
 	defer cancel()
@@ -165,7 +164,7 @@ func (m *Miniflux) setStatus(ctx context.Context, ids []int64, status string) er
 	return err
 }
 
-// star stars an entry that is not starred.
+// star stars an entry, unless it is starred.
 func (m *Miniflux) star(ctx context.Context, id int64) error {
 	path := fmt.Sprintf("entries/%d", id)
 	var entry struct{ Starred bool }

@@ -2,6 +2,7 @@ package logins
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -88,7 +89,7 @@ func (k *Keyring) lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return outputs.WhileLocked(publish.Dir{Path: dir}.Lock)
+	return outputs.WhileLocked(func() (func() error, error) { return publish.Dir{Path: dir}.Lock(context.Background()) })
 }
 
 // changed reads the file, and returns its text after the changes; nil if they change

@@ -20,6 +20,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer/html"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -142,20 +143,20 @@ func (s *Site) record(front FrontMatter, body []byte, at ArticlePlace, updated t
 			return nil, err
 		}
 	}
-	r := &publish.JSONEntry{
+	r := &publish.JSONEntry{EntryJSON: feedhistory.EntryJSON{
 		ID:        cmp.Or(id, link, s.Base+"#"+(&url.URL{Fragment: at.path}).EscapedFragment()),
-		Title:     publish.JSONText{Body: cmp.Or(front.text("title"), at.Slug)},
+		Title:     feedhistory.Text{Body: cmp.Or(front.text("title"), at.Slug)},
 		Published: schema.Time(at.date), Updated: schema.Time(updated),
-		Summary: publish.JSONText{Body: front.text("description", "summary", "excerpt")},
-	}
+		Summary: feedhistory.Text{Body: front.text("description", "summary", "excerpt")},
+	}}
 	if link != "" {
-		r.Links = []publish.JSONLink{{Rel: "alternate", Href: link, Type: "text/html"}}
+		r.Links = feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: link, Type: "text/html"}}
 	}
 	for _, name := range front.list("author", "authors") {
-		r.Authors = append(r.Authors, publish.JSONAuthor{Name: name})
+		r.Authors = append(r.Authors, feedhistory.Person{Name: name})
 	}
 	for _, term := range front.list("categories", "category", "tags") {
-		c := publish.JSONCategory{Term: term}
+		c := feedhistory.Category{Term: term}
 		if !slices.Contains(r.Categories, c) {
 			r.Categories = append(r.Categories, c)
 		}
@@ -164,7 +165,7 @@ func (s *Site) record(front FrontMatter, body []byte, at ArticlePlace, updated t
 	if err := markdown.Convert(body, &content); err != nil {
 		return nil, err
 	}
-	r.Content = publish.JSONText{Type: "html", Body: strings.TrimSpace(content.String()), Base: cmp.Or(link, s.Base)}
+	r.Content = feedhistory.Text{Type: "html", Body: strings.TrimSpace(content.String()), Base: cmp.Or(link, s.Base)}
 	return r, nil
 }
 

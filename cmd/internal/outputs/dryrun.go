@@ -2,6 +2,7 @@ package outputs
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"path"
 	"slices"
@@ -35,7 +36,7 @@ func (d *DryRun) Open(name string) (fs.File, error) {
 }
 
 // Put implements publish.Output.
-func (d *DryRun) Put(name string, data []byte) error {
+func (d *DryRun) Put(_ context.Context, name string, data []byte) error {
 	d.put[name] = slices.Clone(data)
 	delete(d.removed, name)
 	if path.Base(name)[0] != '.' && !slices.Contains(d.Written, name) {
@@ -45,7 +46,7 @@ func (d *DryRun) Put(name string, data []byte) error {
 }
 
 // Remove implements publish.Output.
-func (d *DryRun) Remove(name string) error {
+func (d *DryRun) Remove(_ context.Context, name string) error {
 	delete(d.put, name)
 	d.removed[name] = true
 	d.Written = slices.DeleteFunc(d.Written, func(other string) bool { return other == name })
@@ -54,7 +55,7 @@ func (d *DryRun) Remove(name string) error {
 
 // Lock implements publish.Output. It does nothing: a dry run writes nothing, so nobody
 // has to wait.
-func (d *DryRun) Lock() (func() error, error) { return func() error { return nil }, nil }
+func (d *DryRun) Lock(context.Context) (func() error, error) { return func() error { return nil }, nil }
 
 // A dryFile is a file that exists only in the memory of a dryRun.
 type dryFile struct {

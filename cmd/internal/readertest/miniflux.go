@@ -29,7 +29,7 @@ type Miniflux struct {
 	Token   string // "" means "secret"
 	Version string // "" means 2.3.3
 
-	// Fault returns what goes wrong with the n-th request, counted from 1, nil
+	// Fault returns the fault of the n-th request, counted from 1, nil
 	// for nothing.
 	Fault func(n int, r *http.Request) *Fault
 
@@ -66,7 +66,7 @@ type Entry struct {
 	PublishedAt time.Time `json:"published_at"`
 }
 
-// A Fault is something that goes wrong with a request.
+// A Fault is a disturbance of a request.
 type Fault struct {
 	Status     int           // the status of the answer; zero: the answer is lost
 	Message    string        // error_message
@@ -131,7 +131,7 @@ func (m *Miniflux) add(e *Entry) {
 	m.entries = append(m.entries, e)
 }
 
-// Entries returns what the user sees, in the order in which it came.
+// Entries returns the visible entries, in the order in which it came.
 func (m *Miniflux) Entries() (entries []Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -51,7 +51,7 @@ func PrintRecord(w io.Writer, r *mirror.Record) error {
 
 // DeletionRecord returns the line for the deletion of an entry.
 func DeletionRecord(feed string, t feedhistory.Tombstone) *publish.JSONEntry {
-	return &publish.JSONEntry{Feed: feed, ID: t.Ref, Deleted: publish.JSONDeletion{Deleted: true, When: Utc(t.When)}}
+	return &publish.JSONEntry{Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: publish.JSONDeletion{Deleted: true, When: Utc(t.When)}}
 }
 
 func Utc(t time.Time) time.Time {

@@ -41,12 +41,12 @@ func tableRow(r *publish.JSONEntry) []string {
 	for _, c := range r.Categories {
 		categories = append(categories, c.Term)
 	}
-	text := plainText(r.Content)
+	text := r.Content.Plain()
 	if text == "" {
-		text = plainText(r.Summary)
+		text = r.Summary.Plain()
 	}
 	row := []string{
-		r.Feed, r.ID, r.Published, r.Updated, plainText(r.Title), hrefOf(r, feedhistory.RelAlternate),
+		r.Feed, r.ID, r.Published, r.Updated, r.Title.Plain(), hrefOf(r, feedhistory.RelAlternate),
 		strings.Join(authors, "; "), strings.Join(categories, "; "), hrefOf(r, feedhistory.RelEnclosure), deletedText(r.Deleted), text,
 	}
 	for i, cell := range row {
@@ -63,11 +63,6 @@ func deletedText(d publish.JSONDeletion) string {
 		return "true"
 	}
 	return d.When.UTC().Format(time.RFC3339Nano)
-}
-
-// plainText returns a text without its markup.
-func plainText(t publish.JSONText) string {
-	return feedhistory.Text{Type: t.Type, Body: t.Body, Base: t.Base, Src: t.Src}.Plain()
 }
 
 func hrefOf(r *publish.JSONEntry, rel string) string {

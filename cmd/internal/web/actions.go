@@ -67,7 +67,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if page := r.FormValue("instead"); page != "" { // the name of the page that links to this feed
+	if page := r.FormValue("instead"); page != "" { // the name of the page with the link to this feed
 		if err := s.adder.dropPage(r.Context(), page, address); err != nil {
 			return err
 		}
@@ -107,10 +107,10 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 	return nil
 }
 
-// mostNamed is the maximum number of addresses that a message names.
+// mostNamed is the maximum number of addresses in a message.
 const mostNamed = 5
 
-// outcome says what became of the feeds of a file.
+// outcome counts the feeds of a file for people.
 func outcome(added, here int, unreadable []string) string {
 	text := count(added) + " added, " + count(here) + " here already"
 	if n := len(unreadable); n > 0 {
@@ -122,7 +122,7 @@ func outcome(added, here int, unreadable []string) string {
 	return text + ". The server reads each feed as its turn comes."
 }
 
-// feedAddress returns the URL that somebody has typed, or what is wrong with
+// feedAddress returns the URL somebody has typed, or says why there is none in
 // it. It escapes characters as a request would. The Client decides whether the
 // URL may be requested at all.
 func feedAddress(typed string) (address, wrong string) {
@@ -170,7 +170,7 @@ func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
 }
 
-// removeFeed removes a feed, and what was published of it.
+// removeFeed removes a feed with its published documents.
 func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)
 	if err != nil {

@@ -20,12 +20,12 @@ type adder struct {
 	log      *slog.Logger
 	replaced func(feed string) // called after another feed has replaced one
 
-	found    cache[string, feedhistory.Links] // the feeds of pages that were added, by the URLs of the pages
+	found    cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
 	failures cache[string, error]             // the failures of last polls, by the URLs of feeds
 	outcomes cache[string, string]            // messages for the next page, by random keys
 }
 
-// dropPage removes a page that was added, because one of its feeds was chosen.
+// dropPage removes an added page, because one of its feeds was chosen.
 func (a *adder) dropPage(ctx context.Context, name, chosen string) error {
 	page, err := a.feeds.published.Feed(ctx, name)
 	if errors.Is(err, mirror.ErrNotFound) || err == nil && (page.Head != "" || page.URL == chosen) {
@@ -54,8 +54,8 @@ func (a *adder) add(ctx context.Context, address string) (added bool, err error)
 	return true, nil
 }
 
-// polled is called at the end of a poll. A feed that was read for the first
-// time may redirect to another one, or may be a page that has a feed.
+// polled is called at the end of a poll. A feed read for the first
+// time may redirect to another one, or may be a page with a feed.
 func (a *adder) polled(ctx context.Context, before *mirror.Feed, err error) {
 	if a.failures.drop(before.URL); err != nil {
 		a.failures.put(before.URL, err)
@@ -74,7 +74,7 @@ func (a *adder) polled(ctx context.Context, before *mirror.Feed, err error) {
 	}
 }
 
-// recognise removes a new feed that permanently redirects to one that is here.
+// recognise removes a new feed with a permanent redirect to one of ours.
 func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) error {
 	address := cmp.Or(feed.Alias, feed.Address)
 	if address == "" {
@@ -119,7 +119,7 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 		}
 	}
 	if articles := slices.DeleteFunc(slices.Clone(feeds), feedhistory.Link.IsOfComments); len(articles) == 1 {
-		feeds = articles // comments are hardly what the user means
+		feeds = articles // hardly anybody means the comments
 	}
 	if len(feeds) != 1 {
 		a.found.put(page.URL, append(feedhistory.Links{}, feeds...))

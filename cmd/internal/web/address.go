@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// A movedError says that a page is at another path of this server.
+// A movedError says a page is at another path of this server.
 type movedError struct {
 	path    string
 	forGood bool

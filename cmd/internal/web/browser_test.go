@@ -1,12 +1,13 @@
 package web
 
 import (
-	"github.com/feedhistory/feedhistory/republish"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedhistory/feedhistory/republish"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"

@@ -14,7 +14,7 @@ import (
 // places, oldest first.
 type chain struct {
 	links   []link
-	openEnd bool // something is missing that is older than everything known
+	openEnd bool // something older than everything known is missing
 }
 
 // A link is a document of a chain, or a gap.
@@ -22,7 +22,7 @@ type link struct {
 	kind     string
 	open     bool // how much it covers is unknown
 	href     string
-	what     string // a few words that name it
+	what     string // its name, in a few words
 	why      string // a sentence about it, or why the gap is there
 	from, to time.Time
 	entries  int
@@ -77,7 +77,7 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 	return c
 }
 
-// past is what a feed that shows only its latest entries had before it was
+// past is the history of a feed with only its latest entries, before it was
 // first read.
 var past = link{
 	kind: "past", open: true, what: "What came before",
@@ -108,7 +108,7 @@ const (
 )
 
 // draw places the chain on a scale. Each link begins where the previous one
-// ends; archives that are too narrow to be seen share a block.
+// ends; archives too narrow to be seen share a block.
 func (c *chain) draw(s scale) []block {
 	var blocks []block
 	at, limit := s.left, lineWidth-endBlock
@@ -121,11 +121,11 @@ func (c *chain) draw(s scale) []block {
 		switch {
 		case l.kind == "past":
 			from, to, least = 0, s.left-blockSpace, leastGap
-		case l.kind == "window" && i > 0 && c.links[i-1].kind == "past": // what was seen
+		case l.kind == "window" && i > 0 && c.links[i-1].kind == "past": // the entries seen
 			from = s.left
 		case l.kind == "window":
 			from = limit
-		case isGap(l) && c.links[0].kind == "past": // within what was seen
+		case isGap(l) && c.links[0].kind == "past": // among these
 			from = min(max(s.left, s.x(l.from)-leastGap), limit)
 			to, least = from, leastGap
 		case isGap(l):

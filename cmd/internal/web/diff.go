@@ -45,7 +45,7 @@ func difference(old, new string) template.HTML {
 	return template.HTML(out.String()) // the words are escaped
 }
 
-// compare writes what two lists have in common and what only one of them has,
+// compare writes the words two lists have in common and those of only one of them,
 // by their longest common subsequence.
 func compare(a, b []string, write func(tag string, words []string)) {
 	width := len(b) + 1

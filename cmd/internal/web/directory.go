@@ -19,17 +19,17 @@ type directory struct {
 	mu   sync.Mutex
 	read time.Time // when all feeds were last looked at
 
-	alike      map[string]string // the URL of a feed, by the likeness of an address that leads to it
-	successors map[string]string // the name of a feed, by the name of another that it replaced
+	alike      map[string]string // the URL of a feed, by the likeness of its addresses
+	successors map[string]string // the name of a feed, by the name of another it replaced
 
 	figures cache[string, figures] // by URL
 
-	summing sync.Mutex             // held while looking at the entries of all feeds
-	newest  cache[string, dated]   // by URL; small, so that the values of all feeds fit
-	years   cache[string, yearsOf] // by URL, also small
+	summing sync.Mutex                // held while looking at the entries of all feeds
+	newest  cache[string, newestTime] // by URL; small, so the values of all feeds fit
+	years   cache[string, yearsOf]    // by URL, also small
 }
 
-// forget forgets the figures of a feed that is removed: if it is added again,
+// forget forgets the figures of a removed feed: if it is added again,
 // its versions have the same numbers.
 func (d *directory) forget(url string) {
 	d.figures.drop(url)
@@ -40,8 +40,8 @@ func (d *directory) forget(url string) {
 // keptSmall is the minimum number of small figures to keep.
 const keptSmall = 20_000
 
-// A dated is the time of a feed's newest entry, at a version of the feed.
-type dated struct {
+// A newestTime is the time of a feed's newest entry, at a version of the feed.
+type newestTime struct {
 	version int64
 	newest  time.Time
 }
@@ -51,7 +51,7 @@ func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time,
 	if known, ok := d.newest.get(feed.URL); ok && known.version == feed.Version {
 		return known.newest, nil
 	}
-	now := dated{version: feed.Version}
+	now := newestTime{version: feed.Version}
 	if feed.Entries > 0 {
 		for r, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL, Limit: 1}) {
 			if err != nil {
@@ -115,7 +115,7 @@ func (d *directory) look(ctx context.Context) error {
 	return nil
 }
 
-// add prepares for a feed that is about to be added. It refuses a feed whose
+// add prepares for a new feed. It refuses a feed whose
 // name another feed has.
 func (d *directory) add(ctx context.Context, url string) error {
 	if err := d.published.Reserve(ctx, url); err != nil {
@@ -132,10 +132,10 @@ func (d *directory) add(ctx context.Context, url string) error {
 	return nil
 }
 
-// A figures has the numbers that pages show about all entries of a feed.
+// figures are the numbers on pages about all entries of a feed.
 type figures struct {
 	version int64          // the version of the feed
-	months  []mirror.Month // the months that have entries, oldest first
+	months  []mirror.Month // the months with entries, oldest first
 	newest  time.Time
 }
 
@@ -172,7 +172,7 @@ func monthOf(t time.Time) time.Time {
 	return time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// A cache keeps the values that were put last, and some of the earlier ones.
+// A cache keeps the values put last, and some of the earlier ones.
 // The zero value is ready to use.
 type cache[K comparable, V any] struct {
 	half     int // the minimum number of values to keep; zero means 2,000

@@ -17,7 +17,7 @@ type drawings struct {
 	documents cache[string, knownDocuments]
 }
 
-// timeline returns the drawing of a feed, with what a list shows marked in it.
+// timeline returns the drawing of a feed, with the entries of a list marked in it.
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
 func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
@@ -52,7 +52,7 @@ type knownDocuments struct {
 	list    []*mirror.Document
 }
 
-// documentsOf returns what timelines need to know about a feed's documents.
+// documentsOf returns a feed's documents, as far as timelines need them.
 func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.Document, error) {
 	if known, ok := d.documents.get(feed.URL); ok && known.version == feed.Version {
 		return known.list, nil

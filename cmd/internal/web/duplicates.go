@@ -10,11 +10,11 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// This file recognises a feed that is here already under a different address,
+// This file recognises a feed already here under a different address,
 // and finds the feeds of a page.
 
 // likeness returns the same text for addresses that nearly always lead to the
-// same feed: those that differ only in http and https, in a final slash, or in
+// same feed: they differ only in http and https, in a final slash, or in
 // whether characters are escaped.
 func likeness(address string) string {
 	u, err := feedhistory.ParseURL(address)
@@ -28,7 +28,7 @@ func likeness(address string) string {
 	return host + strings.TrimSuffix(u.EscapedPath(), "/") + "?" + u.RawQuery
 }
 
-// resemble records an address that leads to a feed.
+// resemble records an address of a feed.
 func (d *directory) resemble(address, feed string) {
 	if address == "" {
 		return
@@ -38,7 +38,7 @@ func (d *directory) resemble(address, feed string) {
 	}
 }
 
-// like returns the feed that an address probably leads to, or nil.
+// like returns the feed an address probably leads to, or nil.
 func (d *directory) like(ctx context.Context, address string) (*mirror.Feed, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *directory) like(ctx context.Context, address string) (*mirror.Feed, err
 	return feed, err
 }
 
-// replaced records that a feed was removed because another one replaced it.
+// replaced records a feed as removed because of another one.
 func (d *directory) replaced(feed, by string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,7 +72,7 @@ func (d *directory) replaced(feed, by string) {
 	d.successors[republish.Name(feed)] = republish.Name(by)
 }
 
-// successor returns the name of the feed that has replaced another one; "" if
+// successor returns the name of the feed in the place of another one; "" if
 // there is none.
 func (d *directory) successor(name string) string {
 	d.mu.Lock()

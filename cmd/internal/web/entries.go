@@ -31,7 +31,7 @@ type entriesView struct {
 	Day    int       // the day of the month; zero means all
 	From   time.Time // the beginning of the period
 	To     time.Time // the last day of the period
-	Gone   bool      // only entries that are no longer part of the feed
+	Gone   bool      // only entries no longer part of the feed
 	Oldest bool      // oldest entries first
 	First  bool      // whether this is the first page
 	Next   string    // the query of the next page; "" for none
@@ -131,7 +131,7 @@ func (s *Server) showRiver(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "entries", "Entries", v)
 }
 
-// entries returns the entries that a request selects: of a feed or, if feed is
+// entries returns the entries a request selects: of a feed or, if feed is
 // nil, of all feeds.
 func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, error) {
 	v, query := entriesQuery(r.URL.Query())
@@ -244,7 +244,7 @@ func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
 	return v, query
 }
 
-// page returns the query of the page that begins at a place.
+// page returns the query of the page from a place on.
 func (v *entriesView) page(before string) string {
 	q := url.Values{}
 	if v.Search != "" {
@@ -310,7 +310,7 @@ func parseToken(token string) *mirror.Place {
 	return &mirror.Place{Time: at, Feed: parts[1], ID: parts[2]}
 }
 
-// The maximum sizes of what a list reads of an entry, and shows.
+// The maximum sizes of the text a list reads of an entry, and shows.
 const (
 	mostSnippetData = 64 << 10
 	snippetLength   = 220

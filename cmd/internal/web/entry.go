@@ -82,7 +82,7 @@ type wording struct {
 	Episode            episode
 	Elsewhere          string        // where the content is, if not in the feed
 	Damaged            bool          // whether the stored text cannot be read
-	Changes            template.HTML // what the next version has changed
+	Changes            template.HTML // made by the next version
 
 	plain string // the title and the text
 }
@@ -153,7 +153,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
 
-// mark marks the words of the search that led to the page.
+// mark marks the words of the search.
 func (p *entryPage) mark() {
 	words := foldedWords(p.Search)
 	p.Marked = marked(p.Title, words)

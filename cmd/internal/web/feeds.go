@@ -56,15 +56,15 @@ type feedsView struct {
 	Feeds   []*feedView
 	After   string // where the page begins; "" for the first page
 	Next    string // where the next page begins; "" for none
-	Found   int    // the number of feeds that the listing selects
+	Found   int    // the number of selected feeds
 	Said    string
-	Address string    // the address that was typed
-	Wrong   string    // what is wrong with it
-	Known   *feedView // the feed that it probably leads to; nil for none
+	Address string    // the typed address
+	Wrong   string    // why it was refused
+	Known   *feedView // the feed it probably leads to; nil for none
 	Insist  string    // the address to add although it is wrong; "" for none
 }
 
-// Many reports whether there are so many feeds that the page needs a search.
+// Many reports whether there are enough feeds for a search.
 func (v *feedsView) Many() bool { return v.Asked() || v.After != "" || len(v.Feeds) > 5 }
 
 // First and More return the queries of the first and of the next page.
@@ -129,7 +129,7 @@ func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
 	return nil
 }
 
-// askedFeeds lists the feeds that the listing selects.
+// askedFeeds lists the selected feeds.
 func (s *Server) askedFeeds(ctx context.Context, v *feedsView) error {
 	rows, err := s.rows(ctx, v.listing)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 // A gapView is a gap of a feed, as a page shows it.
 type gapView struct {
 	Number  int
-	What    string // what is missing
+	What    string // the missing part
 	Message string // why it is missing
-	Advice  string // what to do
+	Advice  string // the remedy
 	URL     string // the URL of the document
 	Shown   string // that URL without userinfo
 	Found   time.Time

@@ -2,13 +2,14 @@ package web
 
 import (
 	"bufio"
-	"github.com/feedhistory/feedhistory/republish"
 	"net/http"
 	"net/netip"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedhistory/feedhistory/republish"
 
 	"github.com/stretchr/testify/require"
 )

@@ -50,7 +50,7 @@ func listingOf(q url.Values) listing {
 	return listing{Search: strings.TrimSpace(q.Get("q")), Show: one("show", parts), Sort: one("sort", orders)}
 }
 
-// page returns the query of the page that begins at a place.
+// page returns the query of the page from a place on.
 func (l listing) page(at string) string {
 	q := url.Values{}
 	for key, value := range map[string]string{"q": l.Search, "show": l.Show, "sort": l.Sort, "after": at} {
@@ -78,7 +78,7 @@ func (l listing) has(feed *mirror.Feed, newest, now time.Time) bool {
 	return !isFresh(feed) && feed.Verdict.String() == l.Show
 }
 
-// A row is a feed in the list, with what decides its order.
+// A row is a feed in the list, with its sort keys.
 type row struct {
 	url, title string
 	missing    int // how much may be missing: the worse the verdict, the more

@@ -9,8 +9,8 @@ import (
 
 // How a server protects reading, if Private is set, and private feeds in any case.
 
-// isOpen reports whether a request is for what everybody may read on any server:
-// the form for the token, and the files that its page loads.
+// isOpen reports whether everybody may read a page on any server: the form for the
+// token, and the files of its page.
 func isOpen(r *http.Request) bool {
 	return r.URL.Path == "/token" || r.URL.Path == "/token/forget" || strings.HasPrefix(r.URL.Path, "/static/")
 }

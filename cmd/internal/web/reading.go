@@ -148,7 +148,7 @@ func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {
 	return all
 }
 
-// An episode is what a podcast says about an entry.
+// An episode is the podcast's description of an entry.
 type episode struct {
 	Number   string // with its season, if there is one
 	Duration string

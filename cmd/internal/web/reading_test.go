@@ -2,12 +2,13 @@ package web
 
 import (
 	"fmt"
-	"github.com/feedhistory/feedhistory/republish"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/feedhistory/feedhistory/republish"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"

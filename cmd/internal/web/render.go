@@ -25,11 +25,11 @@ type page func(w http.ResponseWriter, r *http.Request) error
 // A problem is an error that a person can do something about.
 type problem struct {
 	Status int
-	Title  string // what is wrong
-	Advice string // what to do
+	Title  string // the fault
+	Advice string // the remedy
 }
 
-// Error returns what is wrong.
+// Error returns the Title.
 func (p *problem) Error() string { return p.Title }
 
 // noPage says that there is no such page, or that it does not support the
@@ -128,7 +128,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 }).ParseFS(templateFiles, "templates/*.html"))
 
-// A layout is what every page has.
+// A layout is the frame of every page.
 type layout struct {
 	Title   string
 	Page    string // the name of the template
@@ -167,7 +167,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
-	h.Add("Vary", "Cookie") // the cookie decides what the visitor may change
+	h.Add("Vary", "Cookie") // the cookie decides on the buttons
 	deliver(w, r, status, all.Bytes())
 	return nil
 }
@@ -245,7 +245,7 @@ func verdictAside(v feedhistory.Verdict) string {
 	return ""
 }
 
-// verdictText says what a verdict means for a mirror.
+// verdictText explains a verdict on a mirror.
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:

@@ -167,7 +167,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// absolute resolves a reference, and escapes what should have been escaped.
+// absolute resolves a reference, and escapes its bare characters.
 func absolute(base *url.URL, reference string) string {
 	u, err := feedhistory.ParseURL(strings.TrimSpace(reference))
 	if err != nil {

@@ -46,12 +46,12 @@ type Server struct {
 	// loopback address; with a Token, also requests to any IP address.
 	Names []string
 
-	// Output keeps what the server publishes; if it is lost, URIs change. Nil
+	// Output keeps the published documents; if it is lost, URLs change. Nil
 	// means in memory, until the program ends.
 	Output publish.Output
 
-	// PrivateOutput keeps what a Private server publishes of private feeds, so
-	// that no other server of the same Output has it. Nil means in memory.
+	// PrivateOutput keeps the documents of private feeds, so no other server of
+	// the same Output has them. Nil means in memory.
 	PrivateOutput publish.Output
 
 	Logger *slog.Logger // Logger logs polls and errors; nil means no logging.
@@ -66,7 +66,7 @@ type Server struct {
 	origin    *http.CrossOriginProtection
 	gate      *gatekeeper
 	adder     *adder
-	store     mirror.Store // what may be shown of Store
+	store     mirror.Store // the feeds of Store that may be shown
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
@@ -144,7 +144,7 @@ func (s *Server) base() string {
 }
 
 // Pages may load only the server's own script, style and icon; links replace
-// what an entry would load.
+// everything an entry would load.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -155,8 +155,8 @@ func (s *Server) now() time.Time {
 	return time.Now()
 }
 
-// policyWith returns the policy of an entry's page, with what the visitor has
-// asked for.
+// policyWith returns the policy of an entry's page, if its visitor has asked to
+// play files or to see images.
 func policyWith(play, images bool) string {
 	p := policy
 	if play {

@@ -30,7 +30,7 @@ type subscribePage struct {
 	All     int64 // the size of everything in bytes; zero if unknown
 	Takes   []taker
 	SliceAt string // the URL of slices, up to the query
-	Wrong   string // what is wrong with the size
+	Wrong   string // why the size was refused
 
 	Replay  replayForm
 	Reading bool // whether the feed is being read for the first time

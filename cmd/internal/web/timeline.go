@@ -152,7 +152,7 @@ func clamp(t, from, to time.Time) time.Time {
 	return t
 }
 
-// newTimeline draws a feed's history, and marks what a list shows.
+// newTimeline draws a feed's history, and marks the entries of a list.
 func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.Document, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0

@@ -23,8 +23,8 @@ const (
 const needsLogin = "This feed needs a login, so it cannot be added here. Add it with feedhistory sync, and start the server with --private."
 
 // addTried adds a feed, and waits a moment for its first poll. If nobody has
-// typed http or https, and https fails, it tries http. It returns the address
-// that it has added, or what is wrong with it. Whoever insists is not asked.
+// typed http or https, and https fails, it tries http. It returns the added
+// address, or the reason why there is none. Whoever insists is not asked.
 func (a *adder) addTried(ctx context.Context, typed, address string, insists bool) (added, wrong string, err error) {
 	until := time.Now().Add(trialTime)
 	if wrong, err = a.addOne(ctx, address, insists, until); err != nil || wrong == "" {

@@ -136,7 +136,7 @@ func (w *world) write(from, to int) {
 			}
 		}
 	}
-	require.NoError(w.t, w.blog.Append(entries...))
+	require.NoError(w.t, w.blog.Append(context.Background(), entries...))
 }
 
 var subjects = []string{"Fog over the north channel", "A barque in distress", "Storm petrels", "The lamp is cleaned", "Ice on the rail",
@@ -220,7 +220,7 @@ func (w *world) poll(feed string) *mirror.Feed {
 func (w *world) lose(name string) {
 	for _, file := range w.files.Names() {
 		if strings.HasPrefix(file, name) {
-			require.NoError(w.t, w.files.Remove(file))
+			require.NoError(w.t, w.files.Remove(context.Background(), file))
 			return
 		}
 	}

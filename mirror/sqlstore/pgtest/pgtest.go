@@ -197,7 +197,7 @@ const patience = 2 * time.Minute
 
 // answers returns nil if the server answers, and not another one at its port.
 func (s *Server) answers(data string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // what listens there may be mute
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // another program may listen there, and be mute
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.url("postgres"))
 	if err != nil {

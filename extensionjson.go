@@ -1,4 +1,4 @@
-package publish
+package feedhistory
 
 import (
 	"cmp"
@@ -8,80 +8,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// NewJSONEntry returns an entry as a JSONEntry. JSONEntry.Entry turns it back into an
-// equal entry. Times are in UTC, with the fraction of a second that the entry
-// gives.
-func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {
-	d := e.Draft()
-	r := &JSONEntry{
-		ID: d.ID, WeakID: e.WeakID, Updated: jsonTimeText(d.Updated), Published: jsonTimeText(d.Published),
-		Title: jsonText(d.Title), Summary: jsonText(d.Summary), Content: jsonText(d.Content),
-	}
-	for _, l := range d.Links {
-		r.Links = append(r.Links, JSONLink(l))
-	}
-	for _, a := range d.Authors {
-		r.Authors = append(r.Authors, JSONAuthor(a))
-	}
-	for _, c := range d.Categories {
-		r.Categories = append(r.Categories, JSONCategory(c))
-	}
-	for _, x := range d.Extensions {
-		r.Extensions = append(r.Extensions, jsonExtension(x))
-	}
-	return r
-}
-
-// jsonTimeText returns a time as text; "" for one that RFC 3339 cannot
-// express.
-func jsonTimeText(t time.Time) string {
-	if t = t.UTC(); t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
-		return ""
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
-func jsonText(t feedhistory.Text) JSONText {
-	r := JSONText{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang}
-	if !utf8.ValidString(t.Body) {
-		r.Body, r.Base64 = "", []byte(t.Body)
-	}
-	return r
-}
-
-// A JSONRaw is an entry as it was published. feedhistory.ReadEntry makes the
-// same entry from it.
-type JSONRaw struct {
-	Format feedhistory.Format `json:"format"`
-	Data   string             `json:"data"`             // an XML element with all its namespaces, or a JSON object
-	Base   string             `json:"base,omitempty"`   // the base of references in JSON
-	Digest string             `json:"digest,omitempty"` // the digest of the entry in its document: feedhistory.Entry.Digest
-}
-
-// NewJSONRaw returns an entry as it was published, with its feed's authors if it
-// has none.
-func NewJSONRaw(e *feedhistory.Entry) *JSONRaw {
-	raw := &JSONRaw{Digest: e.Digest(), Format: feedhistory.Atom}
-	if e.Source != nil {
-		raw.Format, raw.Base = e.Source.Format, e.Source.URL
-	}
-	if raw.Data = string(e.Signed().XML()); raw.Format == feedhistory.JSONFeed {
-		raw.Data = string(e.JSON())
-	}
-	return raw
-}
-
-// A JSONExtension is an element of another vocabulary, such as iTunes or
+// An Extension is an element of another vocabulary, such as iTunes or
 // Media RSS. An element with child elements, or with attributes in a namespace,
 // is in XML only.
-type JSONExtension struct {
+type Extension struct {
 	Name  string            `json:"name"`            // the name with the vocabulary's usual prefix: "itunes:duration"
 	Space string            `json:"space,omitempty"` // the namespace of the vocabulary
 	Value string            `json:"value,omitempty"`
@@ -108,13 +42,13 @@ var usualPrefixes = map[string]string{
 	"http://backend.userland.com/creativeCommonsRssModule": "creativeCommons",
 }
 
-// jsonExtension describes an element.
-func jsonExtension(element string) JSONExtension {
+// extensionOf describes an element.
+func extensionOf(element string) Extension {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	if !s.Child(0) {
-		return JSONExtension{XML: element}
+		return Extension{XML: element}
 	}
-	x := JSONExtension{Name: s.Local(), Space: s.Space()}
+	x := Extension{Name: s.Local(), Space: s.Space()}
 	if prefix := cmp.Or(usualPrefixes[x.Space], s.Prefix()); prefix != "" {
 		x.Name = prefix + ":" + s.Local()
 	}
@@ -135,7 +69,7 @@ func jsonExtension(element string) JSONExtension {
 }
 
 // element returns the element with its namespace declarations.
-func (x JSONExtension) element() (string, error) {
+func (x Extension) element() (string, error) {
 	if x.XML != "" {
 		return x.XML, nil
 	}
@@ -147,7 +81,7 @@ func (x JSONExtension) element() (string, error) {
 		return "", fmt.Errorf("the extension %q needs a name and a namespace", x.Name)
 	}
 	var b strings.Builder
-	attr := func(name, value string) { b.WriteString(" " + name + `="` + escaped(value) + `"`) }
+	attr := func(name, value string) { b.WriteString(" " + name + `="` + escapedXML(value) + `"`) }
 	b.WriteString("<" + x.Name)
 	if prefix != "" {
 		attr("xmlns:"+prefix, x.Space)
@@ -160,11 +94,11 @@ func (x JSONExtension) element() (string, error) {
 		}
 		attr(name, x.Attrs[name])
 	}
-	b.WriteString(">" + escaped(x.Value) + "</" + x.Name + ">")
+	b.WriteString(">" + escapedXML(x.Value) + "</" + x.Name + ">")
 	return b.String(), nil
 }
 
-func escaped(text string) string {
+func escapedXML(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // writing to a Builder does not fail
 	return b.String()
