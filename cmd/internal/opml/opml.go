@@ -4,14 +4,18 @@ package opml
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // The limits for reading a subscription list.
@@ -37,36 +41,64 @@ func Read(r io.Reader) ([]Outline, error) {
 	if len(data) > mostBytes {
 		return nil, fmt.Errorf("larger than %d MiB, the limit for a list of feeds", mostBytes>>20)
 	}
-	text, _, err := xmlscan.Decode(string(data), "")
-	if err != nil {
-		return nil, err
-	}
-	s := xmlscan.New(text, xmlscan.Limits{Depth: mostDepth})
-	if s.Child(0) && !strings.EqualFold(s.Local(), "opml") {
-		return nil, fmt.Errorf("not OPML: its root element is %s", s.Local())
-	}
+	decoder := newDecoder(data)
 	var feeds []Outline
 	seen := map[string]bool{}
-	for token := s.Next(); token != xmlscan.Stop; token = s.Next() {
-		if token != xmlscan.Start || !strings.EqualFold(s.Local(), "outline") {
-			continue
-		}
-		if feed := readOutline(s); feed.URL != "" && !seen[feed.URL] {
-			seen[feed.URL] = true
-			feeds = append(feeds, feed)
+	for depth, root := 0, ""; ; {
+		token, err := decoder.Token()
+		switch token := token.(type) {
+		case nil:
+			switch {
+			case err != io.EOF:
+				return feeds, err
+			case root == "":
+				return nil, errors.New("line 1: not OPML: it has no element")
+			}
+			return feeds, nil
+		case xml.EndElement:
+			depth--
+		case xml.StartElement:
+			if root == "" && !strings.EqualFold(token.Name.Local, "opml") {
+				return nil, fmt.Errorf("not OPML: its root element is %s", token.Name.Local)
+			}
+			if root, depth = "opml", depth+1; depth > mostDepth {
+				line, _ := decoder.InputPos()
+				return feeds, fmt.Errorf("line %d: outlines in more than %d levels", line, mostDepth)
+			}
+			if feed := readOutline(token); feed.URL != "" && !seen[feed.URL] {
+				seen[feed.URL] = true
+				feeds = append(feeds, feed)
+			}
 		}
 	}
-	return feeds, s.Err()
 }
 
-// readOutline reads the attributes of an outline, whose names may be in any
-// case.
-func readOutline(s *xmlscan.Cursor) Outline {
+// newDecoder returns a decoder that is lenient about references and end tags, in any
+// charset, as lists are often written by hand.
+func newDecoder(data []byte) *xml.Decoder {
+	utf16 := bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
+	decoder := xml.NewDecoder(transform.NewReader(bytes.NewReader(data), unicode.BOMOverride(transform.Nop)))
+	decoder.Strict, decoder.Entity = false, xml.HTMLEntity
+	decoder.CharsetReader = func(label string, input io.Reader) (io.Reader, error) {
+		if utf16 { // the reader has decoded it
+			return input, nil
+		}
+		return charset.NewReaderLabel(label, input)
+	}
+	return decoder
+}
+
+// readOutline reads the attributes of an outline, whose names may be in any case. It
+// returns the zero value for another element.
+func readOutline(element xml.StartElement) Outline {
+	if !strings.EqualFold(element.Name.Local, "outline") {
+		return Outline{}
+	}
 	values := map[string]string{}
-	for _, a := range s.Attrs() {
-		name := strings.ToLower(a.Local)
+	for _, a := range element.Attr {
+		name := strings.ToLower(a.Name.Local)
 		if _, ok := values[name]; !ok {
-			values[name] = strings.TrimSpace(a.Value())
+			values[name] = strings.TrimSpace(a.Value)
 		}
 	}
 	return Outline{Text: cmp.Or(values["text"], values["title"]), URL: values["xmlurl"], Site: values["htmlurl"]}

@@ -50,11 +50,11 @@ func utf16(text string) string {
 
 func TestReadRefuses(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
-		{"nothing", "", "xml: line 1"},
-		{"no XML", "a list of feeds", "xml: line 1"},
+		{"nothing", "", "line 1: not OPML"},
+		{"no XML", "a list of feeds", "line 1: not OPML"},
 		{"another document", "<html><body/></html>", "not OPML: its root element is html"},
-		{"broken off", `<opml><body><outline text="One" xmlUrl="http://example.org/1"/>`, "line 1, column"},
-		{"too deep", "<opml>" + strings.Repeat("<outline>", mostDepth), "depth"},
+		{"broken off", `<opml><body><outline text="One" xmlUrl="http://example.org/1"/>`, "line 1: unexpected EOF"},
+		{"too deep", "<opml>" + strings.Repeat("<outline>", mostDepth+1), "levels"},
 		{"too large", "<opml>" + strings.Repeat(" ", mostBytes), "larger than 16 MiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
