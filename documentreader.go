@@ -30,7 +30,7 @@ type documentReader struct {
 
 // newDocumentReader returns a reader of a text, still without its cursor.
 func (p Parser) newDocumentReader(text, url string) *documentReader {
-	r := &documentReader{header: p.Header, strict: p.Strict, loose: -1}
+	r := &documentReader{header: p.Header, loose: -1}
 	r.reading = p.newReading(text, url)
 	r.head.in, r.list.in = &r.reading, &r.reading
 	r.entries = entryReader{elements: &r.elements, list: &r.list, leftOut: -1, twoInOne: -1, linkAt: -1}

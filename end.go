@@ -73,6 +73,8 @@ type lead struct {
 	from string // the URL of the document that has the link
 	root string // the URL of the document of the chain that led here
 	mark string // what its link contradicts
+
+	newer bool // the document with the link is an archive that took over entries of the subscription document
 }
 
 // noteLeads queues the links by which a document of the current chain goes beyond it.
@@ -90,7 +92,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 		if w.seen(link.Href) {
 			continue
 		}
-		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark()}
+		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark(), false}
 		if at.Rel != at.mark && at.isOptional() && (w.torn || w.partly) { // the documents it should lead to may not have been read
 			continue
 		}
@@ -147,7 +149,7 @@ func (w *walk) examine(at lead) {
 		w.yieldDocument(l)
 		w.contradiction(at)
 		if older := l.unchanged().Known.Older; older != "" {
-			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark})
+			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark, false})
 		}
 		return
 	case l.doc == nil:
@@ -158,11 +160,12 @@ func (w *walk) examine(at lead) {
 	case l.doc.URL != l.url && w.seen(l.doc.URL), w.bodies[w.key(l.text)] > 0:
 		return // it is a document of a chain
 	}
-	fresh := w.isNew(l.doc)
+	newer := at.Rel == RelNextArchive && (at.newer || w.tookOver(l.doc))
+	fresh := w.isNew(l.doc) && !newer
 	for _, link := range l.doc.Links {
 		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
-			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark})
+			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark, newer})
 		}
 	}
 	if !fresh {
@@ -178,6 +181,13 @@ func (w *walk) examine(at lead) {
 	w.yieldDocument(l)
 	w.pending--
 	w.contradiction(at)
+}
+
+// tookOver reports whether an archive has entries of the subscription document, if that is
+// known: the publisher has closed it, but not changed that document yet, or only after
+// this walk had read it. Then nothing lies between the two.
+func (w *walk) tookOver(d *Document) bool {
+	return w.shown == nil || slices.ContainsFunc(d.Entries, func(e *Entry) bool { return w.has(w.shown, e.ID) })
 }
 
 // contradiction reports that a link contradicts the marks of its document.

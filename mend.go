@@ -101,6 +101,8 @@ func (r *documentReader) findDamage() {
 		r.failAt(r.entries.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links instead of an id: damage has merged two entries")
 	} else if r.loose >= 0 && r.s.Mender.Mended() > 0 {
 		r.damaged(r.loose, true, "a part of an entry is outside all entries: the rest is not read")
+	} else if at, ok := r.hidden(true); ok {
+		r.damaged(at, true, "a CDATA section without its end has the beginning of another entry, which is not read")
 	} else if at, ok := r.entryAfterRoot(); ok {
 		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
 	} else if at, ok := r.s.Mender.Outside(); ok {
@@ -115,15 +117,18 @@ func (r *documentReader) swallowed() (at int, ok bool) {
 	if at, ok = r.s.Mender.Swallowed(); ok {
 		return at, true
 	}
+	return r.hidden(false)
+}
+
+// hidden returns the place of the first comment, or CDATA section, that joins two entries: it
+// lacks its end.
+func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	local := "item"
 	if r.doc.Format == Atom {
 		local = "entry"
 	}
 	for _, section := range r.s.OddSections() {
-		if r.strict && strings.HasPrefix(section, "<![CDATA[") {
-			continue // well-formed, so an entry stored with it can be read again
-		}
-		if xmlscan.JoinsEntries(section, local) {
+		if strings.HasPrefix(section, "<![CDATA[") == cdata && xmlscan.JoinsEntries(section, local) {
 			return strings.Index(r.text, section), true
 		}
 	}

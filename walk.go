@@ -103,6 +103,7 @@ type walk struct {
 	origins  []string       // URLs at the origins that SameOrigin allows
 	kind     Kind           // of the current chain
 	held     []*fetchResult // the documents read to find where the feed begins, until the chain reaches them
+	shown    set            // the IDs of the entries in the subscription document; nil if it is unchanged
 	leads    []lead         // the links beyond the chains, to explore at their end
 	whole    bool           // the feed is of a kind that may be whole
 	reported string         // the URL of the last document whose contradiction was reported
@@ -130,7 +131,10 @@ func (w *walk) run(url string) {
 		l = w.beginning(l)
 	}
 	if w.start, w.kind = l.url, l.kind(); l.doc != nil {
-		w.id = l.doc.ID
+		w.id, w.shown = l.doc.ID, set{}
+		for _, e := range l.doc.Entries {
+			w.add(w.shown, e.ID)
+		}
 	} else {
 		w.id = l.unchanged().Known.ID
 	}

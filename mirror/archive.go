@@ -196,7 +196,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
 	}
-	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost {
+	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && !goesOn(doc) {
 		p.join.bottom()
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
@@ -223,6 +223,13 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
 	return p.documents.err
+}
+
+// goesOn reports whether the last archive of a chain names others nevertheless.
+func goesOn(doc *feedhistory.Document) bool {
+	return slices.ContainsFunc(doc.Further(feedhistory.Archived), func(l feedhistory.Link) bool {
+		return l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast
+	})
 }
 
 // gap processes a hole in the chain. What is left of a damaged document counts,

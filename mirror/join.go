@@ -17,6 +17,7 @@ type join struct {
 	again  string // the known archive to request again, to which new archives lead
 	over   bool   // no further archive is to be read for it
 	beyond bool   // the walk has left the chain that begins at the subscription document
+	empty  bool   // the subscription document was empty before, so that no entry has left it
 	fresh  bool   // the chain has archives that were not known when the window was found
 }
 
@@ -43,6 +44,9 @@ func (j *join) meet(m *mergeResult, first int64) {
 		before = before || r.First > 0 && r.Added.Before(j.feed.Gaps[i].Found)
 		after = after || r.First > 0 && !r.Added.Before(j.feed.Gaps[i].Found)
 	}
+	if first < j.feed.Gaps[i].Poll && !before {
+		return // all of its ids have changed: those of older ones may have, too
+	}
 	if j.pass(first, before, after || m.filled) {
 		j.over = j.over || before
 	}
@@ -50,6 +54,9 @@ func (j *join) meet(m *mergeResult, first int64) {
 
 // unchanged notes an archive of the chain that has not changed.
 func (j *join) unchanged(first int64) {
+	if j.empty && j.covers() {
+		j.close()
+	}
 	if j.pass(first, false, false) {
 		j.over = true
 	}

@@ -160,7 +160,7 @@ func (p *poll) options() *feedhistory.WalkOptions {
 // documents that have not been read yet come first; nor does one that the join
 // needs, or that is to be requested again.
 func (p *poll) processed(url string) bool {
-	if p.m.Revalidate || url == p.recheck || p.join.covers() || !p.backlog.unread && p.search.covers(url) {
+	if p.m.Revalidate || p.completed != nil || url == p.recheck || p.join.covers() || !p.backlog.unread && p.search.covers(url) {
 		return false
 	}
 	if i := p.feed.pending(url); i >= 0 && (p.leavesAlone(&p.feed.Pending[i]) || p.feed.Pending[i].Quota) {

@@ -48,7 +48,8 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 			m.known[id] = true
 		}
 		err = p.seek(doc)
-		if shown > 0 && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+		p.join.empty = shown == 0
+		if (shown > 0 || f.Kind == feedhistory.Archived && f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
 			p.join.begin(missedWindow(doc, p.now))
 		}
 	case feedhistory.Plain:

@@ -158,7 +158,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 		}
 		item := s.item(record, words)
 		if feed == nil {
-			item.Of, err = s.titled(r, titles, record.Feed)
+			item.Of, err = titled(r.Context(), s.store, titles, record.Feed)
 			if err != nil {
 				return nil, err
 			}
@@ -207,11 +207,11 @@ func countHits(ctx context.Context, store mirror.Store, v *entriesView, q mirror
 }
 
 // titled returns the title of a feed, from titles if it was read before.
-func (s *Server) titled(r *http.Request, titles map[string]string, url string) (string, error) {
+func titled(ctx context.Context, store mirror.Store, titles map[string]string, url string) (string, error) {
 	if title, ok := titles[url]; ok {
 		return title, nil
 	}
-	feed, err := s.store.Feed(r.Context(), url)
+	feed, err := store.Feed(ctx, url)
 	if errors.Is(err, mirror.ErrNotFound) { // the feed has just been removed
 		feed, err = &mirror.Feed{URL: url}, nil
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -25,20 +26,20 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			}
 			return changes, err
 		},
-		Polled:  s.logPoll,
+		Polled:  func(p mirror.Polled) { logPoll(s.Logger, p) },
 		Trouble: func(err error) { s.Logger.Error("the store cannot be read or indexed", "err", err) },
 	}
 }
 
 // logPoll logs the end of a poll. The result is in the store.
-func (s *Server) logPoll(p mirror.Polled) {
+func logPoll(log *slog.Logger, p mirror.Polled) {
 	switch c := p.Changes; {
 	case p.Err != nil:
-		s.Logger.Warn("a poll was cut short", "feed", p.URL, "err", p.Err)
+		log.Warn("a poll was cut short", "feed", p.URL, "err", p.Err)
 	case c.Failure != nil:
-		s.Logger.Warn("a poll failed", "feed", p.URL, "err", c.Failure)
+		log.Warn("a poll failed", "feed", p.URL, "err", c.Failure)
 	default:
-		s.Logger.Info("polled", "feed", p.URL, "verdict", c.Verdict, "documents", c.Documents,
+		log.Info("polled", "feed", p.URL, "verdict", c.Verdict, "documents", c.Documents,
 			"added", c.Added, "changed", c.Changed, "deleted", c.Deleted)
 	}
 }

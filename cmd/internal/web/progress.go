@@ -41,8 +41,8 @@ const (
 )
 
 // tell answers once with the progress of a poll.
-func (s *Server) tell(w http.ResponseWriter, feed *mirror.Feed) error {
-	waits, runs := s.polls.State(feed.URL)
+func tell(w http.ResponseWriter, polls *mirror.Poller, feed *mirror.Feed) error {
+	waits, runs := polls.State(feed.URL)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
@@ -56,7 +56,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if r.URL.Query().Has("now") {
-		return s.tell(w, feed)
+		return tell(w, s.polls, feed)
 	}
 	leave, ok := s.streams.enter(r)
 	if !ok {

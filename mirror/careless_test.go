@@ -1,0 +1,227 @@
+package mirror_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A careless publisher breaks what RFC 5005 says that it should do: it fills
+// archives that are linked already (5005#9) or links them late (5005#15), has
+// entries come and go between two polls, mixes marks, moves archives and leaves
+// their self links as they were, adds older archives and changes all ids.
+type careless struct {
+	random   *rand.Rand
+	window   int    // how many entries the subscription document shows
+	late     bool   // an archive is linked only when it is full
+	prefix   string // of all ids
+	posts    int
+	archives []*carelessArchive // the oldest first; the last one is being filled
+	moved    int                // how often the archives have moved
+	complete bool               // the subscription document is marked as complete
+	extra    string             // an archive that a second prev-archive leads to; "" for none
+	requests int
+}
+
+// A carelessArchive is an archive document.
+type carelessArchive struct {
+	path, self string
+	entries    []string
+	since      map[string]time.Time // when an entry was inserted that does not belong here by its time
+	marked     bool
+	rel        string // of its link to the next older one
+}
+
+func newCareless(random *rand.Rand) *careless {
+	p := &careless{random: random, window: 2 + random.IntN(5), late: random.IntN(3) == 0, prefix: "urn:a:", complete: random.IntN(8) == 0}
+	p.open()
+	return p
+}
+
+func (p *careless) open() {
+	path := fmt.Sprintf("/%d-%d.atom", p.moved, len(p.archives))
+	p.archives = append(p.archives, &carelessArchive{path: path, self: path, since: map[string]time.Time{}, marked: p.random.IntN(4) > 0, rel: "prev-archive"})
+}
+
+// step does something at random, and returns what.
+func (p *careless) step() string {
+	a := p.archives[p.random.IntN(len(p.archives))]
+	switch n := p.random.IntN(20); {
+	case n < 12:
+		count := 1 + p.random.IntN(2*p.window)
+		for range count {
+			p.posts++
+			last := p.archives[len(p.archives)-1]
+			if last.entries = append(last.entries, fmt.Sprint(p.posts)); len(last.entries) >= 6 {
+				p.open()
+			}
+		}
+		return fmt.Sprintf("post %d", count)
+	case n < 14:
+		p.moved++
+		for i, a := range p.archives {
+			a.path = fmt.Sprintf("/%d-%d.atom", p.moved, i)
+			if p.random.IntN(2) == 0 {
+				a.self = a.path
+			}
+		}
+		return "move archives"
+	case n == 14:
+		p.posts++
+		id := fmt.Sprint(p.posts)
+		a.entries = slices.Insert(a.entries, 0, id)
+		a.since[id] = time.Now()
+		return "backdate " + id + " in " + a.path
+	case n == 15:
+		p.posts++
+		path := fmt.Sprintf("/older-%d.atom", p.posts)
+		older := &carelessArchive{path: path, self: path, entries: []string{fmt.Sprint(p.posts)}, since: map[string]time.Time{fmt.Sprint(p.posts): time.Now()}, marked: true, rel: "prev-archive"}
+		p.archives = append([]*carelessArchive{older}, p.archives...)
+		return "add an older archive"
+	case n == 16 && len(p.shown()) > 0 && p.extra == "":
+		p.prefix = fmt.Sprintf("urn:%d:", p.posts)
+		return "change ids"
+	case n == 18:
+		if a = p.archives[len(p.archives)-1]; len(a.entries) > 0 || p.random.IntN(2) == 0 {
+			return "nothing" // an archive that has been read keeps its kind of link
+		}
+		a.rel = "next"
+		return a.path + " goes on by next"
+	default:
+		if p.extra = []string{"", a.path}[p.random.IntN(2)]; p.prefix != "urn:a:" {
+			p.extra = "" // a second chain is not read again when the first one is
+		}
+		return "second prev-archive " + p.extra
+	}
+}
+
+// linked returns the archives that links may lead to.
+func (p *careless) linked() []*carelessArchive {
+	if last := len(p.archives) - 1; p.late || len(p.archives[last].entries) == 0 {
+		return p.archives[:last]
+	}
+	return p.archives
+}
+
+func (p *careless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.requests++
+	linked := p.linked()
+	if r.URL.Path == "/feed" {
+		head := ""
+		if p.complete {
+			head += `<fh:complete/>`
+		}
+		if len(linked) > 0 {
+			head += prev(linked[len(linked)-1].path)
+		}
+		if p.extra != "" {
+			head += prev(p.extra)
+		}
+		p.write(w, head, p.shown())
+		return
+	}
+	i := slices.IndexFunc(linked, func(a *carelessArchive) bool { return a.path == r.URL.Path })
+	if i < 0 {
+		http.NotFound(w, r)
+		return
+	}
+	a := linked[i]
+	head := `<link rel="self" href="` + a.self + `"/>`
+	if a.marked {
+		head += `<fh:archive/>`
+	}
+	if i > 0 {
+		head += `<link rel="` + a.rel + `" href="` + linked[i-1].path + `"/>`
+	}
+	p.write(w, head, a.entries)
+}
+
+func (p *careless) write(w http.ResponseWriter, head string, ids []string) {
+	var b strings.Builder
+	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id>` + head)
+	for _, id := range slices.Backward(ids) {
+		fmt.Fprintf(&b, `<entry><id>%s</id><title>%s</title></entry>`, p.prefix+id, id)
+	}
+	_, _ = w.Write([]byte(b.String() + `</feed>`))
+}
+
+// shown returns the latest entries, the oldest first.
+func (p *careless) shown() (ids []string) {
+	for _, a := range p.archives {
+		for _, id := range a.entries {
+			if a.since[id].IsZero() {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids[max(0, len(ids)-p.window):]
+}
+
+// published returns the entries that any link leads to, but for those that came
+// into an archive out of turn after a time.
+func (p *careless) published(checked time.Time) (ids []string) {
+	for _, id := range p.shown() {
+		ids = append(ids, p.prefix+id)
+	}
+	linked := p.linked()
+	first := 0 // Feed.Checked speaks of the archives that prev-archive leads to
+	for i, a := range linked {
+		if a.rel != "prev-archive" {
+			first = i
+		}
+	}
+	for i, a := range linked {
+		for _, id := range a.entries {
+			if at := a.since[id]; at.IsZero() || i >= first && !at.After(checked) {
+				ids = append(ids, p.prefix+id)
+			}
+		}
+	}
+	return ids
+}
+
+// Whatever a careless publisher does, a mirror that says whole has every entry
+// that the publisher's links lead to, as of the time when it last looked at the
+// archives; and no poll needs more requests than there are documents.
+func TestCarelessPublisher(t *testing.T) {
+	wholes := 0
+	for seed := range uint64(*schedules) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 32))
+			p, store := newCareless(random), &mirror.Memory{}
+			story := []string{fmt.Sprint("seed ", seed)}
+			for range 5 + random.IntN(40) {
+				if random.IntN(2) == 0 {
+					time.Sleep(time.Second)
+					story = append(story, p.step())
+					continue
+				}
+				time.Sleep([]time.Duration{time.Hour, 25 * time.Hour}[random.IntN(2)])
+				before := p.requests
+				changes := polled(t, newMirror(store, p), modelURL)
+				story = append(story, fmt.Sprint("poll: ", changes.Kind, changes.Verdict, changes.Gaps))
+				require.LessOrEqual(t, p.requests-before, 2*len(p.archives)+4, "%q", story)
+				if changes.Verdict != feedhistory.Whole {
+					continue
+				}
+				wholes++
+				has := held(t, store, modelURL)
+				f := feedOf(t, store, modelURL)
+				for _, id := range p.published(f.Checked) {
+					require.Contains(t, has, id, "%q", story)
+				}
+			}
+		})
+	}
+	require.Positive(t, wholes)
+}
