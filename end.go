@@ -73,8 +73,6 @@ type lead struct {
 	from string // the URL of the document that has the link
 	root string // the URL of the document of the chain that led here
 	mark string // what its link contradicts
-
-	newer bool // the document with the link is an archive that took over entries of the subscription document
 }
 
 // noteLeads queues the links by which a document of the current chain goes beyond it.
@@ -92,7 +90,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 		if w.seen(link.Href) {
 			continue
 		}
-		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark(), false}
+		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark()}
 		if at.Rel != at.mark && at.isOptional() && (w.torn || w.partly) { // the documents it should lead to may not have been read
 			continue
 		}
@@ -149,7 +147,7 @@ func (w *walk) examine(at lead) {
 		w.yieldDocument(l)
 		w.contradiction(at)
 		if older := l.unchanged().Known.Older; older != "" {
-			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark, false})
+			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark})
 		}
 		return
 	case l.doc == nil:
@@ -160,12 +158,15 @@ func (w *walk) examine(at lead) {
 	case l.doc.URL != l.url && w.seen(l.doc.URL), w.bodies[w.key(l.text)] > 0:
 		return // it is a document of a chain
 	}
-	newer := at.Rel == RelNextArchive && (at.newer || w.tookOver(l.doc))
+	newer := w.succeeds(at, l.doc)
+	if newer && w.isAhead(l.doc) {
+		return
+	}
 	fresh := w.isNew(l.doc) && !newer
 	for _, link := range l.doc.Links {
 		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
-			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark, newer})
+			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark})
 		}
 	}
 	if !fresh {
@@ -183,11 +184,23 @@ func (w *walk) examine(at lead) {
 	w.contradiction(at)
 }
 
-// tookOver reports whether an archive has entries of the subscription document, if that is
-// known: the publisher has closed it, but not changed that document yet, or only after
-// this walk had read it. Then nothing lies between the two.
-func (w *walk) tookOver(d *Document) bool {
-	return w.shown == nil || slices.ContainsFunc(d.Entries, func(e *Entry) bool { return w.has(w.shown, e.ID) })
+// succeeds reports whether an archive that next-archive names follows those of the chain,
+// by its own prev-archive. The publisher has closed it, but not changed the subscription
+// document yet, or only after this walk had read that. Nothing is missing before it.
+func (w *walk) succeeds(at lead, d *Document) bool {
+	if at.Rel != RelNextArchive {
+		return false
+	}
+	older, ok := d.Links.Rel(RelPrevArchive)
+	return ok && w.seen(iri.WithoutFragment(older.Href))
+}
+
+// isAhead reports whether all entries of an archive are in the subscription document, or
+// newer than that: they are published only once it has changed.
+func (w *walk) isAhead(d *Document) bool {
+	return w.shown != nil && !slices.ContainsFunc(d.Entries, func(e *Entry) bool {
+		return !w.has(w.shown, e.ID) && !e.Changed().After(w.newest)
+	})
 }
 
 // contradiction reports that a link contradicts the marks of its document.

@@ -104,6 +104,7 @@ type walk struct {
 	kind     Kind           // of the current chain
 	held     []*fetchResult // the documents read to find where the feed begins, until the chain reaches them
 	shown    set            // the IDs of the entries in the subscription document; nil if it is unchanged
+	newest   time.Time      // when the newest of them changed
 	leads    []lead         // the links beyond the chains, to explore at their end
 	whole    bool           // the feed is of a kind that may be whole
 	reported string         // the URL of the last document whose contradiction was reported
@@ -134,6 +135,9 @@ func (w *walk) run(url string) {
 		w.id, w.shown = l.doc.ID, set{}
 		for _, e := range l.doc.Entries {
 			w.add(w.shown, e.ID)
+			if at := e.Changed(); at.After(w.newest) {
+				w.newest = at
+			}
 		}
 	} else {
 		w.id = l.unchanged().Known.ID
