@@ -38,7 +38,7 @@ func (s *Scanner) comment(i int) Token {
 		s.controls(body, j)
 		s.end = end
 		if odd {
-			s.odd(s.doc[i:end])
+			s.oddSections.add(s.doc[i:end])
 		}
 		return misc
 	}
@@ -56,10 +56,13 @@ func commentEnd(doc string, i int) int {
 	return -1
 }
 
-// odd keeps a comment or CDATA section.
-func (s *Scanner) odd(section string) {
-	if len(s.oddSections) < maxNotes {
-		s.oddSections = append(s.oddSections, section)
+// sections are comments and CDATA sections.
+type sections []string
+
+// add adds one, unless there are enough.
+func (s *sections) add(section string) {
+	if len(*s) < maxNotes {
+		*s = append(*s, section)
 	}
 }
 
@@ -134,7 +137,7 @@ func (s *Scanner) cdata(i int) Token {
 	}
 	s.unended = false
 	if !s.again && nestedCData(s.doc[body:body+n]) >= 0 {
-		s.odd(s.doc[i : body+n])
+		s.oddSections.add(s.doc[i : body+n])
 	}
 	s.plain = s.control(body) >= body+n
 	s.controls(body, body+n)

@@ -85,7 +85,7 @@ type Scanner struct {
 	err      error
 
 	unended     bool     // the current CData lacks its end
-	oddSections []string // see OddSections
+	oddSections sections // see OddSections
 }
 
 // A name is the name of an element or attribute. It refers to the document and to the bindings

@@ -48,6 +48,7 @@ func (r repairer) standalone(given string) []byte {
 	for root := true; ; {
 		before := r.lenient
 		tok := r.step()
+		r.tok = tok
 		switch {
 		case tok == Stop:
 			if r.err != nil { // not a scanned element: the rest stays unchanged
@@ -78,7 +79,7 @@ func (r repairer) appendRepaired(out []byte, tok Token) []byte {
 	case Text:
 		return appendRepairedText(out, r.doc[r.start:r.end])
 	case CData:
-		text := appendDecoded(nil, r.rawOf(CData), decodeCData)
+		text := appendDecoded(nil, r.raw(), decodeCData)
 		// What is omitted may have separated the characters of an end mark.
 		text = bytes.ReplaceAll(text, []byte("]]>"), []byte("]]]]><![CDATA[>"))
 		out = append(out, "<![CDATA["...)

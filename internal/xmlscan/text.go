@@ -51,11 +51,8 @@ func (s *Scanner) Plain() (text string, ok bool) {
 }
 
 // raw returns the current Text or CData as written.
-func (s *Scanner) raw() string { return s.rawOf(s.tok) }
-
-// rawOf returns the current token as raw does, given its kind.
-func (s *Scanner) rawOf(tok Token) string {
-	switch tok {
+func (s *Scanner) raw() string {
+	switch s.tok {
 	case Text:
 		return s.doc[s.start:s.end]
 	case CData:
