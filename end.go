@@ -70,9 +70,9 @@ func (k Kind) mark() string {
 // A lead is a link beyond the chain.
 type lead struct {
 	Link
-	from *Document // the document that has the link
-	root *Document // the document of the chain that led here
-	mark string    // what its link contradicts
+	from string // the URL of the document that has the link
+	root string // the URL of the document of the chain that led here
+	mark string // what its link contradicts
 
 	newer bool // the document with the link is an archive that took over entries of the subscription document
 }
@@ -89,13 +89,15 @@ func (w *walk) noteLeads(l *fetchResult) {
 		further = append(further, next)
 	}
 	for _, link := range further {
-		at := lead{link, l.doc, l.doc, w.kind.mark(), false}
+		if w.seen(link.Href) {
+			continue
+		}
+		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark(), false}
 		if at.Rel != at.mark && at.isOptional() && (w.torn || w.partly) { // the documents it should lead to may not have been read
 			continue
 		}
-		if w.leads = append(w.leads, at); !w.seen(link.Href) {
-			l.doc.place.again = true
-		}
+		w.leads = append(w.leads, at)
+		l.doc.place.again = true
 	}
 }
 
@@ -128,7 +130,7 @@ func (w *walk) explore() {
 
 // examine reads a document beyond the chain.
 func (w *walk) examine(at lead) {
-	from := at.from.URL
+	from := at.from
 	if gap := w.forbids(at.Href); gap != nil {
 		if gap.From = from; gap.Reason == ReasonBudget || gap.Reason == ReasonBarren {
 			w.leads = nil // one gap stands for all
@@ -163,7 +165,7 @@ func (w *walk) examine(at lead) {
 	for _, link := range l.doc.Links {
 		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
-			w.leads = append(w.leads, lead{link, l.doc, at.root, at.mark, newer})
+			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark, newer})
 		}
 	}
 	if !fresh {
@@ -198,7 +200,7 @@ func (w *walk) contradiction(at lead) {
 	if at.mark == at.Rel {
 		err = fmt.Errorf("two links %s, the second to %s, which the first does not lead to", at.Rel, iri.Redact(at.Href))
 	}
-	w.gap(&Gap{URL: at.root.URL, From: at.root.URL, Reason: ReasonContradiction, Err: err})
+	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
 }
 
 // isOptional reports whether the document that the lead names may be absent: it is one of

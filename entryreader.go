@@ -101,14 +101,14 @@ func (r *entryReader) rssItem(e *Entry) {
 	for r.child(depth) {
 		if !r.isRSS() {
 			texts.look(r, r.s.Local())
-			switch n := vocab.UpdateRank(r.space(), r.s.Local()); {
-			case n > rank:
-				e.Updated, rank = r.timeText(), n
-			case atomID == "" && r.s.Local() == "id" && vocab.IsAtom(r.space()):
+			switch space, local := r.space(), r.s.Local(); {
+			case vocab.UpdateRank(space, local) > rank:
+				e.Updated, rank = r.timeText(), vocab.UpdateRank(space, local)
+			case vocab.PublishedRank(space, local) > published:
+				published = r.publish(e, vocab.PublishedRank(space, local), published)
+			case local == "id" && atomID == "" && vocab.IsAtom(space):
 				atomID = r.plainText()
-			case vocab.PublishedRank(r.space(), r.s.Local()) > published:
-				published = r.publish(e, vocab.PublishedRank(r.space(), r.s.Local()), published)
-			case r.s.Local() == "link" && vocab.IsAtom(r.space()):
+			case local == "link" && vocab.IsAtom(space):
 				r.addLinks(r.atomLink)
 			}
 			continue

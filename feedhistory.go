@@ -72,7 +72,7 @@
 //
 // A publisher sees a User-Agent with a URL, conditional requests, at most four
 // requests at a time (Policy.PerHost), and pauses between them if Client.Pace is
-// set. Where the names of archives or pages can be told in advance, up to four
+// set. Where the names of archives can be told in advance, up to four
 // requests of a walk may be for documents that do not exist; Policy.NoGuess and Pace
 // prevent that. The library obeys Retry-After, and sends neither cookies nor a Referer.
 //

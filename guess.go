@@ -8,8 +8,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Publishers name the documents of a chain so that one can tell the next: archive-41,
-// archive-40; ?page=2, ?page=3; /2019/05/, /2019/04/. Requesting these before a link names
+// Publishers name their archives so that one can tell the next: archive-41, archive-40;
+// ?start=20, ?start=30; /2019/05/, /2019/04/. Requesting these before a link names
 // them saves a chain from taking a round trip per document. Only links count: a document
 // that none names is discarded.
 
@@ -19,7 +19,6 @@ const mostWasted = 4
 // A guesser expects the URLs of a chain's documents from those before.
 type guesser struct {
 	last   string // the last URL that a link named
-	end    string // the URL of the chain's last document, if a link named it
 	step   step   // from the URL before it to the last
 	fits   int    // how many steps in a row were the same
 	needed int    // how many must be; zero means 1 or 2, see learn
@@ -67,7 +66,7 @@ func (g *guesser) after(url string) (string, bool) {
 	if g.step.by != 1 && g.step.by != -1 { // as two random numbers have some distance
 		needed = 2
 	}
-	if g.over || g.fits < needed || url == g.end {
+	if g.over || g.fits < needed {
 		return "", false
 	}
 	return g.step.from(url)

@@ -160,7 +160,7 @@ func TestGuessing(t *testing.T) {
 			c := chainOf(n, func(i int) string { return fmt.Sprintf("/feed?page=%d", i+2) })
 			c.next = true
 			return c
-		}(), 0.35, 4, nil},
+		}(), 1.05, 0, nil},
 		"tens":            {chainOf(n, func(i int) string { return fmt.Sprintf("/feed?start=%d", 10*i+10) }), 0.35, 4, nil},
 		"months":          {chainOf(n, month), 0.4, 4, nil},
 		"months, holes":   {chainOf(n, func(i int) string { return month(i + i/10) }), 0.9, 4, nil},

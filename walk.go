@@ -59,7 +59,7 @@ type WalkOptions struct {
 // where that document says the feed begins, by current (5005#13) or first.
 //
 // Walk requests nothing before you range over the sequence. A break ends all
-// requests. If the links in a chain differ by one step, such as archive-41 and
+// requests. If the links in a chain of archives differ by one step, such as archive-41 and
 // archive-40, Walk requests up to Policy.PerHost documents at a time under the URLs it
 // expects next. Only links decide which of them it yields. At most four requests of a
 // walk turn out to be wasted; none go to hosts that have asked for patience.
@@ -106,7 +106,7 @@ type walk struct {
 	shown    set            // the IDs of the entries in the subscription document; nil if it is unchanged
 	leads    []lead         // the links beyond the chains, to explore at their end
 	whole    bool           // the feed is of a kind that may be whole
-	reported *Document      // the last document whose contradiction was reported
+	reported string         // the URL of the last document whose contradiction was reported
 	idle     int            // the number of documents beyond the chains, in a row, that brought nothing new
 	torn     bool           // there is a gap
 	partly   bool           // a chain ended at a document that the caller knows, so this walk does not know what is new
@@ -338,9 +338,6 @@ func (w *walk) named(head *Document) (url string, early bool) {
 			return "", false
 		}
 	}
-	if last, ok := head.Links.Rel(RelLast); ok && kind == Paged {
-		w.ahead.guesser.end = iri.WithoutFragment(last.Href)
-	}
 	link, ok := head.Links.Rel(kind.Older())
 	url = iri.WithoutFragment(link.Href)
 	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.knows(head)) && w.may(url)
@@ -352,9 +349,11 @@ func (w *walk) may(url string) bool {
 		(w.kind != Paged || w.opt.Last == nil) && w.known(url) == (Known{})
 }
 
-// mayGuess reports whether a document that no link has named may be requested.
+// mayGuess reports whether a document that no link has named may be requested. Pages are
+// not guessed: if an older page were read before a newer one, an entry that moves from
+// one to the other meanwhile would be lost.
 func (w *walk) mayGuess(url string) bool {
-	return w.start != "" && !w.c.Policy.NoGuess && w.c.Pace <= 0 && iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
+	return w.kind == Archived && w.start != "" && !w.c.Policy.NoGuess && w.c.Pace <= 0 && iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
 }
 
 func (w *walk) load(url string) *fetchResult {

@@ -150,8 +150,15 @@ func (w web) model() (m walkedWeb) {
 	chains, kept := map[int]int{}, map[string]bool{} // in which chain a document came
 	roots := append([]int{path[start]}, slices.Delete(slices.Clone(path), start, start+1)...)
 	for chain, root := range roots {
-		if chains[root] == 0 { // the chains have not reached it
-			w.follow(root, chain+1, chains, kept, &m)
+		if chains[root] > 0 {
+			continue
+		}
+		isNew := func(id string) bool { return !kept[id] }
+		first := w.docs[roots[0]]
+		doubtful := chain > 0 && w.feed == Archived && (first.older >= 0 || first.marked) && slices.ContainsFunc(w.docs[root].entries, isNew)
+		proven := len(m.gaps) == 0
+		if w.follow(root, chain+1, chains, kept, &m); doubtful && proven && len(m.gaps) == 0 {
+			m.gaps = append(m.gaps, ReasonDetached) // the chains have not reached it
 		}
 	}
 	return m

@@ -73,4 +73,3 @@ func reached(edges map[string][]string, from string) map[string]bool {
 	}
 	return seen
 }
-

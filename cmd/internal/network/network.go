@@ -33,7 +33,7 @@ type Flags struct {
 	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
 	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
 	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
-	NoGuess          bool          `help:"Request no archive or page before a link names it, even if its address can be told."`
+	NoGuess          bool          `help:"Request no archive before a link names it, even if its address can be told."`
 	MaxDocumentBytes argument.Size `default:"16MiB" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
 	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" uses no proxy, even if HTTPS_PROXY or HTTP_PROXY names one."`
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
