@@ -41,7 +41,7 @@ func (p *poll) checkChain() error {
 	}
 	p.chain.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		if p.isCut(g) {
+		if f.isCut(g, p.request.url) {
 			return false
 		}
 		if isWithin(g.gap()) && (g.URL == f.Known.URL || seen[chain[g.URL].url]) {

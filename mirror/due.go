@@ -68,14 +68,8 @@ func isAsked(until, now time.Time) bool {
 	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
 }
 
-// begun makes the next committed state say that the poll has not ended.
-func (p *poll) begun() { p.notEnded(feedtime.Later(time.Now(), p.feed.Wait)) }
-
-// interrupted makes the next committed state say that nobody is at work on the
-// feed.
-func (p *poll) interrupted() { p.notEnded(p.feed.Wait) }
-
-// notEnded does not change a feed that was never polled: its other source
+// notEnded makes the next committed state say that the poll has not ended, and
+// when its last commit was. It does not change a feed that was never polled: its other source
 // decides when it is due.
 func (p *poll) notEnded(next time.Time) {
 	if p.update || p.feed.Known.URL != "" {

@@ -23,7 +23,7 @@ func (p *poll) stop(err error) (*Changes, error) {
 	}
 	begun := p.commits.waiting != nil || p.feed.Version > p.from || len(p.waits.until) > 0
 	if begun {
-		p.interrupted()
+		p.notEnded(p.feed.Wait) // nobody is at work on the feed
 	} else {
 		p.feed.Next = p.ready
 	}
@@ -67,7 +67,7 @@ func (p *poll) finish() (*Changes, error) {
 		}
 	}
 	if !p.cut && !p.backlog.unread {
-		p.join.end(unfound, p.unfoundGap())
+		p.join.end(unfound, unfoundGap(p.feed.Known.URL, p.now))
 	}
 	if err := p.noteChecked(); err != nil {
 		return p.stop(err)
@@ -81,9 +81,9 @@ func (p *poll) finish() (*Changes, error) {
 }
 
 // unfoundGap returns the gap for entries that are in no archive.
-func (p *poll) unfoundGap() Gap {
+func unfoundGap(url string, now time.Time) Gap {
 	return Gap{
-		URL: p.feed.Known.URL, Reason: feedhistory.ReasonMissedWindow, Found: p.now,
+		URL: url, Reason: feedhistory.ReasonMissedWindow, Found: now,
 		Message: "entries that it no longer has are in no archive: others may have come and gone since the last poll",
 	}
 }

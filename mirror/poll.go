@@ -102,21 +102,21 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	feed.Polled = now
 	p.chain.rank = Rank{Time: now, Place: feed.Polls << 32}
 	p.search, p.join = newSearch(feed), join{feed: feed}
-	p.findBacklog()
+	p.backlog.fill(p)
 	return p, nil
 }
 
-// findBacklog decides which pending documents the walk requests. Those with the
-// fewest tries come first.
-func (p *poll) findBacklog() {
+// fill decides which pending documents the walk requests. Those with the fewest
+// tries come first.
+func (b *backlog) fill(p *poll) {
 	f := p.feed
-	p.backlog.urls = map[string]bool{}
+	b.urls = map[string]bool{}
 	slices.SortStableFunc(f.Pending, func(a, b Pending) int { return cmp.Compare(a.Tries, b.Tries) })
 	for _, pending := range f.Pending {
 		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
 		if (p.m.Revalidate || !rests) && !p.leavesAlone(&pending) {
-			p.backlog.urls[pending.URL] = true
-			p.backlog.unread = p.backlog.unread || pending.Tries == 0
+			b.urls[pending.URL] = true
+			b.unread = b.unread || pending.Tries == 0
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (p *poll) leavesAlone(pending *Pending) bool {
 func (p *poll) known(url string) feedhistory.Known {
 	if url == iri.WithoutFragment(p.request.url) {
 		known := p.feed.Known
-		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, p.isCut) {
+		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, func(g Gap) bool { return p.feed.isCut(g, url) }) {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {

@@ -58,11 +58,11 @@ func (p *poll) chooseRecheck() error {
 }
 
 // reread notes that an archive was requested again and has not changed.
-func (p *poll) reread(d *Document) {
+func (cs *commits) reread(d *Document, now time.Time) {
 	d = d.clone()
-	d.Read, d.Last = p.now, p.feed.Polls
-	p.commits.hold()
-	p.commits.held.Documents = append(p.commits.held.Documents, d)
+	d.Read, d.Last = now, cs.feed.Polls
+	cs.hold()
+	cs.held.Documents = append(cs.held.Documents, d)
 }
 
 // noteChecked records since when each archive of the chain has been read.

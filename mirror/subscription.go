@@ -12,7 +12,7 @@ import (
 // subscription processes the subscription document, or a second copy of it,
 // which is newer than the first.
 func (p *poll) subscription(doc *feedhistory.Document) error {
-	f, kind, known := p.feed, doc.Kind(), p.feed.Known.URL != ""
+	f, kind := p.feed, doc.Kind()
 	rank := rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
 	if p.chain.read { // the chain may have moved: an archive was not there
 		rank.Place += 1 << 31
@@ -30,35 +30,9 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.chain.toEnd = p.chain.toEnd || f.Kind != feedhistory.Paged
 	f.clearGaps(contradicts && kind != feedhistory.Complete, doc.URL, doc.Response.Requested)
 	p.join.reaches(doc, m.records)
-	switch kind {
-	case feedhistory.Complete:
-		switch {
-		case len(doc.Missing(feedhistory.Plain)) > 0: // the entries that it lacks may have been in the missing part
-		case contradicts:
-			p.completed = m // or in another document: see replace
-		default:
-			err = p.complete(m)
-		}
-	case feedhistory.Archived:
-		if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
-			f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
-		}
-		shown := len(f.Shown)
-		for _, id := range f.Shown { // even if the Quota left it out
-			m.known[id] = true
-		}
-		err = p.seek(doc)
-		p.join.empty = shown == 0
-		if (shown > 0 || f.Kind == feedhistory.Archived && f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
-			p.join.begin(missedWindow(doc, p.now))
-		}
-	case feedhistory.Plain:
-		if known && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
-			f.addGap(missedWindow(doc, p.now))
-		}
-	}
+	err = p.arrive(doc, m, contradicts)
 	f.Gaps = slices.DeleteFunc(f.Gaps, isShort)
-	p.short(doc, m)
+	p.feed.short(doc, m, p.now)
 	if kind != feedhistory.Archived {
 		f.Shown = nil
 		p.search.end()
@@ -82,10 +56,52 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	return p.link(doc, kind)
 }
 
+// arrive handles what a subscription document says by its kind about earlier
+// ones.
+func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts bool) error {
+	f := p.feed
+	switch doc.Kind() {
+	case feedhistory.Complete:
+		switch {
+		case len(doc.Missing(feedhistory.Plain)) > 0: // the entries that it lacks may have been in the missing part
+		case contradicts:
+			p.completed = m // or in another document: see replace
+		default:
+			return p.complete(m)
+		}
+	case feedhistory.Archived:
+		return p.leave(doc, m)
+	case feedhistory.Plain:
+		if f.Known.URL != "" && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+			f.addGap(missedWindow(doc, p.now))
+		}
+	}
+	return nil
+}
+
+// leave looks for the entries that have left the subscription document of an
+// archived feed, and joins it with what earlier polls have read.
+func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
+	f := p.feed
+	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
+		f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
+	}
+	shown := len(f.Shown)
+	for _, id := range f.Shown { // even if the Quota left it out
+		m.known[id] = true
+	}
+	err := p.seek(doc)
+	p.join.empty = shown == 0
+	if (shown > 0 || f.Kind == feedhistory.Archived && f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+		p.join.begin(missedWindow(doc, p.now))
+	}
+	return err
+}
+
 // short notes that some of a subscription document has not been stored.
-func (p *poll) short(doc *feedhistory.Document, m *mergeResult) {
+func (f *Feed) short(doc *feedhistory.Document, m *mergeResult, now time.Time) {
 	if m.refused > 0 {
-		p.feed.addGap(quotaGap(doc, m.refused, p.now))
+		f.addGap(quotaGap(doc, m.refused, now))
 	}
 }
 

@@ -81,7 +81,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 // can be processed. The subscription document asks the store for more than its
 // own entries, as does any document of a feed that turns out to be complete.
 func (p *poll) makeRoom(next *feedhistory.Document) error {
-	p.begun()
+	p.notEnded(feedtime.Later(time.Now(), p.feed.Wait))
 	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)
 	return p.commits.makeRoom(next, decisive)
 }
@@ -150,7 +150,7 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
 		if d := p.documents.get(u.Response.Requested); d != nil {
 			p.join.unchanged(d.First)
-			p.reread(d)
+			p.commits.reread(d, p.now)
 		}
 		return
 	}
@@ -201,16 +201,16 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
 	if err == nil {
 		p.commits.held = &m.change
-		p.short(doc, m)
+		p.feed.short(doc, m, p.now)
 	}
 	return err
 }
 
 // isCut reports whether a gap says that the subscription document was damaged,
 // and it has not been read since.
-func (p *poll) isCut(g Gap) bool {
-	url := iri.WithoutFragment(p.request.url)
-	return p.feed.Failures > 0 && g.URL == url && g.From == url
+func (f *Feed) isCut(g Gap, url string) bool {
+	url = iri.WithoutFragment(url)
+	return f.Failures > 0 && g.URL == url && g.From == url
 }
 
 // rankOf returns the rank of a document with the given place. A document without
