@@ -11,6 +11,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/feedhistory/feedhistory/.ci/modules"
+	"github.com/feedhistory/feedhistory/.ci/npm"
 )
 
 // parts lists the modules whose code is in the commands, in CycloneDX. It reads them
@@ -78,4 +79,10 @@ func (d *dist) bom(command string, builds []string) (*cyclonedx.BOM, error) {
 	bom.Components = &components
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: command, Dependencies: &refs}}
 	return bom, nil
+}
+
+// suite packs the conformance suite for npm.
+func (d *dist) suite() error {
+	_, err := npm.Pack(d.root, d.out)
+	return err
 }
