@@ -18,7 +18,6 @@ type documentReader struct {
 	list     entryList
 	entries  entryReader
 	header   http.Header
-	strict   bool              // the document is not mended
 	headOnly bool              // stop where the first entry begins
 	decoding []xmlscan.Note    // the notes on the text's characters
 	scopes   [4]*xmlscan.Scope // the scopes of the root's children, and of the channel's

@@ -346,8 +346,8 @@ func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before
 // and deletes the one that reported them before. It returns the id of
 // the entry; "" if nothing is lost.
 func (p *publication) tellLoss(ctx context.Context, before string) (id string, err error) {
-	for _, gap := range p.lost.gaps(p.feed) {
-		e := gap.PseudoEntry()
+	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
+		e := gaps[0].PseudoEntry()
 		if id = e.ID; id != before {
 			_, err = p.publisher(p.head).Update(ctx, publish.Update{Entries: []*feedhistory.Entry{e}})
 		}

@@ -165,9 +165,9 @@ func (r *checkRun) source(arg string) error {
 	case r.Chain && !r.exists(arg):
 		return nil
 	case r.Chain:
-		files := &findings.FileTransport{File: arg, Url: r.base(arg)}
+		files := &findings.FileTransport{File: arg, URL: r.base(arg)}
 		client := &feedhistory.Client{Transport: files}
-		return r.chain(files.Url, client, files.Name)
+		return r.chain(files.URL, client, files.Name)
 	}
 	doc, err := r.read(arg)
 	if feed := r.feedAt(arg, err); feed != "" {

@@ -27,7 +27,7 @@ type commandLine struct {
 	Move     moveCommand     `cmd:"" help:"Give a mirrored feed another address."`
 	Rm       rmCommand       `cmd:"" help:"Remove feeds from the mirror."`
 	Erase    eraseCommand    `cmd:"" help:"Remove entries for good, from a mirror and from what is published."`
-	Db       dbCommand       `cmd:"" name:"db" help:"Check, describe, copy or rewrite the database of the mirrored feeds."`
+	DB       dbCommand       `cmd:"" name:"db" help:"Check, describe, copy or rewrite the database of the mirrored feeds."`
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 

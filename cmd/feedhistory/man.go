@@ -17,7 +17,7 @@ type manCommand struct{}
 func (c *manCommand) Run(w *command.World, call *kong.Context) error {
 	p := manpage.Page{
 		Name: "feedhistory", Title: "everything that a feed ever published", Version: feedhistory.Version,
-		Description: description, Settings: settings.Help, Db: database.DefaultDB(),
+		Description: description, Settings: settings.Help, DB: database.DefaultDB(),
 	}
 	return p.Write(w.Stdout, call.Model)
 }

@@ -109,7 +109,7 @@ func (c *publishCommand) loadMarkdown() (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	site := &markdown.Site{Files: os.DirFS(c.From), Base: c.Base, Link: c.Link, Id: c.EntryID, Now: now(), Zone: zone}
+	site := &markdown.Site{Files: os.DirFS(c.From), Base: c.Base, Link: c.Link, ID: c.EntryID, Now: now(), Zone: zone}
 	records, err := site.Records()
 	in := &input{whole: true, left: site.Left}
 	for _, r := range records {

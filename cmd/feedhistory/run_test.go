@@ -92,7 +92,7 @@ func TestFailure(t *testing.T) {
 		{&modifiedrange.StampError{URL: "https://x/", ID: "1", Clause: "c"},
 			"https://x/: 1 does not say when it was last modified, or not as the others do (c)"},
 		{&datareplication.CutShortError{URL: "https://x/", Whole: 2, Err: &feedhistory.TruncatedError{URL: "https://x/", Err: io.ErrUnexpectedEOF}, Clause: "c"},
-			"https://x/: the page is cut short after 2 entities: the body was cut short: unexpected EOF (c)"},
+			"https://x/: the page is cut short after 2 entities: the body was cut short: unexpected EOF (c); try again later"},
 	} {
 		if got := explain.Failure("https://x/", test.err).Error(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

@@ -151,8 +151,8 @@ func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncin
 	s := &syncing.Sync{
 		Backfill: c.Methods(client), Every: c.Every,
 		Report: &syncing.Report{
-			Json: c.JSON, Every: c.Every, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
-			Db: &c.Location, Counted: counted, Told: map[string]int{},
+			JSON: c.JSON, Every: c.Every, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
+			DB: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}
 	s.Poller = &mirror.Poller{

@@ -334,7 +334,7 @@ func TestSyncRemoved(t *testing.T) {
 		require.NoError(t, s.Run(t.Context()))
 		s.Report.End(0)
 		require.Empty(t, web.asked)
-		require.Empty(t, stderr.String())
+		require.Contains(t, stderr.String(), "http://a.example/: removed from the mirror meanwhile")
 		require.NoError(t, s.Report.Status())
 	})
 }

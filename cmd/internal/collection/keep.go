@@ -105,7 +105,7 @@ func (c *Source) kept(w *command.World, changes *mirror.Changes) error {
 	o := syncing.Outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
 	changes.Next = time.Time{} // there is no next poll
 	if c.JSON {
-		if err := terminal.WriteJSON(w.Stdout, o.Json(changes)); err != nil {
+		if err := terminal.WriteJSON(w.Stdout, o.JSON(changes)); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // of that directory will. A link works only if its target is a file.
 type FileTransport struct {
 	File string // the feed's file
-	Url  string // the URL where it will be served
+	URL  string // the URL where it will be served
 }
 
 // RoundTrip implements http.RoundTripper. It answers with the file at the URL, or with
@@ -50,7 +50,7 @@ func (t *FileTransport) header(h http.Header, info fs.FileInfo) {
 
 // path returns the file that will be served at a URL.
 func (t *FileTransport) path(u *url.URL) (string, bool) {
-	feed, err := url.Parse(t.Url)
+	feed, err := url.Parse(t.URL)
 	if err != nil || u.Scheme != feed.Scheme || !strings.EqualFold(u.Host, feed.Host) {
 		return "", false
 	}

@@ -17,7 +17,7 @@ type Page struct {
 	Name, Title, Version string
 	Description          string
 	Settings             string // about the file of settings
-	Db                   string // the default database on this computer
+	DB                   string // the default database on this computer
 }
 
 // Write writes the page for the verbs and flags of an application.
@@ -83,8 +83,8 @@ func (p *Page) roffText(out *bufio.Writer, text string) {
 // roff escapes text. The page is for every computer, so roff replaces the default
 // database of this computer with that of a user in general.
 func (p *Page) roff(text string) string {
-	if p.Db != "" {
-		text = strings.ReplaceAll(text, p.Db, "~/.local/share/feedhistory/feeds.db")
+	if p.DB != "" {
+		text = strings.ReplaceAll(text, p.DB, "~/.local/share/feedhistory/feeds.db")
 	}
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

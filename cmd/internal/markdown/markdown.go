@@ -31,7 +31,7 @@ type Site struct {
 	Files fs.FS
 	Base  string         // the beginning of the id of an article without another id or an address
 	Link  string         // pattern of an article's address; "" if there is none
-	Id    string         // pattern of an article's id; "" means the address
+	ID    string         // pattern of an article's id; "" means the address
 	Now   time.Time      // articles with a later date are left out, as generators do
 	Zone  *time.Location // of times without a zone, and of dates in addresses
 
@@ -139,7 +139,7 @@ func (s *Site) record(front FrontMatter, body []byte, at ArticlePlace, updated t
 	}
 	id := front.text("id", "guid")
 	if id == "" {
-		if id, err = s.Expand(s.Id, at); err != nil {
+		if id, err = s.Expand(s.ID, at); err != nil {
 			return nil, err
 		}
 	}

@@ -158,7 +158,7 @@ type jsonSync struct {
 	Error     string       `json:"error,omitempty"`
 }
 
-func (o *Outcome) Json(c *mirror.Changes) jsonSync {
+func (o *Outcome) JSON(c *mirror.Changes) jsonSync {
 	j := jsonSync{
 		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,

@@ -22,12 +22,12 @@ import (
 // summary.
 type Report struct {
 	mu      sync.Mutex
-	Json    bool
+	JSON    bool
 	Stdout  io.Writer
 	Page    *terminal.Page // for results
 	Asides  *terminal.Page // for the summary
 	Errors  *terminal.Page // for polls that failed
-	Db      *database.Location
+	DB      *database.Location
 	Every   bool
 	feeds   int // the number of feeds to poll; not used with every
 	bar     *terminal.Bar
@@ -80,7 +80,7 @@ func (r *Report) tell(o Outcome) error {
 		return nil
 	}
 	if o.kind == broken {
-		o.Err = r.Db.Failure(o.Err)
+		o.Err = r.DB.Failure(o.Err)
 	}
 	status := o.Status()
 	before, again := r.Told[o.URL]
@@ -91,8 +91,8 @@ func (r *Report) tell(o Outcome) error {
 	}
 	c := cmp.Or(o.Changes, &mirror.Changes{URL: o.URL, Verdict: feedhistory.Partial})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
-	if r.Json {
-		if err := terminal.WriteJSON(r.Stdout, o.Json(c)); err != nil {
+	if r.JSON {
+		if err := terminal.WriteJSON(r.Stdout, o.JSON(c)); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (r *Report) tell(o Outcome) error {
 // Trouble reports that the store cannot be read. It reports the same error only once in
 // succession.
 func (r *Report) Trouble(err error) {
-	if text := r.Db.Failure(err).Error(); text != r.last {
+	if text := r.DB.Failure(err).Error(); text != r.last {
 		r.last = text
 		r.Errors.Line(terminal.Clean(text + "; trying again every minute"))
 	}
