@@ -105,7 +105,7 @@ func TestMarked(t *testing.T) {
 	w.add("/news.rss")
 	found := w.page("/entries?q=ferr", http.StatusOK)
 	require.Contains(t, found, "The <mark>ferry</mark> is back")
-	_, address, _ := strings.Cut(found, `class="title" href="`)
+	_, address, _ := strings.Cut(found, `class="title" data-link href="`)
 	address, _, _ = strings.Cut(address, `"`)
 	entry := w.page(strings.ReplaceAll(address, "&amp;", "&"), http.StatusOK)
 	require.Contains(t, entry, `The <mark>ferry</mark> is back</h1>`, "the entry has them marked, too")
