@@ -60,6 +60,7 @@ func oneLine(text string) string {
 	return terminal.Cut(text, terminal.Columns)
 }
 
+// Bash writes the script for bash.
 func (s *Script) Bash() {
 	s.print(`# bash completion of feedhistory
 _feedhistory() {
@@ -89,6 +90,7 @@ complete -o default -F _feedhistory feedhistory
 `)
 }
 
+// Zsh writes the script for zsh.
 func (s *Script) Zsh() {
 	list := func(name string, words []word) {
 		if len(words) == 0 {
@@ -140,6 +142,7 @@ fi
 `)
 }
 
+// Fish writes the script for fish.
 func (s *Script) Fish() {
 	s.print("# fish completion of feedhistory\n")
 	offer := func(condition string, words []word) {

@@ -18,6 +18,7 @@ type verb struct {
 // A word is a word that a shell can complete.
 type word struct{ name, help string }
 
+// VerbsOf returns the verbs of an application that are not hidden.
 func VerbsOf(app *kong.Node) (verbs []verb) {
 	for _, node := range app.Children {
 		if node.Hidden {

@@ -74,6 +74,7 @@ func (d *Location) Place() string {
 	return postgres.Name(d.DB)
 }
 
+// IsPostgres reports whether the database is a PostgreSQL server, not a file.
 func (d *Location) IsPostgres() bool { return postgres.IsURL(d.DB) }
 
 // Create opens the database. It creates one that does not exist.
@@ -173,6 +174,7 @@ func hasLog(file string) bool {
 	return err == nil && info.Size() > 0
 }
 
+// Reader opens a database at a source for reading only.
 func (d *Location) Reader(ctx context.Context, source string) (*Store, error) {
 	driver, dialect := d.driver()
 	return d.openStore(ctx, driver, source, dialect, sqlstore.OpenReader)
@@ -265,6 +267,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s is not in %s; feedhistory list shows what is", e.feed, e.db)
 }
 
+// IsUnknown reports whether an error is that a feed is not in the database.
 func IsUnknown(err error) bool {
 	_, ok := errors.AsType[*UnknownError](err)
 	return ok

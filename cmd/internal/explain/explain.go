@@ -60,6 +60,7 @@ func Advice(g *feedhistory.Gap) string {
 	return s
 }
 
+// IsPrivate reports whether an error is the refusal of a private address.
 func IsPrivate(err error) bool {
 	e, ok := errors.AsType[*feedhistory.RefusedError](err)
 	return ok && e.Rule == feedhistory.RuleAddress

@@ -8,11 +8,13 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
+// Place returns the words for a place in a text.
 func Place(line, column int) string { return fmt.Sprintf("line %d, column %d", line, column) }
 
 // formatNames are the names of formats in text for people.
 var formatNames = map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhistory.RSS: "RSS", feedhistory.JSONFeed: "JSON Feed"}
 
+// FormatText returns the usual name of a format.
 func FormatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], f.String()) }
 
 // KindText says what a document is within its feed.
@@ -46,6 +48,7 @@ func kindList(kinds []feedhistory.Kind) string {
 	return strings.Join(names, " and ")
 }
 
+// FlagText returns the marks of a document in words.
 func FlagText(d *feedhistory.Document) string {
 	var flags []string
 	if d.Complete {

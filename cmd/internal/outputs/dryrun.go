@@ -20,6 +20,7 @@ type DryRun struct {
 	Written []string // in the order of writing, without hidden files
 }
 
+// NewDryRun returns an output that reads from another one and writes nothing to it.
 func NewDryRun(over publish.Output) *DryRun {
 	return &DryRun{Output: over, put: map[string][]byte{}, removed: map[string]bool{}}
 }

@@ -111,6 +111,7 @@ type History struct {
 	RecoveredBy string `json:"recovered_by,omitempty"`
 }
 
+// NewHistory returns the history of a backfill.
 func NewHistory(r *backfill.Result) History {
 	j := History{schema.NewHistory(r.History), r.RecoveredBy}
 	j.Verdict = r.Verdict().String()
@@ -134,6 +135,7 @@ func (f *Budget) Check() error {
 	return nil
 }
 
+// Limits returns the budget of a walk that the flags ask for.
 func (f *Budget) Limits() feedhistory.Budget {
 	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes)}
 }

@@ -54,6 +54,7 @@ func DeletionRecord(feed string, t feedhistory.Tombstone) *publish.JSONEntry {
 	return &publish.JSONEntry{Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: publish.JSONDeletion{Deleted: true, When: Utc(t.When)}}
 }
 
+// Utc returns a time in UTC; the zero time stays zero.
 func Utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

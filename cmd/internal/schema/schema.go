@@ -67,6 +67,7 @@ type (
 	}
 )
 
+// NewDocument returns the record of a document.
 func NewDocument(d *feedhistory.Document) Document {
 	return Document{
 		URL: d.URL, Format: d.Format.String(), Kind: d.Kind().String(),
@@ -77,6 +78,7 @@ func NewDocument(d *feedhistory.Document) Document {
 	}
 }
 
+// NewHistory returns the record of a history.
 func NewHistory(h *feedhistory.History) History {
 	j := History{
 		Kind: h.Kind.String(), Verdict: h.Verdict().String(), Documents: h.Documents,
@@ -88,6 +90,7 @@ func NewHistory(h *feedhistory.History) History {
 	return j
 }
 
+// NewEntry returns the record of an entry.
 func NewEntry(e *feedhistory.Entry) Entry {
 	return Entry{
 		ID: e.ID, WeakID: e.WeakID, Updated: Time(e.Updated), Published: Time(e.Published),
@@ -99,10 +102,12 @@ func newLinks(links feedhistory.Links) []Link {
 	return Each(links, func(l feedhistory.Link) Link { return Link(l) })
 }
 
+// NewTombstone returns the record of a deletion.
 func NewTombstone(t feedhistory.Tombstone) Tombstone {
 	return Tombstone{t.Ref, Time(t.When)}
 }
 
+// NewGap returns the record of a gap.
 func NewGap(g *feedhistory.Gap) Gap {
 	message := explain.Detail(g.Err)
 	if g.From != "" && g.From != g.URL {

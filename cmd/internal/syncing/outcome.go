@@ -158,6 +158,7 @@ type jsonSync struct {
 	Error     string       `json:"error,omitempty"`
 }
 
+// JSON returns the record of a poll that sync --json prints.
 func (o *Outcome) JSON(c *mirror.Changes) jsonSync {
 	j := jsonSync{
 		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf),

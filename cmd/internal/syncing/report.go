@@ -40,6 +40,7 @@ type Report struct {
 	left                           int // feeds whose poll an interrupt ended before it had a result
 }
 
+// Begin begins the report on the polls of a number of feeds.
 func (r *Report) Begin(w *command.World, feeds int) {
 	r.feeds = feeds
 	if r.Every {
