@@ -99,7 +99,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 	}
 }
 
-// lost returns a relation that contradicts the kind of the document's feed, and whose
+// lostBeyond returns a relation that contradicts the kind of the document's feed, and whose
 // link cannot be used; "" if there is none.
 func (d *Document) lostBeyond(feed Kind) string {
 	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {

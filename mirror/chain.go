@@ -48,7 +48,8 @@ func (p *poll) checkChain() error {
 			return false
 		}
 		if isMissedWindow(g) {
-			return p.join.joins(g, current)
+			joined, _ := joins(g, current)
+			return joined
 		}
 		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
 			return false // the chain does not lead to the document that the feed was subscribed to by

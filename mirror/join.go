@@ -92,18 +92,30 @@ func (j *join) bottom() {
 }
 
 // joins reports whether the archives of the current chain, newest first, have joined a
-// window since it was found: new ones, down to a known one that was read again. If only
-// that is missing, again is its URL, and the next poll requests it.
-func (j *join) joins(g Gap, chain []step) bool {
+// window since it was found: new ones, down to a known one that was read again. If the
+// known one is yet to be read again, unread is its URL.
+func joins(g Gap, chain []step) (joined bool, unread string) {
 	i := slices.IndexFunc(chain, func(at step) bool { return at.first < g.Poll })
-	if i < 0 {
-		return len(chain) > 0
+	switch {
+	case i < 0:
+		return len(chain) > 0, ""
+	case chain[i].read.Before(g.Found):
+		return false, chain[i].url
 	}
-	if chain[i].read.Before(g.Found) {
-		j.again = chain[i].url
-		return false
+	return i > 0, ""
+}
+
+// resume chooses the known archive that a missed window needs, if an earlier poll was cut
+// short before it.
+func (j *join) resume(chain []step) {
+	for _, g := range j.feed.Gaps {
+		if !isMissedWindow(g) {
+			continue
+		}
+		if _, unread := joins(g, chain); unread != "" {
+			j.again = unread
+		}
 	}
-	return i > 0
 }
 
 // reaches notes a subscription document. It closes the missed windows whose

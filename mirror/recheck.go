@@ -15,30 +15,25 @@ import (
 // recheck returns the time between two such requests; a negative one means none.
 func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour) }
 
-// chooseRecheck decides which known archive the poll requests again.
+// chooseRecheck decides which known archive the poll requests again: one that a missed
+// window needs, or else, from time to time, one that may have changed.
 func (p *poll) chooseRecheck() error {
 	f, every := p.feed, p.m.recheck()
-	if lastMissedWindow(f.Gaps) >= 0 && f.Kind == feedhistory.Archived && len(f.Pending) == 0 {
-		chain, err := p.documents.current()
-		if err != nil {
-			return err
-		}
-		for _, g := range f.Gaps {
-			if isMissedWindow(g) {
-				p.join.joins(g, chain)
-			}
-		}
-		if p.recheck = p.join.again; p.recheck != "" {
-			return nil
-		}
+	if f.Kind != feedhistory.Archived || len(f.Pending) > 0 {
+		return nil
 	}
-	if every < 0 || p.m.Revalidate || f.Kind != feedhistory.Archived || len(f.Pending) > 0 || f.Looked.IsZero() ||
-		p.now.Before(f.Looked.Add(every)) && !f.Looked.After(p.now.Add(clockError)) {
+	isTime := every >= 0 && !p.m.Revalidate && !f.Looked.IsZero() &&
+		(!p.now.Before(f.Looked.Add(every)) || f.Looked.After(p.now.Add(clockError)))
+	if !isTime && lastMissedWindow(f.Gaps) < 0 {
 		return nil
 	}
 	chain, err := p.documents.current()
 	if err != nil || len(chain) == 0 {
 		return err
+	}
+	p.join.resume(chain)
+	if p.recheck = p.join.again; p.recheck != "" || !isTime {
+		return nil
 	}
 	oldest := chain[len(chain)-1]
 	latest, stalest := oldest, oldest
