@@ -108,7 +108,7 @@ func BenchmarkWalkAhead(b *testing.B) {
 		{"numbers", func(i int) string { return fmt.Sprintf("/archive-%d", n-1-i) }},
 		{"months", month},
 		{"months with holes", func(i int) string { return month(i + i/10) }},
-		{"random", func(i int) string { return fmt.Sprintf("/%x", (i+7)*uint64(i+7)*2654435761%1000003) }},
+		{"random", func(i int) string { return fmt.Sprintf("/%x", uint64((i+7)*(i+7))*2654435761%1000003) }},
 	} {
 		b.Run(test.name, func(b *testing.B) {
 			site := chainOf(n, test.path)

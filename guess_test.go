@@ -165,7 +165,7 @@ func TestGuessing(t *testing.T) {
 		"months":          {chainOf(n, month), 0.4, 4, nil},
 		"months, holes":   {chainOf(n, func(i int) string { return month(i + i/10) }), 0.9, 4, nil},
 		"random":          {chainOf(n, func(i int) string { return fmt.Sprintf("/%x", uint64(i+7)*2654435761%1000003) }), 1.05, 0, nil},
-		"random, decimal": {chainOf(n, func(i int) string { return fmt.Sprintf("/%d", 1000000+(i+7)*uint64(i+7)*2654435761%1000003) }), 1.05, 0, nil},
+		"random, decimal": {chainOf(n, func(i int) string { return fmt.Sprintf("/%d", 1000000+uint64((i+7)*(i+7))*2654435761%1000003) }), 1.05, 0, nil},
 		"no guess":        {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.NoGuess = true }},
 		"one at a time":   {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.PerHost = 1 }},
 	} {
