@@ -11,9 +11,13 @@ import (
 )
 
 // The lines that Export writes and Import reads. The type of a line is "feed",
-// "gap", "document" or "entry"; a line without a type is an entry. The lines of
-// a feed follow each other, beginning with the one of type "feed".
+// "gap", "document", "entry" or "end"; a line without a type is an entry. The
+// lines of a feed follow each other, beginning with the one of type "feed". The
+// last line of all has the type "end", and nothing else.
 type (
+	endLine struct {
+		Type string `json:"type"`
+	}
 	line struct {
 		Type string `json:"type"`
 		Feed string `json:"feed"`
@@ -39,6 +43,8 @@ type (
 		Versions []*Version `json:"versions,omitempty"`
 	}
 )
+
+const lineEnd = "end"
 
 // A LineError says why Import cannot use a line.
 type LineError struct {
