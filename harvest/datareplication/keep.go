@@ -47,7 +47,7 @@ type Resources struct {
 // Snapshot nobody knows what was removed from the feed before, so the verdict
 // is not Whole. Resources that were deleted unseen, before a ReachError, stay
 // in the mirror when a second snapshot is read.
-func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Changes, error) {
+func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
 	d := documents{Resources: of, c: c}
 	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {
