@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A copied is what is remembered of an entry, to recognise its copies.
+// A copied remembers an entry, to recognise its copies.
 type copied struct {
 	updated  int64 // in nanoseconds; noTime if it has none
 	document int64 // when its document was updated, in the same form

@@ -82,8 +82,8 @@ func (r *report) add(code string, at int, format string, args ...any) {
 	r.found = append(r.found, placed{Finding: newFinding(code, r.doc.URL, fmt.Sprintf(format, args...)), offset: at})
 }
 
-// absent reports something about the whole document, or that something is
-// missing. Its place is the beginning of the head section.
+// absent reports something about the whole document, or something missing. Its place is
+// the beginning of the head section.
 func (r *report) absent(code, format string, args ...any) {
 	n := len(r.found)
 	if r.add(code, r.out.top, format, args...); len(r.found) > n {

@@ -18,7 +18,7 @@ const mostPrinted = 64 << 20
 // mostTold is how much of a program's standard error a RunError keeps, in bytes.
 const mostTold = 2 << 10
 
-// A RunError is a run of a program that ended without a result.
+// A RunError is a program's run without a result.
 type RunError struct {
 	Reason string // such as "exit status 1"
 	Stderr string // the end of its standard error
@@ -28,12 +28,12 @@ type RunError struct {
 // Error returns the reason.
 func (e *RunError) Error() string { return e.Reason }
 
-// Command returns a Reader that runs a program. In its arguments, {url} is
-// replaced by the address of the feed, and {state} by a directory that is the
-// same for all polls of a case. The program prints what [ReadResult] reads; its
-// environment has CONFORMANCE_DUE, which is 0 if the program decides whether the
-// feed is due, and otherwise 1. Its standard error is
-// also written to stderr, unless that is nil. An error is a [RunError].
+// Command returns a Reader that runs a program. In its arguments, {url} is replaced by
+// the address of the feed, and {state} by a directory, the same for all polls of a
+// case. The program prints a text for [ReadResult]; its environment has
+// CONFORMANCE_DUE, which is 0 if the program decides whether the feed is due, and
+// otherwise 1. Its standard error is also written to stderr, unless stderr is nil. An
+// error is a [RunError].
 func Command(stderr io.Writer, args ...string) Reader {
 	return func(ctx context.Context, url, state string) (*Result, error) {
 		if len(args) == 0 {
@@ -91,7 +91,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of the text written to it.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

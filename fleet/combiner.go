@@ -7,7 +7,7 @@ import (
 )
 
 // A combiner carries out the simultaneous requests of several callers together:
-// requests that come while it carries out one group become the next group.
+// requests arriving while it carries out one group become the next group.
 type combiner[T any] struct {
 	do func(ctx context.Context, group []T) error
 

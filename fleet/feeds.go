@@ -65,7 +65,7 @@ func (e *ending) columns(host string) (set string, args []any) {
 	}
 }
 
-// text returns an error in a form that a column can have: short and valid.
+// text returns an error in a form fit for a column: short and valid.
 func text(s string) string {
 	const most = 500
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
@@ -76,7 +76,7 @@ func text(s string) string {
 }
 
 // forgotten removes a feed from the store if it is no longer subscribed to: a poll
-// that was under way meanwhile may have added it again.
+// under way meanwhile may have added it again.
 func (d *Database) forgotten(ctx context.Context, t *turn) error {
 	var there bool
 	err := d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM fleet_feeds WHERE url = $1)`, t.url).Scan(&there)

@@ -24,10 +24,10 @@ func (*visitWorker) NextRetry(job *river.Job[visitJob]) time.Time {
 	return time.Now().Add(time.Duration(job.Attempt) * time.Second)
 }
 
-// Work implements river.Worker. It claims the feeds of the hosts that are due, and begins
-// a visit of each host as soon as the worker has room. So a worker takes no more jobs
-// from the others than it can carry out. It does not wait for the visits to end: a host
-// whose visit is cut short is due again when its hold expires.
+// Work implements river.Worker. It claims the due feeds of the hosts, and begins a visit
+// of each host as soon as the worker has room. So a worker takes no more jobs from the
+// others than it can carry out. It does not wait for the visits to end: a host whose
+// visit is cut short is due again when its hold expires.
 func (vw *visitWorker) Work(ctx context.Context, job *river.Job[visitJob]) error {
 	w := vw.w
 	var claims []*claim
@@ -253,8 +253,7 @@ func (w *Worker) rest(ctx context.Context) {
 	}
 }
 
-// afterwards returns a context for records that must be written even if the job
-// must end.
+// afterwards returns a context for records to be written even if the job must end.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }

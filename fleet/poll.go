@@ -39,9 +39,8 @@ type session struct {
 	feed    *mirror.Feed // as it was read or last committed
 	commits int
 
-	// A change that says only that the feed was polled may be held, to be
-	// stored with others. Then before is the state that was read, and held the
-	// state to store.
+	// A routine change may be held, to be stored with others. Then before is the state as
+	// it was read, and held the state to store.
 	holds        bool
 	before, held *mirror.Feed
 }
@@ -88,10 +87,9 @@ func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
 	return err
 }
 
-// isRoutine reports whether a change says only that a feed was polled, and when
-// the next poll is welcome. Such a change may be lost, because another poll
-// finds it out again with a conditional request. A host's Retry-After may not be
-// lost.
+// isRoutine reports whether a change records only a poll, and when the feed is due
+// next. Such a change may be lost, because another poll finds it out again with a
+// conditional request. A host's Retry-After may not be lost.
 func isRoutine(before *mirror.Feed, c *mirror.Change) bool {
 	f := c.Feed
 	switch {
@@ -177,7 +175,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	return e
 }
 
-// broken returns the ending of a poll that did not end properly.
+// broken returns the ending of a poll cut short.
 func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) ending {
 	what := feedhistory.Describe(err)
 	if late {

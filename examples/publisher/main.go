@@ -63,7 +63,7 @@ func newPublisher(dir, base string) *publish.Publisher {
 	}
 }
 
-// update publishes the difference to the feed: posts that are new, edited or gone. Call it
+// update publishes the difference to the feed: new, edited and removed posts. Call it
 // after each change, or now and then. If it is killed, the feed is as before, or has the
 // changes; call it again.
 func update(ctx context.Context, p *publish.Publisher, base string, posts []Post) (*publish.Report, error) {

@@ -17,9 +17,9 @@ import (
 // A Model is a publisher in memory with its web server: at random, it adds, edits and
 // deletes entries, closes archives, splits its log again under other names, changes the
 // kind of its feed, and fails. Some archives are empty; some publishers omit fh:archive.
-// Published always knows what it has published. Make one with NewModel.
+// Published always has everything it has published. Make one with NewModel.
 type Model struct {
-	Path string // Path is that of the subscription document; the paths of all others begin with it.
+	Path string // Path is the subscription document's; the paths of all others begin with it.
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -30,7 +30,7 @@ type Model struct {
 	ids      int
 	archives []span // the closed parts of the log, the oldest first
 	named    int    // the number of names used
-	recent   int    // the number of archived entries that the subscription document repeats
+	recent   int    // the number of archived entries repeated in the subscription document
 	unmarked bool   // archives lack fh:archive: only the link "current" identifies them
 	faults   float64
 	requests int
@@ -49,7 +49,7 @@ type span struct {
 	from, to int
 }
 
-// NewModel returns a model publisher that has published nothing yet.
+// NewModel returns a model publisher without anything published.
 func NewModel(path string, seed uint64) *Model {
 	return &Model{
 		Path: path, random: rand.New(rand.NewPCG(seed, 5005)), kind: "archived",
@@ -88,7 +88,7 @@ func (m *Model) Become(kind string) {
 	m.clock = m.clock.Add(time.Second)
 }
 
-// Step does something at random, and returns what.
+// Step does something at random, and returns its name.
 func (m *Model) Step() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func (m *Model) archived() int {
 	return m.archives[len(m.archives)-1].to
 }
 
-// close makes an archive of what is not archived yet; sometimes of nothing.
+// close archives the entries not archived yet, sometimes none.
 func (m *Model) close() {
 	if from := m.archived(); from < len(m.log) || m.random.IntN(4) == 0 {
 		m.named++

@@ -17,8 +17,8 @@ import (
 // freshness. Twice the server asks the visitor to wait, once the feed moves, and in
 // the end it is gone. Make one with NewWatcher, in a synctest bubble.
 type Watcher struct {
-	Told      map[string]bool // Told has what happened once: "429", "503", "short 503" and "moved".
-	Gone      bool            // Gone reports whether the visitor was told that the feed is gone (410).
+	Told      map[string]bool // Told has the events that happened once: "429", "503", "short 503" and "moved".
+	Gone      bool            // Gone reports whether the visitor has got a 410.
 	Unchanged int             // Unchanged is the number of answers with the status 304.
 
 	mu        sync.Mutex
@@ -31,7 +31,7 @@ type Watcher struct {
 	margin    time.Duration // the shortest time by which a request came later than allowed
 }
 
-// A watched document, and what the visitor was last told about it.
+// A watched document, with its last answer.
 type watched struct {
 	etag, lastModified string    // as last given; "" means none
 	given              bool      // it has been given at least once
@@ -46,7 +46,7 @@ type rule struct {
 	note  string // the result, for the report
 }
 
-// The rules that a Watcher checks.
+// The rules a Watcher checks.
 const (
 	RuleConditional = "at most one unconditional request per URL"
 	RuleVerbatim    = "validators echoed exactly"
@@ -89,7 +89,7 @@ func (w *Watcher) require(name string, kept bool, format string, args ...any) {
 	r.wrong = append(r.wrong, w.elapsed().String()+": "+fmt.Sprintf(format, args...))
 }
 
-// Broken returns the rules that were broken, or that no request put to the test.
+// Broken returns the rules broken, or put to the test by no request.
 func (w *Watcher) Broken() (names []string) {
 	for _, r := range w.rules {
 		if len(r.wrong) > 0 || r.kept == 0 {
@@ -118,7 +118,7 @@ func (w *Watcher) Report() string {
 
 func (w *Watcher) elapsed() time.Duration { return time.Since(w.start) }
 
-// once reports whether to do now what is done once, after some hours.
+// once reports whether to do something now that is done once, after some hours.
 func (w *Watcher) once(what string, hours int) bool {
 	if w.Told[what] || w.elapsed() < time.Duration(hours)*time.Hour {
 		return false

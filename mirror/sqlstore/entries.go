@@ -61,8 +61,8 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 	})
 }
 
-// begin checks a query, and brings the index up to date if the query searches.
-// A reader looks through the entries that wait to be indexed.
+// begin checks a query, and brings the index up to date if the query searches. A reader
+// looks through the entries waiting to be indexed.
 func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
 	wanted := words.Split(q.Search)
 	switch {
@@ -81,8 +81,7 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	return found, s.Index(ctx)
 }
 
-// The URL of a feed is looked up for each entry, because the order is that of
-// the entries.
+// The URL of a feed is looked up for each entry, because the order is the entries'.
 const (
 	selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns
 	withFeeds     = " CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM fh.feeds) AS f WHERE feed_key = feed"

@@ -141,8 +141,7 @@ func testNested(t *testing.T, w world) {
 	}
 }
 
-// testAliases checks that the store keeps no reference to what it was given,
-// nor to what it returned.
+// testAliases checks whether the store keeps references to its arguments or results.
 func testAliases(t *testing.T, w world) {
 	var f mirror.Feed
 	fill(&f)
@@ -210,8 +209,8 @@ func scramble(v reflect.Value) {
 	}
 }
 
-// testFenced lets many writers count in the same feed at once. Each commit that
-// is not a conflict must count, and no other.
+// testFenced lets many writers count in the same feed at once. Each commit without a
+// conflict must count, and no other.
 func testFenced(t *testing.T, w world) {
 	const writers, each = 8, 6
 	w.commit(feedURL, mirror.Change{})
@@ -254,7 +253,7 @@ func testFenced(t *testing.T, w world) {
 	}
 	require.Len(t, w.ids(mirror.Query{}), writers*each)
 
-	// Of several that add a feed at once, one succeeds.
+	// Of several adding a feed at once, one succeeds.
 	made := make(chan error, writers)
 	for i := range writers {
 		store := []mirror.Store{w.Store, w.other}[i%2]

@@ -13,8 +13,7 @@ func document(url string, names ...string) *mirror.DocumentRecord {
 	return &mirror.DocumentRecord{URL: url, Names: names}
 }
 
-// documentNamed returns the URL of the document that has the name, "" if there
-// is none.
+// documentNamed returns the URL of the document with the name, "" if there is none.
 func (w world) documentNamed(name string) string {
 	w.Helper()
 	d, err := w.Document(w.ctx, feedURL, name)

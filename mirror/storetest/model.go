@@ -131,8 +131,7 @@ func (m *model) both(what string, do func(mirror.Store) error) {
 	require.Equal(m.t, want == nil, got == nil, "%s: %v, %v", what, want, got)
 }
 
-// compare compares the results of queries for the feed that was changed, and
-// for all feeds.
+// compare compares the results of queries for the changed feed, and for all feeds.
 func (m *model) compare(changed string) {
 	ctx, a, b := m.store.ctx, m.memory, m.store.other
 	for _, q := range []mirror.FeedQuery{{}, {Due: drawTime.Draw(m.t, "due")}, {Limit: 1}, {After: "B"}} {
@@ -158,7 +157,7 @@ func (m *model) compare(changed string) {
 	}
 }
 
-// compareFeed compares what queries do not return.
+// compareFeed compares the things queries do not return.
 func (m *model) compareFeed(url string) {
 	ctx, a, b := m.store.ctx, m.memory, m.store.other
 	ids := []string{"1", "2", "3", "4", "5 ", "5", "6"}

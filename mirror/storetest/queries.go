@@ -90,7 +90,7 @@ func testOrderOfPlaces(t *testing.T, w world) {
 	of := ofFeed(want, "b")
 	w.yields(of[100:], mirror.Query{Feed: "b", Beyond: of[99].Place()})
 
-	// This place is that of no record.
+	// No record has this place.
 	between := want[50].Place()
 	between.ID += " "
 	w.yields(want[50:], mirror.Query{Beyond: between})

@@ -50,7 +50,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 	require.Empty(t, got)
 }
 
-// oddIDs returns IDs that are different, however similar they look.
+// oddIDs returns different IDs, however similar they look.
 func oddIDs() []string {
 	ids := append([]string{"", " ", "a", "A", "a ", " a", "á", "a\u0301", "a\t", "tag:a,2005:%_?$1", "[\"a\"]", "{a,b}", "null"}, oddURLs...)
 	return append(ids, long('x', 4<<10), long('y', 4<<10), long('y', 4<<10-1))
@@ -194,7 +194,7 @@ func testVersions(t *testing.T, w world) {
 	has(two, one, older)
 	again := version("two", 4)
 	w.put(feedURL, again)
-	has(three, one, older) // a version that is current again is not an earlier one
+	has(three, one, older) // a version current again is not an earlier one
 	marked := version("two", 5)
 	w.put(feedURL, marked)
 	has(three, one, older)
