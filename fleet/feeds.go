@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An ending is the result of a poll, with everything to record about the feed.
-type ending struct {
+// A pollResult is the result of a poll, with everything to record about the feed.
+type pollResult struct {
 	outcome outcome
 	changes *mirror.Report // nil if there were none, or the store could not be read
 	feed    *mirror.Feed   // the state of the feed; nil if it is not stored, or something else has changed it
@@ -24,7 +24,7 @@ type ending struct {
 
 // end records how a turn has ended. noted is false if the worker no longer holds
 // the host, or the feed is no longer subscribed to.
-func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err error) {
+func (d *Database) end(ctx context.Context, t *turn, e pollResult) (noted bool, err error) {
 	var b pgx.Batch
 	host := t.host
 	if e.feed != nil {
@@ -49,8 +49,8 @@ func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err 
 	return noted, err
 }
 
-// columns returns the columns an ending sets, in SQL, with parameters from $4.
-func (e *ending) columns(host string) (set string, args []any) {
+// columns returns the columns a pollResult sets, in SQL, with parameters from $4.
+func (e *pollResult) columns(host string) (set string, args []any) {
 	switch f := e.feed; {
 	case e.dead != "":
 		return `due = NULL, dead = $4, died = now()`, []any{text(e.dead)}

@@ -118,8 +118,7 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 	return err
 }
 
-// take polls a feed and records the ending, or holds it back to write it with
-// others.
+// take polls a feed and records the result, or holds it back to write it with others.
 func (v *visit) take(ctx context.Context, t *turn) error {
 	w, d := v.w, v.w.Database
 	if t.tries > 0 || t.doubtful {
@@ -210,12 +209,12 @@ func (v *visit) writeAlone(p *routine) error {
 	w, d := v.w, v.w.Database
 	ctx, cancel := afterwards(context.Background())
 	defer cancel()
-	e := ending{outcome: unchanged, feed: p.state, due: p.state.Next}
+	e := pollResult{outcome: unchanged, feed: p.state, due: p.state.Next}
 	err := d.Store.Commit(ctx, &mirror.Change{Feed: p.state})
 	switch {
 	case errors.Is(err, mirror.ErrConflict):
 		w.metrics.overtaken()
-		e = ending{outcome: conflict, due: time.Now().Add(afterConflict)}
+		e = pollResult{outcome: conflict, due: time.Now().Add(afterConflict)}
 	case err != nil:
 		if begun, err := d.begin(ctx, p.turn, w.lease()); err != nil || !begun {
 			return err

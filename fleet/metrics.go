@@ -67,7 +67,7 @@ func newMetrics(d *Database) *metrics {
 }
 
 // poll counts a poll.
-func (m *metrics) poll(t *turn, e ending, began time.Time) {
+func (m *metrics) poll(t *turn, e pollResult, began time.Time) {
 	m.polls.WithLabelValues(string(e.outcome)).Inc()
 	m.seconds.Observe(time.Since(began).Seconds())
 	m.late.Observe(max(0, began.Sub(t.due).Seconds()))

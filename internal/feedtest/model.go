@@ -25,7 +25,7 @@ type Model struct {
 	random   *rand.Rand
 	kind     string // "archived", "complete", "paged" or "plain"
 	clock    time.Time
-	log      []logged          // everything that ever happened, the oldest first
+	log      []logEntry        // everything that ever happened, the oldest first
 	live     map[string]string // the published entries: their texts by id
 	ids      int
 	archives []span // the closed parts of the log, the oldest first
@@ -36,8 +36,8 @@ type Model struct {
 	requests int
 }
 
-// A logged is an entry as published, or a deletion.
-type logged struct {
+// A logEntry is an entry as published, or a deletion.
+type logEntry struct {
 	id, text string
 	deleted  bool
 	at       time.Time
@@ -106,7 +106,7 @@ func (m *Model) Step() string {
 	case n < 75:
 		id := m.any()
 		delete(m.live, id)
-		m.log = append(m.log, logged{id: id, deleted: true, at: m.clock})
+		m.log = append(m.log, logEntry{id: id, deleted: true, at: m.clock})
 		return "delete"
 	case n < 95:
 		m.close()
@@ -129,7 +129,7 @@ func (m *Model) any() string {
 func (m *Model) write(id string) {
 	m.clock = m.clock.Add(time.Second)
 	m.live[id] = fmt.Sprintf("text %d of %s", len(m.log), id)
-	m.log = append(m.log, logged{id: id, text: m.live[id], at: m.clock})
+	m.log = append(m.log, logEntry{id: id, text: m.live[id], at: m.clock})
 }
 
 func (m *Model) archived() int {
@@ -242,7 +242,7 @@ func (m *Model) document(r *http.Request) string {
 }
 
 // current returns the published entries, the oldest first.
-func (m *Model) current() (entries []logged) {
+func (m *Model) current() (entries []logEntry) {
 	for _, l := range m.log {
 		if !l.deleted && m.live[l.id] == l.text {
 			entries = append(entries, l)
@@ -270,7 +270,7 @@ func (m *Model) link(rel, name string) string {
 }
 
 // render renders a document, the newest of its items first.
-func (m *Model) render(head string, items []logged, updated time.Time) string {
+func (m *Model) render(head string, items []logEntry, updated time.Time) string {
 	var b strings.Builder
 	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:at="http://purl.org/atompub/tombstones/1.0">`)
 	fmt.Fprintf(&b, "<id>urn:x</id><title>A model</title><updated>%s</updated>%s\n", updated.Format(time.RFC3339), head)
