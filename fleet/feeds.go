@@ -14,12 +14,12 @@ import (
 // A pollResult is the result of a poll, with everything to record about the feed.
 type pollResult struct {
 	outcome outcome
-	changes *mirror.Changes // nil if there were none, or the store could not be read
-	feed    *mirror.Feed    // the state of the feed; nil if it is not stored, or something else has changed it
-	due     time.Time       // not used if the poll was broken, because a time has been set already
-	err     string          // why the poll failed or is broken
-	dead    string          // why the feed is a dead letter
-	held    *mirror.Feed    // the state to be stored together with others; nil if there is none
+	changes *mirror.Report // nil if there were none, or the store could not be read
+	feed    *mirror.Feed   // the state of the feed; nil if it is not stored, or something else has changed it
+	due     time.Time      // not used if the poll was broken, because a time has been set already
+	err     string         // why the poll failed or is broken
+	dead    string         // why the feed is a dead letter
+	held    *mirror.Feed   // the state to be stored together with others; nil if there is none
 }
 
 // end records how a turn has ended. noted is false if the worker no longer holds

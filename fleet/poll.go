@@ -115,7 +115,7 @@ type panicError struct {
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // update calls Mirror.Update, and returns a panic as an error.
-func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.Changes, err error) {
+func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.Report, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{value, debug.Stack()}

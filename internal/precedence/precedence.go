@@ -10,13 +10,13 @@ import (
 
 // A Rank says how recent a document is (5005#21).
 type Rank struct {
-	Time  time.Time // when the document was updated; if it does not say, the Time of its newer neighbour
-	Place int64     // the document's place in the sequence: newer documents have larger numbers
+	Time time.Time // when the document was updated; if it does not say, the Time of its newer neighbour
+	Seq  int64     // the document's place in the sequence: newer documents have larger numbers
 }
 
 // Compare orders ranks, older first. The place breaks ties.
 func (r Rank) Compare(other Rank) int {
-	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Place, other.Place))
+	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Seq, other.Seq))
 }
 
 // A Copy is one appearance of an entry in a document.

@@ -333,7 +333,7 @@ func contentIn(id string, values []any) (r *mirror.Record, what string) {
 func (c *checker) document(r *checkedRow) (feed, url, what string) {
 	c.Documents++
 	feed, url = c.urls[r.groups[0][0]], textOf(r.groups[0][1])
-	d := &mirror.Document{}
+	d := &mirror.DocumentRecord{}
 	state, _ := r.groups[0][4].(string)
 	if err := json.Unmarshal([]byte(state), d); err != nil {
 		return feed, url, "its state cannot be read: " + err.Error()

@@ -35,9 +35,9 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 
 // Entries implements mirror.Store.
 func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	if q.Changes != nil {
-		after := *q.Changes // which the caller may change during the range
-		q.Changes = &after
+	if q.AfterVersion != nil {
+		after := *q.AfterVersion // which the caller may change during the range
+		q.AfterVersion = &after
 	}
 	var found *search
 	query := func(after *mirror.Record) (_ *question, err error) {
@@ -66,7 +66,7 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
 	wanted := words.Split(q.Search)
 	switch {
-	case q.Changes != nil && q.Feed == "":
+	case q.AfterVersion != nil && q.Feed == "":
 		return nil, errors.New("a Query for Changes needs a Feed")
 	case q.Search == "":
 		return nil, nil
@@ -99,8 +99,8 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
 	s.narrow(ask, q, found)
-	if q.Changes != nil {
-		ask.add(s.every("change >= 0")+" AND change > ?", *q.Changes)
+	if q.AfterVersion != nil {
+		ask.add(s.every("change >= 0")+" AND change > ?", *q.AfterVersion)
 		if beyond != nil {
 			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
 		}

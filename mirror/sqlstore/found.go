@@ -54,7 +54,7 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Pl
 		return nil
 	}
 	f.some, f.keys = false, nil
-	if q.Changes != nil {
+	if q.AfterVersion != nil {
 		f.settled = true
 		return nil
 	}

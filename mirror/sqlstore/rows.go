@@ -39,11 +39,11 @@ const keyColumns = "feed, id, long_id"
 func appendKey(values []any, feed int64, n name) []any { return append(values, feed, n.key, n.long) }
 
 func appendCopy(values []any, c mirror.Copy) []any {
-	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest))
+	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Seq, escaped(c.Digest))
 }
 
 func copyTargets(c *mirror.Copy) []any {
-	return []any{timeColumn{&c.At}, timeColumn{&c.Rank.Time}, &c.Rank.Place, textColumn{&c.Digest}}
+	return []any{timeColumn{&c.At}, timeColumn{&c.Rank.Time}, &c.Rank.Seq, textColumn{&c.Digest}}
 }
 
 func appendContent(values []any, c *mirror.Content) []any {
@@ -64,13 +64,13 @@ func contentTargets(c *mirror.Content) []any {
 
 func appendLife(values []any, r *mirror.Record) []any {
 	return append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), timeText(r.Changed),
-		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Place, r.Absence)
+		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Seq, r.Absence)
 }
 
 func recordTargets(r *mirror.Record) []any {
 	return append([]any{
 		textColumn{(*string)(&r.State)}, &r.Archived, &r.First, &r.Change, timeColumn{&r.Added}, timeColumn{&r.Changed},
-		timeColumn{&r.Tombstone.When}, timeColumn{&r.Tombstone.Rank.Time}, &r.Tombstone.Rank.Place, &r.Absence,
+		timeColumn{&r.Tombstone.When}, timeColumn{&r.Tombstone.Rank.Time}, &r.Tombstone.Rank.Seq, &r.Absence,
 	}, copyTargets(&r.Copy)...)
 }
 

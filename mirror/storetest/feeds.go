@@ -161,7 +161,7 @@ func testConflict(t *testing.T, w world) {
 		err := store.Commit(w.ctx, &mirror.Change{
 			Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Touch: []*mirror.Record{live("marked", at(0))},
 			Versions: []*mirror.Version{{ID: "a", Copy: mirror.Copy{Digest: "refused"}}}, Keep: 9,
-			Documents: []*mirror.Document{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
+			Documents: []*mirror.DocumentRecord{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
 		})
 		require.ErrorIs(t, err, mirror.ErrConflict)
 		require.EqualValues(t, version, f.Version)
@@ -171,7 +171,7 @@ func testConflict(t *testing.T, w world) {
 
 	stored := &mirror.Feed{URL: feedURL, Title: "stored"}
 	require.NoError(t, w.Commit(w.ctx, &mirror.Change{
-		Feed: stored, Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.Document{{URL: "d", Names: []string{"d"}}},
+		Feed: stored, Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d"}}},
 	}))
 	refused(w.Store, 0)
 	refused(w.other, 0)
@@ -203,7 +203,7 @@ func testRemove(t *testing.T, w world) {
 			r.Copy.Digest += string(rune('0' + i))
 			r.Content = content("Title", "tortoise", at(i))
 			w.commit(url, mirror.Change{
-				Put: []*mirror.Record{r}, Keep: 3, Documents: []*mirror.Document{{URL: "d", Names: []string{"d", "e"}}},
+				Put: []*mirror.Record{r}, Keep: 3, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d", "e"}}},
 			})
 		}
 	}

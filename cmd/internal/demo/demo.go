@@ -62,11 +62,11 @@ func archivedFeed(ctx context.Context, base string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	output := new(publish.Memory)
+	output := new(publish.MemoryOutput)
 	p := &publish.Publisher{
 		Output: output, Base: base + "/", Head: head, Name: strings.TrimPrefix(Archived, "/"), Split: feedhistory.Split{Size: 10},
 	}
-	if _, err := p.Update(ctx, publish.Update{Entries: entries, Now: entries[0].Updated}); err != nil {
+	if _, err := p.Publish(ctx, publish.Batch{Entries: entries, Now: entries[0].Updated}); err != nil {
 		return nil, err
 	}
 	return &publish.Handler{FS: output}, nil
