@@ -41,7 +41,7 @@ func (f *Feed) Redacted() *Feed {
 
 var errPrivate = errors.New("the feed is private, so its mirror does not publish the address")
 
-func (g *Gap) redact(url string) {
+func (g *GapRecord) redact(url string) {
 	g.URL, g.From, g.Message = url, url, errPrivate.Error()
 }
 

@@ -27,8 +27,8 @@ func TestRedacted(t *testing.T) {
 	} {
 		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: mirror.HeadOf(doc),
 			Known: feedhistory.Known{URL: url}, Error: url, Title: doc.Title,
-			Gaps: []mirror.Gap{{URL: url, From: url, Message: url, Reason: feedhistory.ReasonStatus}}}
-		f.Pending = []mirror.Pending{{Gap: f.Gaps[0]}}
+			Gaps: []mirror.GapRecord{{URL: url, From: url, Message: url, Reason: feedhistory.ReasonStatus}}}
+		f.Pending = []mirror.Pending{{GapRecord: f.Gaps[0]}}
 		r := f.Redacted()
 		text, err := json.Marshal(r)
 		require.NoError(t, err)

@@ -10,11 +10,11 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// ErrEmptySource is the error of an Update that would delete entries because
+// ErrEmptySource is the error of a Batch that would delete entries because
 // its Entries are empty. More likely, the source could not be read.
 var ErrEmptySource = errors.New("the source is empty, so no entry is deleted")
 
-// A TooManyDeletionsError is the error of an Update whose DeleteMissing would
+// A TooManyDeletionsError is the error of a Batch whose DeleteMissing would
 // delete more entries than MaxDeletions allows. Nothing has been published.
 type TooManyDeletionsError struct {
 	Missing   int // the number of published entries the source lacks
@@ -35,7 +35,7 @@ type deletionReport struct {
 }
 
 // deletions returns the deletions an update publishes.
-func deletions(known map[string]version, given map[string]bool, u Update) (d deletionReport) {
+func deletions(known map[string]version, given map[string]bool, u Batch) (d deletionReport) {
 	for _, t := range u.Deleted {
 		old, published := known[t.Ref]
 		if given[t.Ref] || !published || old.deleted {
@@ -71,7 +71,7 @@ const (
 )
 
 // permit returns an error if the update must not delete the missing entries.
-func (u *Update) permit(d deletionReport) error {
+func (u *Batch) permit(d deletionReport) error {
 	most := cmp.Or(u.MaxDeletions, max(fewDeletions, d.published/deletableEach))
 	switch {
 	case !u.DeleteMissing || d.missing == 0:
