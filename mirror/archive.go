@@ -142,6 +142,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	}
 	d.Known.Kind = feedhistory.Archived
 	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
+	d.Further = furtherOf(doc)
 	if doc.URL != d.URL {
 		d.Names = append(d.Names, doc.URL)
 	}
@@ -176,6 +177,16 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 		return "", other
 	}
 	return "", nil
+}
+
+// furtherOf returns the URLs at which a document goes on beyond its chain.
+func furtherOf(doc *feedhistory.Document) (urls []string) {
+	for _, l := range doc.Further(feedhistory.Archived) {
+		if l.Rel != feedhistory.RelNextArchive {
+			urls = append(urls, l.Href)
+		}
+	}
+	return urls
 }
 
 // olderOf returns the URL of the next document back in time, in a chain of the

@@ -48,7 +48,10 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	}
 	p.chain.read, p.chain.start = true, doc.Response.Requested
 	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
-	f.Head = HeadOf(doc)
+	f.Head, f.Further = HeadOf(doc), nil
+	if kind == feedhistory.Archived {
+		f.Further = furtherOf(doc)
+	}
 	p.readAt(doc.Response)
 	if kind == feedhistory.Paged && !p.chain.fresh && !p.chain.toEnd {
 		return nil
@@ -83,7 +86,7 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 // archived feed, and joins it with what earlier polls have read.
 func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
 	f := p.feed
-	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
+	if f.Documents == 0 { // all archives are yet to be read: the links lead to everything that was ever in one
 		f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
 	}
 	shown := len(f.Shown)
@@ -92,7 +95,7 @@ func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
 	}
 	err := p.seek(doc)
 	p.join.empty = shown == 0
-	if (shown > 0 || f.Kind == feedhistory.Archived && f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+	if (shown > 0 || f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
 		p.join.begin(missedWindow(doc, p.now))
 	}
 	return err

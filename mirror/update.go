@@ -142,7 +142,7 @@ func (p *poll) goesOn(url string) bool {
 		b.reached = true
 		b.dropped = p.feed.pending(url) < 0
 	}
-	return !b.dropped && (url != p.recheck || p.feed.Kind == feedhistory.Archived)
+	return !b.dropped && (url != p.recheck || p.feed.Kind == feedhistory.Archived || p.completed != nil)
 }
 
 // unchanged notes that a document has not changed.
