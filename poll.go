@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Response is what the HTTP response said about a document. It is the zero value
@@ -50,7 +51,7 @@ func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
 	older, _ := d.Links.Rel(feed.Older())
 	targets := d.Links.targets(feed.Older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
 	if len(targets) > 1 {
 		k.Instead = targets[1]
 	}

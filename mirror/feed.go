@@ -213,6 +213,7 @@ type Gap struct {
 	Found   time.Time          `json:"found"`
 	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
+	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none
 }
 
 func (g Gap) gap() *feedhistory.Gap {

@@ -86,17 +86,18 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 // archived feed, and joins it with what earlier polls have read.
 func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
 	f := p.feed
-	if f.Documents == 0 { // all archives are yet to be read: the links lead to everything that was ever in one
-		f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
+	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
+		p.join.beginAnew()
 	}
 	shown := len(f.Shown)
 	for _, id := range f.Shown { // even if the Quota left it out
 		m.known[id] = true
 	}
 	err := p.seek(doc)
-	p.join.empty = shown == 0
 	if (shown > 0 || f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
-		p.join.begin(missedWindow(doc, p.now))
+		window := missedWindow(doc, p.now)
+		window.Anew = shown == 0
+		p.join.begin(window)
 	}
 	return err
 }
