@@ -31,7 +31,7 @@ type Chain struct {
 	timed        bool            // a document says when it or an entry was updated
 
 	seed   maphash.Seed
-	copies map[uint64]copied
+	copies map[uint64]entryCopy
 
 	unvalidated, unfresh tally
 	pmh                  pmhChain
@@ -98,7 +98,7 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	n.older = r.older(c.kind)
 	if c.documents++; c.documents == 1 {
 		c.kind, c.first = doc.Kind(), n
-		c.archives, c.copies, c.seed = map[string]bool{}, map[uint64]copied{}, maphash.MakeSeed()
+		c.archives, c.copies, c.seed = map[string]bool{}, map[uint64]entryCopy{}, maphash.MakeSeed()
 		n.older = r.older(c.kind)
 	} else {
 		c.follower(r, n)
@@ -171,7 +171,7 @@ func (l link) finding(code, format string, args ...any) Finding {
 
 // keep adds a finding whose place is in another document.
 func (r *report) keep(f Finding) {
-	r.found = append(r.found, placed{Finding: f, offset: nowhere})
+	r.found = append(r.found, placedFinding{Finding: f, offset: nowhere})
 }
 
 // follower checks a document another one links to.

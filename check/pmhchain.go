@@ -47,7 +47,7 @@ func (p *pmhChain) whole(c *Chain, r *report) {
 }
 
 // compare compares two entries of a record.
-func (p *pmhChain) compare(r *report, i int, old, now copied) {
+func (p *pmhChain) compare(r *report, i int, old, now entryCopy) {
 	e, at := r.doc.Entries[i], r.entry(i).id
 	switch {
 	case now.updated == old.updated && now.content == old.content: // the same entry in two documents

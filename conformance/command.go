@@ -51,7 +51,7 @@ func Command(stderr io.Writer, args ...string) Reader {
 			due = "CONFORMANCE_DUE=0"
 		}
 		cmd.Env = append(cmd.Env, due)
-		printed, said := &limited{left: mostPrinted}, new(tail)
+		printed, said := &limitedBuffer{left: mostPrinted}, new(tail)
 		cmd.Stdout, cmd.Stderr = printed, said
 		if stderr != nil {
 			cmd.Stderr = io.MultiWriter(said, stderr)
@@ -78,13 +78,13 @@ func Command(stderr io.Writer, args ...string) Reader {
 // Keeps reports whether a command's arguments contain {state}.
 func Keeps(args []string) bool { return strings.Contains(strings.Join(args, " "), "{state}") }
 
-// limited is a buffer of limited size.
-type limited struct {
+// A limitedBuffer is a buffer with a maximum size. Write fails beyond it.
+type limitedBuffer struct {
 	bytes.Buffer
 	left int
 }
 
-func (l *limited) Write(p []byte) (int, error) {
+func (l *limitedBuffer) Write(p []byte) (int, error) {
 	if l.left -= len(p); l.left < 0 {
 		return 0, fmt.Errorf("the program printed more than %d bytes", mostPrinted)
 	}

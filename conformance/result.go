@@ -27,8 +27,8 @@ type Entry struct {
 	Title string // "" if not reported
 }
 
-// told is the JSON a reader prints: one object, or a line for each entry.
-type told struct {
+// A readerOutput is the JSON a reader prints: one object, or a line for each entry.
+type readerOutput struct {
 	Entries list   `json:"entries"`
 	Verdict string `json:"verdict"`
 	Gaps    list   `json:"gaps"`
@@ -106,7 +106,7 @@ var errNothing = errors.New("no JSON was printed")
 func ReadResult(r io.Reader) (*Result, error) {
 	result, decoder := &Result{}, json.NewDecoder(r)
 	for n := 0; ; n++ {
-		var t told
+		var t readerOutput
 		err := decoder.Decode(&t)
 		if errors.Is(err, io.EOF) {
 			if n == 0 {

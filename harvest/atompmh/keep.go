@@ -29,7 +29,7 @@ const sourceName = "atom-pmh"
 // Keep leaves out entries of kind Other. Missing documents are among the Gaps of the
 // result, and the next Keep asks for them again. The error is that of the subscription
 // document, the store's or the context's.
-func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
+func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, error) {
 	k := &keeper{Harvester: h, ended: map[string]bool{}}
 	if err := m.ReadMark(ctx, h.URL, sourceName, &k.state); err != nil {
 		return nil, err

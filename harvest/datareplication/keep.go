@@ -46,7 +46,7 @@ type Resources struct {
 // from the harvest, the store or the context. Without a Snapshot, entities may have
 // been removed from the feed before, so the verdict is not Whole. Resources deleted
 // unseen, before a ReachError, stay in the mirror when a second snapshot is read.
-func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Changes, error) {
+func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
 	d := documents{Resources: of, c: c}
 	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {

@@ -35,8 +35,8 @@ func (a *answer) above(t time.Time) (n int) {
 	return n
 }
 
-// A stamped identifies an item in one state (modified-range#5).
-type stamped struct {
+// An itemState identifies an item in one state (modified-range#5).
+type itemState struct {
 	id      string
 	deleted bool
 	at      time.Time
@@ -123,21 +123,21 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
 		at := r.stamp.of(e)
 		a.oldest = older(a.oldest, at)
-		return !r.take(a, stamped{e.ID, false, at.UTC()})
+		return !r.take(a, itemState{e.ID, false, at.UTC()})
 	})
 	deletions := time.Time{}
 	doc.Deleted = slices.DeleteFunc(doc.Deleted, func(t feedhistory.Tombstone) bool {
 		if !t.When.IsZero() {
 			deletions = older(deletions, t.When)
 		}
-		return !r.take(a, stamped{t.Ref, true, t.When.UTC()})
+		return !r.take(a, itemState{t.Ref, true, t.When.UTC()})
 	})
 	a.oldest = cmp.Or(a.oldest, deletions)
 	return nil
 }
 
 // take records an item, and reports whether it is new.
-func (r *run) take(a *answer, item stamped) bool {
+func (r *run) take(a *answer, item itemState) bool {
 	last, again := r.seen[item]
 	if !again {
 		r.items++
@@ -154,7 +154,7 @@ func (r *run) take(a *answer, item stamped) bool {
 
 // changed reports whether an entry was modified after it came. The modification comes
 // with the next sync; nothing comes twice within one (modified-range#9).
-func (r *run) changed(item stamped) bool {
+func (r *run) changed(item itemState) bool {
 	came, ok := r.ids[item.id]
 	if !ok {
 		r.ids[item.id] = r.requests
@@ -165,7 +165,7 @@ func (r *run) changed(item stamped) bool {
 }
 
 // weigh examines the stamp of an item.
-func (r *run) weigh(a *answer, item stamped) {
+func (r *run) weigh(a *answer, item itemState) {
 	if unit := unitOf(item.at); r.unit == 0 || unit < r.unit {
 		r.unit = unit
 	}

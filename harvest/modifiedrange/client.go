@@ -103,7 +103,7 @@ func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 		r := &run{
 			Sync: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Limits.withDefaults(),
 			dialects: s.c.Dialect.candidates(),
-			seen:     map[stamped]Dialect{}, ids: map[string]int{}, from: s.from,
+			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: s.from,
 		}
 		if i := slices.Index(r.dialects, s.from.Rest.Dialect); i >= 0 {
 			r.dialects = r.dialects[i:]

@@ -19,7 +19,7 @@ import (
 // dialects. The items come from a query.
 type Handler struct {
 	// Query finds the items modified within a range. It is required.
-	Query Query
+	Query RangeFunc
 
 	// Limit is the maximum number of items in an answer, unless more are needed
 	// to complete a group of equal stamps (modified-range#5). Zero means 100.
@@ -38,12 +38,12 @@ type Handler struct {
 	Logger *slog.Logger       // Logger logs malformed ranges and failed queries; nil means no logging.
 }
 
-// A Query returns the items of a collection last modified at or after start and before
+// A RangeFunc returns the items of a collection last modified at or after start and before
 // end, most recently modified first, and at most limit of them. A zero time, or a zero
 // limit, means no bound. Several goroutines may call it at the same time.
 //
 // In SQL: WHERE modified >= ? AND modified < ? ORDER BY modified DESC LIMIT ?.
-type Query func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
+type RangeFunc func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
 
 // ServeHTTP answers with the items of the requested range, or with the most
 // recent of them.

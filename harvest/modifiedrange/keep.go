@@ -16,7 +16,7 @@ import (
 //
 // Missing parts are among the Gaps of the result. The error is the first document's,
 // the store's or the context's.
-func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
+func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, error) {
 	const name = "modified-range"
 	var from State
 	if err := m.ReadMark(ctx, c.URL, name, &from); err != nil {

@@ -26,11 +26,11 @@ type run struct {
 	left     bool      // the caller has stopped ranging over the documents
 
 	stamp  stampKind
-	unit   time.Duration       // the smallest unit of the stamps so far; zero if there are none
-	seen   map[stamped]Dialect // the items received, each with the last dialect that brought it
-	ids    map[string]int      // the IDs of the entries received, with the number of the request
-	newest time.Time           // the newest stamp so far
-	oldest time.Time           // the oldest stamp of the last answer
+	unit   time.Duration         // the smallest unit of the stamps so far; zero if there are none
+	seen   map[itemState]Dialect // the items received, each with the last dialect that brought it
+	ids    map[string]int        // the IDs of the entries received, with the number of the request
+	newest time.Time             // the newest stamp so far
+	oldest time.Time             // the oldest stamp of the last answer
 
 	progress
 }
