@@ -190,7 +190,7 @@ func (b *blogger) prove() (missing []string, proven bool) {
 		for _, e := range doc.Entries {
 			if !seen[e.ID] {
 				seen[e.ID] = true
-				list.posts = append(list.posts, listed{names: []string{e.ID}})
+				list.posts = append(list.posts, listedPost{names: []string{e.ID}})
 			}
 		}
 	}

@@ -27,11 +27,11 @@ import (
 type census struct {
 	at    time.Time // when the server counted
 	total int
-	posts []listed // in the order of the feed's pages
+	posts []listedPost // in the order of the feed's pages
 }
 
-// A listed is a post in the server's list.
-type listed struct {
+// A listedPost is a post in the server's list.
+type listedPost struct {
 	names    []string // by which the feed may know the post; the first is its guid
 	modified string
 	id       int
@@ -149,7 +149,7 @@ func (s *source) census(posts string) (*census, error) {
 			break
 		}
 	}
-	slices.SortFunc(c.posts, func(a, b listed) int {
+	slices.SortFunc(c.posts, func(a, b listedPost) int {
 		return cmp.Or(strings.Compare(a.modified, b.modified), cmp.Compare(a.id, b.id))
 	})
 	return c, nil
@@ -165,8 +165,8 @@ type apiPost struct {
 	Modified string `json:"modified"`
 }
 
-func (p apiPost) listed() listed {
-	return listed{names: []string{html.UnescapeString(p.GUID.Rendered), html.UnescapeString(p.Link)}, modified: p.Modified, id: p.ID}
+func (p apiPost) listed() listedPost {
+	return listedPost{names: []string{html.UnescapeString(p.GUID.Rendered), html.UnescapeString(p.Link)}, modified: p.Modified, id: p.ID}
 }
 
 // list requests posts, and the total number of posts.

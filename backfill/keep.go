@@ -36,7 +36,7 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 	if err != nil {
 		return nil, err
 	}
-	k := &keeping{b: b, ctx: ctx, m: m, feed: feed, now: time.Now()}
+	k := &keepRun{b: b, ctx: ctx, m: m, feed: feed, now: time.Now()}
 	if len(feed.Mark) > 0 {
 		if err := json.Unmarshal(feed.Mark, &k.mark); err != nil || feed.Source != "" && feed.Source != k.mark.Method {
 			return nil, nil // the mark belongs to another source
@@ -73,8 +73,8 @@ type keepMark struct {
 	Soon    bool      `json:"soon,omitempty"`    // whether to ask again at the next opportunity
 }
 
-// A keeping is a Keep under way.
-type keeping struct {
+// A keepRun is a Keep under way.
+type keepRun struct {
 	b    *Backfill
 	ctx  context.Context
 	m    *mirror.Mirror
@@ -101,7 +101,7 @@ const (
 )
 
 // plan decides what to do.
-func (k *keeping) plan() plan {
+func (k *keepRun) plan() plan {
 	missed, found, own := k.gaps()
 	old := k.b.Recount >= 0 && k.now.Sub(k.mark.At) >= cmp.Or(k.b.Recount, 7*24*time.Hour)
 	fresh := missed && !found.Before(k.mark.At)
@@ -134,7 +134,7 @@ func (k *keeping) plan() plan {
 
 // gaps reports whether polls have missed windows, when the first one was found,
 // and whether an earlier walk has left gaps.
-func (k *keeping) gaps() (missed bool, found time.Time, own bool) {
+func (k *keepRun) gaps() (missed bool, found time.Time, own bool) {
 	for _, g := range k.feed.Gaps {
 		switch {
 		case g.From == "source:"+k.feed.Source:
@@ -152,7 +152,7 @@ func (k *keeping) gaps() (missed bool, found time.Time, own bool) {
 // resume makes the walk continue where an earlier one ended. If polls have
 // missed something since then, only pages in the order of modification lead to
 // both.
-func (k *keeping) resume(missed bool) {
+func (k *keepRun) resume(missed bool) {
 	at := k.mark.Place
 	if missed && at.Until == 0 && at.Latest == 0 && k.mark.Mode != modeModified {
 		k.mark.Place = place{}
@@ -167,7 +167,7 @@ type counter interface {
 
 // recount asks for the number of entries, and reports whether it is the
 // expected one, which includes the entries that polls have brought since.
-func (k *keeping) recount() (same bool, err error) {
+func (k *keepRun) recount() (same bool, err error) {
 	i := slices.IndexFunc(k.b.methods(), func(m Method) bool { return m.Name() == k.mark.Method })
 	asks, ok := k.b.methods()[i].(counter)
 	if !ok {
@@ -200,7 +200,7 @@ func (m keepMark) json() json.RawMessage {
 }
 
 // walk walks the feed into the mirror.
-func (k *keeping) walk() (*mirror.Report, error) {
+func (k *keepRun) walk() (*mirror.Report, error) {
 	k.task = &task{place: k.mark.Place, refill: k.refill, has: k.has, counter: k.mark.Counter}
 	if k.refill || k.mark.Place.begun() {
 		k.task.holds = k.holds
@@ -254,7 +254,7 @@ func (k *keeping) walk() (*mirror.Report, error) {
 }
 
 // learn records how far the walk has come.
-func (k *keeping) learn() {
+func (k *keepRun) learn() {
 	k.mark.Probe, k.mark.Place, k.mark.Counter, k.mark.Done = k.w.probe, k.task.place, k.task.counter, false
 	if k.w.by != "" {
 		k.mark.Method = k.w.by
@@ -262,7 +262,7 @@ func (k *keeping) learn() {
 }
 
 // note returns the present mark; nil if nothing was learned.
-func (k *keeping) note() json.RawMessage {
+func (k *keepRun) note() json.RawMessage {
 	if k.mark.Method == "" {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (k *keeping) note() json.RawMessage {
 }
 
 // has returns the IDs whose entries are in the mirror.
-func (k *keeping) has(ids []string) map[string]bool {
+func (k *keepRun) has(ids []string) map[string]bool {
 	found := map[string]bool{}
 	for id, r := range k.records(ids) {
 		found[id] = r.State == mirror.Live
@@ -281,7 +281,7 @@ func (k *keeping) has(ids []string) map[string]bool {
 
 // holds reports whether the mirror has all of these versions of entries, from
 // before the time when the entries to recover were missed.
-func (k *keeping) holds(entries []*feedhistory.Entry) bool {
+func (k *keepRun) holds(entries []*feedhistory.Entry) bool {
 	records := k.records(list(entries))
 	return !slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool {
 		r := records[e.ID]
@@ -291,7 +291,7 @@ func (k *keeping) holds(entries []*feedhistory.Entry) bool {
 
 // records returns what the mirror has of entries. An error of the store ends
 // the walk.
-func (k *keeping) records(ids []string) map[string]*mirror.Record {
+func (k *keepRun) records(ids []string) map[string]*mirror.Record {
 	if k.err != nil {
 		return nil
 	}

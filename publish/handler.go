@@ -40,9 +40,9 @@ type Handler struct {
 	Logger *slog.Logger  // Logger logs files that cannot be read; nil means no logging.
 
 	once       sync.Once
-	known      cache[*described]  // by name
-	compressed cache[*compressed] // by the ETag of what was compressed
-	busy       chan struct{}      // limits how many goroutines read whole documents at once
+	known      cache[*documentHeader] // by name
+	compressed cache[*gzipVariant]    // by the ETag of what was compressed
+	busy       chan struct{}          // limits how many goroutines read whole documents at once
 }
 
 const (
@@ -141,7 +141,7 @@ var varyEncoding = []string{"Accept-Encoding"}
 // reader returns the compressed document, and adds its fields to the header.
 // ServeContent sets no Content-Length for encoded content, so reader sets it,
 // except where ServeContent may answer that a precondition failed.
-func (c *compressed) reader(r *http.Request, header http.Header) io.ReadSeeker {
+func (c *gzipVariant) reader(r *http.Request, header http.Header) io.ReadSeeker {
 	header.Set("Content-Encoding", "gzip")
 	header.Set("Etag", c.tag)
 	if !mayFail(r) {

@@ -23,8 +23,8 @@ import (
 // This file finds out, once for each document, what a Handler needs to know
 // about it.
 
-// A described is a document's response headers, and what they depend on.
-type described struct {
+// A documentHeader has a document's response headers, and the properties they depend on.
+type documentHeader struct {
 	size         int64
 	modified     time.Time
 	found        time.Time // when the document was read
@@ -38,7 +38,7 @@ type described struct {
 
 // setHeader sets the fields that do not depend on the request. The lists have
 // no spare capacity, so that appending to them copies them.
-func (d *described) setHeader(h http.Header) {
+func (d *documentHeader) setHeader(h http.Header) {
 	h["Content-Type"] = d.kind
 	h["Etag"] = d.tag
 	h["Cache-Control"] = d.cacheControl
@@ -56,7 +56,7 @@ const settling = 2 * time.Second
 
 // settled reports whether the file's time was old enough to identify its
 // content. A file without a time is never settled.
-func (d *described) settled() bool {
+func (d *documentHeader) settled() bool {
 	if d.modified.IsZero() {
 		return d.constant
 	}
@@ -67,7 +67,7 @@ func (d *described) settled() bool {
 // lastModified returns the file's time, or zero while a change within the same
 // second could follow, because Last-Modified cannot tell the two apart (RFC
 // 9110 §8.8.2.2).
-func (d *described) lastModified() time.Time {
+func (d *documentHeader) lastModified() time.Time {
 	if !d.settled() {
 		return time.Time{}
 	}
@@ -76,7 +76,7 @@ func (d *described) lastModified() time.Time {
 
 // describe returns what is known about an open file, and reads the file if
 // necessary.
-func (h *Handler) describe(f *openFile) (*described, error) {
+func (h *Handler) describe(f *openFile) (*documentHeader, error) {
 	if d, ok := h.lookUp(f); ok {
 		return d, nil
 	}
@@ -92,7 +92,7 @@ func (h *Handler) describe(f *openFile) (*described, error) {
 	return d, err
 }
 
-func (h *Handler) lookUp(f *openFile) (*described, bool) {
+func (h *Handler) lookUp(f *openFile) (*documentHeader, bool) {
 	d, ok := h.known.get(f.name)
 	return d, ok && d.settled() && d.size == f.info.Size() && d.modified.Equal(f.info.ModTime())
 }
@@ -102,12 +102,12 @@ func (h *Handler) lookUp(f *openFile) (*described, bool) {
 const maxDocument = 32 << 20
 
 // read reads and describes a file, and then rewinds it.
-func (h *Handler) read(f *openFile) (*described, error) {
+func (h *Handler) read(f *openFile) (*documentHeader, error) {
 	content, err := f.rewind()
 	if err != nil {
 		return nil, err
 	}
-	d := &described{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
+	d := &documentHeader{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
 	_, d.constant = h.FS.(embed.FS)
 	hash := sha256.New()
 	var text strings.Builder
@@ -138,7 +138,7 @@ func entityTag(sum []byte) string {
 
 // classify determines what kind of document the text is, and its place in the
 // feed.
-func (d *described) classify(name, text string, maxAge time.Duration) {
+func (d *documentHeader) classify(name, text string, maxAge time.Duration) {
 	doc, err := parseHead(text)
 	served := serve(name, doc, err, maxAge)
 	d.kind, d.cacheControl = values(served.Type), values(served.CacheControl)
@@ -266,16 +266,16 @@ func headerURL(iri string) string {
 	return b.String()
 }
 
-// A compressed is the gzip variant of a document; its data is nil if
-// compression gains nothing. The ETag is of the compressed bytes, because
-// another version of the compressor may produce different ones.
-type compressed struct {
+// A gzipVariant is the gzip variant of a document; its data is nil if compression gains
+// nothing. The ETag is of the compressed bytes, because another version of the
+// compressor may produce different ones.
+type gzipVariant struct {
 	tag  string
 	data []byte
 }
 
 // compress returns the gzip variant of a document.
-func (h *Handler) compress(d *described, f *openFile) (*compressed, error) {
+func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error) {
 	if c, ok := h.compressed.get(d.tag[0]); ok {
 		return c, nil
 	}
@@ -288,7 +288,7 @@ func (h *Handler) compress(d *described, f *openFile) (*compressed, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compressed{}
+	c := &gzipVariant{}
 	if c.data, err = gzipped(content, gzip.BestCompression); err != nil {
 		return nil, err
 	}
