@@ -3,9 +3,8 @@ package publish
 import "sync"
 
 // A cache keeps the most recently used values, as far as they fit. It has two
-// generations: a value that is used moves to the young one. When the young one
-// has half the size, it becomes the old one, and the old one's values are
-// forgotten.
+// generations: a value moves to the young one when it is used. When the young one has
+// half the size, it becomes the old one, and the old one's values are forgotten.
 type cache[V any] struct {
 	half int64 // half the maximum size, in whatever unit sizes have
 
