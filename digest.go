@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Digest returns a digest of the entry's bytes as published. An entry that is repeated
-// in another document has the same digest.
+// Digest returns a digest of the entry's bytes as published. A copy of the entry in
+// another document has the same digest.
 func (e *Entry) Digest() string {
 	sum := sha256.Sum256([]byte(e.raw))
 	return hex.EncodeToString(sum[:16])

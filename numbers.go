@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// checkNumbers returns an error if a number of the settings is negative that may not be.
+// checkNumbers returns an error if a number of the settings is negative but may not be.
 func (c *Client) checkNumbers() error {
 	t, l, b := c.Timeouts, c.Limits, c.Budget
 	for _, f := range []struct {
@@ -30,7 +30,7 @@ func (c *Client) checkNumbers() error {
 	return nil
 }
 
-// authorization returns the value of the header of that name; "" if there is none.
+// authorization returns the value of the Authorization header; "" if there is none.
 func (c Credential) authorization() string {
 	if c.User == "" && c.Password == "" {
 		return c.Authorization
