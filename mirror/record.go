@@ -105,8 +105,11 @@ type Content struct {
 	Size int64 `json:"size,omitempty"` // the size in bytes, as counted for the Quota; zero if it was stored before quotas existed
 }
 
-// ContentOf returns the content to store for an entry.
+// ContentOf returns the content to store for an entry; zero for nil.
 func ContentOf(e *feedhistory.Entry) Content {
+	if e == nil {
+		return Content{}
+	}
 	e = e.Signed() // its document, which its signature may need, is not stored
 	c := Content{
 		Data: string(e.XML()), WeakID: e.WeakID, Title: e.Title().Plain(),
