@@ -126,7 +126,7 @@ type Merger struct {
 }
 
 // Add adds a document or an error of a walk. It returns false once an error has ended the walk, and
-// ignores everything after that.
+// ignores everything afterwards.
 func (m *Merger) Add(doc *Document, err error) bool {
 	if m.err != nil {
 		return false

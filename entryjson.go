@@ -36,8 +36,8 @@ type EntryJSON struct {
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 
-// NewEntryJSON returns an entry as an EntryJSON. Times are in UTC, with the fraction of a
-// second that the entry gives. Nil gives the zero EntryJSON.
+// NewEntryJSON returns an entry as an EntryJSON. Times are in UTC, with the entry's
+// fraction of a second. Nil gives the zero EntryJSON.
 func NewEntryJSON(e *Entry) EntryJSON {
 	if e == nil {
 		return EntryJSON{}

@@ -10,12 +10,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// XML returns the entry as published, as a separate element: with the namespaces,
-// base and language that were in scope, and well-formed even if it was not. It
-// changes nothing else. For a JSON Feed it returns nil; see JSON.
+// XML returns the entry as published, as a separate element: with the namespaces, base
+// and language in scope, and well-formed even if it was not. It changes nothing else.
+// For a JSON Feed it returns nil; see JSON.
 //
 // If the entry's fields were set since it was read, or it never was, XML returns the
-// Atom entry that its Draft describes; nil if that lacks an ID.
+// Atom entry of its Draft; nil if that lacks an ID.
 func (e *Entry) XML() []byte {
 	if e.isAltered() {
 		made, err := e.Draft().entry()

@@ -129,7 +129,7 @@ func (g *Gap) PseudoEntry() *Entry {
 	return e
 }
 
-// NewGap returns the gap for an error, with the reason that Walk would give it:
+// NewGap returns the gap for an error, with the reason Walk would give it:
 // ReasonUnknown if err is nil.
 func NewGap(url string, err error) *Gap {
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Limits bound what one document may cost to read. A field that is zero means its
-// default, which real feeds do not reach. A negative one is an error.
+// Limits bound the cost of reading one document. A zero field means its default, which
+// real feeds do not reach. A negative one is an error.
 //
 // A document beyond a limit is refused with a *ParseError. Three limits concern a
 // single entry, which is then left out and becomes a Gap of the document: the length of
@@ -37,7 +37,7 @@ type Limits struct {
 	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
 }
 
-// withDefaults fills in the fields that are zero.
+// withDefaults fills in zero fields.
 func (l Limits) withDefaults() Limits {
 	l.Bytes = cmp.Or(l.Bytes, 16<<20)
 	l.Ratio = cmp.Or(l.Ratio, 200)
@@ -67,9 +67,9 @@ type Parser struct {
 // Parse reads one feed document with the default limits. Relative references resolve
 // against base, the URL where the document was found, which may be empty.
 //
-// The error is a *ParseError, or one that r returned: the context's, if r is a response
-// that was cut short by it. Together with a *ParseError,
-// Parse may return the part of the document before the error.
+// The error is a *ParseError, or one from r: the context's, if it has cut short a
+// response. Together with a *ParseError, Parse may return the part of the document
+// before the error.
 func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(r, base) }
 
 // Parse is like the function Parse, with p's settings.
