@@ -219,7 +219,7 @@ func (g GapRecord) gap() *feedhistory.Gap {
 	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
-// A DocumentRecord describes an archive document that has been processed.
+// A DocumentRecord describes a processed archive document.
 type DocumentRecord struct {
 	URL   string            `json:"url"`             // the URL by which it was requested
 	Names []string          `json:"names,omitempty"` // the URLs it is known by: URL, the target of a redirect, its self link

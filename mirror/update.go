@@ -15,8 +15,8 @@ import (
 //
 // The error comes from the Store or from the context. The Store then keeps everything
 // read before the error, and the changes report it; they are nil only if the Store
-// could not be read. A subscription document that could not be read is not an error of
-// Update but Report.Failure. Other documents that could not be read are in Gaps.
+// could not be read. An unreadable subscription document is not an error of Update but
+// Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
