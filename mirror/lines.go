@@ -10,10 +10,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The lines that Export writes and Import reads. The type of a line is "feed",
-// "gap", "document", "entry" or "end"; a line without a type is an entry. The
-// lines of a feed follow each other, beginning with the one of type "feed". The
-// last line of all has the type "end", and nothing else.
+// The lines of Export and Import. The type of a line is "feed", "gap", "document",
+// "entry" or "end"; a line without a type is an entry. The lines of a feed follow each
+// other, beginning with the one of type "feed". The last line of all has the type "end".
 type (
 	endLine struct {
 		Type string `json:"type"`
