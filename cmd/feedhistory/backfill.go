@@ -6,13 +6,13 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 )
 
-// jsonInspected is the JSON of a document, with the methods that --backfill would try.
+// jsonInspected is the JSON of a document, with the methods --backfill would try.
 type jsonInspected struct {
 	schema.Document
 	Backfill []string `json:"backfill,omitempty"`
 }
 
-// applicable returns the names of the methods for the software that a document names.
+// applicable returns the names of the methods for the software named by a document.
 func applicable(doc *feedhistory.Document) (names []string) {
 	sure, _ := new(backfill.Backfill).Candidates(doc)
 	for _, m := range sure {
