@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Response describes the HTTP response with a document. It is the zero value for a
@@ -34,6 +35,7 @@ type Known struct {
 	ETag, LastModified, Digest string // as in its Response
 	Kind                       Kind   // the kind of feed the document declares
 	Older                      string // the URL of the next document back in time; "" if there is none
+	Instead                    string `json:",omitempty"` // the URL to try if Older leads to no document; "" if there is no second link
 	Lost                       bool   `json:",omitempty"` // whether its link to an older document cannot be used
 	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Damage
 	ID                         string `json:",omitempty"` // the feed's id, of a subscription document
@@ -46,7 +48,11 @@ type Known struct {
 func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
 	older, _ := d.Links.Rel(feed.Older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	targets := d.Links.targets(feed.Older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	if len(targets) > 1 {
+		k.Instead = targets[1]
+	}
 	if d.isSubscription() {
 		k.ID = d.ID
 	}

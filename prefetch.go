@@ -200,8 +200,10 @@ func (l *fetchResult) unchanged() *Unchanged {
 func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
 	rel := feed.Older()
 	if u := l.unchanged(); u != nil && rel != "" {
-		if u.Known.Older != "" {
-			urls = []string{iri.WithoutFragment(u.Known.Older)}
+		for _, url := range []string{u.Known.Older, u.Known.Instead} {
+			if url != "" {
+				urls = append(urls, iri.WithoutFragment(url))
+			}
 		}
 		return urls, u.Known.Lost
 	}
