@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// exportFeed writes the first of the feeds as the document that History.Document would
+// exportFeed writes the first of the feeds as the document History.Document would
 // return, in Atom or RSS. It never has more than one entry in memory.
 func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
@@ -47,8 +47,8 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 	return nil
 }
 
-// exportHead returns the document without the feed's entries. Its only entries are those
-// that stand for gaps.
+// exportHead returns the document without the feed's entries. Its only entries stand for
+// gaps.
 func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
 	url := f.URL
 	if f.Private {

@@ -53,14 +53,13 @@ type publishCommand struct {
 	was string // the feed's earlier address, if it differs and older archives link to it; else ""
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *publishCommand) Help() string {
 	return "Run publish again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
 		"The directory must still contain what was published before."
 }
 
-// Validate refuses URLs, names, zones and patterns that are not valid, and flags that
-// exclude each other.
+// Validate refuses invalid URLs, names, zones and patterns, and incompatible flags.
 func (c *publishCommand) Validate() error {
 	base, err := url.Parse(c.Base)
 	switch {
@@ -94,7 +93,7 @@ func (c *publishCommand) Validate() error {
 	return errors.Join(c.Budget.Check(), markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
 }
 
-// Run publishes what is new.
+// Run publishes the new entries.
 func (c *publishCommand) Run(w *command.World) error {
 	in, err := c.load(w)
 	if err != nil {
@@ -140,7 +139,7 @@ func (c *publishCommand) Run(w *command.World) error {
 	return nil
 }
 
-// publisher returns the Publisher that the flags ask for.
+// publisher returns the Publisher the flags ask for.
 func (c *publishCommand) publisher() *publish.Publisher {
 	p := &publish.Publisher{
 		Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
@@ -155,8 +154,7 @@ func (c *publishCommand) publisher() *publish.Publisher {
 	return p
 }
 
-// failure says what to do about an error of the Publisher; it returns other errors
-// unchanged.
+// failure adds advice to an error of the Publisher; it returns other errors unchanged.
 func (c *publishCommand) failure(err error) error {
 	if many, ok := errors.AsType[*publish.TooManyDeletionsError](err); ok {
 		return fmt.Errorf("--delete-missing: %w; nothing is published: if they are to be deleted, give --max-deletions %d", many, many.Missing)
@@ -173,7 +171,7 @@ func (c *publishCommand) failure(err error) error {
 }
 
 // head returns the description of the feed: the published one or, for a new feed, the
-// source's, with what the flags change. It returns nil if the published one does not
+// source's, with the changes of the flags. It returns nil if the published one does not
 // change.
 func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
 	head, err := publishedHead(p.Output, c.name())
@@ -210,7 +208,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 	return head, nil
 }
 
-// published says what has been published, and where.
+// published reports the published entries, and where they are.
 func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Report) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
@@ -266,7 +264,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 	p.Para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
 }
 
-// dry lists the files that would have been written.
+// dry lists the files to be written.
 func (c *publishCommand) dry(w *command.World, d *outputs.DryRun) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, name := range d.Written {

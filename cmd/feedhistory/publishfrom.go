@@ -34,7 +34,7 @@ type input struct {
 	left    map[string]int        // articles left out, by reason
 }
 
-// load reads the source that --from names.
+// load reads the source named by --from.
 func (c *publishCommand) load(w *command.World) (*input, error) {
 	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
 		return c.loadMarkdown()
@@ -94,7 +94,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 	return loaded, nil
 }
 
-// add adds the entry that a record describes.
+// add adds the entry described by a record.
 func (in *input) add(r *publish.JSONEntry) error {
 	e, err := r.Entry()
 	if err != nil {
@@ -105,7 +105,7 @@ func (in *input) add(r *publish.JSONEntry) error {
 }
 
 // isFeed reports whether an input is a feed document rather than lines of JSON: XML, or an
-// object that spans several lines or has the version of JSON Feed.
+// object over several lines or with the version of JSON Feed.
 func isFeed(in *bufio.Reader) bool {
 	start, _ := in.Peek(4096)
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
@@ -133,7 +133,7 @@ func (c *publishCommand) loadMarkdown() (*input, error) {
 }
 
 // loadFeed reads a feed document. Its references resolve against its own URL if it
-// names one, or else against that of the new feed.
+// names one, or else against the new feed's.
 func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -184,7 +184,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 	in.cut = provenance.CutShort(r.History.Gaps, false)
 	if in.head.Coverage == nil && !in.whole && argument.SiteName(in.head.URL) != argument.SiteName(c.Base) {
 		// The feed of the same site may have everything without declaring it. The feed of
-		// another site has only what it declares.
+		// another site has only the history it declares.
 		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
 	}
 	if c.IncludePrivate {
@@ -193,7 +193,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 	return in, err
 }
 
-// fromHistory returns a history as an input. The head says what is known to be missing.
+// fromHistory returns a history as an input. The head declares the known gaps.
 func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
 	head.Coverage = h.Coverage()

@@ -89,8 +89,8 @@ func (p *Provenance) line() {
 	}
 }
 
-// Feed returns the feed with a URL; nil if no line has its verdict. It records that the
-// lines mention the feed.
+// Feed returns the feed with a URL; nil if no line has its verdict. It records the
+// mention of the feed.
 func (p *Provenance) Feed(url string) *mirror.Feed {
 	f, ok := p.Feeds[url]
 	if !ok {
@@ -173,7 +173,7 @@ func (p *Provenance) others(own string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Feeds)), func(url string) bool { return url == own })
 }
 
-// Coverage returns what a feed that is made of the lines must say about the feeds from
+// Coverage returns the declaration, in a feed made of the lines, about the feeds from
 // which they come; nil if these feeds are whole, or if there is no feed other than the
 // published one, own. For a feed without a verdict, it assumes a window.
 func (p *Provenance) Coverage(own string) *feedhistory.Coverage {
