@@ -40,9 +40,9 @@ type Handler struct {
 	Logger *slog.Logger  // Logger logs files that cannot be read; nil means no logging.
 
 	once       sync.Once
-	known      cache[*described]  // by name
-	compressed cache[*compressed] // by the ETag of what was compressed
-	busy       chan struct{}      // limits how many goroutines read whole documents at once
+	known      Cache[string, *described]  // by name
+	compressed Cache[string, *compressed] // by the ETag of what was compressed
+	busy       chan struct{}              // limits how many goroutines read whole documents at once
 }
 
 const (
@@ -52,8 +52,8 @@ const (
 )
 
 func (h *Handler) setUp() {
-	h.known.half = maxKnown / 2
-	h.compressed.half = cmp.Or(h.Memory, defaultMemory) / 2
+	h.known.Half = maxKnown / 2
+	h.compressed.Half = max(cmp.Or(h.Memory, defaultMemory)/2, 1)
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
 
@@ -124,7 +124,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	}
 	if d.compressible && h.Memory >= 0 {
 		header["Vary"] = varyEncoding
-		if acceptsGzip(r.Header) {
+		if AcceptsGzip(r.Header) {
 			if c, err := h.compress(d, file); err != nil {
 				return err
 			} else if c.data != nil {
