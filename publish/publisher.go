@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A Publisher publishes a growing log of entries as an archived feed. Output
@@ -52,11 +53,18 @@ type Publisher struct {
 	// are.
 	Split feedhistory.Split
 
-	// Recent is the minimum number of entries in the subscription document,
+	// Recent is a minimum number of entries in the subscription document,
 	// including some that are already in an archive, because ordinary readers
-	// know no other document. Zero means 10, a negative number only the entries
-	// that are not archived.
+	// know no other document. Zero means 20, which is also the least; of another
+	// feed, it shows as many as that feed's own document. In addition, it shows what the latest ten calls or the last 72
+	// hours have added, as far as that fits in 2 MiB. A negative number means
+	// only the entries that are not archived.
 	Recent int
+
+	// Backlog says that calls add entries nobody has waited for, as an import of
+	// an older history does: the subscription document does not keep them for
+	// being new. What the first call of a feed adds is never new in this sense.
+	Backlog bool
 
 	// Chronological keeps entries in the order of their update times through
 	// all documents: no archive is newer than an entry of a later document, so
@@ -127,7 +135,18 @@ func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) e
 		}
 	}
 	slices.Reverse(deleted)
-	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true})
+	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true, source: ShownIn(h)})
+}
+
+// ShownIn returns the number of entries of a history that its subscription
+// document shows.
+func ShownIn(h *feedhistory.History) (n int) {
+	for _, e := range h.Entries {
+		if e.Source != nil && h.Head != nil && e.Source.URL == h.Head.URL {
+			n++
+		}
+	}
+	return n
 }
 
 // Delete publishes that an entry has not been part of the feed since the given
@@ -168,11 +187,13 @@ func (p *Publisher) url(name string) string {
 	return strings.TrimSuffix(p.Base, "/") + "/" + name
 }
 
+// recent returns the minimum number of entries in the subscription document;
+// zero means that archived entries are not repeated there.
 func (p *Publisher) recent() int {
-	if p.Chronological {
+	if p.Chronological || p.Recent < 0 {
 		return 0
 	}
-	return max(cmp.Or(p.Recent, 10), 0)
+	return max(p.Recent, feedtime.LeastShown)
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)

@@ -25,6 +25,11 @@ type Update struct {
 	// not among them are deleted.
 	DeleteMissing bool
 
+	// Shown is the number of entries the source's own document shows, if it is
+	// another feed: the subscription document shows at least as many. Zero
+	// means as many as in the last call that said.
+	Shown int
+
 	// Now is the time for entries that have no time, or that changed without a
 	// newer one. Entries with a later date are dated in the future. Zero means
 	// the present, in whole seconds.
@@ -71,6 +76,7 @@ func (p *Publisher) Update(ctx context.Context, u Update) (*Updated, error) {
 	}
 	var report Updated
 	err := p.exclusively(ctx, func(p *session, s *state) error {
+		p.source = u.Shown
 		items, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry
