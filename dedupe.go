@@ -168,7 +168,7 @@ var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // when its newer neighbour was, so that there is one order of all documents, and the
 // result does not depend on which copies are compared first.
 func (m *Merger) rank(doc *Document) int32 {
-	r := precedence.Rank{Time: doc.documentTime(), Place: -int64(len(m.docs))}
+	r := precedence.Rank{Time: doc.documentTime(), Seq: -int64(len(m.docs))}
 	switch {
 	case !r.Time.IsZero():
 	case len(m.docs) == 0 || doc.reread:
@@ -177,7 +177,7 @@ func (m *Merger) rank(doc *Document) int32 {
 		r.Time = m.docs[len(m.docs)-1].Time
 	}
 	if doc.reread {
-		r.Place = -r.Place
+		r.Seq = -r.Seq
 	}
 	m.docs = append(m.docs, r)
 	return int32(len(m.docs) - 1)

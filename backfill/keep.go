@@ -31,7 +31,7 @@ import (
 //
 // The error is the store's, mirror.ErrNotFound if the store does not have the
 // feed, or the context's.
-func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mirror.Changes, error) {
+func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mirror.Report, error) {
 	feed, err := m.Store.Feed(ctx, url)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (m keepMark) json() json.RawMessage {
 }
 
 // walk walks the feed into the mirror.
-func (k *keeping) walk() (*mirror.Changes, error) {
+func (k *keeping) walk() (*mirror.Report, error) {
 	k.task = &task{place: k.mark.Place, refill: k.refill, has: k.has, counter: k.mark.Counter}
 	if k.refill || k.mark.Place.begun() {
 		k.task.holds = k.holds

@@ -45,14 +45,14 @@ func (c *chain) isInstead(url string) bool {
 }
 
 // neighbour returns the rank that a document has if it has no time of its own.
-func (p *poll) neighbour(url string, known *Document) Rank {
+func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 	rank := p.chain.rank
 	if i := p.feed.pending(url); i >= 0 {
 		rank = p.feed.Pending[i].Rank
 	}
-	rank.Place--
+	rank.Seq--
 	if known != nil {
-		rank.Place = known.Rank.Place
+		rank.Seq = known.Rank.Seq
 	}
 	return rank
 }
@@ -84,7 +84,7 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 
 // archive processes an archive document. It may be a known one, by its URL or
 // by the name that it gives itself.
-func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) error {
+func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentRecord) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 }
 
 // newDocument returns what the mirror records about an archive document.
-func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
-	d := &Document{
+func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord {
+	d := &DocumentRecord{
 		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
 		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: doc.Digest(),
 	}
@@ -162,7 +162,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 // that is the feed's URL, as on sites that give all documents the same one, or
 // the name of a different document. If a document of that name is known and has
 // the same entries, the two are the same document, which ownName returns.
-func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *Document) {
+func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *DocumentRecord) {
 	link, ok := doc.Links.Rel(feedhistory.RelSelf)
 	self = iri.WithoutFragment(link.Href)
 	if !ok || !iri.AreSameOrigin(self, doc.URL) ||
@@ -213,13 +213,13 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		return p.documents.err
 	}
 	if len(f.Pending) >= pendingLimit {
-		f.addGap(Gap{
+		f.addGap(GapRecord{
 			URL: url, From: doc.URL, Reason: feedhistory.ReasonLimit, Found: p.now,
 			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
 		})
 		return p.documents.err
 	}
-	f.Pending = append(f.Pending, Pending{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), Gap: Gap{
+	f.Pending = append(f.Pending, Pending{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), GapRecord: GapRecord{
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
 	return p.documents.err
@@ -260,7 +260,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	}
 	pending := &p.feed.Pending[i]
 	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
-	pending.Gap = newGap(g)
+	pending.GapRecord = newGap(g)
 	pending.Poll = p.feed.Polls
 	pending.From = cmp.Or(pending.From, from)
 	if g.Reason != feedhistory.ReasonBudget {
@@ -297,7 +297,7 @@ func isWithin(g *feedhistory.Gap) bool {
 // isPassing reports whether the next poll has a good chance to read what is
 // missing.
 func isPassing(g *feedhistory.Gap) bool {
-	return (&Pending{Gap: Gap{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
+	return (&Pending{GapRecord: GapRecord{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).

@@ -27,7 +27,7 @@ func (p *poll) checkChain() error {
 		case !ok:
 			return nil // it is pending
 		case seen[d.url]:
-			f.addGap(Gap{
+			f.addGap(GapRecord{
 				URL: url, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
 				Message: "the chain of archives leads back to this document",
 			})
@@ -40,7 +40,7 @@ func (p *poll) checkChain() error {
 		return nil
 	}
 	p.chain.changed = false
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		if f.isCut(g, p.request.url) {
 			return false
 		}
@@ -86,7 +86,7 @@ type step struct {
 // to be committed next.
 func (ds *documents) steps() (map[string]step, error) {
 	steps := map[string]step{}
-	add := func(d *Document) {
+	add := func(d *DocumentRecord) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
 				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.First, d.Read}

@@ -161,7 +161,7 @@ func (cs *commits) last(ctx context.Context) error {
 }
 
 // document returns a document on its way into the store, or nil.
-func (cs *commits) document(name string) *Document {
+func (cs *commits) document(name string) *DocumentRecord {
 	if d := cs.waiting.document(name); d != nil || cs.flight == nil {
 		return d
 	}
@@ -207,7 +207,7 @@ func (g *group) touches(doc *feedhistory.Document) bool {
 }
 
 // document returns the group's document with the given name, or nil.
-func (g *group) document(name string) *Document {
+func (g *group) document(name string) *DocumentRecord {
 	if g == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// declaredGap is the Gap.From of gaps that the feed itself declares.
+// declaredGap is the GapRecord.From of gaps that the feed itself declares.
 const declaredGap = "feed:coverage"
 
 // declared returns the head of the subscription document if it says how much it
@@ -27,7 +27,7 @@ func (f *Feed) declared() *feedhistory.Document {
 // declare turns what the feed says is missing into gaps of the mirror. No poll
 // requests them: the feed has no more.
 func (f *Feed) declare() {
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == declaredGap })
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == declaredGap })
 	head := f.declared()
 	if head == nil {
 		return

@@ -77,8 +77,8 @@ type Feed struct {
 	// host has not asked.
 	Wait time.Time `json:"wait,omitzero"`
 
-	Pending []Pending `json:"pending,omitempty"` // the documents that are still to be read
-	Gaps    []Gap     `json:"gaps,omitempty"`    // what else is missing
+	Pending []Pending   `json:"pending,omitempty"` // the documents that are still to be read
+	Gaps    []GapRecord `json:"gaps,omitempty"`    // what else is missing
 
 	// Shown are the IDs of the entries in the subscription document of an
 	// archived feed, as it was last read. Sought are the IDs of entries that
@@ -153,14 +153,14 @@ func (f *Feed) WholeAsOf() time.Time {
 // one gap.
 func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	full := false
-	add := func(g Gap) {
+	add := func(g GapRecord) {
 		if !full || !g.Quota {
 			gaps = append(gaps, g.gap())
 		}
 		full = full || g.Quota
 	}
 	for _, p := range f.Pending {
-		add(p.Gap)
+		add(p.GapRecord)
 	}
 	for _, g := range f.Gaps {
 		add(g)
@@ -171,9 +171,9 @@ func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 // A Pending document is one that the mirror has seen a link to, but has not
 // processed yet (5005#19).
 type Pending struct {
-	Gap
+	GapRecord
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
-	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Place is one less
+	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Seq is one less
 	Tries   int       `json:"tries"`             // the number of failed tries
 	Missing bool      `json:"missing,omitempty"` // whether the last try found the document refused for good: 403, 404 or 410 (5005#18)
 	Retry   time.Time `json:"retry,omitzero"`    // when to try again; zero means at the next poll
@@ -185,23 +185,23 @@ type Pending struct {
 // json.Unmarshal accepts both.
 func (p Pending) MarshalJSON() ([]byte, error) {
 	type rank struct {
-		Time  time.Time
-		Place int64
+		Time time.Time
+		Seq  int64 `json:"Place"`
 	}
 	return unescaped(struct {
-		Gap
+		GapRecord
 		Page    bool      `json:"page,omitempty"`
 		Rank    rank      `json:"rank"`
 		Tries   int       `json:"tries"`
 		Missing bool      `json:"missing,omitempty"`
 		Retry   time.Time `json:"retry,omitzero"`
 		Wait    time.Time `json:"wait,omitzero"`
-	}{p.Gap, p.Page, rank(p.Rank), p.Tries, p.Missing, p.Retry, p.Wait})
+	}{p.GapRecord, p.Page, rank(p.Rank), p.Tries, p.Missing, p.Retry, p.Wait})
 }
 
-// A Gap is a feedhistory.Gap in a form that can be stored. The fields without a
+// A GapRecord is a feedhistory.Gap in a form that can be stored. The fields without a
 // comment are the ones of feedhistory.Gap; Message is the text of its Err.
-type Gap struct {
+type GapRecord struct {
 	URL     string             `json:"url"`
 	From    string             `json:"from,omitempty"`
 	Reason  feedhistory.Reason `json:"reason"`
@@ -211,7 +211,7 @@ type Gap struct {
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
 }
 
-func (g Gap) gap() *feedhistory.Gap {
+func (g GapRecord) gap() *feedhistory.Gap {
 	err := errors.New(g.Message)
 	if g.Quota {
 		err = fmt.Errorf("%w: %s", ErrQuota, g.Message)
@@ -219,8 +219,8 @@ func (g Gap) gap() *feedhistory.Gap {
 	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
-// A Document is an archive document that has been processed.
-type Document struct {
+// A DocumentRecord describes an archive document that has been processed.
+type DocumentRecord struct {
 	URL   string            `json:"url"`             // the URL by which it was requested
 	Names []string          `json:"names,omitempty"` // the URLs that it is known by: URL, the target of a redirect, its self link
 	Known feedhistory.Known `json:"known,omitzero"`  // the document as it was last read
@@ -237,12 +237,12 @@ type Document struct {
 }
 
 // isCut reports whether the document may exist, but has not been requested.
-func (g Gap) isCut() bool {
+func (g GapRecord) isCut() bool {
 	return g.Reason == feedhistory.ReasonInterrupted || g.Reason == feedhistory.ReasonBudget
 }
 
-func newGap(g *feedhistory.Gap) Gap {
-	return Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
+func newGap(g *feedhistory.Gap) GapRecord {
+	return GapRecord{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
 // pending returns the index of a pending document; -1 if the document is not
@@ -276,9 +276,9 @@ func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 
 // addGap adds a gap, which replaces an earlier one at the same place. Each
 // missed window is a separate gap.
-func (f *Feed) addGap(g Gap) {
+func (f *Feed) addGap(g GapRecord) {
 	g.Poll = f.Polls
-	same := func(old Gap) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
+	same := func(old GapRecord) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
 	i := slices.IndexFunc(f.Gaps, same)
 	switch {
 	case i < 0 && len(f.Gaps) < gapLimit || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < windowLimit:
@@ -293,7 +293,7 @@ func (f *Feed) addGap(g Gap) {
 // that this poll has read, given its names. A contradiction stays as long as the
 // document names more than one chain, because its links are not followed again.
 func (f *Feed) clearGaps(contradicts bool, names ...string) {
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		stays := contradicts && (g.Reason == feedhistory.ReasonContradiction || g.Reason == feedhistory.ReasonForeign)
 		return g.Poll < f.Polls && !stays && slices.Contains(names, g.From)
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 // stop ends the poll with an error that the feed did not cause.
-func (p *poll) stop(err error) (*Changes, error) {
+func (p *poll) stop(err error) (*Report, error) {
 	if p.snapshot != nil {
 		*p.feed, p.commits.held = *p.snapshot, nil
 	}
@@ -36,7 +36,7 @@ func (p *poll) stop(err error) (*Changes, error) {
 }
 
 // finish commits the end of the poll.
-func (p *poll) finish() (*Changes, error) {
+func (p *poll) finish() (*Report, error) {
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)
 	}
@@ -81,8 +81,8 @@ func (p *poll) finish() (*Changes, error) {
 }
 
 // unfoundGap returns the gap for entries that are in no archive.
-func unfoundGap(url string, now time.Time) Gap {
-	return Gap{
+func unfoundGap(url string, now time.Time) GapRecord {
+	return GapRecord{
 		URL: url, Reason: feedhistory.ReasonMissedWindow, Found: now,
 		Message: "entries that it no longer has are in no archive: others may have come and gone since the last poll",
 	}
@@ -105,7 +105,7 @@ func (p *poll) verdict() feedhistory.Verdict {
 	return feedhistory.Whole
 }
 
-func (p *poll) report() *Changes {
+func (p *poll) report() *Report {
 	c, f := p.changes, p.feed
 	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
 	c.AsOf, c.Failure = f.WholeAsOf(), p.failure

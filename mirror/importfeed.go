@@ -137,11 +137,11 @@ func (f *importedFeed) record(l *entryLine) (*Record, error) {
 func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 	state := f.line.State
 	at := state.Polled
-	rank := Rank{Time: at, Place: state.Polls << 32}
+	rank := Rank{Time: at, Seq: state.Polls << 32}
 	r := &Record{Feed: l.Feed, ID: l.ID, State: Live, Copy: Copy{At: at, Rank: rank}, First: 1, Change: 1, Added: at, Changed: at}
 	if l.Deleted.Deleted {
 		r.State, r.Copy, r.First, r.Added = Unseen, Copy{}, 0, time.Time{}
-		r.Tombstone = Tombstone{When: l.Deleted.When, Rank: rank}
+		r.Tombstone = TombstoneRecord{When: l.Deleted.When, Rank: rank}
 		state.Usage.Tombstones++
 		state.Usage.Refs += int64(len(l.ID))
 		return r, nil

@@ -60,7 +60,7 @@ type Source struct {
 // Merge changes neither what polls know of the feed nor when the next one is
 // welcome, unless it is cut short: then the feed is due. It counts as a poll in
 // Feed.Polls and Feed.Polled.
-func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, error) {
+func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	defer p.commits.await()
 	f := p.feed
 	f.Source, p.source = src.Name, sourceGap+src.Name
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // gaps of sourceGap stay only while no source was known
 	})
 	whole := true
@@ -88,7 +88,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if isGap {
 			g := newGap(gap)
 			g.From, g.Found = p.source, p.now
-			f.Gaps = slices.DeleteFunc(f.Gaps, func(old Gap) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
+			f.Gaps = slices.DeleteFunc(f.Gaps, func(old GapRecord) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
 			f.addGap(g)
 			p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 			err, whole = nil, false
@@ -106,7 +106,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		p.snapshot = nil
 		p.more(src, doc.Response.Requested)
 	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole)
 	return p.finish()
 }
@@ -115,7 +115,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 // removes the gap that an earlier Merge left there.
 func (p *poll) more(src Source, url string) {
 	f := p.feed
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		return g.From == p.source && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
 	})
 	if src.Mark != nil && !p.allowance.full { // otherwise some documents must come again
@@ -123,7 +123,7 @@ func (p *poll) more(src Source, url string) {
 			f.Mark = mark
 		}
 	}
-	f.addGap(Gap{
+	f.addGap(GapRecord{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
 		Message: "its history has not been read to the end yet",
 	})
@@ -143,7 +143,7 @@ func (p *poll) end(src Source, whole bool) {
 		f.AsOf, f.Counted = src.AsOf(), f.Entries
 	}
 	if whole { // everything that polls have missed is here now
-		f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+		f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == p.source
 		})
 	}
@@ -166,19 +166,19 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 	return nil
 }
 
-// sourceGap is the prefix of Gap.From in the gaps of a source.
+// sourceGap is the prefix of GapRecord.From in the gaps of a source.
 const sourceGap = "source:"
 
 // sourceGap returns a gap for entries of the poll's source that do not fit.
-func (p *poll) sourceGap(message string) Gap {
-	return Gap{
+func (p *poll) sourceGap(message string) GapRecord {
+	return GapRecord{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
 	}
 }
 
 func (p *poll) ingest(doc *feedhistory.Document) error {
 	rank := rankOf(doc, p.chain.rank)
-	p.chain.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
+	p.chain.rank = Rank{Time: rank.Time, Seq: rank.Seq - 1}
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
 	if err != nil {
 		return err

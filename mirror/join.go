@@ -22,7 +22,7 @@ type join struct {
 }
 
 // begin notes that the subscription document shares no entry with earlier ones.
-func (j *join) begin(g Gap) {
+func (j *join) begin(g GapRecord) {
 	j.feed.addGap(g)
 	j.feed.Joining, j.walks = true, true
 }
@@ -94,7 +94,7 @@ func (j *join) bottom() {
 // joins reports whether the archives of the current chain, newest first, have joined a
 // window since it was found: new ones, down to a known one that was read again. If the
 // known one is yet to be read again, unread is its URL.
-func joins(g Gap, chain []step) (joined bool, unread string) {
+func joins(g GapRecord, chain []step) (joined bool, unread string) {
 	i := slices.IndexFunc(chain, func(at step) bool { return at.first < g.Poll })
 	switch {
 	case i < 0:
@@ -121,7 +121,7 @@ func (j *join) resume(chain []step) {
 // reaches notes a subscription document. It closes the missed windows whose
 // earlier side it still reaches back to.
 func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
-	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g Gap) bool {
+	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g GapRecord) bool {
 		before := map[string]bool{}
 		for id, r := range records {
 			before[id] = r.First > 0 && r.Added.Before(g.Found)
@@ -142,7 +142,7 @@ func (j *join) close() {
 // end ends the join with the poll that has completed it. Entries of the earlier
 // subscription document that are in no archive show that the publisher does not
 // archive all.
-func (j *join) end(unfound bool, g Gap) {
+func (j *join) end(unfound bool, g GapRecord) {
 	if !j.feed.Joining {
 		return
 	}
@@ -152,9 +152,11 @@ func (j *join) end(unfound bool, g Gap) {
 	j.feed.Joining = false
 }
 
-func isMissedWindow(g Gap) bool { return g.Reason == feedhistory.ReasonMissedWindow && g.From == "" }
+func isMissedWindow(g GapRecord) bool {
+	return g.Reason == feedhistory.ReasonMissedWindow && g.From == ""
+}
 
-func lastMissedWindow(gaps []Gap) int {
+func lastMissedWindow(gaps []GapRecord) int {
 	for i, g := range slices.Backward(gaps) {
 		if isMissedWindow(g) {
 			return i

@@ -26,12 +26,12 @@ type (
 	}
 	gapLine struct {
 		line
-		Gap     *Gap     `json:"gap,omitempty"`
-		Pending *Pending `json:"pending,omitempty"`
+		Gap     *GapRecord `json:"gap,omitempty"`
+		Pending *Pending   `json:"pending,omitempty"`
 	}
 	documentLine struct {
 		line
-		Document *Document `json:"document"`
+		Document *DocumentRecord `json:"document"`
 	}
 	entryLine struct {
 		publish.JSONEntry

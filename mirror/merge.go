@@ -43,7 +43,7 @@ type effect struct {
 // copy counts in any case. A record that a complete document lacked takes any
 // copy that was published after that document.
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
-	back := r.Absence != 0 && c.Rank.Place > r.Absence
+	back := r.Absence != 0 && c.Rank.Seq > r.Absence
 	known := r.Copy.Digest != ""
 	switch {
 	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
@@ -63,10 +63,10 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 }
 
 // bury merges a tombstone.
-func (r *Record) bury(t Tombstone) (touched bool) {
+func (r *Record) bury(t TombstoneRecord) (touched bool) {
 	old := r.Tombstone
 	joined := t.precedence().Join(old.precedence())
-	t = Tombstone{joined.When, Rank(joined.Rank)}
+	t = TombstoneRecord{joined.When, Rank(joined.Rank)}
 	r.Tombstone = t
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
@@ -121,7 +121,7 @@ type merger struct {
 	feed      *Feed
 	from      int64 // the version of the feed when the poll began
 	now       time.Time
-	changes   *Changes
+	changes   *Report
 	allowance *allowance
 }
 
@@ -164,7 +164,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		}
 		if s.replaces {
 			effects[id].touched = effects[id].touched || !r.Tombstone.IsZero()
-			r.Tombstone = Tombstone{}
+			r.Tombstone = TombstoneRecord{}
 		}
 	}
 	if err := mg.takeAll(m, s, entries, effects, stored); err != nil {
@@ -179,7 +179,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			}
 			stored[t.Ref] = true
 		}
-		touched := r.bury(Tombstone{When: t.When, Rank: s.rank})
+		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank})
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
 	}
 	done := make(map[string]bool, len(ids))

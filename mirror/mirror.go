@@ -46,8 +46,8 @@ type Mirror struct {
 	client feedhistory.Client // used if Client is nil
 }
 
-// Changes is the result of a poll.
-type Changes struct {
+// A Report is the result of a poll.
+type Report struct {
 	URL     string              // the feed's URL, as you subscribed to it
 	Kind    feedhistory.Kind    // the feed's kind, by its subscription document
 	Verdict feedhistory.Verdict // the verdict on the mirror after the poll

@@ -20,9 +20,9 @@ type poll struct {
 	feed    *Feed // the feed's state, as the next commit stores it
 	from    int64 // the version of the feed when the poll began
 	now     time.Time
-	changes *Changes
+	changes *Report
 	update  bool   // the poll is an Update, which requests the subscription document
-	source  string // the Source.Name of a Merge, as Gap.From has it
+	source  string // the Source.Name of a Merge, as GapRecord.From has it
 
 	request   request
 	chain     chain
@@ -85,7 +85,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	now := time.Now()
 	p := &poll{
-		ctx: ctx, m: m, feed: feed, from: feed.Version, now: now, changes: &Changes{URL: url},
+		ctx: ctx, m: m, feed: feed, from: feed.Version, now: now, changes: &Report{URL: url},
 		ready: feed.Next, unended: feed.Unfinished,
 		chain: chain{
 			changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
@@ -94,13 +94,13 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		waits: hostWaits{feed: feed, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
-	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*Document{}}
+	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*DocumentRecord{}}
 	p.merger = merger{
 		ctx: ctx, store: m.Store, feed: feed, from: feed.Version, now: now, changes: p.changes, allowance: p.allowance,
 	}
 	feed.Polls++
 	feed.Polled = now
-	p.chain.rank = Rank{Time: now, Place: feed.Polls << 32}
+	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
 	p.search, p.join = newSearch(feed), join{feed: feed}
 	p.backlog.fill(p)
 	return p, nil
@@ -180,7 +180,7 @@ func (p *poll) leavesAlone(pending *Pending) bool {
 func (p *poll) known(url string) feedhistory.Known {
 	if url == iri.WithoutFragment(p.request.url) {
 		known := p.feed.Known
-		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, func(g Gap) bool { return p.feed.isCut(g, url) }) {
+		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, func(g GapRecord) bool { return p.feed.isCut(g, url) }) {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {
@@ -201,12 +201,12 @@ type documents struct {
 	store   Store
 	feed    *Feed
 	commits *commits
-	found   map[string]*Document
+	found   map[string]*DocumentRecord
 	err     error // an error of the store, which callbacks cannot return
 }
 
 // get returns a processed document, or nil. It must not be changed.
-func (ds *documents) get(url string) *Document {
+func (ds *documents) get(url string) *DocumentRecord {
 	if d := ds.commits.document(url); d != nil {
 		return d
 	}

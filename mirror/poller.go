@@ -28,7 +28,7 @@ type Poller struct {
 
 	// Poll polls a feed; before is the feed's state before the poll. Several
 	// calls may run at the same time. Nil means Mirror.Update.
-	Poll func(ctx context.Context, before *Feed) (*Changes, error)
+	Poll func(ctx context.Context, before *Feed) (*Report, error)
 
 	// Polled, if not nil, is called after each poll, one call at a time.
 	Polled func(Polled)
@@ -57,7 +57,7 @@ type Polled struct {
 	Before *Feed  // the feed's state before the poll; nil if it could not be read
 
 	// Changes are the result of Mirror.Update; nil if the poll did not get that far.
-	Changes *Changes
+	Changes *Report
 
 	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
 	// work on the feed, ErrNotFound if the feed was removed before its turn

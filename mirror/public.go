@@ -75,7 +75,7 @@ func (s publicStore) Records(ctx context.Context, feed string, ids []string) (ma
 }
 
 // Document implements Store.
-func (s publicStore) Document(ctx context.Context, feed, url string) (*Document, error) {
+func (s publicStore) Document(ctx context.Context, feed, url string) (*DocumentRecord, error) {
 	d, err := s.Store.Document(ctx, feed, url)
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (s publicStore) Document(ctx context.Context, feed, url string) (*Document,
 }
 
 // Documents implements Store.
-func (s publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*Document, error] {
-	return visible(s.Store.Documents(ctx, feed), 0, func(*Document) (bool, error) { return s.shows(ctx, feed) })
+func (s publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error] {
+	return visible(s.Store.Documents(ctx, feed), 0, func(*DocumentRecord) (bool, error) { return s.shows(ctx, feed) })
 }
 
 // Versions implements Store.

@@ -173,7 +173,7 @@ func (a *allowance) growth(was, r *Record, added *Version) (int64, error) {
 
 // reserveDocument counts the record of a document and reports whether it fits.
 // The record replaces the one of other, unless that is nil.
-func (a *allowance) reserveDocument(d, other *Document) bool {
+func (a *allowance) reserveDocument(d, other *DocumentRecord) bool {
 	growth, entries := d.size(), int64(1)
 	if other != nil {
 		growth, entries = growth-other.size(), 0
@@ -187,7 +187,7 @@ func (a *allowance) reserveDocument(d, other *Document) bool {
 }
 
 // size returns the size of a document's record in bytes.
-func (d *Document) size() int64 {
+func (d *DocumentRecord) size() int64 {
 	n := len(d.URL) + len(d.Digest) + len(d.Known.URL) + len(d.Known.ETag) + len(d.Known.LastModified) +
 		len(d.Known.Digest) + len(d.Known.Older)
 	for _, name := range d.Names {
@@ -201,8 +201,8 @@ func (d *Document) size() int64 {
 func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
 	g := quotaGap(doc, refused, p.now)
 	g.URL, g.Poll = doc.Response.Requested, p.feed.Polls
-	pending := Pending{Gap: g, Page: page, Rank: rank, Tries: 1}
-	pending.Rank.Place++
+	pending := Pending{GapRecord: g, Page: page, Rank: rank, Tries: 1}
+	pending.Rank.Seq++
 	p.feed.takePending(g.URL)
 	p.feed.Pending = append(p.feed.Pending, pending)
 	p.chain.changed, p.cut = true, true
@@ -210,14 +210,14 @@ func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bo
 }
 
 // quotaGap returns the gap for a document that has not been stored entirely.
-func quotaGap(doc *feedhistory.Document, refused int, now time.Time) Gap {
+func quotaGap(doc *feedhistory.Document, refused int, now time.Time) GapRecord {
 	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
 		what = "the document is not recorded"
 	}
-	return Gap{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
+	return GapRecord{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
 // isShort reports whether a gap says that the Quota left out entries of the
 // subscription document.
-func isShort(g Gap) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }
+func isShort(g GapRecord) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }

@@ -53,7 +53,7 @@ func (p *poll) chooseRecheck() error {
 }
 
 // reread notes that an archive was requested again and has not changed.
-func (cs *commits) reread(d *Document, now time.Time) {
+func (cs *commits) reread(d *DocumentRecord, now time.Time) {
 	d = d.clone()
 	d.Read, d.Last = now, cs.feed.Polls
 	cs.hold()

@@ -35,9 +35,9 @@ type Record struct {
 
 	// Tombstone is the latest tombstone that names the entry; zero if there is
 	// none.
-	Tombstone Tombstone `json:"tombstone,omitzero"`
+	Tombstone TombstoneRecord `json:"tombstone,omitzero"`
 
-	// Absence is the Place of the complete document that lacked the entry; zero
+	// Absence is the Seq of the complete document that lacked the entry; zero
 	// if the last complete document had it, or there never was one.
 	Absence int64 `json:"absence,omitempty"`
 
@@ -141,8 +141,8 @@ func (c *Content) entry(id string) (*feedhistory.Entry, error) {
 
 // A Rank says how recent a document is (5005#21).
 type Rank struct {
-	Time  time.Time `json:"time,omitzero"`   // when the document was updated; if unknown, the Time of its newer neighbour
-	Place int64     `json:"place,omitempty"` // the place in the chain, counted over all polls; newer documents have larger numbers
+	Time time.Time `json:"time,omitzero"`   // when the document was updated; if unknown, the Time of its newer neighbour
+	Seq  int64     `json:"place,omitempty"` // the place in the chain, counted over all polls; newer documents have larger numbers
 }
 
 // Compare orders ranks, older first.
@@ -166,15 +166,15 @@ func (c Copy) precedence() precedence.Copy {
 	return precedence.Copy{At: c.At, Rank: precedence.Rank(c.Rank)}
 }
 
-// A Tombstone says that an entry was deleted.
-type Tombstone struct {
+// A TombstoneRecord says that an entry was deleted.
+type TombstoneRecord struct {
 	When time.Time `json:"when,omitzero"` // when the entry was deleted; zero if the tombstone does not say
 	Rank Rank      `json:"rank,omitzero"` // the rank of the newest document that has a tombstone for the entry
 }
 
-func (t Tombstone) precedence() precedence.Tombstone {
+func (t TombstoneRecord) precedence() precedence.Tombstone {
 	return precedence.Tombstone{When: t.When, Rank: precedence.Rank(t.Rank)}
 }
 
 // IsZero reports whether there is no tombstone.
-func (t Tombstone) IsZero() bool { return t.When.IsZero() && t.Rank == Rank{} }
+func (t TombstoneRecord) IsZero() bool { return t.When.IsZero() && t.Rank == Rank{} }

@@ -249,7 +249,7 @@ func (p *Poller) poll(ctx context.Context, t *turn) (e Polled) {
 		}
 		poll := p.Poll
 		if poll == nil {
-			poll = func(ctx context.Context, f *Feed) (*Changes, error) { return p.Mirror.Update(ctx, f.URL) }
+			poll = func(ctx context.Context, f *Feed) (*Report, error) { return p.Mirror.Update(ctx, f.URL) }
 		}
 		e.Changes, e.Err = poll(ctx, e.Before)
 	}
@@ -272,8 +272,8 @@ func (p *Poller) quietUntil(host string) time.Time {
 
 // leftAlone returns the result of a poll of a feed whose host asks to be left
 // alone.
-func (f *Feed) leftAlone(until time.Time) *Changes {
-	return &Changes{
+func (f *Feed) leftAlone(until time.Time) *Report {
+	return &Report{
 		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
 		Failure: &WaitError{URL: f.URL, Until: until},
 	}

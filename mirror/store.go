@@ -59,10 +59,10 @@ type Store interface {
 
 	// Document returns the document that has the URL among its Names. The error
 	// matches ErrNotFound if there is none.
-	Document(ctx context.Context, feed, url string) (*Document, error)
+	Document(ctx context.Context, feed, url string) (*DocumentRecord, error)
 
 	// Documents yields all documents of a feed by Rank, newest first.
-	Documents(ctx context.Context, feed string) iter.Seq2[*Document, error]
+	Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error]
 
 	// Commit stores a change, either all of it or nothing. The change is
 	// durable: once Commit has returned nil, it survives a loss of power. After
@@ -179,7 +179,7 @@ type Change struct {
 	// Documents are documents that have been processed. A document replaces the
 	// stored one with the same URL. If several documents share a name, the name
 	// belongs to the one committed last.
-	Documents []*Document
+	Documents []*DocumentRecord
 
 	// Forget drops all documents that were stored before this change.
 	Forget bool
@@ -216,19 +216,18 @@ type Query struct {
 	// for searching while somebody types.
 	Prefix bool
 
-	// Changes, if not nil, selects the entries that changed after this Version
+	// AfterVersion, if not nil, selects the entries that changed after this Version
 	// of the feed, ordered by Record.Change, then ID, both ascending. Feed must
-	// be set. Several entries may have changed at the same Version, so only
-	// after the last entry is its Change a place to continue from; in between,
-	// add Beyond.
-	Changes *int64
+	// be set. Entries may share a Version: to resume part-way through one, set
+	// Beyond as well.
+	AfterVersion *int64
 
 	// Beyond, if not nil, selects only entries that follow this place in the
 	// order: older ones, or newer ones with Oldest, or later changes with
-	// Changes.
+	// AfterVersion.
 	Beyond *Place
 
-	// Oldest puts the oldest entries first. It has no effect with Changes.
+	// Oldest puts the oldest entries first. It has no effect with AfterVersion.
 	Oldest bool
 
 	Deleted bool // Deleted includes entries that are not live but have a Content.
@@ -243,8 +242,8 @@ type Query struct {
 
 // A Place is where a Record is in the order of a Query.
 type Place struct {
-	Time   time.Time // the Record.Time; not used with Query.Changes
-	Feed   string    // the Record.Feed; not used with Query.Changes
-	Change int64     // the Record.Change; used only with Query.Changes
+	Time   time.Time // the Record.Time; not used with Query.AfterVersion
+	Feed   string    // the Record.Feed; not used with Query.AfterVersion
+	Change int64     // the Record.Change; used only with Query.AfterVersion
 	ID     string    // the Record.ID
 }

@@ -13,9 +13,9 @@ import (
 // which is newer than the first.
 func (p *poll) subscription(doc *feedhistory.Document) error {
 	f, kind := p.feed, doc.Kind()
-	rank := rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
+	rank := rankOf(doc, Rank{Time: doc.Response.Received, Seq: f.Polls << 32})
 	if p.chain.read { // the chain may have moved: an archive was not there
-		rank.Place += 1 << 31
+		rank.Seq += 1 << 31
 		if i := f.pending(p.chain.linked); i >= 0 {
 			f.Pending[i].Missing = true
 		}
@@ -121,7 +121,7 @@ func HeadOf(doc *feedhistory.Document) string {
 // walk, if its links to other documents led to nothing new.
 func (p *poll) replace() error {
 	f := p.feed
-	if p.completed == nil || p.cut || slices.ContainsFunc(f.Gaps, func(g Gap) bool { return g.Poll == f.Polls }) {
+	if p.completed == nil || p.cut || slices.ContainsFunc(f.Gaps, func(g GapRecord) bool { return g.Poll == f.Polls }) {
 		return nil
 	}
 	if err := p.commits.drain(); err != nil {
@@ -159,7 +159,7 @@ func (p *poll) complete(m *mergeResult) error {
 		if m.records[r.ID] != nil {
 			continue
 		}
-		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, Tombstone{}, false
+		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, TombstoneRecord{}, false
 		before := r.State
 		r.State = r.state()
 		p.merger.count(r, before)
@@ -197,8 +197,8 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	return isKnown(entries[len(entries)-1])
 }
 
-func missedWindow(doc *feedhistory.Document, now time.Time) Gap {
-	return Gap{
+func missedWindow(doc *feedhistory.Document, now time.Time) GapRecord {
+	return GapRecord{
 		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: now,
 		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
 			len(doc.Entries)),

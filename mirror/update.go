@@ -15,9 +15,9 @@ import (
 // The error comes from the Store or from the context. The Store then keeps all
 // that was read before the error, and the changes report it; they are nil only
 // if the Store could not be read. A subscription document that could not be read
-// is not an error of Update but Changes.Failure. Other documents that could not
+// is not an error of Update but Report.Failure. Other documents that could not
 // be read are in Gaps.
-func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
+func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 
 // isCut reports whether a gap says that the subscription document was damaged,
 // and it has not been read since.
-func (f *Feed) isCut(g Gap, url string) bool {
+func (f *Feed) isCut(g GapRecord, url string) bool {
 	url = iri.WithoutFragment(url)
 	return f.Failures > 0 && g.URL == url && g.From == url
 }

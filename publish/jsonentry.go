@@ -124,7 +124,7 @@ func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {
 }
 
 // Entry returns the entry that r describes. If it has no update time,
-// it gets its publication time or else the epoch, so that Publisher.Update
+// it gets its publication time or else the epoch, so that Publisher.Publish
 // knows that it has none.
 func (r *JSONEntry) Entry() (*feedhistory.Entry, error) {
 	d, err := r.Draft()

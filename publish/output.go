@@ -7,7 +7,7 @@ import (
 )
 
 // An Output is a place for documents: a directory (Dir), an object store
-// (package publish/s3), memory (Memory). Package publish/outputtest tests that
+// (package publish/s3), memory (MemoryOutput). Package publish/outputtest tests that
 // an implementation keeps the following contract.
 //
 // A name is a slash-separated path for which fs.ValidPath is true, except ".".

@@ -25,7 +25,7 @@ import (
 //
 //	pages := &publish.Pages{
 //		Head: &feedhistory.Document{ID: "urn:example:log", Title: "Log"},
-//		Older: func(ctx context.Context, than publish.Place, limit int) ([]*feedhistory.Entry, bool, error) {
+//		Older: func(ctx context.Context, than publish.Position, limit int) ([]*feedhistory.Entry, bool, error) {
 //			return store.Older(ctx, than.Updated, than.ID, limit)
 //		},
 //	}
@@ -43,14 +43,14 @@ type Pages struct {
 	Head *feedhistory.Document
 
 	// Older returns the newest entries that are older than a place, newest
-	// first, up to the limit, and whether there are more. For the zero Place it
+	// first, up to the limit, and whether there are more. For the zero Position it
 	// returns the newest entries of all. It is required.
-	Older Query
+	Older PageFunc
 
 	// Newer returns the oldest entries that are newer than a place, up to the
 	// limit, also newest first, and whether there are more. If Newer is nil,
 	// pages have no link to the previous page.
-	Newer Query
+	Newer PageFunc
 
 	Size   int                // Size is the number of entries of a page; zero means 50.
 	URL    string             // URL is the URL of the first page; "" means the path of the request, as a relative reference.
@@ -59,9 +59,9 @@ type Pages struct {
 	Logger *slog.Logger       // Logger logs queries that fail; nil means no logging.
 }
 
-// A Query returns entries on one side of a place, without the entry at the
+// A PageFunc returns entries on one side of a position, without the entry at the
 // place itself. Several goroutines may call it at the same time.
-type Query func(ctx context.Context, than Place, limit int) (entries []*feedhistory.Entry, more bool, err error)
+type PageFunc func(ctx context.Context, than Position, limit int) (entries []*feedhistory.Entry, more bool, err error)
 
 // The parameters of a page's URL. A page has at most one of them.
 const (
@@ -79,7 +79,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, err := p.request(r)
 	if err != nil {
 		w.Header().Set("Cache-Control", "no-cache")
-		http.Error(w, err.Error()+": "+at.url("", Place{}), http.StatusBadRequest)
+		http.Error(w, err.Error()+": "+at.url("", Position{}), http.StatusBadRequest)
 		return
 	}
 	page, err := p.page(r.Context(), at)
@@ -87,7 +87,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		p.fail(w, r, err)
 	case page == nil:
-		http.Redirect(w, r, at.url("", Place{}), http.StatusTemporaryRedirect)
+		http.Redirect(w, r, at.url("", Position{}), http.StatusTemporaryRedirect)
 	default:
 		p.write(w, r, page)
 	}
@@ -96,7 +96,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A pageRequest says which page was requested.
 type pageRequest struct {
 	param string // "" means the first page
-	place Place
+	place Position
 	base  string     // the feed's URL without its query
 	query url.Values // the other parameters, which all pages keep
 }
@@ -140,7 +140,7 @@ func requestPath(r *http.Request) string {
 }
 
 // url returns the URL of a page.
-func (at pageRequest) url(param string, place Place) string {
+func (at pageRequest) url(param string, place Position) string {
 	query := at.query
 	if param != "" {
 		query = make(url.Values, len(at.query)+1)
@@ -182,7 +182,7 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 // links returns the neighbours of a page (5005#5, 5005#6). The last page is
 // known only once it has been reached.
 func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.Page {
-	links := feedhistory.Page{Self: at.url(at.param, at.place), First: at.url("", Place{})}
+	links := feedhistory.Page{Self: at.url(at.param, at.place), First: at.url("", Position{})}
 	if len(entries) == 0 {
 		links.Last = links.Self
 		return links
@@ -199,7 +199,7 @@ func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) f
 	return links
 }
 
-func positionOf(e *feedhistory.Entry) Place { return Place{e.Updated, e.ID} }
+func positionOf(e *feedhistory.Entry) Position { return Position{e.Updated, e.ID} }
 
 // write renders the page and serves it. The ETag is of its bytes, so an
 // unchanged page is not sent twice.

@@ -44,17 +44,17 @@ func TestRecent(t *testing.T) {
 		recent, source := rapid.SampledFrom([]int{0, 5, 50}).Draw(t, "recent"), rapid.SampledFrom([]int{0, 30}).Draw(t, "source")
 		format := rapid.SampledFrom([]feedhistory.Format{feedhistory.Atom, feedhistory.RSS}).Draw(t, "format")
 		n, had, asleep, slept := 0, 0, 0, now
-		for call := range rapid.IntRange(1, 30).Draw(t, "calls") {
+		for call := range rapid.IntRange(1, 16).Draw(t, "calls") {
 			p := newPublisher(out)
 			p.Recent, p.Split.Size, p.Format = recent, size, format
 			now = now.Add(time.Duration(rapid.SampledFrom([]int{1, 600, 20_000, 100_000}).Draw(t, "seconds")) * time.Second)
-			burst := rapid.SampledFrom([]int{0, 1, 3, 45, 130}).Draw(t, "burst")
+			burst := rapid.SampledFrom([]int{0, 1, 3, 25, 60}).Draw(t, "burst")
 			var all []*feedhistory.Entry
 			for range burst {
 				n++
 				all = append(all, entry(t, fmt.Sprint("e", n), day.Add(time.Duration(n)*time.Hour), "x"))
 			}
-			_, err := p.Update(t.Context(), Update{Entries: all, Now: now, Shown: source})
+			_, err := p.Publish(t.Context(), Batch{Entries: all, Now: now, Shown: source})
 			require.NoError(t, err)
 			if n == 0 {
 				continue
@@ -102,12 +102,12 @@ func TestRecentBounded(t *testing.T) {
 	require.Len(t, shownIDs(t, p), 20)
 	p.Backlog = false
 	for i := range 12 {
-		_, err := p.Update(t.Context(), Update{Entries: entries(t, 181+3*i, 3), Now: day.Add(time.Duration(i) * 1000 * time.Hour)})
+		_, err := p.Publish(t.Context(), Batch{Entries: entries(t, 181+3*i, 3), Now: day.Add(time.Duration(i) * 1000 * time.Hour)})
 		require.NoError(t, err)
 	}
 	require.Len(t, shownIDs(t, p), 20+30)
 	before := out.clone()
-	_, err := p.Update(t.Context(), Update{Entries: entries(t, 181, 9), Now: day.Add(1e6 * time.Hour)})
+	_, err := p.Publish(t.Context(), Batch{Entries: entries(t, 181, 9), Now: day.Add(1e6 * time.Hour)})
 	require.NoError(t, err)
 	require.Equal(t, before.files, out.files)
 

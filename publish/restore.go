@@ -117,7 +117,7 @@ func lastChange(t time.Time, items []item) time.Time {
 
 // restoreAll writes lost archives again, as far as possible, from those entries
 // of a source that are not published elsewhere.
-func (p *session) restoreAll(s *state, all *publishedSet, u Update, report *Updated) error {
+func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Report) error {
 	if len(all.lost) == 0 {
 		return nil
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// An Update is the present content of a source: a directory of articles, a
+// A Batch is the present content of a source: a directory of articles, a
 // database, another feed.
-type Update struct {
+type Batch struct {
 	Entries []*feedhistory.Entry    // in any order, each ID once
 	Deleted []feedhistory.Tombstone // entries that the source knows to be deleted; a zero time means now
 
@@ -37,13 +37,13 @@ type Update struct {
 
 	// Check, if not nil, is called with the result, except for Archives, before
 	// anything new is published: only lost archives have been restored by then.
-	// If it returns an error, nothing else is published and Update returns the
+	// If it returns an error, nothing else is published and Publish returns the
 	// error.
-	Check func(Updated) error
+	Check func(Report) error
 }
 
-// Updated is the result of an Update.
-type Updated struct {
+// A Report is the result of Publish.
+type Report struct {
 	New       int // entries that were published for the first time, or again after their deletion
 	Changed   int // entries of which a new version was published
 	Dated     int // how many of the new and changed ones got the time of the update
@@ -60,21 +60,21 @@ type Updated struct {
 	Restored, Lost []string
 }
 
-// Update publishes what a source has and the feed does not, either all of it or
+// Publish publishes what a source has and the feed does not, either all of it or
 // nothing. It writes nothing for entries that are published with the same
 // content, so you may call it with everything at every build of a site.
 //
-// Unlike Append, Update does not require correct times. A version that differs
+// Unlike Append, Publish does not require correct times. A version that differs
 // from the published one without being newer gets the time of the update,
 // because readers would otherwise keep the older one (5005#16, 5005#20); so do
-// new entries without any time. To know what is published, Update reads all
+// new entries without any time. To know what is published, Publish reads all
 // archives. It writes a missing archive again if the source still has exactly
 // what was in it.
-func (p *Publisher) Update(ctx context.Context, u Update) (*Updated, error) {
+func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}
-	var report Updated
+	var report Report
 	err := p.exclusively(ctx, func(p *session, s *state) error {
 		p.source = u.Shown
 		items, err := p.compare(s, u, &report)
@@ -159,7 +159,7 @@ func (all *publishedSet) add(items []item) {
 }
 
 // compare returns the items that an update must publish, oldest first.
-func (p *session) compare(s *state, u Update, report *Updated) ([]item, error) {
+func (p *session) compare(s *state, u Batch, report *Report) ([]item, error) {
 	all, err := p.versions(s)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
@@ -195,7 +195,7 @@ func (p *session) compare(s *state, u Update, report *Updated) ([]item, error) {
 
 // revise returns the item to publish for an entry; an empty one if there is
 // nothing to publish.
-func (p *session) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
+func (p *session) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Report) (item, error) {
 	normal, err := p.normalize(e)
 	if err != nil {
 		return item{}, refused(e, err)
@@ -225,7 +225,7 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 
 // renamed returns the number of entries that were published under another id:
 // the published entry with their address is no longer in the source.
-func renamed(known map[string]version, given map[string]bool, u Update) (n int) {
+func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 	links := map[string]bool{}
 	for id, v := range known {
 		if v.link != "" && !v.deleted && !given[id] {
@@ -246,7 +246,7 @@ func renamed(known map[string]version, given map[string]bool, u Update) (n int) 
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
 
 // deletions returns the deletions that an update publishes.
-func deletions(known map[string]version, given map[string]bool, u Update, report *Updated) (items []item) {
+func deletions(known map[string]version, given map[string]bool, u Batch, report *Report) (items []item) {
 	for _, t := range u.Deleted {
 		old, published := known[t.Ref]
 		if given[t.Ref] || !published || old.deleted {

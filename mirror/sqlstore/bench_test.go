@@ -47,7 +47,7 @@ func newWriter() *writer {
 func (w *writer) change(f *mirror.Feed, entries int) *mirror.Change {
 	c := &mirror.Change{Feed: f, Keep: 10}
 	url := fmt.Sprintf("%s/%d", f.URL, f.Version)
-	c.Documents = []*mirror.Document{{URL: url, Names: []string{url}, Rank: mirror.Rank{Place: -f.Version}, Entries: entries}}
+	c.Documents = []*mirror.DocumentRecord{{URL: url, Names: []string{url}, Rank: mirror.Rank{Seq: -f.Version}, Entries: entries}}
 	for range entries {
 		w.next++
 		var text strings.Builder
