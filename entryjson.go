@@ -197,7 +197,7 @@ type gapJSON struct {
 // MarshalJSON returns the gap without its Document. Of Err it has the text.
 func (g Gap) MarshalJSON() ([]byte, error) {
 	j := gapJSON{URL: g.URL, From: g.From, Reason: g.Reason, Found: g.Found}
-	if word, ok := errors.AsType[declared](g.Err); ok {
+	if word, ok := errors.AsType[declaredGap](g.Err); ok {
 		j.Declared = string(word)
 	}
 	if g.Err != nil {
@@ -215,7 +215,7 @@ func (g *Gap) UnmarshalJSON(data []byte) error {
 	}
 	*g = Gap{URL: j.URL, From: j.From, Reason: j.Reason, Found: j.Found}
 	if g.Err = errors.New(cmp.Or(j.Message, j.Reason.String())); j.Declared != "" {
-		g.Err = declared(j.Declared)
+		g.Err = declaredGap(j.Declared)
 	}
 	return nil
 }

@@ -194,10 +194,10 @@ type Coverage struct {
 // mostDeclared is the maximum number of gaps of a Coverage.
 const mostDeclared = 100
 
-// A declared is a publisher's own word for the reason of a gap.
-type declared string
+// A declaredGap is a publisher's own word for the reason of a gap.
+type declaredGap string
 
-func (e declared) Error() string {
+func (e declaredGap) Error() string {
 	if e == "" {
 		return "the feed itself says that this is missing"
 	}
@@ -207,7 +207,7 @@ func (e declared) Error() string {
 // word returns the reason as a Coverage has it: the publisher's own word, if there
 // is one.
 func (g *Gap) word() string {
-	if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
+	if word, ok := errors.AsType[declaredGap](g.Err); ok && word != "" {
 		return string(word)
 	}
 	return g.Reason.String()
@@ -228,7 +228,7 @@ func (d *Document) Declared() (gaps []*Gap) {
 		gaps = append(gaps, &gap)
 	}
 	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == Partial || v == Unknown) {
-		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declared("")})
+		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declaredGap("")})
 	}
 	for _, gap := range gaps {
 		if gap.Found = d.documentTime(); gap.Found.IsZero() {

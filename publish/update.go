@@ -113,7 +113,7 @@ type digest = [sha256.Size]byte
 type publishedSet struct {
 	newest map[string]version // by id; the version found first, beginning at the subscription document
 	placed map[place]bool     // what has its place in the log, or in an archive that exists
-	lost   []lost
+	lost   []lostArchive
 }
 
 // A place identifies a version in the log.
