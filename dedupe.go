@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -88,6 +89,9 @@ func (h *History) Verdict() Verdict {
 // Head is nil if there was no document. If docs ends before the walk that it comes
 // from, the history has a gap for the rest, which matches ErrUnread.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
+	if docs == nil {
+		return nil, errors.New("feedhistory: Merge: the sequence is nil")
+	}
 	var m Merger
 	for doc, err := range docs {
 		if !m.Add(doc, err) {
@@ -122,11 +126,16 @@ type Merger struct {
 	err       error // the error that ended the walk
 }
 
-// Add adds what a walk yields. It returns false once an error has ended the walk, and
+// Add adds a document or an error of a walk. It returns false once an error has ended the walk, and
 // ignores everything after that.
 func (m *Merger) Add(doc *Document, err error) bool {
 	if m.err != nil {
 		return false
+	}
+	if err == nil && doc == nil {
+		err = errors.New("feedhistory: Merger.Add: both the document and the error are nil")
+	} else if doc != nil && slices.Contains(doc.Entries, nil) {
+		doc, err = nil, fmt.Errorf("feedhistory: Merger.Add: an entry of %s is nil", cmp.Or(doc.URL, "the document"))
 	}
 	if err == nil {
 		m.h.Documents++

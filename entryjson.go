@@ -37,8 +37,11 @@ type EntryJSON struct {
 }
 
 // NewEntryJSON returns an entry as an EntryJSON. Times are in UTC, with the fraction of a
-// second that the entry gives.
+// second that the entry gives. Nil gives the zero EntryJSON.
 func NewEntryJSON(e *Entry) EntryJSON {
+	if e == nil {
+		return EntryJSON{}
+	}
 	d := e.Draft()
 	j := EntryJSON{
 		ID: d.ID, WeakID: e.WeakID, Updated: timeJSON(d.Updated), Published: timeJSON(d.Published),
@@ -98,6 +101,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	}
 	*e = *read
 	e.WeakID = j.WeakID
+	e.read = e.fields()
 	return nil
 }
 

@@ -125,11 +125,16 @@ func (g *Gap) PseudoEntry() *Entry {
 	}
 	b.WriteString("</entry>")
 	e.raw = b.String()
+	e.read = e.fields()
 	return e
 }
 
-// NewGap returns the gap for an error, with the reason that Walk would give it.
+// NewGap returns the gap for an error, with the reason that Walk would give it:
+// ReasonUnknown if err is nil.
 func NewGap(url string, err error) *Gap {
+	if err == nil {
+		return &Gap{URL: url, Err: errors.New("the reason was not recorded"), Found: time.Now()}
+	}
 	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
 }
 

@@ -154,11 +154,12 @@ type JSONRaw struct {
 // has none.
 func NewJSONRaw(e *feedhistory.Entry) *JSONRaw {
 	raw := &JSONRaw{Digest: e.Digest(), Format: feedhistory.Atom}
-	if e.Source != nil {
-		raw.Format, raw.Base = e.Source.Format, e.Source.URL
+	signed := e.Signed()
+	if signed.Source != nil {
+		raw.Format, raw.Base = signed.Source.Format, signed.Source.URL
 	}
-	if raw.Data = string(e.Signed().XML()); raw.Format == feedhistory.JSONFeed {
-		raw.Data = string(e.JSON())
+	if raw.Data = string(signed.XML()); raw.Format == feedhistory.JSONFeed {
+		raw.Data = string(signed.JSON())
 	}
 	return raw
 }

@@ -64,8 +64,8 @@ func (p *session) before(name string) (found *archive, err error) {
 }
 
 // restore writes a lost archive again if the oldest of the given entries were its
-// content, which the digest in its name proves. It returns that content, or nil if
-// they were not.
+// content, as proved by the digest in its name. It returns this content, or nil if they
+// were not.
 func (p *session) restore(s *state, l lostArchive, given []item) ([]item, error) {
 	m := archiveName.FindStringSubmatch(l.name)
 	if m == nil || m[2] != p.extension() {
@@ -115,8 +115,8 @@ func lastChange(t time.Time, items []item) time.Time {
 	return t
 }
 
-// restoreAll writes lost archives again, as far as possible, from those entries
-// of a source that are not published elsewhere.
+// restoreAll writes lost archives again, as far as possible, from those entries of a
+// source not published elsewhere.
 func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Report) error {
 	if len(all.lost) == 0 {
 		return nil
