@@ -222,7 +222,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 		return err
 	}
 	for _, id := range closed {
-		if err := publisher.Delete(ctx, id, time.Now().UTC().Truncate(time.Second)); err != nil {
+		if err := publisher.Delete(ctx, id, time.Now().UTC()); err != nil {
 			return err
 		}
 	}

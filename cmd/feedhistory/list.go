@@ -227,7 +227,7 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 	p.Field("source", f.Source)
 	p.Field("entries", entriesOf(f, newest))
 	if f.Documents > 0 {
-		p.Field("archives", fmt.Sprint(f.Documents))
+		p.Field("archives", archivesOf(f))
 	}
 	p.Field("changed", stamp(f.Changed, now))
 	p.Field("polled", stamp(f.Polled, now))
@@ -274,6 +274,14 @@ func meaning(f *mirror.Feed) string {
 	return "Something is missing:"
 }
 
+// archivesOf says how many archives were read, and as of when the verdict speaks of them.
+func archivesOf(f *mirror.Feed) string {
+	if f.Checked.IsZero() {
+		return fmt.Sprint(f.Documents)
+	}
+	return fmt.Sprintf("%d, as of %s: each has been read since", f.Documents, terminal.Time(f.Checked))
+}
+
 func entriesOf(f *mirror.Feed, newest time.Time) string {
 	text := fmt.Sprint(f.Entries)
 	if f.Deleted > 0 {
@@ -306,6 +314,7 @@ type jsonFeed struct {
 	Entries   int64        `json:"entries"`
 	Deleted   int64        `json:"deleted"`
 	Documents int64        `json:"documents"`
+	Checked   string       `json:"archives_as_of,omitempty"` // the time since which each archive has been read
 	Newest    string       `json:"newest,omitempty"`
 	Changed   string       `json:"changed,omitempty"`
 	Polled    string       `json:"polled,omitempty"`
@@ -326,7 +335,7 @@ func feedJSON(f *mirror.Feed, newest time.Time) jsonFeed {
 		Wait: schema.Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
 		Gaps: schema.Each(f.Missing(), schema.NewGap),
 	}
-	j.AsOf = schema.Second(f.WholeAsOf())
+	j.AsOf, j.Checked = schema.Second(f.WholeAsOf()), schema.Second(f.Checked)
 	if !newest.IsZero() {
 		j.Newest = schema.Time(newest)
 	}

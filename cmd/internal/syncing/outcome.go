@@ -93,6 +93,8 @@ func (o *Outcome) Text(c *mirror.Report) string {
 	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
 	if !c.AsOf.IsZero() {
 		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
+	} else if c.Verdict == feedhistory.Whole && !c.Checked.IsZero() && time.Since(c.Checked) > 48*time.Hour {
+		result += ", archives as of " + c.Checked.UTC().Format(time.DateOnly)
 	}
 	switch o.kind {
 	case polled:
@@ -150,6 +152,7 @@ type jsonSync struct {
 	Altered   int          `json:"altered,omitempty"` // archive documents that changed, although they must not
 	Gaps      []schema.Gap `json:"gaps"`
 	NextPoll  string       `json:"next_poll,omitempty"`
+	Checked   string       `json:"archives_as_of,omitempty"` // the time since which each archive has been read
 	Moved     string       `json:"moved,omitempty"`
 	Alias     string       `json:"alias,omitempty"` // the mirrored feed that it has become
 	Wait      string       `json:"wait,omitempty"`  // the feed's host asks for no requests until then, so there was none
@@ -161,7 +164,7 @@ type jsonSync struct {
 // JSON returns the record of a poll that sync --json prints.
 func (o *Outcome) JSON(c *mirror.Report) jsonSync {
 	j := jsonSync{
-		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf),
+		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf), Checked: schema.Second(c.Checked),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
 		Gaps: schema.Each(c.Gaps, schema.NewGap), NextPoll: schema.Second(c.Next),
 		Moved: c.Moved, Alias: c.Alias, Wait: schema.Second(o.until), Gone: c.Gone, Busy: o.kind == busy,
