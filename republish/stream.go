@@ -23,10 +23,10 @@ type stream struct {
 	slots     slots
 	prepare   func() error // called before write, which needs a slot; nil if the document is in memory
 	write     func(io.Writer) error
-	unchanged func() bool // whether the content is still that of the tag
+	unchanged func() bool // whether the content is still the tag's
 }
 
-// serveBytes answers with a document that is made already.
+// serveBytes answers with a finished document.
 func serveBytes(w http.ResponseWriter, r *http.Request, data []byte, format feedhistory.Format, cache string) error {
 	sum := sha256.Sum256(data)
 	doc := &stream{
@@ -42,9 +42,8 @@ func serveBytes(w http.ResponseWriter, r *http.Request, data []byte, format feed
 // sizes are the sizes of streams, by tag, as far as they have been made.
 type sizes = publish.Cache[string, int64]
 
-// deliver answers with the stream. To resume a transfer, or to find out the
-// size, it makes the stream again and drops what is not wanted: that takes
-// time, but no memory.
+// deliver answers with the stream. To resume a transfer, or to find out the size, it
+// makes the stream again and drops the unwanted parts: this takes time, but no memory.
 func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) error {
 	ranged := r.Header.Get("Range") != ""
 	zip := publish.AcceptsGzip(r.Header) && !ranged
@@ -86,8 +85,8 @@ func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) e
 	return nil
 }
 
-// limits of answers that are made while they are sent: each may hold a large
-// entry in memory as long as its client takes to read it.
+// limits of answers made while they are sent: each may hold a large entry in memory as
+// long as its client takes to read it.
 const (
 	mostStreams = 16
 	streamWait  = 2 * time.Second  // for one of the others to end
@@ -163,7 +162,7 @@ func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, me
 	known.Put(s.tag, size)
 }
 
-// A pieceResponse is a ResponseWriter that writes in pieces.
+// A pieceResponse is a ResponseWriter with writes in pieces.
 type pieceResponse struct {
 	http.ResponseWriter
 	pieces *pieceWriter
@@ -172,7 +171,7 @@ type pieceResponse struct {
 // Write implements http.ResponseWriter.
 func (w *pieceResponse) Write(b []byte) (int, error) { return w.pieces.Write(b) }
 
-// A counter counts what is written.
+// A counter counts the bytes written.
 type counter struct {
 	w   io.Writer
 	n   int64
@@ -186,8 +185,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A streamReader is a stream that can be read from any position, because it is made
-// from its beginning each time.
+// A streamReader is a stream readable from any position, because it is made from its
+// beginning each time.
 type streamReader struct {
 	write func(io.Writer) error
 	size  int64
@@ -227,8 +226,7 @@ func (m *streamReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// stop stops making the stream. If the rest of it was not wanted, that is not an
-// error.
+// stop stops making the stream. An unwanted rest is not an error.
 func (m *streamReader) stop() {
 	if m.read == nil {
 		return
@@ -243,7 +241,7 @@ func (m *streamReader) stop() {
 
 var errEnough = errors.New("the rest is not wanted")
 
-// A skipper drops the beginning of what is written.
+// A skipper drops the beginning of the bytes written.
 type skipper struct {
 	w    io.Writer
 	left int64

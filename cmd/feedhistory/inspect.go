@@ -25,7 +25,7 @@ type inspectCommand struct {
 	logins.Login
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *inspectCommand) Help() string {
 	return "If the document is damaged, inspect shows the part before the damage, says on standard error what is wrong, and exits with status 1."
 }
@@ -67,7 +67,7 @@ func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error
 	return p.Err
 }
 
-// showHead shows what a document says about itself.
+// showHead shows a document's description of itself.
 func showHead(p *terminal.Page, d *feedhistory.Document) {
 	title := d.Title
 	if terminal.Clean(title) == "" {

@@ -27,7 +27,7 @@ type listCommand struct {
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *listCommand) Help() string {
 	return "The verdict says what the mirror has now. whole: every entry that the feed says it has, or that its server counted at the time shown; " +
 		"window: the latest entries, because the feed does not say whether there were earlier ones; lossy: all pages, but entries may have slipped through between them; " +
@@ -151,14 +151,13 @@ func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error
 	return l.page.Err
 }
 
-// row returns a line of the list. The URL comes last and is never shortened, so that
-// people can copy it.
+// row returns a line of the list. The URL comes last and is never shortened, so people
+// can copy it.
 func row(verdict, entries, newest, polled, next, url string) string {
 	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
 }
 
-// newest returns the time of the newest entry of each of the feeds that have entries, by
-// URL.
+// newest returns the time of the newest entry of each of the feeds with entries, by URL.
 func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	var urls []string
 	for _, f := range feeds {
@@ -190,7 +189,7 @@ func day(t time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// nextOf returns one word that says when sync polls a feed next, or why it does not.
+// nextOf returns one word for when sync polls a feed next, or why it does not.
 func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
@@ -257,7 +256,7 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 	}
 }
 
-// meaning says what a feed's verdict means.
+// meaning explains a feed's verdict.
 func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
@@ -304,8 +303,8 @@ func stamp(t, now time.Time) string {
 // A jsonFeed is a mirrored feed in JSON.
 type jsonFeed struct {
 	URL       string       `json:"url"`
-	Address   string       `json:"address,omitempty"` // the URL that polls request, if it is another
-	Alias     string       `json:"alias,omitempty"`   // the mirrored feed that it has become
+	Address   string       `json:"address,omitempty"` // the URL requested by polls, if it is another
+	Alias     string       `json:"alias,omitempty"`   // the mirrored feed it has become
 	Title     string       `json:"title,omitempty"`
 	Kind      string       `json:"kind"`
 	Verdict   string       `json:"verdict"`
