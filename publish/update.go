@@ -29,6 +29,11 @@ type Batch struct {
 	// published entries if that is more; a negative number means any number.
 	MaxDeletions int
 
+	// Shown is the number of entries the source's own document shows, if it is
+	// another feed: the subscription document shows at least as many. Zero
+	// means as many as in the last call that said.
+	Shown int
+
 	// Now is the time for entries without a time, or changed without a newer one. Entries
 	// with a later date are dated in the future. Zero means the present, in whole seconds.
 	Now time.Time
@@ -72,6 +77,7 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	}
 	var report Report
 	err := p.exclusively(ctx, func(p *session, s *state) error {
+		p.source = u.Shown
 		items, gone, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry

@@ -122,7 +122,7 @@ func (c *publishCommand) Run(w *command.World) error {
 		p.Output = dry
 	}
 	done, err := p.Publish(w.Ctx, publish.Batch{
-		Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, MaxDeletions: c.MaxDeletions.N, Check: check,
+		Entries: in.entries, Deleted: in.deleted, Shown: in.shown, DeleteMissing: c.DeleteMissing, MaxDeletions: c.MaxDeletions.N, Check: check,
 	})
 	if err != nil {
 		return c.failure(err)

@@ -29,6 +29,7 @@ type input struct {
 	about   provenance.Provenance // of lines
 	cut     *feedhistory.Gap      // where the reading was cut short; nil if it was not
 	whole   bool                  // the source has no other entries
+	shown   int                   // number of entries the source's own document shows; zero if unknown
 	partial bool                  // something is known to be missing
 	piped   bool                  // the source is lines from a pipe, which may have been cut
 	left    map[string]int        // articles left out, by reason
@@ -198,7 +199,7 @@ func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
 	head.Coverage = h.Coverage()
 	return &input{
-		entries: h.Entries, deleted: h.Deleted, head: &head,
+		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.Whole,
 		partial: h.Verdict() == feedhistory.Partial,
 	}
