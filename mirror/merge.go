@@ -1,8 +1,10 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -29,7 +31,9 @@ func (r *Record) state() State {
 
 // isBuried reports whether there is a tombstone that deletes the copy.
 func (r *Record) isBuried() bool {
-	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, precedence.Rank(r.Copy.Rank))
+	rank := r.Copy.Rank.precedence()
+	rank.Kept = r.Copy.Rank.isKept()
+	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, rank)
 }
 
 // An effect is what a document has done to a record.
@@ -43,15 +47,26 @@ type effect struct {
 // copy counts in any case. A record that a complete document lacked takes any
 // copy that was published after that document.
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
-	back := r.Absence != 0 && c.Rank.Place > r.Absence
+	back := r.Absence != 0 && c.Rank.Place > r.Absence && !from.recalled
 	known := r.Copy.Digest != ""
+	if c.Rank.isKept() && !r.Tombstone.IsZero() {
+		return did // a reader does not bring back what the publisher has deleted
+	}
+	if c.Digest == r.Copy.Digest && r.Copy.Source == "" {
+		c.Source = "" // the publisher has shown this very copy
+	}
 	switch {
 	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
-		did.touched = r.Copy.Compare(c) != 0 || back
+		did.touched = r.Copy.Compare(c) != 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = ContentOf(e), false
 		}
-		r.Copy, r.Absence = c, 0
+		switch r.Copy = c; {
+		case !from.recalled:
+			r.Absence = 0
+		case !known:
+			r.Absence = from.absence
+		}
 	case c.Digest != r.Copy.Digest:
 		did.version = &Version{ID: r.ID, Copy: c, Content: ContentOf(e)}
 	}
@@ -66,7 +81,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 func (r *Record) bury(t Tombstone) (touched bool) {
 	old := r.Tombstone
 	joined := t.precedence().Join(old.precedence())
-	t = Tombstone{joined.When, Rank(joined.Rank)}
+	t = Tombstone{joined.When, Rank{joined.Rank.Time, joined.Rank.Place}}
 	r.Tombstone = t
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
@@ -77,15 +92,26 @@ type source struct {
 	rank     Rank
 	archive  bool // it is an archive: its entries stay in it
 	replaces bool // it is complete: only what it has counts
+
+	recalled bool   // a Recall has brought it, which says nothing about what the feed has now
+	name     string // the Name of that Recall
+	absence  int64  // the Absence of the entries it adds; zero means that they are live
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
-	return Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest()}
+	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest(), Source: cmp.Or(e.KeptBy, s.name)}
+	if e.KeptBy != "" { // the order among readers' copies must not depend on when they come
+		n, _ := strconv.ParseInt(c.Digest[:15], 16, 64)
+		c.At, c.Rank = time.Time{}, Rank{Time: e.Changed(), Place: -2 - n}
+	}
+	return c
 }
 
 // precedence returns the source's copy of an entry as the duplicate rules see it.
 func (s source) precedence(e *feedhistory.Entry) precedence.Copy {
-	return precedence.CopyOf(e.Updated, precedence.Rank(s.rank))
+	rank := s.rank.precedence()
+	rank.Kept = e.KeptBy != ""
+	return precedence.CopyOf(e.Updated, rank)
 }
 
 // entries returns the document's entries, each once. Of several copies it
@@ -123,6 +149,7 @@ type merger struct {
 	now       time.Time
 	changes   *Changes
 	allowance *allowance
+	taken     map[string]bool // entries without the publisher's ids that have come under these in this poll
 }
 
 // merge merges a source into the store's records, and counts the changes.
@@ -147,6 +174,10 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		m.known[id] = erased(id)
 		return m.known[id]
 	})
+	unnamed, err := mg.unnamed(entries, records)
+	if err != nil {
+		return nil, err
+	}
 	before := make(map[string]State, len(ids))
 	effects := make(map[string]*effect, len(ids))
 	stored := make(map[string]bool, len(records))
@@ -181,6 +212,15 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		}
 		touched := r.bury(Tombstone{When: t.When, Rank: s.rank})
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
+	}
+	for id, r := range unnamed {
+		if records[id].Copy.Digest == "" {
+			continue // there was no room for it
+		}
+		before[r.ID], effects[r.ID] = r.State, &effect{touched: true}
+		records[r.ID], r.Absence = r, max(mg.feed.Polls<<32, 1)
+		ids = append(ids, r.ID)
+		mg.changes.Added, mg.changes.Changed, mg.changes.Deleted = mg.changes.Added-1, mg.changes.Changed+1, mg.changes.Deleted-1
 	}
 	done := make(map[string]bool, len(ids))
 	for _, id := range ids {
