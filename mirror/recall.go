@@ -44,25 +44,28 @@ type Kept struct {
 	Note string // a remark on the copy, such as "deleted there"; "" for none
 }
 
-// A Recalled is how much of a memory was new. Their sum is the number of entries that were
-// given, each time they were given.
+// A Recalled is how much of a memory was new. The numbers add up to the entries that were
+// given.
 type Recalled struct {
 	Added   int // entries that the feed did not have
 	Changed int // entries of which there is an older copy or a new version
 	Same    int // entries that were there, or deleted, or repeated
 	Refused int // entries for which the Quota has no room
 	Closed  int // missed windows that are closed; not part of the sum
+
+	Damaged []*EntryError // entries that cannot be stored
 }
 
 // Add adds the numbers of other.
 func (r *Recalled) Add(other Recalled) {
 	r.Added, r.Changed, r.Same = r.Added+other.Added, r.Changed+other.Changed, r.Same+other.Same
 	r.Refused, r.Closed = r.Refused+other.Refused, r.Closed+other.Closed
+	r.Damaged = append(r.Damaged, other.Damaged...)
 }
 
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
-// has none. The error comes from the Store, or is an *EntryError for the first entry that
-// cannot be stored; the other entries are stored nevertheless.
+// has none. Entries that cannot be stored are left out: bad has an *EntryError for each. The
+// error comes from the Store.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (Recalled, error) {
 	doc, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
 	if err != nil {
@@ -70,9 +73,7 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (R
 	}
 	doc.Title = title
 	done, err := r.add(ctx, url, doc, Rank{Time: time.Now()})
-	if err == nil && bad != nil {
-		err = bad
-	}
+	done.Damaged = bad
 	return done, err
 }
 

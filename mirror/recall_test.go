@@ -278,9 +278,9 @@ func TestRecallDamaged(t *testing.T) {
 	m := (&site{}).mirror(&mirror.Memory{})
 	bad := keep("bad", "Bad", 1, false)
 	bad.Content = feedhistory.Text{Type: feedhistory.TextXHTML, Body: "<p"}
-	_, err := (&mirror.Recall{Mirror: m, Name: "reader"}).Entries(t.Context(), recallURL, "", []mirror.Kept{bad, keep("good", "Good", 1, false)})
-	var damaged *mirror.EntryError
-	require.ErrorAs(t, err, &damaged)
-	require.Equal(t, "bad", damaged.ID)
+	done, err := (&mirror.Recall{Mirror: m, Name: "reader"}).Entries(t.Context(), recallURL, "", []mirror.Kept{bad, keep("good", "Good", 1, false)})
+	require.NoError(t, err)
+	require.Len(t, done.Damaged, 1)
+	require.ErrorContains(t, done.Damaged[0], `entry "bad": `)
 	require.Equal(t, map[string]string{"good": "Good"}, held(t, m.Store, recallURL))
 }

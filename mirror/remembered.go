@@ -115,9 +115,9 @@ func (k *knownEntries) find(hash string, l likeness, only bool) (best *knownEntr
 	return best
 }
 
-// document returns the entries of a reader as a document. Bad is the error of the first
-// one that cannot be stored.
-func (r *Recall) document(ctx context.Context, feed string, kept []Kept) (doc *feedhistory.Document, bad *EntryError, err error) {
+// document returns the entries of a reader as a document, without bad ones that cannot be
+// stored.
+func (r *Recall) document(ctx context.Context, feed string, kept []Kept) (doc *feedhistory.Document, bad []*EntryError, err error) {
 	links := map[[2]uint64]int{}
 	for i := range kept {
 		links[kept[i].likeness().place()]++
@@ -134,9 +134,7 @@ func (r *Recall) document(ctx context.Context, feed string, kept []Kept) (doc *f
 		}
 		e, err := k.entry(r.Name)
 		if err != nil {
-			if bad == nil {
-				bad = &EntryError{cmp.Or(k.ID, k.link(), k.Title.Plain()), err}
-			}
+			bad = append(bad, &EntryError{cmp.Or(k.ID, k.link(), k.Title.Plain()), err})
 			continue
 		}
 		e.WeakID = !named
