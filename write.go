@@ -111,6 +111,9 @@ func (w *Writer) write(entries []*Entry) {
 		native, convert = "", w.xml.rssItem
 	}
 	for _, e := range entries {
+		if w.xml.err == nil && e != nil {
+			e, w.xml.err = w.current(e)
+		}
 		switch {
 		case w.xml.err != nil:
 			return
@@ -128,8 +131,28 @@ func (w *Writer) write(entries []*Entry) {
 	}
 }
 
+// current returns the entry as its fields say, and in Atom with an update time, which RFC
+// 4287 §4.1.2 requires. An entry unchanged since it was read is returned as it is.
+func (w *Writer) current(e *Entry) (*Entry, error) {
+	lacksTime := w.format == Atom && e.format() == Atom && e.Updated.IsZero()
+	if e.raw == "" || !lacksTime && !e.isAltered() {
+		return e, nil
+	}
+	d := e.Draft()
+	if lacksTime {
+		d.Updated = e.lastChange()
+	}
+	made, err := d.entry()
+	if err != nil {
+		return nil, err
+	}
+	made.Source.Updated = e.lastChange()
+	return made, nil
+}
+
 // Document returns the history as one document, which is complete if the verdict is
-// Whole, and has a PseudoEntry for each gap.
+// Whole. Its Coverage declares the gaps. People who read the feed
+// do not see that: see PseudoEntries.
 func (h *History) Document() *Document {
 	d := Document{Format: Atom}
 	if h.Head != nil {
@@ -139,12 +162,18 @@ func (h *History) Document() *Document {
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
 	})
-	for _, gap := range h.Gaps {
-		d.Entries = append(d.Entries, gap.PseudoEntry())
-	}
-	d.Entries = append(d.Entries, h.Entries...)
+	d.Entries = slices.Clone(h.Entries)
 	d.Deleted = h.Deleted
 	return &d
+}
+
+// PseudoEntries returns the PseudoEntry of each gap, to put before the entries of a
+// document for people to read (5005#23).
+func (h *History) PseudoEntries() (entries []*Entry) {
+	for _, gap := range h.Gaps {
+		entries = append(entries, gap.PseudoEntry())
+	}
+	return entries
 }
 
 // identity returns the feed's id, or else a URL.

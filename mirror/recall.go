@@ -81,7 +81,7 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (R
 // a repository. Older is the number of documents that the source has from before; at is
 // when it was saved, in case it does not say when it was updated.
 func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (Recalled, error) {
-	rank := rankOf(doc, Rank{Time: at, Place: int64(min(older, 1<<30)) + 1})
+	rank := rankOf(doc, Rank{Time: at, Seq: int64(min(older, 1<<30)) + 1})
 	return r.add(ctx, url, doc, rank)
 }
 
@@ -137,7 +137,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	if f.Kind == feedhistory.Complete && f.Known.URL != "" {
 		from.absence = max(f.Polls<<32, 1)
 	}
-	version, changes := f.Version, &Changes{}
+	version, changes := f.Version, &Report{}
 	mg := merger{
 		ctx: ctx, store: store, feed: f, from: version, now: time.Now(), changes: changes, allowance: newAllowance(ctx, r.Mirror, f),
 	}

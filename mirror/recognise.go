@@ -193,6 +193,19 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 	return found, nil
 }
 
+// replaceUnnamed makes the entries that unnamed has found Absent: they are there under the
+// publisher's ids.
+func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) {
+	for id, r := range unnamed {
+		if m.records[id].Copy.Digest == "" {
+			continue // there was no room for it
+		}
+		m.records[r.ID], r.Absence = r, max(mg.feed.Polls<<32, 1)
+		mg.settle(m, r, Live, &effect{touched: true})
+		mg.changes.Added, mg.changes.Changed, mg.changes.Deleted = mg.changes.Added-1, mg.changes.Changed+1, mg.changes.Deleted-1
+	}
+}
+
 // isSame reports whether a record without the publisher's id is of an entry.
 func (mg *merger) isSame(r *Record, l likeness, only bool) (bool, error) {
 	whole, err := Lookup(mg.ctx, mg.store, mg.feed.URL, r.ID)

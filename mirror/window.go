@@ -9,7 +9,7 @@ import (
 
 // A window is a missed one, with the entries that a memory must have to close it.
 type window struct {
-	gap           Gap
+	gap           GapRecord
 	before, after map[string]bool // the newest from before the gap, and the oldest from after
 	met           [2]bool         // the memory has one of them
 }
@@ -76,7 +76,7 @@ func (w *window) meet(entries []*feedhistory.Entry) {
 // close removes the missed windows with both sides met, and returns their number.
 func (f *Feed) close(windows []*window) (closed int) {
 	n := len(f.Gaps)
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		return isMissedWindow(g) && slices.ContainsFunc(windows, func(w *window) bool {
 			return w.gap.Found.Equal(g.Found) && w.gap.URL == g.URL && w.met == [2]bool{true, true}
 		})
