@@ -63,7 +63,7 @@ type Handler struct {
 	once      sync.Once
 	mux       *http.ServeMux
 	path      string       // the path of Base, with a final slash
-	store     mirror.Store // the feeds that may be served
+	store     mirror.Store // the visible feeds
 	names     directory
 	chains    *chains
 	documents *documents

@@ -30,7 +30,7 @@ func (l loss) add(id string) loss {
 	return l
 }
 
-// gaps returns the gap that reports the loss; none if nothing is lost.
+// gaps returns the gap for the loss; none if nothing is lost.
 func (l loss) gaps(feed *mirror.Feed) []*feedhistory.Gap {
 	if len(l.ids) == 0 {
 		return nil

@@ -56,7 +56,7 @@ func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces,
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.id, b.id)) })
-	now.list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry that changed meanwhile comes twice
+	now.list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry changed meanwhile comes twice
 	s.places.put(feed.URL, now)
 	return now, nil
 }

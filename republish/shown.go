@@ -8,15 +8,15 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Readers that follow no archives know only the subscription document. It shows
-// at least leastShown entries, as many as the publisher's own document, and all
-// that came with the latest polls, as long as that is not too large.
+// Readers without support for archives know only the subscription document. It shows at
+// least leastShown entries, as many as the publisher's own document, and all from the
+// latest polls, as long as it is not too large.
 const (
 	leastShown = 20
 	mostShown  = 1000 // of a feed whose own document the mirror does not count
 	recentTime = 72 * time.Hour
 	recentPoll = 10
-	mostBytes  = 4 << 20 // of entries that are in archives, too
+	mostBytes  = 4 << 20 // of entries also in archives
 )
 
 // shownEntries says how many entries a subscription document shows.
@@ -25,7 +25,7 @@ type shownEntries struct {
 	Added  []addition `json:"added,omitempty"` // oldest first; the last one belongs to the present update
 }
 
-// An addition is the entries that one update has added.
+// An addition is the entries added by one update.
 type addition struct {
 	Poll    int64     `json:"poll"` // number of polls of the feed
 	At      time.Time `json:"at"`
@@ -51,7 +51,7 @@ func (s *shownEntries) begin(feed *mirror.Feed, now time.Time) {
 	s.Added = append(recent, addition{Poll: feed.Polls, At: now.UTC().Truncate(time.Second)})
 }
 
-// add counts entries that the present update adds.
+// add counts entries added by the present update.
 func (s *shownEntries) add(n int) { s.Added[len(s.Added)-1].Entries += n }
 
 // count returns the number of entries to show.

@@ -16,7 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// notModified answers that nothing has changed.
+// notModified answers with a 304.
 func notModified(w http.ResponseWriter) {
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length"} {
 		w.Header().Del(name)
@@ -65,8 +65,8 @@ func zipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-// A stream is a document that may be too large for memory, so it is made while
-// it is sent. The same tag must always mean the same content.
+// A stream is a document made while it is sent, because it may be too large for memory.
+// The same tag must always mean the same content.
 type stream struct {
 	tag       string
 	mediaType string
@@ -74,10 +74,10 @@ type stream struct {
 	slots     slots
 	prepare   func() error // called before write, which needs a slot; nil if the document is in memory
 	write     func(io.Writer) error
-	unchanged func() bool // whether the content is still that of the tag
+	unchanged func() bool // whether the content is still the tag's
 }
 
-// serveBytes answers with a document that is made already.
+// serveBytes answers with a finished document.
 func serveBytes(w http.ResponseWriter, r *http.Request, data []byte, format feedhistory.Format, cache string) error {
 	sum := sha256.Sum256(data)
 	doc := &stream{
@@ -93,9 +93,8 @@ func serveBytes(w http.ResponseWriter, r *http.Request, data []byte, format feed
 // sizes are the sizes of streams, by tag, as far as they have been made.
 type sizes = cache[string, int64]
 
-// deliver answers with the stream. To resume a transfer, or to find out the
-// size, it makes the stream again and drops what is not wanted: that takes
-// time, but no memory.
+// deliver answers with the stream. To resume a transfer, or to find out the size, it
+// makes the stream again and drops the unwanted parts: this takes time, but no memory.
 func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) error {
 	ranged := r.Header.Get("Range") != ""
 	zip := acceptsGzip(r) && !ranged
@@ -146,8 +145,8 @@ func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) e
 	return nil
 }
 
-// limits of answers that are made while they are sent: each may hold a large
-// entry in memory as long as its client takes to read it.
+// limits of answers made while they are sent: each may hold a large entry in memory as
+// long as its client takes to read it.
 const (
 	mostStreams = 16
 	streamWait  = 2 * time.Second  // for one of the others to end
@@ -223,7 +222,7 @@ func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, me
 	known.put(s.tag, size)
 }
 
-// A pieceResponse is a ResponseWriter that writes in pieces.
+// A pieceResponse is a ResponseWriter with writes in pieces.
 type pieceResponse struct {
 	http.ResponseWriter
 	pieces *pieceWriter
@@ -232,7 +231,7 @@ type pieceResponse struct {
 // Write implements http.ResponseWriter.
 func (w *pieceResponse) Write(b []byte) (int, error) { return w.pieces.Write(b) }
 
-// A counter counts what is written.
+// A counter counts the bytes written.
 type counter struct {
 	w   io.Writer
 	n   int64
@@ -246,8 +245,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A streamReader is a stream that can be read from any position, because it is made
-// from its beginning each time.
+// A streamReader is a stream readable from any position, because it is made from its
+// beginning each time.
 type streamReader struct {
 	write func(io.Writer) error
 	size  int64
@@ -287,8 +286,7 @@ func (m *streamReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// stop stops making the stream. If the rest of it was not wanted, that is not an
-// error.
+// stop stops making the stream. An unwanted rest is not an error.
 func (m *streamReader) stop() {
 	if m.read == nil {
 		return
@@ -303,7 +301,7 @@ func (m *streamReader) stop() {
 
 var errEnough = errors.New("the rest is not wanted")
 
-// A skipper drops the beginning of what is written.
+// A skipper drops the beginning of the bytes written.
 type skipper struct {
 	w    io.Writer
 	left int64

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// Pages are sent with an ETag, compressed for clients that accept it, and not at
-// all to clients that have them.
+// Pages are sent with an ETag, compressed for clients accepting it, and not at all to
+// clients which have them.
 
 // leastGzip is the size below which compression gains nothing.
 const leastGzip = 200
 
-// deliver answers with data that was made for this request.
+// deliver answers with data made for this request.
 func deliver(w http.ResponseWriter, r *http.Request, status int, data []byte) {
 	deliverZipped(w, r, status, data, func() []byte { return zipped(data) })
 }
@@ -50,7 +50,7 @@ func deliverZipped(w http.ResponseWriter, r *http.Request, status int, data []by
 	}
 }
 
-// notModified answers that nothing has changed.
+// notModified answers with a 304.
 func notModified(w http.ResponseWriter) {
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length", "Content-Disposition"} {
 		w.Header().Del(name)

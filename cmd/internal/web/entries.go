@@ -79,8 +79,8 @@ func (v *entriesView) Filters() (all []filter) {
 	return all
 }
 
-// Hits returns how many entries of the feed meet the conditions, in all
-// periods; -1 if that was not counted.
+// Hits returns how many entries of the feed meet the conditions, in all periods; -1 if
+// uncounted.
 func (v *entriesView) Hits() int64 {
 	if v.hits == nil || v.Month != "" {
 		return -1

@@ -17,7 +17,7 @@ type feedPage struct {
 	Site      string   // the publisher's website; "" if unknown
 	Source    string   // the URL of the feed, if it can be a link
 	Published string   // the path under which the feed is published again
-	Periods   []period // the months of the year, or the days of the month, that the list shows
+	Periods   []period // the months of the year, or the days of the month, in the list
 	Said      string
 	Found     feedhistory.Links // the feeds of the page, if it is not a feed
 }

@@ -30,9 +30,8 @@ type Server struct {
 	// server publishes everything again. "" means http://127.0.0.1:8005/.
 	Base string
 
-	// Token is the secret that a person or program must show to change
-	// anything. "" means that changes need none. Reading needs a token only if
-	// Private is set.
+	// Token is the secret a person or program must show to change anything. "" means
+	// changes need none. Reading needs a token only if Private is set.
 	Token string
 
 	// Private makes reading need the Token, too. Feed readers send it as the
@@ -66,7 +65,7 @@ type Server struct {
 	origin    *http.CrossOriginProtection
 	gate      *gatekeeper
 	adder     *adder
-	store     mirror.Store // the feeds of Store that may be shown
+	store     mirror.Store // the visible feeds of Store
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler

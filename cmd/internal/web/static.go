@@ -15,7 +15,7 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// An asset is a static file under a name that contains a digest of its content.
+// An asset is a static file under a name with a digest of its content.
 type asset struct {
 	name, mediaType string
 	data            []byte
