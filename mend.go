@@ -120,8 +120,8 @@ func (r *documentReader) swallowed() (at int, ok bool) {
 	return r.hidden(false)
 }
 
-// hidden returns the place of the first comment, or CDATA section, around the joint of two
-// entries: it lacks its end.
+// hidden returns the place of the first comment, or CDATA section, that joins two entries:
+// it lacks its end.
 func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	local := "item"
 	if r.doc.Format == Atom {

@@ -206,7 +206,7 @@ type GapRecord struct {
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"`  // the number of the poll with the gap
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
 	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none
 }

@@ -152,7 +152,7 @@ func (j *join) close() {
 	}
 }
 
-// end ends the join with the poll which has completed it. Entries of the earlier
+// end ends the join with the poll that has completed it. Entries of the earlier
 // subscription document in no archive prove that the publisher does not archive all.
 func (j *join) end(unfound bool, g GapRecord) {
 	if !j.feed.Joining {

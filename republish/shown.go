@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Readers without support for archives know only the subscription document. It shows at
+// Readers that follow no archives know only the subscription document. It shows at
 // least leastShown entries, as many as the publisher's own document, and all from the
 // latest polls, as long as it is not too large.
 const (

@@ -12,7 +12,7 @@ import (
 )
 
 // Pages are sent with an ETag, compressed for clients accepting it, and not at all to
-// clients which have them.
+// clients that have them.
 
 // leastGzip is the size below which compression gains nothing.
 const leastGzip = 200
