@@ -167,7 +167,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	h.Add("Vary", "Cookie") // the cookie decides on the buttons
-	deliver(w, r, status, all.Bytes())
+	republish.NewBody(all.Bytes()).Serve(w, r, status)
 	return nil
 }
 
