@@ -108,7 +108,7 @@ type Feed struct {
 	// Source is a word for the origin of the history, such as "wordpress"; "" means the
 	// feed's own documents. Mark is the source's memory from one poll to the next.
 	Source string          `json:"source,omitempty"`
-	Proven bool            `json:"proven,omitempty"` // whether the source has proved to have brought everything
+	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
 
 	// AsOf is when the source had brought everything, if Proven by a server's count, which
