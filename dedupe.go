@@ -27,8 +27,8 @@ const (
 // String returns "unknown", "whole", "window", "lossy" or "partial".
 func (v Verdict) String() string { return name(v, unknown, "whole", "window", "lossy", "partial") }
 
-// Worse returns the worse of two verdicts, for a history dependent on both. Unknown is
-// the worst of all.
+// Worse returns the worse of two verdicts, for a history that depends on both. Unknown
+// is the worst of all.
 func Worse(a, b Verdict) Verdict {
 	if a == Unknown || b == Unknown {
 		return Unknown

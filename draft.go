@@ -160,8 +160,7 @@ func (r *elements) isCarried() bool {
 }
 
 // A Draft describes an entry not published yet. ID and Updated must be set. Any other
-// zero field means the entry does without; but it always has a title, which may be
-// empty.
+// zero field means the entry lacks it; but it always has a title, which may be empty.
 type Draft struct {
 	ID                 string // the id, which never changes (RFC 4287 §4.2.6)
 	Title              Text

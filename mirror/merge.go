@@ -135,7 +135,7 @@ type mergeResult struct {
 	records map[string]*Record // the records of all entries in the document, as they are now
 	fresh   bool               // the document brought something new
 	filled  bool               // the document, an archive, has an entry no archive had
-	refused int                // the number of entries and tombstones without room
+	refused int                // the number of entries and tombstones that did not fit
 	known   map[string]bool    // the IDs in the document stored before
 }
 

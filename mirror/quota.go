@@ -93,7 +93,7 @@ func (a *allowance) fill() {
 }
 
 // admit reports whether there is room for the change of a record from was to r, and
-// counts it. It drops an earlier version without room.
+// counts it. It drops an earlier version that does not fit.
 func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 	if !did.content && did.version == nil {
 		return true, nil

@@ -39,9 +39,9 @@ type Handler struct {
 	Logger *slog.Logger  // Logger logs unreadable files; nil means no logging.
 
 	once       sync.Once
-	known      cache[*documentHeader] // by name
-	compressed cache[*gzipVariant]    // by the ETag of the uncompressed document
-	busy       chan struct{}          // limits how many goroutines read whole documents at once
+	known      Cache[string, *documentHeader] // by name
+	compressed Cache[string, *gzipVariant]    // by the ETag of the uncompressed document
+	busy       chan struct{}                  // limits how many goroutines read whole documents at once
 }
 
 const (
@@ -51,8 +51,8 @@ const (
 )
 
 func (h *Handler) setUp() {
-	h.known.half = maxKnown / 2
-	h.compressed.half = cmp.Or(h.Memory, defaultMemory) / 2
+	h.known.Half = maxKnown / 2
+	h.compressed.Half = max(cmp.Or(h.Memory, defaultMemory)/2, 1)
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
 
@@ -123,7 +123,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	}
 	if d.compressible && h.Memory >= 0 {
 		header["Vary"] = varyEncoding
-		if acceptsGzip(r.Header) {
+		if AcceptsGzip(r.Header) {
 			if c, err := h.compress(d, file); err != nil {
 				return err
 			} else if c.data != nil {
@@ -207,7 +207,7 @@ type openFile struct {
 	info fs.FileInfo
 }
 
-// seeker returns the file's content, even of files unable to seek.
+// seeker returns the file's content, even of files that cannot seek.
 func (f *openFile) seeker() (io.ReadSeeker, error) {
 	if s, ok := f.File.(io.ReadSeeker); ok {
 		return s, nil

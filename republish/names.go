@@ -156,7 +156,7 @@ func (h *Handler) Reserve(ctx context.Context, feed string) error {
 // the URLs of archives do not change (5005#10).
 func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	h.once.Do(h.setUp)
-	if name, ok := h.chains.names.get(feed); ok {
+	if name, ok := h.chains.names.Get(feed); ok {
 		return name, nil
 	}
 	owns, err := h.names.owns(ctx, feed)
@@ -167,7 +167,7 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if old := oldName(feed); owns && (h.chains.isPublished(old, feedhistory.Atom) || h.chains.isPublished(old, feedhistory.RSS)) {
 		name = old
 	}
-	h.chains.names.put(feed, name)
+	h.chains.names.Put(feed, name)
 	return name, nil
 }
 

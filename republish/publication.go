@@ -150,6 +150,7 @@ func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
 		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
 		Split:    feedhistory.Split{Size: p.c.size},
+		Backlog:  true, // p.shown counts by polls
 		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
 	}
 }
@@ -255,7 +256,7 @@ func (p *publication) find(id string) {
 func (p *publication) changes(ctx context.Context, after int64) error {
 	b := batch{}
 	flush := func() error {
-		p.shown.add(len(b.entries))
+		p.shown.Added.Add(len(b.entries))
 		slices.SortStableFunc(b.entries, func(a, b *feedhistory.Entry) int {
 			return cmp.Or(a.Updated, a.Published).Compare(cmp.Or(b.Updated, b.Published))
 		})

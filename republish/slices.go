@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Slices of a feed's history are for readers unable to read large documents. Each slice
-// is a feed with the entries of a period.
+// Slices of a feed's history are for readers that refuse large documents. Each slice is
+// a feed with the entries of a period.
 
 // A Slice is a part of a feed: the entries from one time until before another.
 type Slice struct {
@@ -71,7 +71,7 @@ func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Pl
 
 func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
 	key := tagOf(d.base, feed, "slices "+strconv.FormatInt(size, 10))
-	if p, ok := d.plans.get(key); ok {
+	if p, ok := d.plans.Get(key); ok {
 		return p, nil
 	}
 	whole := &part{feed: feed, format: feedhistory.Atom, title: "x"}
@@ -105,7 +105,7 @@ func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (
 	}
 	overhead := empty.n + 1000 // addresses and titles differ
 	p := cut(groups, size, overhead)
-	d.plans.put(key, p)
+	d.plans.Put(key, p)
 	return p, nil
 }
 

@@ -111,7 +111,7 @@ func (c *publishCommand) Run(w *command.World) error {
 		dry = outputs.NewDryRun(p.Output)
 		p.Output = dry
 	}
-	done, err := p.Publish(w.Ctx, publish.Batch{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
+	done, err := p.Publish(w.Ctx, publish.Batch{Entries: in.entries, Deleted: in.deleted, Shown: in.shown, DeleteMissing: c.DeleteMissing, Check: check})
 	if err != nil {
 		return c.failure(err)
 	}

@@ -28,6 +28,7 @@ type input struct {
 	head    *feedhistory.Document // describes the feed; nil if the source does not
 	unknown bool                  // the source does not say whether it has everything
 	whole   bool                  // the source has no other entries
+	shown   int                   // number of entries the source's own document shows; zero if unknown
 	partial bool                  // something is known to be missing
 	left    map[string]int        // articles left out, by reason
 }
@@ -179,7 +180,7 @@ func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
 	head.Coverage = h.Coverage()
 	return &input{
-		entries: h.Entries, deleted: h.Deleted, head: &head,
+		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.Whole,
 		partial: h.Verdict() == feedhistory.Partial,
 	}

@@ -118,7 +118,7 @@ func NewGap(g *feedhistory.Gap) Gap {
 }
 
 // Time returns a time by RFC 3339, with its zone and fraction of a second; "" for the
-// zero time and for a time inexpressible in RFC 3339.
+// zero time and for a time RFC 3339 cannot express.
 func Time(t time.Time) string {
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""

@@ -323,10 +323,10 @@ func (s *Server) item(r *mirror.Record, words []string) entryItem {
 		return newItem(r, words)
 	}
 	key := itemKey{r.Feed, r.ID, r.Change, r.Changed.UnixNano()}
-	item, ok := s.items.get(key)
+	item, ok := s.items.Get(key)
 	if !ok {
 		item = newItem(r, nil)
-		s.items.put(key, item)
+		s.items.Put(key, item)
 	}
 	return item
 }

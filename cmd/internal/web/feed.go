@@ -54,7 +54,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Published, p.Said = s.at("/feeds/"+name), said[r.URL.Query().Get("said")]
 	if feed.Head == "" {
-		p.Found, _ = s.adder.found.get(feed.URL)
+		p.Found, _ = s.adder.found.Get(feed.URL)
 	}
 	if p.Entries, err = s.entries(r, feed); err != nil {
 		return err

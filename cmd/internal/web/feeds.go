@@ -87,7 +87,7 @@ var said = map[string]string{
 func (s *Server) showFeeds(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := &feedsView{listing: listingOf(q), After: q.Get("after"), Said: said[q.Get("said")]}
-	if message, ok := s.adder.outcomes.get(q.Get("outcome")); ok {
+	if message, ok := s.adder.outcomes.Get(q.Get("outcome")); ok {
 		v.Said = message
 	}
 	return s.listFeeds(w, r, http.StatusOK, v)

@@ -12,8 +12,8 @@ import (
 )
 
 // exportOPML answers with all feeds as OPML: the feeds themselves; with ?mirrored, the
-// feeds this server publishes; or with ?feed=complete, their documents for readers
-// without support for archives.
+// feeds this server publishes; or with ?feed=complete, their documents for readers that
+// follow no archives.
 func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	document, q := "", r.URL.Query()
 	switch {
@@ -55,6 +55,6 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "text/x-opml; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="feeds.opml"`)
 	h.Set("Cache-Control", "no-cache")
-	deliver(w, r, http.StatusOK, b.Bytes())
+	republish.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
 	return nil
 }

@@ -71,7 +71,7 @@ type Server struct {
 	published *republish.Handler
 	streams   watchers
 	drawings  drawings
-	items     cache[itemKey, entryItem]
+	items     publish.Cache[itemKey, entryItem]
 }
 
 func (s *Server) setUp() {
@@ -95,7 +95,7 @@ func (s *Server) setUp() {
 	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now}
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store, root: s.root}
-	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
+	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
 	s.published = &republish.Handler{
 		Store: s.Store, Base: s.base(), Output: s.Output, Private: s.Private, PrivateOutput: s.PrivateOutput,
 		Busy: func(feed string) bool { _, runs := s.polls.State(feed); return runs },
@@ -103,8 +103,8 @@ func (s *Server) setUp() {
 	}
 	s.feeds.published = s.published
 	s.drawings.store, s.drawings.templates = s.store, s.templates
-	s.drawings.timelines.half, s.drawings.documents.half = mostTimelines, mostTimelines
-	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.drop}
+	s.drawings.timelines.Half, s.drawings.documents.Half = mostTimelines, mostTimelines
+	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.Drop}
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                  s.showFeeds,

@@ -70,8 +70,8 @@ func (a *adder) try(ctx context.Context, address string, until time.Time) (wrong
 			return "", err
 		}
 		waits, runs := a.polls.State(address)
-		if failure, ok := a.failures.get(address); ok && !waits && !runs {
-			if links, _ := a.found.get(address); len(links) > 0 {
+		if failure, ok := a.failures.Get(address); ok && !waits && !runs {
+			if links, _ := a.found.Get(address); len(links) > 0 {
 				return "", nil // a person chooses one of them
 			}
 			return explain(failure), a.discard(ctx, address)
