@@ -30,6 +30,7 @@ type JSONEntry struct {
 
 	feedhistory.EntryJSON
 	Deleted JSONDeletion `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Source  string       `json:"source,omitempty"` // where the copy comes from, such as "newsboat"; "" if the feed itself had it
 	Raw     *JSONRaw     `json:"raw,omitempty"`
 }
 
