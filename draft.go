@@ -87,7 +87,7 @@ func (d *Draft) readElements(e *Entry) {
 		if left -= len(element); left < 0 {
 			break // too many declarations for the elements' length
 		}
-		if wellFormed(element) == nil {
+		if xmlscan.WellFormed(element) == nil {
 			d.Extensions = append(d.Extensions, element)
 		}
 	}
@@ -216,7 +216,7 @@ func (d Draft) entry() (*Entry, error) {
 		return nil, fmt.Errorf("draft %s: %w", d.ID, err)
 	}
 	for _, p := range d.Authors {
-		w.author(p)
+		w.person("author", p)
 	}
 	for _, c := range d.Categories {
 		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
@@ -225,7 +225,7 @@ func (d Draft) entry() (*Entry, error) {
 		w.link("link", l)
 	}
 	for _, x := range d.Extensions {
-		if err := wellFormed(x); err != nil {
+		if err := xmlscan.WellFormed(x); err != nil {
 			return nil, fmt.Errorf("draft %s: extension %q: %w", d.ID, clip(x), err)
 		}
 		w.b.WriteString(x + "\n")
@@ -239,7 +239,7 @@ func (w *xmlWriter) draftText(name string, t Text) error {
 	if t == (Text{}) && name != "title" {
 		return nil
 	}
-	if isMedia(t.Type) && name != "content" {
+	if vocab.IsMedia(t.Type) && name != "content" {
 		return fmt.Errorf("%s: type %q: the type of a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
 	}
 	body, err := t.atomBody()

@@ -53,8 +53,8 @@ func (r *elements) textConstruct() Text {
 		}
 		return r.textOrMarkup(t)
 	}
-	t.Type = textType(kind, mode)
-	if isMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
+	t.Type = vocab.TextType(kind, mode)
+	if vocab.IsMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
 		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.s.Offset())
 		t.Type = TextPlain
 	}
@@ -63,9 +63,9 @@ func (r *elements) textConstruct() Text {
 		t.Body = decodeBase64(r.plainText())
 	case t.Type == TextXHTML:
 		t.Body, t.Base = r.s.HTML(true, r.currentBase)
-	case !isMedia(t.Type):
+	case !vocab.IsMedia(t.Type):
 		return r.textOrMarkup(t)
-	case isXMLType(t.Type):
+	case vocab.IsXMLType(t.Type):
 		t.Body = trim(r.s.Inner())
 	case strings.HasPrefix(t.Type, "text/"):
 		t.Body = r.plainText()
@@ -95,29 +95,4 @@ func decodeBase64(text string) string {
 		return text
 	}
 	return string(data)
-}
-
-// textType returns the type of a text by the attributes of Atom 1.0 (type) or 0.3 (type
-// and mode).
-func textType(kind, mode string) string {
-	kind = strings.ToLower(trim(kind))
-	switch kind {
-	case "", "text", "plain", "text/plain":
-		return TextPlain
-	case "html", "xhtml":
-		return kind
-	case "text/xhtml":
-		return TextXHTML
-	case "text/html":
-		if mode == "xml" {
-			return TextXHTML
-		}
-		return TextHTML
-	case "application/xhtml+xml":
-		if mode == "escaped" {
-			return TextHTML
-		}
-		return TextXHTML
-	}
-	return kind
 }

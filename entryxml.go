@@ -2,7 +2,6 @@ package feedhistory
 
 import (
 	"encoding/base64"
-	"fmt"
 	"html"
 	"strings"
 
@@ -29,7 +28,7 @@ func (e *Entry) Signed() *Entry {
 	}
 	var w xmlWriter
 	for _, p := range authors {
-		w.author(p)
+		w.person("author", p)
 	}
 	text := string(e.XML())
 	end := strings.LastIndex(text, "</")
@@ -69,11 +68,6 @@ func (e *Entry) isNative(format Format, space string) bool {
 	return r.s.Space() == space
 }
 
-// isMedia reports whether a text's type is a media type, which only content may have.
-func isMedia(kind string) bool {
-	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
-}
-
 // atomBody returns the content of the Atom element for the text (RFC 4287 §3.1.1,
 // §4.1.3.3). The error says where markup is not well-formed.
 func (t Text) atomBody() (string, error) {
@@ -81,12 +75,12 @@ func (t Text) atomBody() (string, error) {
 	switch {
 	case kind == TextXHTML:
 		div := "<div xmlns=\"" + vocab.XHTML + "\">" + t.Body + "</div>"
-		return div, wellFormed(div)
+		return div, xmlscan.WellFormed(div)
 	case t.Src != "" && t.Body == "":
 		return "", nil
-	case isXMLType(kind):
-		return t.Body, wellFormed(t.Body)
-	case isMedia(kind) && !strings.HasPrefix(kind, "text/"):
+	case vocab.IsXMLType(kind):
+		return t.Body, xmlscan.WellFormed(t.Body)
+	case t.isBytes():
 		return base64.StdEncoding.EncodeToString([]byte(t.Body)), nil
 	}
 	var b strings.Builder
@@ -94,18 +88,11 @@ func (t Text) atomBody() (string, error) {
 	return b.String(), nil
 }
 
-// wellFormed checks that an element is well-formed, without any leniency.
-func wellFormed(element string) error {
-	s := xmlscan.New(element, xmlscan.Limits{})
-	for s.Next() != xmlscan.Stop {
-	}
-	if err := s.Err(); err != nil {
-		return err
-	}
-	if notes, _ := s.Notes(); len(notes) > 0 {
-		return fmt.Errorf("not well-formed: %s", notes[0].Message)
-	}
-	return nil
+// isBytes reports whether the text's media type is neither text nor XML, so that Atom has
+// it in base64.
+func (t Text) isBytes() bool {
+	kind := strings.ToLower(t.Type)
+	return vocab.IsMedia(kind) && !vocab.IsXMLType(kind) && !strings.HasPrefix(kind, "text/")
 }
 
 // html returns the text as HTML with absolute references.

@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -11,7 +12,7 @@ import (
 
 // atomHead writes the beginning of an Atom document. Language is omitted if there are
 // entries: they have their own, and would inherit this one.
-func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool) {
+func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool, authors []Person) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
 	xmlscan.WriteAttr(&w.b, "xmlns", vocab.Atom)
 	if d.Language != "" && !hasEntries {
@@ -24,10 +25,16 @@ func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool) {
 		w.element("subtitle", d.Subtitle)
 	}
 	w.element("updated", updated.Format(time.RFC3339Nano))
-	for _, p := range d.atomAuthors() {
-		w.author(p)
+	for _, p := range authors {
+		w.person("author", p)
 	}
+	alternates := map[string]bool{}
 	for _, l := range d.Links {
+		if kind := l.Type + " " + l.HrefLang; l.Rel == RelAlternate && alternates[kind] {
+			l.Rel = "related" // RFC 4287 §4.1.1: one alternate of a type and language
+		} else if l.Rel == RelAlternate {
+			alternates[kind] = true
+		}
 		w.link("link", l)
 	}
 	if d.Icon != "" && (d.Format != Atom || d.scope == nil) { // otherwise headAs writes it as published
@@ -37,31 +44,29 @@ func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool) {
 	w.headAs(d, Atom)
 }
 
-// atomAuthors returns the feed's authors. Atom requires one unless all entries have
-// their own (RFC 4287 §4.1.1), which entries of other formats do not.
-func (d *Document) atomAuthors() []Person {
-	if len(d.Authors) == 0 && d.Format != Atom {
-		return []Person{{Name: cmp.Or(d.Title, d.identity(), "unknown")}}
-	}
-	return d.Authors
+// nominalAuthor stands for the author whom Atom requires, of the feed or of each entry
+// (RFC 4287 §4.1.1), and who is unknown.
+func (d *Document) nominalAuthor() Person {
+	return Person{Name: cmp.Or(d.Title, d.identity(), "unknown")}
 }
 
-// author writes an author, who must have a name (RFC 4287 §3.2.1). It uses the email
-// address or URI if there is none, and writes nothing if there is neither.
-func (w *xmlWriter) author(p Person) {
+// person writes a person under the given element name. A person must have a name (RFC
+// 4287 §3.2.1): the email address or URI if there is none; without either, person writes
+// nothing.
+func (w *xmlWriter) person(element string, p Person) {
 	name := cmp.Or(p.Name, p.Email, p.URI)
 	if name == "" {
 		return
 	}
-	w.b.WriteString("<author>")
+	w.b.WriteString("<" + element + ">")
 	w.element("name", name)
 	if p.URI != "" {
-		w.element("uri", p.URI)
+		w.element("uri", iri.Writable(p.URI))
 	}
-	if p.Email != "" {
-		w.element("email", p.Email)
+	if email := strings.TrimPrefix(p.Email, "mailto:"); vocab.IsEmail(email) {
+		w.element("email", email)
 	}
-	w.b.WriteString("</author>\n")
+	w.b.WriteString("</" + element + ">\n")
 }
 
 // atomEntry writes an entry of another format.
@@ -70,13 +75,13 @@ func (w *xmlWriter) atomEntry(e *Entry) {
 	others := e.extensions()
 	w.b.WriteString("<entry" + others.attrs + ">\n")
 	w.element("id", e.ID)
-	w.text("title", e.Title())
+	w.text("title", e.textAs(0, w.verbatim))
 	w.element("updated", e.lastChange().Format(time.RFC3339Nano))
 	if !e.Published.IsZero() {
 		w.element("published", e.Published.Format(time.RFC3339Nano))
 	}
 	for _, person := range item.Authors {
-		w.author(Person{Name: person.Name, Email: person.Email, URI: person.URL})
+		w.person("author", Person{Name: person.Name, Email: person.Email, URI: person.URL})
 	}
 	for _, category := range item.Categories {
 		if category != "" {
@@ -95,7 +100,7 @@ func (w *xmlWriter) atomEntry(e *Entry) {
 func (w *xmlWriter) text(name string, t Text) {
 	switch {
 	case t == Text{} && name != "title":
-	case t.Src != "", isMedia(t.Type):
+	case t.Src != "", vocab.IsMedia(t.Type):
 		w.media(name, t)
 	case t.Type == TextHTML || t.Type == TextXHTML:
 		w.element(name+` type="html"`, t.absolute())
@@ -108,7 +113,7 @@ func (w *xmlWriter) text(name string, t Text) {
 // well-formed becomes text.
 func (w *xmlWriter) media(name string, t Text) {
 	if t.Src != "" {
-		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
+		w.empty(name, "type", mediaType(t.Type), "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
 		return
 	}
 	body, err := t.atomBody()
@@ -126,13 +131,18 @@ func (w *xmlWriter) headAs(d *Document, format Format) {
 	if d.scope == nil {
 		return
 	}
+	var elements strings.Builder
 	for _, raw := range d.extra {
 		if r := newFragment(raw, d.scope, d.Format); d.Format != format {
 			if r.native = ""; r.isOwn() {
 				continue
 			}
 		}
-		w.b.WriteString(d.scope.Standalone(raw, true))
-		w.b.WriteByte('\n')
+		elements.WriteString(d.scope.Standalone(raw, true) + "\n")
+	}
+	if w.verbatim {
+		w.b.WriteString(elements.String())
+	} else if elements.Len() > 0 {
+		w.b.WriteString(repairedHead(elements.String(), format))
 	}
 }

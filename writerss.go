@@ -18,7 +18,7 @@ func (w *xmlWriter) rssHead(d *Document, updated time.Time) {
 	w.b.WriteString("><channel>\n")
 	w.element("title", d.Title)
 	home, _ := d.Links.Rel(RelAlternate)
-	w.element("link", iri.Writable(cmp.Or(home.Href, d.URL)))
+	w.element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
 	w.element("description", cmp.Or(d.Subtitle, d.Title))
 	w.element("lastBuildDate", updated.UTC().Format(http.TimeFormat))
 	for _, l := range d.Links {
@@ -35,7 +35,7 @@ func (w *xmlWriter) rssItem(e *Entry) {
 	item := w.decode(e)
 	others := e.extensions()
 	w.b.WriteString("<item" + others.attrs + ">\n")
-	w.element("title", e.Title().Plain())
+	w.element("title", e.textAs(0, w.verbatim).Plain())
 	w.element(`guid isPermaLink="false"`, e.ID)
 	if !e.Published.IsZero() {
 		w.element("pubDate", e.Published.Format(time.RFC1123Z))
@@ -56,9 +56,9 @@ func (w *xmlWriter) rssItem(e *Entry) {
 	}
 	switch content := e.Content(); {
 	case content == Text{}:
-	case summary == Text{} && content.Src == "" && !isMedia(content.Type):
+	case summary == Text{} && content.Src == "" && !vocab.IsMedia(content.Type):
 		w.element("description", content.html()) // readers expect the only text here
-	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
+	case content.Src != "", vocab.IsMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
 		w.media("atom:content", content) // RSS has no element for it
 	default:
 		w.element(`content:encoded xmlns:content="`+vocab.Content+`"`, content.html())
@@ -75,9 +75,20 @@ func (w *xmlWriter) rssLinks(links Links) {
 		case l == home:
 			w.element("link", iri.Writable(l.Href))
 		case l.Rel == RelEnclosure:
-			w.empty("enclosure", "url", iri.Writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
+			w.enclosure(l)
 		default:
 			w.link("atom:link", l)
 		}
 	}
+}
+
+// enclosure writes a link as RSS's element for media, which needs all its attributes.
+func (w *xmlWriter) enclosure(l Link) {
+	if !isNumber(l.Length) {
+		l.Length = "0"
+	}
+	if !vocab.IsMediaType(l.Type) {
+		l.Type = "application/octet-stream"
+	}
+	w.empty("enclosure", "url", cmp.Or(iri.URI(l.Href), iri.Writable(l.Href)), "length", l.Length, "type", l.Type)
 }

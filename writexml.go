@@ -14,9 +14,10 @@ import (
 
 // An xmlWriter writes XML. It keeps the first error.
 type xmlWriter struct {
-	w   io.Writer
-	b   strings.Builder
-	err error
+	w        io.Writer
+	b        strings.Builder
+	verbatim bool // see Writer.Verbatim
+	err      error
 }
 
 // flush writes out the buffer, so that memory stays small.
@@ -25,12 +26,6 @@ func (w *xmlWriter) flush() {
 		_, w.err = io.WriteString(w.w, w.b.String())
 	}
 	w.b.Reset()
-}
-
-// native writes an entry with its own XML.
-func (w *xmlWriter) native(e *Entry) {
-	w.b.Write(e.XML())
-	w.b.WriteByte('\n')
 }
 
 // decode returns the entry in gofeed's form. The result may be empty, because texts,
@@ -46,8 +41,18 @@ func (w *xmlWriter) decode(e *Entry) *gofeed.Item {
 	return item
 }
 
-// link writes an Atom link, under the given element name.
+// link writes an Atom link, under the given element name, without attributes that Atom
+// does not allow.
 func (w *xmlWriter) link(name string, l Link) {
+	if l.Title = trim(l.Title); !vocab.IsMediaType(l.Type) {
+		l.Type = ""
+	}
+	if !vocab.IsLanguage(l.HrefLang) {
+		l.HrefLang = ""
+	}
+	if !isNumber(l.Length) {
+		l.Length = ""
+	}
 	w.empty(name, "rel", l.Rel, "href", iri.Writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
 }
 

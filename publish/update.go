@@ -122,14 +122,14 @@ func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 func (p *session) versions(s *state) (all *publishedSet, err error) {
 	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
-		all.add(s.items())
+		p.add(all, s.items())
 	}
 	for _, it := range s.log {
 		all.placed[placeOf(it)] = true
 	}
 	all.lost, err = p.walk(s, func(a *archive) {
 		items := a.items()
-		all.add(items)
+		p.add(all, items)
 		for _, it := range items {
 			all.placed[placeOf(it)] = true
 		}
@@ -137,14 +137,15 @@ func (p *session) versions(s *state) (all *publishedSet, err error) {
 	return all, err
 }
 
-func (all *publishedSet) add(items []item) {
+// add adds what is published to a set.
+func (p *Publisher) add(all *publishedSet, items []item) {
 	for _, it := range items {
 		if _, ok := all.newest[it.id]; ok {
 			continue
 		}
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
-			v.words = words(it.entry)
+			v.words = p.words(it.entry)
 			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
 			v.link = link.Href
 		}
@@ -200,7 +201,7 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case !newer && (old.words == words(normal) || old.words == words(normal.Signed())):
+	case !newer && (old.words == p.words(normal) || old.words == p.words(normal.Signed())):
 		report.Unchanged++
 		return item{}, nil
 	default:
@@ -265,9 +266,12 @@ func deletions(known map[string]version, given map[string]bool, u Update, report
 	return items
 }
 
-// words returns a digest of everything that an entry says, except its update
-// time, and a base that it does not need.
-func words(e *feedhistory.Entry) digest {
+// words returns a digest of everything that an entry says, in valid form, except
+// its update time, and a base that it does not need.
+func (p *Publisher) words(e *feedhistory.Entry) digest {
+	if valid := p.repaired(e); valid != nil {
+		e = valid
+	}
 	element := string(e.XML())
 	if tag, content, ok := strings.Cut(element, ">"); ok && !isRelative(e, element) {
 		before, base, _ := strings.Cut(tag, ` xml:base="`)
