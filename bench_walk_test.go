@@ -68,14 +68,14 @@ func (s *slowSite) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // loop of http.Get and gofeed. The metric "of-limit" is the time as a multiple of the
 // minimum for a chain: n times to the first byte, plus the transfer of the last document.
 func BenchmarkWalk(b *testing.B) {
-	const n = 100
+	n := feedtest.Scaled(100, 4)
 	for _, pace := range []struct{ wait, drip time.Duration }{
 		{20 * time.Millisecond, 50 * time.Millisecond},
 		{100 * time.Millisecond, 50 * time.Millisecond},
 		{0, 0},
 	} {
 		server := httptest.NewServer(newSlowSite(n, pace.wait, pace.drip))
-		limit := n*pace.wait + pace.drip
+		limit := time.Duration(n)*pace.wait + pace.drip
 		run := func(name string, walk func(b *testing.B)) {
 			b.Run(fmt.Sprintf("wait=%v,drip=%v/%s", pace.wait, pace.drip, name), func(b *testing.B) {
 				for b.Loop() {
@@ -97,7 +97,7 @@ func BenchmarkWalk(b *testing.B) {
 // "of-sequential" is the time as a part of that of a walk that makes one request after
 // another.
 func BenchmarkWalkAhead(b *testing.B) {
-	const n = 61
+	n := feedtest.Scaled(61, 8)
 	month := func(i int) string {
 		return time.Date(2019, time.Month(6-i), 1, 0, 0, 0, 0, time.UTC).Format("/2006/01/")
 	}
@@ -182,7 +182,7 @@ func plainLoop(b *testing.B, url string, n int) {
 
 // BenchmarkWalkMemory ranges over 10,000 documents, and reports by how much the heap grew.
 func BenchmarkWalkMemory(b *testing.B) {
-	const n = 10_000
+	n := feedtest.Scaled(10_000, 20)
 	site := newSlowSite(n, 0, 0)
 	server := feedtest.Server(b, site)
 	for b.Loop() {
@@ -260,7 +260,8 @@ func BenchmarkPoll(b *testing.B) {
 // BenchmarkMerge merges a million small entries, and reports what a History adds to the
 // documents' own text and model.
 func BenchmarkMerge(b *testing.B) {
-	const perDocument, total = 1000, 1_000_000
+	const perDocument = 1000
+	total := feedtest.Scaled(1_000_000, 2*perDocument)
 	var docs []*Document
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -273,7 +274,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	documents := float64(after.HeapAlloc-before.HeapAlloc) / total
+	documents := float64(after.HeapAlloc-before.HeapAlloc) / float64(total)
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
@@ -282,7 +283,7 @@ func BenchmarkMerge(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		require.Len(b, h.Entries, total)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/total, "B/entry-of-History")
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(total), "B/entry-of-History")
 		b.ReportMetric(documents, "B/entry-of-Documents")
 	}
 }

@@ -178,7 +178,7 @@ func (c *Client) setUp() {
 	for i, one := range c.Policy.Credentials {
 		credentials[i] = fetch.Credential{Origin: one.Origin, Authorization: one.authorization(), Header: one.Header}
 	}
-	c.invalid = c.checkNumbers()
+	c.invalid = checkNumbers("Client", c.numbers())
 	c.fetcher = fetch.Client{
 		Transport: c.Transport, Wrap: c.Wrap, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
 		AllowPrivate: c.Policy.AllowPrivate, Credentials: credentials, Shared: c.shared,

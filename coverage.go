@@ -50,7 +50,7 @@ func (r *documentReader) declaredGap() *Gap {
 	reason, _ := r.s.Attr("", "reason")
 	href, _ := r.s.Attr("", "href")
 	reason = clip(trim(reason))
-	g := &Gap{Reason: ReasonDeclared, Err: declared(reason)}
+	g := &Gap{Reason: ReasonDeclared, Err: declaredGap(reason)}
 	if g.Reason.UnmarshalText([]byte(reason)) != nil || g.Reason == ReasonUnknown {
 		g.Reason = ReasonDeclared
 	}

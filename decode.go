@@ -29,7 +29,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	case e.format() == JSONFeed:
 		return e.decodeJSON(), nil
 	}
-	d := decoder{r: e.reader(), decoded: new(decoded)}
+	d := decoder{r: e.reader(), gofeedItem: new(gofeedItem)}
 	defer d.r.release()
 	if e.format() == Atom {
 		d.atomEntry(e)
@@ -72,9 +72,9 @@ const (
 	maxDecodedNamespaces = 32
 )
 
-// A decoded is an item, with room for what most items point to, so that all of it is
-// one allocation.
-type decoded struct {
+// A gofeedItem is an item, with room for the things most items point to, so all of it
+// is one allocation.
+type gofeedItem struct {
 	item       gofeed.Item
 	times      [2]time.Time
 	persons    [2]gofeed.Person
@@ -92,7 +92,7 @@ func add[T any](list, room []T, value T) []T {
 }
 
 // author adds an author.
-func (d *decoded) author(p Person) {
+func (d *gofeedItem) author(p Person) {
 	var author *gofeed.Person
 	if n := len(d.item.Authors); n < len(d.persons) {
 		author = &d.persons[n]
@@ -105,7 +105,7 @@ func (d *decoded) author(p Person) {
 
 // A decoder reads an entry, or the elements of a head section, into gofeed's form.
 type decoder struct {
-	*decoded
+	*gofeedItem
 	r        *elements
 	elements int
 	prefixes []xmlscan.Binding // the keys of extensions

@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -88,6 +89,9 @@ func (h *History) Verdict() Verdict {
 // Head is nil if there was no document. If docs ends before the walk that it comes
 // from, the history has a gap for the rest, which matches ErrUnread.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
+	if docs == nil {
+		return nil, errors.New("feedhistory: Merge: the sequence is nil")
+	}
 	var m Merger
 	for doc, err := range docs {
 		if !m.Add(doc, err) {
@@ -122,11 +126,16 @@ type Merger struct {
 	err       error // the error that ended the walk
 }
 
-// Add adds what a walk yields. It returns false once an error has ended the walk, and
+// Add adds a document or an error of a walk. It returns false once an error has ended the walk, and
 // ignores everything after that.
 func (m *Merger) Add(doc *Document, err error) bool {
 	if m.err != nil {
 		return false
+	}
+	if err == nil && doc == nil {
+		err = errors.New("feedhistory: Merger.Add: both the document and the error are nil")
+	} else if doc != nil && slices.Contains(doc.Entries, nil) {
+		doc, err = nil, fmt.Errorf("feedhistory: Merger.Add: an entry of %s is nil", cmp.Or(doc.URL, "the document"))
 	}
 	if err == nil {
 		m.h.Documents++
@@ -168,7 +177,7 @@ var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // when its newer neighbour was, so that there is one order of all documents, and the
 // result does not depend on which copies are compared first.
 func (m *Merger) rank(doc *Document) int32 {
-	r := precedence.Rank{Time: doc.documentTime(), Place: -int64(len(m.docs))}
+	r := precedence.Rank{Time: doc.documentTime(), Seq: -int64(len(m.docs))}
 	switch {
 	case !r.Time.IsZero():
 	case len(m.docs) == 0 || doc.reread:
@@ -177,7 +186,7 @@ func (m *Merger) rank(doc *Document) int32 {
 		r.Time = m.docs[len(m.docs)-1].Time
 	}
 	if doc.reread {
-		r.Place = -r.Place
+		r.Seq = -r.Seq
 	}
 	m.docs = append(m.docs, r)
 	return int32(len(m.docs) - 1)

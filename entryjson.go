@@ -37,8 +37,11 @@ type EntryJSON struct {
 }
 
 // NewEntryJSON returns an entry as an EntryJSON. Times are in UTC, with the fraction of a
-// second that the entry gives.
+// second that the entry gives. Nil gives the zero EntryJSON.
 func NewEntryJSON(e *Entry) EntryJSON {
+	if e == nil {
+		return EntryJSON{}
+	}
 	d := e.Draft()
 	j := EntryJSON{
 		ID: d.ID, WeakID: e.WeakID, Updated: timeJSON(d.Updated), Published: timeJSON(d.Published),
@@ -98,6 +101,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	}
 	*e = *read
 	e.WeakID = j.WeakID
+	e.read = e.fields()
 	return nil
 }
 
@@ -197,7 +201,7 @@ type gapJSON struct {
 // MarshalJSON returns the gap without its Document. Of Err it has the text.
 func (g Gap) MarshalJSON() ([]byte, error) {
 	j := gapJSON{URL: g.URL, From: g.From, Reason: g.Reason, Found: g.Found}
-	if word, ok := errors.AsType[declared](g.Err); ok {
+	if word, ok := errors.AsType[declaredGap](g.Err); ok {
 		j.Declared = string(word)
 	}
 	if g.Err != nil {
@@ -215,7 +219,7 @@ func (g *Gap) UnmarshalJSON(data []byte) error {
 	}
 	*g = Gap{URL: j.URL, From: j.From, Reason: j.Reason, Found: j.Found}
 	if g.Err = errors.New(cmp.Or(j.Message, j.Reason.String())); j.Declared != "" {
-		g.Err = declared(j.Declared)
+		g.Err = declaredGap(j.Declared)
 	}
 	return nil
 }

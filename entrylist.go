@@ -54,6 +54,7 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 	if e.ID == "" {
 		e.identify(l.in.doc.Format)
 	}
+	e.read = e.fields()
 	l.in.doc.Entries = append(l.in.doc.Entries, e)
 }
 

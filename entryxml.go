@@ -12,16 +12,34 @@ import (
 // XML returns the entry as published, as a separate element: with the namespaces,
 // base and language that were in scope, and well-formed even if it was not. It
 // changes nothing else. For a JSON Feed it returns nil; see JSON.
+//
+// If the entry's fields were set since it was read, or it never was, XML returns the
+// Atom entry that its Draft describes; nil if that lacks an ID.
 func (e *Entry) XML() []byte {
-	if e.raw == "" || e.format() == JSONFeed {
+	if e.isAltered() {
+		made, err := e.Draft().entry()
+		if err != nil {
+			return nil
+		}
+		e = made
+	}
+	if e.format() == JSONFeed {
 		return nil
 	}
 	return []byte(e.scope.Standalone(e.raw, e.lenient))
 }
 
 // Signed returns the entry with the authors of its feed, if it is an Atom entry
-// without authors (RFC 4287 §4.2.1). An entry needs them outside its document.
+// without authors (RFC 4287 §4.2.1). An entry needs them outside its document. If its
+// fields were set since it was read, it is the Atom entry that XML returns.
 func (e *Entry) Signed() *Entry {
+	if e.isAltered() {
+		if made, err := e.Draft().entry(); err == nil {
+			made.WeakID = e.WeakID
+			made.read = made.fields()
+			return made
+		}
+	}
 	authors := e.authors()
 	if len(authors) == 0 {
 		return e

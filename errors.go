@@ -157,7 +157,7 @@ func Describe(err error) string {
 	if err == nil {
 		return ""
 	}
-	if e, ok := errors.AsType[detailed](err); ok {
+	if e, ok := errors.AsType[detailer](err); ok {
 		return e.Detail()
 	}
 	if e, ok := errors.AsType[*ParseError](err); ok {
@@ -187,8 +187,8 @@ func Describe(err error) string {
 	return describeOther(err)
 }
 
-// A detailed error describes itself without its URL.
-type detailed interface {
+// A detailer is an error that describes itself without its URL.
+type detailer interface {
 	error
 	Detail() string
 }

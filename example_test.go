@@ -159,11 +159,13 @@ func ExampleWriteAtom() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	doc := history.Document()
+	doc.Entries = append(history.PseudoEntries(), doc.Entries...) // for people: what is missing, and why
 	var b strings.Builder
-	if err := feedhistory.WriteAtom(&b, history.Document()); err != nil {
+	if err := feedhistory.WriteAtom(&b, doc); err != nil {
 		log.Fatal(err)
 	}
-	doc, err := feedhistory.Parse(strings.NewReader(b.String()), "")
+	doc, err = feedhistory.Parse(strings.NewReader(b.String()), "")
 	fmt.Println(doc.Format, doc.Title, len(doc.Entries), err)
 	// Output: atom Search: eclipse 2 <nil>
 }

@@ -239,10 +239,11 @@ type Person struct {
 	Email string `json:"email,omitempty"`
 }
 
-// An Entry is one entry of a feed (an item, in RSS and JSON Feed).
+// An Entry is one entry of a feed (an item, in RSS and JSON Feed). You may set its
+// fields: XML, Digest, Draft and every writer then say the same.
 type Entry struct {
 	ID        string    // atom:id, guid, rdf:about or id, character for character
-	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry
+	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry; false if you set an ID of your own
 	Updated   time.Time // when it last changed (5005#22); zero if none is given
 	Published time.Time // zero if none is given
 	Links     Links
@@ -252,9 +253,10 @@ type Entry struct {
 	json    *jsonItem      // raw, decoded; nil in the XML formats, and if raw is short
 	scope   *xmlscan.Scope // what it takes from its surroundings
 	texts   textPlaces
-	lenient bool // raw is not well-formed
-	signed  bool // it names its own authors
-	odd     bool // it has misspelt names, which other programs do not read
+	read    uint64 // the digest of the exported fields that raw says; see isAltered
+	lenient bool   // raw is not well-formed
+	signed  bool   // it names its own authors
+	odd     bool   // it has misspelt names, which other programs do not read
 }
 
 // A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).

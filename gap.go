@@ -125,11 +125,16 @@ func (g *Gap) PseudoEntry() *Entry {
 	}
 	b.WriteString("</entry>")
 	e.raw = b.String()
+	e.read = e.fields()
 	return e
 }
 
-// NewGap returns the gap for an error, with the reason that Walk would give it.
+// NewGap returns the gap for an error, with the reason that Walk would give it:
+// ReasonUnknown if err is nil.
 func NewGap(url string, err error) *Gap {
+	if err == nil {
+		return &Gap{URL: url, Err: errors.New("the reason was not recorded"), Found: time.Now()}
+	}
 	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
 }
 
@@ -194,10 +199,10 @@ type Coverage struct {
 // mostDeclared is the maximum number of gaps of a Coverage.
 const mostDeclared = 100
 
-// A declared is a publisher's own word for the reason of a gap.
-type declared string
+// A declaredGap is a publisher's own word for the reason of a gap.
+type declaredGap string
 
-func (e declared) Error() string {
+func (e declaredGap) Error() string {
 	if e == "" {
 		return "the feed itself says that this is missing"
 	}
@@ -207,7 +212,7 @@ func (e declared) Error() string {
 // word returns the reason as a Coverage has it: the publisher's own word, if there
 // is one.
 func (g *Gap) word() string {
-	if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
+	if word, ok := errors.AsType[declaredGap](g.Err); ok && word != "" {
 		return string(word)
 	}
 	return g.Reason.String()
@@ -228,7 +233,7 @@ func (d *Document) Declared() (gaps []*Gap) {
 		gaps = append(gaps, &gap)
 	}
 	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == Partial || v == Unknown) {
-		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declared("")})
+		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declaredGap("")})
 	}
 	for _, gap := range gaps {
 		if gap.Found = d.documentTime(); gap.Found.IsZero() {

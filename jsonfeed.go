@@ -366,9 +366,10 @@ func (e *Entry) jsonText(what string) Text {
 	return t
 }
 
-// JSON returns the item of a JSON Feed as published; nil in the XML formats.
+// JSON returns the item of a JSON Feed as published; nil in the XML formats, and if the
+// entry's fields were set since it was read: see XML.
 func (e *Entry) JSON() json.RawMessage {
-	if e.format() != JSONFeed {
+	if e.format() != JSONFeed || e.isAltered() {
 		return nil
 	}
 	return json.RawMessage(e.raw)

@@ -1,6 +1,8 @@
 package feedhistory
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -8,8 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Limits bound what one document may cost to read. A field that is zero or negative
-// means its default, which real feeds do not reach.
+// Limits bound what one document may cost to read. A field that is zero means its
+// default, which real feeds do not reach. A negative one is an error.
 //
 // A document that exceeds a limit is refused with a *ParseError. Three limits concern
 // a single entry, which is then left out and becomes a Gap of the document: the length
@@ -35,21 +37,14 @@ type Limits struct {
 	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
 }
 
-// withDefaults fills in the fields that are zero or negative.
+// withDefaults fills in the fields that are zero.
 func (l Limits) withDefaults() Limits {
-	or := func(n *int, def int) {
-		if *n <= 0 {
-			*n = def
-		}
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = 16 << 20
-	}
-	or(&l.Ratio, 200)
-	or(&l.Entries, 50_000)
-	or(&l.HeadLinks, 64)
-	or(&l.ID, 4<<10)
-	or(&l.URL, 8<<10)
+	l.Bytes = cmp.Or(l.Bytes, 16<<20)
+	l.Ratio = cmp.Or(l.Ratio, 200)
+	l.Entries = cmp.Or(l.Entries, 50_000)
+	l.HeadLinks = cmp.Or(l.HeadLinks, 64)
+	l.ID = cmp.Or(l.ID, 4<<10)
+	l.URL = cmp.Or(l.URL, 8<<10)
 	return l
 }
 
@@ -72,12 +67,19 @@ type Parser struct {
 // Parse reads one feed document with the default limits. Relative references resolve
 // against base, the URL where the document was found, which may be empty.
 //
-// The error is a *ParseError, or one that r returned. Together with a *ParseError,
+// The error is a *ParseError, or one that r returned: the context's, if r is a response
+// that was cut short by it. Together with a *ParseError,
 // Parse may return the part of the document before the error.
 func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(r, base) }
 
 // Parse is like the function Parse, with p's settings.
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
+	if err := checkNumbers("Parser", p.Limits.numbers()); err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
+	}
 	limit := p.Limits.withDefaults().Bytes
 	text, err := read(r, limit)
 	if err != nil {
@@ -100,7 +102,7 @@ func read(r io.Reader, limit int64) (string, error) {
 		_, err := known.WriteTo(&text)
 		return text.String(), err
 	}
-	_, err := io.Copy(&text, io.LimitReader(r, limit+1))
+	_, err := io.Copy(&text, io.LimitReader(r, max(limit, limit+1))) // the largest limit does not overflow
 	return text.String(), err
 }
 

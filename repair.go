@@ -30,7 +30,7 @@ type repairer struct {
 // An inventory lists the elements on which the repair of others depends.
 type inventory struct {
 	content, alternate, author bool
-	bytes                      bool   // content that is elsewhere, or no text
+	summary, bytes             bool   // bytes: the content is elsewhere, or no text
 	enclosure                  string // the URL of the first one
 }
 
@@ -170,6 +170,8 @@ func (r *repairer) survey(element string) {
 		switch s.s.Local() {
 		case "content":
 			r.has.content = true
+		case "summary":
+			r.has.summary = true
 		case "author":
 			p := s.person()
 			r.has.author = r.has.author || p.Name+p.Email+p.URI != ""

@@ -131,10 +131,9 @@ func (r *repairer) atomText(name string, odd bool) (repaired string, valid bool)
 	return r.written(func(w *xmlWriter) { r.writeText(w, name, t) }), false
 }
 
-// isContentMissing reports whether an entry needs content, and has none: there is neither
-// a link to it nor an enclosure that could be one.
+// isContentMissing reports whether an entry has neither content nor a link to it.
 func (r *repairer) isContentMissing() bool {
-	return r.entry != nil && !r.has.content && !r.has.alternate && r.has.enclosure == ""
+	return r.entry != nil && !r.has.content && !r.has.alternate
 }
 
 // writeText writes a text in the way of drafts, without what it takes from the entry.
@@ -349,10 +348,11 @@ func (r *repairer) addAtom(author string) {
 	if author != "" {
 		r.add(r.written(func(w *xmlWriter) { w.person("author", Person{Name: author}) }))
 	}
-	if r.has.enclosure != "" && !r.has.alternate && !r.has.content {
+	switch {
+	case !r.isContentMissing() || r.has.summary:
+	case r.has.enclosure != "":
 		r.add(r.written(func(w *xmlWriter) { w.link("link", Link{Rel: RelAlternate, Href: r.has.enclosure}) }))
-	}
-	if r.isContentMissing() && r.once("content") {
+	default:
 		r.add(r.written(func(w *xmlWriter) { w.empty("content") }))
 	}
 	if r.has.bytes { // RFC 4287 §4.1.2: a reader needs words, too

@@ -138,8 +138,12 @@ func (w *Writer) authors(added []*Entry) []Person {
 // write writes entries: those of the format with their own XML, the others converted.
 func (w *Writer) write(entries []*Entry) {
 	for _, e := range entries {
-		if w.xml.err == nil && e == nil {
+		switch {
+		case w.xml.err != nil:
+		case e == nil:
 			w.xml.err = errors.New("feedhistory: Writer: an entry is nil")
+		default:
+			e, w.xml.err = current(e)
 		}
 		if w.xml.err != nil {
 			return
@@ -172,8 +176,23 @@ func (w *Writer) element(e *Entry) string {
 	return string(e.Signed().XML())
 }
 
+// current returns the entry as its fields say. An entry unchanged since it was read is
+// returned as it is.
+func current(e *Entry) (*Entry, error) {
+	if e.raw == "" || !e.isAltered() {
+		return e, nil
+	}
+	made, err := e.Draft().entry()
+	if err != nil {
+		return nil, err
+	}
+	made.Source.Updated = e.lastChange()
+	return made, nil
+}
+
 // Document returns the history as one document, which is complete if the verdict is
-// Whole, and has a PseudoEntry for each gap.
+// Whole. Its Coverage declares the gaps. People who read the feed
+// do not see that: see PseudoEntries.
 func (h *History) Document() *Document {
 	d := Document{Format: Atom}
 	if h.Head != nil {
@@ -183,12 +202,18 @@ func (h *History) Document() *Document {
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
 	})
-	for _, gap := range h.Gaps {
-		d.Entries = append(d.Entries, gap.PseudoEntry())
-	}
-	d.Entries = append(d.Entries, h.Entries...)
+	d.Entries = slices.Clone(h.Entries)
 	d.Deleted = h.Deleted
 	return &d
+}
+
+// PseudoEntries returns the PseudoEntry of each gap, to put before the entries of a
+// document for people to read (5005#23).
+func (h *History) PseudoEntries() (entries []*Entry) {
+	for _, gap := range h.Gaps {
+		entries = append(entries, gap.PseudoEntry())
+	}
+	return entries
 }
 
 // identity returns the feed's id, or else a URL.

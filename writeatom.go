@@ -75,7 +75,7 @@ func (w *xmlWriter) atomEntry(e *Entry) {
 	others := e.extensions()
 	w.b.WriteString("<entry" + others.attrs + ">\n")
 	w.element("id", e.ID)
-	w.text("title", e.textAs(0, w.verbatim))
+	w.text("title", e.Title())
 	w.element("updated", e.lastChange().Format(time.RFC3339Nano))
 	if !e.Published.IsZero() {
 		w.element("published", e.Published.Format(time.RFC3339Nano))

@@ -35,7 +35,7 @@ func (w *xmlWriter) rssItem(e *Entry) {
 	item := w.decode(e)
 	others := e.extensions()
 	w.b.WriteString("<item" + others.attrs + ">\n")
-	w.element("title", e.textAs(0, w.verbatim).Plain())
+	w.element("title", e.Title().Plain())
 	w.element(`guid isPermaLink="false"`, e.ID)
 	if !e.Published.IsZero() {
 		w.element("pubDate", e.Published.Format(time.RFC1123Z))
@@ -51,11 +51,11 @@ func (w *xmlWriter) rssItem(e *Entry) {
 		w.element("category", category)
 	}
 	summary := e.Summary()
-	if summary != (Text{}) {
+	if summary.Body != "" {
 		w.element("description", summary.html())
 	}
 	switch content := e.Content(); {
-	case content == Text{}:
+	case content.Body+content.Src == "":
 	case summary == Text{} && content.Src == "" && !vocab.IsMedia(content.Type):
 		w.element("description", content.html()) // readers expect the only text here
 	case content.Src != "", vocab.IsMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):

@@ -104,7 +104,7 @@ func (k *kept) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.site.RoundTrip(r)
 }
 
-func (k *kept) keep(ctx context.Context) (*mirror.Changes, error) {
+func (k *kept) keep(ctx context.Context) (*mirror.Report, error) {
 	b := &Backfill{HTTP: k.m.Client, Recount: k.recount}
 	return b.Keep(ctx, k.m, k.url+k.path)
 }
@@ -245,7 +245,7 @@ func TestKeepMementoGoesOn(t *testing.T) {
 		a.requests = nil
 
 		m.Client.Budget.Documents = 4
-		var changes *mirror.Changes
+		var changes *mirror.Report
 		rounds := 0
 		for more := true; more; rounds++ {
 			changes, err = b.Keep(t.Context(), m, url)

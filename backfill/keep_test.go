@@ -32,7 +32,7 @@ func TestKeep(t *testing.T) {
 	url := blog.url + "/feed/"
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
 	b := &Backfill{HTTP: m.Client}
-	keep := func() (changes *mirror.Changes, requests int) {
+	keep := func() (changes *mirror.Report, requests int) {
 		before := len(blog.requests)
 		changes, err := b.Keep(t.Context(), m, url)
 		require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestKeepRecount(t *testing.T) {
 			url := s.url + path
 			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
 			b := &Backfill{HTTP: m.Client}
-			keep := func() (changes *mirror.Changes, requests int) {
+			keep := func() (changes *mirror.Report, requests int) {
 				before := len(s.requests)
 				changes, err := b.Keep(t.Context(), m, url)
 				require.NoError(t, err)

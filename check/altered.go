@@ -12,13 +12,13 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// entriesOf returns what Digests remember of an archive's entries. It must not
-// refer to the document's text, which it outlives. Indentation does not count.
+// entriesOf returns the digests of an archive's entries. It must not refer to the
+// document's text, which it outlives. Indentation does not count.
 func (r *report) entriesOf() entries {
 	all := make(entries, len(r.doc.Entries))
 	for i, e := range r.doc.Entries {
 		if e.WeakID {
-			continue // its content may be made from what it says
+			continue // its content may be made from the document's text
 		}
 		h := sha256.New()
 		for word := range strings.FieldsSeq(r.entryText(i)) {
@@ -59,8 +59,7 @@ func (c *Chain) remember(r *report) {
 	d.entries[feed][url] = has
 }
 
-// differences names the entries that were added or removed, or that have a
-// different time.
+// differences names the entries added, removed, or with a different time.
 func differences(had, has entries) string {
 	var came, gone, changed []string
 	for id, said := range has {
@@ -108,10 +107,9 @@ func some(ids []string) string {
 	return strings.Join(text, ", ")
 }
 
-// edited reports entries that have changed since an earlier run without a new
-// time. Readers that have processed the archive do not read it again, so they
-// learn of the change only if a newer document has the entry with a newer time
-// (5005#17).
+// edited reports entries changed since an earlier run without a new time. Readers do
+// not read a processed archive again, so they learn of the change only if a newer
+// document has the entry with a newer time (5005#17).
 func (c *Chain) edited(r *report, had, has entries) {
 	var ids []string
 	for _, e := range r.doc.Entries {

@@ -24,23 +24,23 @@ type Chain struct {
 	kind         feedhistory.Kind
 	documents    int
 	gaps         bool
-	current      string // the URL that archives name as current
-	lastNamed    link   // the link that pages name as last
+	current      string // the URL archives name as current
+	lastNamed    link   // the link pages name as last
 	mixed        bool
 	archives     map[string]bool // used if there are Digests
 	timed        bool            // a document says when it or an entry was updated
 
 	seed   maphash.Seed
-	copies map[uint64]copied
+	copies map[uint64]entryCopy
 
 	unvalidated, unfresh tally
 	pmh                  pmhChain
 }
 
-// A neighbour is what is remembered of a document for later ones.
+// A neighbour is a checked document, as far as later ones need it.
 type neighbour struct {
 	url            string
-	names          []string // all URLs that it is known by
+	names          []string // all URLs it is known by
 	newest, oldest time.Time
 	entries        int
 	updated        time.Time
@@ -69,7 +69,7 @@ func (t *tally) add(url string) {
 	}
 }
 
-// text names the documents that have, or lack, what follows.
+// text names the documents with the property that follows, or without it.
 func (t tally) text(all int) string {
 	switch t.n {
 	case 1:
@@ -80,7 +80,7 @@ func (t tally) text(all int) string {
 	return fmt.Sprintf("%d of %d documents (this is the first) have", t.n, all)
 }
 
-// Documents returns the number of documents that have been checked.
+// Documents returns the number of documents checked.
 func (c *Chain) Documents() int { return c.documents }
 
 // Add checks the next document, by itself and as part of the chain.
@@ -98,7 +98,7 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	n.older = r.older(c.kind)
 	if c.documents++; c.documents == 1 {
 		c.kind, c.first = doc.Kind(), n
-		c.archives, c.copies, c.seed = map[string]bool{}, map[uint64]copied{}, maphash.MakeSeed()
+		c.archives, c.copies, c.seed = map[string]bool{}, map[uint64]entryCopy{}, maphash.MakeSeed()
 		n.older = r.older(c.kind)
 	} else {
 		c.follower(r, n)
@@ -128,7 +128,7 @@ func newNeighbour(doc *feedhistory.Document) *neighbour {
 		if t.IsZero() {
 			continue
 		}
-		if t.After(n.newest) && !t.After(now) { // a date in the future does not say what is newest
+		if t.After(n.newest) && !t.After(now) { // a date in the future does not tell the newest
 			n.newest = t
 		}
 		if n.oldest.IsZero() || t.Before(n.oldest) {
@@ -171,10 +171,10 @@ func (l link) finding(code, format string, args ...any) Finding {
 
 // keep adds a finding whose place is in another document.
 func (r *report) keep(f Finding) {
-	r.found = append(r.found, placed{Finding: f, offset: nowhere})
+	r.found = append(r.found, placedFinding{Finding: f, offset: nowhere})
 }
 
-// follower checks a document that another one links to.
+// follower checks a document another one links to.
 func (c *Chain) follower(r *report, n *neighbour) {
 	from := c.newer
 	if requested := r.doc.Response.Requested; requested != "" && !same(requested, n.url) {
@@ -188,7 +188,7 @@ func (c *Chain) follower(r *report, n *neighbour) {
 	}
 }
 
-// at makes a finding at the link, if it is the one that led to the document.
+// at makes a finding at the link, if it led to the document.
 func (l link) at(n *neighbour, code, format string, args ...any) Finding {
 	if !n.is(l.href) {
 		return newFinding(code, n.url, fmt.Sprintf(format, args...))
@@ -215,7 +215,7 @@ func (c *Chain) archive(r *report, n *neighbour) {
 	}
 }
 
-// direction checks that the chain goes back in time.
+// direction checks whether the chain goes back in time.
 func (c *Chain) direction(r *report, n, from *neighbour) {
 	switch {
 	case n.newest.IsZero():
@@ -253,8 +253,7 @@ func (c *Chain) nextArchive(r *report, n, from *neighbour) {
 	}
 }
 
-// currentOf checks the document that the archive names as its subscription
-// document.
+// currentOf checks the archive's current document.
 func (c *Chain) currentOf(r *report) {
 	current, at, ok := r.link(feedhistory.RelCurrent)
 	if !ok || c.first.is(current.Href) {
@@ -286,7 +285,7 @@ func (c *Chain) transport(r *report, n *neighbour) {
 
 func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), "https:") }
 
-// Gap reports a document that the walk could not retrieve.
+// Gap reports a document the walk could not retrieve.
 func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	c.gaps = true
 	if _, within := errors.AsType[*feedhistory.ParseError](g.Err); within && g.From == g.URL {
@@ -304,7 +303,7 @@ func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	return []Finding{link.gap(g)}
 }
 
-// gap returns the finding for a document that a link does not lead to.
+// gap returns the finding for a link that does not lead to its document.
 func (l link) gap(g *feedhistory.Gap) Finding {
 	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
 	switch g.Reason {
@@ -345,7 +344,7 @@ func statusCode(err error) string {
 	return "dead-link"
 }
 
-// Finish returns the findings that need the whole chain.
+// Finish returns the findings about the whole chain.
 func (c *Chain) Finish() []Finding {
 	if c.first == nil {
 		return nil

@@ -1,14 +1,13 @@
-// Package check finds what is wrong with a feed's history, from a single
-// document to the whole chain of a feed's archives, in Atom, RSS and JSON Feed.
+// Package check finds the faults of a feed's history, from a single document to the
+// whole chain of a feed's archives, in Atom, RSS and JSON Feed.
 //
 //	doc, err := feedhistory.Parse(file, "https://example.org/feed.atom")
 //	for _, f := range check.Document(doc, err, check.RFC5005) {
 //		fmt.Println(f)
 //	}
 //
-// A Chain checks the documents of a walk, one by one. Each Finding has a code,
-// the clause that it is based on, its place, and what to write instead. Rules
-// returns all rules.
+// A Chain checks the documents of a walk, one by one. Each Finding has a code, the
+// clause it is based on, its place, and its remedy. Rules returns all rules.
 package check
 
 import (
@@ -33,7 +32,7 @@ func (l Level) String() string { return [...]string{"note", "warning", "error"}[
 // MarshalText returns the same as String.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the text MarshalText writes.
 func (l *Level) UnmarshalText(text []byte) error {
 	for level := Note; level <= Error; level++ {
 		if level.String() == string(text) {
@@ -60,13 +59,13 @@ func (p Profile) String() string {
 	return [...]string{"rfc5005", "atom-pmh", "datareplication"}[min(p, DataReplication)]
 }
 
-// A Finding is something that is wrong, or worth knowing.
+// A Finding is a fault, or something worth knowing.
 type Finding struct {
 	Code    string // the code of its Rule
 	Clause  string // the clause of the specification: "5005#14" is duty 14 of RFC 5005
 	Level   Level
-	Message string // what is wrong, with the values
-	Hint    string // what to write instead
+	Message string // the fault, with the values
+	Hint    string // the remedy: what to write instead
 	URL     string // the URL of the document; "" if unknown
 	Line    int    // the line in the document as decoded to UTF-8, from 1; zero if there is no place
 	Column  int    // from 1, in characters

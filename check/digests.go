@@ -17,10 +17,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Digests remember the archives of feeds from one run to the next: the set of
-// entries, which should not change (5005#9), with the ids and update times, and
-// what each entry says. They ignore the archive's own links, which may change.
-// The zero value is empty.
+// Digests remember the archives of feeds from one run to the next: the set of entries,
+// which should not change (5005#9), with the ids, update times and content of each
+// entry. They ignore the archive's own links, which may change. The zero value is
+// empty.
 type Digests struct {
 	feeds   map[string]map[string]digest  // by the URLs of the feed and of the archive
 	entries map[string]map[string]entries // by the URLs of the feed and of the archive
@@ -29,7 +29,7 @@ type Digests struct {
 // The entries of an archive by id: the update time, and a digest of the words.
 type entries map[string]string
 
-// A digest is what is remembered of an archive.
+// A digest remembers an archive.
 type digest struct {
 	Entries int    `json:"entries"`
 	Digest  string `json:"digest"`
@@ -39,8 +39,8 @@ type digest struct {
 	Next string `json:"next,omitempty"`
 }
 
-// ReadDigests reads a file that Write has written. If the file does not exist,
-// the digests are empty.
+// ReadDigests reads a file written by Write. If the file does not exist, the digests
+// are empty.
 func ReadDigests(file string) (*Digests, error) {
 	d := new(Digests)
 	data, err := os.ReadFile(file)
@@ -79,7 +79,7 @@ func (d *Digests) Write(file string) (err error) {
 	return os.Rename(tmp.Name(), file)
 }
 
-// A digestFile is the content of the file: an object, so that it can be extended.
+// A digestFile is the content of the file: an object, which can be extended.
 type digestFile struct {
 	Feeds   map[string]map[string]digest  `json:"feeds"`
 	Entries map[string]map[string]entries `json:"entries,omitempty"`
@@ -117,8 +117,7 @@ func (d *Digests) keep(feed, url string, now digest) {
 	d.feeds[feed][url] = now
 }
 
-// missing reports the archives of a feed that are no longer in its chain, and
-// forgets them.
+// missing reports the archives no longer in a feed's chain, and forgets them.
 func (d *Digests) missing(feed string, seen map[string]bool) (out []Finding) {
 	archives, at := d.feeds[feed], map[digest]string{}
 	for url := range seen {

@@ -10,9 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Document returns the findings on one document, in the order of its text. The
-// error is the one that reading the document returned, with the document or
-// instead of it.
+// Document returns the findings on one document, in the order of its text. The error is
+// the one from reading the document, with the document or instead of it.
 func Document(doc *feedhistory.Document, err error, profile Profile) []Finding {
 	if doc == nil {
 		return []Finding{failure(err, "")}
@@ -22,7 +21,7 @@ func Document(doc *feedhistory.Document, err error, profile Profile) []Finding {
 	return r.findings()
 }
 
-// document checks everything that one document shows.
+// document checks everything one document shows.
 func (r *report) document(err error) {
 	r.notes()
 	if err != nil {
@@ -60,7 +59,7 @@ func (r *report) notes() {
 	}
 }
 
-// isStale recognises a walk's note that current, or first, does not lead to a
+// isStale recognises a walk's note of a current, or first, that does not lead to a
 // document where the feed begins.
 func isStale(n feedhistory.Note) bool { return n.Code == "beginning-not-there" }
 
@@ -107,7 +106,7 @@ func (r *report) has(rels ...string) bool {
 	return slices.ContainsFunc(r.doc.Links, func(l feedhistory.Link) bool { return slices.Contains(rels, l.Rel) })
 }
 
-// kinds checks what the document says about the kind of its feed.
+// kinds checks the document's signs of its feed's kind.
 func (r *report) kinds() {
 	switch {
 	case r.doc.Complete:
@@ -151,8 +150,8 @@ func (r *report) archive() {
 	}
 }
 
-// isUnmarkedArchive recognises an archive by what a subscription document does
-// not have: a next-archive, or a current that is a different document.
+// isUnmarkedArchive recognises an archive by something no subscription document has: a
+// next-archive, or a current that is a different document.
 func (r *report) isUnmarkedArchive() bool {
 	return !r.doc.Archive && !r.doc.Complete && r.archiveSigns() != ""
 }

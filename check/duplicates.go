@@ -8,8 +8,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A copied is what is remembered of an entry, to recognise its copies.
-type copied struct {
+// An entryCopy remembers an entry, to recognise its copies.
+type entryCopy struct {
 	updated  int64 // in nanoseconds; noTime if it has none
 	document int64 // when its document was updated, in the same form
 	content  uint64
@@ -41,7 +41,7 @@ func (c *Chain) entries(r *report) {
 		if e.WeakID {
 			continue
 		}
-		now := copied{
+		now := entryCopy{
 			updated: nanoseconds(e.Updated), document: nanoseconds(at), number: int32(c.documents),
 			content: c.content(r.entryText(i)), links: c.alternates(e),
 		}
@@ -97,7 +97,7 @@ func (c *Chain) alternates(e *feedhistory.Entry) (sum uint64) {
 
 // compare compares two copies of an entry; the second one is in the older
 // document.
-func (c *Chain) compare(r *report, i int, old, now copied) {
+func (c *Chain) compare(r *report, i int, old, now entryCopy) {
 	e, at := r.doc.Entries[i], r.entry(i).id
 	switch {
 	case c.Profile == AtomPMH:

@@ -18,8 +18,7 @@ func (r *report) unread(err error) {
 	r.add(f.Code, at, "%s", f.Message)
 }
 
-// failure returns the finding for a document that could not be retrieved or
-// read.
+// failure returns the finding for a document not retrieved or not readable.
 func failure(err error, url string) Finding {
 	if parse, ok := errors.AsType[*feedhistory.ParseError](err); ok {
 		f := newFinding(parseCode(parse.Reason), parse.URL, parse.Err.Error())
@@ -38,7 +37,7 @@ func failure(err error, url string) Finding {
 	return newFinding(codeUnavailable, url, reasonText(err))
 }
 
-// codeUnavailable is the code for failures that are not the document's fault.
+// codeUnavailable is the code for failures not the document's fault.
 const codeUnavailable = "document-unavailable"
 
 func parseCode(reason feedhistory.Reason) string {

@@ -70,8 +70,8 @@ func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 	}
 }
 
-// isIRI recognises an absolute IRI: a scheme, followed by something, without
-// the characters that an IRI cannot have (RFC 3987 §2.2).
+// isIRI recognises an absolute IRI: a scheme, followed by something, without the
+// characters an IRI cannot have (RFC 3987 §2.2).
 func isIRI(s string) bool {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" || strings.Trim(rest, "/") == "" || !isLetter(scheme[0]) {

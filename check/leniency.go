@@ -1,8 +1,8 @@
 package check
 
-// Mistakes that feedhistory.Parse repairs: a rule for each of its notes without a
-// rule elsewhere. An error is one that XML calls fatal, so every strict parser
-// refuses the document.
+// The mistakes feedhistory.Parse repairs: a rule for each of its notes without a rule
+// elsewhere. Those XML calls fatal are errors: every strict parser refuses the
+// document.
 var leniencyRules = []Rule{
 	{"bad-namespace", Error, OneDocument, RFC5005, formatsXML, "Namespaces in XML §3",
 		"a namespace declaration that is not allowed", "remove it"},

@@ -17,8 +17,8 @@ const (
 // nowhere is the offset of something without a place in the document.
 const nowhere = -1
 
-// An outline has what the model of a document lacks: the places of things, and
-// what is in places where it has no meaning. It is made from the text.
+// An outline supplements the model of a document: it has the places of things, and
+// elements where they have no meaning. It is made from the text.
 type outline struct {
 	native      string          // the namespace of the root element
 	top         int             // the feed or channel
@@ -42,7 +42,7 @@ type flagPlace struct {
 	name    string
 	head    bool   // in the head section
 	content bool   // not empty
-	text    string // what it contains
+	text    string // the things in it
 	foreign bool   // not in RFC 5005's namespace
 	space   string // in this one
 }
@@ -51,11 +51,11 @@ type flagPlace struct {
 type entryPlace struct {
 	at, end   int
 	id        int
-	permalink bool // an RSS guid that claims to be a URL
+	permalink bool // an RSS guid claiming to be a URL
 	content   contentKind
 }
 
-// A contentKind says what an Atom entry has as atom:content.
+// A contentKind is the kind of an Atom entry's atom:content.
 type contentKind uint8
 
 const (

@@ -11,7 +11,7 @@ import (
 // link and no content is active, or historical if its record has a later entry.
 // An entry with empty content and no alternate link is a deletion.
 
-// pmh checks the duties of a producer that one document shows.
+// pmh checks the producer's duties within one document.
 func (r *report) pmh() {
 	d := r.doc
 	if d.Format != feedhistory.Atom || r.out.native == vocab.Atom03 {
@@ -44,7 +44,7 @@ func (r *report) pmh() {
 	}
 }
 
-// pmhEntry checks that an entry is of one of the known kinds.
+// pmhEntry checks the kind of an entry.
 func (r *report) pmhEntry(e *feedhistory.Entry, place entryPlace, historical bool) {
 	alternate, kind := false, "active"
 	for _, link := range e.Links {

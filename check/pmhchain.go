@@ -10,7 +10,7 @@ type pmhChain struct {
 	archived  bool // whether there is an archive
 }
 
-// document compares a document with the one that links to it.
+// document compares a document with the one linking to it.
 func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 	d := r.doc
 	if d.Complete {
@@ -37,8 +37,7 @@ func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 	}
 }
 
-// whole checks that a complete subscription document has the records of an
-// archive.
+// whole checks whether a complete subscription document has the records of an archive.
 func (p *pmhChain) whole(c *Chain, r *report) {
 	for i, e := range r.doc.Entries {
 		if !c.inFirst(e) {
@@ -48,7 +47,7 @@ func (p *pmhChain) whole(c *Chain, r *report) {
 }
 
 // compare compares two entries of a record.
-func (p *pmhChain) compare(r *report, i int, old, now copied) {
+func (p *pmhChain) compare(r *report, i int, old, now entryCopy) {
 	e, at := r.doc.Entries[i], r.entry(i).id
 	switch {
 	case now.updated == old.updated && now.content == old.content: // the same entry in two documents
@@ -65,7 +64,7 @@ func (p *pmhChain) compare(r *report, i int, old, now copied) {
 	}
 }
 
-// finish returns the findings that need the whole chain.
+// finish returns the findings about the whole chain.
 func (p *pmhChain) finish(c *Chain) (out []Finding) {
 	switch {
 	case p.completed != "" && p.deletions:

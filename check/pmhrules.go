@@ -1,6 +1,6 @@
 package check
 
-// The duties of Atom-PMH 1.0 that can be seen in a document or in a chain.
+// The duties of Atom-PMH 1.0 a document or a chain can show.
 var pmhRules = []Rule{
 	{"pmh-not-atom", Error, OneDocument, AtomPMH, formatsAll, "atom-pmh#3",
 		"a document that is not Atom 1.0", "write Atom 1.0"},

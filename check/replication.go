@@ -71,8 +71,8 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 	}
 }
 
-// page checks a page, and returns the URL of the older one. The error is the
-// context's, or that of the request for the newest page.
+// page checks a page, and returns the URL of the older one. The error is the context's,
+// or from the request for the newest page.
 func (w *pageWalker) page(url string) (older string, err error) {
 	w.found, w.count = nil, map[string]int{}
 	if w.most > 0 && w.documents >= w.most {
@@ -126,7 +126,7 @@ func (w *pageWalker) findings() []Finding {
 	return w.found
 }
 
-// heads checks the header of a page, and that the answer to HEAD has the same.
+// heads checks the header of a page, and compares it with the answer to HEAD.
 func (w *pageWalker) heads(page, head *replication.Page, headErr error) {
 	kind, modified := page.Header.Get(replication.FieldType), page.Header.Get(replication.FieldModified)
 	if page.Status != http.StatusOK {
@@ -151,7 +151,7 @@ func (w *pageWalker) heads(page, head *replication.Page, headErr error) {
 	}
 }
 
-// timeForm checks that a readable stamp can be read by all consumers.
+// timeForm checks whether all consumers can read a readable stamp.
 func (w *pageWalker) timeForm(page *replication.Page, what, stamp string) {
 	if _, err := http.ParseTime(stamp); err != nil {
 		w.add("dr-time-form", page.URL, "Last-Modified of %s is %q", what, clip(stamp))
@@ -222,8 +222,8 @@ func (w *pageWalker) unread(page *replication.Page, whole int, err error) {
 	}
 }
 
-// forget drops the digests of pages that no longer exist, because pages may be
-// cleaned up (datareplication#feed-6).
+// forget drops the digests of vanished pages, because pages may be cleaned up
+// (datareplication#feed-6).
 func (w *pageWalker) forget() {
 	if w.Digests == nil {
 		return

@@ -17,12 +17,12 @@ type report struct {
 	at      []int // of doc.Links
 	profile Profile
 
-	found []placed
+	found []placedFinding
 	count map[string]int // by code
 }
 
-// A placed is a finding whose line is not known yet.
-type placed struct {
+// A placedFinding is a finding with an offset instead of a line.
+type placedFinding struct {
 	Finding
 	offset int
 	absent bool // there is nothing to quote
@@ -79,11 +79,11 @@ func (r *report) add(code string, at int, format string, args ...any) {
 	if r.count[code]++; r.count[code] > mostOfACode {
 		return
 	}
-	r.found = append(r.found, placed{Finding: newFinding(code, r.doc.URL, fmt.Sprintf(format, args...)), offset: at})
+	r.found = append(r.found, placedFinding{Finding: newFinding(code, r.doc.URL, fmt.Sprintf(format, args...)), offset: at})
 }
 
-// absent reports something about the whole document, or that something is
-// missing. Its place is the beginning of the head section.
+// absent reports something about the whole document, or something missing. Its place is
+// the beginning of the head section.
 func (r *report) absent(code, format string, args ...any) {
 	n := len(r.found)
 	if r.add(code, r.out.top, format, args...); len(r.found) > n {
@@ -93,7 +93,7 @@ func (r *report) absent(code, format string, args ...any) {
 
 // drop removes the findings of a code.
 func (r *report) drop(code string) {
-	r.found = slices.DeleteFunc(r.found, func(p placed) bool { return p.Code == code })
+	r.found = slices.DeleteFunc(r.found, func(p placedFinding) bool { return p.Code == code })
 	delete(r.count, code)
 }
 
@@ -106,7 +106,7 @@ func newFinding(code, url, message string) Finding {
 
 // findings returns the findings in the order of the text.
 func (r *report) findings() []Finding {
-	slices.SortStableFunc(r.found, func(a, b placed) int { return a.offset - b.offset })
+	slices.SortStableFunc(r.found, func(a, b placedFinding) int { return a.offset - b.offset })
 	var out []Finding
 	last := map[string]int{}
 	lines := lineCounter{text: r.doc.Text(), line: 1}

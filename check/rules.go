@@ -6,19 +6,19 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Rule is what all findings of one code have in common.
+// A Rule is the common part of all findings of one code.
 type Rule struct {
 	Code    string               // a word for it, such as "dead-link", which never changes
 	Level   Level                // how serious it is
-	Scope   Scope                // what must be read to check it
+	Scope   Scope                // the documents needed to check it
 	Profile Profile              // the profile of the rule; AtomPMH includes the rules of RFC5005
-	Formats []feedhistory.Format // the formats that it concerns; nil for pages of entities
-	Clause  string               // the clause that it is based on, such as "5005#14"
-	Summary string               // what is wrong
-	Hint    string               // what to write instead
+	Formats []feedhistory.Format // the formats it concerns; nil for pages of entities
+	Clause  string               // the clause it is based on, such as "5005#14"
+	Summary string               // the fault
+	Hint    string               // the remedy
 }
 
-// A Scope says what must be read to check a rule.
+// A Scope is the part of a feed needed to check a rule.
 type Scope uint8
 
 // The scopes.
@@ -44,13 +44,12 @@ var (
 	formatsJSON = []feedhistory.Format{feedhistory.JSONFeed}
 )
 
-// The table of all rules, from which their documentation is made. 5005#14 is
-// duty 14 of RFC 5005, atom-pmh#5 is duty 5 of Atom-PMH 1.0, and
-// datareplication#feed-5 is one of the duties that package datareplication
-// lists.
+// The table of all rules, from which their documentation is made. 5005#14 is duty 14 of
+// RFC 5005, atom-pmh#5 is duty 5 of Atom-PMH 1.0, and datareplication#feed-5 is one of
+// the duties listed by package datareplication.
 var rules = slices.Concat(historyRules, chainRules, readingRules, leniencyRules, pmhRules, replicationRules)
 
-// What a document says about its feed's history.
+// A document's signs of its feed's history.
 var historyRules = []Rule{
 	{"archive-without-links", Warning, OneDocument, RFC5005, formatsXML, "5005#11",
 		"fh:archive, but neither prev-archive nor next-archive",
@@ -123,7 +122,7 @@ var historyRules = []Rule{
 		"add a link with rel=\"self\" and the document's URL; in JSON Feed, feed_url"},
 }
 
-// What the documents of a feed say about each other.
+// Statements of a feed's documents about each other.
 var chainRules = []Rule{
 	{"dead-link", Error, WholeChain, RFC5005, formatsAll, "5005#11",
 		"a link of the chain leads nowhere, so older entries cannot be retrieved",
@@ -238,8 +237,8 @@ var readingRules = []Rule{
 		"the document is not a feed", "serve Atom, RSS or JSON Feed"},
 }
 
-// rule returns the rule of a code. There is one for every code that this
-// package uses; for a leniency that is new in the parser, it makes one.
+// rule returns the rule of a code. There is one for every code this package uses; for a
+// leniency new in the parser, it makes one.
 func rule(code string) Rule {
 	if i, ok := ruleIndex[code]; ok {
 		return rules[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The part of SARIF 2.1.0, a format that build systems read, that findings need.
+// The part of SARIF 2.1.0, a format for build systems, needed by findings.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`

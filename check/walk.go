@@ -9,10 +9,10 @@ import (
 )
 
 // Walk checks every document of the feed at url, and yields the findings as the
-// documents come. The error is the context's, or that of a first document that
-// cannot be retrieved; it ends the sequence. Everything else that goes wrong is
-// a finding. With the profile DataReplication, Walk checks pages of entities,
-// and requests each by HEAD and GET.
+// documents come. The error is the context's, or the reason the first document could
+// not be retrieved; it ends the sequence. Every other failure is a finding. With the
+// profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
+// GET.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	if c.Profile == DataReplication {
 		return c.walkPages(ctx, client, url)
@@ -101,9 +101,9 @@ func (w *walker) completeOlder() string {
 	return older.Href
 }
 
-// begun reports what the first document is, if the feed does not begin with it.
-// If it has only a next-archive, it may be a subscription document whose
-// publisher mistook the direction.
+// begun reports the nature of the first document, if the feed does not begin with it.
+// If it has only a next-archive, it may be a subscription document whose publisher
+// mistook the direction.
 func (w *walker) begun() []Finding {
 	gap := []Finding{link{}.gap(w.given)}
 	if w.head == nil || w.head.Archive {

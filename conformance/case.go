@@ -22,31 +22,30 @@ const suite = "RFC 5005 conformance"
 //go:embed cases
 var files embed.FS
 
-// A Case is a website with one fault, or none, and what is required of a
-// reader.
+// A Case is a website with one fault, or none, and the requirements of a reader.
 type Case struct {
 	Name         string        `json:"name"`             // such as walk/archived; it never changes
 	Why          string        `json:"why"`              // why the case exists, in a sentence or two
-	Level        Level         `json:"level"`            // what the case tests
+	Level        Level         `json:"level"`            // the subject of the test
 	Clauses      []string      `json:"clauses"`          // such as 5005#19
 	Formats      []string      `json:"formats"`          // the formats of its documents: atom, rss, json
-	Flags        []string      `json:"flags"`            // groups of cases that it belongs to; see Flags
-	Start        string        `json:"start"`            // the path of the address that the reader is given
+	Flags        []string      `json:"flags"`            // groups it belongs to; see Flags
+	Start        string        `json:"start"`            // the path of the address given to the reader
 	Polls        []string      `json:"polls,omitempty"`  // a word about each poll; nil if the feed is read once
 	IfDue        []int         `json:"if_due,omitempty"` // numbers of the polls at which the reader decides whether the feed is due; at others it is
-	Requirements []Requirement `json:"requirements"`     // what the reader must or should do
+	Requirements []Requirement `json:"requirements"`     // the outcomes that must or should occur
 	Source       string        `json:"-"`                // the case's file, in the format of FORMAT.md
 }
 
-// A Level is a kind of thing that a reader may report or do. The suite does not
-// judge what a reader does not report.
+// A Level is a kind of outcome a reader may report. The suite does not judge levels a
+// reader does not report.
 type Level string
 
 // The levels.
 const (
-	Entries  Level = "entries"  // the entries that the reader reports, each once, in the right version
-	Verdict  Level = "verdict"  // what it says is missing
-	Requests Level = "requests" // what it requests, and how often
+	Entries  Level = "entries"  // the entries reported, each once, in the right version
+	Verdict  Level = "verdict"  // the gaps reported
+	Requests Level = "requests" // its requests, and how often it makes them
 	State    Level = "state"    // all of these, over several polls
 )
 
@@ -161,15 +160,15 @@ func Parse(name, text string) (*Case, error) {
 	return c, nil
 }
 
-// Flags returns all flags in order: rfc, http, security and goal, if a
-// requirement has that basis; hostile, if a document is an attack; rss1, if one
-// is RSS 1.0; polls, if the feed is read several times.
+// Flags returns all flags in order: rfc, http, security and goal, if a requirement has
+// this basis; hostile, if a document is an attack; rss1, if one is RSS 1.0; polls, if
+// the feed is read several times.
 func Flags() []string { return []string{"rfc", "http", "security", "goal", "hostile", "rss1", "polls"} }
 
 // Kind returns the first part of the name: walk, polls or behaviour.
 func (c *Case) Kind() string { return path.Dir(c.Name) }
 
-// flag adds the flags that follow from the case's contents.
+// flag adds the flags following from the case's contents.
 func (c *Case) flag() {
 	given := c.Flags
 	c.Flags = []string{}
@@ -191,8 +190,8 @@ func (c *Case) flag() {
 	}
 }
 
-// Flagged returns the cases that have all of the flags. A flag that begins with
-// "!" is one they do not have.
+// Flagged returns the cases that have all of the flags. A flag after "!" is one they do
+// not have.
 func Flagged(cases []*Case, flags ...string) ([]*Case, error) {
 	var flagged []*Case
 	for _, flag := range flags {
@@ -211,8 +210,7 @@ func Flagged(cases []*Case, flags ...string) ([]*Case, error) {
 	return flagged, nil
 }
 
-// formats are the formats that a case's documents may have, and how to
-// recognise them.
+// formats are the formats of a case's documents, and how to recognise them.
 var formats = []struct {
 	name string
 	root *regexp.Regexp

@@ -18,7 +18,7 @@ const mostPrinted = 64 << 20
 // mostTold is how much of a program's standard error a RunError keeps, in bytes.
 const mostTold = 2 << 10
 
-// A RunError is a run of a program that ended without a result.
+// A RunError is a program's run without a result.
 type RunError struct {
 	Reason string // such as "exit status 1"
 	Stderr string // the end of its standard error
@@ -28,12 +28,12 @@ type RunError struct {
 // Error returns the reason.
 func (e *RunError) Error() string { return e.Reason }
 
-// Command returns a Reader that runs a program. In its arguments, {url} is
-// replaced by the address of the feed, and {state} by a directory that is the
-// same for all polls of a case. The program prints what [ReadResult] reads; its
-// environment has CONFORMANCE_DUE, which is 0 if the program decides whether the
-// feed is due, and otherwise 1. Its standard error is
-// also written to stderr, unless that is nil. An error is a [RunError].
+// Command returns a Reader that runs a program. In its arguments, {url} is replaced by
+// the address of the feed, and {state} by a directory, the same for all polls of a
+// case. The program prints a text for [ReadResult]; its environment has
+// CONFORMANCE_DUE, which is 0 if the program decides whether the feed is due, and
+// otherwise 1. Its standard error is also written to stderr, unless stderr is nil. An
+// error is a [RunError].
 func Command(stderr io.Writer, args ...string) Reader {
 	return func(ctx context.Context, url, state string) (*Result, error) {
 		if len(args) == 0 {
@@ -51,7 +51,7 @@ func Command(stderr io.Writer, args ...string) Reader {
 			due = "CONFORMANCE_DUE=0"
 		}
 		cmd.Env = append(cmd.Env, due)
-		printed, said := &limited{left: mostPrinted}, new(tail)
+		printed, said := &limitedBuffer{left: mostPrinted}, new(tail)
 		cmd.Stdout, cmd.Stderr = printed, said
 		if stderr != nil {
 			cmd.Stderr = io.MultiWriter(said, stderr)
@@ -78,20 +78,20 @@ func Command(stderr io.Writer, args ...string) Reader {
 // Keeps reports whether a command's arguments contain {state}.
 func Keeps(args []string) bool { return strings.Contains(strings.Join(args, " "), "{state}") }
 
-// limited is a buffer of limited size.
-type limited struct {
+// A limitedBuffer is a buffer with a maximum size. Write fails beyond it.
+type limitedBuffer struct {
 	bytes.Buffer
 	left int
 }
 
-func (l *limited) Write(p []byte) (int, error) {
+func (l *limitedBuffer) Write(p []byte) (int, error) {
 	if l.left -= len(p); l.left < 0 {
 		return 0, fmt.Errorf("the program printed more than %d bytes", mostPrinted)
 	}
 	return l.Buffer.Write(p)
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of the text written to it.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

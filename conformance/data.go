@@ -42,25 +42,25 @@ type Website struct {
 
 // A Resource is a resource of a website, with everything it answers in turn.
 type Resource struct {
-	Path   string   `json:"path"`   // with its query; a request without such a resource gets that of its path alone
-	States []Answer `json:"states"` // the last one that has begun is sent
+	Path   string   `json:"path"`   // with its query; a request without such a resource gets the one of its path alone
+	States []Answer `json:"states"` // the last one begun is sent
 }
 
-// An Answer is what a resource answers. Of Body, Gzip and Raw at most one is set.
+// An Answer is a resource's response. Of Body, Gzip and Raw at most one is set.
 type Answer struct {
-	Request  int         `json:"request,omitempty"`        // the first request for the resource that gets it, from 1
+	Request  int         `json:"request,omitempty"`        // the first request to get it, from 1
 	Poll     int         `json:"poll,omitempty"`           // the first poll at which requests get it, from 1
 	Status   int         `json:"status"`                   // 0: the connection closes without an answer
 	Header   [][2]string `json:"header"`                   // in this order
 	Body     string      `json:"body,omitempty"`           // text, in UTF-8
 	Gzip     string      `json:"body_gzip,omitempty"`      // the gzip of the body, in base64, because the body is large
 	Raw      string      `json:"body_base64,omitempty"`    // the body in base64
-	Length   *int        `json:"content_length,omitempty"` // nil: that of the body. Otherwise the connection closes after the body
+	Length   *int        `json:"content_length,omitempty"` // nil: the body's. Otherwise the connection closes after the body
 	Cut      bool        `json:"cut,omitempty"`            // there is no Content-Length, and the connection closes after the body
 	Validate bool        `json:"validate,omitempty"`       // there is an ETag, the quoted SHA-256 of the body in hexadecimal; If-None-Match with it gets 304
 }
 
-// mostPlain is the largest body, in bytes, that is written as text.
+// mostPlain is the largest body, in bytes, to be written as text.
 const mostPlain = 16 << 10
 
 // Website returns the case as plain data.

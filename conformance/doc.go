@@ -1,6 +1,6 @@
-// Package conformance tests readers and publishers of RFC 5005 feeds, in any
-// language. It serves websites with one fault each on the loopback interface, and
-// judges what a reader reports about them and requests from them.
+// Package conformance tests readers and publishers of RFC 5005 feeds, in any language.
+// It serves websites with one fault each on the loopback interface, and judges a
+// reader's reports about them and its requests to them.
 //
 // [Cases] returns all cases; FORMAT.md explains them. [Run] tests a [Reader] on
 // cases, [Command] makes a program a reader, and [NewServer] lets programs test

@@ -14,11 +14,11 @@ type Duty struct {
 	Basis    Basis    `json:"basis"`
 	Strength Strength `json:"strength"`
 	Text     string   `json:"text"`               // the duty in words
-	Outcome  Outcome  `json:"outcome"`            // none if nothing happened that could show it
-	Messages []string `json:"messages,omitempty"` // what is wrong; the first few
+	Outcome  Outcome  `json:"outcome"`            // none if nothing happened to show it
+	Messages []string `json:"messages,omitempty"` // the first few faults
 }
 
-// duties returns all duties that a publisher is judged by.
+// duties returns all duties of a publisher.
 func duties() []*Duty {
 	return []*Duty{
 		{Name: "well-formed", Clause: "XML 1.0 §2.1", Basis: Standard, Strength: Must, Text: "Every document can be read to its end."},
@@ -49,11 +49,11 @@ type PublisherReport struct {
 	Kind     string   `json:"kind"`            // the kind of the feed at the end
 	Archives int      `json:"archives"`        // the number of archives at the end
 	Added    int      `json:"added"`           // how many entries were added
-	Notes    []string `json:"notes,omitempty"` // sentences about what could not be tested
+	Notes    []string `json:"notes,omitempty"` // sentences about the duties not tested
 	Duties   []*Duty  `json:"duties"`
 }
 
-// Failed reports whether the publisher breaks a duty that it must fulfil.
+// Failed reports whether the publisher breaks a "must".
 func (r *PublisherReport) Failed() bool {
 	return slices.ContainsFunc(r.Duties, func(d *Duty) bool { return d.Outcome == Failed })
 }
@@ -74,8 +74,8 @@ func (r *PublisherReport) WriteText(w io.Writer) error {
 // mostMessages is the maximum number of messages for a duty.
 const mostMessages = 5
 
-// saw records one observation of a duty. The message says what is wrong if the
-// duty does not hold.
+// saw records one observation of a duty. The message is the fault if the duty does not
+// hold.
 func (r *PublisherReport) saw(duty string, holds bool, message string, args ...any) {
 	for _, d := range r.Duties {
 		switch {

@@ -19,7 +19,7 @@ const (
 	Passed Outcome = "pass"
 	Warned Outcome = "warn" // a should or should-not is not met
 	Failed Outcome = "fail" // a must or must-not is not met
-	Silent Outcome = "none" // the reader does not report what the requirement is about
+	Silent Outcome = "none" // the reader does not report on the requirement's level
 
 	Errored Outcome = "error" // the reader's run failed, so it has met nothing
 )
@@ -28,11 +28,11 @@ const (
 type Finding struct {
 	Requirement
 	Outcome Outcome `json:"outcome"`
-	Message string  `json:"message,omitempty"` // what is wrong
+	Message string  `json:"message,omitempty"` // the fault
 }
 
-// A round is one poll of a case: what a reader reported, and what it requested.
-// Its addresses are shortened to paths.
+// A round is one poll of a case: a reader's report, and its requests. Its addresses are
+// shortened to paths.
 type round struct {
 	result   *Result // nil if it reported nothing at all
 	requests []website.Request
@@ -65,9 +65,8 @@ func (c *Case) judge(poll int, r *round) (findings []Finding) {
 	return findings
 }
 
-// holds reports whether what a requirement names is true, and whether the
-// reader reports on it. The message says what is wrong if the requirement is
-// not met.
+// holds reports whether a requirement's outcome has occurred, and whether the reader
+// reports on it. The message is the fault if the requirement is not met.
 func (r *round) holds(q Requirement) (holds, told bool, message string) {
 	switch {
 	case q.What == "field":
@@ -130,7 +129,7 @@ func (r *round) once() (holds, told bool, message string) {
 	return true, len(seen) > 0, ""
 }
 
-// other reports whether there is an id that no document has.
+// other reports whether there is an id no document has.
 func (r *round) other() (holds, told bool, message string) {
 	for _, e := range r.result.Entries {
 		if !r.ids[r.path(e.ID)] && !r.ids[e.ID] {
@@ -140,8 +139,8 @@ func (r *round) other() (holds, told bool, message string) {
 	return false, len(r.result.Entries) > 0, ""
 }
 
-// verdict judges what the reader says about what is missing. A reader that
-// reports that there is no feed has said enough.
+// verdict judges the reader's report of gaps. A reader reporting no feed at all has
+// said enough.
 func (r *round) verdict(q Requirement) (holds, told bool, message string) {
 	verdict := r.result.Verdict
 	if r.result.Failed {
@@ -155,7 +154,7 @@ func (r *round) verdict(q Requirement) (holds, told bool, message string) {
 		return verdict == "whole" && r.versions(q.Of) == nil, true, message
 	}
 	if q.Of == "partial" && verdict == "failed" {
-		return true, true, message // it says that it does not have the feed
+		return true, true, message // it says it does not have the feed
 	}
 	return verdict == q.Of, true, message
 }

@@ -54,7 +54,7 @@ func WritePage(w io.Writer, reports ...*Report) error {
 	})
 }
 
-// text returns what is wrong in a case, one problem per line.
+// text returns the faults of a case, one per line.
 func (t *Trial) text() string {
 	text, matters := t.Problem, []string{}
 	for _, f := range t.Findings {
@@ -68,8 +68,8 @@ func (t *Trial) text() string {
 	return strings.TrimSpace(text + "\n" + strings.Join(matters, " "))
 }
 
-// matters returns why it matters to the reader's user, or to the publisher, that a
-// requirement is not met.
+// matters returns why a failed requirement matters to the reader's user, or to the
+// publisher.
 func (r Requirement) matters() string {
 	switch forbidden := r.Strength == MustNot || r.Strength == ShouldNot; {
 	case r.What == "entry" && !forbidden:

@@ -29,8 +29,8 @@ type Publisher struct {
 }
 
 // Shell returns a step that runs a command line in a shell. Its environment has
-// CONFORMANCE_URL, the address of the feed, and CONFORMANCE_STEP, a number that
-// differs from step to step, so that each step can publish something different.
+// CONFORMANCE_URL, the address of the feed, and CONFORMANCE_STEP, a number, different
+// in each step, so each step can publish something different.
 func Shell(url, line string) func(ctx context.Context) error {
 	n := 0
 	return func(ctx context.Context) error {
@@ -45,8 +45,7 @@ func Shell(url, line string) func(ctx context.Context) error {
 	}
 }
 
-// Run tests the publisher. An error means that a step failed, or that the feed
-// cannot be read.
+// Run tests the publisher. An error means a step failed, or the feed cannot be read.
 func (p *Publisher) Run(ctx context.Context) (*PublisherReport, error) {
 	d := &drive{Publisher: p, http: p.HTTP, report: &PublisherReport{Version: Version, URL: p.URL, Duties: duties()}}
 	if d.http == nil {
@@ -214,8 +213,7 @@ func (d *drive) unmodified(ctx context.Context, s *snapshot) {
 	}
 }
 
-// modified requests a document that has changed, conditionally on its old
-// version.
+// modified requests a changed document, conditionally on its old version.
 func (d *drive) modified(ctx context.Context, was, now *page) {
 	if bytes.Equal(was.body, now.body) || was.etag == "" && was.modified == "" {
 		return
@@ -225,7 +223,7 @@ func (d *drive) modified(ctx context.Context, was, now *page) {
 	}
 }
 
-// errRead says that the feed cannot be read.
+// errRead means the feed cannot be read.
 var errRead = errors.New("the feed cannot be read")
 
 // readable returns an error if a document cannot be read.

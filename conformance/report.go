@@ -14,11 +14,11 @@ import (
 type Report struct {
 	Version string          `json:"version"`           // the version of the suite
 	Reader  string          `json:"reader"`            // the reader's name and version, as given by the tester
-	Command []string        `json:"command,omitempty"` // the command that ran the reader; nil if unknown
+	Command []string        `json:"command,omitempty"` // the reader's command; nil if unknown
 	At      time.Time       `json:"at,omitzero"`       // when the reader was tested; zero if unknown
 	Runs    int             `json:"runs"`
-	Errors  int             `json:"errors"`           // number of runs that failed; everything required of them counts as not met
-	Stderr  string          `json:"stderr,omitempty"` // end of the standard error of the first run that failed
+	Errors  int             `json:"errors"`           // number of failed runs; everything required of them counts as not met
+	Stderr  string          `json:"stderr,omitempty"` // end of the standard error of the first failed run
 	Scores  map[Level]Score `json:"scores"`
 	Bases   map[Basis]Score `json:"bases"` // the same requirements by their basis; Cases are those with such a requirement
 	Trials  []*Trial        `json:"cases"` // the results of the cases, in their order
@@ -26,11 +26,11 @@ type Report struct {
 
 // A Score counts the requirements of a level.
 type Score struct {
-	Must       int `json:"must"`        // those of must and must-not that were met
-	MustAll    int `json:"must_all"`    // all of must and must-not that were judged
-	Should     int `json:"should"`      // those of should and should-not that were met
-	ShouldAll  int `json:"should_all"`  // all of should and should-not that were judged
-	Silent     int `json:"silent"`      // those that the reader did not report on; they are not counted elsewhere
+	Must       int `json:"must"`        // requirements of must and must-not met
+	MustAll    int `json:"must_all"`    // requirements of must and must-not judged
+	Should     int `json:"should"`      // requirements of should and should-not met
+	ShouldAll  int `json:"should_all"`  // requirements of should and should-not judged
+	Silent     int `json:"silent"`      // requirements the reader did not report on; they are not counted elsewhere
 	Cases      int `json:"cases"`       // the number of cases in which something was judged, and nothing failed
 	CasesAll   int `json:"cases_all"`   // the number of cases in which something was judged
 	CasesClean int `json:"cases_clean"` // those of Cases without a warning
@@ -48,8 +48,8 @@ func (r *Report) count() {
 	}
 }
 
-// countRuns counts the runs that failed. A run that exited is right where there is
-// no feed; but a reader whose every run did so has read nothing.
+// countRuns counts the failed runs. To exit is right where there is no feed; but a
+// reader whose every run did so has read nothing.
 func (r *Report) countRuns() {
 	exits, problem, wasRefused := 0, "", false
 	for _, t := range r.Trials {
@@ -76,7 +76,7 @@ func (r *Report) countRuns() {
 	}
 }
 
-// score counts the findings that a function selects.
+// score counts the findings selected by a function.
 func (r *Report) score(selects func(Finding) bool) (s Score) {
 	for _, t := range r.Trials {
 		var findings []Finding
@@ -122,13 +122,13 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Trials, func(t *Trial) bool { return t.Outcome == Failed || t.Outcome == Errored })
 }
 
-// Strengths is what the strengths mean, for the head of every report.
+// Strengths explains the strengths, for the head of every report.
 const Strengths = "RFC 5005 has no MUST for readers: section 6 obliges a reader only to tell the user when a feed is not complete. " +
 	"So the strength of each requirement is this suite's; its basis says where it comes from. " +
 	"Goals are what only this suite asks for."
 
-// WriteText writes the scores as tables, and then everything that failed; with
-// warnings, also everything that got a warning.
+// WriteText writes the scores as tables, and then every failure; with warnings, also
+// every warning.
 func (r *Report) WriteText(w io.Writer, warnings bool) error {
 	if r.Errors > 0 {
 		fmt.Fprintf(w, "failed in %d of %d runs\n", r.Errors, r.Runs)
@@ -161,7 +161,7 @@ func (s Score) columns() string {
 	return fmt.Sprintf("%s\t%s\t%s\t%d", share(s.Cases, s.CasesAll), share(s.Must, s.MustAll), share(s.Should, s.ShouldAll), s.Silent)
 }
 
-// writeText writes what a case found, if it failed, or with warnings.
+// writeText writes the findings of a case, if it failed, or with warnings.
 func (t *Trial) writeText(w io.Writer, warnings bool) {
 	bad := func(o Outcome) bool { return o == Failed || o == Errored || o == Warned && warnings }
 	if !bad(t.Outcome) {

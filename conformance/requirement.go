@@ -10,9 +10,8 @@ import (
 // A Strength says how strong a requirement is.
 type Strength string
 
-// The strengths. A reader that breaks one of the first two fails; one that
-// breaks one of the next two gets a warning; the last means that both outcomes
-// are correct.
+// The strengths. A reader that breaks one of the first two fails; one that breaks one
+// of the next two gets a warning; with the last, both outcomes are correct.
 const (
 	Must      Strength = "must"
 	MustNot   Strength = "must-not"
@@ -21,7 +20,7 @@ const (
 	May       Strength = "may"
 )
 
-// strong reports whether a reader that breaks the requirement fails.
+// strong reports whether breaking the requirement is a failure.
 func (s Strength) strong() bool { return s == Must || s == MustNot }
 
 // A Basis is where a requirement comes from.
@@ -39,7 +38,7 @@ const (
 // Bases returns all bases in order.
 func Bases() []Basis { return []Basis{Standard, HTTP, Security, Goal} }
 
-// A Requirement is one outcome that must, should or may occur, or must or
+// A Requirement is an outcome with a strength: it must, should or may occur, or must or
 // should not.
 type Requirement struct {
 	Poll     int      `json:"poll,omitempty"` // number of the poll, from 1; 0 if there is only one
@@ -47,7 +46,7 @@ type Requirement struct {
 	What     string   `json:"what"`            // a word of FORMAT.md's table, such as entry
 	Of       string   `json:"of,omitempty"`    // an id, a path, a verdict or a number
 	Value    string   `json:"value,omitempty"` // title of a version, number of requests for a path, or header field
-	Level    Level    `json:"level"`           // what it tests
+	Level    Level    `json:"level"`           // the level it tests
 	Basis    Basis    `json:"basis"`
 	Clause   string   `json:"clause,omitempty"` // the clause it is based on; "" if there is none
 	Reading  string   `json:"reading"`          // the result of reading the clause a second time
@@ -64,8 +63,7 @@ func (r Requirement) name() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Strength, r.What, r.Of))
 }
 
-// levelOf returns the level that a requirement tests; "" if there is no such
-// requirement.
+// levelOf returns the level of a requirement; "" if there is no such requirement.
 func levelOf(what string) Level {
 	switch what {
 	case "entry", "version", "once", "other":

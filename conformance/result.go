@@ -11,31 +11,31 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Result is what a reader reports on one case, or on one poll of it. Only the
-// entries are required; the suite does not judge what is not reported.
+// A Result is a reader's report on one case, or on one poll of it. Only the entries are
+// required; the suite does not judge anything left out.
 type Result struct {
-	Entries []Entry  // all entries that the reader has of the feed
+	Entries []Entry  // all entries the reader has of the feed
 	Verdict string   // whole, window, lossy or partial; "" if not reported
-	Gaps    []string // the addresses that are missing; nil if not reported
+	Gaps    []string // the missing addresses; nil if not reported
 	Deleted []string // the ids of deleted entries; nil if not reported
-	Failed  bool     // the reader reports that there is no feed
+	Failed  bool     // the reader reports no feed at all
 }
 
-// An Entry is an entry that a reader reports.
+// An Entry is an entry as a reader reports it.
 type Entry struct {
 	ID    string
 	Title string // "" if not reported
 }
 
-// told is the JSON that a reader prints: one object, or a line for each entry.
-type told struct {
+// A readerOutput is the JSON a reader prints: one object, or a line for each entry.
+type readerOutput struct {
 	Entries list   `json:"entries"`
 	Verdict string `json:"verdict"`
 	Gaps    list   `json:"gaps"`
 	Deleted list   `json:"deleted"`
 	Failed  bool   `json:"failed"`
 
-	ID    string `json:"id"` // for a line that is an entry
+	ID    string `json:"id"` // for a line of an entry
 	Title title  `json:"title"`
 }
 
@@ -97,7 +97,7 @@ func (l list) names() []string {
 	return names
 }
 
-// errNothing says that a reader has printed nothing.
+// errNothing means a reader has printed nothing.
 var errNothing = errors.New("no JSON was printed")
 
 // ReadResult reads the output of a reader: a JSON object with "entries" and, if
@@ -106,7 +106,7 @@ var errNothing = errors.New("no JSON was printed")
 func ReadResult(r io.Reader) (*Result, error) {
 	result, decoder := &Result{}, json.NewDecoder(r)
 	for n := 0; ; n++ {
-		var t told
+		var t readerOutput
 		err := decoder.Decode(&t)
 		if errors.Is(err, io.EOF) {
 			if n == 0 {

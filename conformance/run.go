@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// A Reader reads the feed at a URL, and reports what it has. The state is a
-// directory that is the same for all polls of a case, and new for each case; a
-// reader that keeps nothing ignores it. An error is a failed run, and everything
-// required of it counts as not met. A reader that finds no feed is no error: it
-// returns a Result with Failed, or a [RunError] with Exited.
+// A Reader reads the feed at a URL, and reports its contents. The state is a directory,
+// the same for all polls of a case, and new for each case; a reader that keeps nothing
+// ignores it. An error is a failed run, and everything required of it counts as not
+// met. To find no feed is no error: it returns a Result with Failed, or a [RunError]
+// with Exited.
 type Reader func(ctx context.Context, url, state string) (*Result, error)
 
 // Options are the settings of Run. The zero value is ready to use.
@@ -40,8 +40,8 @@ type Trial struct {
 	Requests int       `json:"requests"`          // number of requests, over all polls
 
 	runs    int
-	refused int         // the runs that exited where there is no feed
-	failed  []*RunError // the runs that ended without a result, those included
+	refused int         // the runs ended by an exit where there is no feed
+	failed  []*RunError // the runs without a result, those included
 }
 
 // Run tests a reader on cases. The error is the suite's or the context's, never
@@ -132,15 +132,14 @@ func (t *Trial) poll(ctx context.Context, reader Reader, session *Session, state
 // dueKey is the key, in the context of a Reader, of whether the feed is due.
 type dueKey struct{}
 
-// Due reports whether a [Reader] treats the feed as due, given its context. If it
-// is false, the reader requests the feed only if it thinks that the feed is due.
+// Due reports whether a [Reader] treats the feed as due, given its context. If it is
+// false, the reader requests the feed only if it thinks the feed is due.
 func Due(ctx context.Context) bool {
 	due, ok := ctx.Value(dueKey{}).(bool)
 	return due || !ok
 }
 
-// needsEntries reports whether a reader must have some entry, so that there is a
-// feed.
+// needsEntries reports whether a reader must have some entry; if so, there is a feed.
 func needsEntries(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
 		return f.What == "entry" && (f.Strength == Must || f.Strength == Should)

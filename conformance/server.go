@@ -26,7 +26,7 @@ type Server struct {
 	mux      *http.ServeMux
 }
 
-// A Live is a case that is being served.
+// A Live is a case being served.
 type Live struct {
 	*Case
 	URL    string `json:"url"`
@@ -71,7 +71,7 @@ func (s *Server) Close() error {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// of finds the case that a request names.
+// of finds the case named by a request.
 func (s *Server) of(handle func(http.ResponseWriter, *http.Request, *Session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		session, ok := s.named[r.PathValue("kind")+"/"+r.PathValue("name")]

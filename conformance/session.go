@@ -12,8 +12,8 @@ import (
 // guid, or the id in an item of a JSON feed.
 var published = regexp.MustCompile(`(?s)<(?:\w+:)?id(?:\s[^>]*)?>(.*?)</|<(?:\w+:)?guid(?:\s[^>]*)?>(.*?)</|"id"\s*:\s*"?([^",}]*)`)
 
-// A Session is a case that is being run: its website, and the present poll.
-// Begin one with [Case.Begin], and close it.
+// A Session is a running case: its website, and the present poll. Begin one with
+// [Case.Begin], and close it.
 type Session struct {
 	Case *Case
 	URL  string // the address to give to the reader
@@ -98,8 +98,8 @@ func (s *Session) Requests() []Request {
 	return requests
 }
 
-// Judge judges the present poll by what the reader reported, nil if it reported
-// nothing, and by its requests.
+// Judge judges the present poll by the reader's report, nil if there is none, and by
+// its requests.
 func (s *Session) Judge(result *Result) []Finding {
 	poll := s.Poll()
 	r := &round{result: result, path: s.site.Path, ids: s.ids}

@@ -42,7 +42,7 @@ func (p *page) next() string {
 	return link.Href
 }
 
-// A snapshot is everything that a publisher has published at some time.
+// A snapshot is everything a publisher has published at some time.
 type snapshot struct {
 	feed     *page
 	archives []*page // newest first
@@ -101,8 +101,7 @@ func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error
 	return p, nil
 }
 
-// snapshot reads everything. An error means that there is no subscription
-// document.
+// snapshot reads everything. An error means there is no subscription document.
 func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
 	feed, err := d.get(ctx, d.URL, nil)
 	if err == nil {
@@ -121,8 +120,7 @@ func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
 	return s, err
 }
 
-// follow reads the documents that a chain of links leads to. The duty is that the
-// chain is whole.
+// follow reads the documents of a chain of links. The duty is to keep the chain whole.
 func (d *drive) follow(ctx context.Context, from *page, duty string, link func(*page) string) (chain []*page, err error) {
 	seen := map[string]bool{from.url: true}
 	for url := link(from); url != ""; {
@@ -199,7 +197,7 @@ func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 	d.compareArchives(ctx, was, now, step)
 }
 
-// compareArchives judges what has become of the archives of the previous step.
+// compareArchives judges the fate of the archives of the previous step.
 func (d *drive) compareArchives(ctx context.Context, was, now *snapshot, step string) {
 	for i, a := range was.archives {
 		at := slices.IndexFunc(now.archives, func(p *page) bool { return p.url == a.url })
@@ -219,8 +217,8 @@ func (d *drive) compareArchives(ctx context.Context, was, now *snapshot, step st
 	}
 }
 
-// lost judges an archive that no link leads to any more: either it is gone, or
-// only its chain is broken.
+// lost judges an archive no link leads to any more: either it is gone, or only its
+// chain is broken.
 func (d *drive) lost(ctx context.Context, a *page, step string) {
 	if p, err := d.get(ctx, a.url, nil); err == nil && p.status == http.StatusOK {
 		d.report.saw("prev-archive", false, "after the step %s, no link leads to %s", step, a.url)
@@ -243,7 +241,7 @@ func ids(p *page) []string {
 	return ids
 }
 
-// says returns what an entry says, independent of its document's markup.
+// says returns an entry's content, independent of its document's markup.
 func says(e *feedhistory.Entry) string {
 	return fmt.Sprintf("%q %q %q", e.Title().Body, e.Summary().Body, e.Content().Body)
 }

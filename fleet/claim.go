@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A claim asks for the feeds of a held host that are due.
+// A claim asks for the due feeds of a held host.
 type claim struct {
 	hold
 	doubtful bool // the last holder did not release the host, so a poll may have ended without a record
@@ -17,14 +17,14 @@ type claim struct {
 
 	// The results.
 	left  time.Duration // how long the host is still held; zero if there are no turns
-	turns []*turn       // those that have been due for longest first
+	turns []*turn       // the longest due first
 }
 
 // A turn is a feed to be polled.
 type turn struct {
 	hold
 	url      string
-	tries    int       // polls in a row that have begun but not ended properly, including this one once it is recorded
+	tries    int       // polls in a row begun but not ended properly, including this one once it is recorded
 	due      time.Time // when the feed was due
 	state    *mirror.Feed
 	doubtful bool
@@ -79,10 +79,9 @@ const dueFeeds = `
 		SELECT url, tries, due FROM fleet_feeds WHERE host = a.host AND due <= now() ORDER BY due LIMIT a.most
 	) f`
 
-// begin records that the poll of a feed begins, in case it does not end
-// properly: then the feed is due again, after longer and longer times. It
-// returns false if the host is no longer the worker's, or the feed must not be
-// polled.
+// begin records the beginning of a feed's poll, in case it does not end properly: then
+// the feed is due again, after longer and longer times. It returns false if the host is
+// no longer the worker's, or the feed must not be polled.
 func (d *Database) begin(ctx context.Context, t *turn, lease time.Duration) (bool, error) {
 	tag, err := d.pool.Exec(ctx, `
 		UPDATE fleet_feeds f SET tries = f.tries + 1, due = now() + $4::interval * (1 << least(f.tries, 10))

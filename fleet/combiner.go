@@ -7,17 +7,17 @@ import (
 )
 
 // A combiner carries out the simultaneous requests of several callers together:
-// requests that come while it carries out one group become the next group.
+// requests arriving while it carries out one group become the next group.
 type combiner[T any] struct {
 	do func(ctx context.Context, group []T) error
 
 	mu      sync.Mutex
-	waiting []*asked[T]
+	waiting []*pendingRequest[T]
 	working bool
 }
 
-// An asked is one caller's request.
-type asked[T any] struct {
+// A pendingRequest is one caller's request.
+type pendingRequest[T any] struct {
 	what T
 	done chan error
 }
@@ -27,7 +27,7 @@ const together = 100
 
 // ask makes a request, and waits until it has been carried out.
 func (c *combiner[T]) ask(what T) error {
-	a := &asked[T]{what, make(chan error, 1)}
+	a := &pendingRequest[T]{what, make(chan error, 1)}
 	c.mu.Lock()
 	c.waiting = append(c.waiting, a)
 	if !c.working {
@@ -56,7 +56,7 @@ func (c *combiner[T]) work() {
 // patience is the maximum time for a group.
 const patience = 10 * time.Second
 
-func (c *combiner[T]) answer(group []*asked[T]) {
+func (c *combiner[T]) answer(group []*pendingRequest[T]) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	all := make([]T, len(group))

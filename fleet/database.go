@@ -23,9 +23,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A Database is a PostgreSQL database that workers share: the mirrored feeds,
-// when they are due, and the jobs. Several goroutines may use it at the same
-// time.
+// A Database is a PostgreSQL database shared by workers: the mirrored feeds, when they
+// are due, and the jobs. Several goroutines may use it at the same time.
 type Database struct {
 	// Store has the mirrored feeds: an *sqlstore.Store. Open sets it.
 	Store mirror.Store
@@ -39,8 +38,8 @@ type Database struct {
 var schema string
 
 // Open connects to a database, which is given in the form of libpq: as a URL,
-// "postgres://user@host/name", or as "host=… dbname=…". It makes the tables
-// that are missing; if none is, it only reads.
+// "postgres://user@host/name", or as "host=… dbname=…". It makes the missing
+// tables; if none is, it only reads.
 //
 // There are two pools of connections, one for the store and one for the jobs.
 // Each has up to two connections per core, at least 4 and at most 16; or as
@@ -73,7 +72,7 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 // prepareLock is held while tables are made: "feedhist" in ASCII.
 const prepareLock int64 = 0x6665656468697374
 
-// riverTables is the version of River's migration that makes its tables.
+// riverTables is the version of River's migration to make its tables.
 const riverTables = 2
 
 // riverUnused are indexes of River's for finding jobs by their arguments. The
@@ -85,8 +84,8 @@ var riverUnused = []string{"river_job_args_index", "river_job_metadata_index"}
 // newestSchema is the version of the fleet's own tables, in fleet_schema.
 const newestSchema = 1
 
-// prepare makes the tables that are missing, and opens the store. If nothing is missing,
-// it only reads, so that it locks nothing, and a role that may only read can use it.
+// prepare makes the missing tables, and opens the store. If none is missing, it only
+// reads: it locks nothing, and a role with read access can use it.
 func (d *Database) prepare(ctx context.Context) error {
 	river, err := rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -122,7 +121,7 @@ func (d *Database) ready(ctx context.Context, river *rivermigrate.Migrator[pgx.T
 	return err == nil && valid.OK && version == newestSchema, err
 }
 
-// migrate makes the tables that are missing.
+// migrate makes the missing tables.
 func (d *Database) migrate(ctx context.Context, river *rivermigrate.Migrator[pgx.Tx]) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", prepareLock); err != nil {
@@ -163,7 +162,7 @@ func (d *Database) brief(ctx context.Context, b *pgx.Batch) error {
 	return d.pool.SendBatch(ctx, b).Close()
 }
 
-// durably runs do in a transaction that is durable once it is committed.
+// durably runs do in a transaction, durable once committed.
 func (d *Database) durably(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = on"); err != nil {
@@ -173,7 +172,7 @@ func (d *Database) durably(ctx context.Context, do func(tx pgx.Tx) error) error 
 	})
 }
 
-// A URLError says that an address cannot be subscribed to.
+// A URLError reports an address that cannot be subscribed to.
 type URLError struct {
 	URL string
 	Err error
@@ -195,8 +194,8 @@ func CheckURL(address string) error {
 	return err
 }
 
-// subscribable is name for an address that is to be polled: no request may have
-// a user or password in its URL.
+// subscribable is name for an address to be polled: no request may have a user or
+// password in its URL.
 func subscribable(address string) (feed, host string, err error) {
 	feed, host, err = name(address)
 	if u, parseErr := feedhistory.ParseURL(feed); err == nil && parseErr == nil && u.User != nil {
@@ -205,8 +204,8 @@ func subscribable(address string) (feed, host string, err error) {
 	return feed, host, err
 }
 
-// name returns the URL that identifies a feed, as in Mirror.Update, and the
-// host that it is requested from. The error is a *URLError.
+// name returns the URL that identifies a feed, as in Mirror.Update, and the host it is
+// requested from. The error is a *URLError.
 func name(address string) (feed, host string, err error) {
 	feed, _, _ = strings.Cut(strings.TrimSpace(address), "#")
 	u, err := feedhistory.ParseURL(feed)
@@ -227,10 +226,10 @@ func name(address string) (feed, host string, err error) {
 	return "", "", &URLError{address, err}
 }
 
-// hostOf returns the host that a feed is requested from.
+// hostOf returns the host a feed is requested from.
 func hostOf(f *mirror.Feed) string {
 	_, host, err := name(cmp.Or(f.Address, f.URL))
-	if err != nil { // a redirect that the client would not follow
+	if err != nil { // a redirect the client would not follow
 		_, host, _ = name(f.URL)
 	}
 	return host

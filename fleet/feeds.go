@@ -11,20 +11,20 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An ending is the result of a poll, with everything to record about the feed.
-type ending struct {
+// A pollResult is the result of a poll, with everything to record about the feed.
+type pollResult struct {
 	outcome outcome
-	changes *mirror.Changes // nil if there were none, or the store could not be read
-	feed    *mirror.Feed    // the state of the feed; nil if it is not stored, or something else has changed it
-	due     time.Time       // not used if the poll was broken, because a time has been set already
-	err     string          // why the poll failed or is broken
-	dead    string          // why the feed is a dead letter
-	held    *mirror.Feed    // the state to be stored together with others; nil if there is none
+	changes *mirror.Report // nil if there were none, or the store could not be read
+	feed    *mirror.Feed   // the state of the feed; nil if it is not stored, or something else has changed it
+	due     time.Time      // not used if the poll was broken, because a time has been set already
+	err     string         // why the poll failed or is broken
+	dead    string         // why the feed is a dead letter
+	held    *mirror.Feed   // the state to be stored together with others; nil if there is none
 }
 
 // end records how a turn has ended. noted is false if the worker no longer holds
 // the host, or the feed is no longer subscribed to.
-func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err error) {
+func (d *Database) end(ctx context.Context, t *turn, e pollResult) (noted bool, err error) {
 	var b pgx.Batch
 	host := t.host
 	if e.feed != nil {
@@ -49,8 +49,8 @@ func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err 
 	return noted, err
 }
 
-// columns returns the columns an ending sets, in SQL, with parameters from $4.
-func (e *ending) columns(host string) (set string, args []any) {
+// columns returns the columns a pollResult sets, in SQL, with parameters from $4.
+func (e *pollResult) columns(host string) (set string, args []any) {
 	switch f := e.feed; {
 	case e.dead != "":
 		return `due = NULL, dead = $4, died = now()`, []any{text(e.dead)}
@@ -65,7 +65,7 @@ func (e *ending) columns(host string) (set string, args []any) {
 	}
 }
 
-// text returns an error in a form that a column can have: short and valid.
+// text returns an error in a form fit for a column: short and valid.
 func text(s string) string {
 	const most = 500
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
@@ -76,7 +76,7 @@ func text(s string) string {
 }
 
 // forgotten removes a feed from the store if it is no longer subscribed to: a poll
-// that was under way meanwhile may have added it again.
+// under way meanwhile may have added it again.
 func (d *Database) forgotten(ctx context.Context, t *turn) error {
 	var there bool
 	err := d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM fleet_feeds WHERE url = $1)`, t.url).Scan(&there)

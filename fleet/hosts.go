@@ -10,8 +10,8 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// A visitJob is the job of visiting hosts that are due together, which a worker holds
-// for whoever runs the job. fleet_hosts says everything else.
+// A visitJob is the job of visiting hosts due together, which a worker holds for
+// whoever runs the job. fleet_hosts says everything else.
 type visitJob struct {
 	Token    int64    `json:"token"` // of the holds
 	Hosts    []string `json:"hosts"`
@@ -21,7 +21,7 @@ type visitJob struct {
 // Kind implements river.JobArgs.
 func (visitJob) Kind() string { return "feedhistory_visit" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts. A job that fails is of no more use
+// InsertOpts implements river.JobArgsWithInsertOpts. A failed job is of no more use
 // than its holds, which expire.
 func (visitJob) InsertOpts() river.InsertOpts { return river.InsertOpts{Queue: queue, MaxAttempts: 3} }
 
@@ -31,10 +31,10 @@ const queue = "feedhistory"
 // hostsPerJob is the maximum number of hosts in a job.
 const hostsPerJob = 50
 
-// plan holds hosts that are due, those that have been due for longest first, makes jobs
-// for them, and returns their number. If nothing comes of a job, its hosts are due again
-// after the lease. Holds are durable, so that no other worker gets a host after a crash
-// of the database while its feeds are being polled.
+// plan holds due hosts, the longest due first, makes jobs for them, and returns their
+// number. If nothing comes of a job, its hosts are due again after the lease. Holds are
+// durable, so no other worker gets a host after a crash of the database while its feeds
+// are being polled.
 func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
 	token := rand.Int64()
 	err = w.Database.durably(ctx, func(tx pgx.Tx) error {
@@ -82,7 +82,7 @@ const holdHosts = `
 	FROM free WHERE h.host = free.host
 	RETURNING h.host, free.doubtful`
 
-// A hold is a host that only this worker polls, for some time.
+// A hold is a host only this worker polls, for some time.
 type hold struct {
 	host  string
 	token int64

@@ -24,10 +24,10 @@ func (*visitWorker) NextRetry(job *river.Job[visitJob]) time.Time {
 	return time.Now().Add(time.Duration(job.Attempt) * time.Second)
 }
 
-// Work implements river.Worker. It claims the feeds of the hosts that are due, and begins
-// a visit of each host as soon as the worker has room. So a worker takes no more jobs
-// from the others than it can carry out. It does not wait for the visits to end: a host
-// whose visit is cut short is due again when its hold expires.
+// Work implements river.Worker. It claims the due feeds of the hosts, and begins a visit
+// of each host as soon as the worker has room. So a worker takes no more jobs from the
+// others than it can carry out. It does not wait for the visits to end: a host whose
+// visit is cut short is due again when its hold expires.
 func (vw *visitWorker) Work(ctx context.Context, job *river.Job[visitJob]) error {
 	w := vw.w
 	var claims []*claim
@@ -118,8 +118,7 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 	return err
 }
 
-// take polls a feed and records the ending, or holds it back to write it with
-// others.
+// take polls a feed and records the result, or holds it back to write it with others.
 func (v *visit) take(ctx context.Context, t *turn) error {
 	w, d := v.w, v.w.Database
 	if t.tries > 0 || t.doubtful {
@@ -210,12 +209,12 @@ func (v *visit) writeAlone(p *routine) error {
 	w, d := v.w, v.w.Database
 	ctx, cancel := afterwards(context.Background())
 	defer cancel()
-	e := ending{outcome: unchanged, feed: p.state, due: p.state.Next}
+	e := pollResult{outcome: unchanged, feed: p.state, due: p.state.Next}
 	err := d.Store.Commit(ctx, &mirror.Change{Feed: p.state})
 	switch {
 	case errors.Is(err, mirror.ErrConflict):
 		w.metrics.overtaken()
-		e = ending{outcome: conflict, due: time.Now().Add(afterConflict)}
+		e = pollResult{outcome: conflict, due: time.Now().Add(afterConflict)}
 	case err != nil:
 		if begun, err := d.begin(ctx, p.turn, w.lease()); err != nil || !begun {
 			return err
@@ -253,8 +252,7 @@ func (w *Worker) rest(ctx context.Context) {
 	}
 }
 
-// afterwards returns a context for records that must be written even if the job
-// must end.
+// afterwards returns a context for records to be written even if the job must end.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }

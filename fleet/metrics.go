@@ -67,7 +67,7 @@ func newMetrics(d *Database) *metrics {
 }
 
 // poll counts a poll.
-func (m *metrics) poll(t *turn, e ending, began time.Time) {
+func (m *metrics) poll(t *turn, e pollResult, began time.Time) {
 	m.polls.WithLabelValues(string(e.outcome)).Inc()
 	m.seconds.Observe(time.Since(began).Seconds())
 	m.late.Observe(max(0, began.Sub(t.due).Seconds()))
@@ -79,8 +79,7 @@ func (m *metrics) poll(t *turn, e ending, began time.Time) {
 	}
 }
 
-// overtaken counts a poll that was recorded too late, because something else
-// has the feed.
+// overtaken counts a poll recorded too late, because something else has the feed.
 func (m *metrics) overtaken() { m.polls.WithLabelValues(string(conflict)).Inc() }
 
 // A backlogCollector collects the metrics of the whole database. Both are looked up in
@@ -109,8 +108,8 @@ func (w *backlogCollector) Collect(values chan<- prometheus.Metric) {
 	values <- prometheus.MustNewConstMetric(w.dead, prometheus.GaugeValue, float64(dead))
 }
 
-// waiting returns how long the host that has waited longest has been due, and
-// the number of dead letters.
+// waiting returns the longest time any host has been overdue, and the number of dead
+// letters.
 func (d *Database) waiting(ctx context.Context) (behind time.Duration, dead int64, err error) {
 	err = d.pool.QueryRow(ctx, `
 		SELECT greatest('0'::interval, now() - coalesce((SELECT min(due) FROM fleet_hosts), now())),
@@ -118,9 +117,9 @@ func (d *Database) waiting(ctx context.Context) (behind time.Duration, dead int6
 	return behind, dead, err
 }
 
-// Handler returns a handler that answers at /healthz with 200 if the worker
-// runs and the database answers, otherwise with 503; and at /metrics with the
-// worker's metrics for Prometheus.
+// Handler returns a handler. It answers at /healthz with 200 if the worker runs and the
+// database answers, otherwise with 503; and at /metrics with the worker's metrics for
+// Prometheus.
 func (w *Worker) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.health)

@@ -39,9 +39,8 @@ type session struct {
 	feed    *mirror.Feed // as it was read or last committed
 	commits int
 
-	// A change that says only that the feed was polled may be held, to be
-	// stored with others. Then before is the state that was read, and held the
-	// state to store.
+	// A routine change may be held, to be stored with others. Then before is the state as
+	// it was read, and held the state to store.
 	holds        bool
 	before, held *mirror.Feed
 }
@@ -88,10 +87,9 @@ func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
 	return err
 }
 
-// isRoutine reports whether a change says only that a feed was polled, and when
-// the next poll is welcome. Such a change may be lost, because another poll
-// finds it out again with a conditional request. A host's Retry-After may not be
-// lost.
+// isRoutine reports whether a change records only a poll, and when the feed is due
+// next. Such a change may be lost, because another poll finds it out again with a
+// conditional request. A host's Retry-After may not be lost.
 func isRoutine(before *mirror.Feed, c *mirror.Change) bool {
 	f := c.Feed
 	switch {
@@ -117,7 +115,7 @@ type panicError struct {
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // update calls Mirror.Update, and returns a panic as an error.
-func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.Changes, err error) {
+func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.Report, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{value, debug.Stack()}
@@ -131,9 +129,9 @@ func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.
 const afterConflict = time.Minute
 
 // poll polls a feed.
-func (w *Worker) poll(ctx context.Context, t *turn) ending {
+func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 	if t.tries > w.tries() {
-		return ending{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
+		return pollResult{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
 	}
 	s := &session{Store: w.Database.Store, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
 	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1)}
@@ -141,7 +139,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	defer cancel()
 	changes, err := update(limited, m, t.url)
 	now := time.Now()
-	e := ending{feed: s.feed, changes: changes}
+	e := pollResult{feed: s.feed, changes: changes}
 	rest := now // when the rest is due
 	if s.feed != nil && s.feed.Waits(now) {
 		rest = s.feed.Wait
@@ -161,7 +159,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 			e.outcome = gone
 		}
 	case err == nil && s.feed.Documents > w.documents():
-		return ending{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
+		return pollResult{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
 	case err == nil && changes.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
 		e.outcome, e.due = sliced, rest
 	case err == nil:
@@ -177,8 +175,8 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	return e
 }
 
-// broken returns the ending of a poll that did not end properly.
-func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) ending {
+// broken returns the result of a poll cut short.
+func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) pollResult {
 	what := feedhistory.Describe(err)
 	if late {
 		what = fmt.Sprintf("it has brought nothing in %v", w.slice())
@@ -187,7 +185,7 @@ func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) endi
 		w.Logger.ErrorContext(ctx, "a poll has panicked", "feed", t.url, "panic", fault.value, "stack", string(fault.stack))
 	}
 	if max(t.tries, 1) >= w.tries() {
-		return ending{outcome: buried, dead: what}
+		return pollResult{outcome: buried, dead: what}
 	}
-	return ending{outcome: broken, err: what}
+	return pollResult{outcome: broken, err: what}
 }

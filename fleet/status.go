@@ -10,17 +10,17 @@ import (
 
 // A Status is an overview of the feeds in a Database.
 type Status struct {
-	Feeds   int64 `json:"feeds"`   // the number of feeds that are subscribed to
-	Hosts   int64 `json:"hosts"`   // the number of hosts that they are requested from
-	Running int64 `json:"running"` // the number of hosts that are being polled
-	Due     int64 `json:"due"`     // the number of feeds that are due now
-	Late    int64 `json:"late"`    // the number of feeds that have been due for longer than StatusQuery.Late
-	New     int64 `json:"new"`     // the number of feeds that have not been polled yet
+	Feeds   int64 `json:"feeds"`   // the number of feeds subscribed to
+	Hosts   int64 `json:"hosts"`   // the number of hosts they are requested from
+	Running int64 `json:"running"` // the number of hosts being polled
+	Due     int64 `json:"due"`     // the number of feeds due now
+	Late    int64 `json:"late"`    // the number of feeds due for longer than StatusQuery.Late
+	New     int64 `json:"new"`     // the number of feeds not polled yet
 	Failing int64 `json:"failing"` // the number of feeds whose last poll brought no subscription document, or did not end properly
-	Gone    int64 `json:"gone"`    // the number of feeds that their publishers have withdrawn (410), or that have become another mirrored feed
+	Gone    int64 `json:"gone"`    // the number of feeds withdrawn by their publishers (410), or merged into another mirrored feed
 	Dead    int64 `json:"dead"`    // the number of dead letters
 
-	Verdicts map[string]int64 `json:"verdicts"` // the numbers of feeds that have been read, by the verdict on their mirror
+	Verdicts map[string]int64 `json:"verdicts"` // the numbers of feeds read, by the verdict on their mirror
 
 	ByHost  []HostStatus  `json:"by_host,omitempty"`      // up to StatusQuery.Hosts
 	Letters []DeadLetter  `json:"dead_letters,omitempty"` // up to StatusQuery.Letters
@@ -40,8 +40,8 @@ type HostStatus struct {
 	Next    time.Time `json:"next,omitzero"` // when the next feed is due, or was; zero if none will be
 }
 
-// A DeadLetter is a feed that is no longer polled, because its polls do not end
-// properly. Subscribe to it again to have it polled again.
+// A DeadLetter is a feed no longer polled, because its polls do not end properly.
+// Subscribe to it again to have it polled again.
 type DeadLetter struct {
 	URL    string    `json:"url"`
 	Reason string    `json:"reason"` // why its polls do not end properly
@@ -61,7 +61,7 @@ type StatusQuery struct {
 	Late    time.Duration // how long a feed may be due before it counts as late; zero means five minutes
 	Hosts   int           // maximum number of hosts: those with the most late feeds, then the most due, then the most feeds
 	Letters int           // maximum number of dead letters, latest first
-	Errors  int           // maximum number of failing feeds, those that have failed for longest first
+	Errors  int           // maximum number of failing feeds, the longest failing first
 }
 
 // Status returns an overview of the feeds. It reads a row of each feed.

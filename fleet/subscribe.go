@@ -9,10 +9,10 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Subscribe subscribes to feeds, so that workers keep them up to date. If one
-// of the addresses is invalid, it does nothing, and the error is a *URLError.
-// Feeds that are gone or dead letters are polled again. It returns how many
-// feeds were not subscribed to before.
+// Subscribe subscribes to feeds, and workers keep them up to date. If one of the
+// addresses is invalid, it does nothing, and the error is a *URLError. Feeds that are
+// gone or dead letters are polled again. It returns how many feeds were not subscribed
+// to before.
 func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
 	rows := make([][]any, 0, len(urls))
 	for _, address := range urls {
@@ -37,9 +37,9 @@ func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err
 	return added, err
 }
 
-// Subscribe locks the hosts first, and in order, as does everything that locks
-// several hosts. So a job that ends meanwhile either sees the added feeds, or has
-// released its host before they are added.
+// Subscribe locks the hosts first, and in order, as does everything that locks several
+// hosts. So a job ending meanwhile either sees the added feeds, or has released its
+// host before they are added.
 const wakeHosts = `
 	INSERT INTO fleet_hosts AS h (host, due)
 	SELECT DISTINCT coalesce(f.host, w.host), now()
@@ -49,8 +49,7 @@ const wakeHosts = `
 	ON CONFLICT (host) DO UPDATE SET due = least(h.due, excluded.due)
 	WHERE h.until IS NULL OR h.until <= now()`
 
-// Feeds that do not change are not locked: a worker that polls them locks only
-// their host.
+// Unchanged feeds are not locked: a worker polling them locks only their host.
 const addFeeds = `
 	WITH put AS (
 		INSERT INTO fleet_feeds AS f (url, host, due)
@@ -63,10 +62,9 @@ const addFeeds = `
 	)
 	SELECT count(*) FILTER (WHERE added) FROM put`
 
-// Unsubscribe stops polling feeds, and removes them from the store with
-// everything that belongs to them. It ignores addresses that are not subscribed
-// to, and returns how many were. If an address is invalid, the error is a
-// *URLError.
+// Unsubscribe stops polling feeds, and removes them from the store with everything
+// belonging to them. It ignores addresses not subscribed to, and returns how many were.
+// If an address is invalid, the error is a *URLError.
 func (d *Database) Unsubscribe(ctx context.Context, urls []string) (removed int, err error) {
 	feeds := make([]string, 0, len(urls))
 	for _, address := range urls {

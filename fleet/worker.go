@@ -32,31 +32,30 @@ type Worker struct {
 	Every    time.Duration // Every is the minimum time between two polls of a feed; a feed may ask for more. Zero means an hour.
 	Versions int           // Versions is the number of earlier versions to keep of each entry. Zero means 10, a negative number none.
 
-	// Recheck is the time between two polls of a feed that request a known
-	// archive document again, as Mirror.Recheck is. Zero means never.
+	// Recheck is the time between two polls of a feed with a repeated request for a known
+	// archive document, like Mirror.Recheck. Zero means never.
 	Recheck time.Duration
 	Pause   time.Duration // Pause is the time between two polls of a host. Zero means a second, a negative value none.
 	Hosts   int           // Hosts is the maximum number of hosts to poll at the same time. Zero means 100.
 
-	// Slice is the maximum time of a poll, and the time after which a host's
-	// job makes room for others. The hosts of a worker that is gone wait for
-	// three to four slices. Zero means two minutes.
+	// Slice is the maximum time of a poll, and the time after which a host's job makes
+	// room for others. The hosts of a dead worker wait for three to four slices. Zero
+	// means two minutes.
 	Slice time.Duration
 
 	// Grace is how long the polls under way may continue when the worker must
 	// end. Zero means 10 seconds.
 	Grace time.Duration
 
-	// Tries is the number of polls of a feed in a row that may fail to end
-	// properly before the feed is a dead letter. Zero means 5.
+	// Tries is the number of consecutive polls of a feed that may fail to end properly
+	// before the feed is a dead letter. Zero means 5.
 	Tries int
 
-	// Documents is the maximum number of archive documents of a feed; beyond
-	// that the feed is a dead letter, because no publisher has so many. Zero
-	// means 100,000.
+	// Documents is the maximum number of archive documents of a feed; beyond it the feed
+	// is a dead letter, because no publisher has so many. Zero means 100,000.
 	Documents int64
 
-	// Logger logs errors that are not a feed's; nil means no logging.
+	// Logger logs errors other than a feed's; nil means no logging.
 	Logger *slog.Logger
 
 	once    sync.Once
@@ -78,15 +77,15 @@ type Worker struct {
 	most   func() (feeds int, late time.Duration) // for tests; nil means the usual values
 }
 
-// The maximum number of feeds of a host to claim together, and the maximum time
-// that the records of their polls may wait for others.
+// The maximum number of feeds of a host to claim together, and the maximum time the
+// records of their polls may wait for others.
 const (
 	mostFeeds = 100
 	mostLate  = 5 * time.Second
 )
 
-// batch returns how many feeds of a host to claim together, and how long their
-// records may wait: no more feeds than can be polled in that time.
+// batch returns how many feeds of a host to claim together, and how long their records
+// may wait: no more feeds than can be polled in this time.
 func (w *Worker) batch() (feeds int, late time.Duration) {
 	if w.most != nil {
 		return w.most()
@@ -152,9 +151,9 @@ func (w *Worker) setUp() error {
 	return w.err
 }
 
-// Run polls the feeds that are due until the context ends. Then it starts no
-// more polls; those under way get Grace to end, and are otherwise handed back
-// as they are. A Worker runs only once.
+// Run polls due feeds until the context ends. Then it starts no more polls; those under
+// way get Grace to end, and are otherwise handed back as they are. A Worker runs only
+// once.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.setUp(); err != nil {
 		return err
@@ -178,8 +177,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// The intervals at which a worker looks for hosts that are due: often if there may be
-// more of them than it has room for.
+// The intervals at which a worker looks for due hosts: short when the backlog may
+// exceed its capacity.
 const (
 	planOften  = 20 * time.Millisecond
 	planSeldom = time.Second
@@ -204,8 +203,8 @@ func (w *Worker) planning(ctx context.Context) {
 	}
 }
 
-// awaitRoom waits until there is room for a quarter of Hosts, so that jobs have many
-// hosts, or for a moment if there is room at all.
+// awaitRoom waits until there is room for a quarter of Hosts, so jobs have many hosts,
+// or for a moment if there is room at all.
 func (w *Worker) awaitRoom(ctx context.Context) (room int) {
 	for end := time.Now().Add(planOften); ; {
 		room = w.hosts() - len(w.room)
@@ -230,7 +229,7 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// trouble logs an error that is not a feed's.
+// trouble logs an error other than a feed's.
 func (w *Worker) trouble(ctx context.Context, what string, err error) {
 	w.metrics.trouble.Inc()
 	if w.Logger != nil {

@@ -20,8 +20,8 @@ type write struct {
 	held bool // result: whether the host was still the worker's
 }
 
-// A routine is a poll that has brought nothing new. Its state has not been
-// stored yet; if it never is, the feed is polled again.
+// A routine is a poll without news. Its state has not been stored yet; if it never is,
+// the feed is polled again.
 type routine struct {
 	*turn
 	state  *mirror.Feed // with the version it was made from
@@ -67,8 +67,8 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 	})
 }
 
-// lockHeld locks the hosts that are still held, so that their feeds are read in
-// their present state. All who lock several hosts do so in the same order.
+// lockHeld locks the hosts still held. Their feeds are then read in their present
+// state. All who lock several hosts do so in the same order.
 func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]bool, err error) {
 	var hosts []string
 	var tokens []int64
@@ -104,8 +104,8 @@ func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Fe
 	return err
 }
 
-// note records how polls ended. A feed that something else has changed
-// meanwhile is due again soon.
+// note records how polls ended. A feed changed by something else meanwhile is due again
+// soon.
 func note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
 	by := make(map[string]*routine, len(polls))
 	urls, due := make([]string, len(polls)), make([]time.Time, len(polls))

@@ -25,7 +25,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 		p.feed.takePending(p.chain.linked)
 	}
 	p.feed.clearGaps(p.feed.furtherOf(doc), doc.URL, requested)
-	if p.feed.Kind == feedhistory.Complete { // a page or an archive that fh:complete contradicts
+	if p.feed.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
 		m, err := p.merger.merge(source{doc: doc, rank: rank})
 		if err == nil {
 			p.commits.held = &m.change
@@ -44,15 +44,15 @@ func (c *chain) isInstead(url string) bool {
 	return url != c.linked && slices.Contains(c.links, url)
 }
 
-// neighbour returns the rank that a document has if it has no time of its own.
-func (p *poll) neighbour(url string, known *Document) Rank {
+// neighbour returns the rank of a document without a time of its own.
+func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 	rank := p.chain.rank
 	if i := p.feed.pending(url); i >= 0 {
 		rank = p.feed.Pending[i].Rank
 	}
-	rank.Place--
+	rank.Seq--
 	if known != nil {
-		rank.Place = known.Rank.Place
+		rank.Seq = known.Rank.Seq
 	}
 	return rank
 }
@@ -82,9 +82,9 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	return nil
 }
 
-// archive processes an archive document. It may be a known one, by its URL or
-// by the name that it gives itself.
-func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) error {
+// archive processes an archive document. It may be a known one, by its URL or by the
+// name it gives itself.
+func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentRecord) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
 		return err
@@ -134,9 +134,9 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	return p.link(doc, feedhistory.Archived)
 }
 
-// newDocument returns what the mirror records about an archive document.
-func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
-	d := &Document{
+// newDocument returns the mirror's record of an archive document.
+func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord {
+	d := &DocumentRecord{
 		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
 		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: doc.Digest(),
 	}
@@ -158,11 +158,11 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	return d
 }
 
-// ownName returns the name that a document gives itself (its self link), unless
-// that is the feed's URL, as on sites that give all documents the same one, or
-// the name of a different document. If a document of that name is known and has
-// the same entries, the two are the same document, which ownName returns.
-func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *Document) {
+// ownName returns the name a document gives itself (its self link), unless it is the
+// feed's URL, as on sites where all documents have the same one, or the name of a
+// different document. If a document of this name is known and has the same entries, the
+// two are the same document, which ownName returns.
+func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *DocumentRecord) {
 	link, ok := doc.Links.Rel(feedhistory.RelSelf)
 	self = iri.WithoutFragment(link.Href)
 	if !ok || !iri.AreSameOrigin(self, doc.URL) ||
@@ -186,8 +186,7 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 	return iri.WithoutFragment(link.Href), ok && rel != ""
 }
 
-// link marks the document that doc links to as pending, unless it has been
-// processed.
+// link marks the document linked by doc as pending, unless it has been processed.
 func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
 	p.chain.linked, p.chain.links = url, nil
@@ -213,13 +212,13 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		return p.documents.err
 	}
 	if len(f.Pending) >= pendingLimit {
-		f.addGap(Gap{
+		f.addGap(GapRecord{
 			URL: url, From: doc.URL, Reason: feedhistory.ReasonLimit, Found: p.now,
 			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
 		})
 		return p.documents.err
 	}
-	f.Pending = append(f.Pending, Pending{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), Gap: Gap{
+	f.Pending = append(f.Pending, Pending{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), GapRecord: GapRecord{
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
 	return p.documents.err
@@ -232,7 +231,7 @@ func goesOn(doc *feedhistory.Document) bool {
 	})
 }
 
-// gap processes a hole in the chain. What is left of a damaged document counts,
+// gap processes a hole in the chain. The readable part of a damaged document counts,
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
 	p.chain.changed = true
@@ -260,7 +259,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	}
 	pending := &p.feed.Pending[i]
 	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
-	pending.Gap = newGap(g)
+	pending.GapRecord = newGap(g)
 	pending.Poll = p.feed.Polls
 	pending.From = cmp.Or(pending.From, from)
 	if g.Reason != feedhistory.ReasonBudget {
@@ -278,14 +277,13 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	return nil
 }
 
-// longestRetry is the maximum time before a document that is refused for good
-// is requested again.
+// longestRetry is the maximum time before a document refused for good is requested
+// again.
 const longestRetry = 7 * 24 * time.Hour
 
-// isWithin reports whether a gap is within a document that was read to its end:
-// the document is damaged, has entries beyond a limit or marks that contradict
-// each other, or its feed does not lead to it. The gap stays until the document
-// is read again.
+// isWithin reports whether a gap is within a document read to its end: the document is
+// damaged, has entries beyond a limit or contradictory marks, or its feed does not lead
+// to it. The gap stays until the document is read again.
 func isWithin(g *feedhistory.Gap) bool {
 	switch g.Reason {
 	case feedhistory.ReasonMalformed, feedhistory.ReasonLimit, feedhistory.ReasonContradiction, feedhistory.ReasonDetached:
@@ -294,10 +292,9 @@ func isWithin(g *feedhistory.Gap) bool {
 	return false
 }
 
-// isPassing reports whether the next poll has a good chance to read what is
-// missing.
+// isPassing reports whether the next poll has a good chance to close the gap.
 func isPassing(g *feedhistory.Gap) bool {
-	return (&Pending{Gap: Gap{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
+	return (&Pending{GapRecord: GapRecord{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).
@@ -305,7 +302,7 @@ func isMissing(err error) bool {
 	return feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 }
 
-// damaged processes what is left of a damaged document.
+// damaged processes the readable part of a damaged document.
 func (p *poll) damaged(doc *feedhistory.Document) error {
 	known := p.documents.get(doc.Response.Requested)
 	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))

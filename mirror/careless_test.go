@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +31,7 @@ type careless struct {
 	moved    int                // how often the archives have moved
 	complete bool               // the subscription document is marked as complete
 	extra    string             // an archive that a second prev-archive leads to; "" for none
-	requests int
+	requests atomic.Int64
 }
 
 // A carelessArchive is an archive document.
@@ -114,7 +115,7 @@ func (p *careless) linked() []*carelessArchive {
 }
 
 func (p *careless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.requests++
+	p.requests.Add(1)
 	linked := p.linked()
 	if r.URL.Path == "/feed" {
 		head := ""
@@ -207,10 +208,10 @@ func TestCarelessPublisher(t *testing.T) {
 					continue
 				}
 				time.Sleep([]time.Duration{time.Hour, 25 * time.Hour}[random.IntN(2)])
-				before := p.requests
+				before := p.requests.Load()
 				changes := polled(t, newMirror(store, p), modelURL)
 				story = append(story, fmt.Sprint("poll: ", changes.Kind, changes.Verdict, changes.Gaps))
-				require.LessOrEqual(t, p.requests-before, 2*len(p.archives)+4, "%q", story)
+				require.LessOrEqual(t, p.requests.Load()-before, int64(2*len(p.archives)+4), "%q", story)
 				if changes.Verdict != feedhistory.Whole {
 					continue
 				}

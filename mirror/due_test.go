@@ -310,7 +310,7 @@ func TestClockSetBack(t *testing.T) {
 		f := feedOf(t, store, aURL)
 		f.Wait = now.AddDate(1, 0, 0)
 		f.Pending[0].Tries, f.Pending[0].Retry, f.Pending[0].Found = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
-		f.Gaps = []mirror.Gap{{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)}}
+		f.Gaps = []mirror.GapRecord{{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)}}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
 		changes := polled(t, newMirror(store, archives()), aURL)
 		require.Empty(t, changes.Gaps)
@@ -323,7 +323,7 @@ func TestClockSetBack(t *testing.T) {
 func TestAlias(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: document("", "1"), bURL: document("", "2")}}
-		update := func(url string) *mirror.Changes {
+		update := func(url string) *mirror.Report {
 			t.Helper()
 			time.Sleep(time.Hour)
 			changes := polled(t, newMirror(store, h), url)

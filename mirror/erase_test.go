@@ -23,7 +23,7 @@ func TestErase(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(feed)) }))
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
 	defer m.Client.CloseIdle()
-	update := func() *mirror.Changes {
+	update := func() *mirror.Report {
 		c, err := m.Update(t.Context(), server.URL)
 		require.NoError(t, err)
 		return c

@@ -63,7 +63,7 @@ func ExampleQuery_changes() {
 	seen := int64(0) // the program stores it together with what it does with the entries
 	look := func() {
 		last := seen
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, Changes: &seen, Deleted: true}) {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, AfterVersion: &seen, Deleted: true}) {
 			if err != nil {
 				fmt.Println(err)
 				return

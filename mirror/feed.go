@@ -16,20 +16,19 @@ import (
 // A Feed is the state of a mirrored feed. Its entries and documents are in the
 // Store.
 type Feed struct {
-	URL     string `json:"url"` // the URL that you subscribed to, which names the feed in the store
-	Version int64  `json:"-"`   // the number of changes that were committed; zero means that the feed is not stored
+	URL     string `json:"url"` // the subscribed URL, which names the feed in the store
+	Version int64  `json:"-"`   // the number of changes committed; zero means the feed is not stored
 
 	// Address is the URL to request the feed from: the target of permanent
 	// redirects, or an archive's subscription document (5005#13). "" means URL.
 	Address string `json:"address,omitempty"`
 
-	// Lost is the Address that the publisher has withdrawn (410) while URL did
-	// not answer; "" means none. The next answer of URL counts if it is the same
-	// feed.
+	// Lost is the Address withdrawn by the publisher (410) while URL did not answer; ""
+	// means none. The next answer of URL counts if it is the same feed.
 	Lost string `json:"lost,omitempty"`
 
-	// Alias is the URL of the mirrored feed that this one has become, "" for none.
-	// An alias permanently redirects there, is no longer due, and keeps its entries.
+	// Alias is the URL of the mirrored feed this one has become, "" for none. An alias
+	// permanently redirects there, is no longer due, and keeps its entries.
 	Alias string `json:"alias,omitempty"`
 
 	// Private says whether only those who have its credentials may read the feed.
@@ -48,52 +47,50 @@ type Feed struct {
 	Known feedhistory.Known `json:"known,omitzero"`
 
 	Entries   int64 `json:"entries"`   // the number of live entries
-	Deleted   int64 `json:"deleted"`   // the number of entries that were live, but no longer are
-	Documents int64 `json:"documents"` // the number of archive documents that have been processed
+	Deleted   int64 `json:"deleted"`   // the number of entries once live, but no longer
+	Documents int64 `json:"documents"` // the number of archive documents processed
 
 	Usage Usage `json:"usage,omitzero"` // how much of the Quota is used
-	Full  Quota `json:"full,omitzero"`  // the Quota that was used up, so that something was not stored; zero means that everything was
+	Full  Quota `json:"full,omitzero"`  // the exhausted Quota, which left something unstored; zero means everything was stored
 
 	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
 
-	Polls    int64     `json:"polls"`              // the number of polls that have begun, a Merge included
+	Polls    int64     `json:"polls"`              // the number of polls begun, a Merge included
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
 	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
-	Failures int       `json:"failures,omitempty"` // the number of polls in a row that brought no subscription document
+	Failures int       `json:"failures,omitempty"` // the number of consecutive polls without a subscription document
 	Error    string    `json:"error,omitempty"`    // why the last poll brought none; "" if it did
 	Gone     bool      `json:"gone,omitempty"`     // whether the publisher has withdrawn the feed (410); it is then no longer due
 
-	// Unfinished says that a poll has begun and not ended: it is under way, was
-	// interrupted, or its process or the store has failed. Next is then the
-	// time of the poll's last commit, or zero if the poll was interrupted.
+	// Unfinished means a poll has begun and not ended: it is under way, was interrupted,
+	// or its process or the store has failed. Next is then the time of the poll's last
+	// commit, or zero if the poll was interrupted.
 	Unfinished bool `json:"unfinished,omitempty"`
 
-	// More says that the Budget ended the last poll before the history's end.
+	// More means the Budget ended the last poll before the history's end.
 	More bool `json:"more,omitempty"`
 
 	// Wait is the time until which the feed's host has asked to be left alone
-	// (Retry-After). Update makes no request before then. Zero means that the
-	// host has not asked.
+	// (Retry-After). Update makes no request before then. Zero means the host has not
+	// asked.
 	Wait time.Time `json:"wait,omitzero"`
 
-	Pending []Pending `json:"pending,omitempty"` // the documents that are still to be read
-	Gaps    []Gap     `json:"gaps,omitempty"`    // what else is missing
+	Pending []Pending   `json:"pending,omitempty"` // the documents still to be read
+	Gaps    []GapRecord `json:"gaps,omitempty"`    // the other missing parts
 
-	// Shown are the IDs of the entries in the subscription document of an
-	// archived feed, as it was last read. Sought are the IDs of entries that
-	// were once shown there, are there no more, and have not been found in any
-	// archive document since (5005#9).
+	// Shown are the IDs of the entries in the subscription document of an archived feed,
+	// as it was last read. Sought are the IDs of entries that have left the subscription
+	// document and have not yet been found in an archive (5005#9).
 	Shown  []string `json:"shown,omitempty"`
 	Sought []string `json:"sought,omitempty"`
 
-	// Search is the archive document where the search for the Sought entries
-	// was cut short and will continue; "" means that it begins at the newest.
+	// Search is the archive document where the search for the Sought entries was cut short
+	// and will continue; "" means it begins at the newest.
 	Search string `json:"search,omitempty"`
 
-	// Joining says that the walk still looks for an archive that joins the
-	// subscription document with what earlier polls have read. Until then, a
-	// missed window is among the Gaps.
+	// Joining means the walk still looks for an archive to join the subscription document
+	// with the documents of earlier polls. Until then, a missed window is among the Gaps.
 	Joining bool `json:"joining,omitempty"`
 
 	// Looked is when an archive document was last requested only to see whether
@@ -104,23 +101,22 @@ type Feed struct {
 	Looked  time.Time `json:"looked,omitzero"`
 	Checked time.Time `json:"checked,omitzero"`
 
-	// Source is a word for where the history comes from, such as "wordpress";
-	// "" means the feed's own documents. Mark is what that source remembers
-	// from one poll to the next.
+	// Source is a word for the origin of the history, such as "wordpress"; "" means the
+	// feed's own documents. Mark is the source's memory from one poll to the next.
 	Source string          `json:"source,omitempty"`
-	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
+	Proven bool            `json:"proven,omitempty"` // whether the source has proved to have brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
 
-	// AsOf is when the source had brought everything, if that is Proven by a
-	// server's count, which polls do not repeat. Counted is the number of
-	// entries that were live then. Zero means that only the Verdict is known.
+	// AsOf is when the source had brought everything, if Proven by a server's count, which
+	// polls do not repeat. Counted is the number of live entries at that time. Zero means
+	// only the Verdict is known.
 	AsOf    time.Time `json:"as_of,omitzero"`
 	Counted int64     `json:"counted,omitempty"`
 }
 
-// NewFeed returns the state of a feed that was never polled. To subscribe to it,
-// commit that state: the feed is then due. If the Store has the feed already, the
-// error of Commit matches ErrConflict.
+// NewFeed returns the state of a feed never polled. To subscribe to it, commit the
+// state: the feed is then due. If the Store has the feed already, the error of Commit
+// matches ErrConflict.
 func NewFeed(url string) *Feed { return &Feed{URL: url, Verdict: feedhistory.Partial} }
 
 // Document returns the head section of the feed's subscription document,
@@ -132,9 +128,9 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
 }
 
-// WholeAsOf returns when the feed was last Whole, if polls do not repeat the
-// proof: a server's count, or the word of a feed that republishes this one. It
-// is otherwise the zero time.
+// WholeAsOf returns when the feed was last Whole, if polls do not repeat the proof: a
+// server's count, or the word of a feed republishing this one. It is otherwise the zero
+// time.
 func (f *Feed) WholeAsOf() time.Time {
 	if f.Verdict != feedhistory.Whole {
 		return time.Time{}
@@ -148,19 +144,18 @@ func (f *Feed) WholeAsOf() time.Time {
 	return time.Time{}
 }
 
-// Missing returns the gaps of the mirror: the pending documents that could not
-// be retrieved, and everything else that is missing. A Quota that is used up is
-// one gap.
+// Missing returns the gaps of the mirror: the pending documents that could not be
+// retrieved, and everything else missing. An exhausted Quota is one gap.
 func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	full := false
-	add := func(g Gap) {
+	add := func(g GapRecord) {
 		if !full || !g.Quota {
 			gaps = append(gaps, g.gap())
 		}
 		full = full || g.Quota
 	}
 	for _, p := range f.Pending {
-		add(p.Gap)
+		add(p.GapRecord)
 	}
 	for _, g := range f.Gaps {
 		add(g)
@@ -168,16 +163,16 @@ func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	return gaps
 }
 
-// A Pending document is one that the mirror has seen a link to, but has not
-// processed yet (5005#19).
+// A Pending document is one the mirror has seen a link to, but has not processed yet
+// (5005#19).
 type Pending struct {
-	Gap
+	GapRecord
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
-	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Place is one less
+	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Seq is one less
 	Tries   int       `json:"tries"`             // the number of failed tries
 	Missing bool      `json:"missing,omitempty"` // whether the last try found the document refused for good: 403, 404 or 410 (5005#18)
 	Retry   time.Time `json:"retry,omitzero"`    // when to try again; zero means at the next poll
-	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means that it has not
+	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means it has not
 }
 
 // MarshalJSON implements json.Marshaler. In a Pending document, unlike
@@ -185,33 +180,33 @@ type Pending struct {
 // json.Unmarshal accepts both.
 func (p Pending) MarshalJSON() ([]byte, error) {
 	type rank struct {
-		Time  time.Time
-		Place int64
+		Time time.Time
+		Seq  int64 `json:"Place"`
 	}
 	return unescaped(struct {
-		Gap
+		GapRecord
 		Page    bool      `json:"page,omitempty"`
 		Rank    rank      `json:"rank"`
 		Tries   int       `json:"tries"`
 		Missing bool      `json:"missing,omitempty"`
 		Retry   time.Time `json:"retry,omitzero"`
 		Wait    time.Time `json:"wait,omitzero"`
-	}{p.Gap, p.Page, rank(p.Rank), p.Tries, p.Missing, p.Retry, p.Wait})
+	}{p.GapRecord, p.Page, rank(p.Rank), p.Tries, p.Missing, p.Retry, p.Wait})
 }
 
-// A Gap is a feedhistory.Gap in a form that can be stored. The fields without a
+// A GapRecord is a feedhistory.Gap in a form that can be stored. The fields without a
 // comment are the ones of feedhistory.Gap; Message is the text of its Err.
-type Gap struct {
+type GapRecord struct {
 	URL     string             `json:"url"`
 	From    string             `json:"from,omitempty"`
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll with the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
 }
 
-func (g Gap) gap() *feedhistory.Gap {
+func (g GapRecord) gap() *feedhistory.Gap {
 	err := errors.New(g.Message)
 	if g.Quota {
 		err = fmt.Errorf("%w: %s", ErrQuota, g.Message)
@@ -219,15 +214,15 @@ func (g Gap) gap() *feedhistory.Gap {
 	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
-// A Document is an archive document that has been processed.
-type Document struct {
+// A DocumentRecord describes an archive document that has been processed.
+type DocumentRecord struct {
 	URL   string            `json:"url"`             // the URL by which it was requested
-	Names []string          `json:"names,omitempty"` // the URLs that it is known by: URL, the target of a redirect, its self link
+	Names []string          `json:"names,omitempty"` // the URLs it is known by: URL, the target of a redirect, its self link
 	Known feedhistory.Known `json:"known,omitzero"`  // the document as it was last read
 	Rank  Rank              `json:"rank,omitzero"`   // how recent it is
 
-	First   int64     `json:"first,omitempty"`   // the number of the poll that read it first
-	Last    int64     `json:"last,omitempty"`    // the number of the poll that read it last
+	First   int64     `json:"first,omitempty"`   // the number of the first poll to read it
+	Last    int64     `json:"last,omitempty"`    // the number of the last poll to read it
 	Read    time.Time `json:"read,omitzero"`     // when it was last read
 	Entries int       `json:"entries,omitempty"` // the number of its entries
 	Digest  string    `json:"digest,omitempty"`  // a digest of the set of its entries (5005#9)
@@ -237,12 +232,12 @@ type Document struct {
 }
 
 // isCut reports whether the document may exist, but has not been requested.
-func (g Gap) isCut() bool {
+func (g GapRecord) isCut() bool {
 	return g.Reason == feedhistory.ReasonInterrupted || g.Reason == feedhistory.ReasonBudget
 }
 
-func newGap(g *feedhistory.Gap) Gap {
-	return Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
+func newGap(g *feedhistory.Gap) GapRecord {
+	return GapRecord{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
 // pending returns the index of a pending document; -1 if the document is not
@@ -264,11 +259,11 @@ const (
 	pendingLimit = 1000
 )
 
-// Host returns the name of the host that the feed is requested from, with the
-// port if it is neither 80 nor 443. Poll the feeds of one host one at a time.
+// Host returns the name of the host the feed is requested from, with the port if it is
+// neither 80 nor 443. Poll the feeds of one host one at a time.
 func (f *Feed) Host() string { return fetch.HostOf(f.address()) }
 
-// next returns the version of the feed that the next commit makes.
+// next returns the version of the feed after the next commit.
 func (f *Feed) next() int64 { return f.Version + 1 }
 
 // address returns the URL to request the feed from.
@@ -276,9 +271,9 @@ func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 
 // addGap adds a gap, which replaces an earlier one at the same place. Each
 // missed window is a separate gap.
-func (f *Feed) addGap(g Gap) {
+func (f *Feed) addGap(g GapRecord) {
 	g.Poll = f.Polls
-	same := func(old Gap) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
+	same := func(old GapRecord) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
 	i := slices.IndexFunc(f.Gaps, same)
 	switch {
 	case i < 0 && len(f.Gaps) < gapLimit || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < windowLimit:
@@ -289,11 +284,11 @@ func (f *Feed) addGap(g Gap) {
 	}
 }
 
-// clearGaps removes the gaps that earlier polls found at the links of a document
-// that this poll has read, given its names. A contradiction stays as long as the
-// document names more than one chain, because its links are not followed again.
+// clearGaps removes the gaps earlier polls found at the links of a document read by
+// this poll, given its names. A contradiction stays as long as the document names more
+// than one chain, because its links are not followed again.
 func (f *Feed) clearGaps(contradicts bool, names ...string) {
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		stays := contradicts && (g.Reason == feedhistory.ReasonContradiction || g.Reason == feedhistory.ReasonForeign)
 		return g.Poll < f.Polls && !stays && slices.Contains(names, g.From)
 	})

@@ -78,7 +78,7 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 
 // describe describes the result of a poll, with a "+" for each number that is
 // not 0.
-func describe(site *feedtest.Site, c *mirror.Changes, err error) string {
+func describe(site *feedtest.Site, c *mirror.Report, err error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %v", c.Kind, c.Verdict)
 	for _, n := range []struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Source provides documents of a feed that do not come from the feed's own
-// links, but from a sibling protocol or from another interface of the server.
+// A Source provides documents of a feed which do not come from the feed's own links,
+// but from a sibling protocol or from another interface of the server.
 type Source struct {
 	Name string // a word for the source, such as "wordpress"; it becomes the feed's Source
 
@@ -23,44 +23,40 @@ type Source struct {
 	// errors. A Complete document replaces everything in the mirror (5005#1).
 	Documents iter.Seq2[*feedhistory.Document, error]
 
-	// Adds says that the source continues where it ended instead of beginning
-	// again: the gaps that it left earlier then stay until their documents
-	// come, or until End says proven.
+	// Adds means the source continues where it ended instead of beginning again: the gaps
+	// it left earlier then stay until their documents come, or until End says proven.
 	Adds bool
 
-	// Mark is called after each document. The result is what the source wants
-	// to remember once that document is stored: it becomes the feed's Mark in
-	// the same commit. If Mark is nil or returns nil, the feed's Mark stays as
-	// it is.
+	// Mark is called after each document. The result is the source's memory once the
+	// document is stored: it becomes the feed's Mark in the same commit. If Mark is nil or
+	// returns nil, the feed's Mark stays as it is.
 	Mark func() json.RawMessage
 
-	// End is called after the last document. The mark becomes the feed's Mark
-	// in the same commit as that document; a nil mark leaves it as it is.
-	// Proven says that what the source has brought, now and before, is
-	// everything there is: the verdict is then Whole, unless there is a gap;
-	// otherwise it is Lossy. If End is nil, there is no mark and nothing is
+	// End is called after the last document. The mark becomes the feed's Mark in the same
+	// commit as that document; a nil mark leaves it as it is. Proven means the source has
+	// brought everything there is, now or before: the verdict is then Whole, unless there
+	// is a gap; otherwise it is Lossy. If End is nil, there is no mark and nothing is
 	// proven.
 	End func() (mark json.RawMessage, proven bool)
 
-	// AsOf is called after End has said proven, and returns when that was
-	// proved. If AsOf is nil, the feed's AsOf is zero.
+	// AsOf is called after End has said proven, and returns the time of the proof. If AsOf
+	// is nil, the feed's AsOf is zero.
 	AsOf func() time.Time
 }
 
-// Merge merges the documents of a source into a feed, and adds the feed to the
-// Store if it is not there yet. It commits documents as they come. Until the
-// last one is committed, a gap says that there may be more, so the verdict is
-// Partial if anything cuts the source short.
+// Merge merges the documents of a source into a feed, and adds the feed to the Store if
+// it is not there yet. It commits documents as they come. Until the last one is
+// committed, a gap stands for possible further ones, so the verdict is Partial if
+// anything cuts the source short.
 //
-// Merge records each *Gap among the errors, and continues. Any other error ends
-// Merge, which returns it; the feed's Mark is then the one of the last document.
-// After a Merge without gaps, windows that polls have missed no longer count as
-// gaps.
+// Merge records each *Gap among the errors, and continues. Any other error ends Merge,
+// which returns it; the feed's Mark is then the last document's. After a Merge without
+// gaps, windows missed by polls no longer count as gaps.
 //
-// Merge changes neither what polls know of the feed nor when the next one is
-// welcome, unless it is cut short: then the feed is due. It counts as a poll in
-// Feed.Polls and Feed.Polled.
-func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, error) {
+// Merge changes neither the polls' memory of the feed nor when the feed is due, unless
+// it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
+// Feed.Polled.
+func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
 		return nil, err
@@ -68,7 +64,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	defer p.commits.await()
 	f := p.feed
 	f.Source, p.source = src.Name, sourceGap+src.Name
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // gaps of sourceGap stay only while no source was known
 	})
 	whole := true
@@ -88,7 +84,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if isGap {
 			g := newGap(gap)
 			g.From, g.Found = p.source, p.now
-			f.Gaps = slices.DeleteFunc(f.Gaps, func(old Gap) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
+			f.Gaps = slices.DeleteFunc(f.Gaps, func(old GapRecord) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
 			f.addGap(g)
 			p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 			err, whole = nil, false
@@ -106,16 +102,16 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		p.snapshot = nil
 		p.more(src, doc.Response.Requested)
 	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole)
 	return p.finish()
 }
 
-// more notes, in the commit of a document, that more documents may follow. It
-// removes the gap that an earlier Merge left there.
+// more notes, in the commit of a document, the possibility of more documents. It
+// removes the gap left there by an earlier Merge.
 func (p *poll) more(src Source, url string) {
 	f := p.feed
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		return g.From == p.source && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
 	})
 	if src.Mark != nil && !p.allowance.full { // otherwise some documents must come again
@@ -123,13 +119,13 @@ func (p *poll) more(src Source, url string) {
 			f.Mark = mark
 		}
 	}
-	f.addGap(Gap{
+	f.addGap(GapRecord{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
 		Message: "its history has not been read to the end yet",
 	})
 }
 
-// end processes what the source says at its end.
+// end processes the source's result at its end.
 func (p *poll) end(src Source, whole bool) {
 	f := p.feed
 	f.Proven, f.AsOf, f.Counted = false, time.Time{}, 0
@@ -142,16 +138,16 @@ func (p *poll) end(src Source, whole bool) {
 	if f.Proven && src.AsOf != nil {
 		f.AsOf, f.Counted = src.AsOf(), f.Entries
 	}
-	if whole { // everything that polls have missed is here now
-		f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+	if whole { // everything missed by polls is here now
+		f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == p.source
 		})
 	}
 }
 
-// ReadMark decodes the Mark that the source of the given name left with a feed
-// into mark. If there is no such Mark, mark stays unchanged. The error comes
-// from the Store or from encoding/json.
+// ReadMark decodes the Mark left with a feed by the source of the given name into mark.
+// If there is no such Mark, mark stays unchanged. The error comes from the Store or
+// from encoding/json.
 func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
 	feed, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if errors.Is(err, ErrNotFound) {
@@ -166,19 +162,19 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 	return nil
 }
 
-// sourceGap is the prefix of Gap.From in the gaps of a source.
+// sourceGap is the prefix of GapRecord.From in the gaps of a source.
 const sourceGap = "source:"
 
-// sourceGap returns a gap for entries of the poll's source that do not fit.
-func (p *poll) sourceGap(message string) Gap {
-	return Gap{
+// sourceGap returns a gap for entries of the poll's source without room.
+func (p *poll) sourceGap(message string) GapRecord {
+	return GapRecord{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
 	}
 }
 
 func (p *poll) ingest(doc *feedhistory.Document) error {
 	rank := rankOf(doc, p.chain.rank)
-	p.chain.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
+	p.chain.rank = Rank{Time: rank.Time, Seq: rank.Seq - 1}
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The lines that Export writes and Import reads. The type of a line is "feed",
-// "gap", "document" or "entry"; a line without a type is an entry. The lines of
-// a feed follow each other, beginning with the one of type "feed".
+// The lines of Export and Import. The type of a line is "feed", "gap", "document" or
+// "entry"; a line without a type is an entry. The lines of a feed follow each other,
+// beginning with the one of type "feed".
 type (
 	line struct {
 		Type string `json:"type"`
@@ -26,12 +26,12 @@ type (
 	}
 	gapLine struct {
 		line
-		Gap     *Gap     `json:"gap,omitempty"`
-		Pending *Pending `json:"pending,omitempty"`
+		Gap     *GapRecord `json:"gap,omitempty"`
+		Pending *Pending   `json:"pending,omitempty"`
 	}
 	documentLine struct {
 		line
-		Document *Document `json:"document"`
+		Document *DocumentRecord `json:"document"`
 	}
 	entryLine struct {
 		publish.JSONEntry

@@ -12,9 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
-// A Memory is a Store in memory, for tests and for programs that begin with an
-// empty store each time. The zero value is empty and ready to use. Do not copy
-// a Memory.
+// A Memory is a Store in memory, for tests and for programs beginning with an empty
+// store each time. The zero value is empty and ready to use. Do not copy a Memory.
 type Memory struct {
 	mu    sync.RWMutex
 	feeds map[string]*memoryFeed
@@ -24,7 +23,7 @@ type memoryFeed struct {
 	state     *Feed
 	records   map[string]*Record
 	versions  map[string][]*Version // the earlier versions of each entry, newest first
-	documents []*Document           // in the order of their commits
+	documents []*DocumentRecord     // in the order of their commits
 }
 
 // Feed implements Store.
@@ -90,7 +89,7 @@ func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[st
 }
 
 // Document implements Store.
-func (m *Memory) Document(ctx context.Context, feed, url string) (*Document, error) {
+func (m *Memory) Document(ctx context.Context, feed, url string) (*DocumentRecord, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f, err := m.feed(ctx, feed)
@@ -106,13 +105,13 @@ func (m *Memory) Document(ctx context.Context, feed, url string) (*Document, err
 }
 
 // Documents implements Store.
-func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document, error] {
-	return sequence(ctx, m, (*Document).clone, func() ([]*Document, error) {
+func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error] {
+	return sequence(ctx, m, (*DocumentRecord).clone, func() ([]*DocumentRecord, error) {
 		f := m.feeds[feed]
 		if f == nil {
 			return nil, nil
 		}
-		return slices.SortedFunc(slices.Values(f.documents), func(a, b *Document) int {
+		return slices.SortedFunc(slices.Values(f.documents), func(a, b *DocumentRecord) int {
 			return cmp.Or(b.Rank.Compare(a.Rank), cmp.Compare(b.URL, a.URL))
 		}), nil
 	})
@@ -120,12 +119,12 @@ func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 
 // Entries implements Store.
 func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
-	if q.Changes != nil {
-		after := *q.Changes // which the caller may change during the range
-		q.Changes = &after
+	if q.AfterVersion != nil {
+		after := *q.AfterVersion // which the caller may change during the range
+		q.AfterVersion = &after
 	}
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
-		if q.Changes != nil && q.Feed == "" {
+		if q.AfterVersion != nil && q.Feed == "" {
 			return nil, errors.New("mirror: a Query for Changes needs a Feed")
 		}
 		search := words.Split(q.Search)
@@ -150,7 +149,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 // has reports whether the query selects a record, Search aside.
 func (q *Query) has(r *Record) bool {
 	return q.hasState(r) && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
-		(q.Changes == nil || r.Change > *q.Changes) &&
+		(q.AfterVersion == nil || r.Change > *q.AfterVersion) &&
 		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
 }
 
@@ -168,7 +167,7 @@ func (q *Query) hasState(r *Record) bool {
 
 // compare compares places in the order of the query.
 func (q *Query) compare(a, b *Place) int {
-	if q.Changes != nil {
+	if q.AfterVersion != nil {
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
 	if q.Oldest {
@@ -237,7 +236,7 @@ func (m *Memory) Commit(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// next returns the version that the feed has after the change.
+// next returns the version of the feed after the change.
 func (c *Change) next() int64 { return cmp.Or(c.Version, c.Feed.Version+1) }
 
 // put stores the entries of a change.
@@ -302,12 +301,12 @@ func (f *memoryFeed) file(c *Change) {
 		f.documents = nil
 	}
 	for _, d := range c.Documents {
-		f.documents = slices.DeleteFunc(f.documents, func(o *Document) bool { return o.URL == d.URL })
+		f.documents = slices.DeleteFunc(f.documents, func(o *DocumentRecord) bool { return o.URL == d.URL })
 		f.documents = append(f.documents, d.clone())
 	}
 }
 
-// sequence yields copies of what find returns when ranging begins.
+// sequence yields copies of the values find returns when ranging begins.
 func sequence[T any](ctx context.Context, m *Memory, copied func(*T) *T, find func() ([]*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		m.mu.RLock()
@@ -344,7 +343,7 @@ func (f *Feed) clone() *Feed {
 	return twin
 }
 
-func (d *Document) clone() *Document {
+func (d *DocumentRecord) clone() *DocumentRecord {
 	twin := clone(d)
 	twin.Names = slices.Clone(d.Names)
 	return twin

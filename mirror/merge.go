@@ -9,12 +9,11 @@ import (
 	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
-// This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC
-// 6721 §2) to documents that come over many polls in any order. The result is
-// the same as that of feedhistory.Merge for the documents of one walk.
+// This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721
+// §2) to documents from many polls in any order. The result is the same as
+// feedhistory.Merge's for the documents of one walk.
 
-// state returns the State that follows from a record's copy, tombstone and
-// absence.
+// state returns the State following from a record's copy, tombstone and absence.
 func (r *Record) state() State {
 	switch {
 	case r.Copy.Digest == "":
@@ -27,23 +26,23 @@ func (r *Record) state() State {
 	return Live
 }
 
-// isBuried reports whether there is a tombstone that deletes the copy.
+// isBuried reports whether a tombstone deletes the copy.
 func (r *Record) isBuried() bool {
 	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, precedence.Rank(r.Copy.Rank))
 }
 
-// An effect is what a document has done to a record.
+// An effect is the effect of a document on a record.
 type effect struct {
 	content bool     // the entry's content has changed
-	touched bool     // something else has changed that must be stored
+	touched bool     // something else to store has changed
 	version *Version // an earlier version of the entry to store: the document's copy, or nil
 }
 
-// take merges a copy of the entry. If the document replaces everything, its
-// copy counts in any case. A record that a complete document lacked takes any
-// copy that was published after that document.
+// take merges a copy of the entry. If the document replaces everything, its copy counts
+// in any case. A record missing from a complete document takes any copy published after
+// the document.
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
-	back := r.Absence != 0 && c.Rank.Place > r.Absence
+	back := r.Absence != 0 && c.Rank.Seq > r.Absence
 	known := r.Copy.Digest != ""
 	switch {
 	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
@@ -63,10 +62,10 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 }
 
 // bury merges a tombstone.
-func (r *Record) bury(t Tombstone) (touched bool) {
+func (r *Record) bury(t TombstoneRecord) (touched bool) {
 	old := r.Tombstone
 	joined := t.precedence().Join(old.precedence())
-	t = Tombstone{joined.When, Rank(joined.Rank)}
+	t = TombstoneRecord{joined.When, Rank(joined.Rank)}
 	r.Tombstone = t
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
@@ -76,7 +75,7 @@ type source struct {
 	doc      *feedhistory.Document
 	rank     Rank
 	archive  bool // it is an archive: its entries stay in it
-	replaces bool // it is complete: only what it has counts
+	replaces bool // it is complete: only its entries count
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
@@ -109,9 +108,9 @@ type mergeResult struct {
 	change  Change
 	records map[string]*Record // the records of all entries in the document, as they are now
 	fresh   bool               // the document brought something new
-	filled  bool               // the document, an archive, has an entry that no archive had
-	refused int                // the number of entries and tombstones that did not fit
-	known   map[string]bool    // the IDs in the document that were stored before
+	filled  bool               // the document, an archive, has an entry no archive had
+	refused int                // the number of entries and tombstones without room
+	known   map[string]bool    // the IDs in the document stored before
 }
 
 // A merger merges documents into the records of a feed's entries.
@@ -121,7 +120,7 @@ type merger struct {
 	feed      *Feed
 	from      int64 // the version of the feed when the poll began
 	now       time.Time
-	changes   *Changes
+	changes   *Report
 	allowance *allowance
 }
 
@@ -164,7 +163,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		}
 		if s.replaces {
 			effects[id].touched = effects[id].touched || !r.Tombstone.IsZero()
-			r.Tombstone = Tombstone{}
+			r.Tombstone = TombstoneRecord{}
 		}
 	}
 	if err := mg.takeAll(m, s, entries, effects, stored); err != nil {
@@ -179,7 +178,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			}
 			stored[t.Ref] = true
 		}
-		touched := r.bury(Tombstone{When: t.When, Rank: s.rank})
+		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank})
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
 	}
 	done := make(map[string]bool, len(ids))
@@ -193,10 +192,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	return m, nil
 }
 
-// takeAll merges the entries of a document into their records. If the new ones
-// do not all fit, none of them is taken: what the store has then stays the
-// oldest part, so that a later poll can tell whether entries have come and
-// gone.
+// takeAll merges the entries of a document into their records. If the new ones do not
+// all fit, none of them is taken: the store's entries then stay the oldest part, so a
+// later poll can tell whether entries have come and gone.
 func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
 	usage, isFull := mg.feed.Usage, mg.allowance.full
 	type moment struct {
@@ -230,13 +228,12 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 	if refused, err := take(); err != nil || !refused || isFull {
 		return err
 	}
-	mg.feed.Usage, mg.allowance.entering, m.refused = usage, 0, 0 // again, now that the quota is used up
+	mg.feed.Usage, mg.allowance.entering, m.refused = usage, 0, 0 // again, with the quota used up
 	_, err := take()
 	return err
 }
 
-// settle adds a record that the document had an entry or a tombstone for to the
-// change.
+// settle adds the record of an entry or a tombstone of the document to the change.
 func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	r.State = r.state()
 	if did.version != nil && mg.allowance.keep > 0 {

@@ -39,7 +39,7 @@ func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
 }
 
 // polled polls a feed, and requires that neither the store nor the feed fails.
-func polled(t testing.TB, m *mirror.Mirror, url string) *mirror.Changes {
+func polled(t testing.TB, m *mirror.Mirror, url string) *mirror.Report {
 	t.Helper()
 	changes, err := m.Update(t.Context(), url)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func testSchedule(t *testing.T, seed uint64) {
 // ends polls the feed as a sync without names does, until the mirror is whole.
 // A feed that is gone is polled by name.
 func (s *schedule) ends() {
-	var changes *mirror.Changes
+	var changes *mirror.Report
 	for polls := 0; ; polls++ {
 		require.Less(s, polls, s.most(changes), "%v %v", s, changes)
 		time.Sleep(time.Minute)
@@ -137,7 +137,7 @@ func (s *schedule) ends() {
 // most returns how many polls that may take. A document under another name
 // looks like a loop to a walk that has just read it under the first name; it
 // has to wait for a walk that has not.
-func (s *schedule) most(changes *mirror.Changes) int {
+func (s *schedule) most(changes *mirror.Report) int {
 	isLoop := func(g *feedhistory.Gap) bool { return g.Reason == feedhistory.ReasonLoop }
 	if changes != nil && slices.ContainsFunc(changes.Gaps, isLoop) {
 		return 60
@@ -192,7 +192,7 @@ func (s *schedule) slowly() mirror.Store {
 }
 
 // wasPolled checks when a poll says that the next one is due.
-func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Changes, err error, interrupted bool) {
+func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Report, err error, interrupted bool) {
 	require.Empty(s, s.roads.impolite, s)
 	after, failed := s.store.Feed(s.Context(), modelURL)
 	if failed != nil || before != nil && before.Version == after.Version { // nothing has come of it
@@ -306,7 +306,7 @@ func TestSmallBudgets(t *testing.T) {
 }
 
 // failure returns why there was no subscription document; nil if there was one.
-func failure(c *mirror.Changes) error {
+func failure(c *mirror.Report) error {
 	if c == nil {
 		return nil
 	}

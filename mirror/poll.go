@@ -20,16 +20,16 @@ type poll struct {
 	feed    *Feed // the feed's state, as the next commit stores it
 	from    int64 // the version of the feed when the poll began
 	now     time.Time
-	changes *Changes
+	changes *Report
 	update  bool   // the poll is an Update, which requests the subscription document
-	source  string // the Source.Name of a Merge, as Gap.From has it
+	source  string // the Source.Name of a Merge, as GapRecord.From has it
 
 	request   request
 	chain     chain
 	backlog   backlog
 	search    search
 	join      join
-	completed *mergeResult // the complete document whose links contradict that
+	completed *mergeResult // the complete document whose links contradict its mark
 	recheck   string       // the known archive to request again; "" for none
 	waits     hostWaits
 	ready     time.Time // when the feed is due again after the poll
@@ -46,7 +46,7 @@ type poll struct {
 
 // request is where the subscription document is requested.
 type request struct {
-	url     string // the address that the walk has requested
+	url     string // the address requested by the walk
 	doubted bool   // the answer from there counts only if it is the same feed
 }
 
@@ -54,19 +54,19 @@ type request struct {
 type chain struct {
 	read    bool     // the subscription document has come
 	start   string   // the URL by which it was requested
-	linked  string   // the older document that the latest one links to
-	links   []string // all that it links to, as there may be several links
+	linked  string   // the older document linked by the latest one
+	links   []string // all it links to, as there may be several links
 	rank    Rank     // the rank of the latest document
 	changed bool     // the chain of archives may have changed
 	toEnd   bool     // the walk reads pages to the end, not only to the first known one
 	fresh   bool     // the latest page brought something new
 }
 
-// A backlog is the walk through documents that earlier polls left pending.
+// A backlog is the walk through documents left pending by earlier polls.
 type backlog struct {
-	urls    map[string]bool // the documents that the walk has yet to reach
+	urls    map[string]bool // the documents still ahead of the walk
 	reached bool            // the walk has reached one of them
-	dropped bool            // the walk has reached one that is no longer pending; its links are not followed
+	dropped bool            // the walk has reached one no longer pending; its links are not followed
 	unread  bool            // earlier polls left documents unread: these come before any search
 }
 
@@ -85,7 +85,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	now := time.Now()
 	p := &poll{
-		ctx: ctx, m: m, feed: feed, from: feed.Version, now: now, changes: &Changes{URL: url},
+		ctx: ctx, m: m, feed: feed, from: feed.Version, now: now, changes: &Report{URL: url},
 		ready: feed.Next, unended: feed.Unfinished,
 		chain: chain{
 			changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
@@ -94,13 +94,13 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		waits: hostWaits{feed: feed, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
-	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*Document{}}
+	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*DocumentRecord{}}
 	p.merger = merger{
 		ctx: ctx, store: m.Store, feed: feed, from: feed.Version, now: now, changes: p.changes, allowance: p.allowance,
 	}
 	feed.Polls++
 	feed.Polled = now
-	p.chain.rank = Rank{Time: now, Place: feed.Polls << 32}
+	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
 	p.search, p.join = newSearch(feed), join{feed: feed}
 	p.backlog.fill(p)
 	return p, nil
@@ -121,7 +121,7 @@ func (b *backlog) fill(p *poll) {
 	}
 }
 
-// prepare updates the feed's state for a change that is to be committed.
+// prepare updates the feed's state for a change to be committed.
 func (p *poll) prepare(c *Change) {
 	p.feed.Verdict = feedhistory.Worse(p.verdict(), p.feed.bound())
 	p.feed.Sought = p.search.sorted()
@@ -155,10 +155,9 @@ func (p *poll) options() *feedhistory.WalkOptions {
 	return opt
 }
 
-// processed reports whether an archive document was processed in an earlier
-// poll. During a search for entries no document counts as processed, but
-// documents that have not been read yet come first; nor does one that the join
-// needs, or that is to be requested again.
+// processed reports whether an archive document was processed in an earlier poll.
+// During a search for entries no document counts as processed, but unread documents
+// come first; nor does one needed by the join, or to be requested again.
 func (p *poll) processed(url string) bool {
 	if p.m.Revalidate || p.completed != nil || url == p.recheck || p.join.covers() || !p.backlog.unread && p.search.covers(url) {
 		return false
@@ -180,7 +179,7 @@ func (p *poll) leavesAlone(pending *Pending) bool {
 func (p *poll) known(url string) feedhistory.Known {
 	if url == iri.WithoutFragment(p.request.url) {
 		known := p.feed.Known
-		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, func(g Gap) bool { return p.feed.isCut(g, url) }) {
+		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, func(g GapRecord) bool { return p.feed.isCut(g, url) }) {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {
@@ -201,12 +200,12 @@ type documents struct {
 	store   Store
 	feed    *Feed
 	commits *commits
-	found   map[string]*Document
+	found   map[string]*DocumentRecord
 	err     error // an error of the store, which callbacks cannot return
 }
 
 // get returns a processed document, or nil. It must not be changed.
-func (ds *documents) get(url string) *Document {
+func (ds *documents) get(url string) *DocumentRecord {
 	if d := ds.commits.document(url); d != nil {
 		return d
 	}
@@ -227,7 +226,7 @@ func (ds *documents) get(url string) *Document {
 	return d
 }
 
-// forget forgets the documents that a change replaces.
+// forget forgets the documents replaced by a change.
 func (ds *documents) forget(c *Change) {
 	for _, d := range c.Documents {
 		for _, name := range d.Names {

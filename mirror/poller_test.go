@@ -25,7 +25,7 @@ type polls struct {
 	ends  []mirror.Polled
 }
 
-func (p *polls) poll(ctx context.Context, f *mirror.Feed) (*mirror.Changes, error) {
+func (p *polls) poll(ctx context.Context, f *mirror.Feed) (*mirror.Report, error) {
 	p.mu.Lock()
 	p.order = append(p.order, fmt.Sprintf("%s %v", f.URL, time.Since(p.began)))
 	p.mu.Unlock()
@@ -34,7 +34,7 @@ func (p *polls) poll(ctx context.Context, f *mirror.Feed) (*mirror.Changes, erro
 	case <-ctx.Done():
 		return nil, errors.New("the database has been interrupted")
 	}
-	return &mirror.Changes{URL: f.URL, Next: time.Now().Add(time.Hour)}, nil
+	return &mirror.Report{URL: f.URL, Next: time.Now().Add(time.Hour)}, nil
 }
 
 func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
@@ -118,7 +118,7 @@ func TestPollerOneIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1"}, &mirror.Feed{URL: "http://b/1"})
 		p.Parallel = 1
-		p.Poll = func(ctx context.Context, f *mirror.Feed) (*mirror.Changes, error) {
+		p.Poll = func(ctx context.Context, f *mirror.Feed) (*mirror.Report, error) {
 			changes, err := log.poll(ctx, f)
 			if f.URL == "http://a/1" {
 				return nil, errors.New("too large for this database")

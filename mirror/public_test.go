@@ -29,7 +29,7 @@ func put(t require.TestingT, s mirror.Store, url string, private bool, n int) {
 				Copy:    mirror.Copy{Digest: fmt.Sprint(id, round)},
 			})
 		}
-		c.Documents = append(c.Documents, &mirror.Document{URL: url, Names: []string{url}, Digest: url, Entries: round})
+		c.Documents = append(c.Documents, &mirror.DocumentRecord{URL: url, Names: []string{url}, Digest: url, Entries: round})
 		c.Keep = 5
 		require.NoError(t, s.Commit(context.Background(), c))
 	}
@@ -150,12 +150,12 @@ func (s turningStore) Records(ctx context.Context, feed string, ids []string) (m
 	return s.Store.Records(ctx, feed, ids)
 }
 
-func (s turningStore) Document(ctx context.Context, feed, url string) (*mirror.Document, error) {
+func (s turningStore) Document(ctx context.Context, feed, url string) (*mirror.DocumentRecord, error) {
 	s.turn()
 	return s.Store.Document(ctx, feed, url)
 }
 
-func (s turningStore) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.Document, error] {
+func (s turningStore) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.DocumentRecord, error] {
 	s.turn()
 	return s.Store.Documents(ctx, feed)
 }
@@ -219,7 +219,7 @@ func TestPublicTurns(t *testing.T) {
 					require.NoError(t, m.Commit(ctx, &mirror.Change{
 						Feed: f, Keep: 5,
 						Put:       []*mirror.Record{{Feed: "urn:f", ID: "urn:secret", State: mirror.Live, Change: f.Version + 1, Copy: mirror.Copy{Digest: text}, Content: mirror.Content{Format: feedhistory.Atom, Data: text}}},
-						Documents: []*mirror.Document{{URL: "urn:secret", Names: []string{"urn:secret"}, Digest: text}},
+						Documents: []*mirror.DocumentRecord{{URL: "urn:secret", Names: []string{"urn:secret"}, Digest: text}},
 					}))
 				}
 			}

@@ -13,19 +13,18 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Quota limits how much of a Store one feed may fill. A Mirror does not store
-// more than that; the rest is a gap, until you raise the Quota. The mirror still
-// updates the entries it has, up to twice the Bytes.
+// A Quota limits how much of a Store one feed may fill. A Mirror does not store more;
+// the rest is a gap, until you raise the Quota. The mirror still updates the entries it
+// has, up to twice the Bytes.
 type Quota struct {
-	// Bytes is the maximum size of the entries and their earlier versions, as
-	// published, plus the records of archive documents. A store needs more
-	// space than that, for example for indexes. Zero means 2 GiB, a negative
-	// number no limit.
+	// Bytes is the maximum size of the entries and their earlier versions, as published,
+	// plus the records of archive documents. A store needs more space, for example for
+	// indexes. Zero means 2 GiB, a negative number no limit.
 	Bytes int64 `json:"bytes"`
 
-	// Entries is the maximum number of entries (deleted ones included),
-	// tombstones of entries that never came, and archive documents, all
-	// together. Zero means five million, a negative number no limit.
+	// Entries is the maximum number of entries (deleted ones included), tombstones of
+	// unknown entries, and archive documents, all together. Zero means five million, a
+	// negative number no limit.
 	Entries int64 `json:"entries"`
 }
 
@@ -40,13 +39,13 @@ func (q Quota) withDefaults() Quota {
 	return q
 }
 
-// ErrQuota is among the errors of a Gap that the Quota has caused.
+// ErrQuota is among the errors of a Gap caused by the Quota.
 var ErrQuota = errors.New("the quota of the feed is used up")
 
 // A Usage is how much of its Quota a feed has used, counted since quotas exist.
 type Usage struct {
 	Contents   int64 `json:"contents,omitempty"`   // bytes of entries and their earlier versions: the sum of Content.Size
-	Tombstones int64 `json:"tombstones,omitempty"` // the number of tombstones of entries that never came
+	Tombstones int64 `json:"tombstones,omitempty"` // the number of tombstones of unknown entries
 	Refs       int64 `json:"refs,omitempty"`       // bytes of the IDs of those entries
 	Documents  int64 `json:"documents,omitempty"`  // bytes of the records of archive documents
 }
@@ -93,8 +92,8 @@ func (a *allowance) fill() {
 	}
 }
 
-// admit reports whether there is room for the change of a record from was to r,
-// and counts it. It drops an earlier version that does not fit.
+// admit reports whether there is room for the change of a record from was to r, and
+// counts it. It drops an earlier version without room.
 func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 	if !did.content && did.version == nil {
 		return true, nil
@@ -171,9 +170,9 @@ func (a *allowance) growth(was, r *Record, added *Version) (int64, error) {
 	return after - before + r.Content.Size - was.Content.Size, nil
 }
 
-// reserveDocument counts the record of a document and reports whether it fits.
-// The record replaces the one of other, unless that is nil.
-func (a *allowance) reserveDocument(d, other *Document) bool {
+// reserveDocument counts the record of a document and reports whether it fits. The
+// record replaces the one of other, unless other is nil.
+func (a *allowance) reserveDocument(d, other *DocumentRecord) bool {
 	growth, entries := d.size(), int64(1)
 	if other != nil {
 		growth, entries = growth-other.size(), 0
@@ -187,7 +186,7 @@ func (a *allowance) reserveDocument(d, other *Document) bool {
 }
 
 // size returns the size of a document's record in bytes.
-func (d *Document) size() int64 {
+func (d *DocumentRecord) size() int64 {
 	n := len(d.URL) + len(d.Digest) + len(d.Known.URL) + len(d.Known.ETag) + len(d.Known.LastModified) +
 		len(d.Known.Digest) + len(d.Known.Older)
 	for _, name := range d.Names {
@@ -201,23 +200,23 @@ func (d *Document) size() int64 {
 func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
 	g := quotaGap(doc, refused, p.now)
 	g.URL, g.Poll = doc.Response.Requested, p.feed.Polls
-	pending := Pending{Gap: g, Page: page, Rank: rank, Tries: 1}
-	pending.Rank.Place++
+	pending := Pending{GapRecord: g, Page: page, Rank: rank, Tries: 1}
+	pending.Rank.Seq++
 	p.feed.takePending(g.URL)
 	p.feed.Pending = append(p.feed.Pending, pending)
 	p.chain.changed, p.cut = true, true
 	return errEnded
 }
 
-// quotaGap returns the gap for a document that has not been stored entirely.
-func quotaGap(doc *feedhistory.Document, refused int, now time.Time) Gap {
+// quotaGap returns the gap for a document not stored entirely.
+func quotaGap(doc *feedhistory.Document, refused int, now time.Time) GapRecord {
 	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
 		what = "the document is not recorded"
 	}
-	return Gap{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
+	return GapRecord{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
-// isShort reports whether a gap says that the Quota left out entries of the
-// subscription document.
-func isShort(g Gap) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }
+// isShort reports whether a gap is for entries of the subscription document left out by
+// the Quota.
+func isShort(g GapRecord) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }

@@ -106,7 +106,7 @@ func TestQuotaIsKept(t *testing.T) {
 func TestLargerQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, archives()
-		update := func(entries int64) (*mirror.Changes, []string) {
+		update := func(entries int64) (*mirror.Report, []string) {
 			t.Helper()
 			time.Sleep(time.Hour)
 			m := newMirror(store, h)
@@ -146,7 +146,7 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: document("", "3", "2", "1")}}
-			update := func(entries int64) *mirror.Changes {
+			update := func(entries int64) *mirror.Report {
 				t.Helper()
 				time.Sleep(time.Hour)
 				m := newMirror(store, h)
@@ -181,7 +181,7 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 func TestQuotaAndAnAlteredArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, archives()
-		update := func(entries int64) *mirror.Changes {
+		update := func(entries int64) *mirror.Report {
 			t.Helper()
 			time.Sleep(time.Hour)
 			m := newMirror(store, h)
@@ -205,7 +205,7 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 // What a source brings must fit, too. Until it does, its mark is not stored.
 func TestQuotaOfASource(t *testing.T) {
 	store := &mirror.Memory{}
-	merge := func(entries int64) *mirror.Changes {
+	merge := func(entries int64) *mirror.Report {
 		t.Helper()
 		m := newMirror(store, archives())
 		m.Quota.Entries = entries
@@ -263,7 +263,7 @@ func TestPendingIsBounded(t *testing.T) {
 		for n := range 999 {
 			url := fmt.Sprintf("http://a.example/old/%d", n)
 			f.Pending = append(f.Pending, mirror.Pending{
-				Gap: mirror.Gap{URL: url, Message: "old"}, Tries: 9, Missing: true, Retry: time.Now().Add(7 * 24 * time.Hour),
+				GapRecord: mirror.GapRecord{URL: url, Message: "old"}, Tries: 9, Missing: true, Retry: time.Now().Add(7 * 24 * time.Hour),
 			})
 		}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))

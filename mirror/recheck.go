@@ -7,16 +7,15 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Archives should not change (5005#9), but do: entries are backdated into them,
-// older archives are added behind the oldest. So from time to time a poll
-// requests one of them again: every second time the oldest, otherwise the one
-// that has not been read for longest.
+// Archives should not change (5005#9), but do: entries are backdated into them, older
+// archives are added behind the oldest. So from time to time a poll requests one of
+// them again: every second time the oldest, otherwise the one unread for longest.
 
 // recheck returns the time between two such requests; a negative one means none.
 func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour) }
 
-// chooseRecheck decides which known archive the poll requests again: one that a missed
-// window needs, or else, from time to time, one that may have changed.
+// chooseRecheck decides which known archive the poll requests again: one needed by a
+// missed window, or else, from time to time, one possibly changed.
 func (p *poll) chooseRecheck() error {
 	f, every := p.feed, p.m.recheck()
 	if f.Kind != feedhistory.Archived || len(f.Pending) > 0 {
@@ -52,8 +51,8 @@ func (p *poll) chooseRecheck() error {
 	return nil
 }
 
-// reread notes that an archive was requested again and has not changed.
-func (cs *commits) reread(d *Document, now time.Time) {
+// reread notes an archive requested again and unchanged.
+func (cs *commits) reread(d *DocumentRecord, now time.Time) {
 	d = d.clone()
 	d.Read, d.Last = now, cs.feed.Polls
 	cs.hold()
@@ -86,8 +85,8 @@ func (p *poll) noteChecked() error {
 	return nil
 }
 
-// current returns the processed archives of the chain that begins at the
-// subscription document, newest first.
+// current returns the processed archives of the chain from the subscription document,
+// newest first.
 func (ds *documents) current() (chain []step, err error) {
 	steps, err := ds.steps()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // which is newer than the first.
 func (p *poll) subscription(doc *feedhistory.Document) error {
 	f, kind := p.feed, doc.Kind()
-	rank := rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
+	rank := rankOf(doc, Rank{Time: doc.Response.Received, Seq: f.Polls << 32})
 	if p.chain.read { // the chain may have moved: an archive was not there
-		rank.Place += 1 << 31
+		rank.Seq += 1 << 31
 		if i := f.pending(p.chain.linked); i >= 0 {
 			f.Pending[i].Missing = true
 		}
@@ -56,14 +56,13 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	return p.link(doc, kind)
 }
 
-// arrive handles what a subscription document says by its kind about earlier
-// ones.
+// arrive handles the consequences of a subscription document's kind for earlier ones.
 func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts bool) error {
 	f := p.feed
 	switch doc.Kind() {
 	case feedhistory.Complete:
 		switch {
-		case len(doc.Missing(feedhistory.Plain)) > 0: // the entries that it lacks may have been in the missing part
+		case len(doc.Missing(feedhistory.Plain)) > 0: // its missing entries may have been in the missing part
 		case contradicts:
 			p.completed = m // or in another document: see replace
 		default:
@@ -79,11 +78,11 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 	return nil
 }
 
-// leave looks for the entries that have left the subscription document of an
-// archived feed, and joins it with what earlier polls have read.
+// leave looks for the entries that have left the subscription document of an archived
+// feed, and joins it with the documents of earlier polls.
 func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
 	f := p.feed
-	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
+	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything in no archive
 		f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
 	}
 	shown := len(f.Shown)
@@ -98,7 +97,7 @@ func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
 	return err
 }
 
-// short notes that some of a subscription document has not been stored.
+// short notes a subscription document not stored entirely.
 func (f *Feed) short(doc *feedhistory.Document, m *mergeResult, now time.Time) {
 	if m.refused > 0 {
 		f.addGap(quotaGap(doc, m.refused, now))
@@ -123,7 +122,7 @@ func HeadOf(doc *feedhistory.Document) string {
 // walk, if its links to other documents led to nothing new.
 func (p *poll) replace() error {
 	f := p.feed
-	if p.completed == nil || p.cut || slices.ContainsFunc(f.Gaps, func(g Gap) bool { return g.Poll == f.Polls }) {
+	if p.completed == nil || p.cut || slices.ContainsFunc(f.Gaps, func(g GapRecord) bool { return g.Poll == f.Polls }) {
 		return nil
 	}
 	if err := p.commits.drain(); err != nil {
@@ -138,9 +137,9 @@ func (p *poll) replace() error {
 	return nil
 }
 
-// complete makes the document replace everything else (5005#1). It forgets what
-// links led to before: if the feed becomes an archived one again, the chain is
-// read again.
+// complete makes the document replace everything else (5005#1). It forgets the
+// documents links led to before: if the feed becomes an archived one again, the chain
+// is read again.
 func (p *poll) complete(m *mergeResult) error {
 	f := p.feed
 	f.Pending, f.Gaps, f.Documents, f.Usage.Documents = nil, nil, 0, 0
@@ -161,7 +160,7 @@ func (p *poll) complete(m *mergeResult) error {
 		if m.records[r.ID] != nil {
 			continue
 		}
-		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, Tombstone{}, false
+		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, TombstoneRecord{}, false
 		before := r.State
 		r.State = r.state()
 		p.merger.count(r, before)
@@ -172,9 +171,9 @@ func (p *poll) complete(m *mergeResult) error {
 	return nil
 }
 
-// overlaps reports whether a window still reaches back to known entries: a
-// known entry comes after all new ones. A known entry that is pinned before
-// them does not count, unless the entries are in no order at all.
+// overlaps reports whether a window still reaches back to known entries: a known entry
+// comes after all new ones. A known entry pinned before them does not count, unless the
+// entries are in no order at all.
 func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	isKnown := func(e *feedhistory.Entry) bool { return known[e.ID] }
 	entries := doc.Entries
@@ -199,8 +198,8 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	return isKnown(entries[len(entries)-1])
 }
 
-func missedWindow(doc *feedhistory.Document, now time.Time) Gap {
-	return Gap{
+func missedWindow(doc *feedhistory.Document, now time.Time) GapRecord {
+	return GapRecord{
 		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: now,
 		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
 			len(doc.Entries)),

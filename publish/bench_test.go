@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var million = flag.Int("million", 50_000, "how many entries BenchmarkSplit splits in one go")
@@ -38,7 +39,7 @@ func manyEntries(t testing.TB, from, n int) (all []*feedhistory.Entry) {
 // BenchmarkAppend publishes one more entry: the 101st and the 100,001st, in
 // memory and in a directory. An archive is closed every 100 times.
 func BenchmarkAppend(b *testing.B) {
-	for _, n := range []int{100, 100_000} {
+	for _, n := range []int{100, feedtest.Scaled(100_000, 1000)} {
 		log := manyEntries(b, 0, n)
 		for _, where := range []string{"memory", "dir"} {
 			b.Run(fmt.Sprintf("%s/%d", where, n+1), func(b *testing.B) {
@@ -82,7 +83,7 @@ func (c counting) Put(ctx context.Context, name string, data []byte) error {
 
 // BenchmarkSplit publishes a long log in one go, into 10,000 archives at most.
 func BenchmarkSplit(b *testing.B) {
-	log := manyEntries(b, 0, *million)
+	log := manyEntries(b, 0, feedtest.Scaled(*million, 1000))
 	for _, where := range []string{"nowhere", "dir"} {
 		b.Run(where, func(b *testing.B) {
 			var peak uint64

@@ -12,14 +12,14 @@ import (
 // A builder writes the documents of a call.
 type builder struct {
 	p       *session
-	s       *state // what is published
+	s       *state // the published state
 	head    *feedhistory.Document
 	ledger  ledger    // of the next subscription document
 	updated time.Time // when the feed last changed
 	written []string  // new archives, which nothing refers to yet
 
-	name, text string // the archive that waits for the name of its successor
-	waiting    []file // archives that are still to be written
+	name, text string // the archive waiting for the name of its successor
+	waiting    []file // archives still to be written
 	held       int    // their size in bytes
 }
 
@@ -50,8 +50,7 @@ func (it item) change() time.Time {
 	return it.time
 }
 
-// resolution rounds a time up to one that documents can express; RSS has whole
-// seconds.
+// resolution rounds a time up to one documents can express; RSS has whole seconds.
 func (p *Publisher) resolution(t time.Time) time.Time {
 	t = t.UTC()
 	if p.format() == feedhistory.RSS && !t.Equal(t.Truncate(time.Second)) {
@@ -105,8 +104,7 @@ func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string
 	}
 	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
-	// The document is complete for now (5005#2), so that readers can tell that
-	// nothing is missing.
+	// The document is complete for now (5005#2), so readers can tell nothing is missing.
 	hasAll := d.Coverage == nil || d.Coverage.Verdict == feedhistory.Whole
 	d.Complete = b.ledger.prev == "" && hasAll && (b.p.Complete == nil || b.p.Complete(d))
 	return b.p.render(d)

@@ -102,8 +102,8 @@ func TestVersionsAreKnown(t *testing.T) {
 	first, second := entry(t, "urn:a", day, "first"), entry(t, "urn:a", day.Add(time.Hour), "second")
 	require.NoError(t, p.Append(t.Context(), first, second))
 	require.ErrorIs(t, p.Append(t.Context(), entry(t, "urn:a", day.Add(time.Minute), "between")), ErrStale)
-	updated, err := p.Update(t.Context(), Update{Entries: []*feedhistory.Entry{second}})
+	updated, err := p.Publish(t.Context(), Batch{Entries: []*feedhistory.Entry{second}})
 	require.NoError(t, err)
-	require.Equal(t, &Updated{Unchanged: 1}, updated)
+	require.Equal(t, &Report{Unchanged: 1}, updated)
 	require.Len(t, chainOf(t, p)[0].Entries, 2)
 }

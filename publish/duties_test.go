@@ -258,7 +258,7 @@ func TestPagedDuties(t *testing.T) {
 		slices.Reverse(log)
 		pages := &Pages{
 			Head: &feedhistory.Document{ID: "urn:log", Title: "Log"}, Size: 10, URL: base,
-			Older: func(_ context.Context, than Place, limit int) ([]*feedhistory.Entry, bool, error) {
+			Older: func(_ context.Context, than Position, limit int) ([]*feedhistory.Entry, bool, error) {
 				from := 0
 				if than.ID != "" {
 					from = 1 + slices.IndexFunc(log, func(e *feedhistory.Entry) bool { return e.ID == than.ID })

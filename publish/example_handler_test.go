@@ -16,7 +16,7 @@ import (
 
 // The build of a site publishes all entries. The second time there is nothing
 // to do.
-func ExamplePublisher_Update() {
+func ExamplePublisher_Publish() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		log.Fatal(err)
@@ -40,7 +40,7 @@ func ExamplePublisher_Update() {
 			}
 			all = append(all, entry)
 		}
-		done, err := p.Update(context.Background(), publish.Update{Entries: all})
+		done, err := p.Publish(context.Background(), publish.Batch{Entries: all})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func ExamplePublisher_Update() {
 func ExamplePages() {
 	pages := &publish.Pages{
 		Head: &feedhistory.Document{ID: "urn:numbers", Title: "Numbers", Authors: []feedhistory.Person{{Name: "Ann"}}},
-		Older: func(_ context.Context, than publish.Place, limit int) (entries []*feedhistory.Entry, more bool, err error) {
+		Older: func(_ context.Context, than publish.Position, limit int) (entries []*feedhistory.Entry, more bool, err error) {
 			n := int64(1000)
 			if !than.IsZero() {
 				n = than.Updated.Unix()

@@ -43,7 +43,7 @@ func future(t *testing.T, split feedhistory.Split, ahead time.Duration, first bo
 			if out == with && (first || round > 3) {
 				entries = append(entries, ahead)
 			}
-			_, err := p.Update(t.Context(), Update{Entries: entries, Now: now})
+			_, err := p.Publish(t.Context(), Batch{Entries: entries, Now: now})
 			require.NoError(t, err)
 		}
 		all = append(all, fresh...)

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A ledger is what a subscription document tells the next Publisher, in a
-// processing instruction before the root element, which feed readers ignore. So
-// all state is in the documents, and no archive need be read to continue.
+// A ledger is a subscription document's message to the next Publisher, in a processing
+// instruction before the root element, which feed readers ignore. So all state is in
+// the documents, and no archive need be read to continue.
 type ledger struct {
-	open     int       // the number of entries, from the first, that are not archived yet
-	archives int       // the number of archives that were ever closed
+	open     int       // the number of entries, from the first, not archived yet
+	archives int       // the number of archives ever closed
 	latest   time.Time // archived items are not newer than this
 	prev     string    // the name of the newest archive; "" for none
 
-	// What is still to be done, in a note (see commit.go).
+	// The remaining work, in a note (see commit.go).
 	before string // the name of the archive whose successor is new; "" for none
-	next   string // the name of that successor; "" for none
+	next   string // the name of the successor; "" for none
 	erase  bool   // whether unreferenced archives are to be removed
 }
 
@@ -42,7 +42,7 @@ func (m ledger) String() string {
 	return b.String() + "?>\n"
 }
 
-// withLedger puts a ledger into a document, replacing the one that it has.
+// withLedger puts a ledger into a document, replacing the old one.
 func withLedger(text string, m ledger) string {
 	if from, to := findLedger(text); to > 0 {
 		return text[:from] + m.String() + text[to:]

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// A Memory is an Output in memory, whose documents are lost when the process
-// ends. It is for tests, and for feeds that are generated from data stored
-// elsewhere. The zero value is empty and ready to use. Do not copy a Memory.
-type Memory struct {
+// A MemoryOutput is an Output in memory, whose documents are lost when the process
+// ends. It is for tests, and for feeds generated from data stored elsewhere. The zero
+// value is empty and ready to use. Do not copy a MemoryOutput.
+type MemoryOutput struct {
 	mu     sync.RWMutex
 	files  map[string][]byte
 	times  map[string]time.Time // when each was put
@@ -23,22 +23,22 @@ type Memory struct {
 }
 
 // Names returns the names of all documents, sorted.
-func (m *Memory) Names() []string {
+func (m *MemoryOutput) Names() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.Sorted(maps.Keys(m.files))
 }
 
-// Clone returns another Memory with the same documents and no lock, like the
-// one that a crash of the writer would leave.
-func (m *Memory) Clone() *Memory {
+// Clone returns another MemoryOutput with the same documents and no lock, as after a
+// crash of the writer.
+func (m *MemoryOutput) Clone() *MemoryOutput {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return &Memory{files: maps.Clone(m.files), times: maps.Clone(m.times)} // Put never changes bytes in place
+	return &MemoryOutput{files: maps.Clone(m.files), times: maps.Clone(m.times)} // Put never changes bytes in place
 }
 
 // ReadFile implements fs.ReadFileFS.
-func (m *Memory) ReadFile(name string) ([]byte, error) {
+func (m *MemoryOutput) ReadFile(name string) ([]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if data, ok := m.files[name]; ok {
@@ -47,8 +47,8 @@ func (m *Memory) ReadFile(name string) ([]byte, error) {
 	return nil, m.missing("open", name)
 }
 
-// missing returns the error for a name that no document has.
-func (m *Memory) missing(op, name string) error {
+// missing returns the error for an unknown name.
+func (m *MemoryOutput) missing(op, name string) error {
 	err := fs.ErrNotExist
 	if !fs.ValidPath(name) {
 		err = fs.ErrInvalid
@@ -56,8 +56,8 @@ func (m *Memory) missing(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// Open implements fs.FS. It also opens directories, so that they can be listed.
-func (m *Memory) Open(name string) (fs.File, error) {
+// Open implements fs.FS. It also opens directories, for listing them.
+func (m *MemoryOutput) Open(name string) (fs.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if data, ok := m.files[name]; ok {
@@ -70,12 +70,12 @@ func (m *Memory) Open(name string) (fs.File, error) {
 	return &openDirectory{info: fileInfo{Base: path.Base(name), Dir: true}, list: list}, nil
 }
 
-func (m *Memory) info(name string) fileInfo {
+func (m *MemoryOutput) info(name string) fileInfo {
 	return fileInfo{Base: path.Base(name), Bytes: int64(len(m.files[name])), Time: m.times[name]}
 }
 
 // list returns the entries of a directory, sorted.
-func (m *Memory) list(dir string) []fs.DirEntry {
+func (m *MemoryOutput) list(dir string) []fs.DirEntry {
 	found := map[string]fileInfo{}
 	for name := range m.files {
 		rest, ok := name, dir == "."
@@ -96,7 +96,7 @@ func (m *Memory) list(dir string) []fs.DirEntry {
 }
 
 // Put implements Output.
-func (m *Memory) Put(ctx context.Context, name string, data []byte) error {
+func (m *MemoryOutput) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
@@ -110,7 +110,7 @@ func (m *Memory) Put(ctx context.Context, name string, data []byte) error {
 }
 
 // Remove implements Output.
-func (m *Memory) Remove(ctx context.Context, name string) error {
+func (m *MemoryOutput) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
@@ -122,7 +122,7 @@ func (m *Memory) Remove(ctx context.Context, name string) error {
 }
 
 // Lock implements Output.
-func (m *Memory) Lock(ctx context.Context) (unlock func() error, err error) {
+func (m *MemoryOutput) Lock(ctx context.Context) (unlock func() error, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.locked {

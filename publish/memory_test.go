@@ -18,17 +18,17 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A memory is a Memory that can fail, and that records its calls in order: "put
+// A memory is a MemoryOutput that can fail, and that records its calls in order: "put
 // NAME" or "remove NAME".
 type memory struct {
-	Memory
+	MemoryOutput
 	feedtest.Faults
 	names   map[string]string // what was ever stored under an archive's name
 	written int64             // bytes
 }
 
 func newMemory() *memory {
-	return &memory{Memory: Memory{files: map[string][]byte{}, times: map[string]time.Time{}}, names: map[string]string{}}
+	return &memory{MemoryOutput: MemoryOutput{files: map[string][]byte{}, times: map[string]time.Time{}}, names: map[string]string{}}
 }
 
 // Put implements Output.
@@ -36,13 +36,13 @@ func (m *memory) Put(ctx context.Context, name string, data []byte) error {
 	return m.Change("put "+name, func() error {
 		m.remember(name, string(data))
 		m.written += int64(len(data))
-		return m.Memory.Put(ctx, name, data)
+		return m.MemoryOutput.Put(ctx, name, data)
 	})
 }
 
 // Remove implements Output.
 func (m *memory) Remove(ctx context.Context, name string) error {
-	return m.Change("remove "+name, func() error { return m.Memory.Remove(ctx, name) })
+	return m.Change("remove "+name, func() error { return m.MemoryOutput.Remove(ctx, name) })
 }
 
 // remember panics if the name of an archive is used for different content,

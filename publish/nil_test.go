@@ -11,13 +11,13 @@ import (
 
 // What is nil or empty is an error that says so; nothing is published.
 func TestNilAndEmpty(t *testing.T) {
-	out := &Memory{}
+	out := &MemoryOutput{}
 	p := &Publisher{Output: out, Base: "https://example.org/"}
 	for _, entries := range [][]*feedhistory.Entry{{nil}, {{}}, {{Links: feedhistory.Links{{Rel: "alternate", Href: "https://example.org/1"}}}}} {
 		require.ErrorIs(t, p.Append(t.Context(), entries...), ErrNoID)
 		require.ErrorIs(t, p.Correct(t.Context(), entries[0]), ErrNoID)
 		require.ErrorIs(t, p.AppendHistory(t.Context(), &feedhistory.History{Entries: entries}), ErrNoID)
-		_, err := p.Update(t.Context(), Update{Entries: entries})
+		_, err := p.Publish(t.Context(), Batch{Entries: entries})
 		require.ErrorIs(t, err, ErrNoID)
 	}
 	require.ErrorContains(t, p.AppendHistory(t.Context(), nil), "the history is nil")
@@ -28,7 +28,7 @@ func TestNilAndEmpty(t *testing.T) {
 
 // A call whose context has ended publishes nothing, leaves no file, and frees the lock.
 func TestCancelled(t *testing.T) {
-	out := &Memory{}
+	out := &MemoryOutput{}
 	p := &Publisher{Output: out, Base: "https://example.org/", Split: feedhistory.Split{Size: 2}}
 	ctx, cancel := context.WithCancel(t.Context())
 	e, err := feedhistory.Draft{ID: "urn:1", Updated: epoch.AddDate(30, 0, 0)}.Entry()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // normalize returns an entry in its permanent form, which it keeps in every
@@ -18,22 +19,22 @@ func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 }
 
 // permanent returns an entry in its permanent form; a verbatim one is as valid
-// as it was given, which is the form that earlier versions published.
+// as it was given.
 func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory.Entry, error) {
 	if e == nil || e.ID == "" {
 		return nil, ErrNoID
 	}
 	format := p.format()
 	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
-		e = p.identified(e, verbatim)
+		e = p.identified(e)
 	}
 	given := e
 	if e != nil && !p.isNormal(e) {
 		if baseOf(e) == "" {
-			e = p.rewrite(e, formatOf(e), p.URL(), verbatim)
+			e = p.rewrite(e, formatOf(e), p.URL(), true)
 		}
 		if e != nil && !p.isNormal(e) {
-			e = p.rewrite(e, format, "", verbatim)
+			e = p.rewrite(e, format, "", true)
 		}
 	}
 	if e != nil && !verbatim {
@@ -43,6 +44,28 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 		return nil, ErrUnpublishable
 	}
 	return e, nil
+}
+
+// earlier returns an entry in the form in which earlier versions published it:
+// as valid as it was given, and with the references in a title of RSS.
+func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	normal, err := p.permanent(e, true)
+	if err != nil || formatOf(e) != feedhistory.RSS || p.format() != feedhistory.Atom {
+		return normal, err
+	}
+	var title string
+	s := xmlscan.NewFragment(string(e.XML()), nil, xmlscan.Unlimited())
+	s.Next()
+	for depth := s.Depth(); title == "" && s.Child(depth); {
+		if s.Space() == "" && s.Local() == "title" {
+			title = strings.Trim(s.ElementText(), " \t\r\n")
+		}
+	}
+	element := string(normal.XML())
+	if title != "" && title != normal.Title().Body {
+		element = withTitle(element, func(string) string { return title })
+	}
+	return feedhistory.ReadEntry(feedhistory.Atom, element, "")
 }
 
 // repaired returns a normal entry, valid: itself, if it is. It returns nil if
@@ -64,8 +87,7 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 	return valid
 }
 
-// rewrite writes an entry and reads it again, at a base. It returns nil if that
-// fails.
+// rewrite writes an entry and reads it again, at a base. It returns nil on failure.
 func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string, verbatim bool) *feedhistory.Entry {
 	var b bytes.Buffer
 	w := feedhistory.NewWriter(&b, format, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}})
@@ -80,9 +102,8 @@ func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, bas
 	return doc.Entries[0]
 }
 
-// unsign removes from a document that was written here the author that
-// WriteAtom derives from the title or id if there is none: no entry is by that
-// author.
+// unsign removes from a document written here the author WriteAtom derives from the
+// title or id if there is none: no entry is by this author.
 func unsign(doc *feedhistory.Document) {
 	if len(doc.Authors) != 1 || doc.Authors[0] != (feedhistory.Person{Name: cmp.Or(doc.Title, doc.ID, "unknown")}) {
 		return
@@ -95,20 +116,20 @@ func unsign(doc *feedhistory.Document) {
 // identified gives an entry without an id or an update time a substitute. It
 // converts through the other format, because an entry written in its own format
 // stays as it is.
-func (p *Publisher) identified(e *feedhistory.Entry, verbatim bool) *feedhistory.Entry {
+func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 	way := feedhistory.RSS
 	if formatOf(e) == feedhistory.RSS {
 		way = feedhistory.Atom
 	}
 	base := cmp.Or(baseOf(e), p.URL())
-	there := p.rewrite(e, way, base, verbatim)
+	there := p.rewrite(e, way, base, true)
 	if there == nil {
 		return nil
 	}
 	if there.Updated.IsZero() && e.Source != nil {
 		there.Source.Updated = e.Source.Updated
 	}
-	return p.rewrite(there, p.format(), base, verbatim)
+	return p.rewrite(there, p.format(), base, true)
 }
 
 func baseOf(e *feedhistory.Entry) string {
@@ -155,8 +176,8 @@ func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
 	return strings.Contains(start, ` xml:base="`) || !isRelative(e, text)
 }
 
-// isRelative reports whether an entry has, or seems to have, references that
-// depend on its document. A superfluous base does no harm.
+// isRelative reports whether an entry has, or seems to have, references relative to its
+// document. A superfluous base does no harm.
 func isRelative(e *feedhistory.Entry, text string) bool {
 	for _, l := range e.Links {
 		if !isAbsolute(l.Href) {
@@ -178,8 +199,7 @@ func isRelative(e *feedhistory.Entry, text string) bool {
 	return uri != "" && !isAbsolute(uri)
 }
 
-// unquote removes the quote, escaped or not, that may precede an attribute's
-// value.
+// unquote removes the quote, escaped or not, before an attribute's value.
 func unquote(s string) string {
 	s = strings.TrimLeft(s, " \t\r\n")
 	for _, quote := range []string{`"`, "'", "&quot;", "&#34;", "&#39;", "&apos;"} {

@@ -180,7 +180,7 @@ func TestNoInventedAuthors(t *testing.T) {
 				require.NoError(t, err)
 				all = append(all, e)
 			}
-			_, err := p.Update(t.Context(), Update{Entries: all})
+			_, err := p.Publish(t.Context(), Batch{Entries: all})
 			require.NoError(t, err)
 		}
 		seen := false

@@ -18,7 +18,7 @@ func TestDirOutput(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
-		m := &publish.Memory{}
+		m := &publish.MemoryOutput{}
 		return m, m
 	})
 }

@@ -20,48 +20,47 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Pages serves an endless feed as a paged one (RFC 5005 §3): search results, or
-// a log that is never split into archives. The entries come from a query.
+// Pages serves an endless feed as a paged one (RFC 5005 §3): search results, or a log
+// never split into archives. The entries come from a query.
 //
 //	pages := &publish.Pages{
 //		Head: &feedhistory.Document{ID: "urn:example:log", Title: "Log"},
-//		Older: func(ctx context.Context, than publish.Place, limit int) ([]*feedhistory.Entry, bool, error) {
+//		Older: func(ctx context.Context, than publish.Position, limit int) ([]*feedhistory.Entry, bool, error) {
 //			return store.Older(ctx, than.Updated, than.ID, limit)
 //		},
 //	}
 //
-// The first page has the feed's own URL. The URLs of the other pages contain a
-// token that says after which entry the page begins, not how many entries come
-// before it. So however many entries are added while somebody reads page after
-// page, no entry that was there at the start is repeated or skipped. An entry
-// that moves meanwhile, because it is edited and becomes the newest, is on the
-// first page at the next reading. In this respect pages stay lossy (5005#4); an
-// archived feed is the remedy.
+// The first page has the feed's own URL. The URLs of the other pages contain a token
+// for the entry after which the page begins, not how many entries come before it. So
+// however many entries are added while somebody reads page after page, no entry that
+// was there at the start is repeated or skipped. If an entry moves meanwhile, because
+// it is edited and becomes the newest, it is on the first page at the next reading. In
+// this respect pages stay lossy (5005#4); an archived feed is the remedy.
 type Pages struct {
 	// Head describes the feed: ID, Title, Authors, Links … Do not change it
 	// while it is in use.
 	Head *feedhistory.Document
 
-	// Older returns the newest entries that are older than a place, newest
-	// first, up to the limit, and whether there are more. For the zero Place it
-	// returns the newest entries of all. It is required.
-	Older Query
+	// Older returns the newest entries older than a place, newest first, up to the limit,
+	// and whether there are more. For the zero Position it returns the newest entries of
+	// all. It is required.
+	Older PageFunc
 
-	// Newer returns the oldest entries that are newer than a place, up to the
-	// limit, also newest first, and whether there are more. If Newer is nil,
-	// pages have no link to the previous page.
-	Newer Query
+	// Newer returns the oldest entries newer than a place, up to the limit, also newest
+	// first, and whether there are more. If Newer is nil, pages have no link to the
+	// previous page.
+	Newer PageFunc
 
 	Size   int                // Size is the number of entries of a page; zero means 50.
 	URL    string             // URL is the URL of the first page; "" means the path of the request, as a relative reference.
-	Format feedhistory.Format // Format is Atom or RSS; zero means the one that the request's Accept prefers, or else Atom.
+	Format feedhistory.Format // Format is Atom or RSS; zero means the one preferred by the request's Accept, or else Atom.
 	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute; with a negative value caches ask each time.
-	Logger *slog.Logger       // Logger logs queries that fail; nil means no logging.
+	Logger *slog.Logger       // Logger logs failed queries; nil means no logging.
 }
 
-// A Query returns entries on one side of a place, without the entry at the
+// A PageFunc returns entries on one side of a position, without the entry at the
 // place itself. Several goroutines may call it at the same time.
-type Query func(ctx context.Context, than Place, limit int) (entries []*feedhistory.Entry, more bool, err error)
+type PageFunc func(ctx context.Context, than Position, limit int) (entries []*feedhistory.Entry, more bool, err error)
 
 // The parameters of a page's URL. A page has at most one of them.
 const (
@@ -69,7 +68,7 @@ const (
 	paramNewer = "after"
 )
 
-// ServeHTTP answers with the page that the query of the URL names.
+// ServeHTTP answers with the page named by the query of the URL.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -79,7 +78,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, err := p.request(r)
 	if err != nil {
 		w.Header().Set("Cache-Control", "no-cache")
-		http.Error(w, err.Error()+": "+at.url("", Place{}), http.StatusBadRequest)
+		http.Error(w, err.Error()+": "+at.url("", Position{}), http.StatusBadRequest)
 		return
 	}
 	page, err := p.page(r.Context(), at)
@@ -87,7 +86,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		p.fail(w, r, err)
 	case page == nil:
-		http.Redirect(w, r, at.url("", Place{}), http.StatusTemporaryRedirect)
+		http.Redirect(w, r, at.url("", Position{}), http.StatusTemporaryRedirect)
 	default:
 		p.write(w, r, page)
 	}
@@ -96,7 +95,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A pageRequest says which page was requested.
 type pageRequest struct {
 	param string // "" means the first page
-	place Place
+	place Position
 	base  string     // the feed's URL without its query
 	query url.Values // the other parameters, which all pages keep
 }
@@ -140,7 +139,7 @@ func requestPath(r *http.Request) string {
 }
 
 // url returns the URL of a page.
-func (at pageRequest) url(param string, place Place) string {
+func (at pageRequest) url(param string, place Position) string {
 	query := at.query
 	if param != "" {
 		query = make(url.Values, len(at.query)+1)
@@ -155,7 +154,7 @@ func (at pageRequest) url(param string, place Place) string {
 
 func (p *Pages) size() int { return cmp.Or(max(p.Size, 0), 50) }
 
-// page makes the requested page; nil if that is now the first page.
+// page makes the requested page; nil if it is the first page now.
 func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document, error) {
 	query := p.Older
 	if at.param == paramNewer {
@@ -182,7 +181,7 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 // links returns the neighbours of a page (5005#5, 5005#6). The last page is
 // known only once it has been reached.
 func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.Page {
-	links := feedhistory.Page{Self: at.url(at.param, at.place), First: at.url("", Place{})}
+	links := feedhistory.Page{Self: at.url(at.param, at.place), First: at.url("", Position{})}
 	if len(entries) == 0 {
 		links.Last = links.Self
 		return links
@@ -199,7 +198,7 @@ func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) f
 	return links
 }
 
-func positionOf(e *feedhistory.Entry) Place { return Place{e.Updated, e.ID} }
+func positionOf(e *feedhistory.Entry) Position { return Position{e.Updated, e.ID} }
 
 // write renders the page and serves it. The ETag is of its bytes, so an
 // unchanged page is not sent twice.
@@ -251,7 +250,7 @@ func writeFormat(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Fo
 	return fmt.Errorf("feeds are not written as %v", format)
 }
 
-// fail answers that the page cannot be made, unless the client has gone.
+// fail answers with an error, unless the client has gone.
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return

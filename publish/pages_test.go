@@ -21,10 +21,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A shelf is an endless feed: entries in the order of a Query.
+// A shelf is an endless feed: entries in the order of a PageFunc.
 type shelf struct{ entries []*feedhistory.Entry }
 
-func newestFirst(a, b Place) int {
+func newestFirst(a, b Position) int {
 	return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(b.ID, a.ID))
 }
 
@@ -37,7 +37,7 @@ func (s *shelf) add(id string, updated time.Time) {
 	slices.SortFunc(s.entries, func(a, b *feedhistory.Entry) int { return newestFirst(positionOf(a), positionOf(b)) })
 }
 
-func (s *shelf) older(_ context.Context, than Place, limit int) ([]*feedhistory.Entry, bool, error) {
+func (s *shelf) older(_ context.Context, than Position, limit int) ([]*feedhistory.Entry, bool, error) {
 	rest := s.entries
 	if !than.IsZero() {
 		rest = slices.DeleteFunc(slices.Clone(rest), func(e *feedhistory.Entry) bool { return newestFirst(positionOf(e), than) <= 0 })
@@ -45,7 +45,7 @@ func (s *shelf) older(_ context.Context, than Place, limit int) ([]*feedhistory.
 	return rest[:min(limit, len(rest))], len(rest) > limit, nil
 }
 
-func (s *shelf) newer(_ context.Context, than Place, limit int) ([]*feedhistory.Entry, bool, error) {
+func (s *shelf) newer(_ context.Context, than Position, limit int) ([]*feedhistory.Entry, bool, error) {
 	rest := slices.DeleteFunc(slices.Clone(s.entries), func(e *feedhistory.Entry) bool { return newestFirst(positionOf(e), than) >= 0 })
 	return rest[max(len(rest)-limit, 0):], len(rest) > limit, nil
 }
@@ -196,7 +196,7 @@ func TestPagesRefuse(t *testing.T) {
 	s := &shelf{}
 	s.add("urn:1", time.Unix(1, 0))
 	h := &Pages{Head: pagesHead, Older: s.older, Newer: s.newer}
-	token := Place{time.Unix(1, 0), "urn:1"}.token()
+	token := Position{time.Unix(1, 0), "urn:1"}.token()
 	require.Equal(t, http.StatusOK, getPath(h, "/log?before="+token).Code)
 	for _, query := range []string{
 		"before=", "before=x", "before=" + token[1:], "before=" + token[:len(token)-1], "before=" + token + "A",
@@ -212,7 +212,7 @@ func TestPagesRefuse(t *testing.T) {
 	h.ServeHTTP(w, r)
 	assert.Equal(t, http.StatusMethodNotAllowed, w.Code)
 
-	h.Older = func(context.Context, Place, int) ([]*feedhistory.Entry, bool, error) {
+	h.Older = func(context.Context, Position, int) ([]*feedhistory.Entry, bool, error) {
 		return nil, false, errors.New("no database")
 	}
 	failed := getPath(h, "/log")
@@ -259,8 +259,8 @@ func TestPagesOfAGenerousQuery(t *testing.T) {
 	for i := range 7 {
 		s.add(fmt.Sprintf("urn:%d", i), time.Unix(int64(i), 0))
 	}
-	generous := func(q Query) Query {
-		return func(ctx context.Context, than Place, limit int) ([]*feedhistory.Entry, bool, error) {
+	generous := func(q PageFunc) PageFunc {
+		return func(ctx context.Context, than Position, limit int) ([]*feedhistory.Entry, bool, error) {
 			entries, _, err := q(ctx, than, limit+2)
 			return entries, false, err
 		}
@@ -275,7 +275,7 @@ func TestPagesOfAGenerousQuery(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := Place{
+		c := Position{
 			Updated: time.Unix(rapid.Int64Range(-62135596800, 253402300799).Draw(t, "seconds"),
 				rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC(),
 			ID: rapid.StringN(1, 100, 1000).Draw(t, "id"),
@@ -285,14 +285,14 @@ func TestToken(t *testing.T) {
 		require.Equal(t, c.ID, got.ID)
 		require.True(t, c.Updated.Equal(got.Updated))
 	})
-	none := Place{ID: "urn:1"}
+	none := Position{ID: "urn:1"}
 	got, err := parseToken(none.token())
 	require.NoError(t, err)
 	assert.True(t, got.Updated.IsZero(), "an entry without a time")
 }
 
 func FuzzToken(f *testing.F) {
-	f.Add(Place{time.Unix(1, 2), "urn:1"}.token())
+	f.Add(Position{time.Unix(1, 2), "urn:1"}.token())
 	f.Fuzz(func(t *testing.T, token string) {
 		if c, err := parseToken(token); err == nil {
 			assert.Equal(t, token, c.token())

@@ -20,12 +20,11 @@ import (
 // A Publisher publishes a growing log of entries as an archived feed. Output
 // and Base must be set.
 //
-// Its methods may be called at the same time; they take turns. Each holds the
-// Output's lock while it works; if another process has the lock, the error
-// matches ErrLocked. When a method returns nil, its effect is durable. After an
-// error, nothing of the call is published; except that after an error of the
-// Output the call may have taken effect, or will when the next call begins. It
-// is always safe to repeat a call.
+// Its methods may be called at the same time; they take turns. Each holds the Output's
+// lock while it works; if another process has the lock, the error matches ErrLocked.
+// When a method returns nil, its effect is durable. After an error, nothing of the call
+// is published; but after an error of the Output the call may have taken effect, or
+// will when the next call begins. It is always safe to repeat a call.
 //
 // If the context of a call ends, the call returns its error, and nothing of it is
 // published, unless it had taken effect already.
@@ -52,23 +51,21 @@ type Publisher struct {
 	// are.
 	Split feedhistory.Split
 
-	// Recent is the minimum number of entries in the subscription document,
-	// including some that are already in an archive, because ordinary readers
-	// know no other document. Zero means 10, a negative number only the entries
-	// that are not archived.
+	// Recent is the minimum number of entries in the subscription document, including some
+	// already in an archive, because ordinary readers know no other document. Zero means
+	// 10, a negative number only the entries not archived.
 	Recent int
 
-	// Chronological keeps entries in the order of their update times through
-	// all documents: no archive is newer than an entry of a later document, so
-	// a consumer that has read everything up to some time need not look there
-	// again (Atom-PMH). The Publisher then refuses an entry, or a deletion,
-	// that is older than the newest published one (ErrLate), does not repeat
-	// archived entries for Recent, and publishes an empty feed, too. Set it
-	// from the feed's first entry on.
+	// Chronological keeps entries in the order of their update times through all
+	// documents: no archive is newer than an entry of a later document, so a consumer who
+	// has read everything up to some time need not look there again (Atom-PMH). The
+	// Publisher then refuses an entry, or a deletion, older than the newest published one
+	// (ErrLate), does not repeat archived entries for Recent, and publishes an empty feed,
+	// too. Set it from the feed's first entry on.
 	Chronological bool
 
-	// Versions keeps all versions of an entry. Otherwise a new version replaces
-	// the previous one, unless that is archived.
+	// Versions keeps all versions of an entry. Otherwise a new version replaces the
+	// previous one, unless the previous one is archived.
 	Versions bool
 
 	// Complete reports whether to mark the subscription document as complete
@@ -87,14 +84,14 @@ func (p *Publisher) URL() string { return p.url(p.name()) }
 // new versions of published ones, which have the same ID and a later update
 // time. It publishes either all of them or none.
 //
-// Append refuses a version whose time is not later than that of the published
-// one with an *EntryError. If the two versions are equal, it leaves the entry
-// out instead: so you may append a whole site at every build. Append compares
-// times with those in the subscription document and, if the entry is not newer
-// than everything archived, with those in the archives, back to the first one
-// in which everything is older. So the cost does not depend on the length of
-// the history, except for entries with an old date, and after archived entries
-// that had a date in the future; publish many such entries in one call.
+// Append refuses a version whose time is not later than the published one's with an
+// *EntryError. If the two versions are equal, it leaves the entry out instead: so you
+// may append a whole site at every build. Append compares times with those in the
+// subscription document and, if the entry is not newer than everything archived, with
+// those in the archives, back to the first one with only older entries. So the cost
+// does not depend on the length of the history, except for entries with an old date,
+// and after archived entries dated in the future; publish many such entries in one
+// call.
 //
 // An entry without an update time, as in RSS, counts as new or changed unless
 // the subscription document has the same entry.
@@ -102,9 +99,9 @@ func (p *Publisher) Append(ctx context.Context, entries ...*feedhistory.Entry) e
 	return p.publish(ctx, change{entries: entries})
 }
 
-// AppendHistory publishes the history of another feed, as Client.Fetch returns
-// it, its deletions included. It leaves out an entry if this version or a later
-// one is published, however many archives it must read to know that.
+// AppendHistory publishes the history of another feed, as Client.Fetch returns it, its
+// deletions included. It leaves out an entry if this version or a later one is
+// published, however many archives it must read to find out.
 func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) error {
 	if h == nil {
 		return errors.New("publish: AppendHistory: the history is nil")
@@ -130,18 +127,17 @@ func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) e
 	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true})
 }
 
-// Delete publishes that an entry has not been part of the feed since the given
-// time (RFC 6721); the zero time means now. Its archived copies remain, and
-// readers that support deletions ignore them; see Erase. A later version may
-// bring the entry back. Delete does not check whether the entry exists, but
-// returns an *EntryError if what is published is newer.
+// Delete publishes the deletion of an entry, out of the feed since the given time (RFC
+// 6721); the zero time means now. Its archived copies remain, and readers that support
+// deletions ignore them; see Erase. A later version may bring the entry back. Delete
+// does not check whether the entry exists, but returns an *EntryError if a newer
+// version is published.
 func (p *Publisher) Delete(ctx context.Context, id string, when time.Time) error {
 	return p.publish(ctx, change{deleted: []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}}})
 }
 
-// Correct publishes a new version of an entry (5005#17). It does what Append
-// does, but the entry must be published. To check that, it reads the archives,
-// back to the one that contains the entry.
+// Correct publishes a new version of an entry (5005#17). It is Append for a published
+// entry. To find the entry, it reads the archives, back to the one with the entry.
 func (p *Publisher) Correct(ctx context.Context, e *feedhistory.Entry) error {
 	return p.publish(ctx, change{entries: []*feedhistory.Entry{e}, correction: true})
 }
@@ -177,7 +173,7 @@ func (p *Publisher) recent() int {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// check returns an error for settings that cannot work.
+// check returns an error for impossible settings.
 func (p *Publisher) check() error {
 	base, err := url.Parse(p.Base)
 	switch {

@@ -24,7 +24,7 @@ func TestRestored(t *testing.T) {
 			}
 			all := entries(t, 1, 60)
 			for n := 5; n <= len(all); n += 5 { // step by step, as a site grows
-				_, err := publisher().Update(t.Context(), Update{Entries: all[:n]})
+				_, err := publisher().Publish(t.Context(), Batch{Entries: all[:n]})
 				require.NoError(t, err)
 			}
 			before := out.clone()
@@ -36,7 +36,7 @@ func TestRestored(t *testing.T) {
 						delete(out.files, a.name)
 						p := publisher()
 						p.Head = &feedhistory.Document{Title: "Another title", ID: "urn:blog"}
-						report, err := p.Update(t.Context(), Update{Entries: append(all[:len(all):len(all)], entries(t, 100, more)...)})
+						report, err := p.Publish(t.Context(), Batch{Entries: append(all[:len(all):len(all)], entries(t, 100, more)...)})
 						require.NoError(t, err)
 						require.Equal(t, []string{a.name}, report.Restored)
 						require.Empty(t, report.Lost)
@@ -58,7 +58,7 @@ func TestRestored(t *testing.T) {
 func TestLost(t *testing.T) {
 	out := newMemory()
 	all := entries(t, 1, 30)
-	_, err := newPublisher(out).Update(t.Context(), Update{Entries: all})
+	_, err := newPublisher(out).Publish(t.Context(), Batch{Entries: all})
 	require.NoError(t, err)
 	gone := archives(t, newPublisher(out))[4]
 	delete(out.files, gone.name)
@@ -70,7 +70,7 @@ func TestLost(t *testing.T) {
 	}
 	names := len(out.files)
 	for round := range 3 {
-		report, err := newPublisher(out).Update(t.Context(), Update{Entries: edited})
+		report, err := newPublisher(out).Publish(t.Context(), Batch{Entries: edited})
 		require.NoError(t, err)
 		require.Equal(t, []string{gone.name}, report.Lost)
 		require.Empty(t, report.Restored)
@@ -93,7 +93,7 @@ func TestLost(t *testing.T) {
 			delete(out.files, name)
 		}
 	}
-	report, err := newPublisher(out).Update(t.Context(), Update{Entries: edited[27:]})
+	report, err := newPublisher(out).Publish(t.Context(), Batch{Entries: edited[27:]})
 	require.NoError(t, err)
 	require.Len(t, report.Lost, 1)
 }

@@ -15,61 +15,57 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// An Update is the present content of a source: a directory of articles, a
+// A Batch is the present content of a source: a directory of articles, a
 // database, another feed.
-type Update struct {
+type Batch struct {
 	Entries []*feedhistory.Entry    // in any order, each ID once
-	Deleted []feedhistory.Tombstone // entries that the source knows to be deleted; a zero time means now
+	Deleted []feedhistory.Tombstone // entries the source knows to be deleted; a zero time means now
 
-	// DeleteMissing says that Entries is complete: published entries that are
-	// not among them are deleted.
+	// DeleteMissing means Entries is complete: all other published entries are deleted.
 	DeleteMissing bool
 
-	// Now is the time for entries that have no time, or that changed without a
-	// newer one. Entries with a later date are dated in the future. Zero means
-	// the present, in whole seconds.
+	// Now is the time for entries without a time, or changed without a newer one. Entries
+	// with a later date are dated in the future. Zero means the present, in whole seconds.
 	Now time.Time
 
 	// Check, if not nil, is called with the result, except for Archives, before
 	// anything new is published: only lost archives have been restored by then.
-	// If it returns an error, nothing else is published and Update returns the
+	// If it returns an error, nothing else is published and Publish returns the
 	// error.
-	Check func(Updated) error
+	Check func(Report) error
 }
 
-// Updated is the result of an Update.
-type Updated struct {
-	New       int // entries that were published for the first time, or again after their deletion
+// A Report is the result of Publish.
+type Report struct {
+	New       int // entries published for the first time, or again after their deletion
 	Changed   int // entries of which a new version was published
 	Dated     int // how many of the new and changed ones got the time of the update
-	Renamed   int // how many of the new ones have the address of a published entry that is no longer in the source: they have a new id
-	Unchanged int // entries that are published as they are in the source
-	Deleted   int // deletions that were published
-	Missing   int // entries that are published, but not in the source, and kept
-	Archives  int // archives that were closed
+	Renamed   int // how many of the new ones have the address of a published entry no longer in the source: they have a new id
+	Unchanged int // entries already published as they are in the source
+	Deleted   int // deletions published
+	Missing   int // entries published, but not in the source, and kept
+	Archives  int // archives closed
 
-	// Restored are the names of archives that were missing and have been
-	// written again, byte for byte, from the source's entries. Lost are the
-	// names of those that could not be, because the source does not have their
-	// content; new readers cannot get beyond them.
+	// Restored are the names of missing archives written again, byte for byte, from the
+	// source's entries. Lost are the names of those not restored, because the source does
+	// not have their content; new readers cannot get beyond them.
 	Restored, Lost []string
 }
 
-// Update publishes what a source has and the feed does not, either all of it or
-// nothing. It writes nothing for entries that are published with the same
-// content, so you may call it with everything at every build of a site.
+// Publish publishes the difference between a source and the feed, either all of it or
+// nothing. It writes nothing for entries already published with the same content, so
+// you may call it with everything at every build of a site.
 //
-// Unlike Append, Update does not require correct times. A version that differs
-// from the published one without being newer gets the time of the update,
-// because readers would otherwise keep the older one (5005#16, 5005#20); so do
-// new entries without any time. To know what is published, Update reads all
-// archives. It writes a missing archive again if the source still has exactly
-// what was in it.
-func (p *Publisher) Update(ctx context.Context, u Update) (*Updated, error) {
+// Unlike Append, Publish does not require correct times. A version gets the time of the
+// update if it differs from the published one without being newer, because readers
+// would otherwise keep the older one (5005#16, 5005#20); so do new entries without any
+// time. To compare, Publish reads all archives. It writes a missing archive again if
+// the source still has exactly its entries.
+func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}
-	var report Updated
+	var report Report
 	err := p.exclusively(ctx, func(p *session, s *state) error {
 		items, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
@@ -93,7 +89,7 @@ func (p *Publisher) Update(ctx context.Context, u Update) (*Updated, error) {
 	return &report, nil
 }
 
-// A version is what is known about the published version of an entry.
+// A version describes the published version of an entry.
 type version struct {
 	time    time.Time
 	deleted bool
@@ -106,8 +102,8 @@ type digest = [sha256.Size]byte
 // A publishedSet is the content of the chain.
 type publishedSet struct {
 	newest map[string]version // by id; the version found first, beginning at the subscription document
-	placed map[place]bool     // what has its place in the log, or in an archive that exists
-	lost   []lost
+	placed map[place]bool     // versions with a place in the log, or in an existing archive
+	lost   []lostArchive
 }
 
 // A place identifies a version in the log.
@@ -118,7 +114,7 @@ type place struct {
 
 func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 
-// versions reads everything that is published.
+// versions reads everything published.
 func (p *session) versions(s *state) (all *publishedSet, err error) {
 	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
@@ -153,8 +149,8 @@ func (p *Publisher) add(all *publishedSet, items []item) {
 	}
 }
 
-// compare returns the items that an update must publish, oldest first.
-func (p *session) compare(s *state, u Update, report *Updated) ([]item, error) {
+// compare returns the items of an update, oldest first.
+func (p *session) compare(s *state, u Batch, report *Report) ([]item, error) {
 	all, err := p.versions(s)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
@@ -190,18 +186,19 @@ func (p *session) compare(s *state, u Update, report *Updated) ([]item, error) {
 
 // revise returns the item to publish for an entry; an empty one if there is
 // nothing to publish.
-func (p *session) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
+func (p *session) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Report) (item, error) {
 	normal, err := p.normalize(e)
 	if err != nil {
 		return item{}, refused(e, err)
 	}
 	timed := isTimed(e)
 	newer := timed && normal.Updated.After(old.time)
+	same := published && !old.deleted && (old.words == p.words(normal) || old.words == p.words(normal.Signed()))
 	switch {
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case !newer && (old.words == p.words(normal) || old.words == p.words(normal.Signed())):
+	case same && (!newer || !old.time.After(epoch)): // a time that was unknown has become known
 		report.Unchanged++
 		return item{}, nil
 	default:
@@ -218,9 +215,9 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	return entryItem(normal), nil
 }
 
-// renamed returns the number of entries that were published under another id:
-// the published entry with their address is no longer in the source.
-func renamed(known map[string]version, given map[string]bool, u Update) (n int) {
+// renamed returns the number of entries published under another id: the published entry
+// with their address is no longer in the source.
+func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 	links := map[string]bool{}
 	for id, v := range known {
 		if v.link != "" && !v.deleted && !given[id] {
@@ -240,8 +237,8 @@ func renamed(known map[string]version, given map[string]bool, u Update) (n int) 
 // unknown time, because Atom requires one.
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
 
-// deletions returns the deletions that an update publishes.
-func deletions(known map[string]version, given map[string]bool, u Update, report *Updated) (items []item) {
+// deletions returns the deletions of an update.
+func deletions(known map[string]version, given map[string]bool, u Batch, report *Report) (items []item) {
 	for _, t := range u.Deleted {
 		old, published := known[t.Ref]
 		if given[t.Ref] || !published || old.deleted {
@@ -266,8 +263,8 @@ func deletions(known map[string]version, given map[string]bool, u Update, report
 	return items
 }
 
-// words returns a digest of everything that an entry says, in valid form, except
-// its update time, and a base that it does not need.
+// words returns a digest of everything an entry says, in valid form, except its
+// update time, and an unnecessary base.
 func (p *Publisher) words(e *feedhistory.Entry) digest {
 	if valid := p.repaired(e); valid != nil {
 		e = valid
@@ -278,13 +275,13 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 		_, after, _ := strings.Cut(base, `"`)
 		element = before + after + ">" + content
 	}
-	before, after := withoutUpdated(decodedTitle(element))
+	// Titles of RSS have been decoded since they were published: that changes no entry.
+	before, after := withoutUpdated(withTitle(element, xmlscan.Unescape))
 	return sha256.Sum256([]byte(before + after))
 }
 
-// decodedTitle returns an entry with the references in its title of plain text decoded, as titles
-// of RSS are since they were published: that changes no entry.
-func decodedTitle(element string) string {
+// withTitle returns an entry with another title, if it has one of plain text.
+func withTitle(element string, change func(title string) string) string {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
@@ -293,12 +290,12 @@ func decodedTitle(element string) string {
 		}
 		attrs, tag := len(s.Attrs()), s.End()
 		text := s.ElementText()
-		decoded := xmlscan.Unescape(text)
-		if attrs > 0 || s.Nested() || decoded == text {
+		changed := change(text)
+		if attrs > 0 || s.Nested() || changed == text {
 			return element
 		}
 		var b strings.Builder
-		xmlscan.WriteText(&b, decoded)
+		xmlscan.WriteText(&b, changed)
 		return element[:tag] + b.String() + element[s.Offset():]
 	}
 	return element

@@ -88,30 +88,30 @@ func TestUpdate(t *testing.T) {
 func testUpdate(t *testing.T, format feedhistory.Format) {
 	s := newServed(t, Dir{Path: t.TempDir()}, format)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	update := func(u Update, want Updated) {
+	update := func(u Batch, want Report) {
 		t.Helper()
 		now = now.Add(time.Hour)
 		u.Now = now
-		got, err := s.Update(t.Context(), u)
+		got, err := s.Publish(t.Context(), u)
 		require.NoError(t, err)
 		require.Equal(t, want, *got)
 	}
-	update(Update{}, Updated{})
+	update(Batch{}, Report{})
 	assert.Empty(t, s.files(t), "a feed begins with its first entry")
 
-	update(Update{Entries: records(t, someRecords)}, Updated{New: 4, Dated: 1, Archives: 1})
+	update(Batch{Entries: records(t, someRecords)}, Report{New: 4, Dated: 1, Archives: 1})
 	assert.Equal(t, []string{"urn:3", "urn:4", "urn:2", "urn:1"}, pageIDs(s.fetch(t).Entries))
 
 	// The same again does not change a byte.
 	before := s.files(t)
-	update(Update{Entries: records(t, someRecords), DeleteMissing: true}, Updated{Unchanged: 4})
+	update(Batch{Entries: records(t, someRecords), DeleteMissing: true}, Report{Unchanged: 4})
 	assert.Equal(t, before, s.files(t))
 
 	// Edits without a newer time get one, so that readers notice.
 	edited := strings.NewReplacer("Two", "Zwei", "Three", "Drei").Replace(someRecords)
 	edited = strings.Replace(edited, `"2003-12-15"`, `"2003-12-16"`, 1)
-	update(Update{Entries: records(t, edited)}, Updated{Changed: 3, Dated: 2, Unchanged: 1, Archives: 1})
-	update(Update{Entries: records(t, edited)}, Updated{Unchanged: 4})
+	update(Batch{Entries: records(t, edited)}, Report{Changed: 3, Dated: 2, Unchanged: 1, Archives: 1})
+	update(Batch{Entries: records(t, edited)}, Report{Unchanged: 4})
 	h := s.fetch(t)
 	assert.Equal(t, "Zwei", find(h, "urn:2").Title().Plain())
 	assert.Equal(t, "Drei", find(h, "urn:3").Title().Plain())
@@ -121,22 +121,22 @@ func testUpdate(t *testing.T, format feedhistory.Format) {
 	// Entries that are gone from the source are kept, unless they are to be
 	// deleted.
 	few := records(t, edited)[1:]
-	update(Update{Entries: few}, Updated{Unchanged: 3, Missing: 1})
-	update(Update{Entries: few, DeleteMissing: true}, Updated{Unchanged: 3, Deleted: 1})
-	update(Update{Entries: few, DeleteMissing: true}, Updated{Unchanged: 3})
+	update(Batch{Entries: few}, Report{Unchanged: 3, Missing: 1})
+	update(Batch{Entries: few, DeleteMissing: true}, Report{Unchanged: 3, Deleted: 1})
+	update(Batch{Entries: few, DeleteMissing: true}, Report{Unchanged: 3})
 	h = s.fetch(t)
 	assert.Len(t, h.Entries, 3)
 	assert.Equal(t, "urn:1", h.Deleted[0].Ref)
 
 	// An entry comes back, with a time after its deletion.
-	update(Update{Entries: records(t, edited)}, Updated{New: 1, Dated: 1, Unchanged: 3})
+	update(Batch{Entries: records(t, edited)}, Report{New: 1, Dated: 1, Unchanged: 3})
 	h = s.fetch(t)
 	assert.Len(t, h.Entries, 4)
 	assert.Equal(t, now, find(h, "urn:1").Updated.UTC())
-	update(Update{Entries: records(t, edited)}, Updated{Unchanged: 4})
+	update(Batch{Entries: records(t, edited)}, Report{Unchanged: 4})
 	gone := feedhistory.Tombstone{Ref: "urn:2", When: now}
-	update(Update{Entries: few[1:], Deleted: []feedhistory.Tombstone{gone, {Ref: "urn:unheard-of"}}},
-		Updated{Unchanged: 2, Deleted: 1, Missing: 1})
+	update(Batch{Entries: few[1:], Deleted: []feedhistory.Tombstone{gone, {Ref: "urn:unheard-of"}}},
+		Report{Unchanged: 2, Deleted: 1, Missing: 1})
 }
 
 func find(h *feedhistory.History, id string) *feedhistory.Entry {
@@ -163,8 +163,8 @@ func TestUpdateModel(t *testing.T) {
 				lines.WriteString("}\n")
 			}
 			now = now.Add(time.Minute)
-			u := Update{Entries: records(r, lines.String()), DeleteMissing: true, Now: now}
-			_, err := s.Update(r.Context(), u)
+			u := Batch{Entries: records(r, lines.String()), DeleteMissing: true, Now: now}
+			_, err := s.Publish(r.Context(), u)
 			require.NoError(r, err)
 			got := map[string]string{}
 			for _, e := range s.fetch(r).Entries {
@@ -174,9 +174,9 @@ func TestUpdateModel(t *testing.T) {
 
 			before := maps.Clone(s.files(r))
 			u.Now = now.Add(time.Second)
-			again, err := s.Update(r.Context(), u)
+			again, err := s.Publish(r.Context(), u)
 			require.NoError(r, err)
-			require.Equal(r, Updated{Unchanged: len(source)}, *again)
+			require.Equal(r, Report{Unchanged: len(source)}, *again)
 			require.Equal(r, before, s.files(r))
 		}
 	})
@@ -195,14 +195,14 @@ func TestUpdateFromFeed(t *testing.T) {
 	}
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		s := newServed(t, Dir{Path: t.TempDir()}, format)
-		_, err := s.Update(t.Context(), Update{Entries: parseFeed("Mon, 1 Jan 2024 00:00:00 GMT", "One")})
+		_, err := s.Publish(t.Context(), Batch{Entries: parseFeed("Mon, 1 Jan 2024 00:00:00 GMT", "One")})
 		require.NoError(t, err)
-		again, err := s.Update(t.Context(), Update{Entries: parseFeed("Tue, 2 Jan 2024 00:00:00 GMT", "One")})
+		again, err := s.Publish(t.Context(), Batch{Entries: parseFeed("Tue, 2 Jan 2024 00:00:00 GMT", "One")})
 		require.NoError(t, err)
-		assert.Equal(t, Updated{Unchanged: 2}, *again, "a build is no change")
-		edited, err := s.Update(t.Context(), Update{Entries: parseFeed("Wed, 3 Jan 2024 00:00:00 GMT", "One, edited")})
+		assert.Equal(t, Report{Unchanged: 2}, *again, "a build is no change")
+		edited, err := s.Publish(t.Context(), Batch{Entries: parseFeed("Wed, 3 Jan 2024 00:00:00 GMT", "One, edited")})
 		require.NoError(t, err)
-		assert.Equal(t, Updated{Changed: 1, Dated: 1, Unchanged: 1}, *edited)
+		assert.Equal(t, Report{Changed: 1, Dated: 1, Unchanged: 1}, *edited)
 		one := find(s.fetch(t), "urn:1")
 		assert.Equal(t, "One, edited", one.Title().Plain())
 		assert.Equal(t, 2003, one.Published.Year())
@@ -215,7 +215,7 @@ func TestUpdateFromFeed(t *testing.T) {
 func TestUpdateRefuses(t *testing.T) {
 	s := newServed(t, Dir{Path: t.TempDir()}, feedhistory.Atom)
 	twice := append(records(t, someRecords), records(t, someRecords)...)
-	_, err := s.Update(t.Context(), Update{Entries: twice})
+	_, err := s.Publish(t.Context(), Batch{Entries: twice})
 	assert.ErrorContains(t, err, "two entries have the id urn:1")
 	assert.Empty(t, s.files(t))
 }

@@ -56,7 +56,7 @@ func newChains(h *Handler) *chains {
 
 func orMemory(out publish.Output) publish.Output {
 	if out == nil {
-		return &publish.Memory{}
+		return &publish.MemoryOutput{}
 	}
 	return out
 }

@@ -71,7 +71,7 @@ func (s *stagedOutput) Open(name string) (fs.File, error) {
 	case data == nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	files := publish.Memory{}
+	files := publish.MemoryOutput{}
 	if err := files.Put(context.Background(), name, data); err != nil {
 		return nil, err
 	}

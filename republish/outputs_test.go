@@ -22,7 +22,7 @@ func TestBelow(t *testing.T) {
 func TestStaged(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
-		m := &publish.Memory{}
+		m := &publish.MemoryOutput{}
 		s := &stagedOutput{Output: m, name: "index.atom", files: map[string][]byte{}, lock: m.Lock}
 		return s, s
 	})
@@ -46,7 +46,7 @@ func TestDivided(t *testing.T) {
 // it is.
 func TestDividedUnknown(t *testing.T) {
 	t.Parallel()
-	m := &publish.Memory{}
+	m := &publish.MemoryOutput{}
 	require.NoError(t, m.Put(t.Context(), "name/file", nil))
 	d := &dividedOutput{Output: m, private: m, isPrivate: func(string) (bool, error) { return false, io.ErrUnexpectedEOF }}
 	_, err := d.Open("name/file")

@@ -264,7 +264,7 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		b = batch{}
 		return err
 	}
-	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterVersion: &after, Deleted: true}) {
 		if err != nil {
 			return err
 		}
@@ -296,7 +296,7 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 			err = publisher.Append(ctx, entries...)
 		}
 		if len(deleted) > 0 || errors.Is(err, publish.ErrStale) || errors.Is(err, publish.ErrSameTime) {
-			_, err = publisher.Update(ctx, publish.Update{Entries: entries, Deleted: deleted})
+			_, err = publisher.Publish(ctx, publish.Batch{Entries: entries, Deleted: deleted})
 		}
 		refused, ok := errors.AsType[*publish.EntryError](err)
 		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
@@ -338,7 +338,7 @@ func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, err := p.publisher(p.head).Update(ctx, publish.Update{Entries: fresh})
+	_, err := p.publisher(p.head).Publish(ctx, publish.Batch{Entries: fresh})
 	return err
 }
 
@@ -349,7 +349,7 @@ func (p *publication) tellLoss(ctx context.Context, before string) (id string, e
 	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
 		e := gaps[0].PseudoEntry()
 		if id = e.ID; id != before {
-			_, err = p.publisher(p.head).Update(ctx, publish.Update{Entries: []*feedhistory.Entry{e}})
+			_, err = p.publisher(p.head).Publish(ctx, publish.Batch{Entries: []*feedhistory.Entry{e}})
 		}
 		return id, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // The order stays as it was frozen, over restarts, whatever is edited.
 func TestReplayOrderIsKept(t *testing.T) {
-	store, out := &mirror.Memory{}, &publish.Memory{}
+	store, out := &mirror.Memory{}, &publish.MemoryOutput{}
 	feed := &mirror.Feed{URL: replayURL, Known: feedhistory.Known{URL: replayURL}, Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:s</id><title>S</title><updated>2026-01-01T00:00:00Z</updated></feed>`}
 	put := func(n int, when string) {
 		at, err := time.Parse(time.DateOnly, when)

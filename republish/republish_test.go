@@ -271,7 +271,7 @@ func TestForget(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, index, "prev-archive")
 	require.NotZero(t, of(blog))
-	forgotten, err := Forget(t.Context(), &publish.Memory{}, blog)
+	forgotten, err := Forget(t.Context(), &publish.MemoryOutput{}, blog)
 	require.NoError(t, err)
 	require.Empty(t, forgotten)
 	forgotten, err = Forget(t.Context(), publish.Dir{Path: filepath.Join(t.TempDir(), "none")}, blog)

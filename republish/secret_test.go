@@ -21,7 +21,7 @@ func TestSecrets(t *testing.T) {
 	}
 	feed.Known = feedhistory.Known{URL: feed.URL}
 	missing := feedhistory.NewGap("https://pod.example/archive?token=s3cret", fmt.Errorf("https://pod.example/archive?token=s3cret: %w", errors.New("gone")))
-	feed.Gaps = append(feed.Gaps, mirror.Gap{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Message: missing.Err.Error(), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	feed.Gaps = append(feed.Gaps, mirror.GapRecord{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Message: missing.Err.Error(), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	store := &mirror.Memory{}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed, Put: []*mirror.Record{{

@@ -22,7 +22,7 @@ type burstSource struct {
 	kind  feedhistory.Kind
 	shows int
 	ids   []string // oldest first
-	files publish.Memory
+	files publish.MemoryOutput
 	out   *publish.Publisher
 }
 
@@ -86,7 +86,7 @@ func TestShown(t *testing.T) {
 		}
 		s.burst(rapid.IntRange(1, 200).Draw(t, "before"))
 		const url = "http://site.test/feed.atom"
-		store, out := &mirror.Memory{}, &publish.Memory{}
+		store, out := &mirror.Memory{}, &publish.MemoryOutput{}
 		m := &mirror.Mirror{Store: store, Client: direct(s)}
 		h := &Handler{Store: store, Output: out, Size: rapid.SampledFrom([]int{0, 7, 100}).Draw(t, "size")}
 		document := rapid.SampledFrom([]string{"index.atom", "index.rss"}).Draw(t, "document")

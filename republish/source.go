@@ -57,11 +57,11 @@ func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Changed().IsZero() {
-		e.Updated = r.Time() // when the mirror first saw it
-	}
 	element := string(e.XML())
 	if !m.isNative(element) {
+		if e.Changed().IsZero() {
+			e.Updated = r.Time() // when the mirror first saw it
+		}
 		if element, err = m.converted(e); err != nil {
 			return nil, err
 		}

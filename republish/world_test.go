@@ -43,13 +43,13 @@ type world struct {
 	t      testing.TB
 	site   *httptest.Server // of the publishers
 	blog   *publish.Publisher
-	files  *publish.Memory // of the blog
+	files  *publish.MemoryOutput // of the blog
 	mirror *mirror.Mirror
 	url    string // of the handler, with a final slash
 }
 
 func newWorld(t testing.TB, edit func(*Handler)) *world {
-	w := &world{t: t, files: &publish.Memory{}}
+	w := &world{t: t, files: &publish.MemoryOutput{}}
 	mux := http.NewServeMux()
 	mux.Handle("/blog/", http.StripPrefix("/blog", &publish.Handler{FS: w.files, MaxAge: time.Nanosecond}))
 	mux.Handle("/", feedtest.ServeFile(t, "testdata/site.txtar"))

@@ -17,6 +17,7 @@ type commandLine struct {
 	Harvest  harvestCommand  `cmd:"" help:"Print what changed in a collection since the last harvest."`
 	Produce  produceCommand  `cmd:"" help:"Publish records, entities or entries for others to harvest."`
 	Serve    serveCommand    `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
+	Demo     demoCommand     `cmd:"" help:"Show all this on a small website of its own, without a network."`
 	Sync     syncCommand     `cmd:"" help:"Mirror feeds: poll them, and keep everything that they publish."`
 	List     listCommand     `cmd:"" help:"List the mirrored feeds, and say which of them lack something."`
 	Entries  entriesCommand  `cmd:"" help:"Show the entries that the mirror has."`

@@ -62,6 +62,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 		return nil, err
 	}
 	doc := history.Document()
+	doc.Entries = history.PseudoEntries()
 	if doc.Complete = c.verdict(f) == feedhistory.Whole; !doc.Complete || !f.WholeAsOf().IsZero() {
 		doc.Coverage = f.Coverage()
 	}

@@ -27,7 +27,7 @@ import (
 // everything returns all that a store has.
 type everything struct {
 	Feeds     []*mirror.Feed
-	Documents []*mirror.Document
+	Documents []*mirror.DocumentRecord
 	Records   []*mirror.Record
 	Versions  []*mirror.Version
 }
@@ -94,7 +94,7 @@ func fullStore(t *testing.T, db string) {
 		filled(t, reflect.ValueOf(change.Feed).Elem(), &n)
 		change.Feed.URL, change.Feed.Version, change.Feed.Alias = url, 0, ""
 		for i := range 3 {
-			d := &mirror.Document{}
+			d := &mirror.DocumentRecord{}
 			filled(t, reflect.ValueOf(d).Elem(), &n)
 			change.Documents = append(change.Documents, d)
 			r := &mirror.Record{}

@@ -112,7 +112,7 @@ func (c *publishCommand) Run(w *command.World) error {
 		dry = outputs.NewDryRun(p.Output)
 		p.Output = dry
 	}
-	done, err := p.Update(w.Ctx, publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
+	done, err := p.Publish(w.Ctx, publish.Batch{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
 	if err != nil {
 		return c.failure(err)
 	}
@@ -194,7 +194,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 }
 
 // published says what has been published, and where.
-func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Updated) {
+func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Report) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
 	if done.Deleted > 0 {

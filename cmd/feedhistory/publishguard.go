@@ -21,7 +21,7 @@ import (
 
 // guard returns a function that refuses an update after which readers would show entries
 // again; nil if there is nothing to check.
-func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) error, error) {
+func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Report) error, error) {
 	head, err := publishedHead(p.Output, c.name())
 	if err != nil || head == nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) erro
 	if c.Force {
 		return nil, nil
 	}
-	return func(u publish.Updated) error {
+	return func(u publish.Report) error {
 		switch again := u.Changed + min(u.New, u.Missing); {
 		case moved && again > 0:
 			return fmt.Errorf("--base: the feed is published as %s; as %s, %s would get a new date or id, and readers would see them again; "+

@@ -90,6 +90,7 @@ func (w *verbWorld) runs() []verbRun {
 		{verb: "publish", args: []string{"--out", out, "--base", "http://" + w.listen + "/", "--from", feed, "--dry-run"}},
 		{verb: "serve", args: []string{"--listen", w.listen, out}, lasts: true},
 		{verb: "serve", args: []string{"--listen", w.listen, db}, lasts: true},
+		{verb: "demo", args: []string{"--listen", w.listen}, lasts: true},
 		{verb: "produce", args: []string{"--protocol", collection.ModifiedRange, "--listen", w.listen}, stdin: produced[collection.ModifiedRange], lasts: true},
 		{verb: "produce", args: []string{"--protocol", collection.AtomPMH, "--base", "https://example.org/", "--out", filepath.Join(w.dir, "pmh")}, stdin: produced[collection.AtomPMH]},
 		{verb: "produce", args: []string{"--protocol", collection.DataReplication, "--base", "https://example.org/", "--out", filepath.Join(w.dir, "log")}, stdin: produced[collection.DataReplication]},

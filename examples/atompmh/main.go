@@ -1,9 +1,9 @@
 // Atompmh publishes a pool of metadata records by Atom-PMH, and harvests it: first all
-// of it, then what has changed.
+// of it, then the changes.
 //
 //	go run ./examples/atompmh [-wire]
 //
-// With -wire it shows what crosses the wire.
+// With -wire it shows the exchange on the wire.
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 
 func main() { wire.Main(run) }
 
-// produce publishes what changed in a pool of records, in a directory that any web server
-// can serve.
+// produce publishes the changes of a pool of records, in a directory any web server can
+// serve.
 func produce(ctx context.Context, dir string, records []atompmh.Item) error {
 	p := atompmh.Producer{
 		Output: publish.Dir{Path: dir}, Base: wire.Site + "records/",
@@ -41,7 +41,7 @@ func produce(ctx context.Context, dir string, records []atompmh.Item) error {
 	return p.Update(ctx)
 }
 
-// consume prints what changed since the last time, and returns the mark to continue from
+// consume prints the changes since the last time, and returns the mark to continue from
 // next time.
 func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, mark atompmh.Mark) (atompmh.Mark, error) {
 	h := atompmh.Harvester{HTTP: client, URL: wire.Site + "records/feed.atom"}

@@ -3,7 +3,7 @@
 //
 //	go run ./examples/datareplication [-wire]
 //
-// With -wire it shows what crosses the wire.
+// With -wire it shows the exchange on the wire.
 package main
 
 import (

@@ -2,7 +2,7 @@
 //
 //	go run ./examples/fromgofeed [URL]
 //
-// Without a URL it reads a feed of three documents that it serves itself.
+// Without a URL it serves and reads a feed of three documents.
 package main
 
 import (
@@ -35,8 +35,8 @@ func before(ctx context.Context, url string) (*gofeed.Feed, error) {
 	return gofeed.NewParser().ParseURLWithContext(url, ctx)
 }
 
-// latest is the same with one line changed: the last few items, with limits on
-// what a server can do.
+// latest is the same with one line changed: the last few items, with limits on a
+// server's power.
 func latest(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.Feed, error) {
 	doc, err := client.Get(ctx, url)
 	if err != nil {
@@ -45,7 +45,7 @@ func latest(ctx context.Context, client *feedhistory.Client, url string) (*gofee
 	return doc.Feed(), nil
 }
 
-// all gets every item that the feed ever had, and a verdict on what is missing.
+// all gets every item the feed ever had, and a verdict on its completeness.
 func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.Feed, *feedhistory.History, error) {
 	history, err := client.Fetch(ctx, url)
 	if err != nil {

@@ -3,8 +3,8 @@
 //
 //	go run ./examples/lazyreader [URL]
 //
-// Press Enter for more; end the input (Ctrl-D) to leave. Without a URL it reads a
-// feed of three documents that it serves itself.
+// Press Enter for more; end the input (Ctrl-D) to leave. Without a URL it serves and
+// reads a feed of three documents.
 package main
 
 import (
@@ -73,8 +73,8 @@ func newScroll(walk iter.Seq2[*feedhistory.Document, error]) *scroll {
 
 // next returns the next n entries, the newest first, and fewer at the end. It reads a
 // document only if it needs more entries; the walk itself requests at most one in
-// advance. An entry that was shown comes again if an older document has a newer version
-// of it.
+// advance. An entry comes again after it was shown if an older document has a newer
+// version of it.
 func (s *scroll) next(n int) (entries []*feedhistory.Entry) {
 	for more := true; more; {
 		entries = s.waiting(n)
@@ -93,7 +93,7 @@ func (s *scroll) next(n int) (entries []*feedhistory.Entry) {
 	return entries
 }
 
-// waiting returns up to n entries that have been read but not shown.
+// waiting returns up to n entries read but not shown.
 func (s *scroll) waiting(n int) (entries []*feedhistory.Entry) {
 	history, _ := s.merger.History()
 	if history == nil {

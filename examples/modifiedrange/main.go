@@ -3,7 +3,7 @@
 //
 //	go run ./examples/modifiedrange [-wire]
 //
-// With -wire it shows what crosses the wire.
+// With -wire it shows the exchange on the wire.
 package main
 
 import (
@@ -35,7 +35,7 @@ func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 	}
 }
 
-// consume prints what was modified since the last time, and returns the state to continue
+// consume prints the modifications since the last time, and returns the state to continue
 // from next time.
 func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, state modifiedrange.State) (modifiedrange.State, error) {
 	c := modifiedrange.Client{HTTP: client, URL: wire.Site + "collection"}
@@ -51,7 +51,7 @@ func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, sta
 	return next, nil
 }
 
-// run copies a collection of three entries, and then the one that changed.
+// run copies a collection of three entries, and then the changed one.
 func run(ctx context.Context, out, exchange io.Writer) (err error) {
 	now := time.Date(2026, 3, 5, 10, 0, 0, 0, time.UTC)
 	var items []modifiedrange.Item
@@ -76,8 +76,7 @@ func run(ctx context.Context, out, exchange io.Writer) (err error) {
 	return err
 }
 
-// add puts an item at the front of a collection, and removes the one that it
-// replaces.
+// add puts an item at the front of a collection, and removes the one it replaces.
 func add(items []modifiedrange.Item, title, text string, at time.Time) ([]modifiedrange.Item, error) {
 	e, err := feedhistory.Draft{ID: "urn:" + title, Title: feedhistory.Text{Body: title + ", " + text}, Updated: at}.Entry()
 	if err != nil {

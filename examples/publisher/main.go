@@ -63,11 +63,11 @@ func newPublisher(dir, base string) *publish.Publisher {
 	}
 }
 
-// update publishes the difference to the feed: posts that are new, edited or gone. Call it
+// update publishes the difference to the feed: new, edited and removed posts. Call it
 // after each change, or now and then. If it is killed, the feed is as before, or has the
 // changes; call it again.
-func update(ctx context.Context, p *publish.Publisher, base string, posts []Post) (*publish.Updated, error) {
-	update := publish.Update{DeleteMissing: true}
+func update(ctx context.Context, p *publish.Publisher, base string, posts []Post) (*publish.Report, error) {
+	update := publish.Batch{DeleteMissing: true}
 	for _, post := range posts {
 		entry, err := feedhistory.Draft{
 			ID:        post.ID,
@@ -82,7 +82,7 @@ func update(ctx context.Context, p *publish.Publisher, base string, posts []Post
 		}
 		update.Entries = append(update.Entries, entry)
 	}
-	done, err := p.Update(ctx, update)
+	done, err := p.Publish(ctx, update)
 	if err == nil && len(done.Lost) > 0 {
 		err = fmt.Errorf("archives are missing, restore them from a backup: %q", done.Lost)
 	}

@@ -44,7 +44,7 @@ func read(t *testing.T, p *publish.Publisher) (titles []string, verdict feedhist
 
 func TestUpdate(t *testing.T) {
 	p, base := site(t, t.TempDir())
-	expect := func(posts []Post, want publish.Updated, titles ...string) {
+	expect := func(posts []Post, want publish.Report, titles ...string) {
 		t.Helper()
 		done, err := update(t.Context(), p, base, posts)
 		require.NoError(t, err)
@@ -53,17 +53,17 @@ func TestUpdate(t *testing.T) {
 		require.Equal(t, titles, got)
 		require.Equal(t, feedhistory.Whole, verdict)
 	}
-	expect(posts, publish.Updated{New: 3, Archives: 2}, "One", "Three", "Two")
-	expect(posts, publish.Updated{Unchanged: 3}, "One", "Three", "Two")
+	expect(posts, publish.Report{New: 3, Archives: 2}, "One", "Three", "Two")
+	expect(posts, publish.Report{Unchanged: 3}, "One", "Three", "Two")
 
 	edited := slices.Clone(posts)
 	edited[0].Title = "Uno" // it is in an archive, and the time of the edit is unknown
-	expect(edited, publish.Updated{Unchanged: 2, Changed: 1, Dated: 1, Archives: 1}, "Three", "Two", "Uno")
-	expect(edited, publish.Updated{Unchanged: 3}, "Three", "Two", "Uno")
+	expect(edited, publish.Report{Unchanged: 2, Changed: 1, Dated: 1, Archives: 1}, "Three", "Two", "Uno")
+	expect(edited, publish.Report{Unchanged: 3}, "Three", "Two", "Uno")
 	edited[1].Title, edited[1].Edited = "Due", time.Now().Add(time.Second).UTC()
-	expect(edited, publish.Updated{Unchanged: 2, Changed: 1}, "Due", "Three", "Uno")
+	expect(edited, publish.Report{Unchanged: 2, Changed: 1}, "Due", "Three", "Uno")
 
-	expect(edited[:2], publish.Updated{Unchanged: 2, Deleted: 1}, "Due", "Uno")
+	expect(edited[:2], publish.Report{Unchanged: 2, Deleted: 1}, "Due", "Uno")
 }
 
 // A lost archive is written again, or reported.

@@ -1,8 +1,8 @@
-// Reader prints the whole history of a feed: every entry once, and what is missing.
+// Reader prints the whole history of a feed: every entry once, and the gaps.
 //
 //	go run ./examples/reader [URL]
 //
-// Without a URL it reads a feed of three documents that it serves itself.
+// Without a URL it serves and reads a feed of three documents.
 package main
 
 import (

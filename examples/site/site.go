@@ -22,9 +22,9 @@ const (
 	Plain    = "/plain.rss"          // its latest entries only, as in most feeds
 )
 
-// Feeds returns the feeds that an example reads, and a client for them: the URLs of
-// its command line or, if there are none, the site's feeds at the paths. Call stop
-// at the end.
+// Feeds returns the feeds an example reads, and a client for them: the URLs of its
+// command line or, if there are none, the site's feeds at the paths. Call stop at the
+// end.
 func Feeds(paths ...string) (client *feedhistory.Client, urls []string, stop func()) {
 	if len(os.Args) > 1 {
 		client = new(feedhistory.Client)

@@ -3,8 +3,8 @@
 //
 //	go run ./examples/timeline [URL ...]
 //
-// Without URLs it reads five feeds that it serves itself, one of each kind and
-// one whose publisher has lost an archive.
+// Without URLs it reads five feeds served by itself, one of each kind and one whose
+// publisher has lost an archive.
 package main
 
 import (
@@ -55,7 +55,7 @@ func aggregate(ctx context.Context, w io.Writer, client *feedhistory.Client, url
 		entries = append(entries, r.history.Entries...)
 		fmt.Fprintf(w, "%-18s %-9s %s\n", r.history.Head.Title, r.history.Kind, r.history.Verdict())
 		for _, gap := range r.history.Gaps {
-			entries = append(entries, gap.PseudoEntry()) // so that readers see where something is missing
+			entries = append(entries, gap.PseudoEntry()) // readers see where something is missing
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return b.Time().Compare(a.Time()) })

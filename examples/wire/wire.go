@@ -1,5 +1,5 @@
-// Package wire serves what the examples of the harvest protocols produce, and
-// shows what crosses the wire.
+// Package wire serves the results of the examples of the harvest protocols, and shows
+// the exchange on the wire.
 package wire
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Main is the main function of an example: it calls run, which writes its result to
-// out and, if the flag -wire is set, what crosses the wire to exchange as well.
+// Main is the main function of an example: it calls run, which writes its result to out
+// and, if the flag -wire is set, all requests and responses to exchange as well.
 func Main(run func(ctx context.Context, out, exchange io.Writer) error) {
 	show := flag.Bool("wire", false, "show what crosses the wire")
 	flag.Parse()
@@ -58,7 +58,7 @@ func tap(handler http.Handler, log io.Writer, fields []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		r.Header.Del("Accept-Encoding") // so that the answer can be read
+		r.Header.Del("Accept-Encoding") // the answer can be read
 		rec := httptest.NewRecorder()
 		handler.ServeHTTP(rec, r)
 		fmt.Fprintf(log, "> %s %s\n", r.Method, r.URL.RequestURI())
@@ -83,8 +83,9 @@ func write(log io.Writer, prefix string, header http.Header, fields []string) {
 	}
 }
 
-// Check reports what the README at a path lacks or shows otherwise: the functions of
-// main.go in the current directory, each in a block of Go, and what crosses the wire.
+// Check compares the README at a path with the example, and reports differences: the
+// functions of main.go in the current directory, each in a block of Go, and the
+// exchange on the wire.
 func Check(path, exchange string, functions ...string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A Kind says what a Change is.
+// A Kind classifies a Change.
 type Kind uint8
 
 // The kinds of change.
 const (
 	Record  Kind = iota // a record was created or modified; the change has its present state
 	Deleted             // a record was deleted
-	Other               // an entry that Atom-PMH does not define
+	Other               // an entry Atom-PMH does not define
 )
 
 // String returns "record", "deleted" or "other".
@@ -24,7 +24,7 @@ func (k Kind) String() string {
 	return [...]string{"record", "deleted", "other", "unknown"}[min(k, Other+1)]
 }
 
-// A Change is what a harvest says about one record.
+// A Change is the news of one record.
 type Change struct {
 	Kind Kind
 	ID   string // the record's identifier
@@ -36,7 +36,7 @@ type Change struct {
 	Time time.Time
 
 	Representations []Representation // of the record, in the entry's order
-	Chosen          *Representation  // the one that Accept prefers; nil if there is none
+	Chosen          *Representation  // the one Accept prefers; nil if there is none
 
 	// Entry is the entry of the change; nil for a record that is absent from a
 	// complete feed.
@@ -87,8 +87,8 @@ func isTime(t time.Time) bool {
 	return !t.IsZero() && 0 <= year && year <= 9999
 }
 
-// contentOf reports whether an entry has atom:content, and whether that is
-// empty and without src (atom-pmh#26).
+// contentOf reports whether an entry has atom:content, and whether it is empty and
+// without src (atom-pmh#26).
 func contentOf(e *feedhistory.Entry) (there, empty bool) {
 	s := xmlscan.New(string(e.XML()), xmlscan.Unlimited())
 	if !s.Child(0) {

@@ -12,24 +12,24 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A feed with deletion entries relies on the order of time. This file finds
-// what comes out of order: records from the future, which would make everything
-// after them late, and records that are late.
+// A feed with deletion entries relies on the order of time. This file finds records out
+// of order: those from the future, which would make everything after them late, and
+// late ones.
 
 // slack is how much clocks may differ, and how late a change may be for each
 // update to find it.
 const slack = time.Minute
 
-// since returns the time from which to ask the pool for changes. Usually that
-// is the window, some time before the latest published change, in which late
-// changes are found each time. To compare the whole pool it is the beginning.
+// since returns the time from which to ask the pool for changes. Usually it lies some
+// time before the latest published change, so each update finds changes late by less.
+// To compare the whole pool, it is the beginning.
 func (p *Producer) since(published *feedhistory.Document, now time.Time) (window, since time.Time) {
 	if published == nil {
 		return time.Time{}, time.Time{}
 	}
 	latest := published.Updated
 	if now.Before(latest) {
-		latest = now // a feed that is dated in the future has no later changes
+		latest = now // a feed dated in the future has no later changes
 	}
 	window = latest.Add(-max(p.Settle, slack))
 	due := now.Before(p.compared) || now.Sub(p.compared) >= cmp.Or(p.Compare, 24*time.Hour)
@@ -39,7 +39,7 @@ func (p *Producer) since(published *feedhistory.Document, now time.Time) (window
 	return window, window
 }
 
-// split separates the entries that are ahead of the clock.
+// split separates the entries ahead of the clock.
 func split(entries []*feedhistory.Entry, now time.Time) (come, future []*feedhistory.Entry) {
 	for i, e := range entries { // oldest first
 		if e.Updated.After(now) {
@@ -49,8 +49,8 @@ func split(entries []*feedhistory.Entry, now time.Time) (come, future []*feedhis
 	return entries, nil
 }
 
-// early returns the errors for records that wait for their time, if that is
-// further ahead than clocks may differ.
+// early returns the errors for records waiting for a time further ahead than clocks may
+// differ.
 func early(future []*feedhistory.Entry, now time.Time) error {
 	var all []error
 	for _, e := range future {
@@ -111,8 +111,8 @@ func compare(e *feedhistory.Entry, published Seen) error {
 	return r
 }
 
-// all returns what is published of each record, by its latest entry, and
-// whether that is everything: an archive may have been removed (5005#18).
+// all returns the latest published entry of each record, and whether the feed is whole:
+// an archive may have been removed (5005#18).
 func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
 	known = map[string]Seen{}
 	for name := p.name(); ; {

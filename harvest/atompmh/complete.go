@@ -69,9 +69,9 @@ func former(future []*feedhistory.Entry, published *feedhistory.Document) (entri
 	return entries
 }
 
-// canReplace refuses to replace a feed with deletion entries, which readers may
-// not have seen yet; a feed with archives, which would have to be read for the
-// history of deleted records; and a file that is not a Producer's feed.
+// canReplace refuses to replace a feed with deletion entries, which readers may not
+// have seen yet; a feed with archives, which would have to be read for the history of
+// deleted records; and a file no Producer has written.
 func (p *Producer) canReplace(published *feedhistory.Document) error {
 	var why string
 	switch {
@@ -101,8 +101,8 @@ func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) 
 	return entries
 }
 
-// put writes the complete document if it says anything new. Its update time is
-// now, or that of its latest entry (atom-pmh#5).
+// put writes the complete document if it has anything new. Its update time is now, or
+// its latest entry's (atom-pmh#5).
 func (p *Producer) put(ctx context.Context, entries []*feedhistory.Entry, published *feedhistory.Document, now time.Time) error {
 	doc := feedhistory.NewComplete(p.head(published), entries, p.URL())
 	var old bytes.Buffer

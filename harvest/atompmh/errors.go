@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A FormatError says that a document is not Atom, and so not part of a feed of
+// A FormatError reports a document other than Atom, which cannot be part of a feed of
 // records.
 type FormatError struct {
 	URL    string
@@ -28,7 +28,7 @@ func notAtom(doc *feedhistory.Document) error {
 	return &FormatError{URL: doc.URL, Format: doc.Format, Clause: "atom-pmh#3"}
 }
 
-// An AcceptError says that a value is not a media type.
+// An AcceptError reports an invalid media type.
 type AcceptError struct {
 	Value string // the value as it was given
 	Err   error
@@ -37,11 +37,11 @@ type AcceptError struct {
 // Error quotes the value.
 func (e *AcceptError) Error() string { return fmt.Sprintf("accept %q: %v", e.Value, e.Err) }
 
-// Unwrap returns what is wrong with the value.
+// Unwrap returns the fault of the value.
 func (e *AcceptError) Unwrap() error { return e.Err }
 
-// A RecordError says that a record of the pool cannot be published, not yet, or
-// no longer. Nothing of the update has been published then, unless the only
+// A RecordError reports a record of the pool that cannot be published: not at all, not
+// yet, or no longer. Nothing of the update has been published then, unless the only
 // errors are ErrFuture: such records wait, and the others have been published.
 type RecordError struct {
 	ID       string
@@ -61,31 +61,30 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // The reasons why a record cannot be published. A RecordError matches one of
 // them.
 var (
-	// ErrRecord says that the record lacks something that a record must have.
+	// ErrRecord means the record lacks a required field.
 	ErrRecord = errors.New("not a record that can be published")
-	// ErrLate says that the record appeared after a later one, or a later state
-	// of its own, was published.
+	// ErrLate means the record appeared after a later one, or a later state of its own,
+	// was published.
 	ErrLate = errors.New("a later change is published already")
-	// ErrSameTime says that the record was changed again without a later
-	// modified time.
+	// ErrSameTime means the record was changed again without a later modified time.
 	ErrSameTime = errors.New("another state of the record with this time is published")
-	// ErrFuture says that the record's last modified time is more than a minute
-	// ahead of the producer's clock. It will be published at that time.
+	// ErrFuture means the record's last modified time is more than a minute ahead of the
+	// producer's clock. An update after that time publishes it.
 	ErrFuture = errors.New("its time is still to come")
 )
 
-// A DeletionsError says that a feed cannot change the way in which it shows
-// deletions, because what is published contradicts it.
+// A DeletionsError reports a feed that cannot change the way it shows deletions,
+// because of something it has published.
 type DeletionsError struct {
 	Published Deletions // how the published feed shows deletions
 	Clause    string
-	Err       error // what contradicts the change
+	Err       error // the published fact that forbids the change
 }
 
-// Error says what contradicts the change.
+// Error names the published fact that forbids the change.
 func (e *DeletionsError) Error() string {
 	return fmt.Sprintf("the published feed shows deletions by %s: %v (%s)", e.Published, e.Err, e.Clause)
 }
 
-// Unwrap returns what contradicts the change.
+// Unwrap returns the published fact that forbids the change.
 func (e *DeletionsError) Unwrap() error { return e.Err }

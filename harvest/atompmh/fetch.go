@@ -11,31 +11,30 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A Fetched is a change with the record that it is about.
+// A Fetched is a change with its record.
 type Fetched struct {
 	Change
 	Body []byte // the chosen representation; nil if there is none
 	Type string // its media type, according to the server
 
-	// Gone says that the representation no longer exists (403, 404, 410). Only
-	// the representation of an active entry must exist, so the record has been
-	// modified or deleted since (atom-pmh consumer#6); the next harvest shows
-	// which.
+	// Gone means the representation no longer exists (403, 404, 410). Only the
+	// representation of an active entry must exist, so the record has been modified or
+	// deleted since (atom-pmh consumer#6); the next harvest shows which.
 	Gone bool
 
-	// Err says why the body could not be retrieved. Unless Gone is set, that
-	// says nothing about the record: fetch it again later.
+	// Err is the reason the body could not be retrieved. Unless Gone is set, it says
+	// nothing about the record: fetch it again later.
 	Err error
 }
 
-// Fetch yields changes in their order, and fetches the chosen representations
-// of those that are Records. It makes a few requests at a time (Parallel), and
-// keeps only their results in memory. It yields the errors of changes as they
-// are; the error of a single representation is in its Err.
+// Fetch yields changes in their order, and fetches the chosen representations of
+// Records. It makes a few requests at a time (Parallel), and keeps only their results
+// in memory. It yields the errors of changes as they are; the error of a single
+// representation is in its Err.
 //
-// The Mark says what was harvested, not what was fetched: FetchQueued remembers
-// what must be fetched again later. If you leave the sequence early, some
-// changes were taken but not yielded, so do not store the Mark then.
+// The Mark records the changes harvested, not the bodies fetched: FetchQueued remembers
+// those to fetch again later. If you leave the sequence early, some changes were taken
+// but not yielded, so do not store the Mark then.
 func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[Fetched, error] {
 	type result struct {
 		Fetched

@@ -17,10 +17,10 @@ type Harvester struct {
 	HTTP *feedhistory.Client // HTTP makes the requests; nil means a client with the default settings.
 	URL  string              // URL is the URL of the subscription document.
 
-	// Header returns additional header fields for a request, such as
-	// Authorization with a token. It is called for each request to the origin
-	// of URL, by several goroutines, so that tokens can be renewed. If it
-	// returns an error, the request fails. Nil means no additional fields.
+	// Header returns additional header fields for a request, such as Authorization with a
+	// token. It is called for each request to the origin of URL, by several goroutines, so
+	// tokens can be renewed. If it returns an error, the request fails. Nil means no
+	// additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
 	// Accept are the media types to fetch records in, best first: media ranges
@@ -29,28 +29,27 @@ type Harvester struct {
 	// from the start, because a Mark depends on it.
 	Accept []string
 
-	// Unacceptable says how to report records that have no representation of an
-	// accepted type.
+	// Unacceptable is the way to report records without a representation of an accepted
+	// type.
 	Unacceptable Unacceptable
 
 	// Historical adds entries of earlier states of records to their Changes, as
 	// far as the producer keeps them. They are in memory until then.
 	Historical bool
 
-	// Overlap is how far a harvest reaches back before the latest change that
-	// the last one has seen. It is for a producer that publishes a change some
-	// time after it was stamped, in a place where nobody looks any more. Zero
-	// means not at all, because the specification requires order.
+	// Overlap is how far a harvest reaches back before the latest change the last one has
+	// seen. Set it for a producer that publishes changes some time after stamping them,
+	// where no harvest looks any more. Zero means not at all, because the specification
+	// requires order.
 	Overlap time.Duration
 
-	// Parallel is the maximum number of representations that Fetch requests at
-	// the same time. Zero means 4.
+	// Parallel is the maximum number of representations Fetch requests at the same time.
+	// Zero means 4.
 	Parallel int
 }
 
-// Unacceptable says how to report a record that has no representation of an
-// accepted type. The specification leaves this to the consumer (atom-pmh
-// consumer#5).
+// Unacceptable is the way to report a record without a representation of an accepted
+// type. The specification leaves this to the consumer (atom-pmh consumer#5).
 type Unacceptable uint8
 
 const (
@@ -60,14 +59,13 @@ const (
 	AsRecord
 )
 
-// Harvest returns the harvest of what has changed since the mark. It makes no
-// request until you range over its changes.
+// Harvest returns the harvest of the changes since the mark. It makes no request until
+// you range over its changes.
 func (h *Harvester) Harvest(ctx context.Context, from Mark) *Harvest {
 	return &Harvest{h: h, ctx: ctx, from: from}
 }
 
-// A Harvest gets what has changed in a pool since a Mark. Use it in one
-// goroutine only.
+// A Harvest gets the changes of a pool since a Mark. Use it in one goroutine only.
 type Harvest struct {
 	h    *Harvester
 	ctx  context.Context
@@ -76,7 +74,7 @@ type Harvest struct {
 	outcome
 }
 
-// An outcome is what is known at the end of a harvest.
+// An outcome is the result of a harvest at its end.
 type outcome struct {
 	head      *feedhistory.Document // the subscription document; nil if it has not changed
 	next      Mark
@@ -85,22 +83,20 @@ type outcome struct {
 	documents int
 }
 
-// Changes yields what has changed, oldest first, and each record once, in its
-// present state. Changes come after all documents have been read, because only
-// then is it known which entry of a record is the latest. Until then, the
-// latest entry of each changed record is in memory, with the document that
-// contains it.
+// Changes yields the changes, oldest first, and each record once, in its present state.
+// Changes come after all documents have been read, because only then is it known which
+// entry of a record is the latest. Until then, the latest entry of each changed record
+// is in memory, with its document.
 //
-// If a document is missing or damaged, Changes yields what the others say, and
-// then the *feedhistory.Gap with a zero Change. These changes may include
-// records that have been deleted since; the next harvest, which begins where
-// this one did, corrects that. An error on the first document is yielded as it
-// is, as is the context's, without any change: the errors of
-// feedhistory.Client.Get, a *FormatError, or an *AcceptError if Accept is
-// invalid. Ranging again starts the harvest again.
+// If a document is missing or damaged, Changes yields the changes from the others, and
+// then the *feedhistory.Gap with a zero Change. Some of these records may have been
+// deleted since; the next harvest, which begins where this one did, corrects them. An
+// error on the first document is yielded as it is, as is the context's, without any
+// change: the errors of feedhistory.Client.Get, a *FormatError, or an *AcceptError if
+// Accept is invalid. Ranging again starts the harvest again.
 //
-// It does no harm to apply a change twice. Ignore a change that is older than
-// what is stored of its record.
+// It does no harm to apply a change twice. Ignore a change older than the stored state
+// of its record.
 func (h *Harvest) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		h.outcome = outcome{}
@@ -156,12 +152,11 @@ func (h *Harvest) Mark() (next Mark, whole bool) {
 	return h.next, true
 }
 
-// All reports whether a whole harvest brought the whole pool, so that whatever
-// else the caller has is deleted. That is so for the first harvest, and if the
-// mark cannot be used, because the feed was set back to an earlier state, or
-// has become a complete one.
+// All reports whether a whole harvest brought the whole pool: delete whatever else you
+// have. So it does if it is the first, or if the mark cannot be used because the feed
+// was set back to an earlier state, or has become a complete one.
 func (h *Harvest) All() bool { return h.all }
 
-// Documents returns the number of documents that were read; zero if the
-// subscription document has not changed.
+// Documents returns the number of documents read; zero if the subscription document has
+// not changed.
 func (h *Harvest) Documents() int { return h.documents }

@@ -20,17 +20,16 @@ const sourceName = "atom-pmh"
 // So the store has each record's present state, its history and its deletion. The
 // URL of the feed is the Harvester's.
 //
-// Keep commits document after document, each with its place in the chain. It has
-// one document in memory, and a harvest that is cut short continues at the next
-// one, without being told. The order does not matter: the store's duplicate rules
-// give the latest entry of each record. Two kinds of feed need all documents at
-// once, and are committed as a whole: a feed that is or was complete (RFC 5005
-// §2), and one that was set back to an earlier state.
+// Keep commits document after document, each with its place in the chain. It has one
+// document in memory, and an interrupted harvest continues at the next one by itself.
+// The order does not matter: the store's duplicate rules give the latest entry of each
+// record. Two kinds of feed need all documents at once, and are committed as a whole:
+// one that is or was complete (RFC 5005 §2), and one set back to an earlier state.
 //
-// Keep leaves out entries of kind Other. What is missing is among the Gaps of the
-// result, and the next Keep asks for it again. The error is that of the
-// subscription document, the store's or the context's.
-func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
+// Keep leaves out entries of kind Other. Missing documents are among the Gaps of the
+// result, and the next Keep asks for them again. The error is that of the subscription
+// document, the store's or the context's.
+func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, error) {
 	k := &keeper{Harvester: h, ended: map[string]bool{}}
 	if err := m.ReadMark(ctx, h.URL, sourceName, &k.state); err != nil {
 		return nil, err
@@ -45,17 +44,16 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes
 	})
 }
 
-// A keepState is the Mark of the last whole harvest, with the place of a later one
-// that was cut short.
+// A keepState is the Mark of the last whole harvest, with the place of a later,
+// interrupted one.
 type keepState struct {
 	Mark
-	Pieces []piece           `json:"pieces,omitempty"` // parts of the chain that are still to be read
-	Newest time.Time         `json:"newest,omitzero"`  // newest time of all entries in the parts that have been read
-	Top    feedhistory.Known `json:"top,omitzero"`     // the subscription document of the harvest that was cut short
+	Pieces []piece           `json:"pieces,omitempty"` // parts of the chain still to read
+	Newest time.Time         `json:"newest,omitzero"`  // newest time of all entries in the parts read
+	Top    feedhistory.Known `json:"top,omitzero"`     // the subscription document of the interrupted harvest
 }
 
-// A piece is a part of the chain: from one document to the first that is older
-// than a time.
+// A piece is a part of the chain: from one document to the first one older than a time.
 type piece struct {
 	Next  string    `json:"next"`
 	Until time.Time `json:"until,omitzero"` // zero: to the end of the chain
@@ -80,14 +78,14 @@ type keeper struct {
 	r       *reading
 	resumed bool            // an earlier harvest was cut short
 	collect bool            // everything is committed at once
-	current piece           // the part of the chain that is being read; its Next is not yet read
+	current piece           // the part of the chain being read; its Next is not yet read
 	begun   bool            // the subscription document has been read
-	ended   map[string]bool // addresses beyond the parts that are to be read
+	ended   map[string]bool // addresses beyond the parts to read
 	left    bool            // Merge wants no more
 	whole   bool
 }
 
-// documents yields the documents to merge, newest first, and what is missing.
+// documents yields the documents to merge, newest first, and the gaps.
 func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		client, done := plain.Or(k.HTTP)
@@ -119,7 +117,7 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 	}
 }
 
-// read processes what the walk yields. An error ends the harvest.
+// read processes the walk's documents and errors. An error ends the harvest.
 func (k *keeper) read(doc *feedhistory.Document, err error) error {
 	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 		if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // otherwise it is damage, which the document has told
@@ -214,7 +212,7 @@ func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
 	}
 	switch {
 	case damaged && doc == k.r.first:
-		k.state.Top = feedhistory.Known{} // so that it is read again, even if it stays the same
+		k.state.Top = feedhistory.Known{} // to be read again, even if it stays the same
 	case damaged:
 		k.state.Pieces = append(k.state.Pieces, piece{Next: doc.Response.Requested, Once: true})
 	}
@@ -241,8 +239,8 @@ func (k *keeper) advance(was, next string) {
 	k.state.Pieces[i].Once = false
 }
 
-// stopAt keeps the walk from going beyond a document, unless a part that is still to
-// be read begins there.
+// stopAt keeps the walk from going beyond a document, unless a part still to read
+// begins there.
 func (k *keeper) stopAt(older string) {
 	begins := slices.ContainsFunc(k.state.Pieces, func(p piece) bool { return p.Next == older })
 	if older != "" && !begins {
@@ -250,8 +248,8 @@ func (k *keeper) stopAt(older string) {
 	}
 }
 
-// miss processes what could be read of a damaged document. The part of the chain
-// that begins there is still to be read.
+// miss processes the readable part of a damaged document. The part of the chain
+// beginning there is still to be read.
 func (k *keeper) miss(gap *feedhistory.Gap) {
 	doc := gap.Document
 	if doc == nil || doc.Format != feedhistory.Atom || k.collect {
@@ -324,7 +322,7 @@ func (k *keeper) headed(doc *feedhistory.Document) *feedhistory.Document {
 	}
 }
 
-// finish yields what was collected and what is missing, and sets the next state.
+// finish yields the collected documents and the gaps, and sets the next state.
 func (k *keeper) finish() {
 	if k.collect {
 		for _, doc := range k.collected() {
@@ -352,9 +350,9 @@ func (k *keeper) finish() {
 	k.whole = true
 }
 
-// collected returns the changes of a feed that is committed as a whole: first a
-// document with the present records, which replaces all others if there are no
-// others; then their history, with at most one entry of each record in a document.
+// collected returns the changes of a feed committed as a whole: first a document with
+// the present records, which replaces all others if there are no others; then their
+// history, with at most one entry of each record in a document.
 func (k *keeper) collected() []*feedhistory.Document {
 	layers := []*feedhistory.Document{{}}
 	for _, c := range k.r.changes() {
@@ -380,8 +378,8 @@ func (k *keeper) mark() json.RawMessage {
 	return text
 }
 
-// end returns the next state, and whether all records have come. A feed that is
-// committed as a whole is harvested again if something is missing.
+// end returns the next state, and whether all records have come. A feed committed as a
+// whole is harvested again if something is missing.
 func (k *keeper) end() (json.RawMessage, bool) {
 	if k.collect && !k.whole {
 		return nil, false

@@ -61,9 +61,9 @@ func (r mediaRange) matches(of mediaRange) bool {
 	return true
 }
 
-// choose returns the representation to use: the first one in the first range
-// that contains any (atom-pmh consumer#5); without ranges, the first of all.
-// Only */* contains a representation of unknown type.
+// choose returns the representation to use: the first one in the first range to contain
+// any (atom-pmh consumer#5); without ranges, the first of all. Only */* contains a
+// representation of unknown type.
 func choose(all []Representation, ranges []mediaRange) *Representation {
 	if len(ranges) == 0 {
 		ranges = []mediaRange{{"*", "*", nil}}

@@ -149,7 +149,7 @@ func TestCompareWithoutArchive(t *testing.T) {
 	require.NoError(t, p.Update(t.Context()))
 	for _, name := range out.Names() {
 		if strings.Contains(out.text(t, name), ">urn:a<") {
-			require.NoError(t, out.Memory.Remove(t.Context(), name))
+			require.NoError(t, out.MemoryOutput.Remove(t.Context(), name))
 		}
 	}
 	fresh := Producer{Output: out, Base: base, Pool: p.Pool, Split: p.Split}

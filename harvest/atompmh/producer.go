@@ -17,9 +17,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Pool returns records of a producer: those that were created, modified or
-// deleted at or after a time, each once in its present state, in any order; all
-// records for the zero time. An error ends the sequence.
+// A Pool returns records of a producer: those created, modified or deleted at or after
+// a time, each once in its present state, in any order; all records for the zero time.
+// An error ends the sequence.
 //
 // Every change of a record must have a later last modified time than the one
 // before (atom-pmh#12, atom-pmh#13, atom-pmh#23, atom-pmh#24).
@@ -27,7 +27,7 @@ type Pool func(ctx context.Context, since time.Time) iter.Seq2[Item, error]
 
 // An Item is a metadata record of a pool, or a deleted one.
 type Item struct {
-	ID       string    // the identifier, an IRI that never changes (atom-pmh#10)
+	ID       string    // the identifier, an IRI; it never changes (atom-pmh#10)
 	Modified time.Time // when it was created, last modified, or deleted (atom-pmh#11, atom-pmh#22)
 	Title    string    // for people who look at the feed; may be empty
 	Deleted  bool      // whether the record was deleted
@@ -38,16 +38,15 @@ type Item struct {
 	Representations []Representation
 }
 
-// Deletions says how a producer shows that records are deleted, all in the same
-// way (atom-pmh#17).
+// Deletions is the way a producer shows deletions, the same for all records
+// (atom-pmh#17).
 type Deletions uint8
 
 const (
 	// ByEntry adds a deletion entry. The feed may have archives.
 	ByEntry Deletions = iota
-	// ByAbsence removes all entries of the record from a feed that is one
-	// complete document. The producer need not remember deletions; this suits
-	// small pools.
+	// ByAbsence removes all entries of the record from a feed of one complete document.
+	// The producer need not remember deletions; this suits small pools.
 	ByAbsence
 )
 
@@ -81,27 +80,26 @@ type Producer struct {
 	// Update.
 	Deletions Deletions
 
-	// Historical keeps the entries of earlier states of records (atom-pmh#27).
-	// Otherwise a record's new entry replaces the old one, unless that is
-	// archived, because archives do not change.
+	// Historical keeps the entries of earlier states of records (atom-pmh#27). Otherwise a
+	// record's new entry replaces the old one, unless the old one is archived, because
+	// archives do not change.
 	Historical bool
 
-	// Settle is how long a change may take to appear in the pool after it was
-	// stamped, for example because transactions end in a different order than
-	// they began. Update leaves younger changes to a later update. Zero means
-	// no time: a change that appears after a later one was published is refused
-	// (ErrLate). With ByAbsence the order does not matter.
+	// Settle is how long a change may take to appear in the pool after it was stamped, for
+	// example because transactions commit in a different order than they begin. Update
+	// leaves younger changes to a later update. Zero means no time: a change appearing
+	// after a later one was published is refused (ErrLate). With ByAbsence the order does
+	// not matter.
 	Settle time.Duration
 
-	// Compare is the time between comparisons of the whole pool with the whole
-	// published feed, which find changes however late they appear. A Producer
-	// compares at its first Update, and then at this interval; in between it
-	// finds changes that are at most a minute late, or Settle if that is more.
-	// Zero means a day, a negative value never. With ByAbsence every update
-	// compares everything.
+	// Compare is the time between comparisons of the whole pool with the whole published
+	// feed, which find changes however late they appear. A Producer compares at its first
+	// Update, and then at this interval; in between it finds changes at most a minute
+	// late, or Settle if longer. Zero means a day, a negative value never. With ByAbsence
+	// every update compares everything.
 	Compare time.Duration
 
-	Now func() time.Time // Now is the clock that stamps changes; nil means time.Now.
+	Now func() time.Time // Now is the clock for stamping changes; nil means time.Now.
 
 	compared time.Time // when the whole pool was last compared
 }
@@ -109,19 +107,18 @@ type Producer struct {
 // URL returns the URL of the subscription document, for consumers.
 func (p *Producer) URL() string { return p.publisher().URL() }
 
-// Update publishes what has changed in the pool since the last update, at first
-// everything, and either all of it or nothing. The items are in memory
-// meanwhile.
+// Update publishes the changes of the pool since the last update, at first everything,
+// and either all of them or none. The items are in memory meanwhile.
 //
 // If a record cannot be published, the error is a *RecordError. It is ErrLate
 // if the record appeared after a later one was published: consumers no longer
 // look for it (atom-pmh#7), so modify it again. It is ErrSameTime if the record
 // has changed again without a later modified time.
 //
-// A record whose time is ahead of the clock waits for that time, because
-// otherwise nothing else could be published before it. Until then the published
-// feed has its earlier state. If the time is more than a minute ahead, the
-// error is ErrFuture, but the other records have been published.
+// A record whose time is ahead of the clock waits for its time, because otherwise
+// nothing else could be published before it. Until then the published feed has its
+// earlier state. If the time is more than a minute ahead, the error is ErrFuture, but
+// the other records have been published.
 //
 // If the published feed shows deletions in the other way, the error is a
 // *DeletionsError: for ByAbsence, if there are deletion entries or archives;
@@ -220,7 +217,7 @@ func (p *Producer) document(name string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(f, "")
 }
 
-// head returns the head section that describes the feed.
+// head returns the head section, which describes the feed.
 func (p *Producer) head(published *feedhistory.Document) *feedhistory.Document {
 	head := feedhistory.Document{Title: p.Base}
 	switch {
@@ -239,7 +236,7 @@ func (p *Producer) head(published *feedhistory.Document) *feedhistory.Document {
 	return &head
 }
 
-// entries returns the entries of what has changed since a time, oldest first.
+// entries returns the entries of the changes since a time, oldest first.
 func (p *Producer) entries(ctx context.Context, since time.Time) (entries []*feedhistory.Entry, err error) {
 	given := map[string]bool{}
 	for it, err := range p.Pool(ctx, since) {

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// A Queue has the records that are still to be fetched, by identifier. Store it
-// as JSON, together with the Mark. The zero value is empty; make the map before
-// you use it.
+// A Queue has the records still to be fetched, by identifier. Store it as JSON,
+// together with the Mark. The zero value is empty; make the map before you use it.
 type Queue map[string]Pending
 
-// A Pending is a record that is still to be fetched.
+// A Pending is a record still to be fetched.
 type Pending struct {
 	Time   time.Time `json:"time"`             // its last modified time
 	URL    string    `json:"url"`              // the URL of the chosen representation
@@ -23,10 +22,9 @@ type Pending struct {
 	Failed int       `json:"failed,omitempty"` // the number of failed tries
 }
 
-// FetchQueued is Fetch with a memory: a record is in the queue from when its
-// change is taken until the record has come, or turns out to be gone. After the
-// changes come the records of the queue that were not among them, oldest first,
-// without their Entry.
+// FetchQueued is Fetch with a memory: a record is in the queue from when its change is
+// taken until the record has come, or turns out to be gone. After the changes come the
+// queue's other records, oldest first, without their Entry.
 //
 // The queue changes until the sequence has ended, or you leave it.
 func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[Fetched, error] {
@@ -73,7 +71,7 @@ func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 	}
 }
 
-// done records what has become of a record.
+// done records the outcome of fetching a record.
 func (q Queue) done(f Fetched) {
 	p, ok := q[f.ID]
 	switch {

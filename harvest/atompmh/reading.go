@@ -12,14 +12,13 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// A reading is what has been read of a feed, as far as it matters to a harvest
-// from a mark.
+// A reading is the part of a feed read so far, as it matters to a harvest from a mark.
 type reading struct {
 	from    Mark
 	history bool // whether historical entries are wanted
 
 	first     *feedhistory.Document // the newest copy of the subscription document
-	unchanged bool                  // whether it is the one that the mark knows
+	unchanged bool                  // whether it is the one in the mark
 	documents int
 	complete  bool // whether a document is complete, together with newer ones
 	toTheEnd  bool // whether to ignore the stop rule
@@ -47,10 +46,10 @@ func newReading(from Mark, history bool) *reading {
 	}
 }
 
-// read reads the documents that a harvest needs: the subscription document and,
-// unless that is complete, those that prev-archive leads to, down to the first
-// one that is older than the mark (atom-pmh consumer#1, consumer#2). The error
-// is that of the first document, or the context's.
+// read reads the documents that a harvest needs: the subscription document and, unless
+// it is complete, the chain of prev-archive links down to the first document older than
+// the mark (atom-pmh consumer#1, consumer#2). The error is the first document's, or the
+// context's.
 func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string) error {
 	subscription := withoutFragment(url)
 	known := func(u string) feedhistory.Known {
@@ -67,10 +66,10 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 			continue
 		}
 		if _, r.unchanged = errors.AsType[*feedhistory.Unchanged](err); r.unchanged {
-			return nil // and neither has anything that it leads to
+			return nil // and neither has anything it leads to
 		}
 		if err == nil {
-			r.gaps = append(r.gaps, doc.Missing(feedhistory.Plain)...) // what it lacks outside its entries may only be lost
+			r.gaps = append(r.gaps, doc.Missing(feedhistory.Plain)...) // anything missing outside its entries may only be lost
 		}
 		switch {
 		case err != nil:
@@ -89,7 +88,7 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 	return nil
 }
 
-// miss processes what could be read of a damaged document.
+// miss processes the readable part of a damaged document.
 func (r *reading) miss(gap *feedhistory.Gap) {
 	r.gaps = append(r.gaps, gap)
 	if doc := gap.Document; doc != nil && doc.Format == feedhistory.Atom {
@@ -114,32 +113,31 @@ func (r *reading) add(doc *feedhistory.Document) bool {
 	return !doc.Complete && doc.Kind() == feedhistory.Archived
 }
 
-// begin processes what the subscription document says about the feed. If it is
-// older than the mark, the feed or its clock was set back; then what is older
-// than the mark may be unknown.
+// begin processes the subscription document's description of the feed. If it is older
+// than the mark, the feed or its clock was set back; then changes older than the mark
+// may be unknown.
 //
-// A complete feed shows deletions by leaving records out. If the feed is no
-// longer complete, that must be made up for once: what is nowhere in the whole
-// feed was deleted before.
+// A complete feed shows deletions by leaving records out. If the feed is no longer
+// complete, one harvest must make up for it: records nowhere in the whole feed were
+// deleted before.
 func (r *reading) begin(doc *feedhistory.Document) {
 	r.first, r.now = doc, dateOf(doc)
 	r.all = r.from.IsZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete
-	// No harvest can have read what a mark from the future claims.
+	// No harvest can have read as far as a mark from the future claims.
 	r.toTheEnd = r.all || r.from.Complete || r.from.Time.After(r.now.Add(24*time.Hour))
 	if !r.toTheEnd {
 		r.newest = r.from.Time
 	}
 }
 
-// dateOf returns when a document came, by the server's clock, which should also
-// be that of the producer's stamps; by our own clock if the server does not
-// tell the time.
+// dateOf returns when a document came, by the server's clock, which should also stamp
+// the producer's changes; by our own clock if the server does not tell the time.
 func dateOf(doc *feedhistory.Document) time.Time {
 	return feedtime.First(doc.Response.Date, doc.Response.Received, time.Now())
 }
 
-// updatedOf returns when a document was updated. If an entry has a later time,
-// which breaks a rule (atom-pmh#5), it returns that time.
+// updatedOf returns when a document was updated. If an entry has a later time, which
+// breaks a rule (atom-pmh#5), it returns the entry's.
 func updatedOf(doc *feedhistory.Document) time.Time {
 	t := doc.Updated
 	for _, e := range doc.Entries {
@@ -172,9 +170,9 @@ func (r *reading) entries(doc *feedhistory.Document) {
 	}
 }
 
-// supersedes reports whether a version takes precedence over one that was read
-// before it, in the same or in a newer document: the later one does, and of
-// equally late ones the deletion (atom-pmh consumer#4).
+// supersedes reports whether a version takes precedence over one read before it, in the
+// same or in a newer document: the later one does, and of equally late ones the
+// deletion (atom-pmh consumer#4).
 func (v version) supersedes(old version) bool {
 	if v.entry.Updated.Equal(old.entry.Updated) {
 		return v.kind == Deleted && old.kind != Deleted
@@ -189,7 +187,7 @@ func change(v version) Change {
 	}
 }
 
-// changes returns what is new since the mark, oldest first.
+// changes returns the changes since the mark, oldest first.
 func (r *reading) changes() []Change {
 	changes := slices.Clone(r.others)
 	for id, v := range r.latest {
@@ -235,7 +233,7 @@ func (r *reading) historical(latest *feedhistory.Entry) []*feedhistory.Entry {
 	return slices.CompactFunc(before, func(a, b *feedhistory.Entry) bool { return a.Updated.Equal(b.Updated) })
 }
 
-// absent returns the records that the feed once had and no longer has.
+// absent returns the records the feed once had and no longer has.
 func (r *reading) absent() (gone []Change) {
 	for id, seen := range r.from.Seen {
 		if _, there := r.latest[id]; there || seen.Deleted {
@@ -249,9 +247,9 @@ func (r *reading) absent() (gone []Change) {
 // whole reports whether nothing is missing.
 func (r *reading) whole() bool { return len(r.gaps) == 0 }
 
-// subscription returns what to remember about the subscription document. While
-// it has entries from the future, it says nothing about what comes before them,
-// so it must be read again even if it has not changed.
+// subscription returns the Mark's memory of the subscription document. While it has
+// entries from the future, it says nothing about those before them, so it must be read
+// again even if it has not changed.
 func (r *reading) subscription() feedhistory.Known {
 	known := r.first.Known()
 	if slices.ContainsFunc(r.first.Entries, func(e *feedhistory.Entry) bool { return e.Updated.After(r.now) }) {

@@ -131,20 +131,20 @@ func (c *consumer) present() map[string]copied {
 
 // A memory is an Output that can fail.
 type memory struct {
-	*publish.Memory
+	*publish.MemoryOutput
 	feedtest.Faults
 }
 
-func newMemory() *memory { return &memory{Memory: &publish.Memory{}} }
+func newMemory() *memory { return &memory{MemoryOutput: &publish.MemoryOutput{}} }
 
 // Put implements publish.Output.
 func (m *memory) Put(ctx context.Context, name string, data []byte) error {
-	return m.Change(name, func() error { return m.Memory.Put(ctx, name, data) })
+	return m.Change(name, func() error { return m.MemoryOutput.Put(ctx, name, data) })
 }
 
 // Remove implements publish.Output.
 func (m *memory) Remove(ctx context.Context, name string) error {
-	return m.Change(name, func() error { return m.Memory.Remove(ctx, name) })
+	return m.Change(name, func() error { return m.MemoryOutput.Remove(ctx, name) })
 }
 
 // requireUnlocked requires that nobody has the lock.

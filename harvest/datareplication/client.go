@@ -23,10 +23,10 @@ type Client struct {
 
 	URL string // URL is the URL of the feed, which leads to its newest page.
 
-	// Header returns additional header fields for a request, such as
-	// Authorization with a token. It is called for each request to the origin
-	// of URL, by several goroutines, so that tokens can be renewed. If it
-	// returns an error, the request fails. Nil means no additional fields.
+	// Header returns additional header fields for a request, such as Authorization with a
+	// token. It is called for each request to the origin of URL, by several goroutines, so
+	// tokens can be renewed. If it returns an error, the request fails. Nil means no
+	// additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
 	// Snapshot is the URL of a snapshot's index. A harvest without a cursor
@@ -41,7 +41,7 @@ type Client struct {
 	Lenient bool
 
 	Parallel int    // Parallel is the number of pages of a snapshot to read at the same time; zero means 4.
-	Limits   Limits // Limits is what one harvest may use.
+	Limits   Limits // Limits bounds the resources of one harvest.
 }
 
 // Limits are the limits of a harvest. A zero field means its default.
@@ -59,7 +59,7 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// Harvest returns the harvest of what came after the given cursor. It makes no
+// Harvest returns the harvest of the entities after the given cursor. It makes no
 // request until you range over its entities.
 func (c *Client) Harvest(ctx context.Context, from Cursor) *Harvest {
 	return &Harvest{c: c, ctx: ctx, from: from, cursor: from}
@@ -80,12 +80,11 @@ type Harvest struct {
 // entities of a snapshot come first: those of a page in its order, but those of
 // several pages interleaved.
 //
-// An error ends the harvest: a *NotFoundError, *ReachError, *PageError,
-// *LinkError, *LoopError, *StampError, *CutShortError, *MalformedError or
-// *BudgetError; the error of the request for the feed's URL, as
-// feedhistory.Client.Get returns it; or the context's error. What was yielded
-// before is whole and in order, and the next harvest can continue from Cursor.
-// Ranging again starts the harvest again.
+// An error ends the harvest: a *NotFoundError, *ReachError, *PageError, *LinkError,
+// *LoopError, *StampError, *CutShortError, *MalformedError or *BudgetError; the error
+// of the request for the feed's URL, as feedhistory.Client.Get returns it; or the
+// context's error. The entities yielded before are whole and in order, and the next
+// harvest can continue from Cursor. Ranging again starts the harvest again.
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	return func(yield func(*Entity, error) bool) {
 		*h = Harvest{c: h.c, ctx: h.ctx, from: h.from, cursor: h.from}
@@ -106,10 +105,9 @@ func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	}
 }
 
-// Cursor returns the place after the last entity that was yielded. After a
-// snapshot it is the time when the snapshot began; before the first entity,
-// where the harvest began. Store it together with your work on the entity, and
-// once more at the end.
+// Cursor returns the place after the last entity yielded. After a snapshot it is the
+// time when the snapshot began; before the first entity, where the harvest began. Store
+// it together with your work on the entity, and once more at the end.
 //
 // In the middle of a snapshot there is no such place: an interrupted snapshot
 // is read again.

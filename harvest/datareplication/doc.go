@@ -1,6 +1,6 @@
-// Package datareplication keeps copies of data up to date over HTTP. A feed is
-// a log of entities, each of which says that a resource was put, patched or
-// deleted, in pages that are linked to one another. The package has both sides.
+// Package datareplication keeps copies of data up to date over HTTP. A feed is a log of
+// entities, in pages linked to one another. Each entity puts, patches or deletes a
+// resource. The package has both sides.
 //
 // A Client reads a feed from where it last stopped:
 //

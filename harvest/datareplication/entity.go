@@ -9,9 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// An Operation says what an entity does to its resource
-// (datareplication#feed-7). An unknown operation in a feed is an error, unless
-// the Client is Lenient: then it is yielded unchanged, in capitals.
+// An Operation is an entity's effect on its resource (datareplication#feed-7). An
+// unknown operation in a feed is an error, unless the Client is Lenient: then it is
+// yielded unchanged, in capitals.
 type Operation string
 
 // The operations.
@@ -40,16 +40,16 @@ type Entity struct {
 	Type string // the media type of Body, as written
 	Body []byte // as it is sent
 
-	// Header has all header fields of a received entity, with keys in the form
-	// of net/textproto. A Producer adds those that it does not set itself.
+	// Header has all header fields of a received entity, with keys in the form of
+	// net/textproto. A Producer adds those it does not set itself.
 	Header textproto.MIMEHeader
 
-	Page string // the URL of the page that a received entity was on
+	Page string // the URL of a received entity's page
 
 	number int // its number on that page, from 1
 }
 
-// fault returns what an entity of a feed lacks (datareplication#feed-4).
+// fault returns the error for an incomplete entity of a feed (datareplication#feed-4).
 func (e *Entity) fault() error {
 	switch {
 	case e.ContentID == "":
@@ -89,9 +89,9 @@ func received(part replication.Part, page string, created time.Time) (*Entity, e
 	return e, err
 }
 
-// A Cursor is a place in a feed: after the entity that it names. Store it
-// together with your work on that entity, so that either both are stored or
-// neither (datareplication#consumer-5). The zero value is the beginning.
+// A Cursor is a place in a feed: after the entity it names. Store it together with your
+// work on the entity, so either both are stored or neither
+// (datareplication#consumer-5). The zero value is the beginning.
 type Cursor struct {
 	Time time.Time `json:"time,omitzero"` // the stamp of the entity
 

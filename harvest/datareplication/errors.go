@@ -9,9 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// A NotFoundError says that the feed goes back further than the cursor, but
-// does not contain the entity that the cursor names. If you begin again with
-// only the cursor's Time, nothing is lost.
+// A NotFoundError reports a feed that goes back further than the cursor, but does not
+// contain the cursor's entity. If you begin again with only the cursor's Time, nothing
+// is lost.
 type NotFoundError struct {
 	URL    string // the URL of the feed
 	Cursor Cursor
@@ -27,10 +27,9 @@ func (e *NotFoundError) Detail() string {
 		clip(e.Cursor.ContentID), stamp(e.Cursor.Time), e.Clause)
 }
 
-// A ReachError says that the feed does not reach back to the cursor: some or
-// all of what came after it has been removed, so entities may be lost. Begin
-// again, either with a snapshot, or with everything that the feed has: the zero
-// Cursor.
+// A ReachError reports a feed that does not reach back to the cursor: some or all
+// entities after it have been removed, and may be lost. Begin again, either with a
+// snapshot, or with everything the feed has: the zero Cursor.
 type ReachError struct {
 	URL    string // the URL of the oldest page
 	Cursor Cursor
@@ -50,14 +49,14 @@ func (e *ReachError) Detail() string {
 	return s + ": some entities may be lost (" + e.Clause + ")"
 }
 
-// A PageError says that a linked page, or the index or a page of a snapshot,
-// cannot be retrieved.
+// A PageError is a failed request for a linked page, or for the index or a page of a
+// snapshot.
 //
-// A page that does not exist (404, 410) may have been cleaned up meanwhile. A
-// harvest then continues by itself from where it is, so the error says that the
-// page is still linked to, and still missing. A snapshot can begin again by
-// itself only if none of its entities has been yielded. Otherwise discard what
-// was yielded: the next harvest begins with the snapshot that exists then.
+// A missing page (404, 410) may have been cleaned up meanwhile. A harvest then
+// continues by itself from where it is, so the error reports a page still linked to,
+// and still missing. A snapshot can begin again by itself only if none of its entities
+// has been yielded. Otherwise discard its entities: the next harvest begins with the
+// snapshot of that time.
 type PageError struct {
 	URL      string // the URL of the page
 	From     string // the URL of the page or index with the link; "" for an index
@@ -66,7 +65,7 @@ type PageError struct {
 	Clause   string
 }
 
-// Error names the page, and the page that links to it.
+// Error names the page, and the page linking to it.
 func (e *PageError) Error() string {
 	from := ""
 	if e.From != "" {
@@ -78,20 +77,20 @@ func (e *PageError) Error() string {
 // Unwrap returns Err.
 func (e *PageError) Unwrap() error { return e.Err }
 
-// A LinkError says that two pages disagree about being neighbours, or that a
-// page gives itself a different URL than the link to it.
+// A LinkError reports two pages that disagree about being neighbours, or a page whose
+// link to itself differs from the link to it.
 type LinkError struct {
 	URL    string // the URL of the page with the link
 	Rel    string // "self", "prev" or "next"
 	Link   string // the URL in the link; "" if there is no link
-	Want   string // the URL that should be there
+	Want   string // the URL expected there
 	Clause string
 }
 
 // Error is Detail with the URL.
 func (e *LinkError) Error() string { return e.URL + ": " + e.Detail() }
 
-// Detail names the link, and the URL that should be there.
+// Detail names the link, and the URL expected there.
 func (e *LinkError) Detail() string {
 	if e.Link == "" {
 		return fmt.Sprintf("there is no link with rel=%s; it should lead to %s (%s)", e.Rel, e.Want, e.Clause)
@@ -99,7 +98,7 @@ func (e *LinkError) Detail() string {
 	return fmt.Sprintf("the link with rel=%s leads to %s, but should lead to %s (%s)", e.Rel, e.Link, e.Want, e.Clause)
 }
 
-// A LoopError says that a link leads back to a page that was visited.
+// A LoopError reports a link back to a visited page.
 type LoopError struct {
 	URL    string // the URL of the page with the link
 	Link   string // the URL in the link
@@ -114,13 +113,13 @@ func (e *LoopError) Detail() string {
 	return fmt.Sprintf("the link to %s makes a loop (%s)", e.Link, e.Clause)
 }
 
-// A StampError says that an entity is older than the entity before it, or that
-// a page is older than the previous page or its own entities. In such a feed, a
-// time does not tell where to continue.
+// A StampError reports an entity older than the entity before it, or a page older than
+// the previous page or its own entities. In such a feed, a time does not tell where to
+// continue.
 type StampError struct {
 	URL       string    // the URL of the page
 	ContentID string    // the Content-ID of the entity; "" for the page
-	Stamp     time.Time // the stamp that is too early
+	Stamp     time.Time // the early stamp
 	Before    time.Time // the stamp before it
 	Clause    string
 }
@@ -137,8 +136,8 @@ func (e *StampError) Detail() string {
 	return fmt.Sprintf("%s is stamped %s, after an entity stamped %s (%s)", what, stamp(e.Stamp), stamp(e.Before), e.Clause)
 }
 
-// A CutShortError says that a page ended before its last delimiter. What was
-// yielded is whole; the next harvest continues after it.
+// A CutShortError reports a page that ended before its last delimiter. The entities
+// yielded are whole; the next harvest continues after them.
 type CutShortError struct {
 	URL    string // the URL of the page
 	Whole  int    // the number of whole entities on the page
@@ -157,8 +156,7 @@ func (e *CutShortError) Detail() string {
 // Unwrap returns Err.
 func (e *CutShortError) Unwrap() error { return e.Err }
 
-// A MalformedError says that a page, an entity or the index of a snapshot
-// cannot be read.
+// A MalformedError reports an unreadable page, entity or index of a snapshot.
 type MalformedError struct {
 	URL    string
 	Entity int // the number of the entity on the page, from 1; zero for the page itself
@@ -181,7 +179,7 @@ func (e *MalformedError) Detail() string {
 // Unwrap returns Err.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// The faults of entities. A MalformedError about what an entity says, and each
+// The faults of entities. A MalformedError about an entity's content, and each
 // EntityError, match one of them.
 var (
 	ErrNoID       = errors.New("an entity without Content-ID: a harvest could not continue exactly after it")
@@ -192,7 +190,7 @@ var (
 	ErrLength     = replication.ErrLength // the length of the body differs from Content-Length
 )
 
-// A BudgetError says that a harvest needs more than Limits allows.
+// A BudgetError reports a harvest that needs more than Limits allows.
 type BudgetError struct {
 	URL    string
 	Limit  string // "requests" or "entity"
@@ -208,7 +206,7 @@ func (e *BudgetError) Detail() string {
 	return fmt.Sprintf("the limit on %s (%d) is exceeded (%s)", e.Limit, e.Max, e.Clause)
 }
 
-// The clauses that errors cite.
+// The clauses cited by errors.
 const (
 	clauseReading  = "datareplication#feed-2: a page is multipart, with a boundary"
 	clauseLinks    = "datareplication#feed-3: links of neighbours agree, and do not form a loop"

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// A Handler serves the feed that a Producer writes. The newest page is at its
-// root, which is the feed's URL; page 7 is at "7", and the index of the newest
-// snapshot at "snapshot".
+// A Handler serves the feed of a Producer. The newest page is at its root, which is the
+// feed's URL; page 7 is at "7", and the index of the newest snapshot at "snapshot".
 //
 //	http.Handle("/feed/", http.StripPrefix("/feed/", &datareplication.Handler{
 //		FS: publish.Dir{Path: "feed"}, Base: "https://example.org/feed/",
@@ -24,9 +23,9 @@ import (
 // If a page is being written to, the Handler serves it as it was when the
 // request came.
 type Handler struct {
-	FS     fs.FS        // FS is what the Producer writes to.
+	FS     fs.FS        // FS has the files the Producer writes.
 	Base   string       // Base is the absolute URL of the handler's root.
-	Logger *slog.Logger // Logger logs what cannot be served; nil means no logging.
+	Logger *slog.Logger // Logger logs failures to serve; nil means no logging.
 }
 
 // ServeHTTP answers GET and HEAD requests (datareplication#feed-1).
@@ -55,7 +54,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.close()
 	if err := a.send(w); err != nil {
 		h.log(r, err)
-		panic(http.ErrAbortHandler) // tells the client that the body is incomplete
+		panic(http.ErrAbortHandler) // tells the client of the incomplete body
 	}
 }
 
@@ -100,8 +99,8 @@ func (a *answer) send(w http.ResponseWriter) error {
 	return err
 }
 
-// answer returns the response for a name. If the error matches fs.ErrNotExist,
-// a file is missing that existed a moment ago.
+// answer returns the response for a name. If the error matches fs.ErrNotExist, a file
+// is gone that existed a moment ago.
 func (h *Handler) answer(name string, body bool) (*answer, error) {
 	s, err := loadState(h.FS)
 	if err != nil {
@@ -130,7 +129,7 @@ func (h *Handler) answer(name string, body bool) (*answer, error) {
 	return h.page(s, number, body)
 }
 
-// none returns the response for a name that does not exist.
+// none returns the response for an unknown name.
 func (h *Handler) none(status int) *answer {
 	a := &answer{status: status}
 	a.add("Content-Type", "text/plain; charset=utf-8")

@@ -16,38 +16,37 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Resources says what entities are about. With the zero value nothing is known
-// about that, so the mirror is a log: each entity becomes an entry, with the
-// Content-ID as its ID and the operation as a category.
+// Resources maps entities to resources. With the zero value, resources are unknown and
+// the mirror is a log: each entity becomes an entry, with the Content-ID as its ID and
+// the operation as a category.
 type Resources struct {
-	// Key returns which resource an entity is about: the ID of its entry. A PUT
-	// replaces that entry, a DELETE deletes it.
+	// Key returns the resource of an entity: the ID of its entry. A PUT replaces the
+	// entry, a DELETE deletes it.
 	Key func(*Entity) (string, error)
 
-	// Patch returns the resource after an entity that patches it, for instance
-	// by requesting the resource; only Type and Body of the result count. Patch
-	// has no effect without Key. If it is nil, a PATCH is an error.
+	// Patch returns the patched resource, for instance by requesting the resource; only
+	// Type and Body of the result count. Patch has no effect without Key. If it is nil, a
+	// PATCH is an error.
 	Patch func(key string, e *Entity) (*Entity, error)
 
 	Size int // Size is the number of entities to commit together; zero means 500.
 }
 
-// Keep harvests the feed of the Client into a mirror's store, beginning at the
-// cursor that is stored with the feed there. It stores the new cursor in the
-// same commit as the last entities. Earlier entities are committed before;
-// after a crash they may come again, which does no harm.
+// Keep harvests the feed of the Client into a mirror's store, beginning at the cursor
+// stored with the feed there. It stores the new cursor in the same commit as the last
+// entities. Earlier entities are committed before; after a crash they may come again,
+// which does no harm.
 //
 // An entry's content is the body: as text if its media type begins with text/,
 // else in Base64, as Atom requires (RFC 4287 §4.1.3.3). Its update time is the
 // entity's stamp; the nanoseconds count up within a second.
 //
-// If something has come before an error, that error is among the Gaps of the
-// result, and the next Keep continues from there. Otherwise Keep returns the
-// error, which comes from the harvest, the store or the context. Without a
-// Snapshot nobody knows what was removed from the feed before, so the verdict
-// is not Whole. Resources that were deleted unseen, before a ReachError, stay
-// in the mirror when a second snapshot is read.
-func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Changes, error) {
+// If something has come before an error, the error is among the Gaps of the result, and
+// the next Keep continues from there. Otherwise Keep returns the error, which comes
+// from the harvest, the store or the context. Without a Snapshot, entities may have
+// been removed from the feed before, so the verdict is not Whole. Resources deleted
+// unseen, before a ReachError, stay in the mirror when a second snapshot is read.
+func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
 	d := documents{Resources: of, c: c}
 	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {
@@ -62,7 +61,7 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mir
 	})
 }
 
-// A mark is a cursor, with the number of entities so far that have its stamp.
+// A mark is a cursor, with the number of entities so far with its stamp.
 type mark struct {
 	Cursor
 	Order int `json:"order,omitempty"`
@@ -72,7 +71,7 @@ type mark struct {
 type documents struct {
 	Resources
 	c    *Client
-	mark mark // the mark after what was yielded
+	mark mark // the mark after the last entity yielded
 }
 
 // mostBodies is the approximate maximum size of the bodies in a document.
@@ -105,7 +104,7 @@ func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, er
 	}
 }
 
-// A batch is a document that is being made.
+// A batch is a document in the making.
 type batch struct {
 	*documents
 	doc   *feedhistory.Document
@@ -113,9 +112,9 @@ type batch struct {
 	bytes int
 	begun bool
 
-	done  Cursor    // after the last entity that was added
-	last  time.Time // that entity's stamp
-	order int       // how many entities so far have that stamp
+	done  Cursor    // after the last entity added
+	last  time.Time // the stamp of that entity
+	order int       // the number of entities so far with this stamp
 }
 
 func (d *documents) newBatch() *batch {
@@ -144,7 +143,7 @@ func (b *batch) take() *feedhistory.Document {
 	return doc
 }
 
-// fail yields what has come, and then the error.
+// fail yields the batch so far, and then the error.
 func (b *batch) fail(yield func(*feedhistory.Document, error) bool, err error, h *Harvest) {
 	if b.n > 0 && !yield(b.take(), nil) {
 		return
@@ -155,9 +154,9 @@ func (b *batch) fail(yield func(*feedhistory.Document, error) bool, err error, h
 	yield(nil, err)
 }
 
-// add adds the effect of an entity; after is the harvest's cursor after it. A
-// resource of a snapshot, where there is no cursor yet, gets the stamp itself,
-// so that a change in the feed within the same second is newer.
+// add adds the effect of an entity; after is the harvest's cursor after it. A resource
+// of a snapshot, where there is no cursor yet, gets the stamp itself, so a change in
+// the feed within the same second is newer.
 func (b *batch) add(e *Entity, after Cursor) error {
 	at := e.Modified
 	if !after.IsZero() {

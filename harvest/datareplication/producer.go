@@ -15,15 +15,14 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Producer publishes a growing log of entities as a feed. Only Output must be
-// set. A Handler serves what it writes.
+// A Producer publishes a growing log of entities as a feed. Only Output must be set. A
+// Handler serves its files.
 //
-// Its methods may be called at the same time; they take turns, except that
-// entities can be appended while Snapshot runs. Each method holds the Output's
-// lock while it works; if another process has the lock, the error matches
-// publish.ErrLocked. When a method returns nil, its effect is durable. After an
-// error nothing of the call is published, unless the error is the Output's:
-// then all of it may be, and Last tells.
+// Its methods may be called at the same time; they take turns, but entities can be
+// appended while Snapshot runs. Each method holds the Output's lock while it works; if
+// another process has the lock, the error matches publish.ErrLocked. When a method
+// returns nil, its effect is durable. After an error nothing of the call is published,
+// unless the error is the Output's: then all of it may be, and Last tells.
 type Producer struct {
 	Output publish.Output
 
@@ -37,16 +36,15 @@ type Producer struct {
 	swept bool
 }
 
-// Append publishes entities in the given order, either all of them or none.
-// They are stamped with the present time, or with the stamp of the entity
-// before if the clock is behind that (datareplication#producer-2). An
-// *EntityError says which entity was refused.
+// Append publishes entities in the given order, either all of them or none. They are
+// stamped with the present time, or with the stamp of the entity before if the clock is
+// behind it (datareplication#producer-2). An *EntityError names the refused entity.
 //
-// Entities without a ContentID get one. A ContentID must not be that of an earlier
-// entity: Append checks only those of the call, and consumers stop at a repeated
-// one. If the last entity has the ContentID of the feed's newest entity, the call
-// repeats one that has succeeded, and does nothing. So if you set the ContentIDs,
-// it is always safe to repeat a call that failed.
+// Entities without a ContentID get one. A ContentID must differ from those of earlier
+// entities: Append checks only those of the call, and consumers stop at a repeated one.
+// If the last entity has the ContentID of the feed's newest entity, the call repeats a
+// successful one, and does nothing. So if you set the ContentIDs, it is always safe to
+// repeat a failed call.
 //
 // Append makes two writes: of the entities, and of the feed's state, some 500
 // bytes. If entities come one at a time, each is written again about ten times
@@ -82,9 +80,9 @@ func (p *Producer) Append(ctx context.Context, entities ...Entity) error {
 	})
 }
 
-// stamp returns the stamp for the next entities. The first entities of a feed
-// get at least the time of the snapshots before them, because a feed that
-// begins later looks to consumers like one that has lost its beginning.
+// stamp returns the stamp for the next entities. The first entities of a feed get at
+// least the time of the snapshots before them, because a feed beginning later looks to
+// consumers as if it had lost its beginning.
 func (p *Producer) stamp(s *state) time.Time {
 	now := seconds(p.now())
 	if s.Newest == nil && !s.Time.IsZero() || now.Before(s.Time) {
@@ -100,7 +98,7 @@ func (p *Producer) now() time.Time {
 	return p.Now()
 }
 
-// writer returns a writer that continues the newest page.
+// writer returns a writer for continuing the newest page.
 func (p *Producer) writer(ctx context.Context, s *state) *writer {
 	w := &writer{ctx: ctx, out: p.Output, stem: pageStem, most: p.pageSize(), turned: s.Turn}
 	if s.Newest != nil {
@@ -122,9 +120,9 @@ func (p *Producer) Last() (Cursor, error) {
 	return Cursor{s.Newest.Modified, s.Last}, nil
 }
 
-// CleanUp removes the old pages that no consumer needs whose cursor is at or
-// after the given time. So of the pages that end before that time, it keeps the
-// newest. It never removes the newest page of the feed.
+// CleanUp removes the old pages, those no consumer needs whose cursor is at or after
+// the given time. So of the pages ending before that time, it keeps the newest. It
+// never removes the newest page of the feed.
 func (p *Producer) CleanUp(ctx context.Context, before time.Time) error {
 	return p.locked(ctx, func(s *state) error {
 		var old []piece
@@ -180,8 +178,8 @@ func (p *Producer) locked(ctx context.Context, do func(*state) error) (err error
 	return err
 }
 
-// discard removes files that nothing refers to any more. A file that cannot be
-// removed does no harm, and a later sweep removes it.
+// discard removes files nothing refers to any more. If one cannot be removed, it does
+// no harm, and a later sweep removes it.
 func (p *Producer) discard(ctx context.Context, pieces []piece) {
 	for _, piece := range pieces {
 		if p.Output.Remove(ctx, piece.Name) != nil {
@@ -190,7 +188,7 @@ func (p *Producer) discard(ctx context.Context, pieces []piece) {
 	}
 }
 
-// sweep removes what crashes have left of pages.
+// sweep removes the remains of pages after crashes.
 func (p *Producer) sweep(ctx context.Context, s *state) {
 	files, err := fs.ReadDir(p.Output, pagesDir)
 	if err != nil {

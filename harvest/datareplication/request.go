@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// open requests a page of the feed that another page links to.
+// open requests a page of the feed by another page's link.
 func (r *run) open(method, url, from string) (*replication.Page, error) {
 	if err := r.spend(1); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (r *run) request(ctx context.Context, method, url string) (*replication.Pag
 	return page, nil
 }
 
-// foreign refuses a URL outside of the feed's origin, if the client's policy
-// demands that.
+// foreign refuses a URL outside of the feed's origin, if the client's policy demands
+// it.
 func (r *run) foreign(address string) error {
 	if r.c.HTTP == nil || !r.c.HTTP.Policy.SameOrigin {
 		return nil
@@ -67,13 +67,13 @@ func (r *run) head(url, from string) (*replication.Page, error) {
 	return page, page.Close()
 }
 
-// gone reports whether an error says that a page does not exist.
+// gone reports whether an error is about a missing page.
 func gone(err error) bool {
 	return feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
-// interrupted returns the error for a page that could not be read to its end;
-// nil if the page was read to its end but is malformed.
+// interrupted returns the error for a page not read to its end; nil if it was, but is
+// malformed.
 func (r *run) interrupted(page *replication.Page, whole int, err error) error {
 	truncated, cut := errors.AsType[*feedhistory.TruncatedError](err)
 	_, timeout := errors.AsType[*feedhistory.TimeoutError](err)

@@ -35,8 +35,8 @@ type walk struct {
 	ids     map[[2]uint64]bool // digests of the Content-IDs so far
 	found   bool               // the cursor's entity was found
 	earlier bool               // an entity is stamped before the cursor, so the feed reaches back to it
-	first   time.Time          // the first stamp that was read
-	last    time.Time          // the last stamp that was read
+	first   time.Time          // the first stamp read
+	last    time.Time          // the last stamp read
 }
 
 // run reads the snapshot, if the harvest needs one, and then the feed.
@@ -99,12 +99,12 @@ func before(p *replication.Page, t time.Time) bool {
 	return !p.Modified.IsZero() && p.Modified.Before(t)
 }
 
-// A step is a page to read, and the page that links to it.
+// A step is a page to read, and the page linking to it.
 type step struct{ url, from string }
 
-// back goes from the newest page back to the page where reading must begin: one
-// that is stamped before the cursor, or else the oldest one
-// (datareplication#consumer-1). It returns the pages on the way.
+// back goes from the newest page back to the page where reading must begin: one stamped
+// before the cursor, or else the oldest one (datareplication#consumer-1). It returns
+// the pages on the way.
 func (r *run) back(newest *replication.Page) (way []step, err error) {
 	way = []step{{newest.Key(), r.c.URL}}
 	if err := r.visit(newest, newest.Key()); err != nil {
@@ -127,16 +127,15 @@ func (r *run) back(newest *replication.Page) (way []step, err error) {
 	return way, nil
 }
 
-// isOldest reports whether a page no longer links to an older one, because that
-// has been cleaned up meanwhile (datareplication#feed-6).
+// isOldest reports whether a page no longer links to an older one, because the older
+// one has been cleaned up meanwhile (datareplication#feed-6).
 func (r *run) isOldest(page *replication.Page) bool {
 	now, err := r.head(page.Key(), "")
 	return err == nil && now.Prev == ""
 }
 
-// neighbours checks that the links and stamps of two pages agree. The link to
-// the newest page is written last, so it may still be missing
-// (datareplication#producer-1).
+// neighbours checks whether the links and stamps of two pages agree. The link to the
+// newest page is written last, so it may still be missing (datareplication#producer-1).
 func (r *run) neighbours(older, newer *replication.Page, newest bool) error {
 	if err := r.visit(newer, older.Key()); err != nil {
 		return err
@@ -154,7 +153,7 @@ func (r *run) neighbours(older, newer *replication.Page, newest bool) error {
 	return nil
 }
 
-// visit records a page that another page links to.
+// visit records a page another one links to.
 func (r *run) visit(from *replication.Page, key string) error {
 	if r.visited[key] {
 		return &LoopError{URL: from.URL, Link: key, Clause: clauseLinks}
@@ -163,8 +162,7 @@ func (r *run) visit(from *replication.Page, key string) error {
 	return nil
 }
 
-// forward reads the pages of a way, last first, and then those that have been
-// added since.
+// forward reads the pages of a way, last first, and then those added since.
 func (r *run) forward(way []step) error {
 	var page *replication.Page
 	for _, at := range slices.Backward(way) {
@@ -186,8 +184,8 @@ func (r *run) forward(way []step) error {
 	return nil
 }
 
-// read reads a page and yields its entities after the cursor. If an older page
-// links to it that was not known to be its neighbour, the two must agree.
+// read reads a page and yields its entities after the cursor. If an older page links to
+// it and was not known to be its neighbour, the two must agree.
 func (r *run) read(at step, older *replication.Page) (*replication.Page, error) {
 	page, err := r.open(http.MethodGet, at.url, at.from)
 	if err != nil {
@@ -219,8 +217,8 @@ func (r *run) read(at step, older *replication.Page) (*replication.Page, error) 
 // errLeft ends the reading of a page when the caller has stopped.
 var errLeft = errors.New("left")
 
-// entities reads the entities of a page of the feed, or of a snapshot that was
-// created at the given time.
+// entities reads the entities of a page of the feed, or of a snapshot created at the
+// given time.
 func (r *run) entities(page *replication.Page, created time.Time, hand func(*Entity) error) error {
 	boundary, err := replication.Boundary(page.Header.Get(replication.FieldType))
 	if err != nil {

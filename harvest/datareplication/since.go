@@ -27,8 +27,7 @@ func (r *run) hand(e *Entity) error {
 	return nil
 }
 
-// fault returns what is wrong with an entity that is wanted, or with the
-// cursor's entity.
+// fault returns the fault of a wanted entity, or of the cursor's entity.
 func (r *run) fault(e *Entity, wanted bool) error {
 	repeated := r.repeated(e.ContentID)
 	if r.c.Lenient || !wanted && e.ContentID != r.since.ContentID {
@@ -60,8 +59,8 @@ func (r *run) repeated(id string) bool {
 	return false
 }
 
-// wanted reports whether an entity comes after the cursor. The error says that
-// the feed does not have the cursor's place.
+// wanted reports whether an entity comes after the cursor. The error reports a feed
+// without the cursor's place.
 func (r *run) wanted(e *Entity) (bool, error) {
 	since := r.since
 	if e.Modified.Before(since.Time) {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// ErrSuperseded says that another snapshot was begun while this one was being
-// made, which is abandoned.
+// ErrSuperseded means another snapshot was begun while this one was being made; this
+// one is abandoned.
 var ErrSuperseded = errors.New("another snapshot was begun meanwhile")
 
-// keptSnapshots is the number of snapshots to keep: the newest, and one that
-// somebody may still be reading.
+// keptSnapshots is the number of snapshots to keep: the newest, and one somebody may
+// still be reading.
 const keptSnapshots = 2
 
 // Snapshot publishes all present resources, as a place for new consumers to
@@ -57,10 +57,9 @@ func (p *Producer) Snapshot(ctx context.Context, resources iter.Seq2[Entity, err
 	})
 }
 
-// turn begins a snapshot in the feed: everything so far is stamped before it,
-// and is on separate pages. So there is a page that is strictly older than the
-// snapshot, which some consumers look for. In a feed without entities there can
-// be none.
+// turn begins a snapshot in the feed: everything so far is stamped before it, and is on
+// separate pages. So there is a page strictly older than the snapshot, which some
+// consumers look for. In a feed without entities there can be none.
 func (p *Producer) turn(s *state) {
 	s.Time = p.stamp(s)
 	if s.Newest == nil {
@@ -112,8 +111,7 @@ func (p *Producer) LastSnapshot() (time.Time, error) {
 	return s.Snapshots[len(s.Snapshots)-1].Created, nil
 }
 
-// sweepSnapshots removes the pages of snapshots that no longer exist, or never
-// did.
+// sweepSnapshots removes pages whose snapshot no longer exists, or never did.
 func (p *Producer) sweepSnapshots(ctx context.Context, s *state) {
 	files, err := fs.ReadDir(p.Output, snapshotsDir)
 	if err != nil {

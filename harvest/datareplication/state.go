@@ -11,10 +11,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// What an Output contains. The state, which is one file and so is replaced in
-// one step, decides everything: a file that it does not name does not count. So
-// the order of writes does not matter, and a crash at any point leaves the feed
-// as it was before the call or as it is after it (datareplication#producer-1).
+// The files of an Output. The state, which is one file and so is replaced in one step,
+// decides everything: a file it does not name does not count. So the order of writes
+// does not matter, and a crash at any point leaves the feed as it was before the call
+// or as it is after it (datareplication#producer-1).
 //
 //	feed.json                      the state, with the newest page
 //	pages/7.json                   an inner page
@@ -87,14 +87,14 @@ func loadState(out fs.FS) (*state, error) {
 	return s, err
 }
 
-// loadSheet reads a stored page that is no longer the newest.
+// loadSheet reads a stored page other than the newest.
 func loadSheet(out fs.FS, stem string) (*sheet, error) {
 	s := new(sheet)
 	return s, load(out, sheetName(stem), s)
 }
 
-// page returns a page of the feed. If there is no page with that number, the
-// error matches fs.ErrNotExist.
+// page returns a page of the feed. If there is no such page, the error matches
+// fs.ErrNotExist.
 func (s *state) page(out fs.FS, number int) (*sheet, error) {
 	switch {
 	case s.Newest == nil || number < s.Oldest || number > s.Newest.Number:

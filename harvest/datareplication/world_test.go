@@ -23,30 +23,30 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A memory is an Output that can fail.
 type memory struct {
-	*publish.Memory
+	*publish.MemoryOutput
 	feedtest.Faults
 	puts  int
 	bytes int64
 }
 
-func newMemory() *memory { return &memory{Memory: &publish.Memory{}} }
+func newMemory() *memory { return &memory{MemoryOutput: &publish.MemoryOutput{}} }
 
 // Put implements publish.Output.
 func (m *memory) Put(ctx context.Context, name string, data []byte) error {
 	return m.Change("put "+name, func() error {
 		m.puts++
 		m.bytes += int64(len(data))
-		return m.Memory.Put(ctx, name, data)
+		return m.MemoryOutput.Put(ctx, name, data)
 	})
 }
 
 // Remove implements publish.Output.
 func (m *memory) Remove(ctx context.Context, name string) error {
-	return m.Change("remove "+name, func() error { return m.Memory.Remove(ctx, name) })
+	return m.Change("remove "+name, func() error { return m.MemoryOutput.Remove(ctx, name) })
 }
 
 // clone returns what a crash leaves: the files.
-func (m *memory) clone() *memory { return &memory{Memory: m.Clone()} }
+func (m *memory) clone() *memory { return &memory{MemoryOutput: m.Clone()} }
 
 const base = "http://example.org/feed/"
 

@@ -46,11 +46,11 @@ type writer struct {
 	turned bool // whether nothing more may be added to the page
 
 	page   *sheet  // the page being written; nil if there is none yet
-	fresh  []byte  // its entities that are not stored yet
+	fresh  []byte  // its entities not stored yet
 	merged []piece // files whose content is now in another file
 }
 
-// add adds an entity that ready has prepared to a page.
+// add adds an entity prepared by ready to a page.
 func (w *writer) add(e *Entity) error {
 	if w.page == nil || w.turned || w.full(e) || bytes.Contains(e.Body, []byte(w.page.Boundary)) {
 		if err := w.turn(); err != nil {
@@ -97,12 +97,11 @@ func (w *writer) close() error {
 	return store(w.ctx, w.out, sheetName(stem), w.page)
 }
 
-// keep stores the new entities of a page that stays open. Rewriting one file
-// each time would take time proportional to the square of the number of
-// entities, and a file for each entity would be slow to read. So a new file
-// absorbs the preceding files that are no larger: a byte is written again each
-// time its file has doubled, and the number of files is at most the logarithm
-// (base 2) of the page's size.
+// keep stores the new entities of an open page. Rewriting one file each time would take
+// time proportional to the square of the number of entities, and a file for each entity
+// would be slow to read. So a new file absorbs the preceding files no larger than
+// itself: a byte is written again each time its file has doubled, and the number of
+// files is at most the logarithm (base 2) of the page's size.
 func (w *writer) keep() error {
 	if len(w.fresh) == 0 {
 		return nil
@@ -176,7 +175,7 @@ func appendEntity(b []byte, boundary string, e *Entity) []byte {
 	return append(b, "\r\n"...)
 }
 
-// ending returns what follows the last entity of a page.
+// ending returns the text after the last entity of a page.
 func (s *sheet) ending() string { return "--" + s.Boundary + "--\r\n" }
 
 // ours reports whether appendEntity itself writes a field.
@@ -188,7 +187,7 @@ func ours(name string) bool {
 	return false
 }
 
-// check refuses an entity that cannot be written as header fields.
+// check refuses an entity it cannot write as header fields.
 func (e *Entity) check() error {
 	values := []string{e.Type, e.ContentID}
 	for name, more := range e.Header {

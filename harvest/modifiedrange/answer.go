@@ -12,20 +12,20 @@ import (
 // An answer is the server's answer to one request.
 type answer struct {
 	asked  Range
-	sent   Range // the range that the request asked for
+	sent   Range // the requested range
 	status int
 
-	covered *Range // the range that the answer names; nil if it names none
+	covered *Range // the range named by the answer; nil if it names none
 
-	stamps   []time.Time // the stamps of all items that have one
-	fresh    int         // the number of items that had not come before in this dialect
+	stamps   []time.Time // the stamps of all items with one
+	fresh    int         // the number of items new in this dialect
 	oldest   time.Time   // the oldest stamp of the entries, or of the deletions if there are no entries
 	stranger string      // the ID of an item clearly outside of the range; "" if there is none
 	outside  bool        // an item is outside of the range, perhaps only by a fraction of a second
 	over     bool        // an item is at the end of the range, or after it
 }
 
-// above returns the number of items that are not older than a time.
+// above returns the number of items no older than a time.
 func (a *answer) above(t time.Time) (n int) {
 	for _, at := range a.stamps {
 		if !at.Before(t) {
@@ -35,14 +35,14 @@ func (a *answer) above(t time.Time) (n int) {
 	return n
 }
 
-// A stamped identifies an item in one state (modified-range#5).
-type stamped struct {
+// An itemState identifies an item in one state (modified-range#5).
+type itemState struct {
 	id      string
 	deleted bool
 	at      time.Time
 }
 
-// ask makes one request, and yields what is new in the answer.
+// ask makes one request, and yields the new items of the answer.
 func (r *run) ask() (*answer, error) {
 	if r.requests >= r.limits.Requests {
 		return nil, r.limit("requests", int64(r.limits.Requests))
@@ -93,7 +93,7 @@ func (r *run) ask() (*answer, error) {
 	return a, nil
 }
 
-// damaged keeps what could be read of a damaged document.
+// damaged keeps the readable part of a damaged document.
 func (r *run) damaged(doc *feedhistory.Document, header http.Header, err error) error {
 	if doc == nil || !r.begun {
 		return err
@@ -106,8 +106,8 @@ func (r *run) damaged(doc *feedhistory.Document, header http.Header, err error) 
 	return g
 }
 
-// read processes the items of an answer, and leaves only those in the document
-// that had not come before.
+// read processes the items of an answer, and removes those from the document that have
+// come before.
 func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) error {
 	if r.stamp == stampUnknown {
 		r.stamp = choose(doc.Entries)
@@ -123,21 +123,21 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
 		at := r.stamp.of(e)
 		a.oldest = older(a.oldest, at)
-		return !r.take(a, stamped{e.ID, false, at.UTC()})
+		return !r.take(a, itemState{e.ID, false, at.UTC()})
 	})
 	deletions := time.Time{}
 	doc.Deleted = slices.DeleteFunc(doc.Deleted, func(t feedhistory.Tombstone) bool {
 		if !t.When.IsZero() {
 			deletions = older(deletions, t.When)
 		}
-		return !r.take(a, stamped{t.Ref, true, t.When.UTC()})
+		return !r.take(a, itemState{t.Ref, true, t.When.UTC()})
 	})
 	a.oldest = cmp.Or(a.oldest, deletions)
 	return nil
 }
 
 // take records an item, and reports whether it is new.
-func (r *run) take(a *answer, item stamped) bool {
+func (r *run) take(a *answer, item itemState) bool {
 	last, again := r.seen[item]
 	if !again {
 		r.items++
@@ -152,10 +152,9 @@ func (r *run) take(a *answer, item stamped) bool {
 	return !again && (item.deleted || !r.changed(item))
 }
 
-// changed reports whether an entry that has come was modified since then. That
-// modification comes with the next sync; nothing comes twice within one
-// (modified-range#9).
-func (r *run) changed(item stamped) bool {
+// changed reports whether an entry was modified after it came. The modification comes
+// with the next sync; nothing comes twice within one (modified-range#9).
+func (r *run) changed(item itemState) bool {
 	came, ok := r.ids[item.id]
 	if !ok {
 		r.ids[item.id] = r.requests
@@ -166,7 +165,7 @@ func (r *run) changed(item stamped) bool {
 }
 
 // weigh examines the stamp of an item.
-func (r *run) weigh(a *answer, item stamped) {
+func (r *run) weigh(a *answer, item itemState) {
 	if unit := unitOf(item.at); r.unit == 0 || unit < r.unit {
 		r.unit = unit
 	}

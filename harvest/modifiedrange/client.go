@@ -19,23 +19,22 @@ type Client struct {
 	URL     string              // URL is the URL of the collection.
 	Dialect Dialect             // Dialect is how to ask for ranges; zero means to try them in order.
 
-	// Header returns additional header fields for a request, such as
-	// Authorization with a token. It is called for each request to the origin
-	// of URL, by several goroutines, so that tokens can be renewed. If it
-	// returns an error, the request fails. Nil means no additional fields.
+	// Header returns additional header fields for a request, such as Authorization with a
+	// token. It is called for each request to the origin of URL, by several goroutines, so
+	// tokens can be renewed. If it returns an error, the request fails. Nil means no
+	// additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Overlap is how far the next sync reaches back before the server's time at
-	// the beginning of this one (modified-range#8). It should be the longest
-	// time that a change may take to appear after it was stamped. Zero means a
-	// minute, a negative value none.
+	// Overlap is how far the next sync reaches back before the server's time at the
+	// beginning of this one (modified-range#8). It should be the longest time a change may
+	// take to appear after it was stamped. Zero means a minute, a negative value none.
 	Overlap time.Duration
 
-	Limits Limits // Limits is what one sync may use.
+	Limits Limits // Limits bounds the resources of one sync.
 }
 
-// Limits are the limits of a sync (modified-range#12). A sync that reaches one ends
-// with a *BudgetError, and the next one continues there.
+// Limits are the limits of a sync (modified-range#12). A sync reaching one ends with a
+// *BudgetError, and the next one continues there.
 type Limits struct {
 	Requests int   // Requests is the maximum number of requests; zero means 10,000.
 	Items    int   // Items is the maximum number of entries and deletions to receive; zero means 1,000,000.
@@ -50,29 +49,29 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// A State is what a client remembers between two syncs. Store it together with
-// what the sync brought. With the zero value, a sync gets everything.
+// A State is a client's memory between two syncs. Store it together with the sync's
+// documents. With the zero value, a sync gets everything.
 type State struct {
 	Since time.Time `json:"since,omitzero"` // a time by the server's clock
 	Rest  Rest      `json:"rest,omitzero"`  // zero unless a sync was cut short: the next one continues there
 }
 
-// A Rest is the part of a range that a sync has not asked for yet.
+// A Rest is the part of a range a sync has not asked for yet.
 type Rest struct {
 	End     time.Time `json:"end,omitzero"`      // everything modified at this time or later has come
 	Next    time.Time `json:"next,omitzero"`     // the Since after the Rest has come
-	Dialect Dialect   `json:"dialect,omitempty"` // the dialect that the server understands
+	Dialect Dialect   `json:"dialect,omitempty"` // the dialect the server understands
 	Closed  bool      `json:"closed,omitempty"`  // the server takes the end to be part of a range
 }
 
-// Sync returns the sync of what was modified since the given state. It makes no
-// request until you range over its documents.
+// Sync returns the sync of modifications since the given state. It makes no request
+// until you range over its documents.
 func (c *Client) Sync(ctx context.Context, from State) *Sync {
 	return &Sync{c: c, ctx: ctx, from: from}
 }
 
-// A Sync gets what was modified in a collection since a State. Use it in one
-// goroutine only.
+// A Sync gets the modifications of a collection since a State. Use it in one goroutine
+// only.
 type Sync struct {
 	c    *Client
 	ctx  context.Context
@@ -86,17 +85,16 @@ type Sync struct {
 	requests int
 }
 
-// Documents yields the server's answers, most recently modified items first,
-// and no item twice. From a State with a Rest, it yields that first, and then the
-// items modified since, some of which may come a second time. Their entries and deletions are changes: what is not in
-// them has not changed.
+// Documents yields the server's answers, most recently modified items first, and no item twice. From a State with a
+// Rest, it yields the Rest first, and then the items modified since, some of which may come a second time. Their
+// entries and deletions are changes: anything else has not changed.
 //
-// An error on the first document is yielded as it is, as is the context's.
-// Later, a missing part is yielded as a nil document and a *feedhistory.Gap.
-// After a Gap that wraps a *PossibleLossError, the sync may continue with what
-// is older; an *IgnoredError, a *StampError, a *BudgetError or the error of a
-// request ends it. So you can pass the sequence to feedhistory.Merge like that
-// of a walk. Ranging again starts the sync again.
+// An error on the first document is yielded as it is, as is the context's. Later, a
+// missing part is yielded as a nil document and a *feedhistory.Gap. After a Gap
+// wrapping a *PossibleLossError, the sync may continue with older items; an
+// *IgnoredError, a *StampError, a *BudgetError or the error of a request ends it. So
+// you can pass the sequence to feedhistory.Merge, as you would a walk's. Ranging again
+// starts the sync again.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		*s = Sync{c: s.c, ctx: s.ctx, from: s.from, at: s.from}
@@ -105,7 +103,7 @@ func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 		r := &run{
 			Sync: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Limits.withDefaults(),
 			dialects: s.c.Dialect.candidates(),
-			seen:     map[stamped]Dialect{}, ids: map[string]int{}, from: s.from,
+			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: s.from,
 		}
 		if i := slices.Index(r.dialects, s.from.Rest.Dialect); i >= 0 {
 			r.dialects = r.dialects[i:]

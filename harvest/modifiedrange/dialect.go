@@ -39,9 +39,9 @@ const (
 	paramMax           = "updated-max"
 )
 
-// tick is the smallest unit of time used here. A closed interval ends one tick
-// before the half-open one; servers with coarser stamps round that down to the
-// unit before, as they should.
+// tick is the smallest unit of time used here. A closed interval ends one tick before
+// the half-open one; servers with coarser stamps round the end down to the unit before,
+// as they should.
 const tick = time.Nanosecond
 
 // request returns the URL and the header fields of a request for a range.
@@ -76,9 +76,9 @@ func gdataQuery(q url.Values, r Range) string {
 	return q.Encode()
 }
 
-// asked returns the range that a request asks for, in any dialect; without a
-// range it is everything. An error says what is malformed, and so ignored,
-// which is safe, because it gives a superset (modified-range#1).
+// asked returns the range of a request, in any dialect; without one it is everything.
+// An error names a malformed header, which is ignored: safe, because the answer is a
+// superset (modified-range#1).
 func asked(r *http.Request) (Range, error) {
 	if values := r.Header.Values(fieldModifiedRange); len(values) > 0 {
 		return parseRange(strings.Join(values, ", "))

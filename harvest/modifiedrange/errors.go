@@ -9,15 +9,15 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A PossibleLossError says that a sync may have missed items. The server
-// answers with a part that cannot be reduced further, because it cuts through a
-// group of items with the same stamp. The sync has continued with what is
-// older, unless that cannot be requested, or the part has no items.
+// A PossibleLossError reports a sync that may have missed items. The server answers
+// with a part that cannot be reduced further, because it cuts through a group of items
+// with the same stamp. The sync has continued with older items, unless they cannot be
+// requested, or the part has no items.
 type PossibleLossError struct {
 	URL    string
 	Asked  Range     // the range of the last request
 	At     time.Time // the stamp of the group; zero if there were no items
-	Stuck  bool      // whether what is older than the group is missing, too
+	Stuck  bool      // whether items older than the group are missing, too
 	Clause string
 }
 
@@ -37,8 +37,8 @@ func (e *PossibleLossError) Detail() string {
 		formatTime(e.At), e.Clause)
 }
 
-// An IgnoredError says that the server ignores the range: it answers with items
-// from outside of it. What it sends may or may not be everything.
+// An IgnoredError reports a server that ignores the range: it answers with items from
+// outside of it. Its answer may or may not be everything.
 type IgnoredError struct {
 	URL    string
 	Tried  []Dialect // the dialects, all of which it ignores
@@ -50,7 +50,7 @@ type IgnoredError struct {
 // Error is Detail with the URL.
 func (e *IgnoredError) Error() string { return e.URL + ": " + e.Detail() }
 
-// Detail says what was ignored.
+// Detail names the ignored range.
 func (e *IgnoredError) Detail() string {
 	var tried []string
 	for _, d := range e.Tried {
@@ -63,8 +63,8 @@ func (e *IgnoredError) Detail() string {
 	return s + " (" + e.Clause + ")"
 }
 
-// A StampError says that an item does not say when it was last modified, or not
-// in the same element as the other items.
+// A StampError reports an item without a time of modification, or with one in another
+// element than the other items'.
 type StampError struct {
 	URL    string
 	ID     string // the ID of the item
@@ -79,7 +79,7 @@ func (e *StampError) Detail() string {
 	return fmt.Sprintf("%s does not say when it was last modified, or not as the others do (%s)", clip(e.ID), e.Clause)
 }
 
-// A BudgetError says that a sync needs more than Limits allows.
+// A BudgetError reports a sync that needs more than Limits allows.
 type BudgetError struct {
 	URL    string
 	Limit  string // "requests", "items" or "bytes"
@@ -95,7 +95,7 @@ func (e *BudgetError) Detail() string {
 	return fmt.Sprintf("the sync needs more %s than the limit of %d (%s)", e.Limit, e.Max, e.Clause)
 }
 
-// The clauses that errors cite.
+// The clauses cited by errors.
 const (
 	clauseTies    = "modified-range#5: a server never cuts through a group of equal stamps"
 	clauseSubset  = "modified-range#4: a part has the most recent items of the range"
@@ -104,13 +104,13 @@ const (
 	clauseBounded = "modified-range#12: every loop is bounded"
 )
 
-// gap returns the gap that an error leaves after a sync has begun.
+// gap returns the gap an error leaves after a sync has begun.
 func gap(url string, err error) *feedhistory.Gap {
 	g := feedhistory.NewGap(url, err)
 	switch {
 	case errors.As(err, new(*PossibleLossError)):
 		g.Reason = feedhistory.ReasonBarren
-	case errors.As(err, new(*IgnoredError)): // what came is only a window
+	case errors.As(err, new(*IgnoredError)): // the part received is only a window
 		g.Reason = feedhistory.ReasonMissedWindow
 	case errors.As(err, new(*StampError)):
 		g.Reason = feedhistory.ReasonMalformed

@@ -18,15 +18,15 @@ import (
 // A Handler serves a collection by ranges of modification times, in all
 // dialects. The items come from a query.
 type Handler struct {
-	// Query finds the items that were modified within a range. It is required.
-	Query Query
+	// Query finds the items modified within a range. It is required.
+	Query RangeFunc
 
 	// Limit is the maximum number of items in an answer, unless more are needed
 	// to complete a group of equal stamps (modified-range#5). Zero means 100.
 	Limit int
 
-	// Partial is the status of an answer that is only a part, from 201 to 299;
-	// the proposal does not say which (modified-range#3). Zero means 206.
+	// Partial is the status of a partial answer, from 201 to 299; the proposal leaves the
+	// choice open (modified-range#3). Zero means 206.
 	Partial int
 
 	// Head describes the feed: ID, Title, Authors, Links … Do not change it while
@@ -34,17 +34,16 @@ type Handler struct {
 	Head *feedhistory.Document
 
 	Format feedhistory.Format // Format is Atom or RSS; zero means Atom.
-	Now    func() time.Time   // Now is the clock that stamps items; nil means time.Now.
+	Now    func() time.Time   // Now is the clock for stamping items; nil means time.Now.
 	Logger *slog.Logger       // Logger logs malformed ranges and failed queries; nil means no logging.
 }
 
-// A Query returns the items of a collection that were last modified at or after
-// start and before end, most recently modified first, and at most limit of
-// them. A zero time, or a zero limit, means no bound. Several goroutines may
-// call it at the same time.
+// A RangeFunc returns the items of a collection last modified at or after start and before
+// end, most recently modified first, and at most limit of them. A zero time, or a zero
+// limit, means no bound. Several goroutines may call it at the same time.
 //
 // In SQL: WHERE modified >= ? AND modified < ? ORDER BY modified DESC LIMIT ?.
-type Query func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
+type RangeFunc func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
 
 // ServeHTTP answers with the items of the requested range, or with the most
 // recent of them.
@@ -161,8 +160,7 @@ func (h *Handler) document(items []Item) *feedhistory.Document {
 	return doc
 }
 
-// write sends an answer, which names the range that it covers
-// (modified-range#3).
+// write sends an answer, which names the range it covers (modified-range#3).
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
 	var body bytes.Buffer
 	write, kind := feedhistory.WriteAtom, "application/atom+xml"
@@ -182,7 +180,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
 	header.Add("Vary", fieldRange)
 	w.WriteHeader(h.status(p))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body.Bytes()) // an error means that the client has gone
+		_, _ = w.Write(body.Bytes()) // on an error, the client has gone
 	}
 	return nil
 }
@@ -197,7 +195,7 @@ func (h *Handler) status(p part) int {
 	return h.Partial
 }
 
-// fail answers that there was an error, unless the client has gone.
+// fail answers with an error, unless the client has gone.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return

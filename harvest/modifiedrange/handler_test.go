@@ -141,7 +141,7 @@ func TestHandlerRefusesWrongItems(t *testing.T) {
 	b, c := s.items["b"].item(), s.items["c"].item()
 	shifted := b
 	shifted.Modified = shifted.Modified.Add(time.Second)
-	for name, query := range map[string]Query{
+	for name, query := range map[string]RangeFunc{
 		"error":   func(context.Context, time.Time, time.Time, int) ([]Item, error) { return nil, errors.New("no disk") },
 		"order":   func(context.Context, time.Time, time.Time, int) ([]Item, error) { return []Item{b, c}, nil },
 		"stamp":   func(context.Context, time.Time, time.Time, int) ([]Item, error) { return []Item{shifted}, nil },

@@ -21,7 +21,7 @@ type Item struct {
 
 var errItem = errors.New("an item must be either an entry or a deletion")
 
-// check returns an error for an item that would mislead clients.
+// check returns an error for an item misleading to clients.
 func (i Item) check(within Range) error {
 	switch {
 	case (i.Entry == nil) == (i.Deleted == ""):

@@ -7,16 +7,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Keep syncs the collection into a mirror's store, from the state that is stored
-// with its feed there. The URL of the feed is the Client's.
+// Keep syncs the collection into a mirror's store, from the state stored with its feed
+// there. The URL of the feed is the Client's.
 //
-// Keep commits each answer with the part of the range that is still to be asked
-// for. So a sync that is cut short continues there, and only its last answer comes
-// again, which does no harm.
+// Keep commits each answer with the part of the range still to be asked for. So an
+// interrupted sync continues there, and only its last answer comes again, which does no
+// harm.
 //
-// What is missing is among the Gaps of the result. The error is that of the first
-// document, the store's or the context's.
-func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
+// Missing parts are among the Gaps of the result. The error is the first document's,
+// the store's or the context's.
+func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, error) {
 	const name = "modified-range"
 	var from State
 	if err := m.ReadMark(ctx, c.URL, name, &from); err != nil {

@@ -23,7 +23,7 @@ func (r *run) next(a *answer) (Range, error) {
 	}
 	whole := a.status == http.StatusOK && !r.distrust
 	if a.covered != nil && !a.covered.Start.IsZero() && a.covered.Start.After(a.asked.Start) {
-		whole = false // the answer itself says that it begins later
+		whole = false // the answer itself begins later
 	}
 	switch {
 	case !r.tie.IsZero():
@@ -39,9 +39,8 @@ func (r *run) next(a *answer) (Range, error) {
 // nothing is an empty range: the sync is whole.
 var nothing = Range{Start: time.Unix(0, 0), End: time.Unix(0, 0)}
 
-// shows reports whether an answer shows that the server supports ranges: it
-// names the range that it covers, or leaves out items that are known to be
-// outside.
+// shows reports whether an answer proves support for ranges: it names the range it
+// covers, or leaves out items known to be outside.
 func (r *run) shows(a *answer) bool {
 	return a.covered != nil || a.asked.above(r.newest, time.Second) ||
 		a.asked.above(r.newest, 0) && !a.outside
@@ -50,10 +49,10 @@ func (r *run) shows(a *answer) bool {
 // below returns the rest of the sync before a time.
 func (r *run) below(end time.Time) Range { return Range{r.from.Since, end} }
 
-// afterWhole ends the sync if a 200 can be trusted. A server that ignores
-// ranges also answers 200, and so does one that cuts without saying so. The
-// client finds out by asking again for the oldest group of equal stamps and
-// what is older; or only for the latter, if everything is one group.
+// afterWhole ends the sync if a 200 can be trusted. A server that ignores ranges also
+// answers 200, and so does one that silently cuts its answers. The client finds out by
+// asking again for the oldest group of equal stamps and anything older; or only for the
+// latter, if everything is one group.
 func (r *run) afterWhole(a *answer) (Range, error) {
 	if r.heeded || len(a.stamps) == 0 || !a.oldest.After(r.from.Since) {
 		return nothing, nil
@@ -66,8 +65,8 @@ func (r *run) afterWhole(a *answer) (Range, error) {
 	return again, nil
 }
 
-// afterClaim ends the sync if there is nothing beyond what a 200 had. Otherwise
-// that was a part, and may have cut through a group.
+// afterClaim ends the sync if there is nothing beyond the items of a 200. Otherwise the
+// 200 was a part, and may have cut through a group.
 func (r *run) afterClaim(a *answer) (Range, error) {
 	claimed, beyond := r.claimed, a.asked.End.Equal(r.claimed)
 	if !r.heeded {
@@ -76,9 +75,9 @@ func (r *run) afterClaim(a *answer) (Range, error) {
 	switch {
 	case a.fresh > 0:
 	case len(a.stamps) == 0, !beyond && len(a.stamps) <= r.newer:
-		// The group alone may be all that the server has room for. But not if
-		// it is as small as the newer part: there was room for that, and for at
-		// least one item of the group.
+		// The group alone may be all the server has room for. But not if it is as small as
+		// the newer part: there was room for that part, and for at least one item of the
+		// group.
 		return nothing, nil
 	case beyond: // deletions, which may be older than the oldest entry
 		r.claimed = a.oldest
@@ -105,19 +104,18 @@ func (r *run) tellApart(a *answer) Range {
 	return r.after(a.asked)
 }
 
-// after asks for what is clearly after everything that has come; if the server
-// supports the range, the sync continues with put.
+// after asks for items clearly after everything received; if the server supports the
+// range, the sync continues with put.
 func (r *run) after(put Range) Range {
 	r.doubt, r.put = true, put
 	return Range{Start: r.newest.Add(clearly)}
 }
 
-// clearly is how far outside of a range an item must be to show that the server
-// ignores the range.
+// clearly is how far outside of a range an item must be to prove the range ignored.
 const clearly = 2 * time.Second
 
-// afterDoubt continues with the previous range, now that the server is known to
-// support ranges.
+// afterDoubt continues with the previous range, now the server is known to support
+// ranges.
 func (r *run) afterDoubt(a *answer) Range {
 	r.doubt, r.heeded, r.closed = false, true, true
 	if !r.claimed.IsZero() && !a.asked.End.IsZero() && a.fresh > 0 { // the 200 was a part
@@ -128,11 +126,11 @@ func (r *run) afterDoubt(a *answer) Range {
 	return r.put
 }
 
-// afterPart shortens the range. If the server says what it has covered, that
-// does not cut through groups, and the range ends before it. Otherwise the
-// range ends just after the oldest item, so that the rest of its group comes,
-// if it was cut (modified-range#5). If that is no progress, afterPart asks for
-// the group alone, or for what is beyond it.
+// afterPart shortens the range. If the server names the range it has covered, that
+// range does not cut through groups, and the new range ends before it. Otherwise the
+// range ends just after the oldest item, so the rest of its group comes, if it was cut
+// (modified-range#5). If that is no progress, afterPart asks for the group alone, or
+// for anything beyond it.
 func (r *run) afterPart(a *answer) (Range, error) {
 	if next, ok := r.uncovered(a); ok {
 		return next, nil
@@ -156,8 +154,8 @@ func (r *run) afterPart(a *answer) (Range, error) {
 	return alone, nil
 }
 
-// uncovered returns the rest of the range according to the server, if it says,
-// and if that is progress.
+// uncovered returns the part of the range the server says it has not sent, or nothing
+// if that is no smaller than before.
 func (r *run) uncovered(a *answer) (Range, bool) {
 	c := a.covered
 	if c == nil || c.Start.IsZero() || c.narrower(a.sent) && !a.sent.End.IsZero() {
@@ -187,8 +185,7 @@ func (r *run) afterTie(a *answer, whole bool) (Range, error) {
 	return r.below(at), nil
 }
 
-// beyond notes that some items of a group may be lost, and continues with what
-// is older.
+// beyond notes that some items of a group may be lost, and continues with older items.
 func (r *run) beyond(a *answer, group time.Time) Range {
 	r.lost = append(r.lost, &PossibleLossError{URL: r.c.URL, Asked: a.asked, At: group, Clause: clauseTies})
 	return r.below(group)

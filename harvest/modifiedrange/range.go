@@ -9,9 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A Range is a half-open interval of modification times (modified-range#2). It
-// includes the start, so that nothing is lost, but not the end, so that nothing
-// comes twice. A zero time means that the range is open on that side.
+// A Range is a half-open interval of modification times (modified-range#2). It includes
+// the start, so nothing is lost, but not the end, so nothing comes twice. With a zero
+// time, the range is open on that side.
 type Range struct{ Start, End time.Time }
 
 // String returns the range in the form of a Modified-Range header: "start/end".
@@ -30,8 +30,8 @@ func (r Range) narrower(than Range) bool {
 	return !r.End.IsZero() && (than.End.IsZero() || r.End.Before(than.End))
 }
 
-// beyond reports whether a time is outside of the range by more than a margin,
-// because servers that store fractions of a second may not write them.
+// beyond reports whether a time is outside of the range by more than a margin, because
+// servers may store fractions of a second, but not write them.
 func (r Range) beyond(t time.Time, margin time.Duration) bool {
 	return !r.Start.IsZero() && t.Before(r.Start.Add(-margin)) || r.above(t, margin)
 }

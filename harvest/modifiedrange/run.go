@@ -17,20 +17,20 @@ type run struct {
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Document, error) bool
 	limits Limits
-	from   State // that of the Sync; after its Rest, the one that follows
+	from   State // the Sync's; after its Rest, the following one
 	bytes  int64
-	items  int // the number of items that have come
+	items  int // the number of items received
 
 	dialects []Dialect // the possible dialects, the one in use first
 	begun    bool      // a document was yielded
 	left     bool      // the caller has stopped ranging over the documents
 
 	stamp  stampKind
-	unit   time.Duration       // the smallest unit of the stamps so far; zero if there are none
-	seen   map[stamped]Dialect // what has come, with the last dialect that brought it
-	ids    map[string]int      // the IDs of the entries that have come, with the number of the request
-	newest time.Time           // the newest stamp so far
-	oldest time.Time           // the oldest stamp of the last answer
+	unit   time.Duration         // the smallest unit of the stamps so far; zero if there are none
+	seen   map[itemState]Dialect // the items received, each with the last dialect that brought it
+	ids    map[string]int        // the IDs of the entries received, with the number of the request
+	newest time.Time             // the newest stamp so far
+	oldest time.Time             // the oldest stamp of the last answer
 
 	progress
 }
@@ -38,25 +38,25 @@ type run struct {
 // A progress is how far a run has come in the dialect in use.
 type progress struct {
 	span   Range // the next range to ask for
-	heeded bool  // the server has shown that it supports ranges
+	heeded bool  // the server has proved its support for ranges
 
-	// A server that does not say what its answers cover may answer 200 with a
-	// part, as GData does. So one more request confirms its first 200.
-	claimed  time.Time // the oldest item of a 200 that is to be confirmed
-	newer    int       // the number of items of that 200 that the confirmation leaves out
+	// A server that does not name the range of its answers may answer 200 with a part, as
+	// GData does. So one more request confirms its first 200.
+	claimed  time.Time // the oldest item of the 200 to confirm
+	newer    int       // the number of items of the 200 left out by the confirmation
 	distrust bool      // a 200 was found to be a part
 
-	tie time.Time // the group of equal stamps that no answer went beyond; zero if there is none
+	tie time.Time // the group of equal stamps no answer went beyond; zero if there is none
 
-	// A server may take the end to be part of the range; it is then asked for a
-	// tick less. But a server that ignores the range looks the same, so first a
-	// range is requested that distinguishes the two.
+	// A server may take the end to be part of the range; it is then asked for a tick less.
+	// But a server that ignores the range looks the same, so the client first requests a
+	// range to distinguish the two.
 	closed bool
-	doubt  bool  // that range is being requested
-	put    Range // the range that was requested before
+	doubt  bool  // the distinguishing range is being requested
+	put    Range // the range requested before
 
 	asked map[question]bool    // the questions so far: no question brings anything new twice
-	lost  []*PossibleLossError // those that are not yielded yet
+	lost  []*PossibleLossError // those not yielded yet
 }
 
 // A question must not be asked again, because the answer would be the same.
@@ -105,8 +105,8 @@ func (r *run) run() {
 	}
 }
 
-// tell yields the losses. As long as it is unknown whether the server supports
-// ranges at all, another dialect may still bring what is lost.
+// tell yields the losses. As long as it is unknown whether the server supports ranges
+// at all, another dialect may still bring the lost items.
 func (r *run) tell() {
 	for _, loss := range r.lost {
 		r.lossy = true
@@ -127,11 +127,11 @@ func (r *run) restart() {
 	r.Sync.dialect = r.dialects[0]
 }
 
-// forget notes what is still to be asked for, and drops the items that cannot come
-// again, because they are clearly after the end of the range: a server that heeds
-// ranges does not send them. So the size of a run does not depend on that of the
-// collection. From a server that answers 200 with a part, nothing can be concluded
-// from one answer; after an interruption the sync begins again.
+// forget notes the rest of the range, and drops the items that cannot come again,
+// because they are clearly after its end: a server that heeds ranges does not send
+// them. So the size of a run does not depend on the collection's. If a server answers
+// 200 with a part, nothing can be concluded from one answer; after an interruption the
+// sync begins again.
 func (r *run) forget(a *answer) {
 	if a == nil || r.distrust || a.status == http.StatusOK && a.covered == nil {
 		return
@@ -153,8 +153,8 @@ func (r *run) forget(a *answer) {
 	}
 }
 
-// turn switches to the next dialect if the error says that the present one is
-// not supported, and reports whether there is one.
+// turn switches to the next dialect if the error is about an unsupported one, and
+// reports whether there is a next.
 func (r *run) turn(err error) bool {
 	status, refused := errors.AsType[*feedhistory.StatusError](err)
 	refused = refused && slices.Contains([]int{
@@ -169,7 +169,7 @@ func (r *run) turn(err error) bool {
 	return true
 }
 
-// end yields the error that ends the sync.
+// end yields the sync's last error.
 func (r *run) end(err error) {
 	g, isGap := errors.AsType[*feedhistory.Gap](err)
 	_, status := errors.AsType[*feedhistory.StatusError](err)
@@ -198,7 +198,7 @@ func (r *run) hand(doc *feedhistory.Document) {
 	r.left = !r.yield(doc, nil)
 }
 
-// ignored returns the error that the server ignores all dialects so far.
+// ignored returns the error for a server that ignores all dialects so far.
 func (r *run) ignored(id string) error {
 	all := r.c.Dialect.candidates()
 	return &IgnoredError{

@@ -34,7 +34,7 @@ func (k stampKind) of(e *feedhistory.Entry) time.Time {
 	return e.Updated
 }
 
-// choose returns the kind of stamp that all entries have.
+// choose returns the kind of stamp common to all entries.
 func choose(entries []*feedhistory.Entry) stampKind {
 	if len(entries) == 0 {
 		return stampUnknown

@@ -20,7 +20,7 @@ func Unmarshal(raw string, into any) error {
 			return err
 		}
 		withoutOddNames(value)
-		data, _ = json.Marshal(value) // which cannot fail for what came from JSON
+		data, _ = json.Marshal(value) // which cannot fail for values from JSON
 	}
 	return json.Unmarshal(data, into)
 }
@@ -48,7 +48,7 @@ func hasOddNames(raw string) bool {
 	}
 }
 
-// endOfString returns the offset of the quote that ends a string.
+// endOfString returns the offset of a string's closing quote.
 func endOfString(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A Burden is a document that is expensive to read: everything that entries take from
-// their surroundings is large, and so is the number of places that take it.
+// A Burden is a document that is expensive to read: everything its entries inherit is
+// large, and so is the number of places that inherit it.
 type Burden struct {
 	Format                                  string // "atom", "rss" or "jsonfeed"
 	Bindings, URI, Prefix, Lang, Base, Head int    // numbers or lengths
@@ -88,7 +88,7 @@ func (d *Burden) id(i int) string {
 	return fmt.Sprintf(`<id>i%d</id>`, i)
 }
 
-// entry returns the part that is the same in all entries.
+// entry returns the part common to all entries.
 func (d *Burden) entry(name string) string {
 	var b strings.Builder
 	for range d.Links {

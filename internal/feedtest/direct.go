@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 )
 
-// Direct is an http.RoundTripper that calls a handler, without a network. If the handler
+// Direct is an http.RoundTripper calling a handler, without a network. If the handler
 // aborts, the body breaks off.
 type Direct struct{ Handler http.Handler }
 
@@ -35,7 +35,7 @@ func (d Direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// broken is the end of a body that breaks off.
+// broken is the end of a truncated body.
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }

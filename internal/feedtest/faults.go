@@ -8,13 +8,13 @@ import (
 
 // Faults make operations of a store or an output fail.
 type Faults struct {
-	Fail func(op string) Failure // Fail says what happens to an operation; nil means that all work.
+	Fail func(op string) Failure // Fail returns the failure of an operation, if any; nil means all work.
 
 	mu  sync.Mutex
 	ops []string
 }
 
-// A Failure is what happens to one operation.
+// A Failure is the way one operation fails.
 type Failure uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	Crashed             // like FailsAfter, and all later operations are FailsBefore
 )
 
-// ErrDisk is the error that Change wraps.
+// ErrDisk is the error wrapped by Change.
 var ErrDisk = errors.New("no space left on device")
 
 // Change performs an operation, or makes it fail. Operations take turns.

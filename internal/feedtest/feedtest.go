@@ -1,6 +1,6 @@
-// Package feedtest has what tests of feeds share: websites from text files (Serve)
-// and from maps (Sites, on a Line), model publishers (Model, Watcher), faults,
-// documents that are expensive to read (Burden), and short forms of common checks.
+// Package feedtest has the common parts of tests of feeds: websites from text files
+// (Serve) and from maps (Sites, on a Line), model publishers (Model, Watcher), faults,
+// documents expensive to read (Burden), and short forms of common checks.
 package feedtest
 
 import (

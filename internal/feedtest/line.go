@@ -24,25 +24,25 @@ type Reply struct {
 	Err    error // there is no answer, but this error
 }
 
-// Redirect returns a reply that redirects to a URL.
+// Redirect returns a redirect to a URL.
 func Redirect(status int, to string) Reply {
 	return Reply{Status: status, Header: []string{"Location: " + to}}
 }
 
-// A RoundTrip is an http.RoundTripper that is a function.
+// A RoundTrip is a function as an http.RoundTripper.
 type RoundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A Line is an http.RoundTripper without sockets, for use in a synctest bubble:
-// answers take time, and bodies arrive in pieces. It counts what its client does.
+// A Line is an http.RoundTripper without sockets, for use in a synctest bubble: answers
+// take time, and bodies arrive in pieces. It counts its client's requests.
 type Line struct {
 	Serve func(*http.Request) Reply // Serve answers a request; calls take turns.
-	Seed  uint64                    // Seed is that of the delays and pieces; zero means that all arrives at once.
+	Seed  uint64                    // Seed determines the delays and pieces; zero means all arrives at once.
 
 	Most int // Most is the largest number of open requests to one host; a request is open until its body is closed.
-	Open int // Open is the number of requests that are open now.
+	Open int // Open is the number of requests open now.
 
 	mu       sync.Mutex
 	requests []string
@@ -103,14 +103,14 @@ func (l *Line) done(r *http.Request) {
 	l.Open--
 }
 
-// Requests returns the URLs that were requested, in order.
+// Requests returns the URLs requested, in order.
 func (l *Line) Requests() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests)
 }
 
-// pieces are a body that arrives in pieces.
+// pieces are a body arriving in pieces.
 type pieces struct {
 	line   *Line
 	r      *http.Request

@@ -17,27 +17,27 @@ import (
 // A Model is a publisher in memory with its web server: at random, it adds, edits and
 // deletes entries, closes archives, splits its log again under other names, changes the
 // kind of its feed, and fails. Some archives are empty; some publishers omit fh:archive.
-// Published always knows what it has published. Make one with NewModel.
+// Published always has everything it has published. Make one with NewModel.
 type Model struct {
-	Path string // Path is that of the subscription document; the paths of all others begin with it.
+	Path string // Path is the subscription document's; the paths of all others begin with it.
 
 	mu       sync.Mutex
 	random   *rand.Rand
 	kind     string // "archived", "complete", "paged" or "plain"
 	clock    time.Time
-	log      []logged          // everything that ever happened, the oldest first
+	log      []logEntry        // everything that ever happened, the oldest first
 	live     map[string]string // the published entries: their texts by id
 	ids      int
 	archives []span // the closed parts of the log, the oldest first
 	named    int    // the number of names used
-	recent   int    // the number of archived entries that the subscription document repeats
+	recent   int    // the number of archived entries repeated in the subscription document
 	unmarked bool   // archives lack fh:archive: only the link "current" identifies them
 	faults   float64
 	requests int
 }
 
-// A logged is an entry as published, or a deletion.
-type logged struct {
+// A logEntry is an entry as published, or a deletion.
+type logEntry struct {
 	id, text string
 	deleted  bool
 	at       time.Time
@@ -49,7 +49,7 @@ type span struct {
 	from, to int
 }
 
-// NewModel returns a model publisher that has published nothing yet.
+// NewModel returns a model publisher without anything published.
 func NewModel(path string, seed uint64) *Model {
 	return &Model{
 		Path: path, random: rand.New(rand.NewPCG(seed, 5005)), kind: "archived",
@@ -88,7 +88,7 @@ func (m *Model) Become(kind string) {
 	m.clock = m.clock.Add(time.Second)
 }
 
-// Step does something at random, and returns what.
+// Step does something at random, and returns its name.
 func (m *Model) Step() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +106,7 @@ func (m *Model) Step() string {
 	case n < 75:
 		id := m.any()
 		delete(m.live, id)
-		m.log = append(m.log, logged{id: id, deleted: true, at: m.clock})
+		m.log = append(m.log, logEntry{id: id, deleted: true, at: m.clock})
 		return "delete"
 	case n < 95:
 		m.close()
@@ -129,7 +129,7 @@ func (m *Model) any() string {
 func (m *Model) write(id string) {
 	m.clock = m.clock.Add(time.Second)
 	m.live[id] = fmt.Sprintf("text %d of %s", len(m.log), id)
-	m.log = append(m.log, logged{id: id, text: m.live[id], at: m.clock})
+	m.log = append(m.log, logEntry{id: id, text: m.live[id], at: m.clock})
 }
 
 func (m *Model) archived() int {
@@ -139,7 +139,7 @@ func (m *Model) archived() int {
 	return m.archives[len(m.archives)-1].to
 }
 
-// close makes an archive of what is not archived yet; sometimes of nothing.
+// close archives the entries not archived yet, sometimes none.
 func (m *Model) close() {
 	if from := m.archived(); from < len(m.log) || m.random.IntN(4) == 0 {
 		m.named++
@@ -242,7 +242,7 @@ func (m *Model) document(r *http.Request) string {
 }
 
 // current returns the published entries, the oldest first.
-func (m *Model) current() (entries []logged) {
+func (m *Model) current() (entries []logEntry) {
 	for _, l := range m.log {
 		if !l.deleted && m.live[l.id] == l.text {
 			entries = append(entries, l)
@@ -270,7 +270,7 @@ func (m *Model) link(rel, name string) string {
 }
 
 // render renders a document, the newest of its items first.
-func (m *Model) render(head string, items []logged, updated time.Time) string {
+func (m *Model) render(head string, items []logEntry, updated time.Time) string {
 	var b strings.Builder
 	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:at="http://purl.org/atompub/tombstones/1.0">`)
 	fmt.Fprintf(&b, "<id>urn:x</id><title>A model</title><updated>%s</updated>%s\n", updated.Format(time.RFC3339), head)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Pipe serves a handler over pipes until the test ends, and returns the transport
-// that leads to it. It may be used in a synctest bubble.
+// Pipe serves a handler over pipes until the test ends, and returns the transport to
+// reach it. It may be used in a synctest bubble.
 func Pipe(t testing.TB, handler http.Handler) *http.Transport {
 	conns := make(pipes)
 	server := &http.Server{Handler: handler}

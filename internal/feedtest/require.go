@@ -12,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ErrorAs returns the error of a type in the tree of err, and requires that there is one.
+// ErrorAs returns the error of a type in the tree of err, and fails the test if there is
+// none.
 func ErrorAs[E error](t require.TestingT, err error, message ...any) E {
 	found, ok := errors.AsType[E](err)
 	require.True(t, ok, "%v: no %T %v", err, found, message)
 	return found
 }
 
-// All returns the values of a sequence, and requires that none has an error.
+// All returns the values of a sequence, and requires all to be free of errors.
 func All[T any](t require.TestingT, values iter.Seq2[T, error]) (all []T) {
 	for value, err := range values {
 		require.NoError(t, err)
@@ -43,7 +44,7 @@ func ReadFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// Glob returns the names of the files that match a pattern, and requires that there are some.
+// Glob returns the names of the files matching a pattern, and requires at least one.
 func Glob(t testing.TB, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
@@ -63,7 +64,7 @@ func Values[T any](values ...T) iter.Seq2[T, error] {
 	}
 }
 
-// Watch returns a sequence that calls a function with each of its values first.
+// Watch returns a sequence with a function called for each value first.
 func Watch[T any](values iter.Seq2[T, error], see func(T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for value, err := range values {

@@ -17,22 +17,22 @@ import (
 // freshness. Twice the server asks the visitor to wait, once the feed moves, and in
 // the end it is gone. Make one with NewWatcher, in a synctest bubble.
 type Watcher struct {
-	Told      map[string]bool // Told has what happened once: "429", "503", "short 503" and "moved".
-	Gone      bool            // Gone reports whether the visitor was told that the feed is gone (410).
+	Told      map[string]bool // Told has the events that happened once: "429", "503", "short 503" and "moved".
+	Gone      bool            // Gone reports whether the visitor has got a 410.
 	Unchanged int             // Unchanged is the number of answers with the status 304.
 
 	mu        sync.Mutex
 	start     time.Time
-	documents map[string]*watched // by path, before the feed moved
-	alone     time.Time           // the server wants no request before
-	moved     bool                // a 301 has been given
+	documents map[string]*watchedDocument // by path, before the feed moved
+	alone     time.Time                   // the server wants no request before
+	moved     bool                        // a 301 has been given
 	requests  int
 	rules     []rule
 	margin    time.Duration // the shortest time by which a request came later than allowed
 }
 
-// A watched document, and what the visitor was last told about it.
-type watched struct {
+// A watchedDocument is a document with its last answer.
+type watchedDocument struct {
 	etag, lastModified string    // as last given; "" means none
 	given              bool      // it has been given at least once
 	asked, again       time.Time // when it was requested, and when it may be again
@@ -46,7 +46,7 @@ type rule struct {
 	note  string // the result, for the report
 }
 
-// The rules that a Watcher checks.
+// The rules a Watcher checks.
 const (
 	RuleConditional = "at most one unconditional request per URL"
 	RuleVerbatim    = "validators echoed exactly"
@@ -66,7 +66,7 @@ var allRules = []string{
 
 // NewWatcher returns a website whose week begins now.
 func NewWatcher() *Watcher {
-	w := &Watcher{start: time.Now(), margin: 1 << 62, Told: map[string]bool{}, documents: map[string]*watched{}}
+	w := &Watcher{start: time.Now(), margin: 1 << 62, Told: map[string]bool{}, documents: map[string]*watchedDocument{}}
 	for _, name := range allRules {
 		w.rules = append(w.rules, rule{name: name})
 	}
@@ -89,7 +89,7 @@ func (w *Watcher) require(name string, kept bool, format string, args ...any) {
 	r.wrong = append(r.wrong, w.elapsed().String()+": "+fmt.Sprintf(format, args...))
 }
 
-// Broken returns the rules that were broken, or that no request put to the test.
+// Broken returns the rules broken, or put to the test by no request.
 func (w *Watcher) Broken() (names []string) {
 	for _, r := range w.rules {
 		if len(r.wrong) > 0 || r.kept == 0 {
@@ -118,7 +118,7 @@ func (w *Watcher) Report() string {
 
 func (w *Watcher) elapsed() time.Duration { return time.Since(w.start) }
 
-// once reports whether to do now what is done once, after some hours.
+// once reports whether to do something now that is done once, after some hours.
 func (w *Watcher) once(what string, hours int) bool {
 	if w.Told[what] || w.elapsed() < time.Duration(hours)*time.Hour {
 		return false
@@ -138,7 +138,7 @@ func (w *Watcher) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	d := w.documents[name]
 	if d == nil {
-		d = new(watched)
+		d = new(watchedDocument)
 		w.documents[name] = d
 	}
 	w.watch(r, d)
@@ -175,7 +175,7 @@ func (w *Watcher) leaveAlone(rw http.ResponseWriter, status int, retryAfter stri
 }
 
 // watch checks the rules on a request.
-func (w *Watcher) watch(r *http.Request, d *watched) {
+func (w *Watcher) watch(r *http.Request, d *watchedDocument) {
 	now := time.Now()
 	etag, since := r.Header.Get("If-None-Match"), r.Header.Get("If-Modified-Since")
 	if d.given && (d.etag != "" || d.lastModified != "") {
@@ -210,7 +210,7 @@ func (w *Watcher) edition() int {
 }
 
 // feed serves the feed as it is now.
-func (w *Watcher) feed(rw http.ResponseWriter, r *http.Request, d *watched) {
+func (w *Watcher) feed(rw http.ResponseWriter, r *http.Request, d *watchedDocument) {
 	n := w.edition()
 	etag := []string{`"v%d"`, `W/"v%d"`, `v%d`, `""v%d""`, ``, `W/"v%d-gzip, (odd) é"`}[n%6]
 	if strings.Contains(etag, "%d") {
@@ -239,7 +239,7 @@ func (w *Watcher) feed(rw http.ResponseWriter, r *http.Request, d *watched) {
 }
 
 // archive serves an archive document, which never changes.
-func (w *Watcher) archive(rw http.ResponseWriter, r *http.Request, d *watched) {
+func (w *Watcher) archive(rw http.ResponseWriter, r *http.Request, d *watchedDocument) {
 	var n int
 	if _, err := fmt.Sscanf(r.URL.Path, "/archive/%d.rss", &n); err != nil || n < 0 || n > w.edition()/3 {
 		http.NotFound(rw, r)
@@ -256,7 +256,7 @@ func (w *Watcher) archive(rw http.ResponseWriter, r *http.Request, d *watched) {
 }
 
 // answer answers with a document, or a 304 if the visitor has it.
-func (w *Watcher) answer(rw http.ResponseWriter, r *http.Request, d *watched, etag, lastModified string, wait time.Duration, body string) {
+func (w *Watcher) answer(rw http.ResponseWriter, r *http.Request, d *watchedDocument, etag, lastModified string, wait time.Duration, body string) {
 	now := time.Now()
 	if d.given && !now.Before(d.again) {
 		w.shortest(now.Sub(d.asked), d.again.Sub(d.asked))

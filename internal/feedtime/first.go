@@ -2,7 +2,7 @@ package feedtime
 
 import "time"
 
-// First returns the first of the times that is not zero; the zero time if all are.
+// First returns the first nonzero time; the zero time if all are.
 func First(times ...time.Time) time.Time {
 	for _, t := range times {
 		if !t.IsZero() {

@@ -1,5 +1,5 @@
-// Package feedtime reads the dates in feeds: RFC 3339 and similar formats, RFC
-// 822 with the zones that people write, and other formats that feeds have.
+// Package feedtime reads the dates in feeds: RFC 3339 and similar formats, RFC 822 with
+// the zones people write, and other formats found in feeds.
 package feedtime
 
 import (
@@ -13,10 +13,9 @@ const (
 	layoutNumeric = layoutRSS + " -0700"
 )
 
-// Read reads a date of any feed format; ok is false if it is invalid. A named
-// zone is returned, because its meaning may be doubtful. Invalid text takes no
-// more time than a valid date of the same length, and text that is longer than
-// any date is not read.
+// Read reads a date of any feed format; ok is false if it is invalid. A named zone is
+// returned, because its meaning may be doubtful. Invalid text takes no more time than a
+// valid date of the same length, and text longer than any date is not read.
 func Read(s string) (t time.Time, z Zone, ok bool) {
 	if s = strings.Trim(s, " \t\r\n"); s == "" {
 		return t, z, false
@@ -32,8 +31,8 @@ func Read(s string) (t time.Time, z Zone, ok bool) {
 	return readDate(s)
 }
 
-// parseRSSTime reads the RFC 822 dates that RSS generators write. It removes
-// the zone first, because time.Parse would give EST the offset zero.
+// parseRSSTime reads the RFC 822 dates of RSS generators. It removes the zone first,
+// because time.Parse would give EST the offset zero.
 func parseRSSTime(s string) (time.Time, bool) {
 	i := strings.LastIndexByte(s, ' ')
 	if i < 0 {

@@ -50,7 +50,7 @@ func (c clock) hour24() int {
 	return c.hour
 }
 
-// date returns the date that the numbers mean.
+// date returns the date the numbers mean.
 func (d *dateText) date() (year, month, day int, ok bool) {
 	a, b, c := d.numbers[0], d.numbers[1], d.numbers[2]
 	switch {
@@ -79,7 +79,7 @@ func (d *dateText) date() (year, month, day int, ok bool) {
 	case b.separator == '.': // 13.12.03
 		return c.year(), b.value, a.value, c.digits == 2
 	}
-	// 03-12-13 is a date, but 03/12/13 only with a time that gofeed supports.
+	// 03-12-13 is a date, but 03/12/13 only with a time gofeed supports.
 	known := b.separator == '-' || d.clock.set && !d.clock.seconds && !d.zoned
 	return a.year(), b.value, c.value, known && a.digits == 2
 }
@@ -95,7 +95,7 @@ func (d *dateText) order(first, second int, separator byte) (month, day int) {
 	return second, first
 }
 
-// year returns the year that a number means (RFC 2822 §4.3).
+// year returns the year a number means (RFC 2822 §4.3).
 func (n dateNumber) year() int {
 	switch {
 	case n.digits == 3:

@@ -11,12 +11,12 @@ import (
 // all of them.
 type dateText struct {
 	text string
-	at   int // the offset of what is read next
+	at   int // the offset of the next character
 
 	numbers  [3]dateNumber // of the date, in order
 	count    int           // their number
 	month    int           // by its name; zero if there was none
-	separate byte          // the last character that was neither a space nor part of anything
+	separate byte          // the last character neither a space nor part of anything
 	afterT   bool          // the previous character is the T of ISO 8601
 	inNumber bool          // the previous character belongs to a number of the date
 
@@ -41,8 +41,7 @@ type clock struct {
 	half    byte // 'a' for a.m., 'p' for p.m.
 }
 
-// maxDate is the maximum length of a date, with the comments that JavaScript
-// writes.
+// maxDate is the maximum length of a date, with the comments JavaScript writes.
 const maxDate = 100
 
 // readDate reads a date in any of the formats in feeds. Without a zone it is in
@@ -161,7 +160,7 @@ func (d *dateText) compactDate(value, digits int) bool {
 	return true
 }
 
-// time reads what follows the hour. An earlier time was a meaningless midnight.
+// time reads the rest of a time after the hour. An earlier time was a meaningless midnight.
 func (d *dateText) time(hour int) bool {
 	if c := d.clock; c.set && c.hour+c.minute+c.second+c.nano > 0 {
 		return false

@@ -24,7 +24,7 @@ var monthNames = [...][]string{
 	{"december", "décembre", "decembre", "déc", "dezember", "dez", "δεκ", "dicembre", "dic", "dezembro", "diciembre"},
 }
 
-// monthOf returns the month that a word names, zero for none.
+// monthOf returns the month a word names, zero for none.
 func monthOf(lower string) int {
 	for i, names := range monthNames {
 		if len(lower) >= 3 && strings.HasPrefix(names[0], lower) {
@@ -111,7 +111,7 @@ func (d *dateText) cjk(word string) bool {
 	return false
 }
 
-// zoneName reads the name of a Zone, and the offset that may follow it.
+// zoneName reads the name of a Zone, and the offset after it, if any.
 func (d *dateText) zoneName(word, lower string) bool {
 	if d.zoned || !d.clock.set && !d.dated() {
 		return d.zoned

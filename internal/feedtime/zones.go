@@ -57,8 +57,7 @@ var zoneNames = map[string]int{
 // Israel, Arabia …), or do not distinguish standard time from summer time.
 const ambiguousZones = " cst bst ist ast gst sst bdt et ct mt pt at "
 
-// namedZone returns the zone that a name means; ok is false if it does not look
-// like one.
+// namedZone returns the zone a name means; ok is false if it does not look like one.
 func namedZone(name, lower string) (Zone, bool) {
 	z := Zone{Name: name}
 	lower = strings.TrimPrefix(lower, "etc/")
@@ -69,8 +68,8 @@ func namedZone(name, lower string) (Zone, bool) {
 		}
 		return z, true
 	}
-	// RFC 822 has the military letters with the wrong sign, so nobody knows
-	// what they mean. A word in lower case is not a name.
+	// RFC 822 gave the military zone letters the wrong sign, so they are ambiguous. A word
+	// in lower case is not a name.
 	z.Doubt = Unknown
 	for i := range len(name) {
 		if c := name[i]; (c < 'A' || c > 'Z') && !strings.Contains(name, "/") {

@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// check parses the URL of a request, and refuses what must not be requested.
+// check parses the URL of a request, and refuses forbidden ones.
 func (c *Client) check(req *Request) (*url.URL, error) {
 	if req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return nil, &RefusedError{URL: iri.Redact(req.URL), Rule: RuleMethod}
@@ -18,8 +18,7 @@ func (c *Client) check(req *Request) (*url.URL, error) {
 	return c.parse(nil, req.URL)
 }
 
-// parse resolves ref against base, which may be nil, and refuses what must not be
-// requested.
+// parse resolves ref against base, which may be nil, and refuses forbidden URLs.
 func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	if len(ref) > c.Limits.url() {
 		shown := iri.Redact(ref)
@@ -46,7 +45,7 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	return u, nil
 }
 
-// forbidden returns the rule that a URL breaks; "" if it breaks none.
+// forbidden returns the rule a URL breaks; "" if it breaks none.
 func (c *Client) forbidden(u *url.URL) string {
 	switch {
 	case u.Scheme == "":

@@ -91,7 +91,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end releases what the body holds, and makes err its final error.
+// end releases the body's resources, and makes err its final error.
 func (b *body) end(err error) error {
 	b.err = err
 	b.x.client.logBody(b)
@@ -146,7 +146,7 @@ func (b *body) failure(err error) error {
 	return &EncodingError{URL: x.url, Encoding: b.encoding, Err: err}
 }
 
-// errWire reports that an encoded body is too long.
+// errWire reports a too long encoded body.
 var errWire = errors.New("too many encoded bytes")
 
 // wire is the body as sent, with its timer and its counter.
@@ -177,8 +177,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, w.err
 }
 
-// check compares the number of bytes read with what was announced and allowed. net/http
-// checks the former too; other transports may not.
+// check compares the number of bytes read with the announced length and the limit.
+// net/http checks the former too; other transports may not.
 func (w *wire) check(err error) error {
 	if err == io.EOF && w.length > 0 && w.n < w.length {
 		return io.ErrUnexpectedEOF

@@ -14,21 +14,21 @@ import (
 // whatever a redirect or a document asks for.
 type Credential struct {
 	// Origin is the scheme, host and port, such as "https://example.org:8443". The
-	// scheme's default port may be left out, and what follows the port is ignored. If
+	// scheme's default port may be left out, and anything after the port is ignored. If
 	// Origin is empty or not a URL, the credential is never sent.
 	Origin string
 
-	// Authorization is the value of the header of that name, such as "Bearer …".
+	// Authorization is the value of the Authorization header, such as "Bearer …".
 	Authorization string
 
 	// Header has further fields, such as "X-Api-Key" or "Cookie".
 	Header http.Header
 }
 
-// String returns the origin, so that printing a credential gives nothing away.
+// String returns the origin, so printing a credential gives nothing away.
 func (c Credential) String() string { return "credential for " + c.Origin }
 
-// GoString returns what String returns.
+// GoString is String.
 func (c Credential) GoString() string { return c.String() }
 
 // credential returns the credential for a request to u; nil if there is none.
@@ -53,7 +53,7 @@ func (c *Credential) add(u *url.URL, header http.Header) error {
 }
 
 // CheckSecrets returns an error if a Credential cannot have such fields: their names or
-// values are invalid, or their names are of those that the connection sets.
+// values are invalid, or their names are among those set by the connection.
 func CheckSecrets(fields http.Header) error {
 	for name, values := range fields {
 		name := http.CanonicalHeaderKey(name)
@@ -70,7 +70,7 @@ func CheckSecrets(fields http.Header) error {
 	return nil
 }
 
-// addSecrets adds fields that may be credentials to a request to u.
+// addSecrets adds fields, perhaps credentials, to a request to u.
 func addSecrets(u *url.URL, to, fields http.Header) error {
 	if err := CheckSecrets(fields); err != nil {
 		return &RefusedError{URL: u.String(), Rule: RuleHeader, Err: err}

@@ -8,13 +8,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is how far back a zstd stream may refer, and so the memory that it takes:
-// what RFC 9659 allows for HTTP.
+// maxWindow is how far back a zstd stream may refer, and so the memory it takes: as
+// much as RFC 9659 allows for HTTP.
 const maxWindow = 8 << 20
 
-// contentEncoding returns "gzip", "zstd", or "" for a body that is not encoded. It
-// returns false for any other encoding, which was not offered, and for several, which
-// may be a bomb within a bomb.
+// contentEncoding returns "gzip", "zstd", or "" for a body without encoding. It returns
+// false for any other encoding, which was not offered, and for several, which may be a
+// bomb within a bomb.
 func contentEncoding(h http.Header) (string, bool) {
 	lines := h["Content-Encoding"]
 	if len(lines) == 0 {
@@ -85,7 +85,7 @@ func (c *Client) zstd(src io.Reader) (io.Reader, func(), error) {
 	return z, release, nil
 }
 
-// noEOF makes the end of a stream that has not begun unexpected.
+// noEOF makes the end of a stream unexpected before its beginning.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -15,26 +15,26 @@ func text(url, kind string, e interface{ Detail() string }) string {
 	return fmt.Sprintf("fetch %q: %s%s", url, kind, e.Detail())
 }
 
-// The rules that a RefusedError may name.
+// The rules a RefusedError may name.
 const (
 	RuleURL       = "url"       // not an absolute URL with a host
 	RuleLength    = "length"    // the URL is longer than Limits.URL
 	RuleScheme    = "scheme"    // neither http nor https
 	RuleUserinfo  = "userinfo"  // a user or password in the URL
 	RuleMethod    = "method"    // neither GET nor HEAD
-	RuleHeader    = "header"    // a header field that a caller may not set, or an invalid value
+	RuleHeader    = "header"    // a header field a caller may not set, or an invalid value
 	RuleDowngrade = "downgrade" // a redirect from https to http
 	RuleLocation  = "location"  // a redirect without a target
-	RuleLoop      = "loop"      // a redirect to a URL that was requested before it
+	RuleLoop      = "loop"      // a redirect to a URL requested before it
 	RuleRedirects = "redirects" // more redirects than MaxRedirects
 	RuleAddress   = "address"   // a loopback, private or special-purpose address
 	RuleOrigin    = "origin"    // another origin than the feed's; callers check this
 )
 
-// A RefusedError reports a request that was not made, because a rule of this package
-// forbids it. Trying again does not help.
+// A RefusedError reports a request this package's rules forbid. It was not made. Trying
+// again does not help.
 type RefusedError struct {
-	URL  string // the URL that was refused, without userinfo
+	URL  string // the refused URL, without userinfo
 	Rule string // one of the Rule constants
 	Err  error  // details; may be nil
 }
@@ -75,23 +75,23 @@ var refusals = map[string]string{
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// A StatusError reports an answer that is neither a success nor a 304 to a
-// conditional request.
+// A StatusError reports an answer other than a success or a 304 to a conditional
+// request.
 type StatusError struct {
-	URL    string // the URL that answered
+	URL    string // the URL of the answer
 	Status int    // the status of the answer, such as 404
 
-	// RetryAfter is how long the host asks clients to wait, at most a day, and At is
-	// when that time ends; both are zero if it does not say.
+	// RetryAfter is how long the host asks clients to wait, at most a day, and At is when
+	// that time ends; both are zero if it does not ask.
 	RetryAfter time.Duration
 	At         time.Time
 
-	// Remembered reports that no request was made: Status is that of an earlier answer
-	// of the host, which asked for a wait longer than Retry.MaxWait.
+	// Remembered means no request was made: Status is from an earlier answer of the host,
+	// which asked for a wait longer than Retry.MaxWait.
 	Remembered bool
 
-	// Gone reports that the document has been withdrawn for good: the answer was a
-	// 410, and all redirects before it were permanent.
+	// Gone means the document has been withdrawn for good: the answer was a 410, and all
+	// redirects before it were permanent.
 	Gone bool
 }
 
@@ -109,7 +109,7 @@ func (e *StatusError) Detail() string {
 	return s
 }
 
-// A LimitError reports an answer that is larger than Limits allow.
+// A LimitError reports an answer larger than Limits allow.
 type LimitError struct {
 	URL   string
 	Limit string // "bytes", "ratio", "headers", "wire" or "window"
@@ -132,7 +132,7 @@ var excesses = map[string]string{
 	"window":  "its compression needs a window of more than %d bytes",
 }
 
-// A TimeoutError reports a step that took longer than Timeouts allow.
+// A TimeoutError reports a step longer than Timeouts allow.
 type TimeoutError struct {
 	URL  string
 	Step string        // "connect", "tls", "headers", "body" or "idle"
@@ -149,7 +149,7 @@ func (e *TimeoutError) Detail() string {
 // Timeout returns true, as [net.Error] asks.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// A TruncatedError reports a body that broke off before its end.
+// A TruncatedError reports a body cut off before its end.
 type TruncatedError struct {
 	URL string
 	Err error // io.ErrUnexpectedEOF, a reset, a malformed chunk…
@@ -166,7 +166,7 @@ func (e *TruncatedError) Unwrap() error { return e.Err }
 type EncodingError struct {
 	URL      string
 	Encoding string // the Content-Encoding
-	Err      error  // what is corrupt; nil if the encoding is unknown or combined with another
+	Err      error  // the corruption; nil if the encoding is unknown or combined with another
 }
 
 func (e *EncodingError) Error() string { return text(e.URL, "", e) }

@@ -12,8 +12,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// An exchange is one request and its answer, with the resources that it holds until it
-// ends: a place at the host, a context and a timer.
+// An exchange is one request and its answer, with the resources it holds until it ends:
+// a place at the host, a context and a timer.
 type exchange struct {
 	client  *Client
 	caller  context.Context // the caller may cancel it
@@ -66,7 +66,7 @@ func (x *exchange) send(r *http.Request) error {
 	if err != nil {
 		return x.failure(err)
 	}
-	if resp.Body == nil { // a transport other than net/http's may do that
+	if resp.Body == nil { // a transport other than net/http's may do so
 		resp.Body = http.NoBody
 	}
 	x.resp = resp
@@ -77,7 +77,7 @@ func (x *exchange) send(r *http.Request) error {
 	return nil
 }
 
-// end releases everything that the exchange holds.
+// end releases everything the exchange holds.
 func (x *exchange) end() {
 	x.guard.stop()
 	x.guard.cancel(context.Canceled)
@@ -87,7 +87,7 @@ func (x *exchange) end() {
 	x.client.exit(x.host)
 }
 
-// discard ends an exchange whose body is not needed. It reads a short body, so that the
+// discard ends an exchange whose body is not needed. It reads a short body, so the
 // connection can be reused, but does not wait long for it.
 func (x *exchange) discard() {
 	const short, soon = 2 << 10, time.Second
@@ -100,7 +100,7 @@ func (x *exchange) discard() {
 }
 
 // interrupted returns who ended the exchange, if not the server: the caller, the guard,
-// or a Close. The error that the transport then reports is only a consequence.
+// or a Close. The error of the transport is then only a consequence.
 func (x *exchange) interrupted() error {
 	if err := x.caller.Err(); err != nil {
 		return wrap(x.url, err)
@@ -139,8 +139,8 @@ func headersTooLong(err error) bool {
 		strings.Contains(s, "response header list larger than advertised limit")
 }
 
-// headerSize returns about how many bytes the headers take on the wire, for transports
-// that do not limit them.
+// headerSize estimates the bytes of the headers on the wire, for transports that do not
+// limit them.
 func headerSize(h http.Header) int64 {
 	var n int64
 	for name, values := range h {

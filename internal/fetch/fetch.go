@@ -7,8 +7,8 @@
 // if a validator is known, and none while the host asks clients to wait.
 //
 // Every failure has a type: [RefusedError], [StatusError], [LimitError],
-// [TimeoutError], [TruncatedError], [EncodingError]; any other, such as a name that
-// does not resolve or a cancelled context, is a [url.Error].
+// [TimeoutError], [TruncatedError], [EncodingError]; any other, such as an unresolved
+// name or a cancelled context, is a [url.Error].
 package fetch
 
 import (
@@ -56,7 +56,7 @@ type Client struct {
 	// A request is in flight until its body is closed or read to its end.
 	PerHost int
 
-	Limits   Limits   // Limits are what an answer may cost.
+	Limits   Limits   // Limits bound the cost of an answer.
 	Timeouts Timeouts // Timeouts are how long each step may take.
 	Retry    Retry    // Retry says when to try again.
 
@@ -67,8 +67,8 @@ type Client struct {
 	// logging.
 	Logger *slog.Logger
 
-	// Shared is what several Clients share: connections, and what is known of hosts.
-	// Nil means that this Client shares nothing.
+	// Shared has the connections and the memory of hosts several Clients share. With nil,
+	// this Client shares nothing.
 	Shared *Shared
 
 	own     Shared
@@ -82,7 +82,7 @@ type Client struct {
 	control  func(network, address string, c syscall.RawConn) error
 }
 
-// A Request says what to fetch. Only its URL is required.
+// A Request describes a document to fetch. Only its URL is required.
 type Request struct {
 	// URL is an absolute http or https URL without userinfo. Its fragment is not sent.
 	URL string
@@ -97,14 +97,14 @@ type Request struct {
 	// make the request conditional; empty ones are not sent.
 	ETag, LastModified string
 
-	// Validated is the URL of the Response that the validators came from; "" means
-	// URL. They are sent only to its origin, in any hop: another server that compares
-	// them with its own might claim that nothing has changed.
+	// Validated is the URL of the Response the validators came from; "" means URL. They
+	// are sent only to its origin, in any hop: another server, comparing them with its
+	// own, might claim nothing has changed.
 	Validated string
 
-	// Header has further fields, with which a protocol selects what to return. Like
-	// validators, they are sent only to the origin of URL. Fields that this package
-	// or the connection sets are refused.
+	// Header has further fields, with which a protocol selects its answer. Like
+	// validators, they are sent only to the origin of URL. Fields set by this package or
+	// the connection are refused.
 	Header http.Header
 
 	// Partial accepts the status 206. Otherwise it is a StatusError, because nothing
@@ -112,8 +112,7 @@ type Request struct {
 	Partial bool
 }
 
-// A Response is a success (2xx) or an answer that nothing has changed (304). Close its
-// Body.
+// A Response is a success (2xx) or a 304: nothing has changed. Close its Body.
 type Response struct {
 	URL       string // the URL of the answer, after redirects, without a fragment
 	Requested string // the URL of the request, as given
@@ -171,7 +170,7 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 	}
 }
 
-// CloseIdle closes the connections that are kept but not in use.
+// CloseIdle closes the connections kept but not in use.
 func (c *Client) CloseIdle() {
 	if t, ok := c.inner().(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
@@ -193,7 +192,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// wrap adds the URL to an error that has none of this package's types.
+// wrap adds the URL to an error of any type but this package's.
 func wrap(rawURL string, err error) error {
 	return &url.Error{Op: "fetch", URL: iri.Redact(rawURL), Err: err}
 }

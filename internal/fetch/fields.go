@@ -14,8 +14,8 @@ type Fields func(ctx context.Context, url string) (http.Header, error)
 
 // WithFields returns a context whose requests have further header fields, which may be
 // credentials, if they go to the origin of a URL. Each request, redirects and
-// repetitions included, calls fields, so that tokens can be renewed. Nil fields mean
-// the context unchanged.
+// repetitions included, calls fields, so tokens can be renewed. Nil fields mean the
+// context unchanged.
 func WithFields(ctx context.Context, origin string, fields Fields) context.Context {
 	u, err := url.Parse(origin)
 	if fields == nil || err != nil {
@@ -31,7 +31,7 @@ type originFields struct {
 	fields Fields
 }
 
-// addFields adds the header fields that the context has for a request.
+// addFields adds the context's header fields for a request.
 func addFields(ctx context.Context, u *url.URL, r *http.Request) error {
 	of, ok := ctx.Value(fieldsKey{}).(*originFields)
 	if !ok || !iri.SameOrigin(of.origin, u) {

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Freshness is what an answer says about how long it is fresh, by the rules of RFC 9111
-// for a private cache, which ignores s-maxage. The zero value says nothing.
+// Freshness is how long an answer is fresh by its headers, by the rules of RFC 9111 for
+// a private cache, which ignores s-maxage. The zero value is that of an answer without
+// such headers.
 type Freshness struct {
-	// Explicit reports that there is a lifetime: a max-age or Expires. An invalid one
-	// counts as a lifetime of zero.
+	// Explicit means there is a lifetime: a max-age or Expires. An invalid one counts as a
+	// lifetime of zero.
 	Explicit bool
 
 	// Lifetime is how long the answer is fresh after it was generated: max-age, or else
@@ -39,7 +40,7 @@ func (f Freshness) Until(received time.Time) time.Time {
 	}
 }
 
-// freshness reads the headers of an answer that arrived at the given time.
+// freshness reads the headers of an answer of the given time.
 func freshness(h http.Header, received time.Time) Freshness {
 	var f Freshness
 	for _, line := range h["Cache-Control"] {
@@ -98,7 +99,7 @@ func directive(s string) (name, value, rest string) {
 	return name, strings.TrimSpace(value), rest
 }
 
-// expires reads the Expires header. An invalid date, such as 0, means that the answer is
+// expires reads the Expires header. With an invalid date, such as 0, the answer is
 // already stale (RFC 9111 §5.3).
 func (f *Freshness) expires(h http.Header, received time.Time) {
 	v := h.Get("Expires")

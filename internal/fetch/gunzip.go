@@ -10,15 +10,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A gunzip decodes all members of a gzip stream (RFC 1952 §2.2). It does not read what
-// follows the last member, such as the zeros with which some servers pad: the checksum
-// has shown that the stream is complete.
+// A gunzip decodes all members of a gzip stream (RFC 1952 §2.2). It does not read past
+// the last member, where some servers pad with zeros: the checksum has proved the
+// stream complete.
 type gunzip struct {
 	src bufio.Reader
 	z   gzip.Reader
 }
 
-// errTrailing is the error at the end of a complete stream that something else follows.
+// errTrailing is the error at the end of a complete stream with something else after it.
 var errTrailing = errors.New("something follows the encoded stream")
 
 // reset sets the source of the stream, and reads the header of its first member.
@@ -34,7 +34,7 @@ func (g *gunzip) member() error {
 	return err
 }
 
-// release drops the source, so that a pool holds no body.
+// release drops the source, so a pool holds no body.
 func (g *gunzip) release() { g.src.Reset(http.NoBody) }
 
 // Read reads decoded bytes.

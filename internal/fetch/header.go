@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// reserved are the fields that a Request's Header must not have: those that this package
-// sets, and those of the connection.
+// reserved are the fields a Request's Header must not have: those set by this package,
+// and those of the connection.
 var reserved = []string{
 	"User-Agent", "Accept", "Accept-Encoding", "Authorization", "If-None-Match", "If-Modified-Since",
 	"Host", "Cookie", "Referer", "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization",

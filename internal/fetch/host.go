@@ -11,15 +11,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The number of hosts that are remembered before idle ones are dropped, and the maximum
-// number of idle hosts that still ask clients to wait, which matters only if thousands
-// do so at once.
+// The number of hosts remembered before idle ones are dropped, and the maximum number
+// of idle hosts still asking clients to wait, which matters only if thousands do so at
+// once.
 const (
 	fewHosts  = 256
 	manyHosts = 1 << 14
 )
 
-// hosts is what a client remembers of hosts.
+// hosts is a client's memory of hosts.
 type hosts struct {
 	mu      sync.Mutex
 	byName  map[string]*host
@@ -31,9 +31,9 @@ type host struct {
 	slots chan struct{}                // one for each request in flight
 	pace  atomic.Pointer[rate.Limiter] // nil means no pause
 
-	users  int       // the number of goroutines that hold or await a slot
+	users  int       // the number of goroutines holding or awaiting a slot
 	until  time.Time // the time until which the host asks clients to wait
-	status int       // the status of the answer that asked for it
+	status int       // the status of the answer asking for it
 }
 
 // HostOf returns the name of a URL's host, as politeness counts hosts. If the URL is not
@@ -57,8 +57,8 @@ func hostName(u *url.URL) string {
 }
 
 // use finds or creates a host, and counts one more user until leave. If clients ask for
-// different paces, the slowest applies; the number of slots is that of the client that
-// uses the host first.
+// different paces, the slowest applies; the number of slots is that of the host's first
+// client.
 func (hs *hosts) use(name string, slots int, pace time.Duration) *host {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -83,7 +83,7 @@ func (hs *hosts) leave(h *host) {
 	h.users--
 }
 
-// leaveAlone records that a host wants no request before until.
+// leaveAlone records a host's request for a wait until then.
 func (hs *hosts) leaveAlone(h *host, until time.Time, status int) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -92,7 +92,7 @@ func (hs *hosts) leaveAlone(h *host, until time.Time, status int) {
 	}
 }
 
-// asked returns until when a host wants no request, and the status that said so.
+// asked returns until when a host wants no request, and the status of its answer.
 func (hs *hosts) asked(h *host) (time.Time, int) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -112,8 +112,7 @@ func (hs *hosts) add(name string, h *host) {
 	hs.byName[name] = h
 }
 
-// sweep drops hosts of which there is nothing to remember and, if too many are left, any
-// that are not in use.
+// sweep drops hosts with nothing to remember and, if too many are left, any not in use.
 func (hs *hosts) sweep(now time.Time) {
 	for name, h := range hs.byName {
 		if h.idle(now) {

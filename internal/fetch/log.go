@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// logs reports whether events of a level are wanted, so that unwanted ones cost nothing.
+// logs reports whether events of a level are wanted. Unwanted ones cost nothing.
 func (c *Client) logs(ctx context.Context, level slog.Level) bool {
 	return c.Logger != nil && c.Logger.Enabled(ctx, level)
 }
@@ -62,7 +62,7 @@ func (c *Client) logRetry(ctx context.Context, rawURL string, try int, wait time
 	}
 }
 
-// logWait logs a wait that the host asked for.
+// logWait logs a wait the host asked for.
 func (c *Client) logWait(ctx context.Context, u *url.URL, wait time.Duration) {
 	if wait > 0 && c.logs(ctx, slog.LevelInfo) {
 		c.Logger.LogAttrs(ctx, slog.LevelInfo, "wait", slog.String("host", u.Host), slog.Duration("wait", wait))

@@ -40,7 +40,7 @@ func (c *Client) IsPatient(address string) bool {
 	return h == nil || h.status == 0 && h.pace.Load() == nil
 }
 
-// barred returns an error if the host asks for a wait that is longer than allowed.
+// barred returns an error if the host asks for a longer wait than allowed.
 func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 	until, status := c.shared().hosts.asked(h)
 	wait := time.Until(until)
@@ -50,9 +50,9 @@ func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 	return &StatusError{URL: u.String(), Status: status, Remembered: true, At: until, RetryAfter: wait}
 }
 
-// await waits until the host may be asked: after the time that the host asked for, and
-// at our own pace. Meanwhile another answer may ask for a longer wait, so await checks
-// again; its total wait for the host is limited.
+// await waits until the host may be asked: after the time it asked for, and at our own
+// pace. Meanwhile another answer may ask for a longer wait, so await checks again; its
+// total wait for the host is limited.
 func (c *Client) await(ctx context.Context, h *host, u *url.URL) error {
 	left := c.Retry.maxWait()
 	for paced := h.pace.Load() == nil; ; paced = true {

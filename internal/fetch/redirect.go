@@ -54,7 +54,7 @@ func redirects(status int) bool {
 	return false
 }
 
-// target returns the URL that a redirect of u leads to, if it may be followed.
+// target returns the URL a redirect of u leads to, if it may be followed.
 func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
 	location := x.resp.Header.Get("Location")
 	if location == "" {

@@ -11,7 +11,7 @@ import (
 )
 
 // newRequest makes the request of one hop, with headers of its own, because a hop must not
-// see what another one was sent.
+// see the headers of another.
 func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, conditional bool) (*http.Request, error) {
 	fields := [...]struct{ name, value string }{
 		{"User-Agent", cmp.Or(c.UserAgent, fallbackAgent)},
@@ -25,7 +25,7 @@ func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, condi
 		send = fields[:3]
 	}
 	header := make(http.Header, len(fields))
-	values := make([]string, len(fields)) // one array for all, so that a poll is cheap
+	values := make([]string, len(fields)) // one array for all: polls are cheap
 	for i, f := range send {
 		if f.value == "" {
 			continue

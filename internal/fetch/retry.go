@@ -12,17 +12,16 @@ import (
 	"time"
 )
 
-// Retry says how often and when to repeat a failed request. Only what may succeed another
-// time is repeated: a network error before the headers, a 5xx (but not 501), and a 429
-// that says when. A body that breaks off is not, because the caller already has a part
-// of it.
+// Retry is how often and when to repeat a failed request. Only failures that may pass are
+// repeated: a network error before the headers, a 5xx (but not 501), and a 429 with a
+// time. A truncated body is not, because the caller already has a part of it.
 type Retry struct {
 	Tries int           // Tries is the maximum number of requests; zero means 3.
 	Base  time.Duration // Base is the first wait, which doubles with each try, less up to a half at random; zero means 1 s.
 
 	// MaxWait is the longest single wait. If a host's Retry-After asks for more, the
-	// request fails with a StatusError that has the time. Zero means 30 s; negative
-	// means no wait.
+	// request fails with a StatusError with the time. Zero means 30 s; negative means no
+	// wait.
 	MaxWait time.Duration
 }
 
@@ -44,8 +43,8 @@ func (r Retry) next(try int, err error) (time.Duration, bool) {
 	return wait, true
 }
 
-// backoff returns a wait that doubles with each try. It is up to a half shorter at random,
-// so that clients that failed together do not come back together.
+// backoff returns a wait, doubled with each try. It is up to a half shorter at random, so
+// clients that failed together do not come back together.
 func (r Retry) backoff(try int) time.Duration {
 	wait := min(or(r.Base, time.Second), r.maxWait())
 	for range min(try-1, 16) {

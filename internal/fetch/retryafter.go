@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxRetryAfter is the longest wait that a host may ask for, so that a mistake in one
-// header does not lose a feed for a year.
+// maxRetryAfter is the longest wait a host may ask for: a mistake in one header must
+// not lose a feed for a year.
 const maxRetryAfter = 24 * time.Hour
 
 // RetryAfter reads how long the host asks clients to wait (RFC 9110 §10.2.3).
@@ -31,8 +31,8 @@ func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return min(max(at.Sub(now), 0), maxRetryAfter), true
 }
 
-// deltaSeconds reads a number of seconds. One that is too large to represent counts as
-// very long (RFC 9111 §1.2.2).
+// deltaSeconds reads a number of seconds. One too large to represent counts as very
+// long (RFC 9111 §1.2.2).
 func deltaSeconds(s string) (time.Duration, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Shared is what Clients share that are polite together. Its zero value is ready to use;
-// do not copy it.
+// Shared makes several Clients polite together. Its zero value is ready to use; do not
+// copy it.
 type Shared struct {
 	hosts hosts
 	gzips sync.Pool // of *gunzip
@@ -17,7 +17,7 @@ type Shared struct {
 	transports map[transportKey]*http.Transport
 }
 
-// A transportKey has the settings of a Client that affect its transport.
+// A transportKey has a Client's settings for its transport.
 type transportKey struct {
 	allowPrivate bool
 	connect, tls time.Duration

@@ -31,14 +31,14 @@ func (c *Client) newTransport() *http.Transport {
 		MaxIdleConnsPerHost:    c.perHost(),
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: c.Limits.header(),
-		// Without a ping, a kept connection that has died silently would cost every
-		// request to its host a timeout.
+		// Without a ping, a silently dead connection would cost every request to its host a
+		// timeout.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 	}
 }
 
 // netDialer checks each address after its name has been resolved and immediately before
-// it is dialled, so that no second answer of a name server can come between.
+// it is dialled, so no second answer of a name server can come between.
 func (c *Client) netDialer() *net.Dialer {
 	d := &net.Dialer{Resolver: c.resolver, Control: c.control}
 	if d.Control == nil && !c.AllowPrivate {
@@ -47,7 +47,7 @@ func (c *Client) netDialer() *net.Dialer {
 	return d
 }
 
-// Guard returns a [net.Dialer.Control] that refuses loopback, private and special-purpose
+// Guard returns a [net.Dialer.Control] to refuse loopback, private and special-purpose
 // addresses, and those of the metadata of clouds. It allows any port, because feeds are
 // served from unusual ports as well.
 func Guard() func(network, address string, conn syscall.RawConn) error {

@@ -1,7 +1,7 @@
-// Package iri has what this module does with URLs and IRIs: it resolves references
-// without changing how they are written, and prepares, compares and redacts the URLs
-// of requests. References do not go through net/url, which rewrites what it parses
-// (%7E becomes ~): a rewritten URL is another identity.
+// Package iri handles URLs and IRIs: it resolves references without changing their
+// spelling, and prepares, compares and redacts the URLs of requests. References do not
+// go through net/url, which rewrites them (%7E becomes ~): a rewritten URL is another
+// identity.
 package iri
 
 import (
@@ -80,7 +80,7 @@ func isScheme(s string) bool {
 const maxReference = 64 << 10
 
 // Resolve makes ref absolute by RFC 3986 §5.2, strictly. It never escapes, unescapes or
-// changes the case of characters, so that IRIs stay IRIs (erratum 1806 of RFC 5005). A
+// changes the case of characters, so IRIs stay IRIs (erratum 1806 of RFC 5005). A
 // relative reference stays unchanged without an absolute base, or if it is too long to
 // be real.
 func Resolve(base, ref string) string {
@@ -165,7 +165,7 @@ func removeDots(path string) string {
 }
 
 // ForRequest turns an absolute IRI into the URI to request (RFC 3987 §3.1). It escapes
-// what a request must not contain, but leaves the host's name to net/http.
+// characters forbidden in a request, but leaves the host's name to net/http.
 func ForRequest(iri string) string {
 	r := Split(iri)
 	r.Path, r.Query = Escape(r.Path), Escape(r.Query)
@@ -173,7 +173,7 @@ func ForRequest(iri string) string {
 	return r.String()
 }
 
-// Writable escapes the characters that no IRI may contain, as a request would (RFC 3987
+// Writable escapes the characters no IRI may contain, as a request would (RFC 3987
 // §3.1). Brackets belong to an address in the host only (RFC 3986 §3.2.2).
 func Writable(ref string) string {
 	i := strings.IndexFunc(ref, notInIRI)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ParseLeniently parses a reference whose path and query may have characters that should
-// be escaped. net/url refuses some of these; others make it rewrite the whole path, so
-// that %2F becomes a slash. The result has no fragment.
+// ParseLeniently parses a reference whose path and query may have characters in need of
+// escaping. net/url refuses some of these; others make it rewrite the whole path, so %2F
+// becomes a slash. The result has no fragment.
 func ParseLeniently(ref string) (*url.URL, error) {
 	ref, _, _ = strings.Cut(ref, "#")
 	path := 0
@@ -19,9 +19,9 @@ func ParseLeniently(ref string) (*url.URL, error) {
 	return url.Parse(ref[:path] + Escape(ref[path:]))
 }
 
-// Escape makes the path or query of a URL fit for a request: it escapes a percent sign that
-// begins no escape, and every other byte that RFC 3986 does not allow there. It leaves
-// square brackets unchanged, as browsers do, and everything that is valid.
+// Escape makes the path or query of a URL fit for a request: it escapes a percent sign
+// without an escape, and every other byte RFC 3986 forbids there. It leaves everything
+// valid unchanged and, as browsers do, square brackets.
 func Escape(s string) string {
 	i := 0
 	for i < len(s) && sendable(s, i) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Plain returns the text of HTML without markup. It separates blocks by a newline
-// and leaves out what browsers do not show, such as scripts and styles.
+// Plain returns the text of HTML without markup. It separates blocks by a newline and
+// leaves out invisible elements such as scripts and styles.
 func Plain(body string) string {
 	if !strings.ContainsAny(body, "<&") {
 		return body

@@ -60,11 +60,11 @@ func Absolute(body, base string) string {
 type htmlBase struct {
 	base            string
 	split           bool
-	root, directory string // the prefixes, as HTML, that make /path and path absolute; "" if that is not enough
+	root, directory string // the prefixes, as HTML, for making /path and path absolute; "" if none suffices
 }
 
-// absolute returns the HTML that makes the value of an attribute absolute, and the end
-// of the part of the body that it replaces; 0 if the value stays.
+// absolute returns the HTML for making the value of an attribute absolute, and the end
+// of the part of the body it replaces; 0 if the value stays.
 func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
 	amps := strings.Count(raw, "&")
@@ -86,8 +86,8 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	return abs, ref.end
 }
 
-// prefix returns the part of the base, as HTML, that makes a reference absolute when
-// put before it; "" if that is not enough.
+// prefix returns the part of the base, as HTML, to put before a reference to make it
+// absolute; "" if a prefix is not enough.
 func (b *htmlBase) prefix(ref string) string {
 	if ref == "" || ref[len(ref)-1] <= ' ' || strings.Contains(ref, "/.") {
 		return ""
@@ -135,8 +135,8 @@ func unescapeValue(raw string) string {
 	return string(value)
 }
 
-// FirstImage returns the source of the first image in any of the texts that has
-// one, and whether there is any.
+// FirstImage returns the source of the first image in any of the texts, and whether
+// there is one.
 func FirstImage(texts ...string) (src string, ok bool) {
 	for _, text := range texts {
 		tags := tagReader{html: text}
@@ -154,7 +154,7 @@ func FirstImage(texts ...string) (src string, ok bool) {
 	return "", false
 }
 
-// A tagReader finds the start tags in HTML that have references.
+// A tagReader finds the start tags with references in HTML.
 type tagReader struct {
 	html string
 	at   int // the place to continue
@@ -170,7 +170,7 @@ type tagReference struct {
 	quoted     bool
 }
 
-// next moves to the next start tag that has references.
+// next moves to the next start tag with references.
 func (t *tagReader) next() bool {
 	for {
 		n := strings.IndexByte(t.html[t.at:], '<')

@@ -17,9 +17,9 @@ func MayBeRelative(markup string) bool {
 	return false
 }
 
-// relativeReferences yields the places at which markup, escaped or not, may have a
-// relative reference: the equals signs of what could be attributes with one. It is
-// cheap, and rather yields too many.
+// relativeReferences yields the places of possible relative references in markup,
+// escaped or not: the equals signs of possible attributes. It is cheap, and rather
+// yields too many.
 func relativeReferences(markup string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 0; ; {
@@ -36,7 +36,7 @@ func relativeReferences(markup string) iter.Seq[int] {
 			}
 			value := afterQuote(markup[i:])
 			if n, ok := absoluteURL(value); ok {
-				i = len(markup) - len(value) + n // so that a long value is read only once
+				i = len(markup) - len(value) + n // to read a long value only once
 			} else if !yield(equals) {
 				return
 			}
@@ -44,8 +44,8 @@ func relativeReferences(markup string) iter.Seq[int] {
 	}
 }
 
-// endsInReference reports whether text ends in the name of an attribute that
-// has a reference.
+// endsInReference reports whether text ends in the name of an attribute with a
+// reference.
 func endsInReference(text string) bool {
 	text = strings.TrimRight(text, " \t\r\n\f")
 	return slices.ContainsFunc(urlAttributes, func(attr string) bool { return endsIn(text, attr) }) ||
@@ -57,7 +57,7 @@ func endsIn(text, name string) bool {
 	return n >= 0 && strings.EqualFold(text[n:], name)
 }
 
-// afterQuote removes what may come before an attribute's value.
+// afterQuote removes white space and the quote before an attribute's value.
 func afterQuote(value string) string {
 	value = strings.TrimLeft(value, " \t\r\n\f\"'\\")
 	if strings.HasPrefix(value, "&") {
@@ -70,8 +70,8 @@ func afterQuote(value string) string {
 	return value
 }
 
-// absoluteURL reports whether text begins with an absolute URL that resolving
-// would not change, and how long it is.
+// absoluteURL reports whether text begins with an absolute URL unchanged by resolving,
+// and its length.
 func absoluteURL(text string) (n int, ok bool) {
 	if !iri.IsHTTP(text) {
 		return 0, false
@@ -82,9 +82,9 @@ func absoluteURL(text string) (n int, ok bool) {
 	return n, !strings.Contains(text[:n], "/.")
 }
 
-// CountRelative returns the largest number of relative references that markup may have,
-// in attributes, elements and escaped markup. It counts paths separately from
-// references that keep the whole base, such as #top.
+// CountRelative returns the largest number of relative references markup may have, in
+// attributes, elements and escaped markup. It counts paths separately from references
+// that keep the whole base, such as #top.
 func CountRelative(markup string) (paths, others int) {
 	others = hidden(markup) + strings.Count(markup, "equals;")
 	paths = strings.Count(markup, "link>") + strings.Count(markup, "uri>") + strings.Count(markup, "url>")
@@ -99,7 +99,7 @@ func CountRelative(markup string) (paths, others int) {
 }
 
 // hidden counts the character references that could be part of an attribute's name, or
-// of what follows it: those to ASCII, except for characters that are usually escaped.
+// of the text after it: those to ASCII, except for the characters usually escaped.
 func hidden(markup string) (n int) {
 	for {
 		_, rest, ok := strings.Cut(markup, "&#")

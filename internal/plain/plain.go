@@ -13,7 +13,7 @@ func Or(c *feedhistory.Client) (client *feedhistory.Client, done func()) {
 	return c, c.CloseIdle
 }
 
-// Client does what Or does, but clones c, so that you may change the settings.
+// Client is Or, but clones c, so you may change the settings.
 func Client(c *feedhistory.Client) (clone *feedhistory.Client, done func()) {
 	if c != nil {
 		c = c.Clone()

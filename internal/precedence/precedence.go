@@ -1,6 +1,6 @@
 // Package precedence decides which of two copies of an entry counts, and whether a
 // tombstone deletes it (5005#20, 5005#21; RFC 6721 §2). The merging of one walk and of
-// many polls both use it, so that they agree.
+// many polls both use it, and so agree.
 package precedence
 
 import (
@@ -10,13 +10,13 @@ import (
 
 // A Rank says how recent a document is (5005#21).
 type Rank struct {
-	Time  time.Time // when the document was updated; if it does not say, the Time of its newer neighbour
-	Place int64     // the document's place in the sequence: newer documents have larger numbers
+	Time time.Time // when the document was updated; if it does not say, the Time of its newer neighbour
+	Seq  int64     // the document's place in the sequence: newer documents have larger numbers
 }
 
 // Compare orders ranks, older first. The place breaks ties.
 func (r Rank) Compare(other Rank) int {
-	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Place, other.Place))
+	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Seq, other.Seq))
 }
 
 // A Copy is one appearance of an entry in a document.
@@ -25,10 +25,10 @@ type Copy struct {
 	Rank Rank      // of the document
 }
 
-// CopyOf returns the copy of an entry that a document has. Updated is when the entry
-// was updated, or zero if it does not say: it then counts as updated when its document
-// was, so that all copies have an order even if only some have a time. A publication
-// time does not count, because an RSS item keeps its pubDate when it is updated.
+// CopyOf returns a document's copy of an entry. Updated is when the entry was updated,
+// or zero if it does not say: it then counts as updated with its document, so all
+// copies have an order even if only some have a time. A publication time does not
+// count, because an RSS item keeps its pubDate when it is updated.
 func CopyOf(updated time.Time, doc Rank) Copy {
 	if updated.IsZero() {
 		updated = doc.Time
@@ -42,10 +42,10 @@ func (c Copy) Compare(other Copy) int {
 	return cmp.Or(c.At.Compare(other.At), c.Rank.Compare(other.Rank))
 }
 
-// A Tombstone says that an entry was deleted.
+// A Tombstone is the deletion of an entry.
 type Tombstone struct {
 	When time.Time // zero if the tombstone does not say
-	Rank Rank      // of the newest document that has one for the entry
+	Rank Rank      // of the newest document with one for the entry
 }
 
 // Join returns the later time and the newer document of two tombstones of one entry.

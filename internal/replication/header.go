@@ -49,7 +49,7 @@ func known(t time.Time) bool {
 	return offset != 0 || name == "" || name == "UTC" || name == "GMT" || name == "Z"
 }
 
-// mostBoundary is the maximum length of a boundary; that of RFC 2046 is 70.
+// mostBoundary is the maximum length of a boundary; RFC 2046 allows 70.
 const mostBoundary = 200
 
 // Boundary returns the boundary of a multipart type with any subtype. It also

@@ -64,12 +64,12 @@ func resolve(base, ref string) (string, error) {
 // Close ends the request.
 func (p *Page) Close() error { return p.body.Close() }
 
-// IsEmpty reports whether the answer says that there is no page yet
+// IsEmpty reports whether the answer means there is no page yet
 // (datareplication#feed-1).
 func (p *Page) IsEmpty() bool { return p.Status == http.StatusNoContent }
 
-// Key returns the URL that identifies a page: the one that it gives itself, or
-// else the one where it was found.
+// Key returns the URL that identifies a page: the one it gives itself, or else the one
+// where it was found.
 func (p *Page) Key() string {
 	if p.Self != "" {
 		return p.Self

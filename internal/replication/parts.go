@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// ErrTooLarge says that the body of an entity is larger than allowed.
+// ErrTooLarge means the body of an entity is larger than allowed.
 var ErrTooLarge = errors.New("the body of an entity is too large")
 
-// ErrLength says that the length of an entity is not the one in its header:
-// what looks like the delimiter after it may belong to the body, or the body
-// was changed on the way.
+// ErrLength means the length of an entity is not the one in its header: the apparent
+// delimiter after it may belong to the body, or the body was changed on the way.
 var ErrLength = errors.New("the body of an entity is not as long as its Content-Length says")
 
 // A Part is an entity as it was sent.
@@ -25,7 +24,7 @@ type Part struct {
 	Body   []byte
 }
 
-// Check returns an error if the header has a length that is not the body's.
+// Check returns an error if the header's length is not the body's.
 func (p Part) Check() error {
 	for _, s := range p.Header.Values("Content-Length") {
 		if n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64); err != nil || n != uint64(len(p.Body)) {
@@ -51,10 +50,10 @@ func NewParts(body io.Reader, boundary string, most int64) *Parts {
 	return &Parts{parts: multipart.NewReader(source, boundary), source: source, most: most}
 }
 
-// Next returns the next part, once it is whole. The error is io.EOF after the
-// delimiter that ends the last part, and only there; io.ErrUnexpectedEOF if the
-// body ends without it; the error of reading the body; ErrTooLarge; or one that
-// says what is malformed.
+// Next returns the next part, once it is whole. The error is io.EOF after the delimiter
+// at the end of the last part, and only there; io.ErrUnexpectedEOF if the body ends
+// without it; the error of reading the body; ErrTooLarge; or one about a malformed
+// part.
 func (p *Parts) Next() (Part, error) {
 	part, err := p.parts.NextRawPart()
 	if err == io.EOF {
@@ -74,29 +73,29 @@ func (p *Parts) Next() (Part, error) {
 	return Part{part.Header, bytes.Clone(p.buf.Bytes())}, nil
 }
 
-// failure returns why there is no part. If the body is cut short, or cannot be
-// read, that says more than the multipart reader's error about the last line.
+// failure returns why there is no part. If the body is cut short, or cannot be read,
+// its error says more than the multipart reader's about the last line.
 func (p *Parts) failure(err error) error {
 	switch source := p.source.err; {
 	case source == nil || source == io.EOF && !errors.Is(err, io.EOF):
 		return err
 	case source == io.EOF:
-		return io.ErrUnexpectedEOF // in a line that looks like the last delimiter
+		return io.ErrUnexpectedEOF // in a line like the last delimiter
 	default:
 		return source
 	}
 }
 
-// A proof lets mime/multipart see the end of a body only if it is proved. By
-// itself, mime/multipart takes a body that is cut off after a delimiter for a
-// whole one, and half a delimiter for the end of the previous part. So unless
-// the body ends with the last delimiter, a proof returns a byte that completes
-// nothing, and then io.ErrUnexpectedEOF instead of io.EOF.
+// A proof lets mime/multipart see the end of a body only if it is proved. By itself,
+// mime/multipart takes a body cut off after a delimiter for a whole one, and half a
+// delimiter for the end of the previous part. So unless the body ends with the last
+// delimiter, a proof returns a byte, which completes nothing, and then
+// io.ErrUnexpectedEOF instead of io.EOF.
 type proof struct {
 	r    io.Reader
-	last []byte // the delimiter that proves the end
+	last []byte // the delimiter to prove the end
 	tail []byte // the last bytes, enough for the delimiter with blanks after it
-	err  error  // the error that ends the body
+	err  error  // the body's last error
 }
 
 // Read implements io.Reader.

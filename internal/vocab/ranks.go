@@ -3,7 +3,7 @@ package vocab
 // FirstRank is the rank of the format's own element.
 const FirstRank = 9
 
-// RSSTextRank is textRank for an element of RSS, or one that is not in RSS but that feeds
+// RSSTextRank is textRank for an element of RSS, or for one outside of RSS that feeds
 // use.
 func RSSTextRank(what, local string) int {
 	switch {

@@ -4,8 +4,8 @@ package vocab
 
 import "strings"
 
-// The namespaces that have a meaning in feeds. Elements are recognised by namespace,
-// never by prefix.
+// The namespaces with a meaning in feeds. Elements are recognised by namespace, never
+// by prefix.
 const (
 	Atom        = "http://www.w3.org/2005/Atom"
 	Atom03      = "http://purl.org/atom/ns#"
@@ -48,7 +48,7 @@ func RDFVersion(space string) string {
 	return ""
 }
 
-// MeantSpace returns the namespace that a possibly misspelt name means.
+// MeantSpace returns the namespace a possibly misspelt name means.
 func MeantSpace(space string) string {
 	if len(space) > 100 {
 		return space
@@ -59,7 +59,7 @@ func MeantSpace(space string) string {
 	return space
 }
 
-// misspelt are the namespaces that are recognised if misspelt, by their bare names.
+// misspelt are the namespaces recognised if misspelt, by their bare names.
 var misspelt = func() map[string]string {
 	m := map[string]string{}
 	for _, space := range []string{Atom, Content, DC, DCTerms, ITunes, Media, Syndication, XHTML} {
@@ -68,8 +68,8 @@ var misspelt = func() map[string]string {
 	return m
 }()
 
-// bareSpace removes the parts of a namespace's name that feeds misspell: the scheme,
-// www, the end, and the case of letters.
+// bareSpace removes the parts of a namespace's name often misspelt in feeds: the
+// scheme, www, the end, and the case of letters.
 func bareSpace(space string) string {
 	space = strings.ToLower(strings.Trim(space, " \t\r\n"))
 	space = strings.TrimPrefix(strings.TrimPrefix(space, "https://"), "http://")
@@ -108,8 +108,8 @@ func rssNameOf(local string) string {
 	return local
 }
 
-// AtomName does the same for Atom, whose names have only small letters: a name that
-// begins with a capital may be one of them.
+// AtomName does the same for Atom, whose names have only small letters: a name with a
+// capital may be one of them.
 func AtomName(local string) string {
 	if isCapital(local) {
 		return atomNameOf(local)

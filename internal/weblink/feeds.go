@@ -25,7 +25,7 @@ func IsOfComments(title, href string) bool {
 // A FeedName is the name of a feed on a page, without the names of formats.
 type FeedName struct{ title, address string }
 
-// NameOf returns the name of the feed that a link on a page leads to.
+// NameOf returns the name of the feed behind a link on a page.
 func NameOf(title, href string) FeedName {
 	host, path := "", href
 	if u, err := url.Parse(href); err == nil {

@@ -27,9 +27,9 @@ const (
 	mostTitle     = 200     // bytes of a link's title
 )
 
-// FeedLinks returns the feeds that the page at address links to, the best first,
-// each once. It reads the first 1 MiB of the page, and returns at most 64 links,
-// none of them longer than longest.
+// FeedLinks returns the feeds the page at address links to, the best first, each once.
+// It reads the first 1 MiB of the page, and returns at most 64 links, none of them
+// longer than longest.
 func FeedLinks(page, address, contentType string, longest int) []FeedLink {
 	base, err := url.Parse(address)
 	if err != nil {

@@ -7,12 +7,12 @@ import "strings"
 
 const space = " \t\r\n"
 
-// maxParams bounds the parameters of one link that are kept.
+// maxParams bounds the parameters kept of one link.
 const maxParams = 100
 
-// Cut reads the first link of a text, and returns what follows it. Names of
-// parameters are in lower case; the first of a parameter's values counts (RFC
-// 8288 §3.3). If there is no link the params are nil.
+// Cut reads the first link of a text, and returns the rest of the text. Names of
+// parameters are in lower case; the first of a parameter's values counts (RFC 8288
+// §3.3). If there is no link the params are nil.
 func Cut(text string) (target string, params map[string]string, rest string) {
 	open := strings.IndexByte(text, '<')
 	if open < 0 {

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// The texts that stand, in plain resources, for what only a server knows.
+// Placeholders in plain resources, for values only a server knows.
 const (
 	PlainSite  = "site.invalid"  // the host and port of the website
 	PlainOther = "other.invalid" // those of its other origin
 	PlainCount = "__count__"     // how often the resource has been requested, from 1
 )
 
-// A PlainResource is a resource without templates: its states in their order, of
-// which the last that has begun is sent.
+// A PlainResource is a resource without templates: its states in their order, of which
+// the last one begun is sent.
 type PlainResource struct {
 	Name   string // path and query, or path alone
 	States []PlainState
@@ -26,9 +26,9 @@ type PlainResource struct {
 
 // A PlainState is an answer without templates.
 type PlainState struct {
-	From     int         // number of the first request, or of the first poll, that gets it
+	From     int         // number of the first request, or of the first poll, to get it
 	Polls    bool        // From is a poll
-	Status   int         // zero means that the connection closes without an answer
+	Status   int         // zero: the connection closes without an answer
 	Header   [][2]string // with Content-Type first
 	Body     string      // as it is sent
 	Length   int         // the Content-Length

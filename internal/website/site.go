@@ -1,10 +1,9 @@
-// Package website serves a text file as a website, with the faults that real
-// websites have.
+// Package website serves a text file as a website, with the faults of real websites.
 //
 // The file is a txtar archive. Each of its files whose name begins with a
 // slash is a resource:
 //
-//	A page that the server has lost.
+//	A page the server has lost.
 //	-- /feed.atom --
 //	<feed xmlns="http://www.w3.org/2005/Atom">
 //	  <link rel="next" href="{{site}}/feed.atom?page=2"/>
@@ -12,11 +11,10 @@
 //	-- /feed.atom?page=2 --
 //	Status: 404
 //
-// A request gets the resource with its path and query. If there is none, it
-// gets the resource with its path alone, as from a server that ignores the
-// query, or else a 404. The name "/feed.atom#2" means "/feed.atom" from its
-// second request on, "/feed.atom@2" means it from the second poll on, however
-// often it is requested.
+// A request gets the resource with its path and query. If there is none, it gets the
+// resource with its path alone, as from a server without regard for queries, or else a
+// 404. The name "/feed.atom#2" means "/feed.atom" from its second request on,
+// "/feed.atom@2" means it from the second poll on, however often it is requested.
 //
 // A resource may begin with header fields, up to an empty line. The following
 // ones are not sent, but control the answer:
@@ -37,7 +35,7 @@
 //	{{cut}}            the connection closes here, which looks like a normal
 //	                   end, because there is no Content-Length
 //	{{abort}}          the connection closes here, although the Content-Length
-//	                   is that of the whole body
+//	                   is the whole body's
 package website
 
 import (
@@ -70,7 +68,7 @@ type Site struct {
 	servers   []*http.Server
 }
 
-// A Request is a request that the site got.
+// A Request is a request to the site.
 type Request struct {
 	Method string
 	URL    string // absolute
@@ -81,7 +79,7 @@ type Request struct {
 
 // A resource is one state of a resource of the site.
 type resource struct {
-	from   int  // the first request that gets it
+	from   int  // the first request to get it
 	polls  bool // whether from is a poll instead
 	header [][2]string
 	body   string
@@ -134,7 +132,7 @@ func (s *Site) Listen() error {
 	return nil
 }
 
-// Close ends what Listen began.
+// Close ends the serving begun by Listen.
 func (s *Site) Close() error {
 	var err error
 	for _, server := range s.servers {
@@ -179,7 +177,7 @@ func splitHeader(data string) (header [][2]string, body string) {
 	return header, body
 }
 
-// Requests returns the requests that the site has got, in order.
+// Requests returns the requests to the site so far, in order.
 func (s *Site) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,8 +285,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 var missing = resource{header: [][2]string{{"Status", "404"}, {"Content-Type", "text/plain"}}, body: "not found\n"}
 
-// find records a request, and returns the resource that it gets, how often that
-// has been requested, and a function to report the status of the answer.
+// find records a request, and returns its resource, how often this has been requested,
+// and a function to report the status of the answer.
 func (s *Site) find(req *http.Request) (r resource, count int, answered func(status int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

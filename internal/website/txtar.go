@@ -2,8 +2,8 @@ package website
 
 import "strings"
 
-// An Archive is a text file that contains other files, in Go's txtar format: a
-// comment, then files, each after a line "-- name --".
+// An Archive is a text file with other files in it, in Go's txtar format: a comment,
+// then files, each after a line "-- name --".
 type Archive struct {
 	Comment string
 	Files   []File

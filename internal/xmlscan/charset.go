@@ -15,18 +15,16 @@ import (
 // otherwise it is UTF-8. It recognises UTF-16 and UTF-32 by their zero bytes even without
 // a mark, and ignores these names if there are no zero bytes.
 //
-// The bytes decide. If they make no sense in the first charset that is named, but do in
-// another that is named, or in UTF-8, Decode uses that; and if ISO-8859-1, windows-1252 or
-// ASCII is named, but everything beyond ASCII is UTF-8, it uses UTF-8. So it does if only the
-// document names a charset, in which some bytes have no meaning, but is UTF-8 throughout. A few bad bytes do
-// not count, so that an excerpt that is cut within a character changes no other.
+// The bytes decide. If they make no sense in the first charset named, but do in another one named, or in
+// UTF-8, Decode uses the latter; and if ISO-8859-1, windows-1252 or ASCII is named, but everything beyond
+// ASCII is UTF-8, it uses UTF-8. So it does if only the document names a charset, in which some bytes have
+// no meaning, but is UTF-8 throughout. A few bad bytes do not count, so an excerpt cut within a character
+// changes no other.
 //
-// Decode removes a byte order mark. In UTF-8 it reads invalid bytes as windows-1252, so
-// that different bytes stay different, and the whole document if most of them are invalid; in other encodings they become U+FFFD. So do
-// U+FFFE and U+FFFF, which XML does not allow. It changes an XML declaration that names
-// another charset to name UTF-8. It returns clean UTF-8 that needs no such change
-// unchanged and without copying; otherwise doc has at most three times as many bytes as
-// data. The offsets in notes are offsets in doc.
+// Decode removes a byte order mark. In UTF-8 it reads invalid bytes as windows-1252, so different bytes stay different, and the whole
+// document if most of them are invalid; in other encodings they become U+FFFD. So do U+FFFE and U+FFFF, which XML does not allow. It
+// changes an XML declaration of another charset to UTF-8. Clean UTF-8 without need of such a change is returned unchanged and without
+// copying; otherwise doc has at most three times as many bytes as data. The offsets in notes are offsets in doc.
 func Decode(data string, contentType string) (doc string, notes []Note, err error) {
 	sources := [2]source{{name: "Content-Type"}, {name: "XML declaration"}}
 	sources[0].set(contentCharset(contentType))
@@ -58,8 +56,8 @@ func Decode(data string, contentType string) (doc string, notes []Note, err erro
 	return doc, r.appendNotes(notes, found.name), nil
 }
 
-// detect returns the charset that the first bytes reveal, and the data without a byte order
-// mark (XML 1.0, appendix F).
+// detect returns the charset the first bytes reveal, and the data without a byte order mark
+// (XML 1.0, appendix F).
 func detect(data string) (c charset, rest string) {
 	const utf8Mark = "\xEF\xBB\xBF"
 	if strings.HasPrefix(data, utf8Mark) {
@@ -119,7 +117,7 @@ func (s *source) set(label string) {
 	}
 }
 
-// appendNote notes that the source is wrong about a document in the given charset.
+// appendNote notes a source that is wrong about a document in the given charset.
 func (s *source) appendNote(notes []Note, found string) []Note {
 	switch name := s.charset.name; {
 	case s.label == "", name == found, s.wide() && strings.HasPrefix(found, name[:len("utf-16")]):
@@ -132,8 +130,8 @@ func (s *source) appendNote(notes []Note, found string) []Note {
 	}
 }
 
-// choose finds the charset of a document that begins like ASCII, and reads the document
-// in it.
+// choose finds the charset of a document, and reads the document in it. The first bytes
+// are ASCII.
 func choose(data string, sources []source) (charset, reading, error) {
 	utf8Set := charset{name: utf8Name}
 	named := make([]charset, 0, 3)
@@ -171,7 +169,7 @@ func choose(data string, sources []source) (charset, reading, error) {
 }
 
 // isClearlyUTF8 reports whether a document is UTF-8 throughout, with several characters beyond
-// ASCII: bytes in another charset are hardly ever that by accident.
+// ASCII: bytes in another charset are hardly ever UTF-8 by accident.
 func isClearlyUTF8(data string) bool {
 	const several = 3
 	good, bad := tally(data)
@@ -183,7 +181,7 @@ func isClearlyUTF8(data string) bool {
 // right one only a few, which are damaged.
 func fits(good, bad int) bool { return bad == 0 || good > 4*bad }
 
-// tally counts the characters of UTF-8 beyond ASCII, and the bytes that are not UTF-8.
+// tally counts the characters of UTF-8 beyond ASCII, and the bytes outside of UTF-8.
 func tally(data string) (good, bad int) {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRuneInString(data[i:])

@@ -1,7 +1,7 @@
 package xmlscan
 
 // The classes of bytes. The scanner's loops run over bytes of one class, and examine only
-// the byte that ends such a run.
+// the byte at the end of such a run.
 const (
 	spaceByte   = 1 << iota // white space
 	nameByte                // may be in a name; bytes beyond ASCII are checked later
@@ -36,7 +36,7 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// skipSpace returns the index of the first byte from i on that is not white space.
+// skipSpace returns the index of the first byte from i on other than white space.
 func skipSpace(s string, i int) int {
 	for i < len(s) && class[s[i]]&spaceByte != 0 {
 		i++
@@ -44,7 +44,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// until returns the index of the first byte from i on that is in the class c.
+// until returns the index of the first byte of class c from i on.
 func until(s string, i int, c uint8) int {
 	for i < len(s) && class[s[i]]&c == 0 {
 		i++

@@ -14,7 +14,7 @@ type reading struct {
 	good  int // the number of characters beyond ASCII; not counted if nothing is bad
 	bad   int // the number of bytes, or groups of them, without a meaning
 	never int // the number of U+FFFE and U+FFFF, which are not characters
-	at    int // the offset of the first that is bad or never
+	at    int // the offset of the first bad or never
 }
 
 // spoil counts a bad byte.
@@ -24,7 +24,7 @@ func (r *reading) spoil(at int) {
 	}
 }
 
-// cleanse replaces characters that XML does not allow.
+// cleanse replaces characters forbidden in XML.
 func (r *reading) cleanse() {
 	for _, never := range [...]string{"\uFFFE", "\uFFFF"} {
 		at := strings.Index(r.doc, never)
@@ -39,7 +39,7 @@ func (r *reading) cleanse() {
 	}
 }
 
-// appendNotes notes what is wrong with the document.
+// appendNotes notes the faults of the document.
 func (r *reading) appendNotes(notes []Note, charset string) []Note {
 	what := ""
 	switch n := r.bad + r.never; {
@@ -93,7 +93,7 @@ func readUTF8(data string) (r reading) {
 		b.WriteRune(c)
 		i += n
 	}
-	if r.bad > r.good { // what looks like UTF-8 does so by accident
+	if r.bad > r.good { // the bytes look like UTF-8 by accident
 		whole := readBytes(charmap.Windows1252, data)
 		whole.good, whole.bad, whole.at = r.good, r.bad, firstBeyondASCII(data)
 		return whole
@@ -103,7 +103,7 @@ func readUTF8(data string) (r reading) {
 	return r
 }
 
-// firstBeyondASCII returns the offset of the first byte that is not ASCII.
+// firstBeyondASCII returns the offset of the first byte beyond ASCII.
 func firstBeyondASCII(data string) int {
 	return strings.IndexFunc(data, func(r rune) bool { return r >= utf8.RuneSelf })
 }

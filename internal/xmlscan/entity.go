@@ -13,8 +13,8 @@ const (
 // overrides an entity of HTML, but none of XML's five. Parameter entities and external ones
 // are unknown.
 //
-// The result has at most twice the document's length: a document that would become longer
-// is returned unchanged, and so is one that declares none.
+// The result has at most twice the document's length: a document about to become longer
+// is returned unchanged, and so is one without declarations.
 func Expand(doc string) string {
 	subset, from := internalSubset(doc)
 	if subset == "" {
@@ -123,8 +123,8 @@ func characters(value string) string {
 	}
 }
 
-// document writes the part of a document after its DOCTYPE. It reports whether that is no
-// longer than most.
+// document writes the part of a document after its DOCTYPE. It reports whether this part
+// is no longer than most.
 func (x *expander) document(b *strings.Builder, doc string, most int) bool {
 	for i := 0; i < len(doc) && b.Len() <= most; {
 		begin, inTag := i, false
@@ -196,8 +196,8 @@ func (x *expander) text(b *strings.Builder, text string, inTag bool, most int) {
 	}
 }
 
-// value returns the text of an entity, with the entities in it expanded. An entity that
-// contains itself, or is too long, is unknown.
+// value returns the text of an entity, with the entities in it expanded. An entity is
+// unknown if it contains itself or is too long.
 func (x *expander) value(name string) (value string, ok bool) {
 	value, ok = x.values[name]
 	if !ok || x.open[name] || len(value) > maxEntity {
@@ -211,7 +211,7 @@ func (x *expander) value(name string) (value string, ok bool) {
 	x.text(&b, value, false, maxEntity)
 	x.open[name] = false
 	if b.Len() > maxEntity {
-		delete(x.values, name) // so that it is expanded only once
+		delete(x.values, name) // it is expanded only once
 		return "", false
 	}
 	x.values[name] = b.String()

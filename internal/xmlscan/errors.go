@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A SyntaxError reports that the document is not well-formed, at a place without leniency.
+// A SyntaxError reports a place where the document is not well-formed, and leniency does
+// not help.
 type SyntaxError struct {
 	Offset       int
 	Line, Column int // counted from 1
@@ -18,7 +19,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("xml: line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// A LimitError reports that the document exceeds [Limits].
+// A LimitError reports a document beyond [Limits].
 type LimitError struct {
 	Limit  string // "depth", "attributes", "namespaces" or "elements"
 	Max    int
@@ -49,7 +50,7 @@ func (s *Scanner) syntax(at int, msg string) Token {
 	return s.fail(&SyntaxError{Offset: at, Msg: msg})
 }
 
-// truncated ends the scan of a document that ends too early.
+// truncated ends the scan of a truncated document.
 func (s *Scanner) truncated() Token {
 	msg := "the document ends before its root element"
 	if n := len(s.open); n > 0 {

@@ -5,10 +5,10 @@ import (
 	"unicode"
 )
 
-// mostBefore is the maximum length of what comes before a feed.
+// mostBefore is the maximum length of the text before a feed.
 const mostBefore = 64 << 10
 
-// FindFeed returns where a feed begins in a text that begins with something else, such as
+// FindFeed returns where a feed begins in a text with something else before it, such as
 // the warnings of a script; -1 if there is no feed, or if it is inside something else.
 // page reports whether the text is an HTML page.
 func FindFeed(text string) (begin int, page bool) {
@@ -49,8 +49,8 @@ func FindFeed(text string) (begin int, page bool) {
 	return begin, false
 }
 
-// IsQuoted reports whether a feed that begins at an offset of a text has words before it and
-// after its end: then the text, such as an article or a message, only quotes it.
+// IsQuoted reports whether a feed at an offset of a text has words before it and after its
+// end: then the text, such as an article or a message, only quotes it.
 func IsQuoted(text string, begin int) bool {
 	end := strings.LastIndexByte(text, '>') + 1
 	return end > begin && hasWords(text[:begin]) && hasWords(text[end:])

@@ -16,7 +16,7 @@ func (c *Cursor) Inner() string {
 	return c.doc[start:max(start, c.Offset())]
 }
 
-// HTML returns the markup inside the div that an xhtml construct has as its only child
+// HTML returns the markup inside the div that is the only child of an xhtml construct
 // (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix, and
 // empty elements get an end tag where HTML requires one. It makes references absolute
 // where an inner element has an xml:base, because the result has no such base, and

@@ -2,7 +2,7 @@ package xmlscan
 
 import "strings"
 
-// An inheritance has the attributes that elements pass on to their content: xml:base and
+// An inheritance has the attributes elements pass on to their content: xml:base and
 // xml:lang.
 type inheritance struct {
 	langs  []string
@@ -47,11 +47,11 @@ func (r Reach) within(outer Reach) Reach {
 // call of Next.
 func (h *inheritance) Bases() []Base { return h.bases }
 
-// Around sets the base that surrounds all others.
+// Around sets the base surrounding all others.
 func (h *inheritance) Around(base string) { h.around = ReachOf(base) }
 
-// Reach returns the largest reach of the bases that came into scope since its last call; zero if
-// there were none.
+// Reach returns the largest reach of the bases new in scope since its last call; zero if there
+// were none.
 func (h *inheritance) Reach() (r Reach) {
 	r, h.reach = h.reach, r
 	return r

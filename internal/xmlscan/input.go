@@ -2,7 +2,7 @@ package xmlscan
 
 import "strings"
 
-// An input is a document and the next characters in it that need attention.
+// An input is a document and the next characters of interest in it.
 type input struct {
 	doc   string
 	ahead lookahead
@@ -67,10 +67,10 @@ const (
 	full = 0xffffffffffffffff
 )
 
-// spaced marks the bytes that are not below the space.
+// spaced marks the bytes not below the space.
 func spaced(word uint64) uint64 { return word&low + 0x60*ones | word }
 
-// blank marks the bytes that are tabs or newlines, and perhaps others above ASCII.
+// blank marks tabs and newlines, and perhaps bytes above ASCII.
 func blank(word uint64) uint64 {
 	return ^(((word&low ^ '\t'*ones) + low) & ((word&low ^ '\n'*ones) + low))
 }

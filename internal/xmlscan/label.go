@@ -17,7 +17,7 @@ type charset struct {
 	encoding encoding.Encoding
 }
 
-// The names that make a difference.
+// The names with a special meaning.
 const (
 	utf8Name    = "utf-8"
 	latin1Name  = "windows-1252" // the actual meaning of ISO-8859-1 and ASCII
@@ -45,7 +45,7 @@ func contentCharset(contentType string) string {
 	return params["charset"]
 }
 
-// declaredCharset returns the encoding that the XML declaration names, and its offset.
+// declaredCharset returns the encoding named in the XML declaration, and its offset.
 func declaredCharset(doc string) (label string, begin int) {
 	rest := doc[skipSpace(doc, 0):]
 	if !strings.HasPrefix(rest, "<?xml") {
@@ -65,8 +65,8 @@ func declaredCharset(doc string) (label string, begin int) {
 	return label, end - len(rest) + 1
 }
 
-// declareUTF8 changes the XML declaration of a document that was decoded to UTF-8, if it
-// names another encoding. What follows keeps its offsets if there is room.
+// declareUTF8 changes the XML declaration of a document decoded to UTF-8, if it names
+// another encoding. The rest keeps its offsets if there is room.
 func declareUTF8(doc string) string {
 	label, begin := declaredCharset(doc)
 	end := begin + len(label)
@@ -77,7 +77,7 @@ func declareUTF8(doc string) string {
 	return doc[:begin] + utf8Name + doc[end:end+1] + room + doc[end+1:]
 }
 
-// lookup returns the charset that a label means.
+// lookup returns the charset a label means.
 func lookup(label string) charset {
 	label = strings.ToLower(strings.TrimSpace(label))
 	if strings.HasPrefix(label, "utf-32") {
@@ -104,7 +104,7 @@ func registered(label string) (c charset, ok bool) {
 // htmlCharset returns an encoding with its name in HTML's list.
 func htmlCharset(e encoding.Encoding) charset {
 	switch name, _ := htmlindex.Name(e); name {
-	case "replacement": // HTML's name for encodings that must not be decoded
+	case "replacement": // HTML's name for encodings never to be decoded
 		return charset{}
 	case utf8Name:
 		return charset{name: name}

@@ -2,7 +2,7 @@ package xmlscan
 
 import "strings"
 
-// declaration reads markup that begins with "<!" at i.
+// declaration reads the markup after "<!" at i.
 func (s *Scanner) declaration(i int) Token {
 	switch rest := s.doc[i:]; {
 	case strings.HasPrefix(rest, "<!--"):
@@ -71,7 +71,7 @@ func (s *sections) add(section string) {
 func (s *Scanner) OddSections() []string { return s.oddSections }
 
 // nestedCData returns where another CDATA section begins in the text of one, or -1. Brackets
-// are rarer than anything else in that mark.
+// are rarer than anything else in the mark.
 func nestedCData(text string) int {
 	const mark = "<![CDATA["
 	for i := 0; ; {
@@ -87,7 +87,7 @@ func nestedCData(text string) int {
 }
 
 // cdataEnd returns where the text of the CDATA section at i ends, and where the section does.
-// A section that lacks its end, because another begins in it, ends with the element around it.
+// A section without an end, because another begins in it, ends with the element around it.
 func cdataEnd(doc string, i int) (text, end int) {
 	body := i + len("<![CDATA[")
 	n := strings.Index(doc[body:], "]]>")
@@ -146,8 +146,8 @@ func (s *Scanner) cdata(i int) Token {
 }
 
 // doctype passes over a DOCTYPE; i is after its keyword. Its internal subset may have
-// quotes, comments, processing instructions and declarations, with characters that would
-// otherwise end it. It declares nothing.
+// quotes, comments, processing instructions and declarations, with characters which
+// would otherwise end it. It declares nothing.
 func (s *Scanner) doctype(i int) Token {
 	end, ok := doctypeEnd(s.doc, i)
 	if !ok {

@@ -3,16 +3,16 @@ package xmlscan
 import "strings"
 
 // A Mender reads a document its [Scanner] does not read to the end. It continues where the
-// Scanner stops, as authors of HTML expect: an end tag closes everything that is open
-// inside its element; one that matches nothing is ignored; case does not matter. A feed's
-// entry ends where the next begins, if it lacks its end tag or directly contains the next.
-// Attributes need neither quotes nor values, and a "<" that begins no markup is text. Each
-// of these is a [Note].
+// Scanner stops, as authors of HTML expect: an end tag closes everything open inside its
+// element; one without a match is ignored; case does not matter. A feed's entry ends where
+// the next begins, if it lacks its end tag or directly contains the next. Attributes need
+// neither quotes nor values, and a "<" without markup after it is text. Each of these is a
+// [Note].
 //
-// The tokens are those of a well-formed document: every Start has its End, and
-// [Mender.Unclosed] reports the Ends without a tag. A document that breaks off is an
-// error, as it is for the Scanner, and so is one that exceeds a limit. If a document needs no
-// leniency, the tokens are the Scanner's.
+// The tokens belong to a well-formed document: every Start has its End, and [Mender.Unclosed]
+// reports the Ends without a tag. A truncated document is an error, as it is for the Scanner,
+// and so is one beyond a limit. If a document needs no leniency, the tokens are the
+// Scanner's.
 //
 // Reading takes linear time: a Mender examines the whole document once in advance, to find the
 // tags without a counterpart. A nil Mender has mended nothing.
@@ -23,7 +23,7 @@ type Mender struct {
 	odd      marks       // the offsets of tags without a counterpart
 	frames   []mendFrame // one for each open element
 	due      int         // the number of elements to close before reading on
-	orphans  int         // the number of entries that were closed before their end tags
+	orphans  int         // the number of entries closed before their end tags
 
 	made    bool    // the current End has no tag
 	pieces  []piece // the current start tag's attributes
@@ -35,7 +35,7 @@ type Mender struct {
 	entryAt  int      // the depth of the open entry; 0 if there is none
 
 	count, countBefore     int // the number of repairs, and of those before the current Start
-	garbled                int // the number of repairs that may have changed a text
+	garbled                int // the number of repairs with a possible effect on a text
 	outsideAt, swallowedAt int // the offsets of the first damage of each kind
 
 	looked int // the number of open elements examined in all, which tests count
@@ -43,10 +43,10 @@ type Mender struct {
 
 const nowhere = -1
 
-// Mend returns a Cursor that mends the document.
+// Mend returns a Cursor for mending the document.
 func Mend(doc string, lim Limits) *Cursor { return mended(New(doc, lim), false) }
 
-// Open returns the Cursor of New if that reads the document to its end; otherwise Mend's.
+// Open returns the Cursor of New if it reads the document to its end; otherwise Mend's.
 func Open(doc string, lim Limits) *Cursor {
 	c := New(doc, lim)
 	for c.Next() != Stop {
@@ -70,13 +70,13 @@ func mended(c *Cursor, fragment bool) *Cursor {
 	return c
 }
 
-// A mendFrame is what is known about an open element.
+// A mendFrame describes an open element.
 type mendFrame struct {
 	at       int // the offset of the element
 	unclosed bool
 	role     role
 
-	// The number of open elements, this one and all inside it included, that end before a
+	// The number of open elements, this one and all inside it included, to end before a
 	// child of the feed or entry, and before an entry; 0 means none.
 	leaf, ends int
 }
@@ -93,8 +93,8 @@ func (m *Mender) Mended() int {
 	return m.count
 }
 
-// Garbled returns the number of repairs so far after which a text may differ from what was
-// meant: what looked like markup was read as text, or ignored.
+// Garbled returns the number of repairs so far after which a text may differ from the
+// intended one: apparent markup was read as text, or ignored.
 func (m *Mender) Garbled() int {
 	if m == nil {
 		return 0
@@ -105,11 +105,11 @@ func (m *Mender) Garbled() int {
 // Unclosed reports whether the current End has no end tag.
 func (m *Mender) Unclosed() bool { return m != nil && m.made }
 
-// Outside returns the offset of the first damage that is outside all entries and may have
-// lost something: an element without an end tag, an end tag without an element, a tag or
-// value without an end, or one with something in it that does not belong there. Attributes
-// that only lack quotes or a value, names in another case, and a "<" that begins no markup
-// do not count. ok is false if there has been no such damage.
+// Outside returns the offset of the first damage outside all entries which may have lost
+// something: an element without an end tag, an end tag without an element, a tag or value
+// without an end, or one with something foreign in it. Attributes merely without quotes or
+// a value, names in another case, and a "<" without markup do not count. ok is false if
+// there has been no such damage.
 func (m *Mender) Outside() (at int, ok bool) {
 	if m == nil || m.outsideAt < 0 {
 		return 0, false
@@ -117,9 +117,9 @@ func (m *Mender) Outside() (at int, ok bool) {
 	return m.outsideAt, true
 }
 
-// Swallowed returns the offset of the first entry that damage has put inside another
-// element, or of the comment or CDATA section that does not end before the entry begins, so
-// that the entry is not read. ok is false if there has been none.
+// Swallowed returns the offset of the first entry put inside another element by damage, or
+// of a comment or CDATA section unended before the entry, so the entry is not read. ok is
+// false if there has been none.
 func (m *Mender) Swallowed() (at int, ok bool) {
 	if m == nil || m.swallowedAt < 0 {
 		return 0, false
@@ -127,13 +127,13 @@ func (m *Mender) Swallowed() (at int, ok bool) {
 	return m.swallowedAt, true
 }
 
-// recovered notes a repair that affects only its own place.
+// recovered notes a repair with an effect on its own place only.
 func (m *Mender) recovered(code string, at int, message, detail string) {
 	m.count++
 	m.note(code, at, message, detail)
 }
 
-// damaged notes a repair that may have lost something.
+// damaged notes a repair with a possible loss.
 func (m *Mender) damaged(code string, at int, message, detail string) {
 	if m.entryAt == 0 && m.outsideAt < 0 {
 		m.outsideAt = at
@@ -187,7 +187,7 @@ func (m *Mender) step() Token {
 	}
 }
 
-// beforeRoot reads what comes before the root element.
+// beforeRoot reads everything before the root element.
 func (m *Mender) beforeRoot() Token {
 	i := skipSpace(m.doc, m.start)
 	m.start, m.end = i, i
@@ -204,7 +204,7 @@ func (m *Mender) beforeRoot() Token {
 	return m.markup(i)
 }
 
-// markup reads markup that begins with the "<" at i.
+// markup reads the markup after the "<" at i.
 func (m *Mender) markup(i int) Token {
 	inside := len(m.open) > 0
 	switch kind := markupAt(m.doc, i, inside, m.rooted); kind {
@@ -294,7 +294,7 @@ func (m *Mender) endTag(i int) Token {
 	return m.pop(tag.end)
 }
 
-// innermost returns the innermost open element that an end tag matches.
+// innermost returns the innermost open element matched by an end tag.
 func (m *Mender) innermost(name string) int {
 	for k := len(m.open) - 1; k >= 0; k-- {
 		m.looked++
@@ -305,8 +305,8 @@ func (m *Mender) innermost(name string) int {
 	return nowhere
 }
 
-// strayEnd passes over an end tag that matches nothing. If it belongs to an entry that ended
-// where the next began, it is no further damage.
+// strayEnd passes over an end tag without a match. If it belongs to an entry already ended
+// by the next one's beginning, it is no further damage.
 func (m *Mender) strayEnd(i int, tag endTag) Token {
 	const message = "end tag that matches no element"
 	_, local, _ := splitName(tag.name)

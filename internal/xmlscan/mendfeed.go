@@ -8,7 +8,7 @@ import (
 // Knowledge of feeds helps to tell where an element without an end tag ends: before its next
 // sibling.
 
-// A role is what an element is in a feed.
+// A role is the role of an element in a feed.
 type role uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 
 const xhtmlNamespace = "http://www.w3.org/1999/xhtml"
 
-// assignRole sets the role of the element that was just opened.
+// assignRole sets the role of the element just opened.
 func (m *Mender) assignRole() {
 	n := len(m.open) - 1
 	f := &m.frames[n]
@@ -105,15 +105,15 @@ func (m *Mender) isLeaf() bool {
 	}
 }
 
-// isParent reports whether the current element is a child of a feed or entry that has
-// children itself.
+// isParent reports whether the current element is a child of a feed or entry, with
+// children of its own.
 func (m *Mender) isParent() bool {
 	leaf, ok := leaves[strings.ToLower(m.Local())]
 	return ok && !leaf && m.isNative()
 }
 
-// leaves are the children of feeds and entries that usually do not occur in HTML as well.
-// Those with false have children of the same names.
+// leaves are the children of feeds and entries usually absent from HTML. Those with false
+// have children of the same names.
 var leaves = map[string]bool{
 	"author": false, "category": true, "cloud": true, "comments": true, "content": true, "contributor": false,
 	"copyright": true, "created": true, "creator": true, "date": true, "description": true, "docs": true,
@@ -124,16 +124,16 @@ var leaves = map[string]bool{
 	"textinput": false, "title": true, "ttl": true, "updated": true, "webmaster": true,
 }
 
-// implied returns the number of elements that stay open around the one that was just opened.
-// An element without an end tag ends before
+// implied returns the number of elements still open around the one just opened. An element
+// without an end tag ends before
 //
 //   - another of the same name, as paragraphs and list items do in HTML,
 //   - the next child of the feed or entry, if it is such a child itself, or is anything
 //     else directly inside the feed or entry,
 //   - the next entry; so does an entry that directly contains it.
 //
-// But elements inside atom:content stay there, and so do those inside any element that has
-// its end tag.
+// But elements inside atom:content stay there, and so do those inside any element with an
+// end tag.
 func (m *Mender) implied() (keep int) {
 	n := len(m.open) - 1
 	if n == 0 {
@@ -156,7 +156,7 @@ func (m *Mender) implied() (keep int) {
 }
 
 // endsSource reports whether the current element cannot be a child of the open atom:source: it
-// has one of that name already, or sources have none.
+// already has one of this name, or sources have none.
 func (m *Mender) endsSource() bool {
 	if !m.isNative() {
 		return false
@@ -173,8 +173,8 @@ func (m *Mender) endsSource() bool {
 	return false
 }
 
-// findEnds finds out which elements around the one that was just opened an element within it
-// could end: only those for which all elements in between lack their end tags.
+// findEnds finds the elements around the one just opened which an element within it could
+// end: only those with no end tag in any element between.
 func (m *Mender) findEnds() {
 	n := len(m.open) - 1
 	f := &m.frames[n]
@@ -199,8 +199,8 @@ func (m *Mender) findEnds() {
 	}
 }
 
-// sameName returns the index of an open element that ends before the one that was just
-// opened, because both have the same name; otherwise the number of open elements.
+// sameName returns the index of an open element ended by the one just opened, because
+// both have the same name; otherwise the number of open elements.
 func (m *Mender) sameName() int {
 	// Unclosed elements accumulate only in hostile documents, and so do long names.
 	const near, long = 16, 64
@@ -221,7 +221,7 @@ func (m *Mender) sameName() int {
 	return keep
 }
 
-// findSwallowed notices an entry that damage has put inside something else. A whole entry
+// findSwallowed notices an entry put inside something else by damage. A whole entry
 // inside the content of an entry is no such case.
 func (m *Mender) findSwallowed() {
 	n := len(m.open) - 1
@@ -241,8 +241,8 @@ func (m *Mender) findSwallowed() {
 }
 
 // findHidden notices a comment, CDATA section or instruction, from i to the scanner's place,
-// that joins two entries, or begins between entries and ends within one: it lacks its end. If
-// it contains whole entries, its author meant it so.
+// which joins two entries, or begins between entries and ends within one: it lacks its end.
+// If it contains whole entries, its author meant it so.
 func (m *Mender) findHidden(i int) {
 	if m.swallowedAt >= 0 || m.entry == "" || m.fragment || m.done {
 		return
@@ -253,7 +253,7 @@ func (m *Mender) findHidden(i int) {
 }
 
 // JoinsEntries reports whether a comment contains the end of one entry and, after it, the
-// beginning of another, of which neither is whole in it. The local name is that of entries.
+// beginning of another, of which neither is whole in it. Entries have the local name.
 func JoinsEntries(comment, local string) bool {
 	_, joins := hidden(comment, local)
 	return joins

@@ -2,10 +2,9 @@ package xmlscan
 
 import "strings"
 
-// Where pieces of markup end in a document that is not well-formed. These functions depend
-// only on the text, so that plan and the scanner agree. A piece ends no later than where the
-// next markup would begin: so an element that is cut out of the document is read as it was
-// there.
+// The ends of pieces of markup in an ill-formed document. These functions depend only on the
+// text, so plan and the scanner agree. A piece ends no later than where the next markup
+// would begin: so an element cut out of the document is read as it was there.
 
 // A lexer finds the ends of markup in doc.
 type lexer struct {
@@ -13,7 +12,7 @@ type lexer struct {
 	noEnd bool // no further processing instruction ends correctly
 }
 
-// A markupKind is the kind of markup that a "<" begins.
+// A markupKind is the kind of the markup after a "<".
 type markupKind uint8
 
 const (
@@ -27,7 +26,7 @@ const (
 	markupDeclaration // any other
 )
 
-// markupAt returns the kind of markup that the "<" at i begins, inside the root element or
+// markupAt returns the kind of the markup after the "<" at i, inside the root element or
 // before it.
 func markupAt(doc string, i int, inside, rooted bool) markupKind {
 	switch rest := doc[i+1:]; {
@@ -55,13 +54,13 @@ func markupAt(doc string, i int, inside, rooted bool) markupKind {
 	return markupStart
 }
 
-// isAddress recognises what people write in angle brackets: joe@example.org and
+// isAddress recognises addresses people write in angle brackets: joe@example.org and
 // http://example.org/.
 func isAddress(name, after string) bool {
 	return strings.HasPrefix(after, "@") || strings.HasSuffix(name, ":") && strings.HasPrefix(after, "//")
 }
 
-// nameEnd returns where a run of bytes that names may have ends.
+// nameEnd returns the end of a run of bytes allowed in names.
 func nameEnd(doc string, i int) int {
 	for i < len(doc) && class[doc[i]]&nameByte != 0 {
 		i++
@@ -133,7 +132,7 @@ func endTagAt(doc string, i int) endTag {
 type piece struct {
 	kind     pieceKind
 	flaw     flaw
-	at, next int // the offsets of the piece, and of what follows
+	at, next int // the offsets of the piece, and of the text after it
 	nameEnd  int // the end of the name of an attribute
 	from, to int // the range of its value
 	quote    byte
@@ -149,7 +148,7 @@ const (
 	pieceCut             // the tag has no end: other markup begins here, or the text ends
 )
 
-// A flaw is what an attribute lacks.
+// A flaw is the missing part of an attribute.
 type flaw uint8
 
 const (
@@ -207,9 +206,9 @@ func (p *piece) value(doc string) {
 }
 
 // quoted finds the end of a value in quotes. If the closing quote is missing, the next quote
-// may be far away. So a value that contains the end of a tag and then the beginning of another
-// ends where that tag does; and one that ends with the opening quote of another value ends
-// where that attribute begins.
+// may be far away. So a value with the end of a tag and then the beginning of another in it
+// ends with the tag; and one up to the opening quote of another value ends before the latter's
+// attribute.
 func (p *piece) quoted(doc string) {
 	first := nowhere // the offset of the first "<" or ">"
 	for i := p.from; i < len(doc); i++ {

@@ -2,11 +2,11 @@ package xmlscan
 
 import "strings"
 
-// plan returns the tags of a document without a counterpart: the start tags of elements that
-// the end tag of another ends, and the end tags that match nothing. tooDeep is the place where
-// elements nest too deep for that, or negative.
+// plan returns the tags of a document without a counterpart: the start tags of elements ended
+// by the end tag of another, and the end tags without a match. tooDeep is the place where
+// elements nest too deep for a plan, or negative.
 //
-// Elements that are open where a document breaks off may only have been cut, and do not count.
+// Elements open at the end of a truncated document may only have been cut, and do not count.
 // Those of a fragment do, and so do HTML's elements without an end tag.
 func plan(doc string, fragment bool) (odd marks, tooDeep int) {
 	p := &planner{
@@ -33,7 +33,7 @@ type planner struct {
 	names    map[string]int // the number of open elements by name, in lower case
 	rooted   bool
 	root     string // the root's name
-	lastRoot int    // the offset of the last end tag with that name
+	lastRoot int    // the offset of the last end tag with this name
 }
 
 type openTag struct{ at, nameEnd int }
@@ -129,7 +129,7 @@ func (p *planner) start(at int) (end int) {
 // name returns the key of an element in names.
 func (p *planner) name(t openTag) string { return strings.ToLower(p.doc[t.at+1 : t.nameEnd]) }
 
-// end closes the innermost element that an end tag matches, and all inside it.
+// end closes the innermost element matched by an end tag, and all inside it.
 func (p *planner) end(at int, name string) {
 	name = strings.ToLower(name)
 	if p.names[name] == 0 || p.isPremature(at, name) {

@@ -75,7 +75,7 @@ func (m *Mender) attributes(i int) bool {
 	}
 }
 
-// cutTag ends a start tag that has no end.
+// cutTag ends a start tag without an end.
 func (m *Mender) cutTag(p piece) bool {
 	if p.at == len(m.doc) && !m.fragment {
 		m.truncated()

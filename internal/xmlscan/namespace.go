@@ -6,8 +6,8 @@ const XMLNamespace = "http://www.w3.org/XML/1998/namespace"
 // A Binding binds a namespace to a prefix; the prefix of the default namespace is "".
 type Binding struct{ Prefix, URI string }
 
-// usual are the namespaces that feeds use, by their usual prefixes: a prefix that a feed does
-// not declare means its usual namespace.
+// usual are the namespaces used in feeds, by their usual prefixes: an undeclared prefix means
+// its usual namespace.
 var usual = map[string]string{
 	"admin":      "http://webns.net/mvcb/",
 	"app":        "http://www.w3.org/2007/app",
@@ -128,9 +128,9 @@ func (s *Scanner) bind(b Binding, at int) bool {
 	return true
 }
 
-// resolve returns the binding of a prefix that is used at the offset at. It binds an undeclared
-// prefix to its usual namespace, or to itself, for the element and everything inside it, so
-// that its meaning stays the same there. ok is false if the scan has ended.
+// resolve returns the binding of a prefix used at the offset at. It binds an undeclared prefix
+// to its usual namespace, or to itself, for the element and everything inside it, so its
+// meaning stays the same there. ok is false if the scan has ended.
 func (s *Scanner) resolve(prefix string, at int) (space int, ok bool) {
 	if prefix == "" {
 		return s.standard, true

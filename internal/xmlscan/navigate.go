@@ -4,7 +4,7 @@ package xmlscan
 // Make one with [New], [NewFragment], [Open] or [Mend].
 type Cursor struct {
 	Scanner
-	Mender *Mender // what mends the document; nil if reading ends where the Scanner's leniencies are not enough
+	Mender *Mender // the Mender; nil if reading ends where the Scanner's leniencies are not enough
 
 	buf    []byte // the buffer of ElementText
 	nested bool   // the last ElementText passed over elements
@@ -23,8 +23,8 @@ func NewFragment(fragment string, outer []Binding, lim Limits) *Cursor {
 	return c
 }
 
-// ReadAgain moves c, with its memory, to an element that has been read before without an
-// error. It makes no notes. Clean is the result of Clean before the element.
+// ReadAgain moves c, with its memory, to an element read before without an error. It
+// makes no notes. Clean is the result of Clean before the element.
 func (c *Cursor) ReadAgain(fragment string, outer []Binding, clean bool) {
 	c.reset(fragment, outer, Unlimited())
 	c.Mender, c.buf = nil, c.buf[:0]
@@ -96,7 +96,7 @@ func (c *Cursor) Skip() {
 }
 
 // ElementText moves from a Start to its End, and returns all character data of the element and
-// its descendants. If that is one run of plain text, the result is a part of the document and
+// its descendants. If they are one run of plain text, the result is a part of the document and
 // needs no allocation. At other tokens it returns "".
 func (c *Cursor) ElementText() string {
 	if c.tok != Start {
@@ -126,7 +126,7 @@ func (c *Cursor) ElementText() string {
 // Nested reports whether the element of the last ElementText contained elements.
 func (c *Cursor) Nested() bool { return c.nested }
 
-// joined returns the text that ElementText has collected, and keeps its buffer for the next.
+// joined returns the text ElementText has collected, and keeps its buffer for the next.
 func (c *Cursor) joined(only string, buf []byte) string {
 	c.buf = buf
 	if len(buf) == 0 {

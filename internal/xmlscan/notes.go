@@ -57,7 +57,7 @@ func (n *notebook) noteText(i, end int) {
 	}
 }
 
-// reference checks what the ampersand at i begins, and returns its length.
+// reference checks the reference at the ampersand at i, and returns its length.
 func (n *notebook) reference(i int) int {
 	kind, length, _ := reference(n.doc[i:])
 	if kind != refChar {
@@ -81,7 +81,7 @@ func (n *notebook) noteReference(kind refKind, at int, ref string) {
 	}
 }
 
-// noteValue notes what is wrong with the value doc[i:end].
+// noteValue notes the faults of the value doc[i:end].
 func (n *notebook) noteValue(i, end int) {
 	if n.again || n.ampersand(i) >= end && n.control(i) >= end && strings.IndexByte(n.doc[i:end], '<') < 0 {
 		return

@@ -1,25 +1,24 @@
 // Package xmlscan reads XML feeds in one pass over a document in memory.
 //
 // A [Scanner] is a pull parser: each call of [Scanner.Next] moves to the next token. The values
-// that it returns are substrings of the document, so that scanning allocates nothing per token.
-// It checks the document on the way: tags must match, and there must be one root, which must be
-// closed. It is namespace-aware, never declares or expands entities, and obeys [Limits], so that
-// a hostile document costs no more than a good one of the same size.
+// it returns are substrings of the document, so scanning allocates nothing per token. It checks
+// the document on the way: tags must match, and there must be one root, which must be closed. It
+// is namespace-aware, never declares or expands entities, and obeys [Limits], so a hostile
+// document costs no more than a good one of the same size.
 //
 // Real feeds are not always well-formed. If the author's intention is clear, as with a bare
 // ampersand, the scanner accepts the text and records a [Note]; [Standalone] writes an element
-// with these places repaired. Everything else is a [SyntaxError], except for a scanner that
-// [Mend] returns.
+// with these places repaired. Everything else is a [SyntaxError], except for a scanner from
+// [Mend].
 //
-// [Decode] turns the bytes of a document into the UTF-8 that the scanner reads.
+// [Decode] turns the bytes of a document into the UTF-8 the scanner reads.
 package xmlscan
 
 import (
 	"math"
 )
 
-// Limits bounds the resources that a document may need. A field that is zero or negative means
-// its default.
+// Limits bounds the resources a document may need. A zero or negative field means its default.
 type Limits struct {
 	Depth      int // Depth is the number of nested elements; the default is 256.
 	Attributes int // Attributes is the number of attributes of one element, including namespace declarations; the default is 256.
@@ -42,13 +41,13 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// Unlimited returns the limits for text that has already been read within other limits.
+// Unlimited returns the limits for text already read within other limits.
 func Unlimited() Limits { return Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt} }
 
 // A Token is a kind of token.
 type Token uint8
 
-// The kinds of token that Next returns.
+// The kinds of token Next returns.
 const (
 	Stop  Token = iota // the end of the document, or an error
 	Start              // a start tag, or an empty-element tag
@@ -68,13 +67,13 @@ type Scanner struct {
 	tok        Token
 	start, end int  // the current token's range in doc
 	empty      bool // the current token is an empty-element tag; its End comes next
-	plain      bool // the current Text or CData means what it is written as
+	plain      bool // the current Text or CData means its literal characters
 	clean      bool // the current Text has no control characters but tabs and newlines
 	rooted     bool // the root element has been opened
 	name       name // of the current Start or End
 	attrs      []attr
 	list       []Attr // the same as attrs, once requested
-	dropped    []int  // the offsets of attributes of the current tag that are not in attrs
+	dropped    []int  // the offsets of attributes of the current tag missing from attrs
 	declared   int    // bindings[declared:] were undeclared prefixes of the current tag
 	seen       map[attrName]struct{}
 
@@ -89,7 +88,7 @@ type Scanner struct {
 }
 
 // A name is the name of an element or attribute. It refers to the document and to the bindings
-// by offsets, so that the garbage collector need not examine it.
+// by offsets, so the garbage collector need not examine it.
 type name struct {
 	start, local, end int // "start:local end"; without a prefix, local is start
 	space             int // the index of the binding, or one of the constants below
@@ -153,8 +152,8 @@ func (s *Scanner) step() Token {
 	}
 }
 
-// outside moves over the white space outside the root element, and reports whether markup
-// follows that is allowed there.
+// outside moves over the white space outside the root element, and reports whether
+// allowed markup follows.
 func (s *Scanner) outside() bool {
 	i := skipSpace(s.doc, s.start)
 	s.start, s.end = i, i
@@ -177,7 +176,7 @@ func (s *Scanner) outside() bool {
 	return false
 }
 
-// afterRoot ends the scan at something that must not follow the root element.
+// afterRoot ends the scan at anything forbidden after the root element.
 func (s *Scanner) afterRoot(at int) {
 	s.note("content-after-root", at, "content after the end of the root element", "")
 	s.done = true

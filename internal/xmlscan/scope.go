@@ -26,7 +26,7 @@ type Scope struct {
 	reach   Reach // the reach of base
 }
 
-// BaseScope returns the scope of something that inherits only a base.
+// BaseScope returns the scope of something inheriting only a base.
 func BaseScope(base string) *Scope { return &Scope{Base: base, reach: ReachOf(base)} }
 
 // Scope returns the scope of the current element's content, given its base and language.
@@ -61,7 +61,7 @@ func (sc *Scope) binding(prefix string) int {
 	return slices.IndexFunc(sc.Bindings, func(b Binding) bool { return b.Prefix == prefix })
 }
 
-// needed returns the bindings that an element needs outside its document: the default
+// needed returns the bindings an element needs outside its document: the default
 // namespace, and those whose prefix occurs before a colon, in a name or in text
 // (xsi:type="x:T").
 func (sc *Scope) needed(raw string) (needed []Binding) {
@@ -92,7 +92,7 @@ func (sc *Scope) needed(raw string) (needed []Binding) {
 	return needed
 }
 
-// nameBefore returns where the name that ends at end begins.
+// nameBefore returns the beginning of the name before end.
 func nameBefore(s string, end int) int {
 	for end > 0 {
 		switch c := s[end-1]; {
@@ -105,8 +105,7 @@ func nameBefore(s string, end int) int {
 	return 0
 }
 
-// The limits on what an entry may take from its surroundings. Links count with the
-// memory that they take.
+// The limits on an entry's inheritance. Links count with the memory they take.
 const (
 	MaxInherited      = 16      // times the entry's length
 	MaxInheritedExtra = 1 << 10 // plus this many bytes
@@ -126,7 +125,7 @@ type Loan struct {
 	Reach  Reach  // the reach of the bases within it
 }
 
-// Lends reports whether an element may take what it needs from the scope: the bindings,
+// Lends reports whether an element may inherit its needs from the scope: the bindings,
 // the base, the language, and the base for each of its references.
 func (sc *Scope) Lends(l Loan) bool {
 	reach := l.Reach.Max(sc.reach)
@@ -148,8 +147,8 @@ func (sc *Scope) Lends(l Loan) bool {
 	return Affords(len(l.Raw), own)
 }
 
-// shortBase is the length up to which a base costs no more than a few times what a
-// reference to it takes.
+// shortBase is the length up to which a base costs no more than a few times as much as
+// a reference to it.
 const shortBase = 64
 
 // Attrs returns the attributes by which an element gives its content the bindings, the
@@ -168,9 +167,9 @@ func (sc *Scope) Attrs(bindings []Binding, base bool) string {
 	return attrs.String()
 }
 
-// Shareable returns the bindings that elements need, in two parts: those that an element
-// that we write around them can have, and the others, which are the default namespace
-// and a prefix that we use ourselves.
+// Shareable returns the bindings elements need, in two parts: those an element written
+// around them can have, and the others, which are the default namespace and a prefix we
+// use ourselves.
 func (sc *Scope) Shareable(elements string) (shared, others []Binding) {
 	for _, b := range sc.needed(elements) {
 		if b.Prefix == "" || b.Prefix == "atom" && b.URI != vocab.Atom {
@@ -182,7 +181,7 @@ func (sc *Scope) Shareable(elements string) (shared, others []Binding) {
 	return shared, others
 }
 
-// Declarations returns the attributes for those bindings that an element may need.
+// Declarations returns the attributes for those bindings an element may need.
 func Declarations(element string, bindings []Binding) string {
 	var attrs strings.Builder
 	for _, b := range bindings {
@@ -214,8 +213,8 @@ func hasUnprefixed(element string) bool {
 	}
 }
 
-// Alone returns an element with what it needs from the scope, so that it can be written
-// into any document.
+// Alone returns an element with its needs from the scope, ready to be written into any
+// document.
 func (sc *Scope) Alone(element string, rss bool) string {
 	needed := sc.needed(element)
 	attrs := Declarations(element, needed)
@@ -238,7 +237,7 @@ func (sc *Scope) Alone(element string, rss bool) string {
 	return Standalone(element, sc.Bindings, attrs)
 }
 
-// Standalone returns an element with everything that its scope contributes.
+// Standalone returns an element with everything its scope contributes.
 func (sc *Scope) Standalone(raw string, lenient bool) string {
 	s := NewFragment(raw, sc.Bindings, Unlimited())
 	s.Next()

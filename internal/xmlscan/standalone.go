@@ -14,13 +14,13 @@ import (
 // well-formed element.
 //
 // It inserts the text attrs, such as ` xmlns:dc="…" xml:base="…"`, after the name in the start
-// tag. That text should declare the bindings of outer, which are those in scope outside the
-// fragment, as far as the element needs them. Standalone omits those of its declarations that the
-// start tag also makes, and those of the start tag's other attributes that attrs also has. If
-// attrs does not have this form, it is not inserted.
+// tag. The text should declare the bindings of outer, which are those in scope outside the
+// fragment, as far as the element needs them. Standalone omits those of its declarations the start
+// tag also makes, and those of the start tag's other attributes attrs also has. If attrs does not
+// have this form, it is not inserted.
 //
-// Standalone repairs each place where the scanner is lenient, so that any XML parser reads what
-// the scanner reads. It changes nothing else.
+// Standalone repairs each place where the scanner is lenient, so any XML parser reads the same
+// as the scanner. It changes nothing else.
 func Standalone(fragment string, outer []Binding, attrs string) string {
 	unlimited := Unlimited()
 	given := NewFragment("<a"+attrs+"/>", outer, unlimited)
@@ -31,8 +31,8 @@ func Standalone(fragment string, outer []Binding, attrs string) string {
 	return string(r.standalone(given.doc))
 }
 
-// MendElement is Standalone, without further attributes, for an element that a scanner returned
-// by [Mend] has read. A scanner that mends nothing reads the result in the same way.
+// MendElement is Standalone, without further attributes, for an element read by a scanner from
+// [Mend]. A scanner without a Mender reads the result in the same way.
 func MendElement(fragment string, outer []Binding) string {
 	r := repairer{mended(NewFragment(fragment, outer, Unlimited()), true)} // elements may lack their end tags
 	return string(r.standalone("<a/>"))
@@ -41,7 +41,7 @@ func MendElement(fragment string, outer []Binding) string {
 // A repairer writes an element again, well-formed.
 type repairer struct{ *Cursor }
 
-// standalone writes the element that the scanner is about to read, with the attributes of the
+// standalone writes the element the scanner is about to read, with the attributes of the
 // given tag.
 func (r repairer) standalone(given string) []byte {
 	out := make([]byte, 0, len(r.doc)+len(given))
@@ -58,7 +58,7 @@ func (r repairer) standalone(given string) []byte {
 			return append(out, r.doc[done:r.end]...)
 		case tok == Start && root:
 			root = false
-			out = r.appendRoot(out[:0], given) // without what comes before it
+			out = r.appendRoot(out[:0], given) // without anything before it
 			done = r.end
 		case r.lenient > before:
 			out = append(out, r.doc[done:r.start]...)
@@ -81,7 +81,7 @@ func (r repairer) appendRepaired(out []byte, tok Token) []byte {
 		return appendRepairedText(out, r.doc[r.start:r.end])
 	case CData:
 		text := appendDecoded(nil, r.raw(), decodeCData)
-		// What is omitted may have separated the characters of an end mark.
+		// The omitted text may have separated the characters of an end mark.
 		text = bytes.ReplaceAll(text, []byte("]]>"), []byte("]]]]><![CDATA[>"))
 		out = append(out, "<![CDATA["...)
 		out = append(out, text...)
@@ -109,8 +109,7 @@ func (r repairer) appendRoot(out []byte, given string) []byte {
 }
 
 // appendTag appends the current start tag, with insert after its name. It omits the attributes
-// with one of the names, and those that the scanner dropped, and declares the prefixes that lack
-// a declaration.
+// with one of the names, and those the scanner dropped, and declares the undeclared prefixes.
 func (r repairer) appendTag(out []byte, insert string, names []string) []byte {
 	name := r.written(r.name)
 	out = append(out, '<')
@@ -137,7 +136,7 @@ func (r repairer) appendTag(out []byte, insert string, names []string) []byte {
 	return append(out, close...)
 }
 
-// declaredPrefix returns the prefix that an attribute with the given name declares.
+// declaredPrefix returns the prefix declared by an attribute with the given name.
 func declaredPrefix(name string) (prefix string, ok bool) {
 	if name == "xmlns" {
 		return "", true
@@ -172,8 +171,8 @@ func appendAttrs(out []byte, doc string, i int, drop func(at int, name string) b
 	}
 }
 
-// appendRepairedText appends text or an attribute value. What is omitted may have separated
-// characters that have another meaning together.
+// appendRepairedText appends text or an attribute value. The omitted text may have
+// separated characters with another meaning together.
 func appendRepairedText(out []byte, raw string) []byte {
 	for i, n := 0, 0; i < len(raw); i += n {
 		n = 1
@@ -195,8 +194,7 @@ func appendRepairedText(out []byte, raw string) []byte {
 	return out
 }
 
-// appendRepairedReference appends what the ampersand at the beginning of raw begins, and returns
-// its length.
+// appendRepairedReference appends the reference at the beginning of raw, and returns its length.
 func appendRepairedReference(out []byte, raw string) ([]byte, int) {
 	kind, n, r := reference(raw)
 	switch ref := raw[:n]; kind {

@@ -261,7 +261,7 @@ func (s *Scanner) inherit(a *attr) {
 }
 
 // dropDuplicates keeps the first of several attributes with the same expanded name. Comparing them
-// in pairs is fastest for the few that elements have.
+// in pairs is fastest for few attributes.
 func (s *Scanner) dropDuplicates() {
 	all, kept := s.attrs, 0
 	for k := range all {

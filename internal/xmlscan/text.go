@@ -44,8 +44,8 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 	}
 }
 
-// Plain returns the current Text or CData as a part of the document, if it means what it is written
-// as.
+// Plain returns the current Text or CData as a part of the document, if it means its literal
+// characters.
 func (s *Scanner) Plain() (text string, ok bool) {
 	return s.raw(), s.plain && (s.tok == Text || s.tok == CData)
 }
@@ -108,8 +108,8 @@ func appendReference(dst []byte, raw string) ([]byte, int) {
 	return dst, n
 }
 
-// Unescape decodes the references in text that is HTML without tags, as in the titles of RSS.
-// What is none stays, such as a lone ampersand, or one without its semicolon.
+// Unescape decodes the references in HTML without tags, as in the titles of RSS. Anything
+// else stays, such as a lone ampersand, or one without its semicolon.
 func Unescape(text string) string {
 	i := strings.IndexByte(text, '&')
 	if i < 0 {
@@ -133,20 +133,20 @@ func Unescape(text string) string {
 	return b.String()
 }
 
-// A refKind is the kind of what an ampersand begins.
+// A refKind is the kind of an ampersand and the text after it.
 type refKind uint8
 
 const (
 	refChar       refKind = iota // a predefined entity or a character reference
 	refBare                      // nothing: it is an ampersand
-	refForbidden                 // a reference to a character that XML forbids
+	refForbidden                 // a reference to a character forbidden in XML
 	refHTML                      // an entity of HTML
 	refUndefined                 // any other entity
 	refSurrogates                // two references to the halves of one character
 )
 
-// reference reads what the ampersand raw[0] begins: its kind, its length and, if it is a refChar,
-// its character.
+// reference reads the reference at the ampersand raw[0]: its kind, its length and, if it is a
+// refChar, its character.
 func reference(raw string) (kind refKind, n int, r rune) {
 	// Nearly all references in feeds are predefined entities.
 	if len(raw) >= 4 {
@@ -233,7 +233,7 @@ func number(raw string) (r rune, n int) {
 		if d >= base {
 			break
 		}
-		// Limited, so that it does not overflow: with more digits it stays forbidden.
+		// Limited against overflow: with more digits it stays forbidden.
 		r = min(r*base+d, utf8.MaxRune+1)
 	}
 	if n == first || n == len(raw) || raw[n] != ';' {

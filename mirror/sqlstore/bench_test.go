@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -47,7 +48,7 @@ func newWriter() *writer {
 func (w *writer) change(f *mirror.Feed, entries int) *mirror.Change {
 	c := &mirror.Change{Feed: f, Keep: 10}
 	url := fmt.Sprintf("%s/%d", f.URL, f.Version)
-	c.Documents = []*mirror.Document{{URL: url, Names: []string{url}, Rank: mirror.Rank{Place: -f.Version}, Entries: entries}}
+	c.Documents = []*mirror.DocumentRecord{{URL: url, Names: []string{url}, Rank: mirror.Rank{Seq: -f.Version}, Entries: entries}}
 	for range entries {
 		w.next++
 		var text strings.Builder
@@ -110,11 +111,11 @@ func BenchmarkCommit(b *testing.B) {
 func BenchmarkIndex(b *testing.B) {
 	eachDatabase(b, func(b *testing.B, s *sqlstore.Store) {
 		w := newWriter()
-		entries := 0
+		entries, size := 0, feedtest.Scaled(10_000, 500)
 		for b.Loop() {
 			b.StopTimer()
-			w.fill(b, s, fmt.Sprint("feed", entries), 10_000)
-			entries += 10_000
+			w.fill(b, s, fmt.Sprint("feed", entries), size)
+			entries += size
 			b.StartTimer()
 			require.NoError(b, s.Index(b.Context()))
 		}
@@ -127,7 +128,7 @@ func BenchmarkLarge(b *testing.B) {
 	eachDatabase(b, func(b *testing.B, s *sqlstore.Store) {
 		w := newWriter()
 		const url = "https://example.org/feed"
-		w.fill(b, s, url, 100_000)
+		w.fill(b, s, url, feedtest.Scaled(100_000, 4000))
 		require.NoError(b, s.Index(b.Context()))
 		ask := func(name string, q mirror.Query) {
 			b.Run(name, func(b *testing.B) {
@@ -154,7 +155,7 @@ func BenchmarkLarge(b *testing.B) {
 			for b.Loop() {
 				months, err := s.Months(b.Context(), mirror.Query{Feed: url})
 				require.NoError(b, err)
-				require.Len(b, months, 69)
+				require.NotEmpty(b, months)
 			}
 		})
 	})
@@ -166,9 +167,10 @@ func BenchmarkFeeds(b *testing.B) {
 		w := newWriter()
 		now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 		var last *mirror.Feed
-		for n := range 10_000 {
+		feeds := feedtest.Scaled(10_000, 500)
+		for n := range feeds {
 			last = &mirror.Feed{
-				URL: fmt.Sprintf("https://example.org/feeds/%d", n*7919%10_000), Title: "A feed", Kind: feedhistory.Archived,
+				URL: fmt.Sprintf("https://example.org/feeds/%d", n*7919%feeds), Title: "A feed", Kind: feedhistory.Archived,
 				Entries: 10, Polled: now, Next: now.Add(time.Duration(n-99) * time.Minute),
 				Known: feedhistory.Known{URL: "https://example.org/feed", ETag: `"abc"`, Digest: strings.Repeat("0", 32)},
 				Head:  strings.Repeat("x", 500),

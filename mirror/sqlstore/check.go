@@ -17,8 +17,8 @@ import (
 type Inspection struct {
 	Feeds, Entries, Versions, Documents int64 // the numbers of rows
 
-	Pending   int64    // archive documents that are still to be read, of all feeds
-	Unindexed int64    // entries that wait to be indexed
+	Pending   int64    // archive documents still to be read, of all feeds
+	Unindexed int64    // entries waiting to be indexed
 	Unsealed  int64    // rows without checksums: an earlier version wrote them, and Heal adds these
 	Damages   []Damage // up to 10,000
 	More      int64    // the number of damages beyond those
@@ -29,10 +29,10 @@ type Inspection struct {
 	structural bool               // SQLite itself finds the file damaged
 }
 
-// A Damage is something in a database that is not as it was stored.
+// A Damage is something in a database not as it was stored.
 type Damage struct {
 	Table string // the table, without our prefix; "file" for the file as a whole
-	Feed  string // the URL of the feed; "" if that is unknown
+	Feed  string // the URL of the feed; "" if unknown
 	ID    string // the ID of the entry or the URL of the document; "" for others
 	What  string // the kind of damage
 }
@@ -61,8 +61,8 @@ func (i *Inspection) add(table, feed, id, what string) {
 // A checkedTable is a table whose rows have checksums.
 type checkedTable struct {
 	name   string
-	place  string      // the columns that tell a row from others
-	prefix string      // columns that are part of every checksum
+	place  string      // the columns telling a row from others
+	prefix string      // columns in every checksum
 	groups [][2]string // the columns of each checksum, and its own column
 }
 
@@ -92,7 +92,7 @@ type checkedRow struct {
 	place, prefix []any
 	groups        [][]any
 	sums          []int64 // as computed
-	intact        bool    // no checksum that is known differs
+	intact        bool    // no known checksum differs
 	sealed        bool    // all checksums are known
 }
 
@@ -138,9 +138,9 @@ type checker struct {
 	urls    map[any]string    // URLs by key
 	counted map[any]int64     // live entries by the feed's key, as its row says
 	live    map[any]int64     // live entries by the feed's key
-	polled  map[any]bool      // feeds that have a row in polls
-	names   map[any]uint64    // a sum of the names that each document has, less those in the table
-	words   map[any]uint64    // a sum of the words that each entry has, less those in the index
+	polled  map[any]bool      // feeds with a row in polls
+	names   map[any]uint64    // a sum of each document's names, less those in the table
+	words   map[any]uint64    // a sum of each entry's words, less those in the index
 	seed    maphash.Seed      // of these sums
 	set     words.Set         // of the entry at hand
 	ids     map[any][2]string // the feed and the ID of entries and documents with words or names, by key
@@ -149,8 +149,8 @@ type checker struct {
 // Check reads the whole database and compares it with its checksums, the entries with
 // the words in the index, and the tables with each other. SQLite checks the structure of
 // its file. Check is not interrupted by damage. Others may use the database meanwhile;
-// changes that they make during Check may appear as damage, so check again if there is
-// any. It takes about as long as reading and indexing everything.
+// their changes during Check may appear as damage, so check again if there is any. It
+// takes about as long as reading and indexing everything.
 func (s *Store) Check(ctx context.Context) (*Inspection, error) {
 	c := &checker{
 		store: s, Inspection: &Inspection{rows: map[string][][]any{}, refetch: map[string]bool{}},
@@ -186,7 +186,7 @@ func (c *checker) damaged(table string, place []any, feed, id, what string) {
 	}
 }
 
-// failed records that a table cannot be read to its end.
+// failed records a table with an unreadable rest.
 func (c *checker) failed(ctx context.Context, table string, err error) {
 	if err != nil && ctx.Err() == nil {
 		c.structural = true
@@ -333,7 +333,7 @@ func contentIn(id string, values []any) (r *mirror.Record, what string) {
 func (c *checker) document(r *checkedRow) (feed, url, what string) {
 	c.Documents++
 	feed, url = c.urls[r.groups[0][0]], textOf(r.groups[0][1])
-	d := &mirror.Document{}
+	d := &mirror.DocumentRecord{}
 	state, _ := r.groups[0][4].(string)
 	if err := json.Unmarshal([]byte(state), d); err != nil {
 		return feed, url, "its state cannot be read: " + err.Error()
@@ -367,7 +367,7 @@ func (c *checker) checkNames(ctx context.Context) {
 	}
 }
 
-// checkIndex compares the words of the entries, except those that wait.
+// checkIndex compares the words of the entries, except waiting ones.
 func (c *checker) checkIndex(ctx context.Context) {
 	err := c.indexed(ctx, func(key any, word string) { c.words[key] -= maphash.String(c.seed, word) })
 	if err == nil {

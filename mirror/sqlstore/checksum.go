@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 )
 
-// A checksum of a row finds bytes that changed in the file. It does not depend on how
-// a database stores a value. Zero means unknown: the row is older than checksums.
+// A checksum of a row finds changed bytes in the file. It does not depend on how a
+// database stores a value. Zero means unknown: the row is older than checksums.
 
 // A summer makes checksums. The zero value is ready to use.
 type summer struct{ buffer []byte }
@@ -48,5 +48,5 @@ func appendValue(b []byte, v any) []byte {
 	case nil:
 		return append(b, 'n')
 	}
-	return fmt.Appendf(append(b, '?'), "%T %v", v, v) // equals nothing that was stored
+	return fmt.Appendf(append(b, '?'), "%T %v", v, v) // equals nothing stored
 }

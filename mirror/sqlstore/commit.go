@@ -87,8 +87,7 @@ func (t transaction) upsert(u upsert, values []any) error {
 	return t.insert("fh.entries", u.columns, u.row, u.conflict, values)
 }
 
-// replace stores entries with contents, and makes versions of those that they
-// replace.
+// replace stores entries with contents, and makes versions of those they replace.
 func (t transaction) replace(feed int64, ids any, keep int, values []any) error {
 	if len(values) == 0 {
 		return nil
@@ -102,13 +101,12 @@ func (t transaction) replace(feed int64, ids any, keep int, values []any) error 
 	if err := t.upsert(t.put, values); err != nil {
 		return err
 	}
-	// This also locks a row that is in the queue already, so that nobody
-	// indexes the replaced text.
+	// This also locks a row already in the queue, so nobody indexes the replaced text.
 	return t.exec("INSERT INTO fh.unindexed SELECT key"+t.of("?")+
 		" WHERE true ORDER BY key ON CONFLICT (key) DO UPDATE SET key = excluded.key", ids, feed)
 }
 
-// prune drops versions that equal the current one, and those that exceed keep.
+// prune drops versions equal to the current one, and those beyond keep.
 func (t transaction) prune(feed int64, ids any, keep int) error {
 	of := "DELETE FROM fh.versions WHERE feed = ? AND id" + t.in
 	if err := t.exec(of+` AND digest = (SELECT e.digest FROM fh.entries e

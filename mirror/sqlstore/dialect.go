@@ -24,15 +24,15 @@ const (
 type dialect struct {
 	directory string    // the directory of the migrations
 	prefix    string    // stands for "fh." in statements
-	own       string    // lists the tables that have our prefix
+	own       string    // lists the tables with our prefix
 	earlier   string    // lists the columns of the tables of an earlier version, before there was a prefix
 	claim     string    // the first statement of a migration
 	one       bool      // whether there is only one writer at a time
 	in        string    // follows a column: it is in the list given as a parameter
-	known     [2]string // the entries with IDs in the list given as a parameter, in the feed that is inserted between the two parts
+	known     [2]string // the entries with IDs in the list given as a parameter, in the feed inserted between the two parts
 	locked    string    // follows a query: its rows are locked
 	found     string    // the key is among the results of the search given as a parameter
-	among     string    // the same, for entries that are read in an order
+	among     string    // the same, for entries read in an order
 	steps     int       // the number of entries to step through for each entry of a page
 	hits      string    // the keys of the results of the search given as a parameter
 	newest    string    // follows the table of entries: how to find the newest of all
@@ -88,8 +88,8 @@ var dialects = map[Dialect]dialect{
 // parameter, and whose feed is the result of a query.
 func (d *dialect) of(feed string) string { return d.known[0] + feed + d.known[1] }
 
-// every returns a condition that is true for all rows. PostgreSQL uses a partial
-// index with this condition only for queries that have it; SQLite needs none.
+// every returns a condition true for all rows. PostgreSQL uses a partial index with
+// this condition only for queries with it; SQLite needs none.
 func (d *dialect) every(condition string) string {
 	if !d.dollars {
 		return ""
@@ -126,8 +126,8 @@ func list[T string | int64](d *dialect, values []T) any {
 	return string(data)
 }
 
-// all returns a search for entries that have all of the words; with prefix, the
-// last one may be the beginning of a word.
+// all returns a search for entries with all of the words; with prefix, the last one may
+// be the beginning of a word.
 func (d *dialect) all(words []string, prefix bool) string {
 	open, end, any := `"`, `"`, "*"
 	between := " "
@@ -141,12 +141,11 @@ func (d *dialect) all(words []string, prefix bool) string {
 	return text
 }
 
-// SQLiteDSN returns a data source name for modernc.org/sqlite that opens a file
-// as a Store requires: each commit is flushed, and other writers are waited for
-// for half a minute. The file is created if it does not exist. Nothing is
-// written to an existing file before Open has checked whose it is. A new
-// database has pages of 16 KB, of which entries leave less unused than of
-// SQLite's usual 4 KB.
+// SQLiteDSN returns a data source name for modernc.org/sqlite to open a file as a Store
+// requires: each commit is flushed, and other writers are waited for for half a minute.
+// The file is created if it does not exist. Nothing is written to an existing file
+// before Open has checked whose it is. A new database has pages of 16 KB, in which
+// entries leave less space unused than in SQLite's usual 4 KB.
 func SQLiteDSN(file string) string {
 	return sqliteDSN(file, url.Values{
 		"_txlock": {"immediate"},
@@ -157,10 +156,10 @@ func SQLiteDSN(file string) string {
 	})
 }
 
-// SQLiteReaderDSN returns a data source name for modernc.org/sqlite that opens
-// a file for OpenReader. If the file has a write-ahead log, as it has while
-// others write to it or after a kill, SQLite needs the log's index in the same
-// directory, or permission to create it there.
+// SQLiteReaderDSN returns a data source name for modernc.org/sqlite to open a file for
+// OpenReader. If the file has a write-ahead log, as it has while others write to it or
+// after a kill, SQLite needs the log's index in the same directory, or permission to
+// create it there.
 //
 // Set immutable for a file without a log in a directory where no files can be
 // created: SQLite then neither creates nor locks other files, nor looks for
@@ -185,8 +184,7 @@ func sqliteDSN(file string, values url.Values) string {
 	return u.String()
 }
 
-// checkPragmas refuses a connection that may lose commits or does not check
-// foreign keys.
+// checkPragmas refuses connections that may lose commits or do not check foreign keys.
 func checkPragmas(ctx context.Context, db *sql.DB) error {
 	for _, p := range []struct{ name, want string }{
 		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"},

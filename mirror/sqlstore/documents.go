@@ -28,7 +28,7 @@ func (t transaction) documents(feed int64, c *mirror.Change) error {
 	return nil
 }
 
-func (t transaction) document(feed int64, d *mirror.Document) error {
+func (t transaction) document(feed int64, d *mirror.DocumentRecord) error {
 	state, err := json.Marshal(inUTC(d))
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (t transaction) document(feed int64, d *mirror.Document) error {
 	if err := t.exec("DELETE FROM fh.documents WHERE feed = ? AND url = ?", feed, url); err != nil {
 		return err
 	}
-	values := []any{feed, url, timeText(d.Rank.Time), d.Rank.Place, string(state)}
+	values := []any{feed, url, timeText(d.Rank.Time), d.Rank.Seq, string(state)}
 	keys, err := t.numbers("INSERT INTO fh.documents ("+documentColumns+", checksum) VALUES (?, ?, ?, ?, ?, ?) RETURNING key",
 		append(values, t.sums.of(values))...)
 	if err != nil {
@@ -53,8 +53,8 @@ func (t transaction) document(feed int64, d *mirror.Document) error {
 }
 
 // Document implements mirror.Store.
-func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Document, error) {
-	for d, err := range s.documents(ctx, 1, func(*mirror.Document) *question {
+func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.DocumentRecord, error) {
+	for d, err := range s.documents(ctx, 1, func(*mirror.DocumentRecord) *question {
 		// The sum prevents every planner from looking for the name in the order
 		// of documents.
 		return ask("SELECT state FROM fh.documents WHERE key = (SELECT max(document + 0) FROM fh.names WHERE name = ? AND "+
@@ -66,22 +66,22 @@ func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Documen
 }
 
 // Documents implements mirror.Store.
-func (s *Store) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.Document, error] {
-	return s.documents(ctx, 0, func(after *mirror.Document) *question {
+func (s *Store) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.DocumentRecord, error] {
+	return s.documents(ctx, 0, func(after *mirror.DocumentRecord) *question {
 		q := ask("SELECT state FROM fh.documents WHERE "+ofFeed+s.every("rank_time >= ''"), keyOf(feed))
 		if after != nil {
-			q.add(" AND (rank_time, rank_place, url) < (?, ?, ?)", timeText(after.Rank.Time), after.Rank.Place, keyOf(after.URL))
+			q.add(" AND (rank_time, rank_place, url) < (?, ?, ?)", timeText(after.Rank.Time), after.Rank.Seq, keyOf(after.URL))
 		}
 		q.add(" ORDER BY rank_time DESC, rank_place DESC, url DESC")
 		return q
 	})
 }
 
-func (s *Store) documents(ctx context.Context, limit int, query func(*mirror.Document) *question) iter.Seq2[*mirror.Document, error] {
-	ask := func(after *mirror.Document) (*question, error) { return query(after), nil }
-	return pages(ctx, s, limit, ask, func(rows *sql.Rows) (*mirror.Document, int, error) {
+func (s *Store) documents(ctx context.Context, limit int, query func(*mirror.DocumentRecord) *question) iter.Seq2[*mirror.DocumentRecord, error] {
+	ask := func(after *mirror.DocumentRecord) (*question, error) { return query(after), nil }
+	return pages(ctx, s, limit, ask, func(rows *sql.Rows) (*mirror.DocumentRecord, int, error) {
 		var state string
-		d := &mirror.Document{}
+		d := &mirror.DocumentRecord{}
 		if err := rows.Scan(&state); err != nil {
 			return nil, 0, err
 		}

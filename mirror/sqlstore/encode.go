@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Text is escaped so that it may contain NUL, which PostgreSQL refuses and at
-// which SQLite's tools cut text: \x00 becomes \x01\x01, and \x01 becomes
-// \x01\x02. This keeps the order.
+// Text is escaped so it may contain NUL, which PostgreSQL refuses and at which SQLite's
+// tools cut text: \x00 becomes \x01\x01, and \x01 becomes \x01\x02. This keeps the
+// order.
 var (
 	escaper   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 	unescaper = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
@@ -35,10 +35,9 @@ func unescaped(s string) string {
 // PostgreSQL allows 2,704 for all columns together.
 const longest = 1000
 
-// A name is an ID or a URL. Its key is used to find it: the name itself or, if
-// that is too long, its beginning and a digest, which together are longer than
-// any name that is its own key. The database then has the whole name in a
-// separate column.
+// A name is an ID or a URL. Its key is used to find it: the name itself or, if that is
+// too long, its beginning and a digest, which together are longer than any name as its
+// own key. The database then has the whole name in a separate column.
 type name struct {
 	key  string
 	long sql.NullString
@@ -64,8 +63,8 @@ func keysOf(names []string) []string {
 	return keys
 }
 
-// layout is the layout of times in columns: in UTC, with nanoseconds, so that
-// times sort as text. The zero time is "".
+// layout is the layout of times in columns: in UTC, with nanoseconds, so times sort as
+// text. The zero time is "".
 const layout = "2006-01-02T15:04:05.000000000Z"
 
 func timeText(t time.Time) string {

@@ -35,9 +35,9 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 
 // Entries implements mirror.Store.
 func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	if q.Changes != nil {
-		after := *q.Changes // which the caller may change during the range
-		q.Changes = &after
+	if q.AfterVersion != nil {
+		after := *q.AfterVersion // which the caller may change during the range
+		q.AfterVersion = &after
 	}
 	var found *search
 	query := func(after *mirror.Record) (_ *question, err error) {
@@ -61,12 +61,12 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 	})
 }
 
-// begin checks a query, and brings the index up to date if the query searches.
-// A reader looks through the entries that wait to be indexed.
+// begin checks a query, and brings the index up to date if the query searches. A reader
+// looks through the entries waiting to be indexed.
 func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
 	wanted := words.Split(q.Search)
 	switch {
-	case q.Changes != nil && q.Feed == "":
+	case q.AfterVersion != nil && q.Feed == "":
 		return nil, errors.New("a Query for Changes needs a Feed")
 	case q.Search == "":
 		return nil, nil
@@ -81,8 +81,7 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	return found, s.Index(ctx)
 }
 
-// The URL of a feed is looked up for each entry, because the order is that of
-// the entries.
+// The URL of a feed is looked up for each entry, because the order is the entries'.
 const (
 	selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns
 	withFeeds     = " CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM fh.feeds) AS f WHERE feed_key = feed"
@@ -100,8 +99,8 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
 	s.narrow(ask, q, found)
-	if q.Changes != nil {
-		ask.add(s.every("change >= 0")+" AND change > ?", *q.Changes)
+	if q.AfterVersion != nil {
+		ask.add(s.every("change >= 0")+" AND change > ?", *q.AfterVersion)
 		if beyond != nil {
 			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
 		}

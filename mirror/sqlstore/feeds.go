@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// ofFeed is the condition that a row belongs to the feed with a URL.
+// ofFeed is the condition for rows of the feed with a URL.
 const ofFeed = "feed = (SELECT key FROM fh.feeds WHERE url = ?)"
 
 // Feed implements mirror.Store.
@@ -55,8 +55,8 @@ func (s *Store) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror
 	})
 }
 
-// beginning is the part of a URL that PostgreSQL's index feeds_by_url has: it takes
-// 2,704 bytes at most.
+// beginning is the part of a URL in PostgreSQL's index feeds_by_url: it takes 2,704
+// bytes at most.
 func beginning(url string) string { return "left(" + url + ", 500)" }
 
 func (s *Store) feeds(ctx context.Context, limit int, query func(*mirror.Feed) (*question, error)) iter.Seq2[*mirror.Feed, error] {
@@ -105,7 +105,7 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 		}
 	}
 	return s.transact(ctx, func(t transaction) error {
-		// This locks the feed, so that nobody adds to it.
+		// This locks the feed, so nobody adds to it.
 		feeds, err := t.numbers("UPDATE fh.polls SET version = version + 1 WHERE "+ofFeed+" RETURNING feed", keyOf(url))
 		if err == nil && len(feeds) == 0 {
 			return notFound("feed", url)
@@ -127,9 +127,9 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 	})
 }
 
-// Move changes the URL of a feed, and stores its state, at the version at which
-// it was read. Everything that belongs to the feed stays. If the feed has
-// changed since it was read, the error matches mirror.ErrConflict.
+// Move changes the URL of a feed, and stores its state, at the version at which it was
+// read. Everything belonging to the feed stays. If the feed has changed since it was
+// read, the error matches mirror.ErrConflict.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 	from := f.URL
 	version := f.Version + 1

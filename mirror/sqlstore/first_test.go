@@ -77,7 +77,7 @@ func archiveFeed(archives int) http.Handler {
 // many rows of the same size into a bare table of another database, 50 per
 // commit: only the ratio matters. It samples the maximum of the heap in use.
 func BenchmarkFirstMirror(b *testing.B) {
-	const archives = 1000
+	archives := feedtest.Scaled(1000, 10)
 	for _, name := range []string{"sqlite", "postgresql"} {
 		b.Run(name, func(b *testing.B) {
 			site := feedtest.Server(b, archiveFeed(archives))
@@ -117,7 +117,7 @@ func BenchmarkFirstMirror(b *testing.B) {
 			b.ReportMetric(entries/bare.Seconds(), "bare-inserts/s")
 			b.ReportMetric(entries/spent.Seconds(), "entries/s")
 			b.ReportMetric(float64(bare)/float64(spent), "of-bare-inserts")
-			b.ReportMetric(float64(size)/(archives*50), "file-bytes/entry")
+			b.ReportMetric(float64(size)/float64(archives*50), "file-bytes/entry")
 			b.ReportMetric(entries/indexing.Seconds(), "entries/s-with-index")
 			b.ReportMetric(float64(most.Load())/1e6, "peak-heap-MB")
 			b.ReportMetric(memory/1e6, "peak-RSS-MB")
@@ -157,7 +157,7 @@ func insertBare(b *testing.B, d database, commits int) time.Duration {
 func BenchmarkTenFeeds(b *testing.B) {
 	for name, create := range map[string]func(testing.TB) database{"sqlite": newSQLite, "postgresql": newPostgreSQL} {
 		b.Run(name, func(b *testing.B) {
-			const archives = 200
+			archives := feedtest.Scaled(200, 4)
 			site := feedtest.Server(b, archiveFeed(archives))
 			for b.Loop() {
 				m := newMirror(b, create(b).open(b))
@@ -168,8 +168,8 @@ func BenchmarkTenFeeds(b *testing.B) {
 					require.NoError(b, err)
 					took[n] = time.Since(begun)
 				}
-				b.ReportMetric(archives*50/took[0].Seconds(), "first-entries/s")
-				b.ReportMetric(archives*50/took[9].Seconds(), "tenth-entries/s")
+				b.ReportMetric(float64(archives*50)/took[0].Seconds(), "first-entries/s")
+				b.ReportMetric(float64(archives*50)/took[9].Seconds(), "tenth-entries/s")
 				b.ReportMetric(took[0].Seconds()/took[9].Seconds(), "tenth-of-first")
 			}
 		})

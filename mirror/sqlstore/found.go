@@ -11,16 +11,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
-// A search finds the entries with the words of a query. If few entries have
-// them, the index finds these, and they are sorted. If very many have them,
-// that would take long; so the entries are read in the query's order, and their
-// words compared, until a page is full.
+// A search finds the entries with the words of a query. If few entries have them, the
+// index finds these, and they are sorted. If very many have them, sorting would take
+// long; so the entries are read in the query's order, and their words compared, until a
+// page is full.
 type search struct {
 	*Store
 	wanted []string
 	prefix bool    // the last wanted word is the beginning of a word
 	words  string  // the wanted words, in the index's syntax
-	fresh  []int64 // results among the entries that wait to be indexed, for a reader
+	fresh  []int64 // results among the entries waiting to be indexed, for a reader
 
 	counted bool    // there are more than a few results
 	sparse  bool    // a walk has not found enough
@@ -35,12 +35,11 @@ type search struct {
 type reach struct {
 	few int // up to this many results are always looked up in the index
 
-	// A walk reads entries in portions, with a statement for each. The first
-	// portion has this many entries, each later one four times as many as the
-	// one before. The walk ends after the portion with the last size, or with
-	// four times the maximum of a page, or after this many bytes. Looking up
-	// each entry in SQLite's index would cost up to a millisecond; reading an
-	// entry of a kilobyte costs a twentieth of that.
+	// A walk reads entries in portions, with a statement for each. The first portion has
+	// this many entries, each later one four times as many as the one before. The walk
+	// ends after the portion with the last size, or with four times the maximum of a page,
+	// or after this many bytes. Looking up each entry in SQLite's index would cost up to a
+	// millisecond; reading an entry of a kilobyte costs a twentieth of it.
 	first, last, bytes int
 
 	// The number of steps through the index of times for each entry of a page.
@@ -55,13 +54,12 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Pl
 		return nil
 	}
 	f.some, f.keys = false, nil
-	if q.Changes != nil {
+	if q.AfterVersion != nil {
 		f.settled = true
 		return nil
 	}
-	// SQLite stops at the first few, unless it must gather all words with a
-	// beginning; PostgreSQL gathers all before it knows that there are too
-	// many.
+	// SQLite stops at the first few, unless it must gather all words with a beginning;
+	// PostgreSQL gathers all before it knows there are too many.
 	if f.one && !f.prefix {
 		if err := f.count(ctx); err != nil || f.settled {
 			return err
@@ -99,8 +97,8 @@ func (f *search) count(ctx context.Context) error {
 	return err
 }
 
-// walk reads entries from beyond a place, and gathers the keys of those that
-// have the words. It reports whether the next page can have no others.
+// walk reads entries from beyond a place, and gathers the keys of those with the words.
+// It reports whether the next page can have no others.
 func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
 	read := 0
 	for stride := f.reach.first; stride <= max(f.reach.last, 4*f.want); stride *= 4 {
@@ -169,8 +167,8 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place
 	return whole || len(f.keys) >= f.want, err
 }
 
-// bound returns a query that ends some steps beyond a place, and reports
-// whether there is nothing after that.
+// bound returns a query for some steps beyond a place, and reports whether there is
+// nothing after them.
 func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place) (mirror.Query, bool, error) {
 	ask := ask("SELECT time FROM fh.entries")
 	than, order := "<=", " DESC"
@@ -220,24 +218,24 @@ type condition struct {
 	ordered bool // whether entries are read in the query's order, however many results there are
 }
 
-// more reports whether there may be more results than the next page's query
-// finds, because entries that the walk has gathered may be gone by then.
+// more reports whether there may be more results than the next page's query finds,
+// because entries gathered by the walk may be gone by then.
 func (f *search) more() bool { return f != nil && f.some && !f.settled && len(f.keys) >= f.want }
 
-// condition returns the condition that entries must meet.
+// condition returns the condition entries must meet.
 func (f *search) condition() condition {
 	switch {
 	case f == nil:
 		return condition{}
 	case f.settled && f.some:
 		return f.with("key"+f.in, list(&f.dialect, f.keys))
-	case f.some: // they include those that wait to be indexed
+	case f.some: // they include those waiting to be indexed
 		return condition{sql: "key" + f.in, args: []any{list(&f.dialect, f.keys)}}
 	}
 	return f.with(f.found, f.words)
 }
 
-// with adds the entries that wait to a condition on the index.
+// with adds the waiting entries to a condition on the index.
 func (f *search) with(indexed string, arg any) condition {
 	if !f.reads {
 		return condition{sql: indexed, args: []any{arg}}

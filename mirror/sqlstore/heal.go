@@ -14,16 +14,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Index reports whether the index differs from the entries, so that Heal has made all of
-// them wait to be indexed.
+// Index reports whether the index differs from the entries, so Heal has made all of them
+// wait to be indexed.
 func (i *Inspection) Index() bool { return i.index }
 
-// Heal prepares the repair of the damage Check has found, and returns the URLs
-// of the feeds to update: they are read again from their beginning, and whatever they
-// still have replaces the damaged rows. Until then damaged entries stay as they are. Heal
-// removes damaged versions, builds the index again if it differs, and adds the checksums
-// that are missing. If the structure of a SQLite file is damaged beyond its indexes, the error
-// matches ErrStructure: export the readable part, and import it into a new database.
+// Heal prepares the repair of the damage Check has found, and returns the URLs of the feeds to
+// update: they are read again from their beginning, and whatever they still have replaces the
+// damaged rows. Until then damaged entries stay as they are. Heal removes damaged versions,
+// builds the index again if it differs, and adds the missing checksums. If the structure of a
+// SQLite file is damaged beyond its indexes, the error matches ErrStructure: export the
+// readable part, and import it into a new database.
 func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, err error) {
 	if found.structural {
 		if err := s.rebuild(ctx, found); err != nil {
@@ -70,7 +70,7 @@ func (s *Store) rebuild(ctx context.Context, found *Inspection) error {
 	return err
 }
 
-// healFeeds gives feeds whose state is damaged a new one, and their polls. The numbers of
+// healFeeds gives feeds with a damaged state a new one, and their polls. The numbers of
 // entries are counted. A feed that may have been private stays private.
 func (t transaction) healFeeds(found *Inspection) error {
 	keys := map[any]bool{}
@@ -134,12 +134,12 @@ func (t transaction) replaceFeed(key any, f *mirror.Feed) error {
 	return t.exec(insertPoll, append(poll, t.sums.of(poll), key)...)
 }
 
-// isHealed is true of entries that healEntries has changed, until they are replaced.
+// isHealed is true of entries changed by healEntries, until they are replaced.
 const isHealed = "digest = '' AND rank_place = -1"
 
-// healEntries makes damaged entries older than any copy that is read again, and removes
-// damaged versions. It empties times that cannot be read, because a mirror could not
-// replace such an entry.
+// healEntries makes damaged entries older than any copy to be read again, and removes
+// damaged versions. It empties unreadable times, because a mirror could not replace
+// such an entry.
 func (t transaction) healEntries(found *Inspection) error {
 	times := "added, changed, tomb_when, tomb_time, updated, published"
 	oldest := "at = '', rank_time = '', rank_place = -1, digest = ''"
@@ -186,7 +186,7 @@ func (t transaction) healIndex(found *Inspection) error {
 	return t.exec("INSERT INTO fh.unindexed SELECT key FROM fh.entries WHERE format <> '' ON CONFLICT (key) DO NOTHING")
 }
 
-// seal adds the checksums that rows lack, unless they are damaged.
+// seal adds the missing checksums of rows, unless they are damaged.
 func (t transaction) seal(found *Inspection) error {
 	if found.Unsealed == 0 {
 		return nil

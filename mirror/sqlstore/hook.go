@@ -8,24 +8,24 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Hook changes tables of your own in the transaction of a commit, so that they
-// always agree with the mirror, after any crash. An error of the hook prevents the
-// commit, and is returned by it.
+// A Hook changes tables of your own in the transaction of a commit, so they always
+// agree with the mirror, after any crash. An error of the hook prevents the commit, and
+// is returned by it.
 //
 // A hook gets each change once, however often a commit is tried again: earlier tries
 // are rolled back. It must not use the Store, nor keep tx.
 type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
 
-// A Delta is the difference that one commit makes to a feed's live entries. Polls that
-// bring nothing have a Delta, too.
+// A Delta is the difference one commit makes to a feed's live entries. Polls without
+// news have a Delta, too.
 type Delta struct {
 	Feed    *mirror.Feed // the feed's new state, with its new Version; the last state if Removed
-	From    string       // the URL that the feed had before Store.Move; "" if it has not moved
+	From    string       // the URL of the feed before Store.Move; "" if it has not moved
 	Removed bool         // whether the feed is removed, with all of its entries
 
-	Added   []*mirror.Record // entries that were not live before, deleted ones that are back included
+	Added   []*mirror.Record // new live entries, deleted ones back again included
 	Changed []*mirror.Record // live entries with other content than before
-	Deleted []*mirror.Record // entries that are no longer live; they may lack their Content
+	Deleted []*mirror.Record // entries no longer live; they may lack their Content
 }
 
 // A liveCopy is the state of an entry before a commit.
@@ -64,8 +64,8 @@ func (t transaction) keys(lists ...[]*mirror.Record) any {
 	return list(&t.dialect, keys)
 }
 
-// difference compares the entries of a change with those before it. The contents that the
-// change lacks, of entries that are back, are read.
+// difference compares the entries of a change with those before it. The contents missing
+// from the change, of entries back again, are read.
 func (t transaction) difference(feed int64, c *mirror.Change, before map[string]liveCopy) (*Delta, error) {
 	d := &Delta{}
 	var bare []*mirror.Record

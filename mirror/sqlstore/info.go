@@ -11,12 +11,12 @@ import (
 type Info struct {
 	Schema    int64 `json:"schema"`    // the version of the schema
 	Bytes     int64 `json:"bytes"`     // the size: of a SQLite file without its log, of PostgreSQL's tables and indexes
-	Unused    int64 `json:"unused"`    // the bytes of pages that Scrub would release; zero in PostgreSQL
+	Unused    int64 `json:"unused"`    // the bytes of pages for Scrub to release; zero in PostgreSQL
 	Feeds     int64 `json:"feeds"`     // the numbers of rows
 	Entries   int64 `json:"entries"`   // with deleted ones
 	Versions  int64 `json:"versions"`  // earlier versions of entries
-	Documents int64 `json:"documents"` // archive documents that have been processed
-	Unindexed int64 `json:"unindexed"` // entries that wait to be indexed
+	Documents int64 `json:"documents"` // archive documents processed
+	Unindexed int64 `json:"unindexed"` // entries waiting to be indexed
 }
 
 // Describe returns an overview. It counts all rows.
@@ -43,9 +43,8 @@ func (s *Store) Describe(ctx context.Context) (*Info, error) {
 	return i, nil
 }
 
-// Backup copies a SQLite database, as it is now, to a file that does not exist or is
-// empty. Others may use the database meanwhile. The copy has no unused pages and needs no
-// log.
+// Backup copies a SQLite database, as it is now, to a new or empty file. Others may use
+// the database meanwhile. The copy has no unused pages and needs no log.
 func (s *Store) Backup(ctx context.Context, file string) error {
 	if !s.one {
 		return fmt.Errorf("sqlstore: %w: use pg_dump", errors.ErrUnsupported)
@@ -57,8 +56,8 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 	return failure(ctx, err)
 }
 
-// aside lends a connection to SQLite that may write beside the database, even if it may not
-// write to the database itself.
+// aside lends a connection to SQLite with permission to write beside the database, even if
+// it may not write to the database itself.
 func (s *Store) aside(ctx context.Context, do func(conn *sql.Conn) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {

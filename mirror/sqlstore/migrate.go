@@ -64,7 +64,7 @@ func (s *Store) migrateOnce(ctx context.Context) error {
 	return tx.Commit()
 }
 
-// A migration is a file that leads to a version of the schema.
+// A migration is a file leading to a version of the schema.
 type migration struct {
 	version int64
 	file    string
@@ -92,8 +92,8 @@ func (d *dialect) newestVersion() (int64, error) {
 	return list[len(list)-1].version, nil
 }
 
-// scripts returns the statements that lead from a version to the newest: from nothing,
-// the whole schema.
+// scripts returns the statements from a version to the newest: from nothing, the whole
+// schema.
 func (d *dialect) scripts(from int64) (list []string, err error) {
 	files := []string{"migrations/" + d.directory + ".sql"}
 	if from > 0 {
@@ -119,8 +119,8 @@ func (d *dialect) scripts(from int64) (list []string, err error) {
 }
 
 // version returns the version of the schema in a database; zero if there is none. It
-// writes nothing. It is an error if a newer program has written to the database, or, one
-// that matches ErrForeign, if tables of another program have our names.
+// writes nothing. It is an error if a newer program has written to the database, or,
+// matching ErrForeign, if tables of another program have our names.
 func (s *Store) version(ctx context.Context, q queryer) (version int64, err error) {
 	own, err := column(ctx, q, s.own)
 	if err != nil {

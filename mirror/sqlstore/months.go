@@ -48,9 +48,8 @@ func (s *Store) months(ctx context.Context, query string, values ...any) (months
 	return months, failure(ctx, rows.Err())
 }
 
-// countMonths steps from month to month through the index, and counts the
-// entries in between: "2006-01~" sorts after everything that begins with
-// "2006-01".
+// countMonths steps from month to month through the index, and counts the entries in
+// between: "2006-01~" sorts after everything with the beginning "2006-01".
 func (s *Store) countMonths() string {
 	live := ofFeed + s.every("time >= ''") + " AND state = 'live'"
 	return `WITH RECURSIVE months (month) AS (

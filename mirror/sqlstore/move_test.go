@@ -22,7 +22,7 @@ func TestMove(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
 	require.NoError(t, err)
 	f := &mirror.Feed{URL: "https://example.org/a", Title: "Feed"}
-	change := &mirror.Change{Feed: f, Documents: []*mirror.Document{{URL: "d", Names: []string{"d"}}}}
+	change := &mirror.Change{Feed: f, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d"}}}}
 	change.Put = []*mirror.Record{{ID: "1", State: mirror.Live, Content: mirror.Content{Format: 1, Data: "x", Title: "words"}}}
 	require.NoError(t, store.Commit(t.Context(), change))
 	stale := *f

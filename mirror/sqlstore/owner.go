@@ -10,18 +10,18 @@ import (
 )
 
 var (
-	// ErrForeign says that the names of our tables are taken by another program,
-	// or, from OpenReader, that a SQLite database belongs to another program and
-	// has no mirror. Nothing was written to it.
+	// ErrForeign means another program has taken the names of our tables, or, from
+	// OpenReader, a SQLite database belongs to another program and has no mirror. Nothing
+	// was written to it.
 	ErrForeign = errors.New("the database belongs to another program")
-	// ErrNone says that a database opened for reading contains no mirror.
+	// ErrNone means a database opened for reading contains no mirror.
 	ErrNone = errors.New("there is no mirror in the database")
-	// ErrOutdated says that a database opened for reading has an earlier
-	// version of the schema. Open brings it up to date.
+	// ErrOutdated means a database opened for reading has an earlier version of the
+	// schema. Open brings it up to date.
 	ErrOutdated = errors.New("the database has an earlier version of the schema")
-	// ErrStructure says that the structure of a SQLite file is damaged.
+	// ErrStructure means the structure of a SQLite file is damaged.
 	ErrStructure = errors.New("the structure of the file is damaged")
-	// ErrReadOnly says that the store was opened by OpenReader.
+	// ErrReadOnly means the store was opened by OpenReader.
 	ErrReadOnly = errors.New("the store is open for reading only")
 )
 
@@ -48,7 +48,7 @@ func checkForeign(ctx context.Context, q queryer) error {
 	if err != nil {
 		return err
 	}
-	// A first opening that was cut short has left the table of versions alone.
+	// An interrupted first opening has left the table of versions alone.
 	tables = slices.DeleteFunc(tables, func(name string) bool { return len(tables) == 1 && name == "schema_versions" })
 	if mark != 0 || version != 0 || len(tables) > 0 {
 		return ErrForeign
@@ -94,11 +94,11 @@ func (s *Store) logAhead(ctx context.Context) (err error) {
 	return err
 }
 
-// OpenReader returns a store for reading only. It writes nothing, and neither
-// creates nor changes a table; methods that would write return an error that
-// matches ErrReadOnly. The error matches ErrNone or ErrOutdated if the database
-// cannot be read as it is, and ErrForeign, too, if a SQLite database without a
-// mirror belongs to another program. See SQLiteReaderDSN.
+// OpenReader returns a store for reading only. It writes nothing, and neither creates
+// nor changes a table; writing methods return an error that matches ErrReadOnly. The
+// error matches ErrNone or ErrOutdated if the database cannot be read as it is, and
+// ErrForeign, too, if a SQLite database without a mirror belongs to another program.
+// See SQLiteReaderDSN.
 func OpenReader(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A sequence is read in pages, each by a separate statement that begins where
-// the last one ended. So neither a connection nor a lock is held during a
-// range, and pages are small, however large their rows are.
+// A sequence is read in pages, each by a separate statement, from where the last one
+// ended. So neither a connection nor a lock is held during a range, and pages are
+// small, however large their rows are.
 const (
 	pageRows  = 256
 	pageBytes = 1 << 20
@@ -37,9 +37,9 @@ func (q *question) add(more string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-// pages yields the rows of a query, up to a limit, unless that is zero. The
-// query selects what comes after an item, nil at first, in its order. Scan
-// returns a row, and its size in bytes.
+// pages yields the rows of a query, up to a limit, unless it is zero. The query selects
+// the rows after an item, nil at first, in its order. Scan returns a row, and its size
+// in bytes.
 func pages[T any](
 	ctx context.Context, s *Store, limit int,
 	query func(after *T) (*question, error), scan func(*sql.Rows) (*T, int, error),

@@ -119,7 +119,7 @@ func commitMany(ctx context.Context, commits int, d database) error {
 func sharedChange(f *mirror.Feed) *mirror.Change {
 	version := f.Version + 1
 	url := fmt.Sprint(sharedURL, version)
-	c := &mirror.Change{Feed: f, Keep: noEndOfIt, Documents: []*mirror.Document{{URL: url, Names: []string{url}}}}
+	c := &mirror.Change{Feed: f, Keep: noEndOfIt, Documents: []*mirror.DocumentRecord{{URL: url, Names: []string{url}}}}
 	put := func(id string) {
 		r := &mirror.Record{ID: id, State: mirror.Live, Change: version, Added: time.Unix(version, 0)}
 		r.Copy = mirror.Copy{At: r.Added, Digest: fmt.Sprint(version)}

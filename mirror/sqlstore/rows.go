@@ -9,9 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The columns of entries that are in a record: its life in the feed, the copy that
-// counts, and its content. Versions have the last two as well. Each group has its
-// checksum, because each may be written without the others.
+// The columns of entries in a record: its life in the feed, the copy that counts, and
+// its content. Versions have the last two as well. Each group has its checksum, because
+// each may be written without the others.
 const (
 	lifeColumns    = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence"
 	copyColumns    = "at, rank_time, rank_place, digest"
@@ -29,8 +29,8 @@ func upsertOf(columns string) upsert {
 	return upsert{columns: all, row: marks(all), conflict: replacing("feed, id", columns)}
 }
 
-// own replaces columns by those that SQLite stores: a time that equals another
-// one is stored as "=", and changed and at are computed.
+// own replaces columns by those SQLite stores: a time equal to another one is stored as
+// "=", and changed and at are computed.
 var own = strings.NewReplacer(" changed,", " changed_own,", " at,", " at_own,")
 
 // keyColumns tell an entry from others.
@@ -39,11 +39,11 @@ const keyColumns = "feed, id, long_id"
 func appendKey(values []any, feed int64, n name) []any { return append(values, feed, n.key, n.long) }
 
 func appendCopy(values []any, c mirror.Copy) []any {
-	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest))
+	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Seq, escaped(c.Digest))
 }
 
 func copyTargets(c *mirror.Copy) []any {
-	return []any{timeColumn{&c.At}, timeColumn{&c.Rank.Time}, &c.Rank.Place, textColumn{&c.Digest}}
+	return []any{timeColumn{&c.At}, timeColumn{&c.Rank.Time}, &c.Rank.Seq, textColumn{&c.Digest}}
 }
 
 func appendContent(values []any, c *mirror.Content) []any {
@@ -64,13 +64,13 @@ func contentTargets(c *mirror.Content) []any {
 
 func appendLife(values []any, r *mirror.Record) []any {
 	return append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), timeText(r.Changed),
-		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Place, r.Absence)
+		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Seq, r.Absence)
 }
 
 func recordTargets(r *mirror.Record) []any {
 	return append([]any{
 		textColumn{(*string)(&r.State)}, &r.Archived, &r.First, &r.Change, timeColumn{&r.Added}, timeColumn{&r.Changed},
-		timeColumn{&r.Tombstone.When}, timeColumn{&r.Tombstone.Rank.Time}, &r.Tombstone.Rank.Place, &r.Absence,
+		timeColumn{&r.Tombstone.When}, timeColumn{&r.Tombstone.Rank.Time}, &r.Tombstone.Rank.Seq, &r.Absence,
 	}, copyTargets(&r.Copy)...)
 }
 
@@ -78,8 +78,8 @@ func recordTargets(r *mirror.Record) []any {
 const placeAdded, placeChanged = 4, 5
 
 // appendRecord appends the values of markColumns, after the key's. Set whole if those
-// of contentColumns are appended next: a time that equals one of the content's can be
-// abbreviated only then.
+// of contentColumns are appended next: only then can a time be abbreviated as equal to
+// the content's.
 func (t transaction) appendRecord(values []any, r *mirror.Record, whole bool) []any {
 	life := len(values)
 	values = appendLife(values, r)
@@ -108,7 +108,7 @@ func (t transaction) appendSummed(values, key []any, c *mirror.Content) []any {
 // A formatColumn scans the name of a format, "" for none.
 type formatColumn struct{ *feedhistory.Format }
 
-// Scan implements sql.Scanner. An unknown name is a Format of its own, so that one damaged
+// Scan implements sql.Scanner. An unknown name is a Format of its own, so one damaged
 // entry does not hide the others.
 func (c formatColumn) Scan(src any) error {
 	text, _ := src.(string)
@@ -122,7 +122,7 @@ func (c formatColumn) Scan(src any) error {
 
 const unknownFormat feedhistory.Format = 255
 
-// most is the maximum number of rows that a statement inserts in SQLite.
+// most is the maximum number of rows a statement inserts in SQLite.
 const most = 32
 
 // insert inserts rows, whose values are given one after the other, with the
@@ -195,8 +195,7 @@ func marks(columns string) string {
 	return "(?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
 }
 
-// replacing returns a conflict clause that replaces the columns of an existing
-// row.
+// replacing returns a conflict clause for replacing the columns of an existing row.
 func replacing(key, columns string) string {
 	names := strings.Split(columns, ", ")
 	for i, n := range names {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// scrubbing are the statements that make a database release removed bytes.
+// scrubbing are the statements to make a database release removed bytes.
 var scrubbing = map[bool][]string{
 	true: { // SQLite
 		"INSERT INTO fh.search (fh.search) VALUES ('optimize')", // the index keeps the words of removed entries until it is merged
@@ -15,11 +15,11 @@ var scrubbing = map[bool][]string{
 	false: {"VACUUM (FULL) fh.entries, fh.versions, fh.search, fh.unindexed, fh.feeds, fh.polls, fh.documents, fh.names"},
 }
 
-// Scrub indexes everything that waits, and rewrites the database without the
-// bytes of removed and replaced rows: a SQLite file and its log, or
-// PostgreSQL's tables. It takes as long as copying the database, and temporarily
-// as much space; nobody else can write meanwhile. If it cannot empty the log of
-// a SQLite file because another process reads it, Scrub returns an error.
+// Scrub indexes all waiting entries, and rewrites the database without the bytes of
+// removed and replaced rows: a SQLite file and its log, or PostgreSQL's tables. It
+// takes as long as copying the database, and temporarily as much space; nobody else can
+// write meanwhile. If it cannot empty the log of a SQLite file because another process
+// reads it, Scrub returns an error.
 //
 // Scrub does not reach PostgreSQL's own write-ahead log, nor backups.
 func (s *Store) Scrub(ctx context.Context) (err error) {

@@ -12,9 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
-// Index indexes the entries that wait for it, for full-text search. A search
-// does this, too; calling Index after large commits makes the first search
-// fast.
+// Index indexes the entries waiting for it, for full-text search. A search does this,
+// too; calling Index after large commits makes the first search fast.
 func (s *Store) Index(ctx context.Context) error {
 	waiting, err := s.numbers(ctx, "SELECT count(*) FROM fh.unindexed")
 	for err == nil && waiting[0] > 0 {
@@ -148,7 +147,7 @@ func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 	return cmp.Or(rows.Err(), rows.Close())
 }
 
-// textTargets returns the variables that textColumns are scanned into.
+// textTargets returns the variables for scanning textColumns.
 func textTargets(key *int64, r *mirror.Record) []any {
 	c := &r.Content
 	return []any{key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}}
@@ -163,8 +162,8 @@ func fillWords(set *words.Set, r *mirror.Record) {
 	}
 }
 
-// unindexed returns the keys of the entries that wait to be indexed and have
-// all of the words.
+// unindexed returns the keys of the entries waiting to be indexed with all of the
+// words.
 func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (found []int64, err error) {
 	found = []int64{} // nil would be NULL
 	for last, more := int64(math.MinInt64), true; more && err == nil; {

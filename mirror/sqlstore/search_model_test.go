@@ -98,7 +98,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 		q.Beyond = &mirror.Place{Time: minute(rapid.IntRange(1, 10).Draw(t, "beyond")), Feed: "a", ID: "15"}
 	}
 	if version := rapid.Int64Range(-1, 6).Draw(t, "changes"); q.Feed != "" && version >= 0 && !q.Oldest {
-		q.Changes, q.Beyond = &version, nil
+		q.AfterVersion, q.Beyond = &version, nil
 	}
 	return q
 })

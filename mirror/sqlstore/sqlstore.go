@@ -1,6 +1,6 @@
 // Package sqlstore keeps mirrors of feeds in SQLite or PostgreSQL.
 //
-// It includes no driver: import the one that you want to use. It is tested with
+// It includes no driver: import the one you want to use. It is tested with
 // modernc.org/sqlite and github.com/jackc/pgx/v5/stdlib.
 //
 //	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN("feeds.db"))
@@ -41,12 +41,12 @@ type Store struct {
 
 var _ mirror.Store = (*Store)(nil)
 
-// Open returns the store in a database, and brings its schema up to date. The
-// database may have other tables: ours begin with feedhistory_ in SQLite, and are
-// in the schema feedhistory in PostgreSQL. Open refuses a database in which these
-// names are taken, with an error that matches ErrForeign; a database that a newer
-// version of this package has written to; and connections to SQLite that could
-// break the store's promises. The caller owns the database, and closes it.
+// Open returns the store in a database, and brings its schema up to date. The database
+// may have other tables: ours begin with feedhistory_ in SQLite, and are in the schema
+// feedhistory in PostgreSQL. Open refuses a database in which these names are taken,
+// with an error that matches ErrForeign; a database written to by a newer version of
+// this package; and connections to SQLite that could break the store's promises. The
+// caller owns the database, and closes it.
 func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {
@@ -73,7 +73,7 @@ func newStore(db *sql.DB, d Dialect) (*Store, error) {
 	return s, nil
 }
 
-// statement returns a statement that was prepared before, or nil.
+// statement returns a statement prepared before, or nil.
 func (s *Store) statement(query string) *sql.Stmt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// query runs a query that is prepared once.
+// query runs a query, prepared once.
 func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	st, err := s.prepare(ctx, query)
 	if err != nil {
@@ -107,8 +107,8 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows
 	return st.QueryContext(ctx, args...)
 }
 
-// A transaction writes. Its statements are prepared permanently after it has
-// ended, because that takes a separate connection, and there may be no other.
+// A transaction writes. Its statements are prepared permanently after it has ended,
+// because preparing takes a separate connection, and there may be no other.
 type transaction struct {
 	*Store
 	tx   *sql.Tx
@@ -213,7 +213,7 @@ func scanNumbers(rows *sql.Rows) (list []int64, err error) {
 	return list, rows.Err()
 }
 
-// failure returns the context's error if that is why err occurred.
+// failure returns the context's error if it is the cause of err.
 func failure(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, mirror.ErrConflict) || errors.Is(err, mirror.ErrNotFound) {
 		return err

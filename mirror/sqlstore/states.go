@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The table polls has the part of a feed's state that every poll changes, feeds the
-// rest. scanFeed reads the rows of these queries.
+// The table polls has the part of a feed's state changed by every poll, feeds the rest.
+// scanFeed reads the rows of these queries.
 const (
 	stateColumns = "version, polls, polled, next, state"
 	selectFeeds  = "SELECT " + stateColumns + " FROM fh.feeds CROSS JOIN fh.polls WHERE feed = key"
@@ -30,8 +30,8 @@ func scanFeed(rows *sql.Rows) (*mirror.Feed, int, error) {
 	return f, len(state), err
 }
 
-// stateText returns the text for the column state. Markup in it is not escaped,
-// because that would make it half as long again.
+// stateText returns the text for the column state. Markup in it is not escaped, because
+// escaping would make it half as long again.
 func stateText(f *mirror.Feed) (string, error) {
 	f = inUTC(f)
 	f.Polls, f.Polled, f.Next = 0, time.Time{}, time.Time{} // these are in the table polls
@@ -42,9 +42,8 @@ func stateText(f *mirror.Feed) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// States returns the states of feeds by URL. Feeds that are not in the store
-// are missing from the result. One call for many feeds is faster than a call
-// for each.
+// States returns the states of feeds by URL. Feeds unknown to the store are missing
+// from the result. One call for many feeds is faster than a call for each.
 func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
 	rows, err := s.query(ctx, selectFeeds+" AND url"+s.in, list(&s.dialect, keysOf(urls)))
 	if err != nil {
@@ -111,13 +110,12 @@ const (
 	updatePoll  = "UPDATE fh.polls SET (" + pollColumns + ", checksum) = (?, ?, ?, ?, ?, ?) WHERE " + ofFeed + " AND version = ? RETURNING feed"
 )
 
-// UpdatePolls returns a statement for PostgreSQL that records polls of many
-// feeds at once: it stores their Polls, Polled and Next, as Commit does for a
-// change of nothing else. Run it in a transaction of your own, which may be
-// durable or not. Each feed must be at the version in its state, and is then at
-// the next version. The statement returns which of the states it has stored, as
-// positions in the list from 1. Feeds at other versions, and those that are not
-// in the store, do not change.
+// UpdatePolls returns a statement for PostgreSQL to record polls of many feeds at once:
+// it stores their Polls, Polled and Next, as Commit does for a change of nothing else.
+// Run it in a transaction of your own, which may be durable or not. Each feed must be
+// at the version in its state, and is then at the next version. The statement returns
+// which of the states it has stored, as positions in the list from 1. Feeds at other
+// versions, and unknown ones, do not change.
 func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
 	n := len(states)
 	urls, versions, polls, polled, next := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)

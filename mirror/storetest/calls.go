@@ -17,7 +17,7 @@ import (
 )
 
 func testEnded(t *testing.T, w world) {
-	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.Document{document("d", "d")}})
+	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{document("d", "d")}})
 	ctx, cancel := context.WithCancel(w.ctx)
 	cancel()
 	errorOf := func(_ any, err error) error { return err }
@@ -74,7 +74,7 @@ func testAgain(t *testing.T, w world) {
 	w.put("a", newest)
 	require.Equal(t, "newest", feedtest.All(t, seq)[0].ID, "it starts afresh")
 
-	w.commit("a", mirror.Change{Documents: []*mirror.Document{document("d", "d"), document("e", "e")}})
+	w.commit("a", mirror.Change{Documents: []*mirror.DocumentRecord{document("d", "d"), document("e", "e")}})
 	w.put("a", live("newest", at(5001)), live("other", at(0)))
 	changed := live("newest", at(5002))
 	changed.Copy.Digest = "changed"
@@ -98,7 +98,7 @@ func testAgain(t *testing.T, w world) {
 func testNested(t *testing.T, w world) {
 	w.stocked()
 	w.commit("a", mirror.Change{
-		Documents: []*mirror.Document{document("d", "d"), document("e", "e")},
+		Documents: []*mirror.DocumentRecord{document("d", "d"), document("e", "e")},
 		Versions:  []*mirror.Version{{ID: "000", Copy: mirror.Copy{Digest: "1"}}, {ID: "000", Copy: mirror.Copy{Digest: "2"}}}, Keep: 2,
 	})
 	n := 0
@@ -106,7 +106,7 @@ func testNested(t *testing.T, w world) {
 		n++
 		url := fmt.Sprintf("nested %d", n)
 		require.NoError(t, store.Commit(w.ctx, &mirror.Change{
-			Feed: &mirror.Feed{URL: url}, Put: []*mirror.Record{live("x", at(0))}, Documents: []*mirror.Document{document("d", "d")},
+			Feed: &mirror.Feed{URL: url}, Put: []*mirror.Record{live("x", at(0))}, Documents: []*mirror.DocumentRecord{document("d", "d")},
 		}))
 		f, err := store.Feed(w.ctx, url)
 		require.NoError(t, err)
@@ -141,19 +141,18 @@ func testNested(t *testing.T, w world) {
 	}
 }
 
-// testAliases checks that the store keeps no reference to what it was given,
-// nor to what it returned.
+// testAliases checks whether the store keeps references to its arguments or results.
 func testAliases(t *testing.T, w world) {
 	var f mirror.Feed
 	fill(&f)
 	f.URL, f.Version = feedURL, 0
-	var d mirror.Document
+	var d mirror.DocumentRecord
 	fill(&d)
 	d.Names = []string{"d", "e"}
 	r := live("a", at(0))
 	v := &mirror.Version{ID: "a", Copy: mirror.Copy{Digest: "old"}}
 	require.NoError(t, w.Commit(w.ctx, &mirror.Change{
-		Feed: &f, Put: []*mirror.Record{r}, Documents: []*mirror.Document{&d}, Versions: []*mirror.Version{v}, Keep: 1,
+		Feed: &f, Put: []*mirror.Record{r}, Documents: []*mirror.DocumentRecord{&d}, Versions: []*mirror.Version{v}, Keep: 1,
 	}))
 	want, wantDocument, wantRecord, wantVersion := normal(f), normal(d), normal(*r), normal(*v)
 	wantRecord.Feed = feedURL
@@ -210,8 +209,8 @@ func scramble(v reflect.Value) {
 	}
 }
 
-// testFenced lets many writers count in the same feed at once. Each commit that
-// is not a conflict must count, and no other.
+// testFenced lets many writers count in the same feed at once. Each commit without a
+// conflict must count, and no other.
 func testFenced(t *testing.T, w world) {
 	const writers, each = 8, 6
 	w.commit(feedURL, mirror.Change{})
@@ -249,12 +248,12 @@ func testFenced(t *testing.T, w world) {
 	require.EqualValues(t, writers*each, f.Polls)
 	require.EqualValues(t, writers*each+1, f.Version)
 	zero := int64(0)
-	for i, r := range w.entries(mirror.Query{Feed: feedURL, Changes: &zero}) {
+	for i, r := range w.entries(mirror.Query{Feed: feedURL, AfterVersion: &zero}) {
 		require.EqualValues(t, i+2, r.Change, "one commit is one version")
 	}
 	require.Len(t, w.ids(mirror.Query{}), writers*each)
 
-	// Of several that add a feed at once, one succeeds.
+	// Of several adding a feed at once, one succeeds.
 	made := make(chan error, writers)
 	for i := range writers {
 		store := []mirror.Store{w.Store, w.other}[i%2]

@@ -33,7 +33,7 @@ func testFeed(t *testing.T, w world) {
 	same(t, &mirror.Feed{URL: feedURL, Version: 2}, got, "nothing is left of the old state")
 }
 
-// oddURLs are URLs that must be told apart, and sorted, by each of their bytes.
+// oddURLs are URLs to be told apart, and sorted, by each of their bytes.
 var oddURLs = []string{
 	"HTTPS://example.org/feed", "https://example.org/", "https://example.org/Feed", "https://example.org/feed",
 	"https://example.org/feed ", "https://example.org/feed%20", "https://example.org/feed'\"\\",
@@ -42,8 +42,8 @@ var oddURLs = []string{
 	"https://example.org/" + long('a', 8<<10), "https://example.org/" + long('b', 8<<10), "https://example.org/" + long('b', 8<<10-1),
 }
 
-// long returns a string that compresses badly, and that differs from others in
-// its last byte.
+// long returns a string that compresses badly, and differs from others in its last
+// byte.
 func long(last byte, n int) string {
 	var b strings.Builder
 	for x := uint64(1); b.Len() < n-1; x = x*6364136223846793005 + 1442695040888963407 {
@@ -138,8 +138,7 @@ func testFeedsDue(t *testing.T, w world) {
 	require.Equal(t, []string{"e", "a", "b"}, due(mirror.FeedQuery{Due: at(2)}))
 }
 
-// testVersion checks that a feed that comes from another store keeps its
-// version.
+// testVersion checks whether a feed from another store keeps its version.
 func testVersion(t *testing.T, w world) {
 	f := &mirror.Feed{URL: feedURL}
 	for _, version := range []int64{0, 7, 0, 3} {
@@ -162,7 +161,7 @@ func testConflict(t *testing.T, w world) {
 		err := store.Commit(w.ctx, &mirror.Change{
 			Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Touch: []*mirror.Record{live("marked", at(0))},
 			Versions: []*mirror.Version{{ID: "a", Copy: mirror.Copy{Digest: "refused"}}}, Keep: 9,
-			Documents: []*mirror.Document{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
+			Documents: []*mirror.DocumentRecord{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
 		})
 		require.ErrorIs(t, err, mirror.ErrConflict)
 		require.EqualValues(t, version, f.Version)
@@ -172,7 +171,7 @@ func testConflict(t *testing.T, w world) {
 
 	stored := &mirror.Feed{URL: feedURL, Title: "stored"}
 	require.NoError(t, w.Commit(w.ctx, &mirror.Change{
-		Feed: stored, Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.Document{{URL: "d", Names: []string{"d"}}},
+		Feed: stored, Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d"}}},
 	}))
 	refused(w.Store, 0)
 	refused(w.other, 0)
@@ -204,7 +203,7 @@ func testRemove(t *testing.T, w world) {
 			r.Copy.Digest += string(rune('0' + i))
 			r.Content = content("Title", "tortoise", at(i))
 			w.commit(url, mirror.Change{
-				Put: []*mirror.Record{r}, Keep: 3, Documents: []*mirror.Document{{URL: "d", Names: []string{"d", "e"}}},
+				Put: []*mirror.Record{r}, Keep: 3, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d", "e"}}},
 			})
 		}
 	}
@@ -222,7 +221,7 @@ func testRemove(t *testing.T, w world) {
 	nothing()
 	require.Len(t, feedtest.All(t, w.Versions(w.ctx, "other", "a")), 1)
 
-	// A feed that is added later under the same URL is a new feed.
+	// A feed added later under the same URL is a new feed.
 	require.EqualValues(t, 1, w.commit(feedURL, mirror.Change{}).Version)
 	require.Empty(t, w.entries(mirror.Query{Feed: feedURL, Deleted: true}))
 	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "a")))

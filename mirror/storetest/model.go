@@ -57,7 +57,7 @@ var (
 		return time.Time{}
 	})
 	drawRank = rapid.Custom(func(t *rapid.T) mirror.Rank {
-		return mirror.Rank{Time: drawTime.Draw(t, "rank"), Place: rapid.Int64Range(-2, 2).Draw(t, "place")}
+		return mirror.Rank{Time: drawTime.Draw(t, "rank"), Seq: rapid.Int64Range(-2, 2).Draw(t, "place")}
 	})
 	drawCopy = rapid.Custom(func(t *rapid.T) mirror.Copy {
 		return mirror.Copy{At: drawTime.Draw(t, "at"), Rank: drawRank.Draw(t, "rank"), Digest: drawDigest.Draw(t, "digest")}
@@ -68,8 +68,8 @@ var (
 		c.Published = drawTime.Draw(t, "published")
 		return c
 	})
-	drawDocument = rapid.Custom(func(t *rapid.T) *mirror.Document {
-		return &mirror.Document{
+	drawDocument = rapid.Custom(func(t *rapid.T) *mirror.DocumentRecord {
+		return &mirror.DocumentRecord{
 			URL: drawName.Draw(t, "url"), Names: rapid.SliceOfN(drawName, 0, 3).Draw(t, "names"),
 			Rank: drawRank.Draw(t, "rank"), Entries: rapid.IntRange(0, 9).Draw(t, "entries"),
 		}
@@ -95,7 +95,7 @@ func (m *model) change(url string) *mirror.Change {
 		r := &mirror.Record{
 			ID: id, State: drawState.Draw(m.t, "state"), Copy: drawCopy.Draw(m.t, "copy"),
 			Archived: rapid.Bool().Draw(m.t, "archived"), Absence: rapid.Int64Range(0, 1).Draw(m.t, "absence"),
-			Tombstone: mirror.Tombstone{When: drawTime.Draw(m.t, "deleted"), Rank: drawRank.Draw(m.t, "tombstone")},
+			Tombstone: mirror.TombstoneRecord{When: drawTime.Draw(m.t, "deleted"), Rank: drawRank.Draw(m.t, "tombstone")},
 			Change:    rapid.Int64Range(0, 4).Draw(m.t, "change"), Added: drawTime.Draw(m.t, "added"), Changed: drawTime.Draw(m.t, "changed"),
 		}
 		known, _ := m.memory.Records(m.store.ctx, url, []string{id})
@@ -131,8 +131,7 @@ func (m *model) both(what string, do func(mirror.Store) error) {
 	require.Equal(m.t, want == nil, got == nil, "%s: %v, %v", what, want, got)
 }
 
-// compare compares the results of queries for the feed that was changed, and
-// for all feeds.
+// compare compares the results of queries for the changed feed, and for all feeds.
 func (m *model) compare(changed string) {
 	ctx, a, b := m.store.ctx, m.memory, m.store.other
 	for _, q := range []mirror.FeedQuery{{}, {Due: drawTime.Draw(m.t, "due")}, {Limit: 1}, {After: "B"}} {
@@ -150,7 +149,7 @@ func (m *model) compare(changed string) {
 		beyond := &mirror.Place{Time: drawTime.Draw(m.t, "time"), Feed: "a", Change: 2, ID: drawID.Draw(m.t, "id")}
 		list := []mirror.Query{{Feed: url, Deleted: true}, {Feed: url, Beyond: beyond}, q, {Feed: url, Search: word}}
 		if url != "" {
-			list = append(list, mirror.Query{Feed: url, Changes: &changes, Deleted: true}, mirror.Query{Feed: url, Changes: &changes, Beyond: beyond})
+			list = append(list, mirror.Query{Feed: url, AfterVersion: &changes, Deleted: true}, mirror.Query{Feed: url, AfterVersion: &changes, Beyond: beyond})
 		}
 		for _, q := range list {
 			same(m.t, feedtest.All(m.t, a.Entries(ctx, q)), feedtest.All(m.t, b.Entries(ctx, q)), "%+v", q)
@@ -158,7 +157,7 @@ func (m *model) compare(changed string) {
 	}
 }
 
-// compareFeed compares what queries do not return.
+// compareFeed compares the things queries do not return.
 func (m *model) compareFeed(url string) {
 	ctx, a, b := m.store.ctx, m.memory, m.store.other
 	ids := []string{"1", "2", "3", "4", "5 ", "5", "6"}

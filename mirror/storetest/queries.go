@@ -90,7 +90,7 @@ func testOrderOfPlaces(t *testing.T, w world) {
 	of := ofFeed(want, "b")
 	w.yields(of[100:], mirror.Query{Feed: "b", Beyond: of[99].Place()})
 
-	// This place is that of no record.
+	// No record has this place.
 	between := want[50].Place()
 	between.ID += " "
 	w.yields(want[50:], mirror.Query{Beyond: between})
@@ -149,26 +149,26 @@ func testChanges(t *testing.T, w world) {
 		return slices.DeleteFunc(slices.Clone(want), func(r *mirror.Record) bool { return r.Change <= version })
 	}
 	for version := range int64(10) {
-		w.yields(after(version), mirror.Query{Feed: "a", Changes: &version})
+		w.yields(after(version), mirror.Query{Feed: "a", AfterVersion: &version})
 	}
 	all, none := int64(-1), int64(8)
-	w.yields(want, mirror.Query{Feed: "a", Changes: &all})
-	w.yields(nil, mirror.Query{Feed: "a", Changes: &none})
-	w.yields(want[:3], mirror.Query{Feed: "a", Changes: &all, Limit: 3})
+	w.yields(want, mirror.Query{Feed: "a", AfterVersion: &all})
+	w.yields(nil, mirror.Query{Feed: "a", AfterVersion: &none})
+	w.yields(want[:3], mirror.Query{Feed: "a", AfterVersion: &all, Limit: 3})
 	for i := 0; i < len(want); i += 13 {
 		beyond := &mirror.Place{Change: want[i].Change, ID: want[i].ID}
-		w.yields(want[i+1:], mirror.Query{Feed: "a", Changes: &all, Beyond: beyond})
+		w.yields(want[i+1:], mirror.Query{Feed: "a", AfterVersion: &all, Beyond: beyond})
 	}
 	three := int64(3)
-	w.yields(after(3), mirror.Query{Feed: "a", Changes: &three, Beyond: &mirror.Place{Change: 1, ID: "x"}})
+	w.yields(after(3), mirror.Query{Feed: "a", AfterVersion: &three, Beyond: &mirror.Place{Change: 1, ID: "x"}})
 	var recent []*mirror.Record
 	for _, r := range after(3) {
 		if !r.Time().Before(at(30)) {
 			recent = append(recent, r)
 		}
 	}
-	w.yields(recent, mirror.Query{Feed: "a", Changes: &three, Since: at(30)})
-	failure(t, w.Entries(w.ctx, mirror.Query{Changes: &all}))
+	w.yields(recent, mirror.Query{Feed: "a", AfterVersion: &three, Since: at(30)})
+	failure(t, w.Entries(w.ctx, mirror.Query{AfterVersion: &all}))
 }
 
 // testChangesMoving follows a long change, and remembers how far it has come
@@ -180,7 +180,7 @@ func testChangesMoving(t *testing.T, w world) {
 	}
 	w.put(feedURL, records...)
 	seen, n := int64(0), 0
-	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: feedURL, Changes: &seen}) {
+	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: feedURL, AfterVersion: &seen}) {
 		require.NoError(t, err)
 		require.Equal(t, records[n].ID, r.ID)
 		seen = r.Change
@@ -201,18 +201,18 @@ func testDeleted(t *testing.T, w world) {
 	zero := int64(0)
 	living := []*mirror.Record{want[0], want[3]}
 	w.yields(living, mirror.Query{})
-	w.yields(living, mirror.Query{Feed: feedURL, Changes: &zero})
+	w.yields(living, mirror.Query{Feed: feedURL, AfterVersion: &zero})
 	w.yields(living, mirror.Query{Search: "content"})
 	w.yields(want, mirror.Query{Deleted: true})
-	w.yields(want, mirror.Query{Deleted: true, Feed: feedURL, Changes: &zero})
+	w.yields(want, mirror.Query{Deleted: true, Feed: feedURL, AfterVersion: &zero})
 	w.yields(want, mirror.Query{Deleted: true, Search: "content"})
 	w.yields(want[1:3], mirror.Query{Gone: true})
 	w.yields(want[2:3], mirror.Query{Gone: true, Deleted: true, Search: "conten", Prefix: true, Until: want[1].Time()})
-	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, Changes: &zero})
+	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, AfterVersion: &zero})
 	w.yields(want[1:3], mirror.Query{Deleted: true, Limit: 2, Beyond: want[0].Place()})
 	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true}))
 	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Deleted: true, Feed: feedURL, Oldest: true}))
-	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Feed: feedURL, Changes: &zero}))
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Feed: feedURL, AfterVersion: &zero}))
 	require.Empty(t, w.ids(mirror.Query{Bare: true, Feed: "another feed"}))
 
 	back := *want[2]

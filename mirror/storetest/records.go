@@ -19,7 +19,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 	full.Feed, full.ID, full.State = feedURL, "full", mirror.Deleted
 	unseen := &mirror.Record{
 		Feed: feedURL, ID: "unseen", State: mirror.Unseen,
-		Tombstone: mirror.Tombstone{When: at(1), Rank: mirror.Rank{Time: at(2), Place: -3}},
+		Tombstone: mirror.TombstoneRecord{When: at(1), Rank: mirror.Rank{Time: at(2), Seq: -3}},
 	}
 	bare := &mirror.Record{Feed: feedURL, ID: "bare", State: mirror.Live}
 	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{&full, bare}, Touch: []*mirror.Record{unseen}})
@@ -50,7 +50,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 	require.Empty(t, got)
 }
 
-// oddIDs returns IDs that are different, however similar they look.
+// oddIDs returns different IDs, however similar they look.
 func oddIDs() []string {
 	ids := append([]string{"", " ", "a", "A", "a ", " a", "á", "a\u0301", "a\t", "tag:a,2005:%_?$1", "[\"a\"]", "{a,b}", "null"}, oddURLs...)
 	return append(ids, long('x', 4<<10), long('y', 4<<10), long('y', 4<<10-1))
@@ -82,7 +82,7 @@ func testRecordIDs(t *testing.T, w world) {
 		require.Equal(t, none(descending[i+1:]), w.ids(mirror.Query{Beyond: &mirror.Place{Time: at(0), Feed: feedURL, ID: id}}))
 		zero := int64(0)
 		require.Equal(t, none(reversed(descending[:i])),
-			w.ids(mirror.Query{Feed: feedURL, Changes: &zero, Beyond: &mirror.Place{Change: 1, ID: id}}))
+			w.ids(mirror.Query{Feed: feedURL, AfterVersion: &zero, Beyond: &mirror.Place{Change: 1, ID: id}}))
 	}
 	for i, id := range ids {
 		w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
@@ -194,7 +194,7 @@ func testVersions(t *testing.T, w world) {
 	has(two, one, older)
 	again := version("two", 4)
 	w.put(feedURL, again)
-	has(three, one, older) // a version that is current again is not an earlier one
+	has(three, one, older) // a version current again is not an earlier one
 	marked := version("two", 5)
 	w.put(feedURL, marked)
 	has(three, one, older)
@@ -204,7 +204,7 @@ func testVersions(t *testing.T, w world) {
 	// If times are equal, the rank of the document decides.
 	place := func(digest string, rank, place int) *mirror.Record {
 		r := version(digest, 1)
-		r.Copy.Rank = mirror.Rank{Time: at(rank), Place: int64(place)}
+		r.Copy.Rank = mirror.Rank{Time: at(rank), Seq: int64(place)}
 		return r
 	}
 	x, y, z := place("x", 3, -1), place("y", 3, 10), place("z", 4, 2)

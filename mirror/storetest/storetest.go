@@ -1,5 +1,5 @@
-// Package storetest tests that an implementation of mirror.Store does what the
-// interface's documentation says.
+// Package storetest tests implementations of mirror.Store against the interface's
+// documentation.
 package storetest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Run tests the stores that open returns: two over the same data, which is
-// empty at first. They may be the same store, if there is no way to open two.
+// Run tests the stores open returns: two over the same data, which is empty at first.
+// They may be the same store, if there is no way to open two.
 func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 	for _, test := range []struct {
 		name string
@@ -67,8 +67,7 @@ func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 	}
 }
 
-// A world is what each test works with: its store, and another one over the
-// same data.
+// A world is the environment of a test: its store, and another one over the same data.
 type world struct {
 	*testing.T
 	mirror.Store
@@ -108,7 +107,7 @@ func (w world) put(url string, records ...*mirror.Record) *mirror.Feed {
 func live(id string, updated time.Time) *mirror.Record {
 	return &mirror.Record{
 		ID: id, State: mirror.Live, First: 1, Change: 1, Added: at(0), Changed: at(0),
-		Copy:    mirror.Copy{At: updated, Rank: mirror.Rank{Time: updated, Place: 1}, Digest: "digest of " + id},
+		Copy:    mirror.Copy{At: updated, Rank: mirror.Rank{Time: updated, Seq: 1}, Digest: "digest of " + id},
 		Content: content("Title", "Content", updated),
 	}
 }
@@ -129,7 +128,7 @@ type tester interface {
 	Helper()
 }
 
-// failure returns the error that ends a sequence.
+// failure returns the error at the end of a sequence.
 func failure[T any](t tester, seq iter.Seq2[*T, error]) (failure error) {
 	t.Helper()
 	for v, err := range seq {
@@ -155,8 +154,8 @@ func (w world) ids(q mirror.Query) (ids []string) {
 	return ids
 }
 
-// same requires that two values are equal, where times are compared as
-// instants, JSON as values, and an empty list equals nil.
+// same requires two values to be equal, where times are compared as instants, JSON as
+// values, and an empty list equals nil.
 func same[T any](t tester, want, got T, about ...any) {
 	t.Helper()
 	require.Equal(t, normal(want), normal(got), about...)
@@ -202,8 +201,8 @@ func copyNormal(to, from reflect.Value) {
 	}
 }
 
-// fill sets every field of a value to something that is not zero and that
-// differs from field to field.
+// fill sets every field of a value to something nonzero and different from field to
+// field.
 func fill(v any) {
 	n := 0
 	fillValue(reflect.ValueOf(v).Elem(), &n)

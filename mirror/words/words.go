@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxWord  = 64        // the number of bytes of a word that count
+	maxWord  = 64        // the number of a word's bytes that count
 	maxWords = 128 << 10 // the maximum size in bytes of an entry's words; PostgreSQL accepts a megabyte
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// testAliases checks that the caller may reuse its bytes, and change those that
-// it has read.
+// testAliases checks whether the caller may reuse its bytes, and change those it has
+// read.
 func testAliases(t *testing.T, w *world) {
 	w.lock()
 	for _, name := range []string{"x", ".hidden"} {
@@ -70,7 +70,7 @@ func testLock(t *testing.T, w *world) {
 	}
 }
 
-// testAtomic checks that a reader finds all of one text or all of another.
+// testAtomic checks whether a reader finds all of one text or all of another.
 func testAtomic(t *testing.T, w *world) {
 	w.lock()
 	texts := [][]byte{bytes.Repeat([]byte("a"), 100_000), bytes.Repeat([]byte("b"), 50_000), {}}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aFeed and anArchive are documents of the kinds that a Publisher puts, because
-// an output may inspect them.
+// aFeed and anArchive are documents of the kinds a Publisher puts, because an output
+// may inspect them.
 const (
 	aFeed = `<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><id>urn:x</id><title>x</title><updated>2003-12-13T18:30:02Z</updated></feed>
@@ -55,7 +55,7 @@ func testContents(t *testing.T, w *world) {
 	w.requireText("nil", "")
 }
 
-// oddNames are valid names that a Publisher does not use.
+// oddNames are valid names, though a Publisher does not use them.
 var oddNames = []string{
 	"x", "a/b/c/d/e", ".hidden", "a/.hidden", ".dir/x", "a b", "a+b", "a%20b", "%", "a?b#c", "&amp;", "~",
 	"é", "日本/語.atom", "feed", "feed.atom/x", "feed-1", "x'y\"", "=", "a,b;c", "@", "(1)", "-", strings.Repeat("n", 200),
@@ -65,8 +65,7 @@ func testNames(t *testing.T, w *world) {
 	w.lock()
 	var kept []string
 	for _, name := range oddNames {
-		// An output may refuse names that it cannot keep: no file system can
-		// keep all of these.
+		// An output may refuse names it cannot keep: no file system can keep all of these.
 		if err := w.Put(t.Context(), name, []byte("text of "+name)); err == nil {
 			kept = append(kept, name)
 		}
@@ -154,7 +153,7 @@ func testDirectories(t *testing.T, w *world) {
 	require.Equal(t, []string{"feed/1.atom", "feed/2003/12.atom"}, names)
 }
 
-// testFiles checks that a web server can use what Open returns.
+// testFiles checks whether a web server can use the files from Open.
 func testFiles(t *testing.T, w *world) {
 	unlock := w.lock()
 	w.put("feed/1.atom", aFeed)

@@ -45,10 +45,10 @@ func entry(t testing.TB, id string, updated time.Time, title string) *feedhistor
 	return e
 }
 
-// Fetch walks the feed that an output has below a base URL, as any reader
-// would. It requires that the verdict is whole, and that each link of each
-// document leads to a document that links back (5005#12, 5005#15). It returns
-// the titles of the entries by their ids, and "deleted" for deleted ones.
+// Fetch walks the feed of an output below a base URL, as any reader would. It requires
+// a verdict of whole, and each link of each document to lead to a document that links
+// back (5005#12, 5005#15). It returns the titles of the entries by their ids, and
+// "deleted" for deleted ones.
 func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 	t.Helper()
 	site := &site{fs: out, base: base}
@@ -125,8 +125,7 @@ func (s *site) document(t testing.TB, url string) *feedhistory.Document {
 	return d
 }
 
-// requireTitles requires that readers find the given entries through both
-// outputs.
+// requireTitles requires readers to find the given entries through both outputs.
 func (w *world) requireTitles(want map[string]string) {
 	w.Helper()
 	for _, out := range []fs.FS{w.Output, w.other} {
@@ -264,7 +263,7 @@ func testFeedCutShort(t *testing.T, w *world) {
 		i += len(batch)
 		w.requireTitles(want)
 	}
-	// There is nothing but the archives: what a cut left over has been removed.
+	// There is nothing but the archives: the remains of a cut have been removed.
 	names, err := visible(w.other, ".")
 	require.NoError(t, err)
 	require.Len(t, names, 1+len(all)/3, "%v", names)

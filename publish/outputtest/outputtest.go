@@ -1,5 +1,5 @@
-// Package outputtest tests that an implementation of publish.Output does what
-// the interface's documentation says.
+// Package outputtest tests implementations of publish.Output against the interface's
+// documentation.
 package outputtest
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// Run tests the outputs that open returns: two over the same documents, at first
-// none. They may be the same output, if there is no way to open two. Open
-// registers what it must close with t.Cleanup.
+// Run tests the outputs open returns: two over the same documents, at first none. They
+// may be the same output, if there is no way to open two. Open registers whatever it
+// must close with t.Cleanup.
 func Run(t *testing.T, open func(t testing.TB) (out, other publish.Output)) {
 	for _, test := range []struct {
 		name string
@@ -48,8 +48,8 @@ func Run(t *testing.T, open func(t testing.TB) (out, other publish.Output)) {
 	}
 }
 
-// A world is what each test works with: its output, and another one over the
-// same documents.
+// A world is the environment of a test: its output, and another one over the same
+// documents.
 type world struct {
 	*testing.T
 	publish.Output
@@ -79,7 +79,7 @@ func (w *world) put(name, text string) {
 	require.NoError(w, w.Put(context.Background(), name, []byte(text)), name)
 }
 
-// requireText requires that both outputs have a document.
+// requireText requires both outputs to have a document.
 func (w *world) requireText(name, text string) {
 	w.Helper()
 	for _, out := range []fs.FS{w.Output, w.other} {
@@ -89,7 +89,7 @@ func (w *world) requireText(name, text string) {
 	}
 }
 
-// requireMissing requires that neither output has a document.
+// requireMissing requires both outputs to lack a document.
 func (w *world) requireMissing(name string) {
 	w.Helper()
 	for _, out := range []fs.FS{w.Output, w.other} {
@@ -103,8 +103,7 @@ func (w *world) requireMissing(name string) {
 	}
 }
 
-// visible returns the names of the documents below a directory that are not
-// hidden, sorted.
+// visible returns the names of the visible documents below a directory, sorted.
 func visible(out fs.FS, dir string) (names []string, err error) {
 	err = fs.WalkDir(out, dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {

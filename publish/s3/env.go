@@ -15,7 +15,7 @@ import (
 )
 
 // FromEnvironment returns an Output for a URL like s3://bucket/prefix, with the
-// settings that AWS's own tools read from the environment:
+// settings AWS's own tools read from the environment:
 //
 //   - AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; or else
 //     the file ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE);
@@ -23,8 +23,8 @@ import (
 //     AWS names one;
 //   - AWS_REGION or AWS_DEFAULT_REGION; without them AWS is asked for the
 //     bucket's region, and other stores get us-east-1;
-//   - AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, if endpoint is "": the URL of a
-//     store that is not Amazon's.
+//   - AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, if endpoint is "": the URL of a store
+//     other than Amazon's.
 //
 // Without credentials the error matches ErrCredentials. FromEnvironment makes
 // no request.
@@ -56,7 +56,7 @@ func FromEnvironment(target, endpoint string) (*Output, error) {
 	return o, o.check()
 }
 
-// environmentCredentials returns the first credentials that it finds.
+// environmentCredentials returns the first credentials it finds.
 func environmentCredentials() (*credentials.Credentials, error) {
 	sources := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {

@@ -11,29 +11,27 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The errors that an Error matches, unless its Err is the client's: a network that
-// fails, for instance.
+// The errors an Error matches, unless its Err is the client's: a failing network, for
+// instance.
 var (
-	// ErrConditions says that the store does not honour If-None-Match and
-	// If-Match, so that two publishers could destroy each other's work. Nothing
-	// has been published.
+	// ErrConditions means the store does not honour If-None-Match and If-Match, so two
+	// publishers could destroy each other's work. Nothing has been published.
 	ErrConditions = errors.New("the store does not honour conditional writes (If-None-Match, If-Match)")
-	// ErrAltered says that the store does not return a document as it was put: in
-	// another encoding, with another type, or with other bytes.
+	// ErrAltered means the store does not return a document as it was put: in another
+	// encoding, with another type, or with other bytes.
 	ErrAltered = errors.New("the store does not return the document as it was put")
-	// ErrCredentials says that there are no credentials, or that the store
-	// refuses them, or that they do not permit the operation.
+	// ErrCredentials means there are no credentials, or the store refuses them, or they do
+	// not permit the operation.
 	ErrCredentials = errors.New("the store refuses the credentials, or they do not permit this")
-	// ErrBucket says that there is no such bucket.
+	// ErrBucket means there is no such bucket.
 	ErrBucket = errors.New("there is no such bucket")
-	// ErrChanged says that somebody who does not hold the lock has changed the
-	// document since it was read. The document is left unchanged.
+	// ErrChanged means somebody without the lock has changed the document since it was
+	// read. The document is left unchanged.
 	ErrChanged = errors.New("somebody who does not hold the lock has changed the document")
-	// ErrLost says that the lease has expired, because the process or its
-	// network was suspended, and another writer may have taken the lock. It
-	// matches publish.ErrLocked.
+	// ErrLost means the lease has expired, because the process or its network was
+	// suspended, and another writer may have taken the lock. It matches publish.ErrLocked.
 	ErrLost = fmt.Errorf("the lock was lost: %w", publish.ErrLocked)
-	// ErrNotLocked says that Put or Remove was called without holding the lock.
+	// ErrNotLocked means Put or Remove was called without holding the lock.
 	ErrNotLocked = errors.New("only the holder of the lock may write")
 )
 

@@ -33,7 +33,7 @@ type lease struct {
 	tags   map[string]string // by name, the ETag of the document the holder knows; "" if it does not exist
 }
 
-// A question is a change that was requested.
+// A question is a requested change.
 type question struct {
 	record record
 	data   []byte
@@ -47,9 +47,8 @@ func (o *Output) lockKey() string { return o.key(lockName) }
 // served is how the lock's object is stored.
 var served = publish.Served{Type: "application/octet-stream", CacheControl: "no-store"}
 
-// Lock implements publish.Output. The lock of a crashed writer becomes free
-// when its lease has expired. Lock then finishes the changes that the writer
-// had recorded.
+// Lock implements publish.Output. The lock of a crashed writer becomes free when its
+// lease has expired. Lock then finishes the changes recorded by the writer.
 func (o *Output) Lock(ctx context.Context) (unlock func() error, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -130,8 +129,8 @@ func (l *lease) begin(ctx context.Context) error {
 	return l.change(ctx, nil)
 }
 
-// probe checks once that the store honours conditions. It writes the present bytes
-// again, under conditions that are not met.
+// probe checks once whether the store honours conditions. It writes the present bytes
+// again, under unmet conditions.
 func (l *lease) probe(ctx context.Context) error {
 	if l.o.probed {
 		return nil
@@ -196,8 +195,8 @@ func (l *lease) change(ctx context.Context, edit func(*record)) error {
 	return l.lost()
 }
 
-// settle finds out whether the last change was made, if that is unknown, and
-// whether the lease is still valid.
+// settle finds out whether the last change was made, if this is unknown, and whether
+// the lease is still valid.
 func (l *lease) settle(ctx context.Context) error {
 	if l.hasRunOut() {
 		return l.lost()
@@ -236,7 +235,7 @@ func elapsed(t time.Time) time.Duration {
 	return max(time.Since(t), time.Now().Round(0).Sub(t.Round(0)))
 }
 
-// lost ends everything that the holder is doing.
+// lost ends everything the holder is doing.
 func (l *lease) lost() error {
 	l.lose(ErrLost)
 	return &Error{Op: "put", Bucket: l.o.Bucket, Key: l.o.lockKey(), Err: ErrLost}
@@ -250,8 +249,8 @@ func (l *lease) failed(err error) error {
 	return err
 }
 
-// unlock releases the lock. If that fails, the lock becomes free by itself, and
-// nothing published is lost, so there is no error to report.
+// unlock releases the lock. If this fails, the lock becomes free by itself, and nothing
+// published is lost, so there is no error to report.
 func (l *lease) unlock() error {
 	close(l.resign)
 	l.beats.Wait()

@@ -23,13 +23,12 @@ type Output struct {
 	Client *minio.Client
 	Bucket string
 
-	// Prefix is the path that all keys begin with, without slashes around it;
-	// "" means the root of the bucket. The URL at which it is served is the
-	// Base of a Publisher.
+	// Prefix is the beginning of all keys, without slashes around it; "" means the root of
+	// the bucket. The URL at which it is served is the Base of a Publisher.
 	Prefix string
 
-	// MaxAge is how long caches may keep documents that can still change: the
-	// subscription document and the newest archive. Zero means 5 minutes.
+	// MaxAge is how long caches may keep documents subject to change: the subscription
+	// document and the newest archive. Zero means 5 minutes.
 	MaxAge time.Duration
 
 	// Lease is how long the lock of a crashed writer stays locked. The holder
@@ -40,8 +39,8 @@ type Output struct {
 	// and their repetitions. Zero means 2 minutes.
 	Timeout time.Duration
 
-	// HTTP sends the requests that delete objects, which Client cannot sign for a
-	// limited time. Nil means http.DefaultClient.
+	// HTTP sends the requests to delete objects, which Client cannot sign for a limited
+	// time. Nil means http.DefaultClient.
 	HTTP *http.Client
 
 	mu       sync.Mutex
@@ -50,7 +49,7 @@ type Output struct {
 	verified atomic.Bool // a document was read back as it was put
 }
 
-// check returns an error for settings that cannot work.
+// check returns an error for impossible settings.
 func (o *Output) check() error {
 	switch {
 	case o.Client == nil || o.Bucket == "":
@@ -80,7 +79,7 @@ func (o *Output) during(ctx context.Context, l *lease) (context.Context, context
 	}
 }
 
-// holder returns the lease that this Output holds, or nil.
+// holder returns the lease of this Output, or nil.
 func (o *Output) holder() *lease {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -203,7 +202,7 @@ func (o *Output) Stat(name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if found, err := o.list(ctx, o.key(name)+"/", 1); err != nil {
-		return nil, err // this error reveals a bucket that does not exist, which head does not
+		return nil, err // this error reveals a missing bucket, which head does not
 	} else if len(found) > 0 {
 		return directory(name), nil
 	}

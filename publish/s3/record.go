@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A record is the content of the lock's object. Every decision is a change of
-// the record, which is replaced by compare-and-swap, so a writer that has lost
-// the lock can decide nothing.
+// A record is the content of the lock's object. Every decision is a change of the
+// record, which is replaced by compare-and-swap, so a writer without the lock can
+// decide nothing.
 type record struct {
 	holder   string // unique for each holder
 	sequence int64  // increases with each change, so no two records are equal
@@ -23,9 +23,8 @@ type record struct {
 	// included.
 	notes map[string][]byte
 
-	// writes are changes that are recorded but perhaps not done: a writer that
-	// takes the lock from a crashed holder does them first. A write that is done
-	// is removed with the next change.
+	// writes are changes recorded but perhaps not done: a writer who takes the lock from a
+	// crashed holder does them first. A write once done is removed with the next change.
 	writes map[string]write
 }
 

@@ -76,13 +76,13 @@ func (o *Output) head(ctx context.Context, key string) (*object, error) {
 	return &object{size: info.Size, etag: info.ETag, modified: info.LastModified}, nil
 }
 
-// put stores an object if the existing one still has the given ETag or, if that
-// is "", if none exists. Otherwise the error matches errCondition.
+// put stores an object if the existing one still has the given ETag or, if the ETag is
+// "", if none exists. Otherwise the error matches errCondition.
 func (o *Output) put(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
 	opts := minio.PutObjectOptions{
 		ContentType: how.Type, CacheControl: how.CacheControl,
-		// Otherwise the client signs a plain http request in chunks, and some stores
-		// keep the Content-Encoding of that.
+		// Otherwise the client signs a plain http request in chunks, and some stores keep its
+		// Content-Encoding.
 		DisableContentSha256: true,
 	}
 	if was == "" {
@@ -128,10 +128,10 @@ func (o *Output) store(ctx context.Context, key string, data []byte, was string,
 	return "", err
 }
 
-// remove deletes an object that still has the given ETag. The store itself refuses the
-// request when the time is over, because its URL is signed for no longer: a process that
-// was frozen just before it sent the request cannot delete a newer object.
-// The condition is for stores that honour If-Match in DELETE; others ignore it.
+// remove deletes an object if it still has the given ETag. The store itself refuses the
+// request when the time is over, because its URL is signed for no longer: a process
+// frozen just before it sent the request cannot delete a newer object. The condition is
+// for stores that honour If-Match in DELETE; others ignore it.
 func (o *Output) remove(ctx context.Context, key, etag string, within time.Duration) error {
 	header := http.Header{"If-Match": {`"` + etag + `"`}}
 	u, err := o.Client.PresignHeader(ctx, http.MethodDelete, o.Bucket, key, max(within.Truncate(time.Second), time.Second), nil, header)
@@ -182,7 +182,7 @@ func (o *Output) refusal(op, key string, status int) error {
 	return e
 }
 
-// verify reads a document back, and returns an error that names the difference: readers
+// verify reads a document back, and returns an error naming the difference: readers
 // would see it, too.
 func (o *Output) verify(ctx context.Context, key string, data []byte, how publish.Served) error {
 	body, _, header, err := o.core().GetObject(ctx, o.Bucket, key, minio.GetObjectOptions{})
@@ -209,8 +209,7 @@ func (o *Output) verify(ctx context.Context, key string, data []byte, how publis
 	return &Error{Op: "get", Bucket: o.Bucket, Key: key, Status: http.StatusOK, Err: fmt.Errorf("%w: %s", ErrAltered, what)}
 }
 
-// list returns the keys that begin with a prefix. Directories are keys that end
-// in a slash.
+// list returns the keys with a prefix. Directories are keys with a slash at the end.
 func (o *Output) list(ctx context.Context, prefix string, most int) (found []minio.ObjectInfo, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // this ends the listing

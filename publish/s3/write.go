@@ -14,11 +14,10 @@ import (
 
 // Put implements publish.Output.
 //
-// An archive that does not exist yet is put with If-None-Match, because nobody
-// knows it until another document links to it. Any other write is first
-// recorded in the lock's object, and then put with If-Match. So a writer that
-// has lost the lock cannot change anything, and what a writer has recorded
-// before it was killed, the next holder finishes.
+// A new archive is put with If-None-Match, because nobody knows it until another
+// document links to it. Any other write is first recorded in the lock's object, and
+// then put with If-Match. So a writer without the lock cannot change anything, and the
+// next holder finishes the changes a killed writer has recorded.
 func (o *Output) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
@@ -55,7 +54,7 @@ func (o *Output) Put(ctx context.Context, name string, data []byte) error {
 // isHidden reports whether a name is not for readers.
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") }
 
-// renew makes sure that most of the lease is left.
+// renew makes sure most of the lease is left.
 func (l *lease) renew(ctx context.Context) error {
 	l.mu.Lock()
 	fresh := !l.hasRunOut() && l.asked == nil && elapsed(l.confirmed) < l.record.lease/10
@@ -96,7 +95,7 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 		if how.Archive || l.o.verified.Swap(true) {
 			return nil
 		}
-		err := l.o.verify(ctx, key, w.data, how) // once, for the first document that readers request
+		err := l.o.verify(ctx, key, w.data, how) // once, for the first document readers request
 		l.o.verified.Store(err == nil)
 		return err
 	case errors.Is(err, errCondition): // changed by the next holder, if there is one
@@ -111,8 +110,7 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 }
 
 // Remove implements publish.Output. Not every store has a conditional DELETE, so Remove
-// renews the lease first, and signs a request that the store accepts only as long as the
-// lease is valid.
+// renews the lease first, and signs a request valid only as long as the lease.
 func (o *Output) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
@@ -171,8 +169,8 @@ func (l *lease) known(ctx context.Context, name string) (string, error) {
 	return l.see(name, there.etag), nil
 }
 
-// see records the ETag of a document that was read. An ETag that is already
-// known takes precedence, so that a change by somebody else is noticed.
+// see records the ETag of a document read. A known ETag takes precedence, so a change
+// by somebody else is noticed.
 func (l *lease) see(name, etag string) string {
 	l.tagsMu.Lock()
 	defer l.tagsMu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 // A pmhState is where the next harvest by atom-pmh begins.
 type pmhState struct {
-	harvested
+	collectionKey
 	Mark  atompmh.Mark  `json:"mark"`
 	Queue atompmh.Queue `json:"queue,omitempty"` // records that --fetch still has to fetch
 }
@@ -54,7 +54,7 @@ func (c *Source) HarvestPMH(w *command.World) error {
 	}
 	next, whole := h.Mark()
 	if whole || c.Fetch {
-		if err := c.writeState(pmhState{c.harvested(), next, h.queue}); err != nil {
+		if err := c.writeState(pmhState{c.key(), next, h.queue}); err != nil {
 			return err
 		}
 	}

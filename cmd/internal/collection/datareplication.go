@@ -19,7 +19,7 @@ import (
 
 // A replicationState is where the next harvest by datareplication begins.
 type replicationState struct {
-	harvested
+	collectionKey
 	datareplication.Cursor
 }
 
@@ -110,7 +110,7 @@ func (r *replicationRun) note() error {
 		return nil
 	}
 	r.noted = r.Cursor()
-	return r.writeState(replicationState{r.harvested(), r.noted})
+	return r.writeState(replicationState{r.key(), r.noted})
 }
 
 // A jsonReplication is a whole harvest in JSON, a jsonEntity one entity.

@@ -36,7 +36,7 @@ func (c *Source) Keep(w *command.World) error {
 		}
 	}
 	m := &mirror.Mirror{Store: store}
-	var changes *mirror.Changes
+	var changes *mirror.Report
 	switch c.Protocol {
 	case AtomPMH:
 		changes, err = c.harvester(w).Keep(w.Ctx, m)
@@ -101,7 +101,7 @@ func (c *Source) resources() (of datareplication.Resources) {
 
 // kept reports what the harvest brought: with --json on standard output, and always as
 // text on standard error.
-func (c *Source) kept(w *command.World, changes *mirror.Changes) error {
+func (c *Source) kept(w *command.World, changes *mirror.Report) error {
 	o := syncing.Outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
 	changes.Next = time.Time{} // there is no next poll
 	if c.JSON {

@@ -17,7 +17,7 @@ import (
 
 // A rangeState is where the next harvest by modified-range begins.
 type rangeState struct {
-	harvested
+	collectionKey
 	modifiedrange.State
 }
 
@@ -37,7 +37,7 @@ func (c *Source) HarvestRange(w *command.World) error {
 	}
 	next, whole := sync.State()
 	if whole || next.Rest != (modifiedrange.Rest{}) { // everything before the rest has been printed
-		if err := c.writeState(rangeState{c.harvested(), next}); err != nil {
+		if err := c.writeState(rangeState{c.key(), next}); err != nil {
 			return err
 		}
 	}

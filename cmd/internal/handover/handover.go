@@ -140,7 +140,7 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 }
 
 // known returns the entries the reader has, or will find in the feed.
-func (h *Handover) known(ctx context.Context, f *mirror.Feed, to ReaderFeed) (*known, error) {
+func (h *Handover) known(ctx context.Context, f *mirror.Feed, to ReaderFeed) (*knownEntries, error) {
 	k := newKnown()
 	for r, err := range h.Store.Entries(ctx, mirror.Query{Feed: f.URL}) {
 		if err != nil {
@@ -176,7 +176,7 @@ func (h *Handover) hashes(ctx context.Context, feed int64) (map[string]bool, err
 }
 
 // shown reads the document the reader polls.
-func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *known) error {
+func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *knownEntries) error {
 	if h.Gone {
 		return nil
 	}
@@ -224,7 +224,7 @@ type handoverResult struct {
 
 // one hands over one entry, if necessary.
 func (h *Handover) one(
-	ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mirror.Record, k *known,
+	ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mirror.Record, k *knownEntries,
 ) (handoverResult, error) {
 	e, err := r.Entry()
 	if err != nil {

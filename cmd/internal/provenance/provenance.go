@@ -52,8 +52,8 @@ func (p *Provenance) line() {
 			mirror.Feed
 			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
 		} `json:"state"`
-		Gap     *mirror.Gap     `json:"gap"`
-		Pending *mirror.Pending `json:"pending"`
+		Gap     *mirror.GapRecord `json:"gap"`
+		Pending *mirror.Pending   `json:"pending"`
 	}
 	if json.Unmarshal(p.rest, &l) != nil || l.Feed == "" {
 		return // nothing else reads the line either

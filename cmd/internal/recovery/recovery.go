@@ -101,6 +101,7 @@ func (f *Backfill) VerdictText(r *backfill.Result) string {
 // DocumentOf returns a history as one document.
 func DocumentOf(r *backfill.Result) *feedhistory.Document {
 	doc := r.History.Document()
+	doc.Entries = append(r.History.PseudoEntries(), doc.Entries...)
 	doc.Complete = r.Verdict() == feedhistory.Whole
 	return doc
 }

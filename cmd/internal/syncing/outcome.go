@@ -88,7 +88,7 @@ func changesText(added, changed, deleted int) string {
 }
 
 // Text returns the outcome of a poll as one line.
-func (o *Outcome) Text(c *mirror.Changes) string {
+func (o *Outcome) Text(c *mirror.Report) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
 	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
 	if !c.AsOf.IsZero() {
@@ -159,7 +159,7 @@ type jsonSync struct {
 }
 
 // JSON returns the record of a poll that sync --json prints.
-func (o *Outcome) JSON(c *mirror.Changes) jsonSync {
+func (o *Outcome) JSON(c *mirror.Report) jsonSync {
 	j := jsonSync{
 		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,

@@ -90,7 +90,7 @@ func (r *Report) tell(o Outcome) error {
 	if o.kind != interrupted {
 		r.Ended++
 	}
-	c := cmp.Or(o.Changes, &mirror.Changes{URL: o.URL, Verdict: feedhistory.Partial})
+	c := cmp.Or(o.Changes, &mirror.Report{URL: o.URL, Verdict: feedhistory.Partial})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
 	if r.JSON {
 		if err := terminal.WriteJSON(r.Stdout, o.JSON(c)); err != nil {
@@ -190,7 +190,7 @@ func (r *Report) Status() error {
 }
 
 // showOutcome shows the outcome of a poll.
-func showOutcome(p *terminal.Page, o Outcome, c *mirror.Changes) {
+func showOutcome(p *terminal.Page, o Outcome, c *mirror.Report) {
 	p.Line(terminal.Clean(o.Text(c)))
 	switch c.Moved {
 	case "":

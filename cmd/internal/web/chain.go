@@ -29,7 +29,7 @@ type link struct {
 }
 
 // newChain orders documents and gaps.
-func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *chain {
+func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapView) *chain {
 	c := &chain{}
 	before := map[string][]link{} // gaps by the document after them
 	var loose []link              // gaps without such a document

@@ -49,20 +49,20 @@ func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *e
 // knownDocuments are the documents of a feed at a version.
 type knownDocuments struct {
 	version int64
-	list    []*mirror.Document
+	list    []*mirror.DocumentRecord
 }
 
 // documentsOf returns a feed's documents, as far as timelines need them.
-func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.Document, error) {
+func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
 	if known, ok := d.documents.get(feed.URL); ok && known.version == feed.Version {
 		return known.list, nil
 	}
-	var list []*mirror.Document
+	var list []*mirror.DocumentRecord
 	for doc, err := range d.store.Documents(ctx, feed.URL) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, &mirror.Document{URL: doc.URL, Names: doc.Names, Entries: doc.Entries, Oldest: doc.Oldest, Newest: doc.Newest})
+		list = append(list, &mirror.DocumentRecord{URL: doc.URL, Names: doc.Names, Entries: doc.Entries, Oldest: doc.Oldest, Newest: doc.Newest})
 	}
 	d.documents.put(feed.URL, knownDocuments{feed.Version, list})
 	return list, nil

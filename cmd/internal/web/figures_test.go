@@ -60,7 +60,7 @@ func fill(t testing.TB, store mirror.Store, n, entries int) {
 			when, id, title := start.Add(time.Duration(i)*step), fmt.Sprintf("urn:feed:%d:%d", n, i), sentence(r, 6)
 			change.Put = append(change.Put, &mirror.Record{
 				Feed: feed.URL, ID: id, State: mirror.Live, Archived: true, First: feed.Version + 1, Change: feed.Version + 1,
-				Added: feed.Polled, Changed: feed.Polled, Copy: mirror.Copy{At: when, Rank: mirror.Rank{Time: when, Place: int64(i)}, Digest: id},
+				Added: feed.Polled, Changed: feed.Polled, Copy: mirror.Copy{At: when, Rank: mirror.Rank{Time: when, Seq: int64(i)}, Digest: id},
 				Content: mirror.Content{
 					Format: feedhistory.Atom, Title: title, Link: "https://feed.example/" + id, Updated: when, Published: when,
 					Data: fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>%s</id><title>%s</title><updated>%s</updated>`+
@@ -71,8 +71,8 @@ func fill(t testing.TB, store mirror.Store, n, entries int) {
 		}
 		for i := at; i < at+size; i += 100 {
 			name := fmt.Sprintf("https://feed%04d.example/archive/%d.atom", n, i/100)
-			change.Documents = append(change.Documents, &mirror.Document{
-				URL: name, Names: []string{name}, Rank: mirror.Rank{Time: start, Place: int64(i)}, First: 1, Last: 1, Read: feed.Polled, Entries: 100,
+			change.Documents = append(change.Documents, &mirror.DocumentRecord{
+				URL: name, Names: []string{name}, Rank: mirror.Rank{Time: start, Seq: int64(i)}, First: 1, Last: 1, Read: feed.Polled, Entries: 100,
 				Oldest: start.Add(time.Duration(i) * step), Newest: start.Add(time.Duration(i+99) * step), Digest: name,
 			})
 			feed.Documents++

@@ -19,7 +19,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 	return &mirror.Poller{
 		Mirror: m,
-		Poll: func(ctx context.Context, before *mirror.Feed) (*mirror.Changes, error) {
+		Poll: func(ctx context.Context, before *mirror.Feed) (*mirror.Report, error) {
 			changes, err := m.Update(ctx, before.URL)
 			if err == nil && ctx.Err() == nil {
 				s.adder.polled(ctx, before, changes.Failure)

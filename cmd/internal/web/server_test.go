@@ -366,8 +366,8 @@ func (brokenStore) Entries(context.Context, mirror.Query) iter.Seq2[*mirror.Reco
 	return func(yield func(*mirror.Record, error) bool) { yield(nil, errBroken) }
 }
 
-func (brokenStore) Documents(context.Context, string) iter.Seq2[*mirror.Document, error] {
-	return func(yield func(*mirror.Document, error) bool) { yield(nil, errBroken) }
+func (brokenStore) Documents(context.Context, string) iter.Seq2[*mirror.DocumentRecord, error] {
+	return func(yield func(*mirror.DocumentRecord, error) bool) { yield(nil, errBroken) }
 }
 
 func TestStoreFails(t *testing.T) {

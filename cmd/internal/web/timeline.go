@@ -153,7 +153,7 @@ func clamp(t, from, to time.Time) time.Time {
 }
 
 // newTimeline draws a feed's history, and marks the entries of a list.
-func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.Document, gaps []gapView, list *entriesView) *timeline {
+func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.DocumentRecord, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0
 	if chain.openEnd {

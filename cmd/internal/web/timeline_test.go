@@ -26,13 +26,13 @@ func TestTimeline(t *testing.T) {
 			URL: "https://example.org/", Polled: when.Draw(t, "polled"),
 			Kind: feedhistory.Kind(rapid.IntRange(0, 3).Draw(t, "kind")),
 		}
-		var documents []*mirror.Document
+		var documents []*mirror.DocumentRecord
 		for i := range rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(150, 320)).Draw(t, "documents") {
 			name := fmt.Sprintf("https://example.org/%d", i)
-			documents = append(documents, &mirror.Document{URL: name, Names: []string{name}, Oldest: when.Draw(t, "oldest"), Newest: when.Draw(t, "newest")})
+			documents = append(documents, &mirror.DocumentRecord{URL: name, Names: []string{name}, Oldest: when.Draw(t, "oldest"), Newest: when.Draw(t, "newest")})
 		}
 		for i := range rapid.IntRange(0, 5).Draw(t, "gaps") {
-			feed.Gaps = append(feed.Gaps, mirror.Gap{
+			feed.Gaps = append(feed.Gaps, mirror.GapRecord{
 				URL: "https://example.org/gap", From: fmt.Sprintf("https://example.org/%d", i*i), Found: when.Draw(t, "found"),
 				Reason: feedhistory.Reason(rapid.IntRange(0, 12).Draw(t, "reason")),
 			})

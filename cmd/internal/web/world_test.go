@@ -30,8 +30,8 @@ type world struct {
 	site   *httptest.Server // of the publishers
 	gate   gate             // what keeps its answers back
 	blog   *publish.Publisher
-	files  *publish.Memory // of the blog
-	url    string          // of the history server, with a final slash
+	files  *publish.MemoryOutput // of the blog
+	url    string                // of the history server, with a final slash
 	client *http.Client
 }
 
@@ -75,7 +75,7 @@ func (g *gate) pass(ctx context.Context) {
 
 // newWorld starts both. The server polls until the test ends.
 func newWorld(t testing.TB, edit func(*Server)) *world {
-	w := &world{t: t, files: &publish.Memory{}}
+	w := &world{t: t, files: &publish.MemoryOutput{}}
 	pages := feedtest.ServeFile(t, "testdata/site.txtar")
 	mux := http.NewServeMux()
 	mux.Handle("/blog/", http.StripPrefix("/blog", &publish.Handler{FS: w.files, MaxAge: time.Nanosecond}))

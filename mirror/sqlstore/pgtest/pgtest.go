@@ -28,7 +28,7 @@ type Server struct {
 	databases atomic.Int64
 }
 
-// ErrMissing says that the programs of the server are not installed.
+// ErrMissing means the programs of the server are not installed.
 var ErrMissing = errors.New("PostgreSQL's programs initdb and postgres are not installed")
 
 // Main runs a package's tests with one server for all of them, and returns the
@@ -139,9 +139,9 @@ func (s *Server) start(initdb, postgres string) error {
 	return s.serve(postgres, data, user)
 }
 
-// watched runs the server's program in its directory until its input ends,
-// which happens when the tests are over, however they ended. Nothing of the
-// server is needed after that.
+// watched runs the server's program in its directory until its input ends, which
+// happens when the tests are over, however they ended. Nothing of the server is needed
+// afterwards.
 const watched = `
 exec 3<&0
 "$@" & server=$!

@@ -46,7 +46,7 @@ func run(ctx context.Context, db *sql.DB, client *feedhistory.Client, urls []str
 		return err
 	}
 	store.Hook = keepArticles
-	m := mirror.Mirror{Store: store, Client: client} // one for all feeds, so that it is polite to hosts
+	m := mirror.Mirror{Store: store, Client: client} // one for all feeds, to be polite to hosts
 	for _, url := range urls {
 		changes, err := m.Update(ctx, url)
 		if err != nil {
@@ -57,7 +57,7 @@ func run(ctx context.Context, db *sql.DB, client *feedhistory.Client, urls []str
 	return nil
 }
 
-// keepArticles does to the table articles what a commit does to the mirror.
+// keepArticles makes the changes of a commit to the table articles, too.
 func keepArticles(ctx context.Context, tx *sql.Tx, d *sqlstore.Delta) error {
 	for _, r := range d.Deleted {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM articles WHERE feed = ? AND id = ?", d.Feed.URL, r.ID); err != nil {

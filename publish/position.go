@@ -8,33 +8,32 @@ import (
 	"time"
 )
 
-// A Place is a position between entries: just after the entry that it names, in
-// the order of a Query. The zero value is the newest end.
+// A Position is a place between entries: just after the entry it names, in the order of
+// a PageFunc. The zero value is the newest end.
 //
 // In SQL, the entries beyond it are WHERE (updated, id) < (?, ?) ORDER BY
 // updated DESC, id DESC. A log with a different order can look its position up
 // by the ID.
-type Place struct {
+type Position struct {
 	Updated time.Time
 	ID      string
 }
 
 // IsZero reports whether the place is the newest end.
-func (c Place) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
+func (c Position) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
 
 // errToken is the answer to a request with an invalid token.
 var errToken = errors.New("this is not the address of a page; begin with the first page")
 
 const tokenVersion = 1
 
-// maxToken is the maximum size to decode: an id of 4 KiB, and what surrounds
-// it.
+// maxToken is the maximum size to decode: an id of 4 KiB, and the rest of a token.
 const maxToken = 6 << 10
 
-// token encodes a place for a URL: a version, seconds, nanoseconds and the id,
-// with a checksum that reveals addresses which were cut or mistyped. A token is
-// no secret, and gives access to nothing.
-func (c Place) token() string {
+// token encodes a place for a URL: a version, seconds, nanoseconds and the id, with a
+// checksum to reveal addresses which were cut or mistyped. A token is no secret, and
+// gives access to nothing.
+func (c Position) token() string {
 	b := []byte{tokenVersion}
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Updated.Unix()))
 	b = binary.BigEndian.AppendUint32(b, uint32(c.Updated.Nanosecond()))
@@ -43,8 +42,8 @@ func (c Place) token() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseToken decodes what token encoded.
-func parseToken(token string) (c Place, err error) {
+// parseToken decodes a token.
+func parseToken(token string) (c Position, err error) {
 	if len(token) > maxToken {
 		return c, errToken
 	}

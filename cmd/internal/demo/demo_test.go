@@ -1,0 +1,47 @@
+package demo
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+)
+
+// Each feed is of its kind, all its entries are found, and check has nothing to report
+// of it.
+func TestFeeds(t *testing.T) {
+	var site http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { site.ServeHTTP(w, r) }))
+	defer server.Close()
+	var err error
+	site, err = New(t.Context(), server.URL)
+	require.NoError(t, err)
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	for _, tc := range []struct {
+		path    string
+		kind    feedhistory.Kind
+		verdict feedhistory.Verdict
+		entries int
+	}{
+		{Archived, feedhistory.Archived, feedhistory.Whole, 40},
+		{Paged, feedhistory.Paged, feedhistory.Lossy, 30},
+		{Complete, feedhistory.Complete, feedhistory.Whole, 8},
+	} {
+		require.Contains(t, Feeds, tc.path)
+		history, err := client.Fetch(t.Context(), server.URL+tc.path)
+		require.NoError(t, err)
+		require.Equal(t, tc.kind, history.Kind, tc.path)
+		require.Equal(t, tc.verdict, history.Verdict(), tc.path)
+		require.Len(t, history.Entries, tc.entries, tc.path)
+		var chain check.Chain
+		for finding, err := range chain.Walk(t.Context(), client, server.URL+tc.path) {
+			require.NoError(t, err)
+			require.NotEqual(t, check.Error, finding.Level, "%s: %v", tc.path, finding)
+		}
+	}
+}
