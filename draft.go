@@ -55,7 +55,7 @@ func (t Text) draftable() Text {
 	if t.Src != "" {
 		t.Body = "" // RFC 4287 §4.1.3.2: the element is empty then
 	}
-	if _, err := t.atomBody(); err == nil {
+	if _, err := xmlscan.Construct(t).Written(); err == nil {
 		return t
 	}
 	if t.Type == TextXHTML {
@@ -202,14 +202,14 @@ func (d Draft) entry() (*Entry, error) {
 	}
 	w := &xmlWriter{}
 	w.b.WriteString("<entry")
-	xmlscan.WriteAttr(&w.b, "xmlns", vocab.Atom)
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns", vocab.Atom)
 	w.b.WriteString(">\n")
-	w.element("id", d.ID)
+	w.b.Element("id", d.ID)
 	if !d.Updated.IsZero() {
-		w.element("updated", d.Updated.Format(time.RFC3339Nano))
+		w.b.Element("updated", d.Updated.Format(time.RFC3339Nano))
 	}
 	if !d.Published.IsZero() {
-		w.element("published", d.Published.Format(time.RFC3339Nano))
+		w.b.Element("published", d.Published.Format(time.RFC3339Nano))
 	}
 	err := errors.Join(w.draftText("title", d.Title), w.draftText("summary", d.Summary), w.draftText("content", d.Content))
 	if err != nil {
@@ -219,7 +219,7 @@ func (d Draft) entry() (*Entry, error) {
 		w.person("author", p)
 	}
 	for _, c := range d.Categories {
-		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+		w.b.Empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
 	}
 	for _, l := range d.Links {
 		w.link("link", l)
@@ -242,11 +242,8 @@ func (w *xmlWriter) draftText(name string, t Text) error {
 	if vocab.IsMedia(t.Type) && name != "content" {
 		return fmt.Errorf("%s: type %q: the type of a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
 	}
-	body, err := t.atomBody()
-	if err != nil {
+	if err := w.b.Text(name, xmlscan.Construct(t)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	w.open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)
-	w.b.WriteString(">" + body + "</" + name + ">\n")
 	return nil
 }

@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"encoding/base64"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -60,7 +59,7 @@ func (r *elements) textConstruct() Text {
 	}
 	switch {
 	case mode == "base64":
-		t.Body = decodeBase64(r.plainText())
+		t.Body = xmlscan.DecodeBase64(r.plainText())
 	case t.Type == TextXHTML:
 		t.Body, t.Base = r.s.HTML(true, r.currentBase)
 	case !vocab.IsMedia(t.Type):
@@ -70,7 +69,7 @@ func (r *elements) textConstruct() Text {
 	case strings.HasPrefix(t.Type, "text/"):
 		t.Body = r.plainText()
 	default:
-		t.Body = decodeBase64(r.plainText())
+		t.Body = xmlscan.DecodeBase64(r.plainText())
 	}
 	return t
 }
@@ -86,13 +85,4 @@ func (r *elements) textOrMarkup(t Text) Text {
 	t.Type = TextHTML
 	t.Body, t.Base = within.s.HTML(false, within.currentBase)
 	return t
-}
-
-// decodeBase64 decodes a text, or returns it unchanged if it is not base64.
-func decodeBase64(text string) string {
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-	if err != nil {
-		return text
-	}
-	return string(data)
 }

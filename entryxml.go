@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"encoding/base64"
 	"html"
 	"strings"
 
@@ -84,33 +83,6 @@ func (e *Entry) isNative(format Format, space string) bool {
 	r := e.reader()
 	defer r.release()
 	return r.s.Space() == space
-}
-
-// atomBody returns the content of the Atom element for the text (RFC 4287 §3.1.1,
-// §4.1.3.3). The error says where markup is not well-formed.
-func (t Text) atomBody() (string, error) {
-	kind := strings.ToLower(t.Type)
-	switch {
-	case kind == TextXHTML:
-		div := "<div xmlns=\"" + vocab.XHTML + "\">" + t.Body + "</div>"
-		return div, xmlscan.WellFormed(div)
-	case t.Src != "" && t.Body == "":
-		return "", nil
-	case vocab.IsXMLType(kind):
-		return t.Body, xmlscan.WellFormed(t.Body)
-	case t.isBytes():
-		return base64.StdEncoding.EncodeToString([]byte(t.Body)), nil
-	}
-	var b strings.Builder
-	xmlscan.WriteText(&b, t.Body)
-	return b.String(), nil
-}
-
-// isBytes reports whether the text's media type is neither text nor XML, so that Atom has
-// it in base64.
-func (t Text) isBytes() bool {
-	kind := strings.ToLower(t.Type)
-	return vocab.IsMedia(kind) && !vocab.IsXMLType(kind) && !strings.HasPrefix(kind, "text/")
 }
 
 // html returns the text as HTML with absolute references.

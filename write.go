@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // Write writes a document in its own format: RSS as RSS 2.0, and Atom as Atom 1.0. A
@@ -148,10 +149,11 @@ func (w *Writer) write(entries []*Entry) {
 		if w.xml.err != nil {
 			return
 		}
-		w.xml.flush()
 		element := w.element(e)
 		if !w.Verbatim {
-			element = e.repaired(element, w.format, w.author)
+			element = xmlscan.RepairEntry(element, w.format == RSS, xmlscan.Entry{
+				ID: e.ID, Title: e.Title().Plain(), Published: e.Published, Changed: e.lastChange(), Author: w.author,
+			})
 		}
 		w.xml.b.WriteString(element + "\n")
 		w.xml.flush()
@@ -167,9 +169,12 @@ func (w *Writer) element(e *Entry) string {
 	}
 	switch {
 	case !e.isNative(w.format, native):
+		before := w.xml.b.Len()
 		convert(e)
-		defer w.xml.b.Reset()
-		return strings.TrimSuffix(w.xml.b.String(), "\n")
+		text := w.xml.b.String()
+		w.xml.b.Reset()
+		w.xml.b.WriteString(text[:before])
+		return strings.TrimSuffix(text[before:], "\n")
 	case slices.Equal(e.authors(), w.doc.Authors):
 		return string(e.XML())
 	}

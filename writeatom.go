@@ -14,17 +14,17 @@ import (
 // entries: they have their own, and would inherit this one.
 func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool, authors []Person) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
-	xmlscan.WriteAttr(&w.b, "xmlns", vocab.Atom)
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns", vocab.Atom)
 	if d.Language != "" && !hasEntries {
-		xmlscan.WriteAttr(&w.b, "xml:lang", d.Language)
+		xmlscan.WriteAttr(&w.b.Builder, "xml:lang", d.Language)
 	}
 	w.b.WriteString(">\n")
-	w.element("id", d.identity())
-	w.element("title", d.Title)
+	w.b.Element("id", d.identity())
+	w.b.Element("title", d.Title)
 	if d.Subtitle != "" {
-		w.element("subtitle", d.Subtitle)
+		w.b.Element("subtitle", d.Subtitle)
 	}
-	w.element("updated", updated.Format(time.RFC3339Nano))
+	w.b.Element("updated", updated.Format(time.RFC3339Nano))
 	for _, p := range authors {
 		w.person("author", p)
 	}
@@ -38,7 +38,7 @@ func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool, au
 		w.link("link", l)
 	}
 	if d.Icon != "" && (d.Format != Atom || d.scope == nil) { // otherwise headAs writes it as published
-		w.element("icon", iri.Writable(d.Icon))
+		w.b.Element("icon", iri.Writable(d.Icon))
 	}
 	w.flags(d)
 	w.headAs(d, Atom)
@@ -50,42 +50,23 @@ func (d *Document) nominalAuthor() Person {
 	return Person{Name: cmp.Or(d.Title, d.identity(), "unknown")}
 }
 
-// person writes a person under the given element name. A person must have a name (RFC
-// 4287 §3.2.1): the email address or URI if there is none; without either, person writes
-// nothing.
-func (w *xmlWriter) person(element string, p Person) {
-	name := cmp.Or(p.Name, p.Email, p.URI)
-	if name == "" {
-		return
-	}
-	w.b.WriteString("<" + element + ">")
-	w.element("name", name)
-	if p.URI != "" {
-		w.element("uri", iri.Writable(p.URI))
-	}
-	if email := strings.TrimPrefix(p.Email, "mailto:"); vocab.IsEmail(email) {
-		w.element("email", email)
-	}
-	w.b.WriteString("</" + element + ">\n")
-}
-
 // atomEntry writes an entry of another format.
 func (w *xmlWriter) atomEntry(e *Entry) {
 	item := w.decode(e)
 	others := e.extensions()
 	w.b.WriteString("<entry" + others.attrs + ">\n")
-	w.element("id", e.ID)
+	w.b.Element("id", e.ID)
 	w.text("title", e.Title())
-	w.element("updated", e.lastChange().Format(time.RFC3339Nano))
+	w.b.Element("updated", e.lastChange().Format(time.RFC3339Nano))
 	if !e.Published.IsZero() {
-		w.element("published", e.Published.Format(time.RFC3339Nano))
+		w.b.Element("published", e.Published.Format(time.RFC3339Nano))
 	}
 	for _, person := range item.Authors {
 		w.person("author", Person{Name: person.Name, Email: person.Email, URI: person.URL})
 	}
 	for _, category := range item.Categories {
 		if category != "" {
-			w.empty("category", "term", category)
+			w.b.Empty("category", "term", category)
 		}
 	}
 	for _, l := range e.Links {
@@ -103,9 +84,9 @@ func (w *xmlWriter) text(name string, t Text) {
 	case t.Src != "", vocab.IsMedia(t.Type):
 		w.media(name, t)
 	case t.Type == TextHTML || t.Type == TextXHTML:
-		w.element(name+` type="html"`, t.absolute())
+		w.b.Element(name+` type="html"`, t.absolute())
 	default:
-		w.element(name, t.Body)
+		w.b.Element(name, t.Body)
 	}
 }
 
@@ -113,15 +94,15 @@ func (w *xmlWriter) text(name string, t Text) {
 // well-formed becomes text.
 func (w *xmlWriter) media(name string, t Text) {
 	if t.Src != "" {
-		w.empty(name, "type", mediaType(t.Type), "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
+		w.b.Empty(name, "type", xmlscan.MediaType(t.Type), "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
 		return
 	}
-	body, err := t.atomBody()
+	body, err := xmlscan.Construct(t).Written()
 	if err != nil {
 		t.Type = "text/plain"
-		body, _ = t.atomBody()
+		body, _ = xmlscan.Construct(t).Written()
 	}
-	w.open(name, "type", t.Type)
+	w.b.Open(name, "type", t.Type)
 	w.b.WriteString(">" + body + "</" + name + ">\n")
 }
 
@@ -143,6 +124,6 @@ func (w *xmlWriter) headAs(d *Document, format Format) {
 	if w.verbatim {
 		w.b.WriteString(elements.String())
 	} else if elements.Len() > 0 {
-		w.b.WriteString(repairedHead(elements.String(), format))
+		w.b.WriteString(xmlscan.RepairHead(elements.String(), format == RSS))
 	}
 }

@@ -1,22 +1,23 @@
-package feedhistory
+package xmlscan
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/vocab"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // rssElement returns an RSS document's current element repaired, or that it is valid.
-func (r *repairer) rssElement() (repaired string, valid bool) {
-	if space := r.s.Space(); space != "" {
+func (r *reviser) rssElement() (repaired string, valid bool) {
+	if space := r.Space(); space != "" {
 		return r.rssExtension(space)
 	}
-	switch name := r.s.Local(); name {
+	switch name := r.Local(); name {
 	case "title", "description":
 		return r.rssText(name)
 	case "link", "comments", "docs":
@@ -24,8 +25,7 @@ func (r *repairer) rssElement() (repaired string, valid bool) {
 	case "pubDate":
 		return r.pubDate()
 	case "category":
-		valid = r.hasOnly("domain") && r.plainText() != "" && !r.s.Nested()
-		return r.rssWritten("category", r.plainText()), valid
+		return r.rssCategory()
 	case "author", "managingEditor":
 		return r.contact("dc:creator")
 	case "webMaster":
@@ -37,7 +37,7 @@ func (r *repairer) rssElement() (repaired string, valid bool) {
 	case "source":
 		return r.rssSource()
 	case "language":
-		return "", vocab.IsLanguage(r.languageText()) && r.once(name)
+		return "", vocab.IsLanguage(r.plainText()) && r.once(name)
 	case "image", "textInput":
 		return r.rssImageElement(name)
 	default:
@@ -46,24 +46,23 @@ func (r *repairer) rssElement() (repaired string, valid bool) {
 }
 
 // rssWritten returns an element with text; "" without any.
-func (r *repairer) rssWritten(name, text string) string {
+func (r *reviser) rssWritten(name, text string) string {
 	if text == "" {
 		return ""
 	}
-	return r.written(func(w *xmlWriter) { w.element(name, text) })
+	return r.written(func(w *Markup) { w.Element(name, text) })
 }
 
 // rssExtension repairs an element of another vocabulary: the texts and dates that are read
 // as the item's own, and elements of RSS 1.0.
-func (r *repairer) rssExtension(space string) (repaired string, valid bool) {
-	switch local := r.s.Local(); {
+func (r *reviser) rssExtension(space string) (repaired string, valid bool) {
+	switch local := r.Local(); {
 	case space == vocab.Content && local == "encoded":
-		body := r.textOrMarkup(Text{Type: TextHTML, Base: r.currentBase()}).absolute()
-		return r.rssWritten(`content:encoded xmlns:content="`+vocab.Content+`"`, body), !r.s.Nested()
+		body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
+		return r.rssWritten(`content:encoded xmlns:content="`+vocab.Content+`"`, body), !r.Nested()
 	case space == vocab.DC && local == "date", space == vocab.Atom && (local == "updated" || local == "published"):
-		text := r.plainText()
-		t, ok := r.date(text)
-		if !ok {
+		text, t := r.date()
+		if t.IsZero() {
 			return "", false
 		}
 		name := `atom:` + local + ` xmlns:atom="` + space + `"`
@@ -72,23 +71,28 @@ func (r *repairer) rssExtension(space string) (repaired string, valid bool) {
 		}
 		dated := space == vocab.DC && len(text) == len(time.DateOnly) && text == t.Format(time.DateOnly)
 		return r.rssWritten(name, t.Format(time.RFC3339Nano)), dated || feedtime.IsRFC3339(text)
-	case r.isRSS():
+	case vocab.RDFVersion(space) != "":
 		return "", false
 	}
 	return "", !strings.ContainsAny(space, " \t\r\n")
 }
 
 // rssText repairs a title or description, which has text without elements.
-func (r *repairer) rssText(name string) (repaired string, valid bool) {
+func (r *reviser) rssText(name string) (repaired string, valid bool) {
 	if r.entry == nil || !r.once(name) {
 		return "", false
 	}
 	valid = r.hasOnly()
-	text := r.textConstruct()
-	valid = valid && !r.s.Nested()
-	body := text.html()
-	if name == "title" {
-		body = text.Plain()
+	kind, _ := r.Attr("", "type")
+	t := r.textOrMarkup(Construct{Type: "html", Base: r.base()})
+	valid = valid && !r.Nested()
+	body := t.absolute()
+	switch {
+	case name == "description":
+	case r.Nested() || strings.EqualFold(kind, "html"):
+		body = markup.Plain(t.Body)
+	default:
+		body = Unescape(t.Body)
 	}
 	if body == "" {
 		return "<" + name + "></" + name + ">", valid
@@ -96,18 +100,34 @@ func (r *repairer) rssText(name string) (repaired string, valid bool) {
 	return r.rssWritten(name, body), valid
 }
 
+// rssCategory repairs a category, which needs a name.
+func (r *reviser) rssCategory() (repaired string, valid bool) {
+	valid = r.hasOnly("domain")
+	domain, _ := r.Attr("", "domain")
+	text := r.plainText()
+	if text == "" {
+		return "", false
+	}
+	return r.written(func(w *Markup) {
+		w.Open("category", "domain", domain)
+		w.WriteByte('>')
+		WriteText(&w.Builder, text)
+		w.WriteString("</category>")
+	}), valid && !r.Nested()
+}
+
 // rssURL repairs an element that has a URL: it becomes an absolute URI.
-func (r *repairer) rssURL(name string) (repaired string, valid bool) {
-	if _, ok := r.s.Attr("", "href"); ok && name == "link" {
-		links := r.atomLink(nil)
-		return r.written(func(w *xmlWriter) {
+func (r *reviser) rssURL(name string) (repaired string, valid bool) {
+	if _, ok := r.Attr("", "href"); ok && name == "link" {
+		links := r.links()
+		return r.written(func(w *Markup) {
 			for _, l := range links {
 				r.rssLink(w, l)
 			}
 		}), false
 	}
 	valid = r.hasOnly()
-	base := r.currentBase()
+	base := r.base()
 	ref := r.plainText()
 	if ref == "" {
 		return "", false
@@ -115,58 +135,63 @@ func (r *repairer) rssURL(name string) (repaired string, valid bool) {
 	abs := iri.Resolve(base, ref)
 	if name == "link" && r.entry != nil {
 		valid = valid && !r.seen[name] && iri.URI(ref) == ref
-		return r.written(func(w *xmlWriter) { r.rssLink(w, Link{Rel: RelAlternate, Href: abs}) }), valid
+		return r.written(func(w *Markup) { r.rssLink(w, Link{Rel: "alternate", Href: abs}) }), valid
 	}
 	uri := iri.URI(abs)
 	return r.rssWritten(name, uri), valid && uri == ref && r.once(name)
 }
 
 // rssLink writes a link: the first alternate has an element of RSS.
-func (r *repairer) rssLink(w *xmlWriter, l Link) {
+func (r *reviser) rssLink(w *Markup, l Link) {
 	uri := iri.URI(l.Href)
 	switch {
-	case l.Rel == RelAlternate && uri != "" && r.alternates["link"] == uri:
-	case l.Rel == RelAlternate && uri != "" && r.once("link"):
+	case l.Rel == "alternate" && uri != "" && r.alternates["link"] == uri:
+	case l.Rel == "alternate" && uri != "" && r.once("link"):
 		r.alternates["link"] = uri
-		w.element("link", uri)
+		w.Element("link", uri)
 	default:
-		w.link(`atom:link xmlns:atom="`+vocab.Atom+`"`, l)
+		w.Link(`atom:link xmlns:atom="`+vocab.Atom+`"`, l)
 	}
 }
 
 // pubDate repairs a date. One that cannot be read is left out.
-func (r *repairer) pubDate() (repaired string, valid bool) {
-	text := r.plainText()
-	t, ok := r.date(text)
+func (r *reviser) pubDate() (repaired string, valid bool) {
+	text, t := r.date()
+	valid = feedtime.IsRFC822(text)
 	if r.entry != nil {
-		t, ok = r.entry.Published, ok && t.Equal(r.entry.Published)
+		valid, t = valid && t.Equal(r.entry.Published), r.entry.Published
 	}
 	if t.IsZero() || !r.once("pubDate") {
 		return "", false
 	}
-	return r.rssWritten("pubDate", t.Format(time.RFC1123Z)), ok && feedtime.IsRFC822(text)
+	return r.rssWritten("pubDate", t.Format(time.RFC1123Z)), valid
 }
 
 // contact repairs an email address; a name alone gets the given element instead.
-func (r *repairer) contact(other string) (repaired string, valid bool) {
-	name, unique := r.s.Local(), r.hasOnly()
+func (r *reviser) contact(other string) (repaired string, valid bool) {
+	name, unique := r.Local(), r.hasOnly()
 	text := r.plainText()
-	if vocab.IsContact(text) && !r.s.Nested() && unique && r.once(name) {
+	if vocab.IsContact(text) && !r.Nested() && unique && r.once(name) {
 		return "", true
 	}
 	return r.rssWritten(other+` xmlns:dc="`+vocab.DC+`"`, text), false
 }
 
 // guid repairs the item's id: a guid that is not a URL is no permanent link.
-func (r *repairer) guid() (repaired string, valid bool) {
+func (r *reviser) guid() (repaired string, valid bool) {
 	e := r.entry
-	value, given := r.permalink()
+	value, given := "", false
+	for _, a := range r.Attrs() {
+		if a.Space == "" && strings.EqualFold(a.Local, "isPermaLink") {
+			value, given = a.Value(), true
+		}
+	}
 	exact := r.hasOnly("isPermaLink") && (!given || value == "true" || value == "false")
 	text := r.plainText()
 	if e == nil || text == "" || !r.once("guid") {
 		return "", false
 	}
-	permalink := (!given || strings.EqualFold(trim(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
+	permalink := (!given || strings.EqualFold(trimSpace(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
 	name := "guid"
 	if !permalink {
 		name = `guid isPermaLink="false"`
@@ -175,45 +200,56 @@ func (r *repairer) guid() (repaired string, valid bool) {
 }
 
 // rssEnclosure repairs an enclosure, which has three attributes.
-func (r *repairer) rssEnclosure() (repaired string, valid bool) {
-	url, _ := r.s.Attr("", "url")
-	length, _ := r.s.Attr("", "length")
-	kind, _ := r.s.Attr("", "type")
+func (r *reviser) rssEnclosure() (repaired string, valid bool) {
+	url, _ := r.Attr("", "url")
+	length, _ := r.Attr("", "length")
+	kind, _ := r.Attr("", "type")
 	valid = iri.URI(url) == url && isNumber(length) && vocab.IsMediaType(kind) && r.hasOnly("url", "length", "type")
-	links := r.enclosure(nil)
-	if len(links) == 0 || iri.URI(links[0].Href) == "" {
+	for _, a := range r.Attrs() {
+		switch {
+		case a.Space != "":
+		case strings.EqualFold(a.Local, "url"):
+			url = a.Value()
+		case strings.EqualFold(a.Local, "type"):
+			kind = a.Value()
+		case strings.EqualFold(a.Local, "length"):
+			length = a.Value()
+		}
+	}
+	if url = iri.Resolve(r.base(), url); iri.URI(url) == "" {
 		return "", false
 	}
-	return r.written(func(w *xmlWriter) { w.enclosure(links[0]) }), valid
+	r.has.enclosure = cmp.Or(r.has.enclosure, url)
+	return r.written(func(w *Markup) { w.Enclosure(Link{Href: url, Type: kind, Length: length}) }), valid
 }
 
 // rssSource repairs the source of an item, which needs a URL.
-func (r *repairer) rssSource() (repaired string, valid bool) {
-	url, _ := r.s.Attr("", "url")
-	valid, base := r.hasOnly("url"), r.currentBase()
+func (r *reviser) rssSource() (repaired string, valid bool) {
+	url, _ := r.Attr("", "url")
+	valid, base := r.hasOnly("url"), r.base()
 	text := r.plainText()
-	switch uri := iri.URI(iri.Resolve(base, trim(url))); {
+	switch uri := iri.URI(iri.Resolve(base, trimSpace(url))); {
 	case r.entry == nil, !r.once("source"):
 		return "", false
 	case url == "" || uri == "":
 		return r.rssWritten(`dc:source xmlns:dc="`+vocab.DC+`"`, text), false
 	default:
-		return r.written(func(w *xmlWriter) {
-			w.open("source", "url", uri)
-			w.b.WriteByte('>')
-			xmlscan.WriteText(&w.b, text)
-			w.b.WriteString("</source>")
-		}), valid && uri == url && !r.s.Nested()
+		return r.written(func(w *Markup) {
+			w.Open("source", "url", uri)
+			w.WriteByte('>')
+			WriteText(&w.Builder, text)
+			w.WriteString("</source>")
+		}), valid && uri == url && !r.Nested()
 	}
 }
 
 // rssImageElement repairs an image or a text input: its parts are in a fixed form.
-func (r *repairer) rssImageElement(name string) (repaired string, valid bool) {
-	parts, base := map[string]string{}, r.currentBase()
+func (r *reviser) rssImageElement(name string) (repaired string, valid bool) {
+	parts, base := map[string]string{}, r.base()
 	valid = r.hasOnly()
-	for depth := r.s.Depth(); r.s.Child(depth); {
-		local := r.s.Local()
-		if r.s.Space() != "" {
+	for depth := r.Depth(); r.Child(depth); {
+		local := r.Local()
+		if r.Space() != "" {
 			continue
 		}
 		text := r.plainText()
@@ -222,11 +258,12 @@ func (r *repairer) rssImageElement(name string) (repaired string, valid bool) {
 			uri := iri.URI(iri.Resolve(base, text))
 			parts[local], valid = uri, valid && !again && uri == text
 		case "title", "description":
-			parts[local], valid = text, valid && !again && !r.s.Nested()
+			parts[local], valid = text, valid && !again && !r.Nested()
 		case "name":
 			parts[local], valid = text, valid && !again && name == "textInput"
 		case "width", "height":
-			n, most := count(text), map[string]int{"width": 144, "height": 400}[local]
+			n, _ := strconv.Atoi(text)
+			most := map[string]int{"width": 144, "height": 400}[local]
 			valid = valid && !again && n > 0 && n <= most && isNumber(text)
 		default:
 			valid = false
@@ -241,37 +278,41 @@ func (r *repairer) rssImageElement(name string) (repaired string, valid bool) {
 	}
 	parts["title"] = cmp.Or(parts["title"], name)
 	parts["link"] = cmp.Or(parts["link"], parts["url"])
-	return r.written(func(w *xmlWriter) {
-		w.b.WriteString("<" + name + ">")
+	return r.written(func(w *Markup) {
+		w.WriteString("<" + name + ">")
 		for _, part := range order {
 			if parts[part] != "" || name == "textInput" {
-				w.element(part, parts[part])
+				w.Element(part, parts[part])
 			}
 		}
-		w.b.WriteString("</" + name + ">")
+		w.WriteString("</" + name + ">")
 	}), valid && len(parts) >= 3
 }
 
 // unnamed repairs an element of no vocabulary: some are the item's texts under another
 // name. RSS allows only its own.
-func (r *repairer) unnamed(name string) (repaired string, valid bool) {
+func (r *reviser) unnamed(name string) (repaired string, valid bool) {
 	if vocab.IsOneOfRSS(name, r.entry != nil) {
 		return "", r.once(name)
 	}
 	if r.entry == nil {
 		return "", false
 	}
-	if rank := r.textRank("content"); rank > 0 && !r.seen["content"] {
-		r.seen["content"] = true
-		return r.rssWritten(`content:encoded xmlns:content="`+vocab.Content+`"`, r.entry.Content().html()), false
+	if vocab.RSSTextRank("content", name) > 0 && r.once("content:encoded") {
+		body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
+		return r.rssWritten(`content:encoded xmlns:content="`+vocab.Content+`"`, body), false
 	}
 	return "", false
 }
 
 // addRSS adds the title or description that an item must have.
-func (r *repairer) addRSS() {
-	title := r.entry.Title().Plain()
-	if !r.seen["title"] && (title != "" || !r.seen["description"]) {
-		r.add(r.written(func(w *xmlWriter) { w.element("title", title) }))
+func (r *reviser) addRSS() {
+	if !r.seen["title"] && (r.entry.Title != "" || !r.seen["description"]) {
+		r.add(r.written(func(w *Markup) { w.Element("title", r.entry.Title) }))
+	}
+	if r.has.enclosure != "" && !r.seen["link"] && !r.seen["description"] {
+		if uri := iri.URI(r.has.enclosure); uri != "" {
+			r.add(r.rssWritten("link", uri))
+		}
 	}
 }
