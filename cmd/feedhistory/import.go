@@ -17,13 +17,13 @@ import (
 // An importCommand is the verb import.
 type importCommand struct {
 	database.Location
-	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input)."`
+	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"Output of export --raw or fetch --raw (default: standard input)."`
 	Replace bool     `help:"Replace feeds that are already mirrored."`
 }
 
 // Help returns the text of --help before the flags.
 func (c *importCommand) Help() string {
-	return "import restores feeds as they were, with earlier versions of entries and everything that the mirror knew about them. " +
+	return "import restores feeds as they were, with earlier versions of entries and everything the mirror knew about them. " +
 		"With it, you can move a mirror from one database to another, such as from SQLite to PostgreSQL and back.\n\n" +
 		"Import skips a feed that the database already has in the same state. So after an error or an interrupt, " +
 		"run the same import again: it continues with the feed that it had reached."

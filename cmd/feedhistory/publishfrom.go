@@ -74,7 +74,7 @@ func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
 		}
 	}
 	if about.Private && !c.IncludePrivate {
-		return nil, errors.New("the lines come from a private feed, and what you publish is for everybody; nothing is published: give --include-private if you mean it")
+		return nil, errors.New("the lines come from a private feed, and everybody can read a published one; nothing is published: use --include-private if you mean it")
 	}
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
 		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
