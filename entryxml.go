@@ -10,12 +10,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// XML returns the entry as published, as a separate element: with the namespaces,
-// base and language that were in scope, and well-formed even if it was not. It
-// changes nothing else. For a JSON Feed it returns nil; see JSON.
+// XML returns the entry as published, as a separate element: with the namespaces, base
+// and language in scope, and well-formed even if it was not. It changes nothing else.
+// For a JSON Feed it returns nil; see JSON.
 //
 // If the entry's fields were set since it was read, or it never was, XML returns the
-// Atom entry that its Draft describes; nil if that lacks an ID.
+// Atom entry of its Draft; nil if that lacks an ID.
 func (e *Entry) XML() []byte {
 	if e.isAltered() {
 		made, err := e.Draft().entry()
@@ -61,8 +61,8 @@ func (e *Entry) Signed() *Entry {
 	return &signed
 }
 
-// authors returns the authors that an entry has from its feed. Their number is
-// limited, because every entry repeats them.
+// authors returns the authors an entry has from its feed. Their number is limited,
+// because every entry repeats them.
 func (e *Entry) authors() []Person {
 	if e.raw == "" || e.signed || e.format() != Atom {
 		return nil
@@ -76,8 +76,8 @@ func (e *Entry) authors() []Person {
 	return e.Source.Authors
 }
 
-// isNative reports whether the entry's element has the given format and namespace, so
-// that it can be written unchanged in such a document.
+// isNative reports whether the entry's element has the given format and namespace, and
+// can be written unchanged in such a document.
 func (e *Entry) isNative(format Format, space string) bool {
 	if e.raw == "" || e.odd || e.format() != format {
 		return false
@@ -112,7 +112,7 @@ func (t Text) atomBody() (string, error) {
 	return b.String(), nil
 }
 
-// wellFormed checks that an element is well-formed, without any leniency.
+// wellFormed checks whether an element is well-formed, without any leniency.
 func wellFormed(element string) error {
 	s := xmlscan.New(element, xmlscan.Limits{})
 	for s.Next() != xmlscan.Stop {

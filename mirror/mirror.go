@@ -54,6 +54,7 @@ type Report struct {
 	Kind    feedhistory.Kind    // the feed's kind, by its subscription document
 	Verdict feedhistory.Verdict // the verdict on the mirror after the poll
 	AsOf    time.Time           // when the feed was last Whole, if a server's count proves it; otherwise zero. See Feed.AsOf
+	Checked time.Time           // the time since which each archive has been read; zero if there are none. See Feed.Checked
 
 	Added, Changed, Deleted int // the numbers of entries added, changed and deleted
 

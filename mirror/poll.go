@@ -183,7 +183,7 @@ func (p *poll) known(url string) feedhistory.Known {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {
-			known.Older = ""
+			known.Older, known.Instead = "", ""
 		}
 		return known
 	}

@@ -36,8 +36,8 @@ type Record struct {
 	// Tombstone is the latest tombstone of the entry; zero if there is none.
 	Tombstone TombstoneRecord `json:"tombstone,omitzero"`
 
-	// Absence is the Seq of the complete document that lacked the entry; zero
-	// if the last complete document had it, or there never was one.
+	// Absence is the Seq of the complete document without the entry; zero if the last
+	// complete document had it, or there never was one.
 	Absence int64 `json:"absence,omitempty"`
 
 	// First is the version of the feed at which the entry was first stored with content,
@@ -167,7 +167,7 @@ func (c Copy) precedence() precedence.Copy {
 	return precedence.Copy{At: c.At, Rank: precedence.Rank(c.Rank)}
 }
 
-// A TombstoneRecord says that an entry was deleted.
+// A TombstoneRecord is the deletion of an entry.
 type TombstoneRecord struct {
 	When time.Time `json:"when,omitzero"` // when the entry was deleted; zero if the tombstone does not say
 	Rank Rank      `json:"rank,omitzero"` // the rank of the newest document with a tombstone for the entry

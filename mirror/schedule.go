@@ -273,7 +273,7 @@ func (p *Poller) quietUntil(host string) time.Time {
 // alone.
 func (f *Feed) leftAlone(until time.Time) *Report {
 	return &Report{
-		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
+		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Checked: f.Checked, Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
 		Failure: &WaitError{URL: f.URL, Until: until},
 	}
 }

@@ -41,9 +41,9 @@ type Handler struct {
 	Logger *slog.Logger  // Logger logs unreadable files; nil means no logging.
 
 	once       sync.Once
-	known      cache[*documentHeader] // by name
-	compressed cache[*gzipVariant]    // by the ETag of the uncompressed document
-	busy       chan struct{}          // limits how many goroutines read whole documents at once
+	known      Cache[string, *documentHeader] // by name
+	compressed Cache[string, *gzipVariant]    // by the ETag of the uncompressed document
+	busy       chan struct{}                  // limits how many goroutines read whole documents at once
 }
 
 const (
@@ -53,8 +53,8 @@ const (
 )
 
 func (h *Handler) setUp() {
-	h.known.half = maxKnown / 2
-	h.compressed.half = cmp.Or(h.Memory, defaultMemory) / 2
+	h.known.Half = maxKnown / 2
+	h.compressed.Half = max(cmp.Or(h.Memory, defaultMemory)/2, 1)
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
 
@@ -131,7 +131,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	}
 	if d.compressible && h.Memory >= 0 {
 		header["Vary"] = varyEncoding
-		if acceptsGzip(r.Header) {
+		if AcceptsGzip(r.Header) {
 			if c, err := h.compress(d, file); err != nil {
 				return err
 			} else if c.data != nil {

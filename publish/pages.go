@@ -225,7 +225,7 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 	}
 	body := b.Bytes()
 	header.Add("Vary", "Accept-Encoding")
-	if acceptsGzip(r.Header) {
+	if AcceptsGzip(r.Header) {
 		if data, err := gzipped(&b, gzip.DefaultCompression); err == nil && len(data) < len(body) {
 			body = data
 			header.Set("Content-Encoding", "gzip")

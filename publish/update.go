@@ -24,6 +24,11 @@ type Batch struct {
 	// DeleteMissing means Entries is complete: all other published entries are deleted.
 	DeleteMissing bool
 
+	// Shown is the number of entries the source's own document shows, if it is
+	// another feed: the subscription document shows at least as many. Zero
+	// means as many as in the last call that said.
+	Shown int
+
 	// Now is the time for entries without a time, or changed without a newer one. Entries
 	// with a later date are dated in the future. Zero means the present, in whole seconds.
 	Now time.Time
@@ -67,6 +72,7 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	}
 	var report Report
 	err := p.exclusively(ctx, func(p *session, s *state) error {
+		p.source = u.Shown
 		items, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry

@@ -64,7 +64,7 @@ type Handler struct {
 	once      sync.Once
 	mux       *http.ServeMux
 	path      string       // the path of Base, with a final slash
-	store     mirror.Store // the feeds that may be served
+	store     mirror.Store // the visible feeds
 	names     directory
 	chains    *chains
 	documents *documents
@@ -113,9 +113,9 @@ func (h *Handler) setUp() {
 	h.chains = newChains(h)
 	h.slots = make(slots, mostStreams)
 	h.documents = &documents{store: h.store, base: h.base(), logger: h.Logger, slots: h.slots}
-	h.documents.plans.half = mostPlans
+	h.documents.plans.Half = mostPlans
 	h.replays = &replays{store: h.store, out: h.chains.out, locks: &h.chains.locks, feeds: h.base() + "feeds/", size: cmp.Or(h.Size, 100), logger: h.Logger}
-	h.replays.orders.half, h.replays.places.half = mostOrders, mostOrders
+	h.replays.orders.Half, h.replays.places.Half = mostOrders, mostOrders
 	h.mux = http.NewServeMux()
 	for pattern, serve := range map[string]func(http.ResponseWriter, *http.Request, request) error{
 		"index.atom": h.serveIndex, "index.rss": h.serveIndex, "complete.atom": h.serveComplete,

@@ -21,8 +21,8 @@ func Title(feed *mirror.Feed) string {
 	return cmp.Or(strings.TrimSpace(feed.Title), strings.TrimSuffix(address, "/"))
 }
 
-// addressOf returns the URL of a feed as documents may name it. That of a private
-// feed is "", because its path or its query may be the secret.
+// addressOf returns the URL of a feed as documents may name it. A private feed's is "",
+// because its path or its query may be the secret.
 func addressOf(feed *mirror.Feed) string {
 	if feed.Private {
 		return ""

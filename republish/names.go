@@ -162,7 +162,7 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if err := h.ready(); err != nil {
 		return "", err
 	}
-	if name, ok := h.chains.names.get(feed); ok {
+	if name, ok := h.chains.names.Get(feed); ok {
 		return name, nil
 	}
 	owns, err := h.names.owns(ctx, feed)
@@ -173,7 +173,7 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if old := oldName(feed); owns && (h.chains.isPublished(old, feedhistory.Atom) || h.chains.isPublished(old, feedhistory.RSS)) {
 		name = old
 	}
-	h.chains.names.put(feed, name)
+	h.chains.names.Put(feed, name)
 	return name, nil
 }
 

@@ -34,8 +34,8 @@ type replays struct {
 	feeds  string // the URL of the directory of all feeds, with a final slash
 	size   int    // entries per archive
 	logger *slog.Logger
-	orders cache[string, frozenOrder]
-	places cache[string, knownPlaces]
+	orders publish.Cache[string, frozenOrder]
+	places publish.Cache[string, knownPlaces]
 }
 
 // A replayState is a replay at a moment.
@@ -123,7 +123,7 @@ func (p *replayState) releasedBy(at time.Time) int {
 }
 
 // shownFrom returns the index of the first release in the subscription document.
-// Readers that follow no archives, and were away for weeks, find theirs there.
+// Readers without support for archives, away for weeks, find theirs there.
 func (p *replayState) shownFrom() int {
 	all, archived := len(p.released), p.archives()*p.s.size
 	from := min(all-leastReleased, max(all-mostReleased, p.releasedBy(p.now.AddDate(0, 0, -showReleased))))

@@ -30,7 +30,7 @@ type conformanceRunCommand struct {
 	caseFlags
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *conformanceRunCommand) Help() string {
 	return `The program reads the feed at {url}, prints {"entries":[{"id":"…","title":"…"}]} and exits. ` +
 		`If it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), the suite judges these too. ` +

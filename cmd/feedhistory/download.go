@@ -39,7 +39,7 @@ type downloadCommand struct {
 	network.Flags
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *downloadCommand) Help() string {
 	return "download fetches the files that come with entries, such as a podcast's episodes. It requests each file once: the database records what it has downloaded, " +
 		"even if you move or delete the file. Run it again to continue what was cut short, where it was cut.\n\n" +
@@ -150,7 +150,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	return cmp.Or(p.Err, missing.Err)
 }
 
-// files returns the files that the flags ask for and that have not been downloaded, the
+// files returns the files the flags ask for, without those downloaded before, the
 // latest first.
 func (c *downloadCommand) files(ctx context.Context, store *database.Store, records *download.Records) (files []download.File, err error) {
 	var names []string
@@ -187,8 +187,8 @@ func (c *downloadCommand) files(ctx context.Context, store *database.Store, reco
 	return c.missing(ctx, records, files)
 }
 
-// missing returns those of the files that have not been downloaded, as many as the flags
-// ask for.
+// missing returns those of the files not downloaded before, as many as the flags ask
+// for.
 func (c *downloadCommand) missing(ctx context.Context, records *download.Records, files []download.File) (missing []download.File, err error) {
 	for _, f := range files {
 		taken, err := records.IsTaken(ctx, f)
@@ -222,7 +222,7 @@ func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed s
 	return files
 }
 
-// isOfType reports whether a file has the media type that --type asks for.
+// isOfType reports whether a file has the media type of --type.
 func (c *downloadCommand) isOfType(l feedhistory.Link) bool {
 	return c.Type == "" || strings.EqualFold(l.Type, c.Type) || strings.HasPrefix(strings.ToLower(l.Type), strings.ToLower(strings.TrimSuffix(c.Type, "/*"))+"/")
 }
@@ -247,7 +247,7 @@ func (c *downloadCommand) announce(w *command.World, files []download.File) {
 	w.Tell(text)
 }
 
-// list prints what would be downloaded.
+// list prints the files to be downloaded.
 func (c *downloadCommand) list(w *command.World, files []download.File) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, f := range files {

@@ -40,13 +40,13 @@ type entriesCommand struct {
 	damaged readableEntries
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *entriesCommand) Help() string {
 	return "The newest entries come first. An entry's time is when it was updated, else when it was published, else when it was mirrored. " +
 		"Each line has the day, the title and the id of an entry and, if there are several feeds, the feed. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
 }
 
-// Validate refuses flags that exclude each other, and a negative limit.
+// Validate refuses incompatible flags, and a negative limit.
 func (c *entriesCommand) Validate() error {
 	switch {
 	case c.Limit < 0:
@@ -87,8 +87,8 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	return cmp.Or(terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close())), c.damaged.say(w))
 }
 
-// feeds returns the names of the feeds that the arguments ask for, each once. The mirror
-// must have these feeds.
+// feeds returns the names of the feeds the arguments ask for, each once. The mirror must
+// have these feeds.
 func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names []string, err error) {
 	for _, url := range slices.Concat(c.URLs, c.Feed) {
 		name := argument.FeedName(url)

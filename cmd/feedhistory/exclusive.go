@@ -1,7 +1,7 @@
 package main
 
-// exclusive has, for each verb, the flags and arguments that exclude each other. If one
-// is on the command line, settings of the others have no effect.
+// exclusive has, for each verb, the incompatible flags and arguments. If one is on the
+// command line, settings of the others have no effect.
 var exclusive = map[string][][]string{
 	"check":    {{"digests", "save"}, {"digests", "against"}},
 	"entries":  {{"json", "enclosures", "long"}},

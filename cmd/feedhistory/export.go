@@ -37,7 +37,7 @@ type exportCommand struct {
 	Deleted bool            `help:"With jsonl and csv: also write a deletion for each entry that is no longer part of its feed."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *exportCommand) Help() string {
 	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
 		"otherwise, additional entries tell readers what is missing.\n\n" +
@@ -46,7 +46,7 @@ func (c *exportCommand) Help() string {
 		"In csv, an apostrophe precedes text that a spreadsheet would take for a formula."
 }
 
-// Validate refuses flags that do not fit the format.
+// Validate refuses flags unsuitable for the format.
 func (c *exportCommand) Validate() error {
 	switch {
 	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.URLs) != 1:
@@ -111,13 +111,12 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 // isPart reports whether the flags ask for a part of the entries.
 func (c *exportCommand) isPart() bool { return !c.Since.IsZero() || !c.Until.IsZero() }
 
-// query returns the query for the entries of a feed, or of all feeds, that the flags ask
-// for.
+// query returns the query for the entries the flags ask for, of a feed or of all feeds.
 func (c *exportCommand) query(feed string) mirror.Query {
 	return mirror.Query{Feed: feed, Since: c.Since.Time, Until: c.Until.Time, Deleted: c.Deleted}
 }
 
-// verdict returns the verdict on what is exported of a feed: a part is never whole.
+// verdict returns the verdict on the exported part of a feed: a part is never whole.
 func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
 	if c.isPart() {
 		return feedhistory.Worse(f.Verdict, feedhistory.Window)
@@ -125,8 +124,7 @@ func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
 	return f.Verdict
 }
 
-// lacking says which of the feeds are known to lack something, and returns the exit
-// status for that.
+// lacking names the feeds known to be incomplete, and returns the exit status for them.
 func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, error]) error {
 	var partial []string
 	for f, err := range feeds {
@@ -148,8 +146,8 @@ func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, 
 	return exit.StatusError(exit.Partial)
 }
 
-// feeds returns the feeds that the arguments ask for. It returns an error, before anything
-// is printed, if the mirror does not have one of them.
+// feeds returns the feeds the arguments ask for. It returns an error, before anything is
+// printed, if the mirror does not have one of them.
 func (c *exportCommand) feeds(w *command.World, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
 	if len(c.URLs) == 0 {
 		return store.Feeds(w.Ctx, mirror.FeedQuery{}), nil
@@ -176,7 +174,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 		}
 		feed := opml.Outline{Text: terminal.Clean(f.Title), URL: f.URL}
 		if f.Address != "" {
-			feed.URL = f.Address // programs that read the list cannot know that the feed has moved
+			feed.URL = f.Address // programs reading the list cannot know the feed has moved
 		}
 		if head, e := f.Document(); e == nil {
 			site, _ := head.Links.Rel(feedhistory.RelAlternate)
@@ -200,8 +198,8 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 	return nil
 }
 
-// records yields the entries, feed by feed. For an entry that is no longer part of its
-// feed, it yields the deletion.
+// records yields the entries, feed by feed. For an entry no longer part of its feed, it
+// yields the deletion.
 func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.JSONEntry, error] {
 	queries := []mirror.Query{c.query("")}
 	if len(c.URLs) > 0 {

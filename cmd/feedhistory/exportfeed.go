@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// exportFeed writes the first of the feeds as the document that History.Document would
+// exportFeed writes the first of the feeds as the document History.Document would
 // return, in Atom or RSS. It never has more than one entry in memory.
 func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
@@ -44,8 +44,8 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 	return nil
 }
 
-// exportHead returns the document without the feed's entries. Its only entries are those
-// that stand for gaps.
+// exportHead returns the document without the feed's entries. Its only entries stand for
+// gaps.
 func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
@@ -75,7 +75,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 	return doc, nil
 }
 
-// tombstones returns the deletions of the entries that are no longer part of a feed.
+// tombstones returns the deletions of the entries no longer part of a feed.
 func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (deleted []feedhistory.Tombstone, err error) {
 	if f.Deleted == 0 {
 		return nil, nil

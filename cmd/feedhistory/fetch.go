@@ -36,7 +36,7 @@ type fetchCommand struct {
 	logins.Login
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *fetchCommand) Help() string {
 	return "fetch prints each entry once: in jsonl as soon as its document arrives, but with --raw, with --limit and in other formats at the end. " +
 		"On standard error it reports the verdict and each gap. " +
@@ -48,7 +48,7 @@ func (c *fetchCommand) Help() string {
 		"--since keeps entries without a time."
 }
 
-// Validate refuses a budget of zero, a negative limit, and flags that do not fit the
+// Validate refuses a budget of zero, a negative limit, and flags unsuitable for the
 // format.
 func (c *fetchCommand) Validate() error {
 	switch {
@@ -131,9 +131,9 @@ type feedFetch struct {
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
 	gone    map[string]time.Time          // the times of the deletions so far, by ID
-	twice   int                           // entries that were printed before a newer copy, or a deletion
+	twice   int                           // entries printed before a newer copy, or a deletion
 	verdict feedhistory.Verdict           // on the whole feed
-	limited bool                          // the feed has entries that the flags do not ask for
+	limited bool                          // the feed has entries the flags do not ask for
 }
 
 // feed fetches a feed and prints it. It returns the exit status, or an error of the first
@@ -197,7 +197,7 @@ func (f *feedFetch) history(url string) (*backfill.Result, error) {
 	return result, nil
 }
 
-// print prints the entries that have not been printed yet.
+// print prints the entries not printed yet.
 func (f *feedFetch) print(r *backfill.Result) error {
 	switch {
 	case f.printed != nil:

@@ -21,7 +21,7 @@ type importCommand struct {
 	Replace bool     `help:"Replace feeds that are already mirrored."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *importCommand) Help() string {
 	return "import restores feeds as they were, with earlier versions of entries and everything that the mirror knew about them. " +
 		"With it, you can move a mirror from one database to another, such as from SQLite to PostgreSQL and back.\n\n" +
@@ -66,7 +66,7 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	return p.Err
 }
 
-// A credentialKeeper keeps the credentials of a feed that is replaced.
+// A credentialKeeper keeps the credentials of a replaced feed.
 type credentialKeeper struct{ *database.Store }
 
 // Remove implements mirror.Store.
@@ -74,8 +74,8 @@ func (s credentialKeeper) Remove(ctx context.Context, url string) error {
 	return s.Store.Store.Remove(ctx, url)
 }
 
-// markPrivate records that a feed is private, so that the history server does not show it
-// to others.
+// markPrivate records a feed as private, so the history server does not show it to
+// others.
 func (c *importCommand) markPrivate(feed string) error {
 	keys, err := c.Keyring()
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *importCommand) file(w *command.World, in *mirror.Import, name string) e
 	return c.importFailure(name, in.Read(w.Ctx, f))
 }
 
-// importFailure says in which file an import failed, or what to do after an error of the
-// database.
+// importFailure names the file in which an import failed, or gives advice after an error
+// of the database.
 func (c *importCommand) importFailure(file string, err error) error {
 	line, ok := errors.AsType[*mirror.LineError](err)
 	if !ok {

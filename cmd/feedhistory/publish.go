@@ -49,14 +49,13 @@ type publishCommand struct {
 	was string // the feed's earlier address, if it differs and older archives link to it; else ""
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *publishCommand) Help() string {
 	return "Run publish again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
 		"The directory must still contain what was published before."
 }
 
-// Validate refuses URLs, names, zones and patterns that are not valid, and flags that
-// exclude each other.
+// Validate refuses invalid URLs, names, zones and patterns, and incompatible flags.
 func (c *publishCommand) Validate() error {
 	base, err := url.Parse(c.Base)
 	switch {
@@ -84,7 +83,7 @@ func (c *publishCommand) Validate() error {
 	return errors.Join(markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
 }
 
-// Run publishes what is new.
+// Run publishes the new entries.
 func (c *publishCommand) Run(w *command.World) error {
 	in, err := c.load(w)
 	if err != nil {
@@ -112,7 +111,7 @@ func (c *publishCommand) Run(w *command.World) error {
 		dry = outputs.NewDryRun(p.Output)
 		p.Output = dry
 	}
-	done, err := p.Publish(w.Ctx, publish.Batch{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
+	done, err := p.Publish(w.Ctx, publish.Batch{Entries: in.entries, Deleted: in.deleted, Shown: in.shown, DeleteMissing: c.DeleteMissing, Check: check})
 	if err != nil {
 		return c.failure(err)
 	}
@@ -128,7 +127,7 @@ func (c *publishCommand) Run(w *command.World) error {
 	return nil
 }
 
-// publisher returns the Publisher that the flags ask for.
+// publisher returns the Publisher the flags ask for.
 func (c *publishCommand) publisher() *publish.Publisher {
 	p := &publish.Publisher{
 		Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
@@ -143,8 +142,7 @@ func (c *publishCommand) publisher() *publish.Publisher {
 	return p
 }
 
-// failure says what to do about an error of the Publisher; it returns other errors
-// unchanged.
+// failure adds advice to an error of the Publisher; it returns other errors unchanged.
 func (c *publishCommand) failure(err error) error {
 	switch {
 	case errors.Is(err, publish.ErrLocked) && !outputs.InStore(c.Out):
@@ -156,7 +154,7 @@ func (c *publishCommand) failure(err error) error {
 }
 
 // head returns the description of the feed: the published one or, for a new feed, the
-// source's, with what the flags change. It returns nil if the published one does not
+// source's, with the changes of the flags. It returns nil if the published one does not
 // change.
 func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
 	head, err := publishedHead(p.Output, c.name())
@@ -193,7 +191,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 	return head, nil
 }
 
-// published says what has been published, and where.
+// published reports the published entries, and where they are.
 func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Report) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
@@ -249,7 +247,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 	p.Para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
 }
 
-// dry lists the files that would have been written.
+// dry lists the files to be written.
 func (c *publishCommand) dry(w *command.World, d *outputs.DryRun) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, name := range d.Written {

@@ -28,11 +28,12 @@ type input struct {
 	head    *feedhistory.Document // describes the feed; nil if the source does not
 	unknown bool                  // the source does not say whether it has everything
 	whole   bool                  // the source has no other entries
+	shown   int                   // number of entries the source's own document shows; zero if unknown
 	partial bool                  // something is known to be missing
 	left    map[string]int        // articles left out, by reason
 }
 
-// load reads the source that --from names.
+// load reads the source named by --from.
 func (c *publishCommand) load(w *command.World) (*input, error) {
 	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
 		return c.loadMarkdown()
@@ -55,7 +56,7 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 	return c.loadLines(text)
 }
 
-// loadLines reads lines of JSON, and what they say about the feeds from which they come.
+// loadLines reads lines of JSON, and their statements about the feeds from which they come.
 func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
 	loaded, about := &input{whole: true}, &provenance.Provenance{}
 	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
@@ -83,7 +84,7 @@ func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
 	return loaded, nil
 }
 
-// add adds the entry that a record describes.
+// add adds the entry described by a record.
 func (in *input) add(r *publish.JSONEntry) error {
 	e, err := r.Entry()
 	if err != nil {
@@ -94,7 +95,7 @@ func (in *input) add(r *publish.JSONEntry) error {
 }
 
 // isFeed reports whether an input is a feed document rather than lines of JSON: XML, or an
-// object that spans several lines or has the version of JSON Feed.
+// object over several lines or with the version of JSON Feed.
 func isFeed(in *bufio.Reader) bool {
 	start, _ := in.Peek(4096)
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
@@ -122,7 +123,7 @@ func (c *publishCommand) loadMarkdown() (*input, error) {
 }
 
 // loadFeed reads a feed document. Its references resolve against its own URL if it
-// names one, or else against that of the new feed.
+// names one, or else against the new feed's.
 func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -168,18 +169,18 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 	in := fromHistory(r.History)
 	if in.head.Coverage == nil && !in.whole && argument.SiteName(in.head.URL) != argument.SiteName(c.Base) {
 		// The feed of the same site may have everything without declaring it. The feed of
-		// another site has only what it declares.
+		// another site has only the history it declares.
 		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
 	}
 	return in, nil
 }
 
-// fromHistory returns a history as an input. The head says what is known to be missing.
+// fromHistory returns a history as an input. The head declares the known gaps.
 func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
 	head.Coverage = h.Coverage()
 	return &input{
-		entries: h.Entries, deleted: h.Deleted, head: &head,
+		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.Whole,
 		partial: h.Verdict() == feedhistory.Partial,
 	}

@@ -31,8 +31,8 @@ type historyFlags struct {
 	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
-// Validate refuses a base that is no URL of a server, and flags of the history server
-// with a directory.
+// Validate refuses a base other than the URL of a server, and flags of the history
+// server with a directory.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
@@ -96,8 +96,8 @@ func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) er
 	return nil
 }
 
-// tellAccess says what people need to read and to change feeds, and makes a token if the
-// server requires one and has none.
+// tellAccess explains how to get access for reading and for changing feeds, and makes a
+// token if the server requires one and has none.
 func (c *serveCommand) tellAccess(w *command.World, server *web.Server, listener net.Listener) error {
 	isLocal := web.IsLocal(listener.Addr().String())
 	switch {

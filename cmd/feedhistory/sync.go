@@ -45,10 +45,10 @@ type syncCommand struct {
 	network.Flags
 	logins.Login
 
-	leftOut int // subscriptions of the lists that cannot be polled
+	leftOut int // subscriptions of the lists which cannot be polled
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *syncCommand) Help() string {
 	return "The first poll reads a feed's whole history; later polls read what is new, and what earlier polls could not retrieve. " +
 		"You can end sync at any time: it keeps what it has read, and the next sync continues there, whether or not the feed is due. " +
@@ -59,7 +59,7 @@ func (c *syncCommand) Help() string {
 		"With --every, each feed's last poll counts."
 }
 
-// Validate refuses limits of zero, and flags that exclude each other.
+// Validate refuses limits of zero, and incompatible flags.
 func (c *syncCommand) Validate() error {
 	switch {
 	case c.Interval < time.Second:
@@ -131,7 +131,7 @@ func (c *syncCommand) Run(w *command.World) error {
 	return exit.StatusError(exit.Partial)
 }
 
-// keepPrivate marks the feeds that URL names as private, if the flags ask for it.
+// keepPrivate marks the feeds named by URL as private, if the flags ask for it.
 func (c *syncCommand) keepPrivate(keys *logins.Keyring) error {
 	if !c.Private {
 		return nil
@@ -143,7 +143,7 @@ func (c *syncCommand) keepPrivate(keys *logins.Keyring) error {
 	return keys.Set(private)
 }
 
-// newSyncing returns a syncing that polls as the flags say.
+// newSyncing returns a syncing with the settings of the flags.
 func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncing.Sync {
 	client := w.Client(w.Stderr)
 	client.Budget = c.Limits()
@@ -174,7 +174,7 @@ func (c *syncCommand) results(w *command.World) *terminal.Page {
 	return terminal.NewPage(w.Stdout)
 }
 
-// given returns the feeds that the arguments and the lists name, as the store names them.
+// given returns the feeds named by the arguments and the lists, as the store names them.
 func (c *syncCommand) given(w *command.World) (urls []string, err error) {
 	for _, url := range c.URLs {
 		if err := argument.CheckURL(url); err != nil {
@@ -202,7 +202,7 @@ func (c *syncCommand) given(w *command.World) (urls []string, err error) {
 	return urls, nil
 }
 
-// named returns the set of the feeds that the arguments name, as the store names them.
+// named returns the set of the feeds named by the arguments, as the store names them.
 func (c *syncCommand) named() map[string]bool {
 	named := map[string]bool{}
 	for _, url := range c.URLs {
@@ -225,8 +225,8 @@ func readSubscriptions(w *command.World, file string) ([]opml.Outline, error) {
 	return feeds, err
 }
 
-// fill queues the feeds to poll. With --every, it queues none: the Poller finds those that
-// are due.
+// fill queues the feeds to poll. With --every, it queues none: the Poller finds the due
+// ones.
 func (c *syncCommand) fill(ctx context.Context, s *syncing.Sync, given []string) error {
 	if c.Every {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// A File is what a verb writes its result to: standard output, or a file that
+// A File is the destination of a verb's result: standard output, or a file which
 // appears only when it is complete.
 type File struct {
 	io.Writer
@@ -64,7 +64,7 @@ func (o *File) Commit() error {
 	return nil
 }
 
-// Discard closes and removes a file that was not committed.
+// Discard closes and removes an uncommitted file.
 func (o *File) Discard() {
 	if o.file != nil {
 		_ = o.file.Close()

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 )
 
-// Document reads the document that an argument names: a URL, a file, or standard input.
-// With an error, it returns the part that it could read, or nil.
+// Document reads the document named by an argument: a URL, a file, or standard input.
+// With an error, it returns the readable part, or nil.
 func (w *World) Document(arg, base string) (*feedhistory.Document, error) {
 	arg = argument.SourceAddress(arg)
 	if argument.IsURL(arg) {
@@ -37,7 +37,7 @@ func (w *World) Document(arg, base string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: w.Client(w.Stderr).Limits}.Parse(in, base)
 }
 
-// Open opens a file or standard input for a verb that also accepts URLs.
+// Open opens a file or standard input for a verb which also accepts URLs.
 func (w *World) Open(arg string) (io.ReadCloser, error) {
 	f, err := w.OpenFile(arg)
 	if errors.Is(err, errNoFile) {

@@ -50,9 +50,8 @@ type Handover struct {
 	// the server.
 	Doubt func(feed string, err error)
 
-	// Gone says the feed no longer answers, so it shows nothing.
-	// Otherwise a feed that cannot be read is an error, unless it answers that
-	// it is gone (410).
+	// Gone says the feed no longer answers, so it shows nothing. Otherwise a feed that
+	// cannot be read is an error, unless it answers with 410.
 	Gone bool
 
 	// Each, if not nil, is called for every entry, oldest first, with its
@@ -93,8 +92,7 @@ func (r *Report) count(o Outcome) {
 	}
 }
 
-// mostFailures is the number of entries in succession that must fail with a
-// server error for the run to end.
+// mostFailures is the number of consecutive server errors to end the run.
 const mostFailures = 3
 
 // Run hands over the entries of one feed, which the reader knows as to. The

@@ -13,12 +13,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Provenance is what lines of JSON say about the feeds from which their entries come.
-// With --raw, fetch and export print lines with the verdict and the gaps.
+// A Provenance has the statements of lines of JSON about the feeds from which their
+// entries come. With --raw, fetch and export print lines with the verdict and the gaps.
 type Provenance struct {
 	Feeds   map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
 	Private bool                    // one of the feeds is private: its address, and those of its documents, may be secrets
-	rest    []byte                  // the part of the current line that has been written
+	rest    []byte                  // the part of the current line written so far
 }
 
 var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap)"`)
@@ -74,8 +74,8 @@ func (p *Provenance) line() {
 	}
 }
 
-// Feed returns the feed with a URL; nil if no line has its verdict. It records that the
-// lines mention the feed.
+// Feed returns the feed with a URL; nil if no line has its verdict. It records the
+// mention of the feed.
 func (p *Provenance) Feed(url string) *mirror.Feed {
 	f, ok := p.Feeds[url]
 	if !ok {
@@ -87,7 +87,7 @@ func (p *Provenance) Feed(url string) *mirror.Feed {
 	return f
 }
 
-// mostGaps is the maximum number of gaps that readers take from a feed's Coverage.
+// mostGaps is the maximum number of gaps readers take from a feed's Coverage.
 const mostGaps = 100
 
 // others returns the URLs of the feeds other than the published one, sorted.
@@ -95,7 +95,7 @@ func (p *Provenance) others(own string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Feeds)), func(url string) bool { return url == own })
 }
 
-// Coverage returns what a feed that is made of the lines must say about the feeds from
+// Coverage returns the declaration, in a feed made of the lines, about the feeds from
 // which they come; nil if these feeds are whole, or if there is no feed other than the
 // published one, own. For a feed without a verdict, it assumes a window.
 func (p *Provenance) Coverage(own string) *feedhistory.Coverage {

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// These types are the command's JSON. A value that the feed does not give is absent; a
-// list is present even if it is empty.
+// These types are the command's JSON. A value not given by the feed is absent; a list
+// is present even if it is empty.
 type (
 	Document struct {
 		URL       string      `json:"url,omitempty"`
@@ -117,7 +117,7 @@ func NewGap(g *feedhistory.Gap) Gap {
 }
 
 // Time returns a time by RFC 3339, with its zone and fraction of a second; "" for the
-// zero time and for a time that RFC 3339 cannot express.
+// zero time and for a time inexpressible in RFC 3339.
 func Time(t time.Time) string {
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""

@@ -74,8 +74,8 @@ func hrefOf(r *publish.JSONEntry, rel string) string {
 	return ""
 }
 
-// Inert returns a cell that no spreadsheet takes for a formula: an apostrophe, which marks
-// text, precedes a character that could begin a formula.
+// Inert returns a cell no spreadsheet takes for a formula: an apostrophe, which marks
+// text, precedes a character at which a formula could begin.
 func Inert(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(cell)[0]) {
 		return "'" + cell

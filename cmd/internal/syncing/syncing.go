@@ -72,8 +72,8 @@ func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool,
 	return err == nil, err
 }
 
-// end reports the outcome of a poll, and replaces or removes an address that is not that of
-// a feed. It returns an error of the output, of the store or of the keyring.
+// end reports the outcome of a poll, and replaces or removes an address other than a
+// feed's. It returns an error of the output, of the store or of the keyring.
 func (s *Sync) end(ctx context.Context, o Outcome) error {
 	if o.kind == busy || o.kind == removed {
 		if _, err := s.Poller.Mirror.Store.Feed(context.WithoutCancel(ctx), o.URL); errors.Is(err, mirror.ErrNotFound) {

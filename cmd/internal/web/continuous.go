@@ -86,8 +86,8 @@ func (e *readEntry) Time() time.Time {
 	return e.Published
 }
 
-// hitsAround returns the entries before and after another one that a search
-// finds, too; nil if there is none.
+// hitsAround returns the entries before and after another one among a search's results;
+// nil if there is none.
 func (d *directory) hitsAround(ctx context.Context, r *mirror.Record, search string) (older, newer *neighbour, err error) {
 	for _, n := range []struct {
 		to     **neighbour

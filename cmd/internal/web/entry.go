@@ -58,7 +58,7 @@ func (p *entryPage) AllAudio() bool {
 	return !slices.ContainsFunc(p.Enclosures, func(e enclosure) bool { return !e.Audio })
 }
 
-// Day returns the entry's day, for the URL of that day in all years.
+// Day returns the entry's day, for the URL of the day in all years.
 func (p *entryPage) Day() string {
 	at := p.Updated
 	if at.IsZero() {
