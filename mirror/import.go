@@ -40,7 +40,7 @@ type Import struct {
 	feed *importedFeed // the feed whose lines are being read
 }
 
-// An ExistsError reports a feed to import which is already in the Store, in another
+// An ExistsError reports a feed to import that is already in the Store, in another
 // state.
 type ExistsError struct{ URL string }
 

@@ -19,7 +19,7 @@ type Mirror struct {
 	Store  Store               // Store keeps the feeds.
 	Client *feedhistory.Client // Client makes the requests; nil means a client with default settings.
 
-	// ClientFor returns the client for a feed in need of its own, such as a Clone of
+	// ClientFor returns the client for a feed that needs its own, such as a Clone of
 	// Client with Credentials. If ClientFor is nil or returns nil, Client is used. Several
 	// goroutines may call it at the same time.
 	ClientFor func(feed string) *feedhistory.Client
@@ -39,7 +39,7 @@ type Mirror struct {
 
 	// Recheck is the time between two polls with a repeated, conditional request for a
 	// known archive document of a feed, to see whether it has changed (5005#9): the oldest
-	// one and the others in turn. Zero means a day, with a negative number, Update
+	// one and the others in turn. Zero means a day. With a negative number, Update
 	// requests none unless it needs to.
 	Recheck time.Duration
 

@@ -100,7 +100,7 @@ type Indexer interface {
 	Index(ctx context.Context) error
 }
 
-// A Calendar is a Store with a way to count entries by month.
+// A Calendar is a Store that can count entries by month.
 type Calendar interface {
 	Store
 

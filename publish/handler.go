@@ -215,7 +215,7 @@ type openFile struct {
 	info fs.FileInfo
 }
 
-// seeker returns the file's content, even of files unable to seek.
+// seeker returns the file's content, even of files that cannot seek.
 func (f *openFile) seeker() (io.ReadSeeker, error) {
 	if s, ok := f.File.(io.ReadSeeker); ok {
 		return s, nil

@@ -23,6 +23,7 @@ type JSONEntry struct {
 	Feed string `json:"feed,omitempty"` // the URL of the entry's feed
 	feedhistory.EntryJSON
 	Deleted JSONDeletion `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Source  string       `json:"source,omitempty"` // where the copy comes from, such as "newsboat"; "" if the feed itself had it
 	Raw     *JSONRaw     `json:"raw,omitempty"`
 }
 

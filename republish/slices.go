@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Slices of a feed's history are for readers unable to read large documents. Each slice
-// is a feed with the entries of a period.
+// Slices of a feed's history are for readers that refuse large documents. Each slice is
+// a feed with the entries of a period.
 
 // A Slice is a part of a feed: the entries from one time until before another.
 type Slice struct {

@@ -45,7 +45,7 @@ type syncCommand struct {
 	network.Flags
 	logins.Login
 
-	leftOut int // subscriptions of the lists which cannot be polled
+	leftOut int // subscriptions of the lists that cannot be polled
 }
 
 // Help returns the text of --help before the flags.

@@ -37,7 +37,7 @@ func (w *World) Document(arg, base string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: w.Client(w.Stderr).Limits}.Parse(in, base)
 }
 
-// Open opens a file or standard input for a verb which also accepts URLs.
+// Open opens a file or standard input for a verb that also accepts URLs.
 func (w *World) Open(arg string) (io.ReadCloser, error) {
 	f, err := w.OpenFile(arg)
 	if errors.Is(err, errNoFile) {

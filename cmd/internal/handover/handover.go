@@ -92,7 +92,7 @@ func (r *Report) count(o Outcome) {
 	}
 }
 
-// mostFailures is the number of consecutive server errors to end the run.
+// mostFailures is the number of consecutive server errors that end the run.
 const mostFailures = 3
 
 // Run hands over the entries of one feed, which the reader knows as to. The

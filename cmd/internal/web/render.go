@@ -32,7 +32,7 @@ type problem struct {
 // Error returns the Title.
 func (p *problem) Error() string { return p.Title }
 
-// noPage answers for a missing page, or one without support for the method.
+// noPage answers that there is no such page, or that it does not support the method.
 func (s *Server) noPage(w http.ResponseWriter, r *http.Request) error {
 	if allowed := s.methods(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
