@@ -101,9 +101,13 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
+	status := exit.OK
 	for _, file := range files {
 		if err := c.file(w, in, file); err != nil {
 			return err
+		}
+		if !in.Ended {
+			status = exit.Worse(status, tellUnended(w, file))
 		}
 	}
 	if err := store.Index(w.Ctx); err != nil {
@@ -115,10 +119,31 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	}
 	p := terminal.NewPage(w.Asides())
 	p.Para("", "", what)
+	if p.Err == nil && status != exit.OK {
+		return exit.StatusError(status)
+	}
 	return p.Err
 }
 
-// A credentialKeeper keeps the credentials of a replaced feed.
+// tellUnended says that the lines of a file lack the record that ends them, and returns
+// the exit status: a pipe may have been cut between two feeds.
+func tellUnended(w *command.World, file string) int {
+	w.Say(inputName(file) + ": the lines do not end with the record that ends those of --raw: an earlier version wrote them, or feeds at the end are missing")
+	if w.IsStream(file) {
+		return exit.Partial
+	}
+	return exit.OK
+}
+
+// inputName names a file, or standard input, for messages.
+func inputName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
+// A credentialKeeper keeps the credentials of a feed that is replaced.
 type credentialKeeper struct{ *database.Store }
 
 // Remove implements mirror.Store.
@@ -159,8 +184,5 @@ func (c *importCommand) importFailure(file string, err error) error {
 	if exists, ok := errors.AsType[*mirror.ExistsError](line.Err); ok {
 		line.Err = fmt.Errorf("%s is already in %s, and differs: --replace replaces it", argument.WithoutUser(exists.URL), c.Place())
 	}
-	if file == "-" {
-		file = "standard input"
-	}
-	return fmt.Errorf("%s: %w", file, line)
+	return fmt.Errorf("%s: %w", inputName(file), line)
 }
