@@ -194,6 +194,10 @@ func (d Draft) Entry() (*Entry, error) {
 	return d.entry()
 }
 
+// Undated is like Entry, but the update time may be missing, as in RSS. The entry is then
+// not valid in an Atom document (RFC 4287 §4.2.15).
+func (d Draft) Undated() (*Entry, error) { return d.entry() }
+
 // entry returns the entry described by the draft, perhaps without an update time.
 func (d Draft) entry() (*Entry, error) {
 	if trim(d.ID) != d.ID || d.ID == "" {

@@ -247,6 +247,7 @@ type Entry struct {
 	Published time.Time // zero if none is given
 	Links     Links
 	Source    *Document // the head of its document, without Entries and Deleted
+	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See KeptByElement
 
 	raw     string         // the element or JSON object, as published
 	json    *jsonItem      // raw, decoded; nil in the XML formats, and if raw is short

@@ -111,6 +111,10 @@ type Feed struct {
 	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
 
+	// Unnamed is the number of entries that Recalls have added without the
+	// publisher's ids. Such an entry is Absent once it has come under its own.
+	Unnamed int64 `json:"unnamed,omitempty"`
+
 	// AsOf is when the source had brought everything, if Proven by a server's count, which
 	// polls do not repeat. Counted is the number of live entries at that time. Zero means
 	// only the Verdict is known.

@@ -38,6 +38,7 @@ type entriesCommand struct {
 	terminal.PagerFlags
 
 	damaged readableEntries
+	private *database.PrivateFeeds
 }
 
 // Help returns the text of --help before the flags.
@@ -72,6 +73,9 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.private, err = c.PrivateFeeds(store); err != nil {
+		return err
+	}
 	query := mirror.Query{
 		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
 	}
@@ -80,7 +84,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(&terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = exit.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
@@ -103,7 +107,7 @@ func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names [
 }
 
 // show shows the entries, each with its feed if there are several.
-func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record, error], several bool) error {
+func (c *entriesCommand) show(ctx context.Context, p *terminal.Page, records iter.Seq2[*mirror.Record, error], several bool) error {
 	n := 0
 	for r, err := range records {
 		if err != nil {
@@ -115,7 +119,7 @@ func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record
 			c.damaged.note(r, err)
 			continue
 		}
-		if err := c.add(p, r, e, several); err != nil {
+		if err := c.add(ctx, p, r, e, several); err != nil {
 			return err
 		}
 	}
@@ -125,10 +129,12 @@ func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record
 	return p.Err
 }
 
-func (c *entriesCommand) add(p *terminal.Page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
+func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
 	switch {
 	case c.JSON:
-		return terminal.WriteJSON(p.W, schema.LineOfRecord(r, e))
+		record := schema.LineOfRecord(r, e)
+		record.Private = c.private.Has(ctx, r.Feed)
+		return terminal.WriteJSON(p.W, record)
 	case c.Enclosures:
 		return showEnclosures(p, e, r.Time())
 	case !c.Long:

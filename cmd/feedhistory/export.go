@@ -78,11 +78,15 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
+	private, err := c.PrivateFeeds(store)
+	if err != nil {
+		return err
+	}
 	readable := &readableEntries{Store: store}
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	switch c.Format {
 	case "opml":
-		err = exportOPML(out, feeds)
+		err = exportOPML(w, out, feeds)
 	case "greader":
 		err = (&handover.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
 	case "nextcloud":
@@ -99,7 +103,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 		if c.Raw { // with the damaged entries as they are
 			err = c.exportRaw(w.Ctx, out, store, feeds)
 		} else {
-			err = c.exportLines(w.Ctx, out, readable)
+			err = c.exportLines(w.Ctx, out, readable, private)
 		}
 	}
 	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
@@ -166,8 +170,9 @@ func (c *exportCommand) feeds(w *command.World, store mirror.Store) (iter.Seq2[*
 	}, nil
 }
 
-func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
-	list, err := opml.NewWriter(w, time.Now())
+func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
+	list, err := opml.NewWriter(out, time.Now())
+	private := 0
 	for f, e := range feeds {
 		if err = errors.Join(err, e); err != nil {
 			return err
@@ -180,15 +185,22 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 			site, _ := head.Links.Rel(feedhistory.RelAlternate)
 			feed.Site = site.Href
 		}
+		if f.Private {
+			private++
+		}
 		err = list.Add(feed)
+	}
+	if private > 0 {
+		w.Tell("the list has the addresses of " + terminal.Count(private, "private feed", "private feeds") + ": keep it to yourself")
 	}
 	return cmp.Or(err, list.Close())
 }
 
-// exportLines writes the entries as lines.
-func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store) error {
+// exportLines writes the entries as lines. Those of private feeds say so.
+func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, private *database.PrivateFeeds) error {
 	for record, err := range c.records(ctx, store) {
 		if err == nil {
+			record.Private = private.Has(ctx, record.Feed)
 			err = terminal.WriteJSON(out, record)
 		}
 		if err != nil {
@@ -256,7 +268,7 @@ func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *re
 			}
 			j.Entries = append(j.Entries, record)
 		}
-		deleted, err := tombstones(ctx, store, f)
+		deleted, err := tombstones(ctx, store, f.URL, f.Deleted)
 		if err != nil {
 			return err
 		}

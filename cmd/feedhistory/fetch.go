@@ -18,6 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A fetchCommand is the verb fetch.
@@ -101,6 +102,11 @@ func (c *fetchCommand) Run(w *command.World) error {
 		}
 		if status = exit.Worse(status, became); w.Ctx.Err() != nil {
 			break
+		}
+	}
+	if c.Raw && status != exit.Failed && w.Ctx.Err() == nil {
+		if err := (&mirror.Export{}).End(out); err != nil {
+			return &exit.OutputError{Err: err}
 		}
 	}
 	if isCut := w.Ctx.Err() != nil; out.Name != "" && (isCut || status == exit.Failed) {
@@ -203,7 +209,7 @@ func (f *feedFetch) print(r *backfill.Result) error {
 	case f.printed != nil:
 		return f.printRest(r.History)
 	case f.Raw:
-		return printRaw(f.out, r, f.isPrivate(r.History))
+		return printRaw(f.out, r, f.isPrivate(schema.FeedOf(r.History)))
 	}
 	if f.Format == tableFormat {
 		for _, e := range r.History.Entries {
@@ -213,12 +219,12 @@ func (f *feedFetch) print(r *backfill.Result) error {
 		}
 		return nil
 	}
-	return printHistory(f.out, r, f.Format)
+	return printHistory(f.out, r, f.Format, f.isPrivate(schema.FeedOf(r.History)))
 }
 
 // isPrivate reports whether there are credentials for the origin of a feed.
-func (f *feedFetch) isPrivate(h *feedhistory.History) bool {
-	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
-		return feedhistory.SameOrigin(c.Origin, h.Head.URL)
+func (f *feedFetch) isPrivate(feed string) bool {
+	return slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
+		return feedhistory.SameOrigin(c.Origin, feed)
 	})
 }

@@ -158,6 +158,9 @@ func showEntry(p *terminal.Page, e *feedhistory.Entry) {
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != e.ID {
 		p.Para("      ", "      ", link.Href)
 	}
+	if e.KeptBy != "" {
+		p.Para("      ", "      ", "source: "+e.KeptBy)
+	}
 }
 
 // idText returns an entry's id, with a remark if the feed gives none.

@@ -99,6 +99,9 @@ const mostFailures = 3
 // report is complete even if there is an error. Another run continues
 // from there, because it asks the reader for its entries.
 func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report, error) {
+	if h.Reader == nil || h.Store == nil {
+		return nil, errors.New("handover: Handover.Reader and Handover.Store must be set")
+	}
 	f, err := h.Store.Feed(ctx, feed)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,7 @@ type (
 		Published string `json:"published,omitempty"`
 		Title     string `json:"title,omitempty"`
 		Links     []Link `json:"links"`
+		Source    string `json:"source,omitempty"` // the reader that has kept it
 	}
 	Link struct {
 		Rel      string `json:"rel"`
@@ -94,7 +95,7 @@ func NewHistory(h *feedhistory.History) History {
 func NewEntry(e *feedhistory.Entry) Entry {
 	return Entry{
 		ID: e.ID, WeakID: e.WeakID, Updated: Time(e.Updated), Published: Time(e.Published),
-		Title: e.Title().Plain(), Links: newLinks(e.Links),
+		Title: e.Title().Plain(), Links: newLinks(e.Links), Source: e.KeptBy,
 	}
 }
 
