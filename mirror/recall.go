@@ -102,8 +102,8 @@ const triesToAdd = 10
 
 // add merges a document, and commits it.
 func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, rank Rank) (done Recalled, err error) {
-	if r.Mirror == nil || r.Mirror.Store == nil {
-		return done, fmt.Errorf("Recall: %w", errNoStore)
+	if err := r.Mirror.check(); err != nil {
+		return done, err
 	}
 	for try := time.Duration(1); ; try++ {
 		done, err = r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, rank)
