@@ -24,7 +24,7 @@ type commandLine struct {
 	Entry    entryCommand    `cmd:"" help:"Show one entry as text."`
 	Download downloadCommand `cmd:"" help:"Download the files of mirrored entries, such as episodes."`
 	Export   exportCommand   `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
-	Import   importCommand   `cmd:"" help:"Import what export --raw wrote, or what feed readers and others have kept."`
+	Import   importCommand   `cmd:"" help:"Import the output of export --raw, or the archives of feed readers and others."`
 	Move     moveCommand     `cmd:"" help:"Give a mirrored feed another address."`
 	Rm       rmCommand       `cmd:"" help:"Remove feeds from the mirror."`
 	Erase    eraseCommand    `cmd:"" help:"Remove entries for good, from a mirror and from published feeds."`
