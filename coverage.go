@@ -7,8 +7,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// coverage reads the current element. A verdict that is unknown here makes a note and
-// has no effect.
+// coverage reads the current element. A verdict unknown here makes a note and has no
+// effect.
 func (r *documentReader) coverage() {
 	offset, depth := r.s.Offset(), r.s.Depth()
 	c, tooMany := &Coverage{}, false

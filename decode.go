@@ -21,7 +21,7 @@ import (
 // and Content, with absolute references.
 //
 // The error is a *ParseError with ReasonLimit if the authors and extensions have more
-// than 5,000 elements, or 32 namespaces; the item then has what comes before.
+// than 5,000 elements, or 32 namespaces; the item then has those before.
 func (e *Entry) Decode() (*gofeed.Item, error) {
 	switch {
 	case e.raw == "":
@@ -65,8 +65,7 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	return item
 }
 
-// The limits on what is decoded of one entry, because elements take more memory than
-// their text.
+// The limits on decoding one entry, because elements take more memory than their text.
 const (
 	maxDecodedElements   = 5000
 	maxDecodedNamespaces = 32
@@ -201,7 +200,7 @@ func given(t *time.Time) *time.Time {
 	return t
 }
 
-// rssItem reads the children of the current item. Other vocabularies may have what
+// rssItem reads the children of the current item. Other vocabularies may supply what
 // the item itself lacks; which of them takes precedence is gofeed's choice.
 func (d *decoder) rssItem(e *Entry) {
 	r, item := d.r, &d.item
@@ -252,7 +251,7 @@ func (d *decoder) rssItem(e *Entry) {
 	d.rssExtensions(author)
 }
 
-// rssExtensions fills in the fields that the item's own elements do not set.
+// rssExtensions fills in the fields not set by the item's own elements.
 func (d *decoder) rssExtensions(author string) {
 	item := &d.item
 	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
@@ -302,7 +301,7 @@ func (d *decoder) date(text string) time.Time {
 	return t
 }
 
-// rssAuthor returns the author that a text, or else Atom elements, name; nil if there
+// rssAuthor returns the author named by a text, or else by Atom elements; nil if there
 // is none.
 func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 	switch {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Digest returns a digest of the entry's bytes as published. An entry that is repeated
-// in another document has the same digest. If its fields were set since it was read, it
-// is the digest of its XML.
+// Digest returns a digest of the entry's bytes as published. A copy of the entry in
+// another document has the same digest. If its fields were set since it was read, it is
+// the digest of its XML.
 func (e *Entry) Digest() string {
 	raw := e.raw
 	if e.isAltered() {

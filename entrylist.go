@@ -92,7 +92,7 @@ func (e *Entry) differs(other *Entry) bool {
 		title != "" && title != other.Title().Body
 }
 
-// skip leaves out an entry that exceeds a limit.
+// skip leaves out an entry beyond a limit.
 func (l *entryList) skip(offset int, why string) {
 	l.drop()
 	l.in.note("entry-skipped", "an entry is left out: "+why, offset)

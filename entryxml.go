@@ -8,12 +8,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// XML returns the entry as published, as a separate element: with the namespaces,
-// base and language that were in scope, and well-formed even if it was not. It
-// changes nothing else. For a JSON Feed it returns nil; see JSON.
+// XML returns the entry as published, as a separate element: with the namespaces, base
+// and language in scope, and well-formed even if it was not. It changes nothing else.
+// For a JSON Feed it returns nil; see JSON.
 //
 // If the entry's fields were set since it was read, or it never was, XML returns the
-// Atom entry that its Draft describes; nil if that lacks an ID.
+// Atom entry of its Draft; nil if the Draft lacks an ID.
 func (e *Entry) XML() []byte {
 	if e.isAltered() {
 		made, err := e.Draft().entry()
@@ -59,8 +59,8 @@ func (e *Entry) Signed() *Entry {
 	return &signed
 }
 
-// authors returns the authors that an entry has from its feed. Their number is
-// limited, because every entry repeats them.
+// authors returns the authors an entry has from its feed. Their number is limited,
+// because every entry repeats them.
 func (e *Entry) authors() []Person {
 	if e.raw == "" || e.signed || e.format() != Atom {
 		return nil
@@ -74,8 +74,8 @@ func (e *Entry) authors() []Person {
 	return e.Source.Authors
 }
 
-// isNative reports whether the entry's element has the given format and namespace, so
-// that it can be written unchanged in such a document.
+// isNative reports whether the entry's element has the given format and namespace, and
+// can be written unchanged in such a document.
 func (e *Entry) isNative(format Format, space string) bool {
 	if e.raw == "" || e.odd || e.format() != format {
 		return false

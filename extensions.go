@@ -11,7 +11,7 @@ import (
 // entryExtensions are the extensions of an entry, such as those of iTunes, Podcasting
 // 2.0 and Media RSS, to be written in another format.
 type entryExtensions struct {
-	attrs    string // the attributes that the element around them needs
+	attrs    string // the attributes needed by the element around them
 	elements string
 }
 

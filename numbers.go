@@ -21,7 +21,7 @@ func checkNumbers(of string, numbers []number) error {
 	return nil
 }
 
-// numbers returns the numbers that may not be negative.
+// numbers returns the numbers that must not be negative.
 func (c *Client) numbers() []number {
 	t, b := c.Timeouts, c.Budget
 	return append([]number{
@@ -43,7 +43,7 @@ func (l Limits) numbers() []number {
 	}
 }
 
-// authorization returns the value of the header of that name; "" if there is none.
+// authorization returns the value of the Authorization header; "" if there is none.
 func (c Credential) authorization() string {
 	if c.User == "" && c.Password == "" {
 		return c.Authorization

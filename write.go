@@ -30,7 +30,7 @@ func WriteAtom(w io.Writer, d *Document) error { return NewWriter(w, Atom, d).Cl
 // Appendix B. Items read from RSS 2.0 keep their own XML; others are converted.
 func WriteRSS(w io.Writer, d *Document) error { return NewWriter(w, RSS, d).Close() }
 
-// A Writer writes one Atom or RSS document while its entries arrive, so that a long
+// A Writer writes one Atom or RSS document while its entries arrive, so a long
 // document need not fit in memory. Make one with NewWriter.
 //
 // What was read leniently is written as its format requires: an entry of the document's
@@ -53,8 +53,7 @@ type Writer struct {
 // section and the first entries are doc's; Add writes more. A nil doc is an empty one.
 //
 // If doc has neither Updated nor LastModified, the document's update time is that of
-// doc's newest entry or, if it has none, of the newest among those that the first Add
-// writes.
+// doc's newest entry or, if it has none, of the newest among those of the first Add.
 func NewWriter(w io.Writer, format Format, doc *Document) *Writer {
 	d := &Writer{xml: xmlWriter{w: w}, doc: doc, format: format}
 	if doc == nil {
@@ -97,7 +96,7 @@ func (w *Writer) Close() error {
 	return w.xml.err
 }
 
-// begin writes what comes before the first entries to add, once.
+// begin writes everything before the first entries to add, once.
 func (w *Writer) begin(added []*Entry) {
 	if w.begun || w.xml.err != nil {
 		return

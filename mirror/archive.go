@@ -44,6 +44,9 @@ func (c *chain) isInstead(url string) bool {
 	return url != c.linked && slices.Contains(c.links, url)
 }
 
+// leadsTo reports whether the latest document of the chain links to a URL.
+func (c *chain) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
+
 // neighbour returns the rank of a document without a time of its own.
 func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 	rank := p.chain.rank
@@ -142,6 +145,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord
 	}
 	d.Known.Kind = feedhistory.Archived
 	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
+	d.Further = furtherOf(doc)
 	if doc.URL != d.URL {
 		d.Names = append(d.Names, doc.URL)
 	}
@@ -178,6 +182,16 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 	return "", nil
 }
 
+// furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
+func furtherOf(doc *feedhistory.Document) (urls []string) {
+	for _, l := range doc.Further(feedhistory.Archived) {
+		if l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast {
+			urls = append(urls, l.Href)
+		}
+	}
+	return urls
+}
+
 // olderOf returns the URL of the next document back in time, in a chain of the
 // given kind.
 func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
@@ -195,7 +209,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
 	}
-	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && !goesOn(doc) {
+	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && len(furtherOf(doc)) == 0 {
 		p.join.bottom()
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
@@ -222,13 +236,6 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
 	return p.documents.err
-}
-
-// goesOn reports whether the last archive of a chain names others nevertheless.
-func goesOn(doc *feedhistory.Document) bool {
-	return slices.ContainsFunc(doc.Further(feedhistory.Archived), func(l feedhistory.Link) bool {
-		return l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast
-	})
 }
 
 // gap processes a hole in the chain. The readable part of a damaged document counts,

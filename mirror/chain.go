@@ -67,7 +67,7 @@ func (p *poll) checkChain() error {
 // another document.
 func isLeftover(p Pending) bool {
 	switch p.Reason {
-	case feedhistory.ReasonLoop, feedhistory.ReasonNotFeed:
+	case feedhistory.ReasonLoop, feedhistory.ReasonNotFeed, feedhistory.ReasonForeign:
 		return p.Tries > 0
 	}
 	return p.Missing
@@ -76,6 +76,7 @@ func isLeftover(p Pending) bool {
 // A step is a document in the chain.
 type step struct {
 	url, older string
+	further    []string  // where it goes on beyond the chain
 	lost       bool      // whether its link cannot be used
 	first      int64     // the number of the first poll to read it
 	read       time.Time // when it was last read
@@ -88,7 +89,7 @@ func (ds *documents) steps() (map[string]step, error) {
 	add := func(d *DocumentRecord) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.First, d.Read}
+				steps[name] = step{d.URL, d.Known.Older, d.Further, d.Known.Lost, d.First, d.Read}
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// declaredGap is the GapRecord.From of gaps that the feed itself declares.
+// declaredGap is the GapRecord.From of gaps declared by the feed itself.
 const declaredGap = "feed:coverage"
 
 // declared returns the head of the subscription document if it declares how much it has

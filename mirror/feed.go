@@ -93,19 +93,27 @@ type Feed struct {
 	// with the documents of earlier polls. Until then, a missed window is among the Gaps.
 	Joining bool `json:"joining,omitempty"`
 
+	// Further are the URLs at which the subscription document of an archived feed
+	// goes on beyond its chain. See Document.Further.
+	Further []string `json:"further,omitempty"`
+
 	// Looked is when an archive document was last requested only to see whether
 	// it has changed, or when the first archives were read. Checked is the
-	// time since which each archive of the chain has been read at least once:
-	// the Verdict speaks of the archives as of then. Both are zero if there are
-	// no archives.
+	// time since which each archive that links lead to has been read at least
+	// once: the Verdict speaks of the archives as of then. Both are zero if there
+	// are no archives.
 	Looked  time.Time `json:"looked,omitzero"`
 	Checked time.Time `json:"checked,omitzero"`
 
 	// Source is a word for the origin of the history, such as "wordpress"; "" means the
 	// feed's own documents. Mark is the source's memory from one poll to the next.
 	Source string          `json:"source,omitempty"`
-	Proven bool            `json:"proven,omitempty"` // whether the source has proved to have brought everything
+	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
+
+	// Unnamed is the number of entries that Recalls have added without the
+	// publisher's ids. Such an entry is Absent once it has come under its own.
+	Unnamed int64 `json:"unnamed,omitempty"`
 
 	// AsOf is when the source had brought everything, if Proven by a server's count, which
 	// polls do not repeat. Counted is the number of live entries at that time. Zero means
@@ -202,8 +210,9 @@ type GapRecord struct {
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"`  // the number of the poll with the gap
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
+	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none
 }
 
 func (g GapRecord) gap() *feedhistory.Gap {
@@ -214,7 +223,7 @@ func (g GapRecord) gap() *feedhistory.Gap {
 	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
-// A DocumentRecord describes an archive document that has been processed.
+// A DocumentRecord describes a processed archive document.
 type DocumentRecord struct {
 	URL   string            `json:"url"`             // the URL by which it was requested
 	Names []string          `json:"names,omitempty"` // the URLs it is known by: URL, the target of a redirect, its self link
@@ -226,6 +235,7 @@ type DocumentRecord struct {
 	Read    time.Time `json:"read,omitzero"`     // when it was last read
 	Entries int       `json:"entries,omitempty"` // the number of its entries
 	Digest  string    `json:"digest,omitempty"`  // a digest of the set of its entries (5005#9)
+	Further []string  `json:"further,omitempty"` // the URLs at which it goes on beyond the chain, against its own marks
 
 	Oldest time.Time `json:"oldest,omitzero"` // the earliest time of an entry; zero if none has a time
 	Newest time.Time `json:"newest,omitzero"` // the latest time of an entry; zero if none has a time

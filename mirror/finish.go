@@ -108,7 +108,7 @@ func (p *poll) verdict() feedhistory.Verdict {
 func (p *poll) report() *Report {
 	c, f := p.changes, p.feed
 	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
-	c.AsOf, c.Failure = f.WholeAsOf(), p.failure
+	c.AsOf, c.Checked, c.Failure = f.WholeAsOf(), f.Checked, p.failure
 	if c.Alias != "" {
 		c.Next = time.Time{}
 	}

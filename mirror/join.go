@@ -6,18 +6,17 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A join is the proof of nothing unread between a subscription document and the entries
-// of earlier polls. A subscription document with no entry in common with them leaves a
-// missed window, and the walk goes on until an archive joins the two sides: through new
-// archives, and into the newest of the known ones, which publishers fill although they
-// should not (5005#9), or link late (5005#15).
+// A join is the proof that nothing lies unread between a subscription document and the
+// entries of earlier polls. A subscription document with no entry in common with them
+// leaves a missed window, and the walk goes on until an archive joins the two sides:
+// through new archives, and into the newest of the known ones, which publishers fill
+// although they should not (5005#9), or link late (5005#15).
 type join struct {
 	feed   *Feed
 	walks  bool   // the walk looks for a joining archive
 	again  string // the known archive to request again, to which new archives lead
 	over   bool   // no further archive is to be read for it
 	beyond bool   // the walk has left the chain from the subscription document
-	empty  bool   // the subscription document was empty before, so no entry has left it
 	fresh  bool   // the chain has archives unknown when the window was found
 }
 
@@ -25,6 +24,20 @@ type join struct {
 func (j *join) begin(g GapRecord) {
 	j.feed.addGap(g)
 	j.feed.Joining, j.walks = true, true
+}
+
+// beginAnew notes that the feed has become an archived one. If all its archives are yet to
+// be read, they have everything a window may have lacked; otherwise the newest of the
+// known ones is to be read again, for all windows at once.
+func (j *join) beginAnew() {
+	if first := slices.IndexFunc(j.feed.Gaps, isMissedWindow); first >= 0 && j.feed.Documents > 0 {
+		widest := j.feed.Gaps[first]
+		widest.Anew = true
+		j.feed.Gaps = append(slices.DeleteFunc(j.feed.Gaps, isMissedWindow), widest)
+		j.feed.Joining, j.walks = true, true
+		return
+	}
+	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, isMissedWindow)
 }
 
 // covers reports whether the join needs known archives.
@@ -54,7 +67,7 @@ func (j *join) meet(m *mergeResult, first int64) {
 
 // unchanged notes an unchanged archive of the chain.
 func (j *join) unchanged(first int64) {
-	if j.empty && j.covers() {
+	if i := lastMissedWindow(j.feed.Gaps); i >= 0 && j.feed.Gaps[i].Anew && !j.over && !j.beyond {
 		j.close()
 	}
 	if j.pass(first, false, false) {
@@ -98,7 +111,7 @@ func joins(g GapRecord, chain []step) (joined bool, unread string) {
 	i := slices.IndexFunc(chain, func(at step) bool { return at.first < g.Poll })
 	switch {
 	case i < 0:
-		return len(chain) > 0, ""
+		return len(chain) > 0 && len(chain[len(chain)-1].further) == 0, ""
 	case chain[i].read.Before(g.Found):
 		return false, chain[i].url
 	}
@@ -139,7 +152,7 @@ func (j *join) close() {
 	}
 }
 
-// end ends the join with the poll which has completed it. Entries of the earlier
+// end ends the join with the poll that has completed it. Entries of the earlier
 // subscription document in no archive prove that the publisher does not archive all.
 func (j *join) end(unfound bool, g GapRecord) {
 	if !j.feed.Joining {

@@ -339,12 +339,12 @@ func (f *Feed) clone() *Feed {
 	twin := clone(f)
 	twin.Pending, twin.Gaps = slices.Clone(f.Pending), slices.Clone(f.Gaps)
 	twin.Shown, twin.Sought = slices.Clone(f.Shown), slices.Clone(f.Sought)
-	twin.Mark = slices.Clone(f.Mark)
+	twin.Mark, twin.Further = slices.Clone(f.Mark), slices.Clone(f.Further)
 	return twin
 }
 
 func (d *DocumentRecord) clone() *DocumentRecord {
 	twin := clone(d)
-	twin.Names = slices.Clone(d.Names)
+	twin.Names, twin.Further = slices.Clone(d.Names), slices.Clone(d.Further)
 	return twin
 }

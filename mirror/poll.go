@@ -72,8 +72,8 @@ type backlog struct {
 
 // begin starts a poll.
 func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
-	if m.Store == nil {
-		return nil, errNoStore
+	if err := m.check(); err != nil {
+		return nil, err
 	}
 	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)
@@ -183,7 +183,7 @@ func (p *poll) known(url string) feedhistory.Known {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {
-			known.Older = ""
+			known.Older, known.Instead = "", ""
 		}
 		return known
 	}

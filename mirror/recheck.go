@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -26,7 +27,7 @@ func (p *poll) chooseRecheck() error {
 	if !isTime && lastMissedWindow(f.Gaps) < 0 {
 		return nil
 	}
-	chain, err := p.documents.current()
+	chain, beyond, err := p.documents.current()
 	if err != nil || len(chain) == 0 {
 		return err
 	}
@@ -36,7 +37,7 @@ func (p *poll) chooseRecheck() error {
 	}
 	oldest := chain[len(chain)-1]
 	latest, stalest := oldest, oldest
-	for _, at := range chain {
+	for _, at := range slices.Concat(chain, beyond) {
 		if at.read.After(latest.read) {
 			latest = at
 		}
@@ -44,7 +45,7 @@ func (p *poll) chooseRecheck() error {
 			stalest = at
 		}
 	}
-	if p.recheck = oldest.url; latest == oldest {
+	if p.recheck = oldest.url; latest.url == oldest.url {
 		p.recheck = stalest.url
 	}
 	f.Looked = p.now
@@ -72,12 +73,12 @@ func (p *poll) noteChecked() error {
 	if !p.chain.changed && p.recheck == "" && !p.m.Revalidate && !f.Checked.IsZero() {
 		return nil
 	}
-	chain, err := p.documents.current()
+	chain, beyond, err := p.documents.current()
 	if err != nil {
 		return err
 	}
 	f.Checked = time.Time{}
-	for _, at := range chain {
+	for _, at := range slices.Concat(chain, beyond) {
 		if f.Checked.IsZero() || at.read.Before(f.Checked) {
 			f.Checked = at.read
 		}
@@ -86,23 +87,30 @@ func (p *poll) noteChecked() error {
 }
 
 // current returns the processed archives of the chain from the subscription document,
-// newest first.
-func (ds *documents) current() (chain []step, err error) {
+// newest first, and those beyond it to which its links lead against their marks.
+func (ds *documents) current() (chain, beyond []step, err error) {
 	steps, err := ds.steps()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seen := map[string]bool{}
-	for url := ds.feed.Known.Older; url != ""; {
-		at, ok := steps[url]
-		if !ok || seen[at.url] {
-			break
+	seen, further := map[string]bool{}, ds.feed.Further
+	follow := func(url string) (followed []step) {
+		for url != "" {
+			at, ok := steps[url]
+			if !ok || seen[at.url] {
+				break
+			}
+			seen[at.url] = true
+			older := at.older
+			at.url = url // which may have changed since the document was read
+			followed, further = append(followed, at), append(further, at.further...)
+			url = older
 		}
-		seen[at.url] = true
-		older := at.older
-		at.url = url // which may have changed since the document was read
-		chain = append(chain, at)
-		url = older
+		return followed
 	}
-	return chain, nil
+	chain = follow(ds.feed.Known.Older)
+	for i := 0; i < len(further); i++ {
+		beyond = append(beyond, follow(further[i])...)
+	}
+	return chain, beyond, nil
 }

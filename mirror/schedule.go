@@ -89,7 +89,7 @@ func (p *Poller) trouble(err error) {
 	}
 }
 
-// alarm returns a channel. It fires when there may be something to do even though no
+// alarm returns a channel that fires when there may be something to do even though no
 // poll has ended.
 func (p *Poller) alarm(goesOn bool) <-chan time.Time {
 	p.mu.Lock()
@@ -273,7 +273,7 @@ func (p *Poller) quietUntil(host string) time.Time {
 // alone.
 func (f *Feed) leftAlone(until time.Time) *Report {
 	return &Report{
-		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
+		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Checked: f.Checked, Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
 		Failure: &WaitError{URL: f.URL, Until: until},
 	}
 }

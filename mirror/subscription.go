@@ -48,7 +48,10 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	}
 	p.chain.read, p.chain.start = true, doc.Response.Requested
 	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
-	f.Head = HeadOf(doc)
+	f.Head, f.Further = HeadOf(doc), nil
+	if kind == feedhistory.Archived {
+		f.Further = furtherOf(doc)
+	}
 	p.readAt(doc.Response)
 	if kind == feedhistory.Paged && !p.chain.fresh && !p.chain.toEnd {
 		return nil
@@ -83,16 +86,17 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
 	f := p.feed
 	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything in no archive
-		f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
+		p.join.beginAnew()
 	}
 	shown := len(f.Shown)
 	for _, id := range f.Shown { // even if the Quota left it out
 		m.known[id] = true
 	}
 	err := p.seek(doc)
-	p.join.empty = shown == 0
-	if (shown > 0 || f.Kind == feedhistory.Archived && f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
-		p.join.begin(missedWindow(doc, p.now))
+	if (shown > 0 || f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+		window := missedWindow(doc, p.now)
+		window.Anew = shown == 0
+		p.join.begin(window)
 	}
 	return err
 }

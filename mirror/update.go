@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -14,8 +15,8 @@ import (
 //
 // The error comes from the Store or from the context. The Store then keeps everything
 // read before the error, and the changes report it; they are nil only if the Store
-// could not be read. A subscription document that could not be read is not an error of
-// Update but Report.Failure. Other documents that could not be read are in Gaps.
+// could not be read. An unreadable subscription document is not an error of Update but
+// Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
@@ -78,7 +79,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 
 // makeRoom commits earlier documents, or lets them wait, before the next one is
 // processed. The subscription document asks the store for more than its own entries, as
-// does any document of a feed which turns out to be complete.
+// does any document of a feed that turns out to be complete.
 func (p *poll) makeRoom(next *feedhistory.Document) error {
 	p.notEnded(feedtime.Later(time.Now(), p.feed.Wait))
 	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)
@@ -131,8 +132,8 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 // longer be; then neither it nor its links are wanted.
 func (p *poll) goesOn(url string) bool {
 	b := &p.backlog
-	if (b.urls[url] || url == p.feed.Search || url == p.recheck && url != p.join.again) && url != p.chain.linked && url != p.feed.Known.Older {
-		p.join.beyond = true
+	if p.chain.read {
+		p.join.beyond = url != p.chain.start && (p.join.beyond || url != p.join.again && !p.chain.leadsTo(url) && url != p.feed.Known.Older)
 	}
 	if p.search.resumes(url) || url == p.recheck {
 		b.dropped = false
@@ -141,13 +142,14 @@ func (p *poll) goesOn(url string) bool {
 		b.reached = true
 		b.dropped = p.feed.pending(url) < 0
 	}
-	return !b.dropped && (url != p.recheck || p.feed.Kind == feedhistory.Archived)
+	return !b.dropped && (url != p.recheck || p.feed.Kind == feedhistory.Archived || p.completed != nil)
 }
 
 // unchanged notes an unchanged document.
 func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
 		if d := p.documents.get(u.Response.Requested); d != nil {
+			p.chain.linked, p.chain.links = u.Known.Older, append(slices.Clone(d.Further), u.Known.Instead)
 			p.join.unchanged(d.First)
 			p.commits.reread(d, p.now)
 		}

@@ -73,8 +73,8 @@ func Read(r io.Reader) ([]Outline, error) {
 	}
 }
 
-// newDecoder returns a decoder that is lenient about references and end tags, in any
-// charset, as lists are often written by hand.
+// newDecoder returns a decoder for any charset, lenient about references and end tags,
+// as lists are often written by hand.
 func newDecoder(data []byte) *xml.Decoder {
 	utf16 := bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
 	decoder := xml.NewDecoder(transform.NewReader(bytes.NewReader(data), unicode.BOMOverride(transform.Nop)))

@@ -72,8 +72,8 @@ func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool,
 	return err == nil, err
 }
 
-// end reports the outcome of a poll, and replaces or removes an address that is not that of
-// a feed. It returns an error of the output, of the store or of the keyring.
+// end reports the outcome of a poll, and replaces or removes an address other than a
+// feed's. It returns an error of the output, of the store or of the keyring.
 func (s *Sync) end(ctx context.Context, o Outcome) error {
 	if o.kind == busy || o.kind == removed {
 		if _, err := s.Poller.Mirror.Store.Feed(context.WithoutCancel(ctx), o.URL); errors.Is(err, mirror.ErrNotFound) {
@@ -100,7 +100,7 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, e
 	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Alias != "" {
 		return changes, err
 	}
-	b, err := s.backfillOf(changes.URL)
+	b, err := s.backfillOf(ctx, changes.URL)
 	if err != nil {
 		return changes, err
 	}
@@ -118,16 +118,18 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, e
 
 // backfillOf returns how to recover entries of a feed: with its own credentials and, if it
 // is private, without asking web archives, which would learn its address.
-func (s *Sync) backfillOf(feed string) (*backfill.Backfill, error) {
+func (s *Sync) backfillOf(ctx context.Context, feed string) (*backfill.Backfill, error) {
 	b := *s.Backfill
 	if own := ownClient(s.Poller.Mirror, feed); own != nil {
 		b.HTTP = own
 	}
-	if s.Strays.Keys == nil {
-		return &b, nil
+	state, err := s.Poller.Mirror.Store.Feed(ctx, feed)
+	private := err != nil || state.Private
+	if s.Strays.Keys != nil {
+		keys, keysErr := s.Strays.Keys.Private()
+		private, err = private || keys[feed] != nil, errors.Join(err, keysErr)
 	}
-	private, err := s.Strays.Keys.Private()
-	if private[feed] != nil {
+	if private {
 		b.Methods = recovery.WithoutArchives(b.Methods)
 	}
 	return &b, err

@@ -181,7 +181,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.feeds.forget(feed.URL)
-	s.drawings.documents.drop(feed.URL)
+	s.drawings.documents.Drop(feed.URL)
 	http.Redirect(w, r, s.at("/?said=removed"), http.StatusSeeOther)
 	return nil
 }

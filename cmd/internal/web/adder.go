@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An adder adds feeds, and finds out which feed an address leads to.
@@ -20,9 +21,9 @@ type adder struct {
 	log      *slog.Logger
 	replaced func(feed string) // called after another feed has replaced one
 
-	found    cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
-	failures cache[string, error]             // the failures of last polls, by the URLs of feeds
-	outcomes cache[string, string]            // messages for the next page, by random keys
+	found    publish.Cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
+	failures publish.Cache[string, error]             // the failures of last polls, by the URLs of feeds
+	outcomes publish.Cache[string, string]            // messages for the next page, by random keys
 }
 
 // dropPage removes an added page, because one of its feeds was chosen.
@@ -57,8 +58,8 @@ func (a *adder) add(ctx context.Context, address string) (added bool, err error)
 // polled is called at the end of a poll. A feed read for the first
 // time may redirect to another one, or may be a page with a feed.
 func (a *adder) polled(ctx context.Context, before *mirror.Feed, err error) {
-	if a.failures.drop(before.URL); err != nil {
-		a.failures.put(before.URL, err)
+	if a.failures.Drop(before.URL); err != nil {
+		a.failures.Put(before.URL, err)
 	}
 	feed, failed := a.store.Feed(ctx, before.URL)
 	if failed != nil {
@@ -99,14 +100,14 @@ func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) er
 // discover looks for the feeds of a page. If there is one, it replaces the
 // page; if there are several, a person chooses.
 func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
-	if came, _ := a.found.get(page.URL); came != nil {
+	if came, _ := a.found.Get(page.URL); came != nil {
 		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
 	client := a.polls.Mirror.Client
 	if client == nil {
 		client = &feedhistory.Client{}
 	}
-	a.found.put(page.URL, feedhistory.Links{})
+	a.found.Put(page.URL, feedhistory.Links{})
 	links, err := client.Discover(ctx, page.URL)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 		feeds = articles // hardly anybody means the comments
 	}
 	if len(feeds) != 1 {
-		a.found.put(page.URL, append(feedhistory.Links{}, feeds...))
+		a.found.Put(page.URL, append(feedhistory.Links{}, feeds...))
 		return nil
 	}
 	only := feeds[0].Href
@@ -131,7 +132,7 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 	} else if known != nil {
 		return a.replace(ctx, page.URL, known.URL)
 	}
-	a.found.put(only, feedhistory.Links{})
+	a.found.Put(only, feedhistory.Links{})
 	if _, err := a.add(ctx, only); err != nil {
 		return err
 	}
@@ -153,6 +154,6 @@ func (a *adder) replace(ctx context.Context, feed, by string) error {
 // remember keeps a message for the next page, and returns its key.
 func (a *adder) remember(message string) (key string) {
 	key = rand.Text()
-	a.outcomes.put(key, message)
+	a.outcomes.Put(key, message)
 	return key
 }

@@ -74,7 +74,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
 func (p *readPage) add(record *mirror.Record) {
 	e, err := record.Entry()
 	p.Entries = append(p.Entries, readEntry{
-		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: newWording(record.Content, e, err, p.Images),
+		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: newWording(record.Content, record.Copy, e, err, p.Images),
 	})
 }
 
@@ -86,8 +86,8 @@ func (e *readEntry) Time() time.Time {
 	return e.Published
 }
 
-// hitsAround returns the entries before and after another one that a search
-// finds, too; nil if there is none.
+// hitsAround returns the entries before and after another one among a search's results;
+// nil if there is none.
 func (d *directory) hitsAround(ctx context.Context, r *mirror.Record, search string) (older, newer *neighbour, err error) {
 	for _, n := range []struct {
 		to     **neighbour

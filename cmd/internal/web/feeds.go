@@ -21,7 +21,7 @@ type feedView struct {
 	Newest      time.Time
 	Oldest      time.Time // the month of the oldest entry
 	Gaps        []gapView
-	Missing     []gapView // the gaps that are not only still to be read
+	Missing     []gapView // the gaps except those still to be read
 }
 
 // Title returns the title of the feed.
@@ -87,7 +87,7 @@ var said = map[string]string{
 func (s *Server) showFeeds(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := &feedsView{listing: listingOf(q), After: q.Get("after"), Said: said[q.Get("said")]}
-	if message, ok := s.adder.outcomes.get(q.Get("outcome")); ok {
+	if message, ok := s.adder.outcomes.Get(q.Get("outcome")); ok {
 		v.Said = message
 	}
 	return s.listFeeds(w, r, http.StatusOK, v)
@@ -104,8 +104,8 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 	return s.render(w, r, status, "feeds", "Feeds", v)
 }
 
-// usualFeeds lists all feeds. If they do not fit on one page, it orders them by
-// URL, so that it need not read all of them.
+// usualFeeds lists all feeds. If they do not fit on one page, it orders them by URL, so
+// it need not read all of them.
 func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
 	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
 		if err != nil {

@@ -147,8 +147,8 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 	return rows, nil
 }
 
-// pageOf returns the rows on the page that begins after a feed, and the feed
-// after which the next page begins; "" if there is none.
+// pageOf returns the rows on the page after a feed, and the feed after which the next
+// page begins; "" if there is none.
 func pageOf(rows []row, after string) (page []row, next string) {
 	at := slices.IndexFunc(rows, func(r row) bool { return r.url == after }) + 1
 	page = rows[at:min(len(rows), at+feedsPerPage)]

@@ -17,7 +17,7 @@ import (
 type overviewPage struct {
 	Feeds, Unread              int64
 	Entries, Deleted, Archives int64
-	Gaps, Gapped               int64 // the number of gaps, and of feeds that have some
+	Gaps, Gapped               int64 // the number of gaps, and of feeds with gaps
 	Chart                      yearChart
 	Verdicts, Kinds            []share
 	Bytes                      int64 // bytes of entries and of the records of documents
@@ -165,8 +165,7 @@ type yearChart struct {
 // Plot returns the maximum height of a bar.
 func (c yearChart) Plot() float64 { return c.Base - c.Top }
 
-// mostYearLabels is the maximum number of labelled years, so that they fit on a
-// phone.
+// mostYearLabels is the maximum number of labelled years to fit on a phone.
 const mostYearLabels = 7
 
 // newYearChart draws the years from the first one with entries to the present.

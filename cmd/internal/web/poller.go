@@ -7,9 +7,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Run polls the feeds that somebody asks for, and the others as they fall due,
-// until the context ends. It polls the feeds of one host one at a time. Without
-// Run, nothing is fetched. It returns nil when all polls under way have ended.
+// Run polls the feeds somebody asks for, and the others as they fall due, until the
+// context ends. It polls the feeds of one host one at a time. Without Run, nothing is
+// fetched. It returns nil when all polls under way have ended.
 func (s *Server) Run(ctx context.Context) error {
 	s.once.Do(s.setUp)
 	s.polls.Run(ctx)

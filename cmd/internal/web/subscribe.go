@@ -42,7 +42,7 @@ type address struct{ URL, Says, Type string }
 // A readerLink adds a feed to a reader on the web.
 type readerLink struct{ Name, URL string }
 
-// A taker is a feed reader, with the largest document that it accepts.
+// A taker is a feed reader, with the largest document it accepts.
 type taker struct {
 	Name string
 	MB   int
@@ -256,7 +256,7 @@ func (f *replayForm) query() url.Values {
 	return q
 }
 
-// previewed is the number of future entries that the form shows.
+// previewed is the number of future entries in the form.
 const previewed = 10
 
 // preview shows the next releases of a replay. It fixes the replay's order.
