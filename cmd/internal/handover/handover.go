@@ -211,7 +211,7 @@ type UnreadableError struct {
 
 // Error names the feed and the cause.
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("what the feed %s shows could not be read: %v", e.URL, e.Err)
+	return fmt.Sprintf("the feed %s could not be read: %v", e.URL, e.Err)
 }
 
 // Unwrap returns the cause.
