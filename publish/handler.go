@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Handler serves published documents over HTTP. It serves the files byte for
@@ -96,6 +98,12 @@ func documentName(path string) (name string, ok bool) {
 // serve answers with the named file. If it returns an error, it has sent
 // nothing.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) error {
+	if h.FS == nil {
+		return errors.New("publish: Handler.FS must be set")
+	}
+	if err := plain.Check("publish", plain.Number{Name: "Handler.MaxAge", Value: int64(h.MaxAge)}); err != nil {
+		return err
+	}
 	f, err := h.FS.Open(name)
 	if err != nil {
 		return err
@@ -207,7 +215,7 @@ type openFile struct {
 	info fs.FileInfo
 }
 
-// seeker returns the file's content, even of files unable to seek.
+// seeker returns the file's content, even of files that cannot seek.
 func (f *openFile) seeker() (io.ReadSeeker, error) {
 	if s, ok := f.File.(io.ReadSeeker); ok {
 		return s, nil

@@ -79,8 +79,8 @@ func prefers(h http.Header, types ...string) (best int) {
 	return best
 }
 
-// acceptance returns the weight of a media type, from the most specific range around
-// it.
+// acceptance returns the weight of a media type, from the most specific range that
+// contains it.
 func acceptance(h http.Header, kind string) (q float64) {
 	major, _, _ := strings.Cut(kind, "/")
 	specific := 0

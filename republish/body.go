@@ -83,7 +83,7 @@ func has(r *http.Request, tag string) bool {
 	return false
 }
 
-// notModified answers that nothing has changed.
+// notModified answers with a 304.
 func notModified(w http.ResponseWriter) {
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length", "Content-Disposition"} {
 		w.Header().Del(name)

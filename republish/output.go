@@ -38,7 +38,7 @@ func (b subOutput) Remove(ctx context.Context, name string) error {
 	return b.Output.Remove(ctx, path.Join(b.dir, name))
 }
 
-// A stagedOutput is an Output which holds back a subscription document, and a
+// A stagedOutput is an Output that holds back a subscription document, and a
 // Publisher's note about it, until everything is done.
 type stagedOutput struct {
 	publish.Output

@@ -123,7 +123,7 @@ func (p *replayState) releasedBy(at time.Time) int {
 }
 
 // shownFrom returns the index of the first release in the subscription document.
-// Readers without support for archives, away for weeks, find theirs there.
+// Readers that follow no archives, and were away for weeks, find theirs there.
 func (p *replayState) shownFrom() int {
 	all, archived := len(p.released), p.archives()*p.s.size
 	from := min(all-leastReleased, max(all-mostReleased, p.releasedBy(p.now.AddDate(0, 0, -showReleased))))

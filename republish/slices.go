@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Slices of a feed's history are for readers unable to read large documents. Each slice
-// is a feed with the entries of a period.
+// Slices of a feed's history are for readers that refuse large documents. Each slice is
+// a feed with the entries of a period.
 
 // A Slice is a part of a feed: the entries from one time until before another.
 type Slice struct {
@@ -65,7 +65,9 @@ const mostPlans = 32
 // so existing slices stay when the feed grows. Entries with the same time stay
 // together, so a slice may be larger.
 func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		return Plan{}, err
+	}
 	return h.documents.slices(ctx, feed, size)
 }
 

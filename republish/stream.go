@@ -162,7 +162,7 @@ func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, me
 	known.Put(s.tag, size)
 }
 
-// A pieceResponse is a ResponseWriter with writes in pieces.
+// A pieceResponse is a ResponseWriter that writes in pieces.
 type pieceResponse struct {
 	http.ResponseWriter
 	pieces *pieceWriter

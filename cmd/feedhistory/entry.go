@@ -127,6 +127,7 @@ func showArticle(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 		}
 		p.Field("by", strings.Join(names, ", "))
 	}
+	p.Field("source", r.Copy.Source)
 	p.Field("published", terminal.Time(e.Published))
 	p.Field("updated", terminal.Time(e.Updated))
 	for _, link := range e.Links {

@@ -8,6 +8,7 @@ var exclusive = map[string][][]string{
 	"export":   {{"deleted", "raw"}},
 	"fetch":    {{"json", "format"}},
 	"handover": {{"user", "token-env", "token-file"}},
+	"import":   {{"from", "replace"}},
 	"harvest":  {{"json", "format"}, {"db", "state"}, {"db", "fetch"}},
 	"list":     {{"<URL>", "due"}, {"<URL>", "partial"}},
 	"publish":  {{"size", "by"}},

@@ -26,13 +26,13 @@ import (
 // A syncCommand is the verb sync.
 type syncCommand struct {
 	database.Location
-	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or that an earlier sync did not finish)."`
+	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
 	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
 	All        bool          `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
 	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
 	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
-	Private    bool          `help:"Keep the feeds that URL names private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
+	Private    bool          `help:"Keep the feeds named by URL private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
 	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
@@ -45,17 +45,17 @@ type syncCommand struct {
 	network.Flags
 	logins.Login
 
-	leftOut int // subscriptions of the lists which cannot be polled
+	leftOut int // subscriptions of the lists that cannot be polled
 }
 
 // Help returns the text of --help before the flags.
 func (c *syncCommand) Help() string {
-	return "The first poll reads a feed's whole history; later polls read what is new, and what earlier polls could not retrieve. " +
+	return "The first poll reads a feed's whole history; later polls read new documents, and those earlier polls could not retrieve. " +
 		"You can end sync at any time: it keeps what it has read, and the next sync continues there, whether or not the feed is due. " +
 		"The same holds when --max-documents or --max-bytes ends a poll; --every then waits five minutes, or --interval if that is shorter. " +
 		"sync polls the feeds of one host one after the other, with a pause of one second, or of --pace if that is longer. " +
 		"If a host asks for no requests until some time (Retry-After), this sync and later ones comply.\n\n" +
-		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to lack something, an interrupt left a feed without its poll, or a subscription of a list was left out; otherwise 0. " +
+		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to be incomplete, an interrupt left a feed without its poll, or a subscription of a list was left out; otherwise 0. " +
 		"With --every, each feed's last poll counts."
 }
 

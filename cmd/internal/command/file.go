@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// A File is the destination of a verb's result: standard output, or a file which
-// appears only when it is complete.
+// A File is the destination of a verb's result: standard output, or a file that appears
+// only when it is complete.
 type File struct {
 	io.Writer
 	file *os.File // nil means standard output

@@ -93,7 +93,7 @@ func beginning(body string) string {
 	return string([]rune(text)[:titleLength]) + "…"
 }
 
-// enclosed returns links to the enclosures as HTML, for readers unable to import
+// enclosed returns links to the enclosures as HTML, for readers that cannot import
 // enclosures; "" if there are none, or if the text links to all of them.
 func (a *article) enclosed() string {
 	var b strings.Builder

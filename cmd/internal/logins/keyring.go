@@ -135,8 +135,8 @@ func writePrivate(name string, text []byte) error {
 	return err
 }
 
-// ClientFor returns a function. It returns a client with the credentials of a feed; nil
-// for a feed without credentials.
+// ClientFor returns a function that returns a client with the credentials of a feed;
+// nil for a feed without credentials.
 func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedhistory.Client {
 	type known struct {
 		credential *feedhistory.Credential

@@ -28,7 +28,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// Flags are the flags of the verbs with requests.
+// Flags are the flags of the verbs that make requests.
 type Flags struct {
 	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
 	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`

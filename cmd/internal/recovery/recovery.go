@@ -140,7 +140,7 @@ func (f *Budget) Limits() feedhistory.Budget {
 	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes)}
 }
 
-// WithoutArchives returns the methods which ask nobody but the feed's own server.
+// WithoutArchives returns the methods that ask nobody but the feed's own server.
 func WithoutArchives(methods []backfill.Method) []backfill.Method {
 	return slices.DeleteFunc(slices.Clone(methods), func(m backfill.Method) bool {
 		_, asks := m.(backfill.Memento)

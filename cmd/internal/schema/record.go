@@ -35,7 +35,7 @@ func RecordOf(r *mirror.Record) (*publish.JSONEntry, error) {
 // LineOfRecord returns the line for a mirrored entry and its parsed content.
 func LineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.JSONEntry {
 	record := publish.NewJSONEntry(e)
-	record.Feed, record.Deleted = r.Feed, DeletionOf(r)
+	record.Feed, record.Deleted, record.Source = r.Feed, DeletionOf(r), r.Copy.Source
 	return record
 }
 

@@ -104,7 +104,7 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, e
 	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Alias != "" {
 		return changes, err
 	}
-	b, err := s.backfillOf(changes.URL)
+	b, err := s.backfillOf(ctx, changes.URL)
 	if err != nil {
 		return changes, err
 	}
@@ -122,16 +122,18 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, e
 
 // backfillOf returns how to recover entries of a feed: with its own credentials and, if it
 // is private, without asking web archives, which would learn its address.
-func (s *Sync) backfillOf(feed string) (*backfill.Backfill, error) {
+func (s *Sync) backfillOf(ctx context.Context, feed string) (*backfill.Backfill, error) {
 	b := *s.Backfill
 	if own := ownClient(s.Poller.Mirror, feed); own != nil {
 		b.HTTP = own
 	}
-	if s.Strays.Keys == nil {
-		return &b, nil
+	state, err := s.Poller.Mirror.Store.Feed(ctx, feed)
+	private := err != nil || state.Private
+	if s.Strays.Keys != nil {
+		keys, keysErr := s.Strays.Keys.Private()
+		private, err = private || keys[feed] != nil, errors.Join(err, keysErr)
 	}
-	private, err := s.Strays.Keys.Private()
-	if private[feed] != nil {
+	if private {
 		b.Methods = recovery.WithoutArchives(b.Methods)
 	}
 	return &b, err

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// PagerFlags are the flags of verbs with much text.
+// PagerFlags are the flags of verbs that may show much text.
 type PagerFlags struct {
 	NoPager bool `help:"Do not use a pager, which is the program that PAGER names (default: less, if it is installed)."`
 }

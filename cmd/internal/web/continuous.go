@@ -74,7 +74,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
 func (p *readPage) add(record *mirror.Record) {
 	e, err := record.Entry()
 	p.Entries = append(p.Entries, readEntry{
-		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: newWording(record.Content, e, err, p.Images),
+		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: newWording(record.Content, record.Copy, e, err, p.Images),
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // exportOPML answers with all feeds as OPML: the feeds themselves; with ?mirrored, the
-// feeds this server publishes; or with ?feed=complete, their documents for readers
-// without support for archives.
+// feeds this server publishes; or with ?feed=complete, their documents for readers that
+// follow no archives.
 func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	document, q := "", r.URL.Query()
 	switch {

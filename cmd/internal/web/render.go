@@ -32,7 +32,7 @@ type problem struct {
 // Error returns the Title.
 func (p *problem) Error() string { return p.Title }
 
-// noPage answers for a missing page, or one without support for the method.
+// noPage answers that there is no such page, or that it does not support the method.
 func (s *Server) noPage(w http.ResponseWriter, r *http.Request) error {
 	if allowed := s.methods(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -248,9 +248,9 @@ func verdictAside(v feedhistory.Verdict) string {
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:
-		return "Every entry that the feed says it has is here."
+		return "Every entry the feed says it has is here."
 	case feedhistory.Window:
-		return "The feed shows its latest entries, and does not say what came before. Here is what was seen."
+		return "The feed lists only its latest entries. These are the ones collected so far."
 	case feedhistory.Lossy:
 		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
 	}

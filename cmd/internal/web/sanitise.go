@@ -71,7 +71,7 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
-// linked makes references absolute, and replaces loading elements by links.
+// linked makes references absolute, and replaces elements that load something by links.
 func linked(body, base string, images bool) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(strings.NewReader(body), context)
@@ -96,7 +96,7 @@ func linked(body, base string, images bool) string {
 	return b.String()
 }
 
-// The elements with something to load, each with the text of its link.
+// The elements that load something, each with the text of its link.
 var loaded = map[string]string{
 	"img": "Image", "video": "Video", "audio": "Audio", "iframe": "Embedded page", "embed": "Embedded", "object": "Embedded",
 }
