@@ -17,7 +17,7 @@ func (d *Document) isArchived() bool {
 
 // NewSubscription returns the subscription document of an archived feed, with its
 // latest entries, newest first, and the link to the newest archive (5005#11). An empty
-// prevArchive means that there is no archive yet.
+// prevArchive means there is no archive yet.
 func NewSubscription(head *Document, entries []*Entry, self, prevArchive string) *Document {
 	d := newDocument(head, entries, self)
 	d.link(RelPrevArchive, prevArchive)
@@ -29,11 +29,11 @@ type ArchiveAt struct {
 	Self    string
 	Current string // the subscription document
 	Prev    string // the preceding archive; "" if there is none
-	Next    string // the following archive; "" until there is one that is closed (5005#15)
+	Next    string // the following archive; "" until there is a closed one (5005#15)
 }
 
-// NewArchive returns an archive document (5005#11–14) with its entries, newest
-// first. Its update time is that of its latest entry, so that it does not change.
+// NewArchive returns an archive document (5005#11–14) with its entries, newest first.
+// Its update time is that of its latest entry, so it does not change.
 func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // a Coverage changes
@@ -48,8 +48,8 @@ func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 // A Split says where to cut a log of entries into archives: after a number of
 // entries, or at the end of a period. The zero value means every 100 entries.
 type Split struct {
-	Size   int    // Size is the number of entries of an archive, if Period is zero; zero or negative means 100.
-	Period Period // Period is the period that an archive covers, by update times in UTC; zero means to use Size.
+	Size   int    // Size is the number of entries of an archive, if Period is zero. Zero means 100; a negative number is an error of a Publisher, and 100 elsewhere.
+	Period Period // Period is the period of an archive, by update times in UTC; zero means to use Size.
 }
 
 // A Period is a unit of the calendar.
@@ -65,15 +65,15 @@ const (
 // String returns "year", "month" or "day".
 func (p Period) String() string { return name(p, "", "year", "month", "day") }
 
-// A Chunk is the part of a log that makes up one archive.
+// A Chunk is the part of a log in one archive.
 type Chunk struct {
 	Name    string // the period, such as "2003/11", or the number, such as "1", if split by size
 	Entries []*Entry
 }
 
-// Cut cuts a log, oldest entry first, into the archives that can be closed and the
-// entries that stay in the subscription document: less than a full archive, or the
-// latest period. Chunks by size are numbered from first.
+// Cut cuts a log, oldest entry first, into the archives to close and the entries to
+// stay in the subscription document: less than a full archive, or the latest period.
+// Chunks by size are numbered from first.
 func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
 	if s.Period != 0 {
 		return s.cutPeriods(log)
@@ -89,8 +89,8 @@ func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
 	return closed, log
 }
 
-// cutPeriods cuts before each entry that belongs to a later period than the ones
-// before it. An entry that is older than the one before it stays in the same chunk.
+// cutPeriods cuts before each entry of a later period than the ones before it. An entry
+// older than the one before it stays in the same chunk.
 func (s Split) cutPeriods(log []*Entry) (closed []Chunk, open []*Entry) {
 	from, current := 0, ""
 	for i, e := range log {
@@ -106,7 +106,7 @@ func (s Split) cutPeriods(log []*Entry) (closed []Chunk, open []*Entry) {
 	return closed, log[from:]
 }
 
-// of returns the name of the period that a time belongs to. Names sort like times.
+// of returns the name of the period a time belongs to. Names sort like times.
 func (p Period) of(t time.Time) string {
 	return t.UTC().Format(map[Period]string{Year: "2006", Month: "2006/01", Day: "2006/01/02"}[p])
 }

@@ -28,7 +28,7 @@ func (r *documentReader) atomFeed() {
 }
 
 // atomHead reads the current element of the head section, and reports whether the
-// Document's fields express all that it says.
+// Document's fields express all of it.
 func (r *documentReader) atomHead() (known bool) {
 	if r.space() != r.native && !vocab.IsAtom(r.space()) {
 		return r.scheduleElement() || r.headElement()

@@ -41,14 +41,14 @@ func (d *Document) beginsElsewhere() bool {
 	return ok && iri.WithoutFragment(link.Href) != d.URL
 }
 
-// A place is what a walk finds out about a document that it yields.
+// A place has a walk's findings about a document it yields.
 type place struct {
 	feed   Kind   // the kind of the document's chain; Plain if it is in none
-	begins string // the target of its link to the beginning, if that does not lead elsewhere
-	again  bool   // the next walk that starts here must look for the beginning again
+	begins string // the target of its link to the beginning, unless it leads elsewhere
+	again  bool   // the next walk from here must look for the beginning again
 
-	// unread says whether the walk may yield more. Its documents share it, so that a
-	// Merger knows whether it has all of them.
+	// unread reports whether the walk may yield more. Its documents share it, so a Merger
+	// knows whether it has all of them.
 	unread *atomic.Bool
 }
 
@@ -59,8 +59,8 @@ const mostSteps = 5
 // the other documents on the way until the chain reaches them.
 //
 // Links to the beginning may be stale. If they are dead, the feed begins at the last
-// document without a mark of an archive or a later page; only if there is none,
-// what is newer is a gap.
+// document without a mark of an archive or a later page; only if there is none, the
+// newer part is a gap.
 func (w *walk) beginning(given *fetchResult) *fetchResult {
 	path, gap := w.path(given)
 	if !w.goesOn() {
@@ -110,8 +110,8 @@ func (w *walk) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
 	}
 }
 
-// step requests the document that the last one of a path names as the beginning.
-// It returns nil without a gap if both are the same under different names.
+// step requests the document named as the beginning by the last one of a path. It
+// returns nil without a gap if both are the same under different names.
 func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Gap) {
 	last := path[len(path)-1]
 	detached := func(why string) *Gap {
@@ -154,9 +154,9 @@ func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Ga
 	return next, nil
 }
 
-// elsewhere returns the URL where a document says that its feed begins; "" if it
-// begins here, or an earlier walk found that it does. The gap says that the document
-// is not the beginning, and names none.
+// elsewhere returns the URL where a document says its feed begins; "" if it begins
+// here, or did so in an earlier walk. The gap is for a document that is not the
+// beginning, and names none.
 func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
 	url = iri.WithoutFragment(link.Href)
@@ -175,9 +175,9 @@ func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	return url, nil
 }
 
-// doubt reports that the feed may not begin where the walk does: by a gap, or by a
-// note if the document has no mark of an archive or a later page, because links to
-// the beginning become stale.
+// doubt reports that the walk may not begin where the feed does: by a gap, or by a note
+// if the document has no mark of an archive or a later page, because links to the
+// beginning become stale.
 func (w *walk) doubt(start *fetchResult, gap *Gap) {
 	d := start.doc
 	d.place.again = true
@@ -209,9 +209,9 @@ func isLasting(gap *Gap) bool {
 	return false
 }
 
-// isTwin reports whether a document is the same as the one that it names as the
-// beginning: the bytes are equal, or the entries and self links are. A document with
-// a mark of an archive has no twin.
+// isTwin reports whether a document is the same as the one it names as the beginning:
+// the bytes are equal, or the entries and self links are. A document with a mark of an
+// archive has no twin.
 func isTwin(l, beginning *fetchResult) bool {
 	if beginning.doc == nil || !l.doc.isSubscription() {
 		return false
@@ -222,8 +222,8 @@ func isTwin(l, beginning *fetchResult) bool {
 		ok && named && self.Href == other.Href && l.doc.hasFactsOf(beginning.doc)
 }
 
-// isElsewhere reports whether a document says that another one is the current one. It
-// may then be an archive that the subscription document is still a copy of.
+// isElsewhere reports whether a document names another one as the current one. It may
+// then be an archive of which the subscription document is still a copy.
 func isElsewhere(d *Document) bool {
 	self, ok := d.Links.Rel(RelSelf)
 	link, _ := d.beginning()

@@ -10,19 +10,23 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A loopDetector records the documents a walk has read, to notice
-// when a chain leads back into itself (5005#28). It holds digests with a random
-// seed: their size does not depend on that of the documents.
+// A loopDetector records the documents a walk has read, to notice when a chain leads
+// back into itself (5005#28). It holds digests with a random seed: their size does not
+// depend on the documents'.
 type loopDetector struct {
 	seed  maphash.Seed
 	chain int            // the number of the current chain; a walk may follow several
-	urls  map[uint64]int // the URLs that were requested or redirected to, each with its chain
+	urls  map[uint64]int // the URLs requested or redirected to, each with its chain
 
 	selves set // the self links of the current chain's documents
 
-	// Each with the last chain that had it:
+	// Each with its last chain:
 	bodies map[uint64]int // the documents
 	facts  map[uint64]int // the IDs and times of entries and tombstones
+
+	// shown has the facts of the subscription document that no archive has had.
+	// Archives repeat them, so they count as new there.
+	shown set
 }
 
 type set map[uint64]struct{}
@@ -40,7 +44,7 @@ func (d *loopDetector) has(s set, text string) bool {
 	return ok
 }
 
-// see remembers that a URL was requested, or redirected to.
+// see remembers a URL as requested, or redirected to.
 func (d *loopDetector) see(url string) {
 	if key := d.key(url); d.urls[key] == 0 {
 		d.urls[key] = d.chain
@@ -64,11 +68,11 @@ func (d *loopDetector) joins(url string) bool {
 // but none of its own twice.
 func (d *loopDetector) begin() {
 	d.chain++
+	d.shown = nil
 	clear(d.selves)
 }
 
-// repeats says in what way a document is one that has been read before; "" if it is
-// a new one.
+// repeats describes how a document equals one read before; "" if it is a new one.
 func (d *loopDetector) repeats(l *fetchResult) string {
 	if l.doc == nil {
 		return ""
@@ -102,8 +106,25 @@ func (d *loopDetector) record(l *fetchResult) (fresh bool) {
 	return d.digest(l.doc, true) > 0
 }
 
-// digest counts the entries and tombstones of a document that are new to the chain, or
-// newer, and remembers them if told to.
+// repeatsShown reports whether an archive repeats entries which the first document of
+// its chain shows, and no archive before had.
+func (d *loopDetector) repeatsShown(doc *Document) bool {
+	before, isFirst := len(d.shown), d.shown == nil
+	if isFirst {
+		d.shown = set{}
+	}
+	for f := range doc.facts() {
+		if key := maphash.Comparable(d.seed, f); isFirst {
+			d.shown[key] = struct{}{}
+		} else {
+			delete(d.shown, key)
+		}
+	}
+	return len(d.shown) < before
+}
+
+// digest counts the entries and tombstones of a document new to the chain, or newer,
+// and remembers them if told to.
 func (d *loopDetector) digest(doc *Document, remember bool) (fresh int) {
 	for f := range doc.facts() {
 		key := maphash.Comparable(d.seed, f)
@@ -117,7 +138,7 @@ func (d *loopDetector) digest(doc *Document, remember bool) (fresh int) {
 	return fresh
 }
 
-// isNew reports whether a document brings anything that no chain had.
+// isNew reports whether a document brings anything new to all chains.
 func (d *loopDetector) isNew(doc *Document) bool {
 	for f := range doc.facts() {
 		if d.facts[maphash.Comparable(d.seed, f)] == 0 {
@@ -133,18 +154,18 @@ type fact struct {
 	deleted bool
 }
 
-// What the caller of a walk has stored, perhaps during the walk.
+// The documents the caller of a walk has stored, perhaps during the walk.
 
-// processed reports whether the caller had processed a document before this walk.
-// The caller's answer no longer counts for a URL that the walk has read, or that is
-// the self link of a document it has read.
+// processed reports whether the caller had processed a document before this walk. The
+// caller's answer no longer counts for a URL the walk has read, or the self link of a
+// document it has read.
 func (w *walk) processed(url string) bool {
 	url = iri.WithoutFragment(url)
 	return w.opt.Processed != nil && !w.seen(url) && !w.has(w.claimed, url) && w.opt.Processed(url)
 }
 
-// wasProcessed reports whether an archive that is about to be yielded had been
-// processed, perhaps under another URL than that of the link to it.
+// wasProcessed reports whether an archive about to be yielded had been processed,
+// perhaps under a URL different from the link to it.
 func (w *walk) wasProcessed(l *fetchResult) bool {
 	if w.opt.Processed == nil || l.doc == nil {
 		return false
@@ -157,20 +178,20 @@ func (w *walk) wasProcessed(l *fetchResult) bool {
 }
 
 // knows reports whether a document had been processed under the URL where it was found.
-// Its self link proves nothing: archives that have moved may still name the old address,
-// and link to others than before.
+// Its self link proves nothing: moved archives may still name the old address, and link
+// to others than before.
 func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
 
-// A Budget bounds what one walk may cost (5005#28).
+// A Budget bounds the cost of one walk (5005#28).
 type Budget struct {
 	Documents int   // Documents is the maximum number of documents to request; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
-	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
+	Barren    int   // Barren is the maximum number of consecutive documents without anything new; zero means 20.
 	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
 
-	// More, if not nil, is called when one of these is spent, with what the walk has
-	// used so far. It returns the new budget for the whole walk. If it returns false, or
-	// a budget that is spent as well, the chain ends in a gap.
+	// More, if not nil, is called when one of these is spent, with the walk's use so far.
+	// It returns the new budget for the whole walk. If it returns false, or a budget spent
+	// as well, the chain ends in a gap.
 	More func(used Budget) (Budget, bool)
 }
 
@@ -202,10 +223,13 @@ func (w *walk) barren() bool {
 	return w.used.Barren >= w.budget.Barren || w.used.Empty >= w.budget.Empty
 }
 
-// count counts a document of the walk against the budget. An archive without any
-// entry may cover a day on which nothing happened; one whose entries are all
-// known comes from a server that ignores what is requested.
+// count counts a document of the walk against the budget. An archive without any entry
+// may cover a day on which nothing happened; one whose entries are all known comes from
+// a server that ignores the query.
 func (w *walk) count(l *fetchResult, fresh bool) {
+	if w.kind == Archived && w.repeatsShown(l.doc) {
+		fresh = true
+	}
 	switch {
 	case fresh:
 		w.used.Barren, w.used.Empty = 0, 0

@@ -32,12 +32,19 @@ const (
 // A Client reads feeds over HTTP. Its zero value is ready to use; do not copy or
 // change it after its first use. Many goroutines may share one, and should: a
 // Client and its Clones are polite to a host together.
+//
+//	Fetch     a feed's whole history
+//	Walk      the same, document by document
+//	Get       one document
+//	Poll      one document, if it has changed
+//	Discover  the feeds of a web page
+//	Do        anything else, by the same rules
 type Client struct {
 	// Transport makes the requests; nil means a safe transport of this package. Another
 	// one must itself refuse addresses that are not public (see Dialer) and limit
 	// connecting: Policy.AllowPrivate, Timeouts.Connect and Timeouts.TLS have no effect
-	// then, and the limits on headers and decompression only as far as it leaves
-	// headers and bodies as received.
+	// then, and the limits on headers and decompression only as far as it leaves headers
+	// and bodies as received.
 	Transport http.RoundTripper
 
 	// Wrap returns a transport around the given one, for metrics, tracing or a cache;
@@ -46,10 +53,10 @@ type Client struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 
 	// Of the numbers in a Client, zero means the default. A negative number is an error
-	// unless its field says what it means.
+	// unless its field gives it a meaning.
 	UserAgent string        // UserAgent is the header's value; "" means feedhistory/VERSION (+URL).
-	Budget    Budget        // Budget is what one walk may cost.
-	Limits    Limits        // Limits are what one document may cost.
+	Budget    Budget        // Budget bounds the cost of one walk.
+	Limits    Limits        // Limits bound the cost of one document.
 	Policy    Policy        // Policy says which requests are made at all.
 	Timeouts  Timeouts      // Timeouts are how long each step of a request may take.
 	Retry     Retry         // Retry says when to try again.
@@ -60,12 +67,12 @@ type Client struct {
 
 	once    sync.Once
 	fetcher fetch.Client
-	invalid error         // what is wrong with the settings
-	shared  *fetch.Shared // what it shares with its clones; nil if there are none
+	invalid error         // the fault of the settings
+	shared  *fetch.Shared // state shared with its clones; nil if there are none
 }
 
-// A Policy says which requests a Client makes. The zero value refuses requests
-// that are unsafe if you do not trust the feeds' publishers.
+// A Policy decides which requests a Client makes. The zero value refuses requests
+// unsafe with untrusted publishers of feeds.
 type Policy struct {
 	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
 	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
@@ -74,7 +81,7 @@ type Policy struct {
 	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
 }
 
-// Timeouts bound the steps of a request. A field that is zero means its default.
+// Timeouts bound the steps of a request. A zero field means its default.
 type Timeouts struct {
 	Connect time.Duration // Connect is for name lookup and TCP; zero means 5 s.
 	TLS     time.Duration // TLS is for the handshake; zero means 10 s.
@@ -83,15 +90,15 @@ type Timeouts struct {
 	Idle    time.Duration // Idle is the wait for the next bytes of the body; zero means 15 s.
 }
 
-// Retry says how often, and how soon, a Client repeats a failed request: after a
-// network error before the headers, a 5xx but not 501, and a 429 that says when.
+// Retry is how often, and how soon, a Client repeats a failed request: after a network
+// error before the headers, a 5xx but not 501, and a 429 with a time.
 type Retry struct {
 	Tries int           // Tries is the maximum number of requests; zero means 3.
 	Base  time.Duration // Base is the first wait, which doubles with each try; zero means 1 s.
 
-	// MaxWait is the longest single wait. If a host's Retry-After asks for more,
-	// the request fails with a StatusError that has the time. Zero means 30 s;
-	// negative means no wait.
+	// MaxWait is the longest single wait. If a host's Retry-After asks for more, the
+	// request fails with a StatusError with the time. Zero means 30 s; negative means no
+	// wait.
 	MaxWait time.Duration
 }
 
@@ -103,65 +110,66 @@ type Credential struct {
 	// empty or not a URL is never sent.
 	Origin string
 
-	// Authorization is the value of the header of that name, such as "Bearer …".
+	// Authorization is the value of the Authorization header, such as "Bearer …".
 	Authorization string
 
 	// User and Password, unless both are "", are sent by Basic authentication (RFC
 	// 7617) instead. A user has no colon.
 	User, Password string
 
-	// Header has further fields that servers ask for, such as "X-Api-Key" or
-	// "Cookie". The fields that a Client itself sets are refused; see Request.
+	// Header has further fields servers ask for, such as "X-Api-Key" or "Cookie". The
+	// fields a Client itself sets are refused; see Request.
 	Header http.Header
 }
 
-// String returns the origin, so that printing a credential gives nothing away.
+// String returns the origin, so printing a credential gives nothing away.
 func (c Credential) String() string { return "credential for " + c.Origin }
 
-// GoString returns what String returns.
+// GoString is String.
 func (c Credential) GoString() string { return c.String() }
 
 // Fetch returns the whole history of the feed at url: it merges a Walk.
 //
-// The error is that of the first document, or of the context. The history then has a gap,
-// and what could be read of that document, or before the context ended; it is nil if
-// nothing could. Anything else that is missing is in the History's Gaps.
+// The error is the first document's, or the context's. The history then has a gap, and
+// the part of the document read before the error; it is nil if there is none. Anything
+// else missing is in the History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))
 }
 
-// Get reads a single document. For a damaged one it returns what it could read,
-// together with the error. The error is a *ParseError, a *NotFeedError, which wraps
-// one, or an error of the request: *StatusError, *RefusedError, *LimitError,
-// *TimeoutError, *TruncatedError, *EncodingError, or *url.Error, which wraps the
-// context's error if that has ended the request.
+// Get reads a single document. For a damaged one it returns the readable part, together
+// with the error. The error is a *ParseError, a *NotFeedError, which wraps one, or an
+// error of the request: *StatusError, *RefusedError, *LimitError, *TimeoutError,
+// *TruncatedError, *EncodingError, or *url.Error, which wraps the context's error if it
+// has ended the request: errors.Is finds context.Canceled and context.DeadlineExceeded.
+// Another error names an impossible setting of the Client.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
 
-// CloseIdle closes the connections that are kept open for further requests. You may
-// still use the Client afterwards.
+// CloseIdle closes the connections kept open for further requests. You may still use
+// the Client afterwards.
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 
-// Clone returns a Client with the settings of c, which you may change before its
-// first use: for feeds that need a User-Agent or Credentials of their own, or an
-// transport with their own proxy or certificate authority. c and all its clones
-// share what they know of hosts, and connections unless Transport differs. So they are
-// polite together: the slowest of their Paces applies, and at each host the
-// Policy.PerHost of the Client that made the first request there.
+// Clone returns a Client with the settings of c, which you may change before its first
+// use: for feeds that need a User-Agent or Credentials of their own, or a transport
+// with their own proxy or certificate authority. c and all its clones share their
+// memory of hosts, and connections unless Transport differs. So they are polite
+// together: the slowest of their Paces applies, and at each host the Policy.PerHost of
+// the Client with the first request there.
 func (c *Client) Clone() *Client {
 	policy := c.Policy
-	policy.Credentials = slices.Clip(policy.Credentials) // so that appending to a clone's does not write into another's
+	policy.Credentials = slices.Clip(policy.Credentials) // appending to a clone's must not write into another's
 	return &Client{
 		Transport: c.Transport, Wrap: c.Wrap, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: policy,
 		Timeouts: c.Timeouts, Retry: c.Retry, Pace: c.Pace, Logger: c.Logger, shared: c.requester().Shared,
 	}
 }
 
-// Dialer returns a dialer that refuses loopback, private and special-purpose
-// addresses, as the Client's own transport does. Use it for a Client.Transport
-// with its own certificate authority or proxy. A proxy resolves names
-// itself, so it must refuse such addresses itself.
+// Dialer returns a dialer to refuse loopback, private and special-purpose addresses, as
+// the Client's own transport does. Use it for a Client.Transport with its own
+// certificate authority or proxy. A proxy resolves names itself, so it must refuse such
+// addresses itself.
 func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard()} }
 
 // requester returns the fetcher, which it sets up at the first call.
@@ -178,7 +186,7 @@ func (c *Client) setUp() {
 	for i, one := range c.Policy.Credentials {
 		credentials[i] = fetch.Credential{Origin: one.Origin, Authorization: one.authorization(), Header: one.Header}
 	}
-	c.invalid = c.checkNumbers()
+	c.invalid = checkNumbers("Client", c.numbers())
 	c.fetcher = fetch.Client{
 		Transport: c.Transport, Wrap: c.Wrap, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
 		AllowPrivate: c.Policy.AllowPrivate, Credentials: credentials, Shared: c.shared,
@@ -191,7 +199,7 @@ func (c *Client) setUp() {
 }
 
 // load requests and reads a document. If head is not nil, it is called with the head
-// section as soon as that has arrived, before the rest of the document.
+// section as soon as it has arrived, before the rest of the document.
 func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *fetchResult {
 	resp, err := c.do(ctx, fetch.Request{
 		URL: iri.ForRequest(url), Accept: accept,
@@ -204,7 +212,7 @@ func (c *Client) load(ctx context.Context, url string, known Known, head func(*D
 	return c.read(resp, url, known, head)
 }
 
-// read reads the document that url was requested for.
+// read reads the document from a response for url.
 func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*Document)) *fetchResult {
 	l := &fetchResult{url: url}
 	response := newResponse(resp)
@@ -241,7 +249,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		l.err = c.notFeed(l.err, l.text, base, resp.Header)
 	}
 	if cut != nil {
-		l.err = cut // more precise than that the document is truncated
+		l.err = cut // more precise than a truncation
 	}
 	return l
 }
@@ -249,8 +257,8 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 // peekMost is the length of the longest head section whose links are followed early.
 const peekMost = 1 << 20
 
-// receive reads a body to its end. In the meantime it calls peek, unless that is nil,
-// with what has arrived so far, until peek returns false.
+// receive reads a body to its end. In the meantime it calls peek, unless nil, with the
+// bytes received so far, until peek returns false.
 func receive(body io.Reader, length string, peek func(prefix string) bool) (string, error) {
 	var text strings.Builder
 	if n, err := strconv.Atoi(length); err == nil && n > 0 {
@@ -280,15 +288,15 @@ type Request struct {
 	Method string // Method is GET or HEAD; "" means GET.
 	Accept string // Accept is the header's value; "" means feeds, or else anything.
 
-	// Header has further fields, with which a protocol selects a part of a document: a
-	// 206 is a success then. A Client sends them only to the origin of URL, and refuses
-	// those that it sets itself.
+	// Header has further fields, with which a protocol selects a part of a document: a 206
+	// is a success then. A Client sends them only to the origin of URL, and refuses those
+	// it sets itself.
 	Header http.Header
 
-	Partial bool // Partial says that the URL selects a part, so that a 206 is a success without a Header, too.
+	Partial bool // Partial means the URL selects a part, so a 206 is a success without a Header, too.
 }
 
-// An Answer is what Do returns for a successful request.
+// An Answer is Do's result for a successful request.
 type Answer struct {
 	URL    string        // the URL after redirects
 	Status int           // 200 or another 2xx; 206 only if the Request had a Header, or was Partial
@@ -301,7 +309,7 @@ type Answer struct {
 
 // Do requests something other than a whole feed, such as a list of posts or a part of a
 // feed, by the rules of the Client. Its errors, and those of Answer.Body, are the ones
-// that Get returns for a request.
+// Get returns for a request.
 func (c *Client) Do(ctx context.Context, req Request) (*Answer, error) {
 	resp, err := c.do(ctx, fetch.Request{
 		URL: req.URL, Method: req.Method, Accept: cmp.Or(req.Accept, accept), Header: req.Header, Partial: req.Partial || len(req.Header) > 0,
@@ -334,14 +342,14 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 	return resp, nil
 }
 
-// Discover returns the feeds of the web page at address, the best first: those that
-// the page names, see [NotFeedError]. If it names none, Discover looks for one at
-// well-known places, such as /feed or /atom.xml, in the page's directory and at the
-// root of its host, with at most 14 requests, one after another, and returns the
-// first that it finds. If there is a feed at address itself, it returns only that.
+// Discover returns the feeds of the web page at address, the best first: those the page
+// names, see [NotFeedError]. If it names none, Discover looks for one at well-known
+// places, such as /feed or /atom.xml, in the page's directory and at the root of its
+// host, with at most 14 requests, one after another, and returns the first it finds. If
+// there is a feed at address itself, it returns only that.
 //
-// If there are no feeds, that is not an error; the errors are those of Get. Discover
-// does not request the feeds that a page names, which may be at any host, or missing.
+// To find no feed is not an error; the errors are those of Get. Discover does not
+// request the feeds a page names, which may be at any host, or missing.
 func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 	address = iri.WithoutFragment(address)
 	doc, err := c.Get(ctx, address)
@@ -384,7 +392,7 @@ func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 	return nil, nil
 }
 
-// feedLink returns the link to a feed that a page would have.
+// feedLink returns the link to a feed as a page would have it.
 func feedLink(address string, doc *Document) Link {
 	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: weblink.ClipTitle(doc.Title)}
 }

@@ -2,11 +2,11 @@ package feedhistory
 
 import "cmp"
 
-// Complete feeds, RFC 5005 §2: one document has all entries; an entry that is not in
-// it is no longer part of the feed (5005#1).
+// Complete feeds, RFC 5005 §2: one document has all entries; an entry missing from it
+// is no longer part of the feed (5005#1).
 
-// isComplete reports whether the head section has fh:complete (5005#2). The content
-// of that element has no meaning.
+// isComplete reports whether the head section has fh:complete (5005#2). The content of
+// the element has no meaning.
 func (d *Document) isComplete() bool { return d.Complete }
 
 // NewComplete returns a complete feed of the given entries, newest first, at the URL
@@ -17,8 +17,8 @@ func NewComplete(head *Document, entries []*Entry, self string) *Document {
 	return d
 }
 
-// newDocument returns a document with the metadata of head, and with those of its
-// links that do not concern the history.
+// newDocument returns a document with the metadata of head, and with those of its links
+// not about the history.
 func newDocument(head *Document, entries []*Entry, self string) *Document {
 	head = cmp.Or(head, new(Document))
 	d := head.headOnly()

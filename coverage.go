@@ -7,8 +7,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// coverage reads the current element. A verdict that is unknown here makes a note and
-// has no effect.
+// coverage reads the current element. A verdict unknown here makes a note and has no
+// effect.
 func (r *documentReader) coverage() {
 	offset, depth := r.s.Offset(), r.s.Depth()
 	c, tooMany := &Coverage{}, false
@@ -50,7 +50,7 @@ func (r *documentReader) declaredGap() *Gap {
 	reason, _ := r.s.Attr("", "reason")
 	href, _ := r.s.Attr("", "href")
 	reason = clip(trim(reason))
-	g := &Gap{Reason: ReasonDeclared, Err: declared(reason)}
+	g := &Gap{Reason: ReasonDeclared, Err: declaredGap(reason)}
 	if g.Reason.UnmarshalText([]byte(reason)) != nil || g.Reason == ReasonUnknown {
 		g.Reason = ReasonDeclared
 	}

@@ -64,7 +64,7 @@ func TestHistoryCoverage(t *testing.T) {
 // something else: the worse verdict counts.
 func TestCoverageOfASecondReading(t *testing.T) {
 	first, second := &Document{URL: "http://example.net/feed", Archive: true}, &Document{URL: "http://example.net/feed", reread: true}
-	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declared("status")}}}
+	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declaredGap("status")}}}
 	h, err := Merge(feedtest.Values(first, second))
 	require.NoError(t, err)
 	require.Equal(t, Partial, h.Verdict())
@@ -77,13 +77,13 @@ func TestCoverageJoin(t *testing.T) {
 	const url = "http://example.org/1"
 	first := &Coverage{Gaps: []*Gap{
 		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(1, 0)}},
-		{URL: url, Reason: ReasonDeclared, Err: declared("eaten by the dog")},
+		{URL: url, Reason: ReasonDeclared, Err: declaredGap("eaten by the dog")},
 	}}
 	second := &Coverage{Gaps: []*Gap{
 		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(2, 0)}},
 		{URL: url, Reason: ReasonLoop, Err: first.Gaps[0].Err},
-		{URL: url, Reason: ReasonDeclared, Err: declared("eaten by the dog")},
-		{URL: url, Reason: ReasonDeclared, Err: declared("lost")},
+		{URL: url, Reason: ReasonDeclared, Err: declaredGap("eaten by the dog")},
+		{URL: url, Reason: ReasonDeclared, Err: declaredGap("lost")},
 		{URL: url, Reason: ReasonDeclared},
 	}}
 	var words []string

@@ -21,7 +21,7 @@ import (
 // and Content, with absolute references.
 //
 // The error is a *ParseError with ReasonLimit if the authors and extensions have more
-// than 5,000 elements, or 32 namespaces; the item then has what comes before.
+// than 5,000 elements, or 32 namespaces; the item then has those before.
 func (e *Entry) Decode() (*gofeed.Item, error) {
 	switch {
 	case e.raw == "":
@@ -29,7 +29,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	case e.format() == JSONFeed:
 		return e.decodeJSON(), nil
 	}
-	d := decoder{r: e.reader(), decoded: new(decoded)}
+	d := decoder{r: e.reader(), gofeedItem: new(gofeedItem)}
 	defer d.r.release()
 	if e.format() == Atom {
 		d.atomEntry(e)
@@ -65,16 +65,15 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	return item
 }
 
-// The limits on what is decoded of one entry, because elements take more memory than
-// their text.
+// The limits on decoding one entry, because elements take more memory than their text.
 const (
 	maxDecodedElements   = 5000
 	maxDecodedNamespaces = 32
 )
 
-// A decoded is an item, with room for what most items point to, so that all of it is
-// one allocation.
-type decoded struct {
+// A gofeedItem is an item, with room for the things most items point to, so all of it
+// is one allocation.
+type gofeedItem struct {
 	item       gofeed.Item
 	times      [2]time.Time
 	persons    [2]gofeed.Person
@@ -92,7 +91,7 @@ func add[T any](list, room []T, value T) []T {
 }
 
 // author adds an author.
-func (d *decoded) author(p Person) {
+func (d *gofeedItem) author(p Person) {
 	var author *gofeed.Person
 	if n := len(d.item.Authors); n < len(d.persons) {
 		author = &d.persons[n]
@@ -105,7 +104,7 @@ func (d *decoded) author(p Person) {
 
 // A decoder reads an entry, or the elements of a head section, into gofeed's form.
 type decoder struct {
-	*decoded
+	*gofeedItem
 	r        *elements
 	elements int
 	prefixes []xmlscan.Binding // the keys of extensions
@@ -201,7 +200,7 @@ func given(t *time.Time) *time.Time {
 	return t
 }
 
-// rssItem reads the children of the current item. Other vocabularies may have what
+// rssItem reads the children of the current item. Other vocabularies may supply what
 // the item itself lacks; which of them takes precedence is gofeed's choice.
 func (d *decoder) rssItem(e *Entry) {
 	r, item := d.r, &d.item
@@ -252,7 +251,7 @@ func (d *decoder) rssItem(e *Entry) {
 	d.rssExtensions(author)
 }
 
-// rssExtensions fills in the fields that the item's own elements do not set.
+// rssExtensions fills in the fields not set by the item's own elements.
 func (d *decoder) rssExtensions(author string) {
 	item := &d.item
 	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
@@ -302,7 +301,7 @@ func (d *decoder) date(text string) time.Time {
 	return t
 }
 
-// rssAuthor returns the author that a text, or else Atom elements, name; nil if there
+// rssAuthor returns the author named by a text, or else by Atom elements; nil if there
 // is none.
 func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 	switch {

@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -26,8 +27,8 @@ const (
 // String returns "unknown", "whole", "window", "lossy" or "partial".
 func (v Verdict) String() string { return name(v, unknown, "whole", "window", "lossy", "partial") }
 
-// Worse returns the worse of two verdicts, for a history that depends on both. Unknown is
-// the worst of all.
+// Worse returns the worse of two verdicts, for a history that depends on both. Unknown
+// is the worst of all.
 func Worse(a, b Verdict) Verdict {
 	if a == Unknown || b == Unknown {
 		return Unknown
@@ -38,19 +39,18 @@ func Worse(a, b Verdict) Verdict {
 // A History is the logical feed, as far as it could be reconstructed, with each entry
 // once.
 type History struct {
-	Head      *Document   // the newest document without its Entries and Deleted; nil if that was Unchanged
+	Head      *Document   // the newest document without its Entries and Deleted; nil if it was Unchanged
 	Kind      Kind        // the feed's kind, by the newest document
 	Entries   []*Entry    // the entries in the order of the documents, usually newest first
-	Deleted   []Tombstone // the deletions that apply: no deleted entry is in Entries
-	Gaps      []*Gap      // what is missing
-	Documents int         // the number of documents that were read to their end
+	Deleted   []Tombstone // the deletions in force: no deleted entry is in Entries
+	Gaps      []*Gap      // the missing parts
+	Documents int         // the number of documents read to their end
 }
 
 // Verdict returns how much of the logical feed this is: Unknown if there is neither a
-// document nor a gap. It is never better than the
-// Coverage that the newest document declares. After a walk with WalkOptions.Processed
-// or Last, it assumes that you have the documents that these functions report, and
-// all documents that those lead to.
+// document nor a gap. It is never better than the Coverage declared by the newest
+// document. After a walk with WalkOptions.Processed or Last, it assumes you have the
+// documents these functions report, and all documents they lead to.
 //
 // A walk cannot detect everything: a document may have vanished from the chain
 // without a trace, or an archive may have been emptied.
@@ -74,20 +74,23 @@ func (h *History) Verdict() Verdict {
 
 // Merge merges the documents of a walk, newest first, into one history.
 //
-// Of duplicates, that is, entries with the same ID, Merge keeps the most recently
-// updated one (5005#20). If their times are equal or missing, it keeps the one from
-// the most recently updated document (5005#21), by the document's own time, or else
-// its Last-Modified, or else its place in the sequence, which also breaks ties. A
-// tombstone removes an entry unless the entry is newer.
+// Of duplicates (entries with the same ID), Merge keeps the most recently updated one
+// (5005#20). If their times are equal or missing, it keeps the one from the most
+// recently updated document (5005#21), by the document's own time, or else its
+// Last-Modified, or else its place in the sequence, which also breaks ties. A tombstone
+// removes an entry unless the entry is newer.
 //
-// Merge collects each *Gap among the errors, and continues. It also continues
-// after an *Unchanged, and returns that at the end, because the history lacks that
-// document's entries. Any other error ends Merge: it returns the error with the
-// history so far, which then has a gap, and what could be read of the failed
-// document. The history is nil if there was neither a document nor a gap, and its
-// Head is nil if there was no document. If docs ends before the walk that it comes
-// from, the history has a gap for the rest, which matches ErrUnread.
+// Merge collects each *Gap among the errors, and continues. It also continues after an
+// *Unchanged, and returns it at the end, because the history lacks the unchanged
+// document's entries. Any other error ends Merge: it returns the error with the history
+// so far, which then has a gap, and the readable part of the failed document. The
+// history is nil if there was neither a document nor a gap, and its Head is nil if
+// there was no document. If docs ends before its walk, the history has a gap for the
+// rest, which matches ErrUnread.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
+	if docs == nil {
+		return nil, errors.New("feedhistory: Merge: the sequence is nil")
+	}
 	var m Merger
 	for doc, err := range docs {
 		if !m.Add(doc, err) {
@@ -97,12 +100,12 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	return m.History()
 }
 
-// ErrUnread is the Err of the Gap for the rest of a walk, if the documents that were
-// merged do not reach its end.
+// ErrUnread is the Err of the Gap for the rest of a walk, if the documents merged do
+// not reach its end.
 var ErrUnread = errors.New("the rest of the feed has not been read")
 
-// A Merger does what Merge does with one document at a time, for a reader that shows
-// entries during a walk. Its zero value is ready to use.
+// A Merger is Merge with one document at a time, for a reader that shows entries during
+// a walk. Its zero value is ready to use.
 type Merger struct {
 	// Streaming makes the Merger keep neither entries nor tombstones: you take them
 	// from the documents, and need only the Kind, the Gaps and the Verdict at the
@@ -119,14 +122,19 @@ type Merger struct {
 
 	unchanged error // the first *Unchanged
 	kindKnown bool  // the newest document is unchanged, and its kind is known
-	err       error // the error that ended the walk
+	err       error // the walk's last error
 }
 
-// Add adds what a walk yields. It returns false once an error has ended the walk, and
-// ignores everything after that.
+// Add adds a document or an error of a walk. It returns false once an error has ended the walk, and
+// ignores everything afterwards.
 func (m *Merger) Add(doc *Document, err error) bool {
 	if m.err != nil {
 		return false
+	}
+	if err == nil && doc == nil {
+		err = errors.New("feedhistory: Merger.Add: both the document and the error are nil")
+	} else if doc != nil && slices.Contains(doc.Entries, nil) {
+		doc, err = nil, fmt.Errorf("feedhistory: Merger.Add: an entry of %s is nil", cmp.Or(doc.URL, "the document"))
 	}
 	if err == nil {
 		m.h.Documents++
@@ -151,9 +159,9 @@ func (m *Merger) Add(doc *Document, err error) bool {
 	return m.err == nil
 }
 
-// History returns the history of what has been added so far, and the error that Merge
-// would return. Until the walk is at its end, a Gap that matches ErrUnread says that
-// there may be more, so the verdict is Partial.
+// History returns the history of the documents added so far, and the error Merge would
+// return. Until the walk is at its end, a Gap matching ErrUnread stands for the rest,
+// so the verdict is Partial.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.unchanged == nil {
 		return nil, errors.New("no document to merge")
@@ -165,8 +173,8 @@ func (m *Merger) History() (*History, error) {
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 // rank returns the rank of the next document. A document without a time counts as updated
-// when its newer neighbour was, so that there is one order of all documents, and the
-// result does not depend on which copies are compared first.
+// when its newer neighbour was, so there is one order of all documents, and the result
+// does not depend on which copies are compared first.
 func (m *Merger) rank(doc *Document) int32 {
 	r := precedence.Rank{Time: doc.documentTime(), Seq: -int64(len(m.docs))}
 	switch {
@@ -218,7 +226,7 @@ func (m *Merger) add(doc *Document) {
 	}
 }
 
-// declare collects the gaps that the newest document itself declares.
+// declare collects the gaps declared by the newest document itself.
 func (m *Merger) declare(doc *Document) {
 	for _, gap := range doc.Declared() {
 		if !slices.ContainsFunc(m.h.Gaps, gap.isSame) {
@@ -227,13 +235,20 @@ func (m *Merger) declare(doc *Document) {
 	}
 }
 
-// copy returns the copy of an entry that a document has.
+// copy returns a document's copy of an entry.
 func (m *Merger) copy(e *Entry, doc int32) precedence.Copy {
-	return precedence.CopyOf(e.Updated, m.docs[doc])
+	return precedence.CopyOf(e.Updated, m.rankOf(e, doc))
 }
 
-// A deletion is the latest tombstone of an entry, with the newest of the documents
-// that have one.
+// rankOf returns the rank of an entry's copy in a document.
+func (m *Merger) rankOf(e *Entry, doc int32) precedence.Rank {
+	rank := m.docs[doc]
+	rank.Kept = e.KeptBy != ""
+	return rank
+}
+
+// A deletion is the latest tombstone of an entry, with the newest of the documents with
+// one.
 type deletion struct {
 	Tombstone
 	doc precedence.Rank
@@ -258,8 +273,8 @@ func (m *Merger) delete(t Tombstone, doc int32) {
 	m.deleted[t.Ref] = d
 }
 
-// interrupt adds a gap where the documents ended early: at the one that could not be
-// read completely, or else at the one that would have come next, if that is known.
+// interrupt adds a gap where the documents ended early: at the one not read completely,
+// or else at the one due next, if known.
 func (m *Merger) interrupt(doc *Document, err error) {
 	if doc != nil {
 		m.add(doc)
@@ -269,7 +284,7 @@ func (m *Merger) interrupt(doc *Document, err error) {
 	}
 }
 
-// rest returns a gap for the documents that would have come next.
+// rest returns a gap for the documents due next.
 func (m *Merger) rest(err error) *Gap {
 	gap := &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()}
 	if older, ok := m.last.Links.Rel(m.h.Kind.Older()); ok {
@@ -278,7 +293,7 @@ func (m *Merger) rest(err error) *Gap {
 	return gap
 }
 
-// isUnread reports whether the walk that the last document comes from may yield more.
+// isUnread reports whether the walk of the last document may yield more.
 func (m *Merger) isUnread() bool {
 	return m.err == nil && m.last != nil && m.last.place.unread != nil && m.last.place.unread.Load()
 }
@@ -299,7 +314,7 @@ func (m *Merger) history() *History {
 	stale := map[string]bool{} // the tombstones whose entries came back
 	for i, e := range m.entries {
 		d, ok := m.deleted[e.ID]
-		if !ok || !d.precedence().Deletes(e.Updated, m.docs[m.ranks[i]]) {
+		if !ok || !d.precedence().Deletes(e.Updated, m.rankOf(e, m.ranks[i])) {
 			h.Entries, stale[e.ID] = append(h.Entries, e), ok
 		}
 	}

@@ -7,10 +7,15 @@ import (
 	"strings"
 )
 
-// Digest returns a digest of the entry's bytes as published. An entry that is repeated
-// in another document has the same digest.
+// Digest returns a digest of the entry's bytes as published. A copy of the entry in
+// another document has the same digest. If its fields were set since it was read, it is
+// the digest of its XML.
 func (e *Entry) Digest() string {
-	sum := sha256.Sum256([]byte(e.raw))
+	raw := e.raw
+	if e.isAltered() {
+		raw = string(e.XML())
+	}
+	sum := sha256.Sum256([]byte(raw))
 	return hex.EncodeToString(sum[:16])
 }
 

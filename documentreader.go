@@ -82,8 +82,8 @@ func (r *documentReader) entry() {
 	}
 }
 
-// wrapped reads the entries in an element around them that no format has. In RSS 1.0,
-// items has a list of references instead.
+// wrapped reads the entries in an element around them, unknown to all formats. In RSS
+// 1.0, items has a list of references instead.
 func (r *documentReader) wrapped(name string) {
 	offset, depth := r.s.Offset(), r.s.Depth()
 	if depth == len(r.scopes) {
@@ -103,7 +103,7 @@ func (r *documentReader) wrapped(name string) {
 	}
 }
 
-// finish completes the document, and returns the error that ended the reading.
+// finish completes the document, and returns the reader's error.
 func (r *documentReader) finish() (*Document, error) {
 	r.head.addHeader(r.header)
 	notes, _ := r.s.Notes()

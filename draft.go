@@ -14,12 +14,12 @@ import (
 
 // Entries as drafts, and drafts as entries.
 
-// Draft returns the entry's fields. Draft.Entry makes an entry of them that says the
-// same in Atom, with absolute links. For an entry that was made from a draft, Draft
-// returns that draft. The authors are the feed's if the entry itself has none.
+// Draft returns the entry's fields. Draft.Entry makes an entry of them with the same
+// content in Atom, with absolute links. For an entry made from a draft, Draft returns
+// that draft. The authors are the feed's if the entry itself has none.
 //
-// XHTML that is not well-formed becomes HTML, and other markup that is not becomes
-// text. Updated may be zero, because RSS has no such time.
+// Ill-formed XHTML becomes HTML, and other ill-formed markup becomes text. Updated may
+// be zero, because RSS has no such time.
 func (e *Entry) Draft() Draft {
 	d := Draft{
 		ID: e.ID, Updated: e.Updated, Published: e.Published, Links: slices.Clone(e.Links),
@@ -44,7 +44,7 @@ func (e *Entry) Draft() Draft {
 	return d
 }
 
-// draftable returns a text with the same meaning that Draft.Entry accepts.
+// draftable returns a text with the same meaning, acceptable to Draft.Entry.
 func (t Text) draftable() Text {
 	if t.Body+t.Src == "" {
 		return Text{}
@@ -159,9 +159,8 @@ func (r *elements) isCarried() bool {
 	return false
 }
 
-// A Draft describes an entry that is not published yet. ID and Updated must be set.
-// Zero means that the entry lacks what a field describes; but it always has a title,
-// which may be empty.
+// A Draft describes an entry not published yet. ID and Updated must be set. Any other
+// zero field means the entry lacks it; but it always has a title, which may be empty.
 type Draft struct {
 	ID                 string // the id, which never changes (RFC 4287 §4.2.6)
 	Title              Text
@@ -183,7 +182,7 @@ type Category struct {
 	Label  string `json:"label,omitempty"`
 }
 
-// Entry returns the entry that the draft describes, as Atom; WriteRSS converts it. The
+// Entry returns the entry described by the draft, as Atom; WriteRSS converts it. The
 // same draft always gives the same XML.
 //
 // It returns an error if the id or the update time is missing, or if the body of an
@@ -195,7 +194,11 @@ func (d Draft) Entry() (*Entry, error) {
 	return d.entry()
 }
 
-// entry returns the entry that the draft describes, perhaps without an update time.
+// Undated is like Entry, but the update time may be missing, as in RSS. The entry is then
+// not valid in an Atom document (RFC 4287 §4.2.15).
+func (d Draft) Undated() (*Entry, error) { return d.entry() }
+
+// entry returns the entry described by the draft, perhaps without an update time.
 func (d Draft) entry() (*Entry, error) {
 	if trim(d.ID) != d.ID || d.ID == "" {
 		return nil, fmt.Errorf("draft %q: the id must not be empty, nor begin or end with white space (RFC 4287 §4.2.6)", clip(d.ID))

@@ -70,7 +70,7 @@ func (r *elements) appendRelations(links Links, link Link, rel string, offset in
 	return links
 }
 
-// lose records the relations of a link that cannot be used, if the head section has it.
+// lose records the relations of an unusable link, if the head section has it.
 func (r *elements) lose(rel string) {
 	if r.inHead {
 		r.doc.lose(rel)
@@ -104,7 +104,7 @@ func (r *elements) reference(ref string, offset int) string {
 // textLink reads RSS's link element, whose text is the reference.
 func (r *elements) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
 
-// enclosure reads an enclosure as the link that Atom has for it.
+// enclosure reads an enclosure as Atom's link for one.
 func (r *elements) enclosure(links Links) Links {
 	offset := r.s.Offset()
 	link := Link{Rel: RelEnclosure}

@@ -11,7 +11,7 @@ import (
 )
 
 // elements are the elements of an XML document, or of one entry read again: their
-// names, bases and languages, and the constructs that documents and entries share.
+// names, bases and languages, and the constructs common to documents and entries.
 type elements struct {
 	reading
 	s    *xmlscan.Cursor
@@ -56,8 +56,8 @@ func (r *elements) timeText() time.Time {
 func (r *elements) plainText() string { return trim(r.s.ElementText()) }
 
 // currentBase returns the base at the current element, by its xml:base, its ancestors'
-// and the document's URL (5005#25). It keeps what it has resolved while the attributes
-// are in scope.
+// and the document's URL (5005#25). It keeps the resolved base while the attributes are
+// in scope.
 func (r *elements) currentBase() string {
 	bases := r.s.Bases()
 	n := min(len(bases), len(r.bases))
@@ -83,7 +83,7 @@ func (r *elements) newScope() *xmlscan.Scope {
 }
 
 // space returns the intended namespace of the current element, because feeds misspell
-// namespaces. That of RFC 5005 must be exact, because the verdict depends on it.
+// namespaces. RFC 5005's must be exact, because the verdict depends on it.
 func (r *elements) space() string {
 	space := r.s.Space()
 	if space == r.exact {
@@ -140,7 +140,7 @@ func (r *elements) isRSS() bool {
 	return space == "" || space == r.native || vocab.RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 
-// permalink returns the attribute of guid that says whether it is a URL.
+// permalink returns the attribute of guid for whether it is a URL.
 func (r *elements) permalink() (value string, ok bool) {
 	for _, a := range r.s.Attrs() {
 		if a.Space == "" && (a.Local == "isPermaLink" || strings.EqualFold(a.Local, "isPermaLink")) {
@@ -174,7 +174,7 @@ func (r *elements) person() (p Person) {
 	return p
 }
 
-// release ends the use of a reader that Entry.reader returned.
+// release ends the use of a reader from Entry.reader.
 func (r *elements) release() {
 	r.reset("", new(xmlscan.Scope), 0)
 	readers.Put(r)
@@ -229,8 +229,8 @@ func (r *elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	}
 }
 
-// mendedText returns the element that has just ended, well-formed. White space between
-// an element without an end tag and the next element is not part of it.
+// mendedText returns the element just ended, well-formed. White space between an
+// element without an end tag and the next element is not part of it.
 func (r *elements) mendedText(raw string, sc *xmlscan.Scope) string {
 	if r.s.Mender.Unclosed() {
 		raw = strings.TrimRight(raw, " \t\r\n")

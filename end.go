@@ -10,14 +10,14 @@ import (
 )
 
 // The end of a chain. A history is whole only if its last document names nothing older by
-// any relation. Documents whose marks contradict each other, which RFC 5005 leaves
-// undefined (5005#26), name more: a page behind fh:complete, an archive that goes on by
-// next, a second prev-archive. A walk reads these too, and reports the contradiction.
+// any relation. Documents with contradictory marks, which RFC 5005 leaves undefined
+// (5005#26), name more: a page behind fh:complete, an archive that goes on by next, a
+// second prev-archive. A walk reads these too, and reports the contradiction.
 
 // Further returns the links by which the document names more of the history than Older
-// does, in a feed of the given kind: those that contradict the kind, of several links to
-// an older document all but the first, and at the end of a chain next-archive and last,
-// which should lead to documents that have been read. A history is whole only if all of
+// does, in a feed of the given kind: those that contradict the kind, of several links
+// to an older document all but the first, and at the end of a chain next-archive and
+// last, which should lead to documents already read. A history is whole only if all of
 // them have been, or brought nothing new. There are at most eight.
 func (d *Document) Further(feed Kind) (further Links) {
 	var main *Link
@@ -59,7 +59,7 @@ func (d *Document) contradicts(feed Kind) bool {
 	return slices.ContainsFunc(d.Further(feed), func(l Link) bool { return l.Rel != RelNextArchive })
 }
 
-// mark returns the mark that makes a document one of this kind.
+// mark returns the mark of a document of this kind.
 func (k Kind) mark() string {
 	if k == Complete {
 		return "fh:complete"
@@ -70,9 +70,9 @@ func (k Kind) mark() string {
 // A lead is a link beyond the chain.
 type lead struct {
 	Link
-	from string // the URL of the document that has the link
-	root string // the URL of the document of the chain that led here
-	mark string // what its link contradicts
+	from string // the URL of the linking document
+	root string // the URL of the document of the chain leading here
+	mark string // the mark its link contradicts
 }
 
 // noteLeads queues the links by which a document of the current chain goes beyond it.
@@ -99,8 +99,8 @@ func (w *walk) noteLeads(l *fetchResult) {
 	}
 }
 
-// lostBeyond returns a relation that contradicts the kind of the document's feed, and whose
-// link cannot be used; "" if there is none.
+// lostBeyond returns a relation that contradicts the kind of the document's feed, with an
+// unusable link; "" if there is none.
 func (d *Document) lostBeyond(feed Kind) string {
 	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {
 		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
@@ -110,7 +110,7 @@ func (d *Document) lostBeyond(feed Kind) string {
 	return ""
 }
 
-// explore reads what lies beyond the chains, as far as it brings anything new.
+// explore reads the documents beyond the chains, as far as they bring anything new.
 func (w *walk) explore() {
 	for len(w.leads) > 0 && w.goesOn() {
 		next := w.leads[0]
@@ -184,9 +184,10 @@ func (w *walk) examine(at lead) {
 	w.contradiction(at)
 }
 
-// succeeds reports whether an archive that next-archive names follows those of the chain,
+// succeeds reports whether an archive named by next-archive follows those of the chain,
 // by its own prev-archive. The publisher has closed it, but not changed the subscription
-// document yet, or only after this walk had read that. Nothing is missing before it.
+// document yet, or only after this walk had read the latter. Nothing is missing before
+// it.
 func (w *walk) succeeds(at lead, d *Document) bool {
 	if at.Rel != RelNextArchive {
 		return false
@@ -196,14 +197,14 @@ func (w *walk) succeeds(at lead, d *Document) bool {
 }
 
 // isAhead reports whether all entries of an archive are in the subscription document, or
-// newer than that: they are published only once it has changed.
+// newer than it: they are published only once it has changed.
 func (w *walk) isAhead(d *Document) bool {
 	return w.shown != nil && !slices.ContainsFunc(d.Entries, func(e *Entry) bool {
 		return !w.has(w.shown, e.ID) && !e.Changed().After(w.newest)
 	})
 }
 
-// contradiction reports that a link contradicts the marks of its document.
+// contradiction reports a link that contradicts the marks of its document.
 func (w *walk) contradiction(at lead) {
 	if w.reported == at.root {
 		return
@@ -216,13 +217,13 @@ func (w *walk) contradiction(at lead) {
 	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
 }
 
-// isOptional reports whether the document that the lead names may be absent: it is one of
-// several for the same step, or newer, or named by a stale link.
+// isOptional reports whether the lead's document may be absent: it is one of several for
+// the same step, or newer, or named by a stale link.
 func (l lead) isOptional() bool {
 	return l.Rel == l.mark || l.Rel == RelNextArchive || l.Rel == RelLast
 }
 
-// isAbsent reports whether an error says that there is no such document.
+// isAbsent reports whether an error means there is no such document.
 func isAbsent(err error) bool {
 	return IsStatus(err, http.StatusNotFound, http.StatusGone) || is[*NotFeedError](err)
 }
@@ -245,9 +246,9 @@ func (w *walk) foreigner(d *Document, from string) *Gap {
 		Err: fmt.Errorf("it is a document of another feed: its id is %s, not %s", clip(d.ID), clip(w.id))}
 }
 
-// unreached continues with a document that was read to find the beginning, and that the
-// chain from there has not led to. It may belong to another feed, because links to the
-// beginning become stale.
+// unreached continues with a document read to find the beginning, but not reached by
+// the chain from there. It may belong to another feed, because links to the beginning
+// become stale.
 func (w *walk) unreached(l *fetchResult) {
 	proven := w.whole && !w.torn && !w.partly
 	if proven && l.doc.ID != "" && w.id != "" && l.doc.ID != w.id {

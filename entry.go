@@ -18,8 +18,8 @@ import (
 
 // The identity of entries without an id (5005#22).
 
-// identify sets the ID of an entry without one: its link, or else a digest of what
-// it says.
+// identify sets the ID of an entry without one: its link, or else a digest of its
+// content.
 func (e *Entry) identify(format Format) {
 	e.WeakID = true
 	if link, ok := e.Links.Rel(RelAlternate); ok {
@@ -33,8 +33,8 @@ func (e *Entry) identify(format Format) {
 
 func digestID(h hash.Hash) string { return "urn:sha256:" + hex.EncodeToString(h.Sum(nil)) }
 
-// say writes what an entry says: its elements, attributes and text, whatever prefixes,
-// escapes or surroundings it has. So the digest stays the same when the entry is
+// say writes an entry's content: its elements, attributes and text, whatever its
+// prefixes, escapes or surroundings. So the digest stays the same when the entry is
 // written elsewhere and read again.
 func (e *Entry) say(w io.Writer, format Format) {
 	if format == JSONFeed {
@@ -89,8 +89,8 @@ func (e *Entry) say(w io.Writer, format Format) {
 	}
 }
 
-// tellApart sets different IDs for entries of one document that have no id and share a
-// link. The oldest keeps the link, so that known IDs do not change; the IDs of the
+// tellApart sets different IDs for entries of one document without an id, but with the
+// same link. The oldest keeps the link, so known IDs do not change; the IDs of the
 // others are made of link, title and time.
 func tellApart(entries []*Entry) {
 	byLink := map[string][]*Entry{}
@@ -128,9 +128,9 @@ func (e *Entry) madeID() string {
 // ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it. References in
 // JSON resolve against base; XML has its own base.
 //
-// The ID of an entry without an id is its link, or a digest of what it says. In its
-// document the ID may have been another one, if several entries had the same link.
-// The error is a *ParseError.
+// The ID of an entry without an id is its link, or a digest of its content. In its
+// document the ID may have been another one, if several entries had the same link. The
+// error is a *ParseError.
 func ReadEntry(format Format, data, base string) (*Entry, error) {
 	switch format {
 	case JSONFeed:
@@ -153,7 +153,7 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 	return doc.Entries[0], nil
 }
 
-// unlimited are the limits for an entry that has already been read within Limits.
+// unlimited are the limits for an entry already read within Limits.
 var unlimited = Limits{
 	Depth: math.MaxInt, Attributes: math.MaxInt, Namespaces: math.MaxInt,
 	Elements: math.MaxInt, Entries: math.MaxInt, HeadLinks: math.MaxInt, ID: math.MaxInt, URL: math.MaxInt,

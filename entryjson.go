@@ -13,7 +13,7 @@ import (
 // Entries and gaps as JSON.
 
 // An EntryJSON is an entry as json.Marshal writes it, and the part of the command's
-// lines that describes an entry. Only the id is required:
+// lines for an entry. Only the id is required:
 //
 //	{"id": "https://example.org/1", "title": "One", "published": "2003-12-13T18:30:02Z",
 //	 "links": [{"rel": "alternate", "href": "https://example.org/1"}],
@@ -36,9 +36,12 @@ type EntryJSON struct {
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 
-// NewEntryJSON returns an entry as an EntryJSON. Times are in UTC, with the fraction of a
-// second that the entry gives.
+// NewEntryJSON returns an entry as an EntryJSON. Times are in UTC, with the entry's
+// fraction of a second. Nil gives the zero EntryJSON.
 func NewEntryJSON(e *Entry) EntryJSON {
+	if e == nil {
+		return EntryJSON{}
+	}
 	d := e.Draft()
 	j := EntryJSON{
 		ID: d.ID, WeakID: e.WeakID, Updated: timeJSON(d.Updated), Published: timeJSON(d.Published),
@@ -51,8 +54,8 @@ func NewEntryJSON(e *Entry) EntryJSON {
 	return j
 }
 
-// Draft returns the draft of an entry that says the same. Its Updated is zero if the JSON
-// has no such time.
+// Draft returns the draft of an entry with the same content. Its Updated is zero if the
+// JSON has no such time.
 func (j *EntryJSON) Draft() (d Draft, err error) {
 	d = Draft{
 		ID: j.ID, Title: j.Title, Summary: j.Summary, Content: j.Content,
@@ -78,7 +81,7 @@ func (j *EntryJSON) Draft() (d Draft, err error) {
 	return d, nil
 }
 
-// MarshalJSON returns the entry as an EntryJSON, which lacks nothing that a Draft has.
+// MarshalJSON returns the entry as an EntryJSON, which has everything a Draft has.
 func (e Entry) MarshalJSON() ([]byte, error) { return unescapedJSON(NewEntryJSON(&e)) }
 
 // UnmarshalJSON reads an EntryJSON. The entry is then an Atom entry, as Draft.Entry makes
@@ -98,10 +101,11 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	}
 	*e = *read
 	e.WeakID = j.WeakID
+	e.read = e.fields()
 	return nil
 }
 
-// timeJSON returns a time as text; "" for one that RFC 3339 cannot express.
+// timeJSON returns a time as text; "" for one RFC 3339 cannot express.
 func timeJSON(t time.Time) string {
 	if t = t.UTC(); t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""
@@ -122,7 +126,7 @@ func readTimeJSON(member, value string) (t time.Time, err error) {
 	return t, fmt.Errorf("%s is not a time such as 2003-12-13T18:30:02Z: %q", member, value)
 }
 
-// short reads a string that is an abbreviation of an object.
+// short reads a string as the abbreviation of an object.
 func short(data []byte, s *string, object any) error {
 	if bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, s)
@@ -131,7 +135,7 @@ func short(data []byte, s *string, object any) error {
 }
 
 // unescapedJSON returns JSON in which markup is not escaped; the encoder of the whole
-// value decides about that.
+// value decides about escapes.
 func unescapedJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -150,8 +154,8 @@ type textJSON struct {
 	Lang   string `json:"lang,omitempty"`
 }
 
-// MarshalJSON returns an object, or a string for plain text without more. A body that is
-// not UTF-8 is in the member base64.
+// MarshalJSON returns an object, or a string for plain text without more. A body other
+// than UTF-8 is in the member base64.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if !utf8.ValidString(t.Body) {
 		return unescapedJSON(textJSON{Type: t.Type, Base64: []byte(t.Body), Src: t.Src, Base: t.Base, Lang: t.Lang})
@@ -162,7 +166,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return unescapedJSON(textJSON{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang})
 }
 
-// UnmarshalJSON reads what MarshalJSON returns.
+// UnmarshalJSON reads the JSON of MarshalJSON.
 func (t *Text) UnmarshalJSON(data []byte) error {
 	j := textJSON{Type: t.Type}
 	if err := short(data, &j.Body, &j); err != nil {
@@ -197,7 +201,7 @@ type gapJSON struct {
 // MarshalJSON returns the gap without its Document. Of Err it has the text.
 func (g Gap) MarshalJSON() ([]byte, error) {
 	j := gapJSON{URL: g.URL, From: g.From, Reason: g.Reason, Found: g.Found}
-	if word, ok := errors.AsType[declared](g.Err); ok {
+	if word, ok := errors.AsType[declaredGap](g.Err); ok {
 		j.Declared = string(word)
 	}
 	if g.Err != nil {
@@ -206,7 +210,7 @@ func (g Gap) MarshalJSON() ([]byte, error) {
 	return unescapedJSON(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON returns. Err has the same text, but not the same
+// UnmarshalJSON reads the JSON of MarshalJSON. Err has the same text, but not the same
 // type.
 func (g *Gap) UnmarshalJSON(data []byte) error {
 	var j gapJSON
@@ -215,7 +219,7 @@ func (g *Gap) UnmarshalJSON(data []byte) error {
 	}
 	*g = Gap{URL: j.URL, From: j.From, Reason: j.Reason, Found: j.Found}
 	if g.Err = errors.New(cmp.Or(j.Message, j.Reason.String())); j.Declared != "" {
-		g.Err = declared(j.Declared)
+		g.Err = declaredGap(j.Declared)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func TestGapJSONRoundTrip(t *testing.T) {
 	for _, gap := range []Gap{
 		{URL: "https://example.org/1", Reason: ReasonStatus, Err: errors.New("404 <Not Found>"), Found: found},
 		{URL: "https://example.org/2", From: "https://example.org/1", Reason: ReasonLoop, Err: fmt.Errorf("a: %w", ErrUnread)},
-		{URL: "https://example.org/3", Reason: ReasonDeclared, Err: declared("sold out")},
+		{URL: "https://example.org/3", Reason: ReasonDeclared, Err: declaredGap("sold out")},
 	} {
 		data, err := json.Marshal(gap)
 		require.NoError(t, err)

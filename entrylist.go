@@ -54,6 +54,7 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 	if e.ID == "" {
 		e.identify(l.in.doc.Format)
 	}
+	e.read = e.fields()
 	l.in.doc.Entries = append(l.in.doc.Entries, e)
 }
 
@@ -91,7 +92,7 @@ func (e *Entry) differs(other *Entry) bool {
 		title != "" && title != other.Title().Body
 }
 
-// skip leaves out an entry that exceeds a limit.
+// skip leaves out an entry beyond a limit.
 func (l *entryList) skip(offset int, why string) {
 	l.drop()
 	l.in.note("entry-skipped", "an entry is left out: "+why, offset)

@@ -65,6 +65,7 @@ func (r *entryReader) atomEntry(e *Entry) {
 	var texts textFinder
 	for r.child(depth) {
 		if r.space() != native && !vocab.IsAtom(r.space()) {
+			r.keptBy(e)
 			texts.look(r, r.s.Local())
 			continue
 		}
@@ -79,7 +80,7 @@ func (r *entryReader) atomEntry(e *Entry) {
 			e.Updated = r.timeText()
 		case "published", "issued", "created":
 			if !e.Published.IsZero() && local == "created" {
-				continue // Atom 0.3 has both; what it calls issued is now called published
+				continue // Atom 0.3 has both; its issued is now called published
 			}
 			e.Published = r.timeText()
 		case "link":
@@ -100,6 +101,7 @@ func (r *entryReader) rssItem(e *Entry) {
 	var texts textFinder
 	for r.child(depth) {
 		if !r.isRSS() {
+			r.keptBy(e)
 			texts.look(r, r.s.Local())
 			switch space, local := r.space(), r.s.Local(); {
 			case vocab.UpdateRank(space, local) > rank:
@@ -158,8 +160,8 @@ func (r *entryReader) publish(e *Entry, rank, best int) int {
 	return rank
 }
 
-// atomInRSS reads an element of Atom that an item has without its namespace, unless
-// the item has a better one.
+// atomInRSS reads an item's element of Atom without its namespace, unless the item has
+// a better one.
 func (r *entryReader) atomInRSS(e *Entry, id *string, rank *int) {
 	local, offset := r.s.Local(), r.s.Offset()
 	switch {
@@ -176,7 +178,7 @@ func (r *entryReader) atomInRSS(e *Entry, id *string, rank *int) {
 	r.note("name-misspelt", "the element "+local+", which is not in RSS, is read as Atom's", offset)
 }
 
-// end keeps an entry that has just ended.
+// end keeps an entry just ended.
 func (r *entryReader) end(e *Entry, lenient int, texts *textFinder) {
 	if r.s.Err() != nil || r.err != nil {
 		return // the entry is incomplete
@@ -194,7 +196,7 @@ func (r *entryReader) end(e *Entry, lenient int, texts *textFinder) {
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or
-// differs from the one that the entry already has.
+// differs from the entry's first.
 func (r *entryReader) idText(e *Entry) string {
 	garbled := r.s.Mender.Garbled()
 	id := r.plainText()
@@ -207,7 +209,7 @@ func (r *entryReader) idText(e *Entry) string {
 	return id
 }
 
-// isIDLost reports whether the entry that ends here has only a part of an id.
+// isIDLost reports whether the entry ending here has only a part of an id.
 func (r *entryReader) isIDLost(e *Entry) bool {
 	if e.ID != "" || r.repairs.ids > 0 || r.s.Mender.Mended() == r.repairs.before {
 		return false
@@ -227,7 +229,7 @@ func (r *entryReader) leaveOut() {
 	}
 }
 
-// mended makes an entry that has just ended well-formed.
+// mended makes an entry just ended well-formed.
 func (r *entryReader) mended(e *Entry) {
 	if r.s.Mender.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && r.linkAt < 0 {
 		r.linkAt = r.start

@@ -10,19 +10,37 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// XML returns the entry as published, as a separate element: with the namespaces,
-// base and language that were in scope, and well-formed even if it was not. It
-// changes nothing else. For a JSON Feed it returns nil; see JSON.
+// XML returns the entry as published, as a separate element: with the namespaces, base
+// and language in scope, and well-formed even if it was not. It changes nothing else.
+// For a JSON Feed it returns nil; see JSON.
+//
+// If the entry's fields were set since it was read, or it never was, XML returns the
+// Atom entry of its Draft; nil if the Draft lacks an ID.
 func (e *Entry) XML() []byte {
-	if e.raw == "" || e.format() == JSONFeed {
+	if e.isAltered() {
+		made, err := e.Draft().entry()
+		if err != nil {
+			return nil
+		}
+		e = made
+	}
+	if e.format() == JSONFeed {
 		return nil
 	}
 	return []byte(e.scope.Standalone(e.raw, e.lenient))
 }
 
 // Signed returns the entry with the authors of its feed, if it is an Atom entry
-// without authors (RFC 4287 §4.2.1). An entry needs them outside its document.
+// without authors (RFC 4287 §4.2.1). An entry needs them outside its document. If its
+// fields were set since it was read, it is the Atom entry that XML returns.
 func (e *Entry) Signed() *Entry {
+	if e.isAltered() {
+		if made, err := e.Draft().entry(); err == nil {
+			made.WeakID = e.WeakID
+			made.read = made.fields()
+			return made
+		}
+	}
 	authors := e.authors()
 	if len(authors) == 0 {
 		return e
@@ -43,8 +61,8 @@ func (e *Entry) Signed() *Entry {
 	return &signed
 }
 
-// authors returns the authors that an entry has from its feed. Their number is
-// limited, because every entry repeats them.
+// authors returns the authors an entry has from its feed. Their number is limited,
+// because every entry repeats them.
 func (e *Entry) authors() []Person {
 	if e.raw == "" || e.signed || e.format() != Atom {
 		return nil
@@ -58,8 +76,8 @@ func (e *Entry) authors() []Person {
 	return e.Source.Authors
 }
 
-// isNative reports whether the entry's element has the given format and namespace, so
-// that it can be written unchanged in such a document.
+// isNative reports whether the entry's element has the given format and namespace, and
+// can be written unchanged in such a document.
 func (e *Entry) isNative(format Format, space string) bool {
 	if e.raw == "" || e.odd || e.format() != format {
 		return false
@@ -94,7 +112,7 @@ func (t Text) atomBody() (string, error) {
 	return b.String(), nil
 }
 
-// wellFormed checks that an element is well-formed, without any leniency.
+// wellFormed checks whether an element is well-formed, without any leniency.
 func wellFormed(element string) error {
 	s := xmlscan.New(element, xmlscan.Limits{})
 	for s.Next() != xmlscan.Stop {

@@ -16,23 +16,23 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// A StatusError reports an answer that is neither a success nor a 304 to a
-// conditional request.
+// A StatusError reports an answer other than a success or a 304 to a conditional
+// request.
 type StatusError struct {
-	URL    string // the URL that answered
+	URL    string // the URL of the answer
 	Status int    // the status of the answer, such as 404
 
-	// RetryAfter is how long the host asks clients to wait, at most a day, and At is
-	// when that time ends; both are zero if it does not say.
+	// RetryAfter is how long the host asks clients to wait, at most a day, and At is when
+	// that time ends; both are zero if it does not ask.
 	RetryAfter time.Duration
 	At         time.Time
 
-	// Remembered reports that no request was made: Status is that of an earlier
-	// answer of the host, which asked for a wait longer than Retry.MaxWait.
+	// Remembered means no request was made: Status is from an earlier answer of the host,
+	// which asked for a wait longer than Retry.MaxWait.
 	Remembered bool
 
-	// Gone reports that the document has been withdrawn for good: the answer was
-	// a 410, and all redirects before it were permanent.
+	// Gone means the document has been withdrawn for good: the answer was a 410, and all
+	// redirects before it were permanent.
 	Gone bool
 }
 
@@ -45,10 +45,10 @@ func IsStatus(err error, statuses ...int) bool {
 	return ok && slices.Contains(statuses, e.Status)
 }
 
-// A RefusedError reports a request that was not made, because a rule of safety
-// forbids it. Trying again does not help.
+// A RefusedError reports a request forbidden by a rule of safety. It was not made.
+// Trying again does not help.
 type RefusedError struct {
-	URL  string // the URL that was refused, without userinfo
+	URL  string // the refused URL, without userinfo
 	Rule string // one of the Rule constants
 	Err  error  // details; may be nil
 }
@@ -59,25 +59,25 @@ func (e *RefusedError) Error() string { return (*fetch.RefusedError)(e).Error() 
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// The rules that a RefusedError may name.
+// The rules a RefusedError may name.
 const (
 	RuleURL       = fetch.RuleURL       // not an absolute URL with a host
 	RuleLength    = fetch.RuleLength    // the URL is longer than Limits.URL
 	RuleScheme    = fetch.RuleScheme    // neither http nor https
 	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
 	RuleMethod    = fetch.RuleMethod    // neither GET nor HEAD
-	RuleHeader    = fetch.RuleHeader    // a header field that a caller may not set, or an invalid value
+	RuleHeader    = fetch.RuleHeader    // a header field a caller may not set, or an invalid value
 	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
 	RuleLocation  = fetch.RuleLocation  // a redirect without a target
-	RuleLoop      = fetch.RuleLoop      // a redirect to a URL that was requested before it
+	RuleLoop      = fetch.RuleLoop      // a redirect to a URL requested before it
 	RuleRedirects = fetch.RuleRedirects // more than five redirects
 	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
 	RuleOrigin    = fetch.RuleOrigin    // another origin than the feed's, with Policy.SameOrigin
 )
 
-// A LimitError reports an answer, or a document, that is larger than Limits allow.
+// A LimitError reports an answer, or a document, larger than Limits allow.
 type LimitError struct {
-	URL   string // the URL that answered; "" in a ParseError, which has the URL
+	URL   string // the URL of the answer; "" in a ParseError, which has the URL
 	Limit string // "bytes", "ratio", "headers", "wire" or "window"
 	Max   int64  // the limit
 }
@@ -85,15 +85,14 @@ type LimitError struct {
 // Error names the URL and the limit.
 func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
 
-// A TimeoutError reports a step of a request that took longer than Timeouts
-// allow.
+// A TimeoutError reports a step of a request longer than Timeouts allow.
 type TimeoutError struct {
 	URL  string
 	Step string        // "connect", "tls", "headers", "body" or "idle"
 	Max  time.Duration // the time allowed
 }
 
-// Error names the URL and what took too long.
+// Error names the URL and the step that took too long.
 func (e *TimeoutError) Error() string { return (*fetch.TimeoutError)(e).Error() }
 
 // Timeout returns true, as [net.Error] asks.
@@ -102,13 +101,13 @@ func (e *TimeoutError) Timeout() bool { return true }
 // Temporary returns true, as [net.Error] asks.
 func (e *TimeoutError) Temporary() bool { return true }
 
-// A TruncatedError reports a body that broke off before its end.
+// A TruncatedError reports a body cut off before its end.
 type TruncatedError struct {
 	URL string
 	Err error // io.ErrUnexpectedEOF, a reset, a malformed chunk…
 }
 
-// Error names the URL and says that the body is not complete.
+// Error names the URL of the incomplete body.
 func (e *TruncatedError) Error() string { return (*fetch.TruncatedError)(e).Error() }
 
 // Unwrap returns Err.
@@ -118,7 +117,7 @@ func (e *TruncatedError) Unwrap() error { return e.Err }
 type EncodingError struct {
 	URL      string
 	Encoding string // the Content-Encoding
-	Err      error  // what is corrupt; nil if the encoding is unknown or combined with another
+	Err      error  // the corruption; nil if the encoding is unknown or combined with another
 }
 
 // Error names the URL and the encoding.
@@ -127,23 +126,22 @@ func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error(
 // Unwrap returns Err.
 func (e *EncodingError) Unwrap() error { return e.Err }
 
-// A NotFeedError reports a document that is not a feed, such as a web page.
+// A NotFeedError reports a document other than a feed, such as a web page.
 type NotFeedError struct {
 	URL  string // where it was found, after redirects
 	Page bool   // whether it is a web page
 
-	// Feeds are the feeds that the page names: its links with rel="alternate" and
-	// the media type of a feed, resolved, with "alternate" as their Rel. The best
-	// comes first: a feed in several formats counts once, in Atom if possible, and
-	// feeds of comments come last. Only the first 1 MiB of the page and 64 links
-	// count, and only links no longer than Limits.URL. They have not been
-	// requested. See [Client.Discover].
+	// Feeds are the feeds the page names: its links with rel="alternate" and the media
+	// type of a feed, resolved, with "alternate" as their Rel. The best comes first: a
+	// feed in several formats counts once, in Atom if possible, and feeds of comments come
+	// last. Only the first 1 MiB of the page and 64 links count, and only links no longer
+	// than Limits.URL. They have not been requested. See [Client.Discover].
 	Feeds Links
 
 	Err *ParseError // in detail; its Reason is ReasonNotFeed
 }
 
-// Error is that of Err.
+// Error is the text of Err.
 func (e *NotFeedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
@@ -157,7 +155,7 @@ func Describe(err error) string {
 	if err == nil {
 		return ""
 	}
-	if e, ok := errors.AsType[detailed](err); ok {
+	if e, ok := errors.AsType[detailer](err); ok {
 		return e.Detail()
 	}
 	if e, ok := errors.AsType[*ParseError](err); ok {
@@ -187,8 +185,8 @@ func Describe(err error) string {
 	return describeOther(err)
 }
 
-// A detailed error describes itself without its URL.
-type detailed interface {
+// A detailer is an error that describes itself without its URL.
+type detailer interface {
 	error
 	Detail() string
 }
@@ -240,7 +238,7 @@ func (b publicBody) Read(p []byte) (int, error) {
 type ParseError struct {
 	URL    string // the URL of the document; "" if unknown
 	Reason Reason // ReasonMalformed, ReasonTruncated, ReasonLimit or ReasonNotFeed
-	Clause string // the clause of the specification that the document violates, or that calls for the limit
+	Clause string // the clause of the specification violated by the document, or calling for the limit
 	Offset int    // in the document as decoded to UTF-8, in bytes
 	Line   int    // counted from 1; 0 if there is no place
 	Column int    // counted from 1, in characters
@@ -272,9 +270,8 @@ const (
 	clauseFeed   = "RFC 5005 §1.2: a feed document"
 )
 
-// notFeed turns the error of a document that is not a feed into a NotFeedError, with
-// the feeds that the document names if it is a web page. It returns other errors
-// unchanged.
+// notFeed turns the error of a document other than a feed into a NotFeedError, with the
+// feeds the document names if it is a web page. It returns other errors unchanged.
 func (c *Client) notFeed(err error, text, base string, header http.Header) error {
 	parse, ok := errors.AsType[*ParseError](err)
 	if !ok {

@@ -8,16 +8,16 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// extended are the extensions of an entry, such as those of iTunes, Podcasting 2.0 and
-// Media RSS, to be written in another format.
-type extended struct {
-	attrs    string // the attributes that the element around them needs
+// entryExtensions are the extensions of an entry, such as those of iTunes, Podcasting
+// 2.0 and Media RSS, to be written in another format.
+type entryExtensions struct {
+	attrs    string // the attributes needed by the element around them
 	elements string
 }
 
 // extensions returns an entry's extensions, without those for which every format has
 // its own element.
-func (e *Entry) extensions() (x extended) {
+func (e *Entry) extensions() (x entryExtensions) {
 	if e.raw == "" || e.format() == JSONFeed {
 		return x
 	}
@@ -45,7 +45,7 @@ func (e *Entry) extensions() (x extended) {
 	for _, element := range elements {
 		attrs := xmlscan.Declarations(element, others)
 		if left -= len(attrs); left < 0 {
-			return extended{} // too many declarations for the elements' length
+			return entryExtensions{} // too many declarations for the elements' length
 		}
 		if attrs != "" {
 			element = xmlscan.Standalone(element, sc.Bindings, attrs)

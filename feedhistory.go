@@ -1,5 +1,5 @@
-// Package feedhistory reconstructs the whole history of a web feed, and reports
-// what is missing from it.
+// Package feedhistory reconstructs the whole history of a web feed, and reports gaps in
+// it.
 //
 // A feed usually shows only its latest entries. RFC 5005, Feed Paging and Archiving,
 // defines how it can offer all of them: as a complete feed (one document has
@@ -16,7 +16,7 @@
 //	}
 //	fmt.Println(h.Verdict()) // whole, window, lossy or partial
 //	for _, gap := range h.Gaps {
-//		fmt.Println(gap) // what is missing, and why
+//		fmt.Println(gap) // the missing part, and why
 //	}
 //
 // # Parts
@@ -32,9 +32,9 @@
 // arrive. A [Merger] takes the documents one by one, and can give the verdict
 // without keeping any entries.
 //
-// [Parse] reads one document: Atom 1.0 and 0.3, RSS 2.0, 0.9x and 1.0, and JSON
-// Feed, in any charset. Feeds are often broken, so Parse repairs tags that are not
-// closed or do not match; a [Note] records each leniency with its line.
+// [Parse] reads one document: Atom 1.0 and 0.3, RSS 2.0, 0.9x and 1.0, and JSON Feed,
+// in any charset. Feeds are often broken, so Parse repairs unclosed or mismatched tags;
+// a [Note] records each leniency with its line.
 //
 // [Entry.Title], [Entry.Summary] and [Entry.Content] return text with its type,
 // [Entry.XML] the entry as it was published, and [Entry.Decode] a gofeed.Item
@@ -46,35 +46,35 @@
 // [Draft], [NewComplete], [NewPages], [NewArchive], [WriteAtom] and [WriteRSS]
 // are for publishers; package publish does the whole job.
 //
-// A feed that republishes another one may declare how much of it is there
-// ([Document.Coverage]); the verdict is then no better than that.
+// A feed republishing another one may declare how much of it is there
+// ([Document.Coverage]); the verdict is then no better than declared.
 //
 // # From gofeed
 //
-// [History.Feed] returns what gofeed's parser would: authors, categories, images,
-// iTunes, Dublin Core and other extensions have the same names. The tests compare
-// the two field by field; examples/fromgofeed lists the differences. Each has a
-// reason: ids stay as published, references are absolute, an entry has its feed's
-// authors, and broken documents are repaired. This package is several times as fast.
+// [History.Feed] returns the same as gofeed's parser: authors, categories, images,
+// iTunes, Dublin Core and other extensions have the same names. The tests compare the
+// two field by field; examples/fromgofeed lists the differences. Each has a reason: ids
+// stay as published, references are absolute, an entry has its feed's authors, and
+// broken documents are repaired. This package is several times as fast.
 //
 // # Safety
 //
-// The worst that a hostile feed can achieve is to be refused. Everything that the
-// library derives from a document is in proportion to the document's size (see
-// [Limits]): an entry that would break this rule is left out and reported as a gap.
-// The library makes only http and https requests, and none to a private or loopback
-// address unless Policy.AllowPrivate is set. It follows redirects by its own rules,
-// sends credentials only to their origin, limits everything ([Limits], [Budget],
-// [Timeouts]), and detects loops however they are disguised. It never expands XML
-// entities, and passes no document to gofeed's parser.
+// The worst a hostile feed can achieve is to be refused. Everything the library derives
+// from a document is in proportion to the document's size (see [Limits]): an entry in
+// breach of this rule is left out and reported as a gap. The library makes only http
+// and https requests, and none to a private or loopback address unless
+// Policy.AllowPrivate is set. It follows redirects by its own rules, sends credentials
+// only to their origin, limits everything ([Limits], [Budget], [Timeouts]), and detects
+// loops however they are disguised. It never expands XML entities, and passes no
+// document to gofeed's parser.
 //
 // # Politeness
 //
-// A publisher sees a User-Agent with a URL, conditional requests, at most four
-// requests at a time (Policy.PerHost), and pauses between them if Client.Pace is
-// set. Where the names of archives can be told in advance, up to four
-// requests of a walk may be for documents that do not exist; Policy.NoGuess and Pace
-// prevent that. The library obeys Retry-After, and sends neither cookies nor a Referer.
+// A publisher sees a User-Agent with a URL, conditional requests, at most four requests
+// at a time (Policy.PerHost), and pauses between them if Client.Pace is set. Where the
+// names of archives can be told in advance, up to four requests of a walk may be for
+// documents that do not exist; Policy.NoGuess and Pace prevent this. The library obeys
+// Retry-After, and sends neither cookies nor a Referer.
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
 package feedhistory
@@ -114,7 +114,7 @@ func Fetch(ctx context.Context, url string) (*History, error) {
 // A Format is the syntax of a feed document.
 type Format uint8
 
-// The formats that Parse reads.
+// The formats Parse reads.
 const (
 	Atom     Format = iota + 1 // Atom 1.0 (RFC 4287) and 0.3
 	RSS                        // RSS 2.0, 0.9x and 1.0
@@ -158,35 +158,34 @@ type Document struct {
 	Entries      []*Entry
 	Deleted      []Tombstone
 	Notes        []Note      // the leniencies used in reading it; the first hundred
-	Gaps         []*Gap      // the entries that were left out because they exceed Limits; see Missing
+	Gaps         []*Gap      // the entries left out because they exceed Limits; see Missing
 	Schedule     Schedule    // how often the feed asks to be polled
-	Response     Response    // the HTTP response that the document came in
-	Header       http.Header // that response's fields, as received; nil if the document was not fetched
-	Coverage     *Coverage   // how much the document has of a feed that it republishes; nil if it does not say
+	Response     Response    // the HTTP response with the document
+	Header       http.Header // the response's fields, as received; nil if the document was not fetched
+	Coverage     *Coverage   // how much the document has of a feed it republishes; nil if it does not say
 
-	lost    []string       // the relations of history links that cannot be used
-	place   place          // what the walk knows about it
+	lost    []string       // the relations of unusable history links
+	place   place          // the walk's findings about it
 	text    string         // decoded to UTF-8
 	raw     string         // as received
 	reread  bool           // it is a second, newer copy of the subscription document
 	extra   []string       // the other elements of the head section, as published
-	known   []string       // the elements that need not be written again, because the fields above say the same
+	known   []string       // the elements not to be written again, because the fields above say the same
 	scope   *xmlscan.Scope // the scope of both kinds of elements
 	version string         // of the format
-	damage  *damage        // what mending may not have restored; nil if nothing
+	damage  *damage        // the losses mending may not have restored; nil if none
 }
 
 // Text returns the document decoded to UTF-8, with the entities it declares itself
 // expanded; the places in its Notes refer to this text. Its XML declaration names no
-// other charset. It is "" for the heads that
-// Entry.Source and History.Head point to.
+// other charset. It is "" for the heads of Entry.Source and History.Head.
 func (d *Document) Text() string { return d.text }
 
-// Received returns the bytes that were read, before they were decoded. If they are
-// UTF-8 and declared so, it is the same string as Text. It is "" for heads.
+// Received returns the bytes as read, before they were decoded. If they are UTF-8 and
+// declared so, it is the same string as Text. It is "" for heads.
 func (d *Document) Received() string { return d.raw }
 
-// Kind returns the kind of feed that the document declares. See Combines.
+// Kind returns the kind of feed the document declares. See Combines.
 func (d *Document) Kind() Kind {
 	switch {
 	case d.isComplete():
@@ -199,9 +198,9 @@ func (d *Document) Kind() Kind {
 	return Plain
 }
 
-// Combines returns every kind that the document declares, the one that Kind returns
-// first; nil for a plain document. The specification does not define documents of
-// more than one kind (5005#26).
+// Combines returns every kind the document declares, Kind's first; nil for a plain
+// document. The specification does not define documents of more than one kind
+// (5005#26).
 func (d *Document) Combines() (kinds []Kind) {
 	if d.isComplete() {
 		kinds = append(kinds, Complete)
@@ -215,13 +214,13 @@ func (d *Document) Combines() (kinds []Kind) {
 	return kinds
 }
 
-// Older returns the link to the next document back in time: prev-archive in an
-// archived feed, next in a paged one; of several, the one that Links.Rel returns.
-// A complete or plain document has none, nor has the last one of a chain.
+// Older returns the link to the next document back in time: prev-archive in an archived
+// feed, next in a paged one; of several, the result of Links.Rel. A complete or plain
+// document has none, nor has the last one of a chain.
 func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().Older()) }
 
-// Older returns the relation that leads back in time in a feed of this kind; "" if
-// none does.
+// Older returns the relation to go back in time in a feed of this kind; "" if none
+// does.
 func (k Kind) Older() string {
 	switch k {
 	case Archived:
@@ -239,33 +238,36 @@ type Person struct {
 	Email string `json:"email,omitempty"`
 }
 
-// An Entry is one entry of a feed (an item, in RSS and JSON Feed).
+// An Entry is one entry of a feed (an item, in RSS and JSON Feed). You may set its
+// fields: XML, Digest, Draft and every writer then say the same.
 type Entry struct {
 	ID        string    // atom:id, guid, rdf:about or id, character for character
-	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry
+	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry; false if you set an ID of your own
 	Updated   time.Time // when it last changed (5005#22); zero if none is given
 	Published time.Time // zero if none is given
 	Links     Links
 	Source    *Document // the head of its document, without Entries and Deleted
+	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See KeptByElement
 
 	raw     string         // the element or JSON object, as published
 	json    *jsonItem      // raw, decoded; nil in the XML formats, and if raw is short
-	scope   *xmlscan.Scope // what it takes from its surroundings
+	scope   *xmlscan.Scope // its inheritance from its surroundings
 	texts   textPlaces
-	lenient bool // raw is not well-formed
-	signed  bool // it names its own authors
-	odd     bool // it has misspelt names, which other programs do not read
+	read    uint64 // the digest of the exported fields that raw says; see isAltered
+	lenient bool   // raw is not well-formed
+	signed  bool   // it names its own authors
+	odd     bool   // it has misspelt names, which other programs do not read
 }
 
-// A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).
+// A Tombstone is the deletion of an entry: at:deleted-entry (RFC 6721).
 type Tombstone struct {
 	Ref    string    // the entry's ID
 	When   time.Time // zero if the document gives no readable time
 	Source *Document // the head of its document
 }
 
-// A Note records a leniency: something that the specifications do not allow, and
-// how it was read. Its place is a place in Document.Text.
+// A Note records a leniency: something the specifications do not allow, and how it was
+// read. Its place is a place in Document.Text.
 type Note struct {
 	Code    string // a word for it, such as "bare-ampersand"
 	Message string // a sentence for people
@@ -299,26 +301,26 @@ func named[T interface {
 	return fmt.Errorf("%q is not a %T", text, *value)
 }
 
-// MarshalText returns the name that String returns.
+// MarshalText returns the name String returns.
 func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// UnmarshalText reads a name that String returns.
+// UnmarshalText reads a name String returns.
 func (f *Format) UnmarshalText(text []byte) error { return named(f, text) }
 
-// MarshalText returns the name that String returns.
+// MarshalText returns the name String returns.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads a name that String returns.
+// UnmarshalText reads a name String returns.
 func (k *Kind) UnmarshalText(text []byte) error { return named(k, text) }
 
-// MarshalText returns the name that String returns.
+// MarshalText returns the name String returns.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads a name that String returns.
+// UnmarshalText reads a name String returns.
 func (v *Verdict) UnmarshalText(text []byte) error { return named(v, text) }
 
-// MarshalText returns the name that String returns.
+// MarshalText returns the name String returns.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads a name that String returns.
+// UnmarshalText reads a name String returns.
 func (r *Reason) UnmarshalText(text []byte) error { return named(r, text) }

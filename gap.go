@@ -29,12 +29,12 @@ const (
 	ReasonMalformed                   // the document is not well-formed
 	ReasonNotFeed                     // the document is not a feed
 	ReasonBudget                      // the Budget was spent before the document
-	ReasonLoop                        // the link leads back to a document that was read before
+	ReasonLoop                        // the link leads back to a document read before
 	ReasonBarren                      // too many documents in a row brought nothing new
 	ReasonDetached                    // the feed does not begin at the given document, which does not say where it does
 	ReasonInterrupted                 // the context ended, or the reader left the walk, first
 	ReasonMissedWindow                // between two polls, entries may have come and gone
-	ReasonDeclared                    // the feed itself says that something is missing, for a reason this package does not define
+	ReasonDeclared                    // the feed itself declares something missing, for a reason this package does not define
 	ReasonContradiction               // the marks of a document contradict each other, so its chain may lack something
 	ReasonForeign                     // the link leads to a document of another feed
 )
@@ -45,7 +45,7 @@ func (r Reason) String() string {
 		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared", "contradiction", "foreign")
 }
 
-// Advice says what can be done about a gap with this reason.
+// Advice is the advice for a gap with this reason.
 func (r Reason) Advice() string {
 	return name(r,
 		"try again; the reason is unknown",
@@ -68,17 +68,17 @@ func (r Reason) Advice() string {
 	)
 }
 
-// A Gap is a part of the history that is missing, and why. Walk yields it as
-// an error; Merge collects it.
+// A Gap is a missing part of the history, with the reason. Walk yields it as an error;
+// Merge collects it.
 type Gap struct {
-	URL    string // the document that could not be retrieved, or not completely read
-	From   string // the document that links to it; "" if none does; the same as URL if something within the document is missing
+	URL    string // the document not retrieved, or not completely read
+	From   string // the document linking to it; "" if none does; the same as URL if something within the document is missing
 	Reason Reason
 	Err    error     // the error in detail; never nil
 	Found  time.Time // when the gap was found
 
-	// Document is the part of a damaged document that could be read; nil if there is
-	// none. Its entries belong to the history.
+	// Document is the readable part of a damaged document; nil if there is none. Its
+	// entries belong to the history.
 	Document *Document
 }
 
@@ -97,8 +97,8 @@ func (g *Gap) Error() string {
 // Unwrap returns the error in detail, such as a *StatusError.
 func (g *Gap) Unwrap() error { return g.Err }
 
-// PseudoEntry returns an entry that tells people who read the feed that entries may
-// be missing (5005#23). Each call returns the same entry.
+// PseudoEntry returns an entry to tell readers of the feed about the gap (5005#23).
+// Each call returns the same entry.
 func (g *Gap) PseudoEntry() *Entry {
 	sum := sha256.Sum256([]byte(g.URL + "\n" + g.Reason.String()))
 	e := &Entry{
@@ -125,11 +125,16 @@ func (g *Gap) PseudoEntry() *Entry {
 	}
 	b.WriteString("</entry>")
 	e.raw = b.String()
+	e.read = e.fields()
 	return e
 }
 
-// NewGap returns the gap for an error, with the reason that Walk would give it.
+// NewGap returns the gap for an error, with the reason Walk would give it:
+// ReasonUnknown if err is nil.
 func NewGap(url string, err error) *Gap {
+	if err == nil {
+		return &Gap{URL: url, Err: errors.New("the reason was not recorded"), Found: time.Now()}
+	}
 	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
 }
 
@@ -166,8 +171,8 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// A feed that republishes another one declares in an element of its head section how
-// much of the original it has:
+// A feed republishing another one declares in an element of its head section how much
+// of the original it has:
 //
 //	<m:mirror xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
 //	    of="https://example.org/feed.atom" kind="archived" verdict="partial">
@@ -178,13 +183,13 @@ func is[E error](err error) bool {
 // a Coverage.
 const CoverageNamespace = "https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
 
-// A Coverage is what a document that republishes a feed says about how much of that
-// feed it has, together with the documents that it links to.
+// A Coverage is a republishing document's statement of how much of the feed it has,
+// together with the documents it links to.
 type Coverage struct {
 	Of      string  // the republished feed's URL; "" if the document does not say
 	Kind    Kind    // the republished feed's kind
-	Verdict Verdict // how much of it there is; the verdict on a History that begins with this document is no better
-	Gaps    []*Gap  // the first hundred gaps that the document declares
+	Verdict Verdict // how much of it there is; the verdict on a History beginning with this document is no better
+	Gaps    []*Gap  // the first hundred gaps declared by the document
 
 	// AsOf is when the Verdict was proved, for a feed whose documents cannot prove it
 	// at each poll; zero for any other.
@@ -194,10 +199,10 @@ type Coverage struct {
 // mostDeclared is the maximum number of gaps of a Coverage.
 const mostDeclared = 100
 
-// A declared is a publisher's own word for the reason of a gap.
-type declared string
+// A declaredGap is a publisher's own word for the reason of a gap.
+type declaredGap string
 
-func (e declared) Error() string {
+func (e declaredGap) Error() string {
 	if e == "" {
 		return "the feed itself says that this is missing"
 	}
@@ -207,7 +212,7 @@ func (e declared) Error() string {
 // word returns the reason as a Coverage has it: the publisher's own word, if there
 // is one.
 func (g *Gap) word() string {
-	if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
+	if word, ok := errors.AsType[declaredGap](g.Err); ok && word != "" {
 		return string(word)
 	}
 	return g.Reason.String()
@@ -216,8 +221,8 @@ func (g *Gap) word() string {
 // isSame reports whether two gaps are of the same document, for the same reason.
 func (g *Gap) isSame(other *Gap) bool { return g.URL == other.URL && g.word() == other.word() }
 
-// Declared returns the gaps that the document itself declares: those of its Coverage,
-// and at least one if that is Partial or Unknown. Walk requests none of these documents.
+// Declared returns the gaps declared by the document itself: those of its Coverage, and
+// at least one if that is Partial or Unknown. Walk requests none of these documents.
 func (d *Document) Declared() (gaps []*Gap) {
 	if d.Coverage == nil {
 		return nil
@@ -228,7 +233,7 @@ func (d *Document) Declared() (gaps []*Gap) {
 		gaps = append(gaps, &gap)
 	}
 	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == Partial || v == Unknown) {
-		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declared("")})
+		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declaredGap("")})
 	}
 	for _, gap := range gaps {
 		if gap.Found = d.documentTime(); gap.Found.IsZero() {
@@ -283,8 +288,8 @@ func (w *xmlWriter) coverage(c *Coverage) {
 	w.b.WriteString("</m:mirror>\n")
 }
 
-// Coverage returns what to declare about the history when you republish it. It is
-// nil unless the history is Partial, or its newest document has a Coverage.
+// Coverage returns the declaration for republishing the history. It is nil unless the
+// history is Partial, or its newest document has a Coverage.
 func (h *History) Coverage() *Coverage {
 	v := h.Verdict()
 	if h.Head == nil || h.Head.Coverage == nil && v != Partial && v != Unknown {

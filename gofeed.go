@@ -17,8 +17,8 @@ import (
 
 // Feeds in gofeed's form.
 
-// Feed returns the history in gofeed's form: the head section of its newest
-// document, and all entries. Verdict and Gaps say what is missing of it.
+// Feed returns the history in gofeed's form: the head section of its newest document,
+// and all entries. Verdict and Gaps describe the missing parts.
 func (h *History) Feed() *gofeed.Feed {
 	head := h.Head
 	if head == nil {
@@ -29,8 +29,8 @@ func (h *History) Feed() *gofeed.Feed {
 
 // Feed returns the document in gofeed's form, with its whole head section: title,
 // description, links, language, image, authors, copyright, generator, categories,
-// iTunes, Dublin Core and other extensions. The items are those that Entry.Decode
-// returns; an entry that exceeds its limits is incomplete.
+// iTunes, Dublin Core and other extensions. The items are those of Entry.Decode; an
+// entry beyond its limits is incomplete.
 func (d *Document) Feed() *gofeed.Feed { return d.feed(d.Entries) }
 
 func (d *Document) feed(entries []*Entry) *gofeed.Feed {
@@ -92,7 +92,7 @@ func (d *Document) head() (*decoder, int) {
 }
 
 // markup returns the current text of the head section with its markup, if the
-// document's field still has that text; otherwise the field.
+// document's field still has the same text; otherwise the field.
 func (d *decoder) markup(says string) string {
 	if t := d.r.textConstruct(); t.Plain() == says {
 		return t.absolute()
@@ -356,7 +356,7 @@ func (d *decoder) prefix() string {
 	return prefix
 }
 
-// rssImage returns the item's image: one that it names, or the first one in its text.
+// rssImage returns the item's image: one it names, or the first one in its text.
 func rssImage(item *gofeed.Item, itunes string) *gofeed.Image {
 	if itunes != "" {
 		return &gofeed.Image{URL: itunes}

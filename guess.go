@@ -8,17 +8,17 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Publishers name their archives so that one can tell the next: archive-41, archive-40;
-// ?start=20, ?start=30; /2019/05/, /2019/04/. Requesting these before a link names
-// them saves a chain from taking a round trip per document. Only links count: a document
-// that none names is discarded.
+// Publishers name their archives so one can tell the next: archive-41, archive-40;
+// ?start=20, ?start=30; /2019/05/, /2019/04/. Requesting these before a link names them
+// saves a chain from taking a round trip per document. Only links count: a document
+// without a link is discarded.
 
 // mostWasted is the number of guessed requests of a walk that may turn out to be wrong.
 const mostWasted = 4
 
 // A guesser expects the URLs of a chain's documents from those before.
 type guesser struct {
-	last   string // the last URL that a link named
+	last   string // the last URL named by a link
 	step   step   // from the URL before it to the last
 	fits   int    // how many steps in a row were the same
 	needed int    // how many must be; zero means 1 or 2, see learn
@@ -28,12 +28,12 @@ type guesser struct {
 
 // A step is the difference between two URLs.
 type step struct {
-	at    int // the index of the number that changes
+	at    int // the index of the changing number
 	by    int
-	month bool // the number is a month, and that before it the year, or it has both
+	month bool // the number is a month, and the one before it the year, or it has both
 }
 
-// learn takes note of the URL that a link names next.
+// learn takes note of the next URL named by a link.
 func (g *guesser) learn(url string) {
 	if url == g.last {
 		return
@@ -49,8 +49,7 @@ func (g *guesser) learn(url string) {
 	}
 }
 
-// miss takes note that requests were made in vain: their URLs were not the ones that
-// links named. Months may have holes.
+// miss takes note of wasted requests: links named other URLs. Months may have holes.
 func (g *guesser) miss(requests int) {
 	if requests == 0 {
 		return
@@ -73,7 +72,7 @@ func (g *guesser) after(url string) (string, bool) {
 }
 
 // numbersOf cuts the path and query of a URL into texts and the numbers between them. It
-// returns none for a URL that may be signed, or have a secret.
+// returns none for a URL possibly signed, or with a secret.
 func numbersOf(url string) (texts, numbers []string) {
 	r := iri.Split(url)
 	for field := range strings.SplitSeq(strings.ToLower(r.Query), "&") {
@@ -125,7 +124,7 @@ func stepBetween(from, to string) (step, bool) {
 	return step{at, y - x, false}, changed == 1 && err == nil && err2 == nil
 }
 
-// months returns the number of months that a number, or it and the year before it, counts.
+// months returns the number of months counted by a number, or by it and the year before it.
 func months(numbers, texts []string, at int) (int, bool) {
 	number := numbers[at]
 	switch {

@@ -12,11 +12,11 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// What the head sections of Atom and RSS have in common.
+// The common part of the head sections of Atom and RSS.
 
-// headElement reads the current element if it is one that the heads of Atom and RSS
-// have in common: a history flag, an Atom link, a tombstone or a Coverage. It reports
-// whether it is.
+// headElement reads the current element if it is one common to the heads of Atom and
+// RSS: a history flag, an Atom link, a tombstone or a Coverage. It reports whether it
+// is.
 func (r *documentReader) headElement() bool {
 	switch r.space() {
 	case vocab.History:
@@ -55,8 +55,8 @@ func (r *documentReader) setLinks(links Links) {
 	}
 }
 
-// The limits on what is kept of a head section, which every document of a
-// republished feed repeats.
+// The limits on the parts kept of a head section, which every document of a republished
+// feed repeats.
 const (
 	maxHead  = 64 << 10 // bytes
 	maxExtra = 1000     // authors, and other elements
@@ -73,7 +73,7 @@ type headReader struct {
 type headRanks struct{ title, updated, published, language, icon int }
 
 // fits reports whether the head section has room for n more bytes. If not, it makes a
-// note that an element is left out.
+// note of an element left out.
 func (h *headReader) fits(n, offset int) bool {
 	if h.bytes+n > maxHead {
 		h.in.note("element-skipped", fmt.Sprintf("an element of the head section is left out: the head section takes more than %d bytes", maxHead), offset)
@@ -105,7 +105,7 @@ func (h *headReader) setIcon(url string, rank int) {
 	}
 }
 
-// addHeader adds what the HTTP response says and the document does not.
+// addHeader adds the properties only in the HTTP response, not in the document.
 func (h *headReader) addHeader(header http.Header) {
 	if header == nil {
 		return
@@ -133,12 +133,12 @@ func (h *headReader) addHeader(header http.Header) {
 	}
 }
 
-// keep reads the current element of the head section, and remembers it: elements that
-// have no meaning here for writing the document again, and the others for Feed.
+// keep reads the current element of the head section, and remembers it: elements
+// without a meaning here for writing the document again, and the others for Feed.
 func (r *documentReader) keep(read func() (known bool)) {
 	start, mended := r.s.Offset(), r.s.Mender.Mended()
 	r.notice()
-	known := r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" // RSS 1.0: not an element that RSS 2.0 could have
+	known := r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" // RSS 1.0: not an element RSS 2.0 could have
 	known = read() || known
 	r.s.Skip()
 	if r.s.Err() != nil || r.err != nil {
@@ -175,8 +175,8 @@ func (r *documentReader) icon(rank int) {
 	}
 }
 
-// flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements that drafts
-// of the RFC had instead.
+// flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements drafts of
+// the RFC had instead.
 func (r *documentReader) flag() {
 	offset := r.s.Offset()
 	switch r.s.Local() {
@@ -216,7 +216,7 @@ func (r *documentReader) tombstone() {
 	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.reading.head})
 }
 
-// A scheduleReader collects what the head section says about polling.
+// A scheduleReader collects the head section's elements about polling.
 type scheduleReader struct {
 	ttl       time.Duration
 	period    time.Duration
@@ -266,8 +266,8 @@ var periods = map[string]time.Duration{
 	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
 }
 
-// every returns the longest of the intervals that the feed asks for. A frequency says
-// how often it is updated in a period; the default period is a day.
+// every returns the longest of the intervals the feed asks for. A frequency says how
+// often it is updated in a period; the default period is a day.
 func (s scheduleReader) every() time.Duration {
 	period := s.period
 	if period == 0 && s.frequency > 0 {
@@ -286,7 +286,7 @@ func (r *documentReader) skips(name string, read func(text string)) {
 }
 
 // count reads a number; anything else, and a negative number, counts as zero. The
-// largest result is about a million, so that it fits in 32 bits.
+// largest result is about a million, so it fits in 32 bits.
 func count(text string) int {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// JSON Feed 1.0 and 1.1. Its only history link is next_url: a document that has one is
-// a page.
+// JSON Feed 1.0 and 1.1. Its only history link is next_url: a document with one is a
+// page.
 
 func isJSON(data string) bool {
 	head := data[:min(len(data), 4096)]
@@ -42,8 +42,8 @@ func decodeJSON(data, contentType string) (text string, clean bool, err error) {
 	return text, false, err
 }
 
-// A jsonItem is an item, with the members that gofeed knows. The id may be a number,
-// which readers convert to a string (version 1.0).
+// A jsonItem is an item, with the members gofeed knows. The id may be a number, which
+// readers convert to a string (version 1.0).
 type jsonItem struct {
 	ID          json.RawMessage  `json:"id"`
 	URL         string           `json:"url,omitempty"`
@@ -116,8 +116,8 @@ type jsonReader struct {
 	item *jsonItem // memory for the next item
 }
 
-// jsonFeed reads the top-level object member by member, so that it stops at a limit
-// before it reads what exceeds it.
+// jsonFeed reads the top-level object member by member, so it stops at a limit before
+// it reads more.
 func (r *jsonReader) jsonFeed(d *json.Decoder) (version string, err error) {
 	if _, err = d.Token(); err != nil {
 		return "", err
@@ -160,7 +160,7 @@ func (r *jsonReader) jsonFeed(d *json.Decoder) (version string, err error) {
 	return version, err
 }
 
-// jsonError returns the error that ended reading, with its place.
+// jsonError returns the reader's error, with its place.
 func (r *jsonReader) jsonError(err error) *ParseError {
 	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -172,7 +172,7 @@ func (r *jsonReader) jsonError(err error) *ParseError {
 	return e
 }
 
-// jsonString reads a member that should be a string; a note reports another type.
+// jsonString reads a member of type string; a note reports another type.
 func (r *jsonReader) jsonString(d *json.Decoder) (s string, err error) {
 	offset := int(d.InputOffset())
 	err = d.Decode(&s)
@@ -366,9 +366,10 @@ func (e *Entry) jsonText(what string) Text {
 	return t
 }
 
-// JSON returns the item of a JSON Feed as published; nil in the XML formats.
+// JSON returns the item of a JSON Feed as published; nil in the XML formats, and if the
+// entry's fields were set since it was read: see XML.
 func (e *Entry) JSON() json.RawMessage {
-	if e.format() != JSONFeed {
+	if e.format() != JSONFeed || e.isAltered() {
 		return nil
 	}
 	return json.RawMessage(e.raw)

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// The link relations that connect the documents of a logical feed (RFC 5005 §3 and
-// §4), and the others that this package uses.
+// The link relations between the documents of a logical feed (RFC 5005 §3 and §4),
+// and the others this package uses.
 const (
 	RelAlternate   = "alternate"
 	RelCurrent     = "current"
@@ -39,8 +39,8 @@ type Link struct {
 type Links []Link
 
 // Rel returns the first link with the given relation. Of several links to other
-// documents of the history, it prefers those whose type is that of a feed, or is not
-// given; links to web pages come last.
+// documents of the history, it prefers those with the type of a feed, or without a
+// type; links to web pages come last.
 func (l Links) Rel(rel string) (first Link, ok bool) {
 	for _, link := range l {
 		if link.Rel != rel || ok && link.distance() >= first.distance() {
@@ -93,8 +93,8 @@ func isHistory(rel string) bool {
 	return false
 }
 
-// lose records the relations, as an attribute rel lists them, of a link of the head
-// section that cannot be used.
+// lose records the relations, as an attribute rel lists them, of an unusable link of
+// the head section.
 func (d *Document) lose(rel string) {
 	for value := range strings.FieldsSeq(rel) {
 		if name, _ := relation(value); isHistory(name) && !slices.Contains(d.lost, name) {
@@ -103,8 +103,7 @@ func (d *Document) lose(rel string) {
 	}
 }
 
-// loses reports whether there is a link with the given relation, but none that is
-// usable.
+// loses reports whether there is a link with the given relation, but no usable one.
 func (d *Document) loses(rel string) bool { return slices.Contains(d.lost, rel) && !d.Links.has(rel) }
 
 // says reports whether there is a link with one of the relations, usable or not.
@@ -119,7 +118,7 @@ func (l Links) has(rels ...string) bool {
 
 const ianaRelation = "http://www.iana.org/assignments/relation/"
 
-// relation returns the registered name that one value of a rel attribute means, and
+// relation returns the registered name meant by one value of a rel attribute, and
 // whether it had to be read leniently: relations are case-sensitive (RFC 4287
 // §4.2.7.2), but feeds misspell them.
 func relation(value string) (rel string, lenient bool) {
@@ -160,8 +159,8 @@ func known(rel string) bool {
 const maxHeaderLinks = 1000
 
 // headerLinks reads Link header fields (RFC 8288). It also returns the relations of
-// links that are too long, or too many. It leaves out links whose anchor names a
-// context other than the document, and those whose relation has no meaning here.
+// links too long or too many. It leaves out links whose anchor names a context other
+// than the document, and those whose relation has no meaning here.
 func headerLinks(fields []string, base string, longest int) (links Links, lost []string) {
 	for _, field := range fields {
 		for {

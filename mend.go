@@ -8,8 +8,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A document that is not well-formed is read a second time and mended; package xmlscan
-// says how. Well-formed documents never come here.
+// An ill-formed document is read a second time and mended; package xmlscan says how.
+// Well-formed documents never come here.
 
 // mend returns a reader that has read the document of r again, mended, if it is not
 // well-formed. It returns r if it is, or if mending does not help.
@@ -88,7 +88,7 @@ func (r *documentReader) notice() {
 	}
 }
 
-// findDamage finds what mending has not restored, or may not have restored.
+// findDamage finds the losses mending has not restored, or may not have restored.
 func (r *documentReader) findDamage() {
 	if r.err != nil || r.s.Err() != nil {
 		return
@@ -112,7 +112,7 @@ func (r *documentReader) findDamage() {
 	}
 }
 
-// swallowed returns the place of the first entry that is inside something else.
+// swallowed returns the place of the first entry inside something else.
 func (r *documentReader) swallowed() (at int, ok bool) {
 	if at, ok = r.s.Mender.Swallowed(); ok {
 		return at, true
@@ -120,8 +120,8 @@ func (r *documentReader) swallowed() (at int, ok bool) {
 	return r.hidden(false)
 }
 
-// hidden returns the place of the first comment, or CDATA section, that joins two entries: it
-// lacks its end.
+// hidden returns the place of the first comment, or CDATA section, that joins two entries:
+// it lacks its end.
 func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	local := "item"
 	if r.doc.Format == Atom {

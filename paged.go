@@ -5,19 +5,19 @@ import "slices"
 // Paged feeds, RFC 5005 §3: a series of pages whose contents may change while they
 // are read. A history of pages is never presented as whole (5005#4).
 
-// isPaged reports whether the document is a page, by the links that a page must have
+// isPaged reports whether the document is a page, by the links a page must have
 // (5005#5).
 func (d *Document) isPaged() bool {
 	return d.Links.has(RelFirst, RelLast) || d.says(RelPrevious, RelNext)
 }
 
-// A Page has the URLs of a page of a paged feed and its neighbours; "" means that
-// there is none, or that it is not known.
+// A Page has the URLs of a page of a paged feed and its neighbours; "" means there is
+// none, or it is unknown.
 type Page struct{ Self, First, Previous, Next, Last string }
 
 // NewPage returns a page of a paged feed with its entries, newest first. It has all
-// links that are known (5005#6); if none is, its link "first" leads to the page
-// itself, because a page must have a link (5005#5).
+// known links (5005#6); if there are none, its link "first" leads to the page itself,
+// because a page must have a link (5005#5).
 func NewPage(head *Document, entries []*Entry, at Page) *Document {
 	d := newDocument(head, entries, at.Self)
 	if at == (Page{Self: at.Self}) {

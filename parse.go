@@ -1,6 +1,8 @@
 package feedhistory
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -8,23 +10,23 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Limits bound what one document may cost to read. A field that is zero or negative
-// means its default, which real feeds do not reach.
+// Limits bound the cost of reading one document. A zero field means its default, which
+// real feeds do not reach. A negative one is an error.
 //
-// A document that exceeds a limit is refused with a *ParseError. Three limits concern
-// a single entry, which is then left out and becomes a Gap of the document: the length
-// of its id, 4,096 links, and what it takes from its surroundings.
+// A document beyond a limit is refused with a *ParseError. Three limits concern a
+// single entry, which is then left out and becomes a Gap of the document: the length of
+// its id, 4,096 links, and its inheritance.
 //
-// The last one is fixed. A document has its namespaces, xml:base and xml:lang once,
-// but each entry needs a copy, and each relative reference needs the base. An entry
-// may take 16 times its own length plus 1 KiB of them; no honest entry comes near
-// that. So everything derived from a document of n bytes (its links, texts and XML,
-// and the document in another format) has at most 80 times n bytes, plus 4 KiB for
-// each entry. Only 64 KiB of a head section are kept, because every document of a
-// republished feed repeats it.
+// The last one is fixed. A document has its namespaces, xml:base and xml:lang once, but
+// each entry needs a copy, and each relative reference needs the base. An entry may
+// take 16 times its own length plus 1 KiB of them; no honest entry comes near this. So
+// everything derived from a document of n bytes (its links, texts and XML, and the
+// document in another format) has at most 80 times n bytes, plus 4 KiB for each entry.
+// Only 64 KiB of a head section are kept, because every document of a republished feed
+// repeats it.
 type Limits struct {
 	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
-	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; the default is 200.
+	Ratio      int   // Ratio is the ratio of decompressed to compressed size, beyond the first MiB; the default is 200.
 	Depth      int   // Depth is the number of nested elements; the default is 256.
 	Attributes int   // Attributes is the number of attributes of one element; the default is 256.
 	Namespaces int   // Namespaces is the number of namespaces in scope at one place; the default is 256.
@@ -35,32 +37,25 @@ type Limits struct {
 	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
 }
 
-// withDefaults fills in the fields that are zero or negative.
+// withDefaults fills in zero fields.
 func (l Limits) withDefaults() Limits {
-	or := func(n *int, def int) {
-		if *n <= 0 {
-			*n = def
-		}
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = 16 << 20
-	}
-	or(&l.Ratio, 200)
-	or(&l.Entries, 50_000)
-	or(&l.HeadLinks, 64)
-	or(&l.ID, 4<<10)
-	or(&l.URL, 8<<10)
+	l.Bytes = cmp.Or(l.Bytes, 16<<20)
+	l.Ratio = cmp.Or(l.Ratio, 200)
+	l.Entries = cmp.Or(l.Entries, 50_000)
+	l.HeadLinks = cmp.Or(l.HeadLinks, 64)
+	l.ID = cmp.Or(l.ID, 4<<10)
+	l.URL = cmp.Or(l.URL, 8<<10)
 	return l
 }
 
 // A Parser reads feed documents. Its zero value is ready to use.
 type Parser struct {
-	Limits Limits // Limits are what a document may cost to read; zero means the defaults.
+	Limits Limits // Limits bound the cost of reading the document; zero means the defaults.
 
-	// Header is the header of the HTTP response; nil means that there is none. It
-	// contributes the charset of Content-Type, which takes precedence over that of
-	// the XML declaration if the bytes permit (RFC 7303 §3), Last-Modified, and
-	// links with relations that the document itself does not have.
+	// Header is the header of the HTTP response; nil means there is none. It contributes
+	// the charset of Content-Type, which takes precedence over the XML declaration's if
+	// the bytes permit (RFC 7303 §3), Last-Modified, and links with relations missing
+	// from the document itself.
 	Header http.Header
 
 	// Strict makes the parser stop where XML is not well-formed, except at harmless
@@ -72,12 +67,19 @@ type Parser struct {
 // Parse reads one feed document with the default limits. Relative references resolve
 // against base, the URL where the document was found, which may be empty.
 //
-// The error is a *ParseError, or one that r returned. Together with a *ParseError,
-// Parse may return the part of the document before the error.
+// The error is a *ParseError, or one from r: the context's, if it has cut short a
+// response. Together with a *ParseError, Parse may return the part of the document
+// before the error.
 func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(r, base) }
 
 // Parse is like the function Parse, with p's settings.
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
+	if err := checkNumbers("Parser", p.Limits.numbers()); err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
+	}
 	limit := p.Limits.withDefaults().Bytes
 	text, err := read(r, limit)
 	if err != nil {
@@ -100,7 +102,7 @@ func read(r io.Reader, limit int64) (string, error) {
 		_, err := known.WriteTo(&text)
 		return text.String(), err
 	}
-	_, err := io.Copy(&text, io.LimitReader(r, limit+1))
+	_, err := io.Copy(&text, io.LimitReader(r, max(limit, limit+1))) // the largest limit does not overflow
 	return text.String(), err
 }
 
@@ -126,9 +128,9 @@ func (p Parser) parseXML(data, base string) (*Document, error) {
 	return p.mend(r).finish()
 }
 
-// peek reads the head section from the beginning of a document, and reports whether
-// that has all of it: an entry has begun. It ignores Link header fields, which later
-// elements may override.
+// peek reads the head section from the beginning of a document, and reports whether it
+// is whole: an entry has begun. It ignores Link header fields, which later elements may
+// override.
 func (p Parser) peek(prefix, base string) (*Document, bool) {
 	if isJSON(prefix) {
 		return nil, false

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Response is what the HTTP response said about a document. It is the zero value
-// for a document that was not fetched.
+// A Response describes the HTTP response with a document. It is the zero value for a
+// document not fetched.
 type Response struct {
-	Requested string    // the URL that was requested
-	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means that it has not changed
+	Requested string    // the URL requested
+	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means it has not changed
 	Received  time.Time // when the response arrived
 	Fresh     time.Time // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
 	Date      time.Time // the server's clock; zero if the response does not say
@@ -27,28 +28,31 @@ type Response struct {
 	ETag, LastModified, Digest string
 }
 
-// A Known is what to remember of a document that was read. It makes the next request
-// for the document conditional, and lets a walk continue beyond it if it has not
-// changed.
+// A Known is the memory of a document read before. It makes the next request for the
+// document conditional, and lets a walk continue beyond it if it has not changed.
 type Known struct {
 	URL                        string // the document's URL, after redirects
 	ETag, LastModified, Digest string // as in its Response
-	Kind                       Kind   // the kind of feed that the document declares
+	Kind                       Kind   // the kind of feed the document declares
 	Older                      string // the URL of the next document back in time; "" if there is none
+	Instead                    string `json:",omitempty"` // the URL to try if Older leads to no document; "" if there is no second link
 	Lost                       bool   `json:",omitempty"` // whether its link to an older document cannot be used
 	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Damage
 	ID                         string `json:",omitempty"` // the feed's id, of a subscription document
-	Begins                     string `json:",omitempty"` // the URL of its link to the feed's beginning, if a walk found that this does not lead elsewhere
+	Begins                     string `json:",omitempty"` // the URL of its link to the feed's beginning, if a walk found it not to lead elsewhere
 }
 
-// Known returns what to remember of the document for the next poll. If a walk was
-// given this document, and the feed begins elsewhere, or may do so, or if the
-// document's marks contradict each other, the result has no validators, so that the next
-// walk looks again.
+// Known returns the memory of the document for the next poll. If a walk was given this
+// document, and the feed begins elsewhere, or may do so, or if the document's marks
+// contradict each other, the result has no validators, so the next walk looks again.
 func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
 	older, _ := d.Links.Rel(feed.Older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	targets := d.Links.targets(feed.Older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	if len(targets) > 1 {
+		k.Instead = targets[1]
+	}
 	if d.isSubscription() {
 		k.ID = d.ID
 	}
@@ -58,11 +62,11 @@ func (d *Document) Known() Known {
 	return k
 }
 
-// Unchanged is the error for a document that has not changed since it was Known: the
-// server answered 304, or sent the same bytes again.
+// Unchanged is the error for an unchanged document, compared with its Known: the server
+// answered 304, or sent the same bytes again.
 type Unchanged struct {
-	Known    Known       // what was known of the document, for the next poll
-	Response Response    // the response that said so
+	Known    Known       // the memory of the document, for the next poll
+	Response Response    // the response with this answer
 	Header   http.Header // its fields, as received
 }
 
@@ -99,18 +103,18 @@ func (d *bodyDigest) String() string {
 	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
 }
 
-// Poll is Get for a document that you have read before. It makes a conditional
-// request, and returns an *Unchanged error if the document has not changed.
+// Poll is Get for a document you have read before. It makes a conditional request, and
+// returns an *Unchanged error if the document has not changed.
 func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
 	l := c.load(ctx, url, known, nil)
 	return l.doc, l.err
 }
 
-// A Schedule says when a feed asks to be polled, by RSS's ttl, skipHours and
-// skipDays, and the syndication module's updatePeriod and updateFrequency. The zero
-// value means that the feed does not say.
+// A Schedule is when a feed asks to be polled, by RSS's ttl, skipHours and skipDays,
+// and the syndication module's updatePeriod and updateFrequency. The zero value means
+// the feed does not say.
 type Schedule struct {
-	Every     time.Duration // Every is the minimum time between polls; zero means that the feed does not say.
+	Every     time.Duration // Every is the minimum time between polls; zero means the feed does not say.
 	SkipHours uint32        // SkipHours has a bit for each hour of the day (UTC) in which not to poll; the lowest is midnight.
 	SkipDays  uint8         // SkipDays has a bit for each day of the week (UTC) on which not to poll; the lowest is Sunday.
 }
@@ -157,6 +161,5 @@ func (s Schedule) unskipped(t time.Time) time.Time {
 // the document nor the response says. See Schedule.Next.
 func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
 
-// maxInterval is the longest interval, so that no feed can silence its readers for
-// good.
+// maxInterval is the longest interval, so no feed can silence its readers for good.
 const maxInterval = 31 * 24 * time.Hour

@@ -9,10 +9,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A prefetcher loads a chain's documents in order and requests the next ones early:
-// a head section names the next document long before its entries have
-// arrived. Documents that turn out not to be needed are discarded, so a walk yields
-// the same as without prefetching.
+// A prefetcher loads a chain's documents in order and requests the next ones early: a
+// head section names the next document long before its entries have arrived. Documents
+// that turn out to be unneeded are discarded, so a walk yields the same as without
+// prefetching.
 //
 // It belongs to one goroutine, which learns of links while it waits in load. Only
 // requests and parsing run in other goroutines.
@@ -26,19 +26,19 @@ type prefetcher struct {
 	most    int // the maximum number of flights
 	guesser guesser
 
-	// named returns the document that a link in the given head names next, and whether
-	// to load it early.
+	// named returns the next document named by a link in the given head, and whether to
+	// load it early.
 	named func(head *Document) (url string, early bool)
 
-	// may reports whether a document that no link names yet may be requested.
+	// may reports whether a document may be requested before a link names it.
 	may func(url string) bool
 
-	// known returns what is known of a document.
+	// known returns the Known of a document.
 	known func(url string) Known
 }
 
-// errUnended is the error if a transport ends its goroutine, as a handler that runs
-// in it and fails a test does.
+// errUnended is the error if a transport ends its goroutine, as a failed test's handler
+// in it does.
 var errUnended = errors.New("the request did not end")
 
 // A flight is a document on its way.
@@ -50,7 +50,7 @@ type flight struct {
 	guessed bool // no link has named it yet
 }
 
-// An arrival is the head section of a document that is still arriving.
+// An arrival is the head section of a document still arriving.
 type arrival struct {
 	flight *flight
 	head   *Document
@@ -99,7 +99,7 @@ func (p *prefetcher) load(url string) *fetchResult {
 	}
 }
 
-// arrive starts the flight of the document that a head names, unless it is on its way.
+// arrive starts the flight of the document a head names, unless it is on its way.
 func (p *prefetcher) arrive(a arrival) {
 	i := slices.Index(p.flights, a.flight)
 	if i < 0 {
@@ -121,7 +121,7 @@ func (p *prefetcher) arrive(a arrival) {
 	}
 }
 
-// guess requests the documents that are expected next.
+// guess requests the documents expected next.
 func (p *prefetcher) guess() {
 	for len(p.flights) < p.most {
 		url, ok := p.guesser.after(p.flights[len(p.flights)-1].url)
@@ -132,7 +132,7 @@ func (p *prefetcher) guess() {
 	}
 }
 
-// doubtful returns the number of flights that no link has named yet.
+// doubtful returns the number of flights not yet named by a link.
 func (p *prefetcher) doubtful() (n int) {
 	for _, f := range p.flights {
 		if f.guessed {
@@ -142,7 +142,7 @@ func (p *prefetcher) doubtful() (n int) {
 	return n
 }
 
-// keep cancels the flights from the i-th on up to that to url: all, if there is none.
+// keep cancels the flights from the i-th on up to the one to url: all, if there is none.
 func (p *prefetcher) keep(i int, url string) {
 	wasted := 0
 	for i < len(p.flights) && p.flights[i].url != url {
@@ -182,7 +182,7 @@ func (p *prefetcher) on(url string) bool {
 // A fetchResult is the outcome of one request.
 type fetchResult struct {
 	url  string    // the requested URL
-	from string    // the document that linked to it
+	from string    // the document linking to it
 	doc  *Document // nil if nothing could be read; may be a part if there is an error
 	err  error
 	text string // the document's bytes
@@ -200,8 +200,10 @@ func (l *fetchResult) unchanged() *Unchanged {
 func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
 	rel := feed.Older()
 	if u := l.unchanged(); u != nil && rel != "" {
-		if u.Known.Older != "" {
-			urls = []string{iri.WithoutFragment(u.Known.Older)}
+		for _, url := range []string{u.Known.Older, u.Known.Instead} {
+			if url != "" {
+				urls = append(urls, iri.WithoutFragment(url))
+			}
 		}
 		return urls, u.Known.Lost
 	}
@@ -211,7 +213,7 @@ func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
 	return l.doc.Links.targets(rel), l.doc.loses(rel)
 }
 
-// kind returns the kind of feed that the document declares.
+// kind returns the kind of feed the document declares.
 func (l *fetchResult) kind() Kind {
 	if u := l.unchanged(); u != nil {
 		return u.Known.Kind

@@ -12,7 +12,7 @@ import (
 )
 
 // A reading is the state of reading one document in any format: the document so far, its
-// notes, and the error that ended the reading.
+// notes, and the error at its end.
 type reading struct {
 	doc    *Document
 	head   *Document // the head entries point to; filled in at the end

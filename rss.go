@@ -61,7 +61,7 @@ func (r *documentReader) channel() {
 }
 
 // rssHead reads the current element of the head section, and reports whether the
-// Document's fields express all that it says.
+// Document's fields express all of it.
 func (r *documentReader) rssHead() (known bool) {
 	if r.scheduleElement() {
 		return true

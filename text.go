@@ -15,11 +15,11 @@ const (
 )
 
 // A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3). The zero
-// value means that there is none.
+// value means there is none.
 type Text struct {
 	Type string // TextPlain, TextHTML, TextXHTML or, for content, a media type; "" if there is no text
 	Body string // characters, HTML, the markup inside xhtml's div, or the bytes of the media type
-	Src  string // the absolute URL of content that is elsewhere; "" if it is in Body
+	Src  string // the absolute URL of content elsewhere; "" if it is in Body
 	Base string // the base for relative references in Body
 	Lang string // xml:lang in scope; "" if there is none
 }
@@ -27,8 +27,8 @@ type Text struct {
 // isMarkup reports whether the body is HTML, or XHTML written as HTML.
 func (t Text) isMarkup() bool { return t.Type == TextHTML || t.Type == TextXHTML }
 
-// Plain returns the text without markup. It separates blocks by a newline, and
-// leaves out what browsers do not show, such as scripts and styles.
+// Plain returns the text without markup. It separates blocks by a newline, and leaves
+// out invisible elements, such as scripts and styles.
 func (t Text) Plain() string {
 	if !t.isMarkup() {
 		return t.Body

@@ -7,12 +7,12 @@ import (
 )
 
 // Time returns when the entry was published, or else updated; zero if it says neither.
-// Use it for everything that people see: it shows, sorts and dates an entry as its
-// readers know it, and an edit does not move the entry.
+// Use it for everything people see: it shows, sorts and dates an entry as its readers
+// know it, and an edit does not move the entry.
 func (e *Entry) Time() time.Time { return feedtime.First(e.Published, e.Updated) }
 
 // Changed returns when the entry was updated, or else published; zero if it says
-// neither. Use it to find out what is new: archives are cut by it, and an edit moves the
+// neither. Use it to find new entries: archives are cut by it, and an edit moves the
 // entry.
 func (e *Entry) Changed() time.Time { return feedtime.First(e.Updated, e.Published) }
 
@@ -41,8 +41,8 @@ func (d *Document) lastChange(entries []*Entry) time.Time {
 	return t
 }
 
-// documentTime is the time that decides between duplicates that have the same
-// update time or none (5005#21); zero if neither document nor response has one.
+// documentTime is the time to decide between duplicates with the same update time or
+// none (5005#21); zero if neither document nor response has one.
 func (d *Document) documentTime() time.Time {
 	return feedtime.First(d.Updated, d.LastModified)
 }

@@ -43,7 +43,7 @@ func ParseURL(ref string) (*url.URL, error) {
 func (l Link) IsOfComments() bool { return weblink.IsOfComments(l.Title, l.Href) }
 
 // Check returns an error if a Client cannot send the credential: a field has an invalid
-// name or value, or is one that the connection sets. The error does not quote values.
+// name or value, or is one set by the connection. The error does not quote values.
 func (c Credential) Check() error {
 	if err := fetch.CheckSecrets(c.Header); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c Credential) Check() error {
 }
 
 // NewStatusError returns the error a Client returns for such a response, with its
-// Retry-After, for programs that make requests of their own.
+// Retry-After, for programs that make their own requests.
 func NewStatusError(resp *http.Response) *StatusError {
 	e := &StatusError{Status: resp.StatusCode}
 	if resp.Request != nil {

@@ -14,37 +14,35 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// WalkOptions tell a walk what you already know. This package remembers nothing
-// between calls; package mirror does.
+// WalkOptions tell a walk about the documents you already have. This package remembers
+// nothing between calls; package mirror does.
 type WalkOptions struct {
-	// Processed reports whether you processed, that is, stored, the archive
-	// document at a URL before this walk: the walk does not go beyond it (5005#19).
-	// Nil means that you have processed none. The goroutine that ranges over the
-	// walk calls it. It may look into the store that you are filling: documents of
-	// this walk do not end it.
+	// Processed reports whether you processed (stored) the archive document at a URL
+	// before this walk: the walk does not go beyond it (5005#19). Nil means you have
+	// processed none. It is called by the goroutine ranging over the walk. It may look
+	// into the store you are filling: documents of this walk do not end it.
 	//
-	// In the transaction that marks a document as processed, store the document
-	// that it links to (see Document.Older) as Pending for the next walk, unless
-	// that is already processed. Otherwise, if this walk is cut short, nothing ever
-	// reads what is older. The example mirror/sqlstore/examples/aggregator does it
-	// with database/sql.
+	// In the transaction that marks a document as processed, store the document it links
+	// to (see Document.Older) as Pending for the next walk, unless already processed.
+	// Otherwise, if this walk is interrupted, nothing ever reads the older documents. The
+	// example mirror/sqlstore/examples/aggregator does it with database/sql.
 	Processed func(url string) bool
 
-	// Last reports whether the page of a paged feed that the walk has just yielded
-	// is the last one to read. Pages change, so only their entries tell whether
-	// you know what is older. Nil means to read all pages. If Last is set, the
-	// walk requests no page in advance.
+	// Last reports whether the page of a paged feed just yielded by the walk is the last
+	// one to read. Pages change, so only their entries tell whether you know the older
+	// ones. Nil means to read all pages. If Last is set, the walk requests no page in
+	// advance.
 	Last func(page *Document) bool
 
-	// First is the document at the given URL, if you have just read it, for instance
-	// to find out that it is a feed: the walk does not request it again. It yields a
-	// copy. Nil means to request it.
+	// First is the document at the given URL, if you have just read it, for instance to
+	// recognise it as a feed: the walk does not request it again. It yields a copy. Nil
+	// means to request it.
 	First *Document
 
-	// Known returns what you know of a document from an earlier reading, or the
-	// zero value. The walk requests such a document conditionally. If it has not
-	// changed, the walk yields a nil document and an *Unchanged, and continues
-	// where Known.Older leads. It is called as Processed is.
+	// Known returns the Known of a document from an earlier reading, or the zero value.
+	// The walk requests such a document conditionally. If it has not changed, the walk
+	// yields a nil document and an *Unchanged, and continues where Known.Older leads. It
+	// is called in the same goroutine as Processed.
 	Known func(url string) Known
 
 	// Pending are the archive documents at which earlier walks were cut short, and
@@ -54,22 +52,22 @@ type WalkOptions struct {
 }
 
 // Walk yields the documents of the feed at url, newest first: its subscription
-// document, then those that prev-archive links lead to in an archived feed, or
-// next links in a paged one. If url is another document of the feed, Walk begins
-// where that document says the feed begins, by current (5005#13) or first.
+// document, then those prev-archive links lead to in an archived feed, or next links in
+// a paged one. If url is another document of the feed, Walk begins where the document
+// says the feed begins, by current (5005#13) or first.
 //
-// Walk requests nothing before you range over the sequence. A break ends all
-// requests. If the links in a chain of archives differ by one step, such as archive-41 and
-// archive-40, Walk requests up to Policy.PerHost documents at a time under the URLs it
-// expects next. Only links decide which of them it yields. At most four requests of a
-// walk turn out to be wasted; none go to hosts that have asked for patience.
+// Walk requests nothing before you range over the sequence. A break ends all requests. If
+// the links in a chain of archives differ by one step, such as archive-41 and archive-40,
+// Walk requests up to Policy.PerHost documents at a time under the URLs it expects next.
+// Only links decide which of them it yields. At most four requests of a walk turn out to
+// be wasted; none go to hosts that have asked for patience.
 //
-// If the first document fails, Walk yields the error with what it could read of
-// the document, and ends, as it does when the context ends. For a later document
-// that is missing, Walk yields a nil document and a *Gap, and continues if it can
-// follow the chain beyond. For an unchanged document that WalkOptions.Known knows,
-// it yields a nil document and an *Unchanged. After a document that has Damage
-// comes a *Gap whose URL and From are both the document's.
+// If the first document fails, Walk yields the error with the readable part of the
+// document, and ends, as it does when the context ends. For a missing later document,
+// Walk yields a nil document and a *Gap, and continues if it can follow the chain
+// beyond. For an unchanged document known to WalkOptions.Known, it yields a nil
+// document and an *Unchanged. After a document with Damage comes a *Gap whose URL and
+// From are both the document's.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
@@ -86,8 +84,8 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 	}
 }
 
-// A walk is one range over Walk. It makes all decisions in the goroutine that
-// ranges; prefetch.go has what runs at the same time.
+// A walk is one range over Walk. It makes all decisions in the ranging goroutine;
+// prefetch.go has the concurrent parts.
 type walk struct {
 	c     *Client
 	ctx   context.Context
@@ -100,7 +98,7 @@ type walk struct {
 
 	id       string         // the feed's id; "" if it is unknown
 	start    string         // the subscription document's URL; "" until it is known
-	origins  []string       // URLs at the origins that SameOrigin allows
+	origins  []string       // URLs at the origins SameOrigin allows
 	kind     Kind           // of the current chain
 	held     []*fetchResult // the documents read to find where the feed begins, until the chain reaches them
 	shown    set            // the IDs of the entries in the subscription document; nil if it is unchanged
@@ -108,10 +106,10 @@ type walk struct {
 	leads    []lead         // the links beyond the chains, to explore at their end
 	whole    bool           // the feed is of a kind that may be whole
 	reported string         // the URL of the last document whose contradiction was reported
-	idle     int            // the number of documents beyond the chains, in a row, that brought nothing new
+	idle     int            // the number of consecutive documents beyond the chains without anything new
 	torn     bool           // there is a gap
-	partly   bool           // a chain ended at a document that the caller knows, so this walk does not know what is new
-	claimed  set            // the self links of documents that were not processed before
+	partly   bool           // a chain ended at a document the caller knows, so this walk cannot tell new entries
+	claimed  set            // the self links of documents not processed before
 	reread   bool           // the subscription document has been read a second time
 	missing  *Gap           // the reason why it was
 	pending  int            // the number of documents at which earlier walks were cut short and this one is still to continue
@@ -157,7 +155,7 @@ func (w *walk) run(url string) {
 	}
 }
 
-// first returns the document at the URL that the walk was given.
+// first returns the document at the walk's URL.
 func (w *walk) first(url string) *fetchResult {
 	if w.opt.First == nil {
 		return w.load(url)
@@ -255,9 +253,9 @@ func (w *walk) yieldDocument(l *fetchResult) {
 	}
 }
 
-// next requests the document that another links to; it returns nil where the chain
-// ends. If there are several links, it tries them in order until it gets a document.
-// If it gets none, it yields a gap that says why.
+// next requests the document another links to; it returns nil where the chain ends. If
+// there are several links, it tries them in order until it gets a document. If it gets
+// none, it yields a gap with the reason.
 func (w *walk) next(from string, urls ...string) *fetchResult {
 	var gap *Gap
 	for _, url := range urls {
@@ -331,7 +329,7 @@ func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
 	return held
 }
 
-// named returns the document that the given head names next, and whether to load it
+// named returns the next document named by the given head, and whether to load it
 // early. It is not if a later link could still lead elsewhere, because a wasted request
 // counts against the host's rate limit; nor if the document is known, because earlier
 // documents may decide whether the walk needs it.
@@ -353,9 +351,9 @@ func (w *walk) may(url string) bool {
 		(w.kind != Paged || w.opt.Last == nil) && w.known(url) == (Known{})
 }
 
-// mayGuess reports whether a document that no link has named may be requested. Pages are
-// not guessed: if an older page were read before a newer one, an entry that moves from
-// one to the other meanwhile would be lost.
+// mayGuess reports whether a document may be requested without a link to it. Pages are
+// not guessed: if an older page were read before a newer one, an entry would be lost if
+// it moved from one to the other meanwhile.
 func (w *walk) mayGuess(url string) bool {
 	return w.kind == Archived && w.start != "" && !w.c.Policy.NoGuess && w.c.Pace <= 0 && iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
 }
@@ -368,8 +366,8 @@ func (w *walk) load(url string) *fetchResult {
 	return l
 }
 
-// moved reads the subscription document again if an archive is not found, because
-// the publisher may have rebuilt the chain. It returns nil if that is not so.
+// moved reads the subscription document again if an archive is not found, because the
+// publisher may have rebuilt the chain. It returns nil if not.
 func (w *walk) moved(missing *Gap) *fetchResult {
 	if w.reread || w.kind != Archived || !IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
 		return nil
@@ -410,7 +408,7 @@ func (w *walk) isLast(l *fetchResult) bool {
 	return w.kind == Paged && w.opt.Last != nil && l.doc != nil && w.opt.Last(l.doc)
 }
 
-// fail yields the error of a document that could not be read completely.
+// fail yields the error of a document not read completely.
 func (w *walk) fail(l *fetchResult, from string) {
 	if w.ctx.Err() != nil {
 		w.end(nil, l.err)
@@ -441,8 +439,7 @@ func (w *walk) gap(g *Gap) {
 	w.ended = !w.yield(nil, g)
 }
 
-// end yields the error that ends the walk: the context's error, if the context has
-// ended.
+// end yields the last error of the walk: the context's error, if the context has ended.
 func (w *walk) end(doc *Document, err error) {
 	if w.ended {
 		return

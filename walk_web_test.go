@@ -235,6 +235,8 @@ func TestWalkAnyWeb(t *testing.T) {
 }
 
 // A second walk that knows every document of the first takes the same way, and finds the same gaps.
+// If it is given a document other than the feed's first, it knows the way from there, so it finds no
+// others.
 func TestWalkKnown(t *testing.T) {
 	for _, file := range walks(t) {
 		text, err := os.ReadFile(file)
@@ -243,12 +245,17 @@ func TestWalkKnown(t *testing.T) {
 		changes := slices.ContainsFunc(archive.Files, func(f feedtest.File) bool {
 			return strings.Contains(f.Name, "#") || strings.Contains(f.Data, "{{count}}")
 		})
-		if changes || optionsOf(archive) != "" { // budgets are spent otherwise
+		options := optionsOf(archive)
+		for line := range strings.Lines(options) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+			changes = changes || word != "url" // budgets are spent otherwise
+		}
+		if changes {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			site := feedtest.Serve(t, string(text))
-			first := newVisit(t, site, "")
+			first := newVisit(t, site, options)
 			first.walk(t.Context())
 			if first.err != nil {
 				t.Skip("there is no document")
@@ -272,7 +279,7 @@ func TestWalkKnown(t *testing.T) {
 				}
 			}
 
-			second := newVisit(t, site, "")
+			second := newVisit(t, site, options)
 			unchanged, again := map[string]Known{}, map[string]Reason{}
 			for _, err := range second.client.Walk(t.Context(), second.url, &WalkOptions{
 				Known: func(url string) Known { return known[url] },
@@ -285,8 +292,12 @@ func TestWalkKnown(t *testing.T) {
 					require.NoError(t, err)
 				}
 			}
-			require.Equal(t, known, unchanged)
-			require.Equal(t, gaps, again)
+			if options == "" {
+				require.Equal(t, known, unchanged)
+				require.Equal(t, gaps, again)
+			}
+			require.Subset(t, known, unchanged)
+			require.Subset(t, gaps, again)
 		})
 	}
 }

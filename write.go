@@ -28,8 +28,8 @@ func WriteAtom(w io.Writer, d *Document) error { return NewWriter(w, Atom, d).Cl
 // Appendix B. Items read from RSS 2.0 keep their own XML; others are converted.
 func WriteRSS(w io.Writer, d *Document) error { return NewWriter(w, RSS, d).Close() }
 
-// A Writer writes one Atom or RSS document while its entries arrive, so that a long
-// document need not fit in memory. Make one with NewWriter.
+// A Writer writes one Atom or RSS document while its entries arrive, so a long document
+// need not fit in memory. Make one with NewWriter.
 type Writer struct {
 	xml    xmlWriter
 	doc    *Document
@@ -42,8 +42,7 @@ type Writer struct {
 // section and the first entries are doc's; Add writes more. A nil doc is an empty one.
 //
 // If doc has neither Updated nor LastModified, the document's update time is that of
-// doc's newest entry or, if it has none, of the newest among those that the first Add
-// writes.
+// doc's newest entry or, if it has none, of the newest among those of the first Add.
 func NewWriter(w io.Writer, format Format, doc *Document) *Writer {
 	d := &Writer{xml: xmlWriter{w: w}, doc: doc, format: format}
 	if doc == nil {
@@ -86,7 +85,7 @@ func (w *Writer) Close() error {
 	return w.xml.err
 }
 
-// begin writes what comes before the first entries to add, once.
+// begin writes everything before the first entries to add, once.
 func (w *Writer) begin(added []*Entry) {
 	if w.begun || w.xml.err != nil {
 		return
@@ -111,6 +110,9 @@ func (w *Writer) write(entries []*Entry) {
 		native, convert = "", w.xml.rssItem
 	}
 	for _, e := range entries {
+		if w.xml.err == nil && e != nil {
+			e, w.xml.err = w.current(e)
+		}
 		switch {
 		case w.xml.err != nil:
 			return
@@ -128,8 +130,28 @@ func (w *Writer) write(entries []*Entry) {
 	}
 }
 
+// current returns the entry as its fields say, and in Atom with an update time, which RFC
+// 4287 §4.1.2 requires. An entry unchanged since it was read is returned as it is.
+func (w *Writer) current(e *Entry) (*Entry, error) {
+	lacksTime := w.format == Atom && e.format() == Atom && e.Updated.IsZero()
+	if e.raw == "" || !lacksTime && !e.isAltered() {
+		return e, nil
+	}
+	d := e.Draft()
+	if lacksTime {
+		d.Updated = e.lastChange()
+	}
+	made, err := d.entry()
+	if err != nil {
+		return nil, err
+	}
+	made.Source.Updated = e.lastChange()
+	return made, nil
+}
+
 // Document returns the history as one document, which is complete if the verdict is
-// Whole, and has a PseudoEntry for each gap.
+// Whole. Its Coverage declares the gaps. People who read the feed
+// do not see that: see PseudoEntries.
 func (h *History) Document() *Document {
 	d := Document{Format: Atom}
 	if h.Head != nil {
@@ -139,12 +161,18 @@ func (h *History) Document() *Document {
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
 	})
-	for _, gap := range h.Gaps {
-		d.Entries = append(d.Entries, gap.PseudoEntry())
-	}
-	d.Entries = append(d.Entries, h.Entries...)
+	d.Entries = slices.Clone(h.Entries)
 	d.Deleted = h.Deleted
 	return &d
+}
+
+// PseudoEntries returns the PseudoEntry of each gap, to put before the entries of a
+// document for people to read (5005#23).
+func (h *History) PseudoEntries() (entries []*Entry) {
+	for _, gap := range h.Gaps {
+		entries = append(entries, gap.PseudoEntry())
+	}
+	return entries
 }
 
 // identity returns the feed's id, or else a URL.

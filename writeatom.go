@@ -104,8 +104,8 @@ func (w *xmlWriter) text(name string, t Text) {
 	}
 }
 
-// media writes content of a media type, or content at another URL. Markup that is not
-// well-formed becomes text.
+// media writes content of a media type, or content at another URL. Ill-formed markup
+// becomes text.
 func (w *xmlWriter) media(name string, t Text) {
 	if t.Src != "" {
 		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then

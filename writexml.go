@@ -19,7 +19,7 @@ type xmlWriter struct {
 	err error
 }
 
-// flush writes out the buffer, so that memory stays small.
+// flush writes out the buffer, so memory stays small.
 func (w *xmlWriter) flush() {
 	if w.err == nil {
 		_, w.err = io.WriteString(w.w, w.b.String())

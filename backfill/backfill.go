@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A Method recovers the history of feeds that a certain kind of software makes,
-// or that a certain kind of archive keeps.
+// A Method recovers the history of feeds made by a certain kind of software, or kept by
+// a certain kind of archive.
 type Method interface {
 	// Name returns the method's name: a word in lower case, such as "wordpress".
 	Name() string
@@ -23,20 +23,18 @@ type Method interface {
 	// should follow.
 	Recognise(doc *feedhistory.Document) Sign
 
-	// Probe finds out whether the method works for the feed that begins with
-	// doc, with as few requests as possible: at most two if the document does
-	// not name the software. It adds to p what to remember and, if the method
-	// does not work, the Reason. An error means that Probe could not find out,
-	// so the next walk tries again.
+	// Probe finds out whether the method works for the feed beginning with doc, with as
+	// few requests as possible: at most two if the document does not name the software. It
+	// adds its findings to p and, if the method does not work, the Reason. With an error,
+	// Probe could not find out, so the next walk tries again.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
-	// Walk yields the documents beyond doc, newest first as far as the method
-	// can tell. It yields an error for a missing document. It adds what it
-	// learns to p.
+	// Walk yields the documents beyond doc, newest first as far as the method can tell. It
+	// yields an error for a missing document. It adds its findings to p.
 	Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
 }
 
-// A Sign says how sure a method is that it suits a feed.
+// A Sign is how sure a method is of suiting a feed.
 type Sign uint8
 
 // The signs.
@@ -49,35 +47,35 @@ const (
 // String returns "no", "maybe" or "yes".
 func (s Sign) String() string { return [...]string{"no", "maybe", "yes"}[min(s, Yes)] }
 
-// A Probe is what a walk learned by trying the methods on a feed. Store it, for
-// example as JSON, and pass it to the next walk of the same feed. The zero
-// value means that no method has been tried.
+// A Probe has a walk's findings from trying the methods on a feed. Store it, for
+// example as JSON, and pass it to the next walk of the same feed. The zero value means
+// no method has been tried.
 type Probe struct {
 	Method string `json:"method,omitempty"` // the name of the method; None if none works
 	Mode   string `json:"mode,omitempty"`   // how the method works, in a word of its own
-	Reason string `json:"reason,omitempty"` // why the method of the software that the feed names does not work, with None
+	Reason string `json:"reason,omitempty"` // why the method of the software named by the feed does not work, with None
 
-	// Proven says that, at one moment of the walk, the server counted as many
-	// entries as have come, and that each of them existed before and after that
-	// moment. A method's Walk sets it; it is not stored.
+	// Proven means the server counted, at one moment of the walk, as many entries as have
+	// come, and each of them existed before and after this moment. A method's Walk sets
+	// it; it is not stored.
 	Proven bool `json:"-"`
 
 	kept map[string]answer // answers to earlier requests, by URL
 	task *task             // the walk under way
 }
 
-// None is the Method of a Probe that found none.
+// None is the Method of a Probe without success.
 const None = "none"
 
-// A Backfill walks feeds beyond what they declare. Its zero value is ready to
+// A Backfill walks feeds beyond the documents they declare. Its zero value is ready to
 // use. Do not change its fields while you use it.
 type Backfill struct {
 	// HTTP makes the requests; nil means a client with the default settings.
 	HTTP *feedhistory.Client
 
-	// Recount is how long Keep relies on a server's count, and does not retry
-	// gaps that it could not close, before it asks the server again. Zero means
-	// a week, a negative value for ever.
+	// Recount is how long Keep relies on a server's count, and does not retry gaps it
+	// could not close, before it asks the server again. Zero means a week, a negative
+	// value for ever.
 	Recount time.Duration
 
 	// Methods are the methods to try, in order; nil means the result of the
@@ -85,8 +83,8 @@ type Backfill struct {
 	Methods []Method
 }
 
-// Methods returns the methods that are tried by default: WordPress, Blogger and
-// all known platforms.
+// Methods returns the methods tried by default: WordPress, Blogger and all known
+// platforms.
 func Methods() []Method {
 	methods := []Method{WordPress{}, Blogger{}}
 	for _, p := range platforms {
@@ -102,9 +100,9 @@ func (b *Backfill) methods() []Method {
 	return b.Methods
 }
 
-// Candidates returns the methods to try on the feed that begins with doc: first
-// those that recognise it, then those that may suit it. It makes no request.
-// For complete and archived feeds it returns none.
+// Candidates returns the methods to try on the feed beginning with doc: first those
+// that recognise it, then those that may suit it. It makes no request. For complete and
+// archived feeds it returns none.
 func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) {
 	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
 		return nil, nil
@@ -123,9 +121,9 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 // A Result is a history and how it was recovered.
 type Result struct {
 	History     *feedhistory.History
-	Probe       Probe  // what to store for the next walk
+	Probe       Probe  // the findings to store for the next walk
 	RecoveredBy string // the name of the method; "" if only the feed's own links brought documents
-	Proven      bool   // whether the method has proved that nothing is missing
+	Proven      bool   // whether the method has proved the history whole
 }
 
 // Verdict returns how much of the feed this is. A recovered history is Lossy at
@@ -165,7 +163,7 @@ type Walk struct {
 	url  string
 	opt  *feedhistory.WalkOptions
 	from Probe
-	task *task // what is known, and how far an earlier walk came; nil for a walk over everything
+	task *task // the known entries, and how far an earlier walk came; nil for a walk over everything
 
 	probe     Probe
 	by        string // the name of the method in use; "" if there is none
@@ -173,11 +171,10 @@ type Walk struct {
 	left      bool   // the caller has left after a document, so there may be more
 }
 
-// Documents yields the documents for feedhistory.Merge, newest first as far as
-// the walk can tell: first the feed's own as feedhistory.Client.Walk does, then
-// those that a method recovers. Documents that have changed meanwhile may come
-// again at the end. The errors are those of Client.Walk. Ranging again starts a
-// new walk.
+// Documents yields the documents for feedhistory.Merge, newest first as far as the walk
+// can tell: first the feed's own as feedhistory.Client.Walk does, then those a method
+// recovers. Documents changed meanwhile may come again at the end. The errors are those
+// of Client.Walk. Ranging again starts a new walk.
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(take func(*feedhistory.Document, error) bool) {
 		yield := func(doc *feedhistory.Document, err error) bool {
@@ -196,13 +193,13 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	}
 }
 
-// Probe returns what to store for the next walk. Call it after ranging over the
+// Probe returns the findings to store for the next walk. Call it after ranging over the
 // documents.
 func (w *Walk) Probe() Probe { return w.probe }
 
-// Result returns the result of the walk, given the merged history of its
-// documents. If you have left the walk before its end, the history gets a gap
-// that matches feedhistory.ErrUnread.
+// Result returns the result of the walk, given the merged history of its documents. If
+// you have left the walk before its end, the history gets a gap matching
+// feedhistory.ErrUnread.
 func (w *Walk) Result(h *feedhistory.History) *Result {
 	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) }) {
 		h.Gaps = append(h.Gaps, &feedhistory.Gap{URL: w.url, Reason: feedhistory.ReasonInterrupted, Err: feedhistory.ErrUnread, Found: time.Now()})

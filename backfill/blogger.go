@@ -14,16 +14,16 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Blogger recovers the feeds of Blogger, in Atom or RSS, by ranges of update
-// times: it moves updated-max back until nothing is left. No change to the blog
-// can move an entry out of such a walk. At the end it requests what has changed
-// meanwhile, by updated-min, and then all summaries with the count: if each
-// entry that was counted has come, the feed is whole. If an entry has appeared
-// with an old time meanwhile, Blogger reads everything once more.
+// Blogger recovers the feeds of Blogger, in Atom or RSS, by ranges of update times: it
+// moves updated-max back until nothing is left. No change to the blog can move an entry
+// out of such a walk. At the end it requests the changes made meanwhile, by
+// updated-min, and then all summaries with the count: if each counted entry has come,
+// the feed is whole. If an entry has appeared with an old time meanwhile, Blogger reads
+// everything once more.
 //
-// If a server ignores the ranges, or does not say when its entries were
-// updated, Blogger requests pages by start-index. The server may send fewer
-// entries than max-results without saying so; Blogger counts those that came.
+// If a server ignores the ranges, or does not say when its entries were updated,
+// Blogger requests pages by start-index. The server may send fewer entries than
+// max-results without saying so; Blogger counts those received.
 //
 // Such feeds also link from page to page, but those pages are smaller and shift
 // when something is published, so Blogger does not follow the links.
@@ -47,7 +47,7 @@ func (Blogger) Recognise(doc *feedhistory.Document) Sign {
 	return No
 }
 
-// Probe makes no request: the walk itself notices what the server supports.
+// Probe makes no request: the walk itself notices whether the server supports ranges.
 func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document, *Probe) (bool, error) {
 	return true, nil
 }
@@ -103,9 +103,9 @@ type blogger struct {
 	seen  set
 }
 
-// walk reads everything, and again if that turns out not to be everything. It
-// reports whether the server supports ranges, and whether it is proved that all
-// entries came. If the server does not support them, more documents follow.
+// walk reads everything, and again if entries turn out to be missing. It reports
+// whether the server supports ranges, and whether all entries are proved to have come.
+// If the server does not support them, more documents follow.
 func (b *blogger) walk() (heeded, proven bool) {
 	for range 2 {
 		heeded, whole := b.ranges()
@@ -123,8 +123,8 @@ func (b *blogger) walk() (heeded, proven bool) {
 	return true, false
 }
 
-// ranges reads all entries, and then those that have changed meanwhile. It
-// reports whether the server supports ranges, and whether it came to the end.
+// ranges reads all entries, and then those changed meanwhile. It reports whether the
+// server supports ranges, and whether it came to the end.
 func (b *blogger) ranges() (heeded, whole bool) {
 	client := modifiedrange.Client{
 		HTTP: b.c, URL: with(b.doc.URL, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
@@ -165,9 +165,8 @@ func (b *blogger) ranges() (heeded, whole bool) {
 	return true, true
 }
 
-// prove requests the list of all entries without their contents, and the count.
-// It returns the IDs of entries that have not come, and reports whether it is
-// proved that all have come.
+// prove requests the list of all entries without their contents, and the count. It
+// returns the IDs of missing entries, and reports whether all are proved to have come.
 func (b *blogger) prove() (missing []string, proven bool) {
 	url := strings.Replace(b.doc.URL, "/posts/default", "/posts/summary", 1)
 	if url == b.doc.URL {
@@ -190,7 +189,7 @@ func (b *blogger) prove() (missing []string, proven bool) {
 		for _, e := range doc.Entries {
 			if !seen[e.ID] {
 				seen[e.ID] = true
-				list.posts = append(list.posts, listed{names: []string{e.ID}})
+				list.posts = append(list.posts, listedPost{names: []string{e.ID}})
 			}
 		}
 	}

@@ -17,21 +17,21 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A census is what a server says that it has: how many entries at one moment,
-// and which ones, as listed at that moment or later.
+// A census is a server's own count: how many entries at one moment, and which ones, as
+// listed then or later.
 //
-// No listing shows everything at one moment, because entries come and go
-// between its pages. But an entry that has come before the count, and is listed
-// after it, existed when the server counted. If there are as many such entries
-// as the server counted, they are all.
+// No listing shows everything at one moment, because entries come and go between its
+// pages. But an entry received before the count, and listed after it, existed when the
+// server counted. If there are as many such entries as the server counted, they are
+// all.
 type census struct {
 	at    time.Time // when the server counted
 	total int
-	posts []listed // in the order of the feed's pages
+	posts []listedPost // in the order of the feed's pages
 }
 
-// A listed is a post in the server's list.
-type listed struct {
+// A listedPost is a post in the server's list.
+type listedPost struct {
 	names    []string // by which the feed may know the post; the first is its guid
 	modified string
 	id       int
@@ -48,7 +48,7 @@ func (c *census) proves(has func([]string) map[string]bool) bool {
 	return c.total > 0 && len(confirmed) == c.total
 }
 
-// missing returns the guids of the posts that have not come.
+// missing returns the guids of the posts still missing.
 func (c *census) missing(has func([]string) map[string]bool) (guids []string) {
 	c.each(has, func(_ int, guid string, ok bool) {
 		if !ok {
@@ -75,8 +75,8 @@ func (c *census) each(has func([]string) map[string]bool, f func(i int, name str
 	}
 }
 
-// pagesOf returns the numbers of the pages of a size that contain the posts,
-// last page first, each once.
+// pagesOf returns the numbers of the posts' pages, for pages of a size: last page
+// first, each once.
 func (c *census) pagesOf(guids []string, size int) (pages []int) {
 	for i, p := range slices.Backward(c.posts) {
 		n := i/size + 1
@@ -102,7 +102,7 @@ func (s *source) postsURL(h http.Header) string {
 	return root + "wp/v2/posts" + query
 }
 
-// counterURL returns the URL of the shortest answer that contains the count.
+// counterURL returns the URL of the shortest answer with the count.
 func counterURL(posts string) string {
 	if posts == "" {
 		return ""
@@ -149,7 +149,7 @@ func (s *source) census(posts string) (*census, error) {
 			break
 		}
 	}
-	slices.SortFunc(c.posts, func(a, b listed) int {
+	slices.SortFunc(c.posts, func(a, b listedPost) int {
 		return cmp.Or(strings.Compare(a.modified, b.modified), cmp.Compare(a.id, b.id))
 	})
 	return c, nil
@@ -165,8 +165,8 @@ type apiPost struct {
 	Modified string `json:"modified"`
 }
 
-func (p apiPost) listed() listed {
-	return listed{names: []string{html.UnescapeString(p.GUID.Rendered), html.UnescapeString(p.Link)}, modified: p.Modified, id: p.ID}
+func (p apiPost) listed() listedPost {
+	return listedPost{names: []string{html.UnescapeString(p.GUID.Rendered), html.UnescapeString(p.Link)}, modified: p.Modified, id: p.ID}
 }
 
 // list requests posts, and the total number of posts.

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A head is what the head section of an XML feed says and a Document has no
-// field for.
+// A head has the statements of an XML feed's head section that have no field in a
+// Document.
 type head struct {
 	generator  string   // the text of the element and its uri attribute; "" if there is none
 	total      int      // openSearch:totalResults; zero if there is none

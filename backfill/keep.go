@@ -13,21 +13,21 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Keep recovers the undeclared history of a feed into a mirror's store: the
-// whole history of a plain feed, once; and, whenever polls have missed entries,
-// these. The store keeps what the walk has learned, so that nothing is tried
-// twice; the feed's Source is then the name of the method. If there is nothing
-// to do, which is the usual case, Keep makes no request and returns nil changes.
+// Keep recovers the undeclared history of a feed into a mirror's store: the whole
+// history of a plain feed, once; and, whenever polls have missed entries, these. The
+// store keeps the walk's findings, so nothing is tried twice; the feed's Source is then
+// the name of the method. If there is nothing to do, which is the usual case, Keep
+// makes no request and returns nil changes.
 //
-// A walk that is cut short leaves a gap, and the next Keep continues there,
-// also at pages that could not be read. If another try is unlikely to close a
-// gap, Keep tries again only after Recount.
+// An interrupted walk leaves a gap, and the next Keep continues there, also at pages it
+// could not read. If another try is unlikely to close a gap, Keep tries again only
+// after Recount.
 //
-// A mirror that is Whole by a server's count was so at the time of that count,
-// because polls do not show a post that appears with an old date. So after
-// Recount, Keep asks for the count again, with one request. If the count has
-// changed by more or less than polls have brought, Keep compares the server's
-// list with the store, and reads what is missing.
+// A mirror Whole by a server's count was so at the time of the count, because polls do
+// not show a post added with an old date. So after Recount, Keep asks for the count
+// again, with one request. If the count has changed by more or less than polls have
+// brought, Keep compares the server's list with the store, and reads the missing
+// entries.
 //
 // The error is the store's, mirror.ErrNotFound if the store does not have the
 // feed, or the context's.
@@ -36,7 +36,7 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 	if err != nil {
 		return nil, err
 	}
-	k := &keeping{b: b, ctx: ctx, m: m, feed: feed, now: time.Now()}
+	k := &keepRun{b: b, ctx: ctx, m: m, feed: feed, now: time.Now()}
 	if len(feed.Mark) > 0 {
 		if err := json.Unmarshal(feed.Mark, &k.mark); err != nil || feed.Source != "" && feed.Source != k.mark.Method {
 			return nil, nil // the mark belongs to another source
@@ -62,19 +62,19 @@ func (b *Backfill) knows(method string) bool {
 		slices.ContainsFunc(b.methods(), func(m Method) bool { return m.Name() == method })
 }
 
-// A keepMark is what is stored with a feed.
+// A keepMark is stored with a feed.
 type keepMark struct {
 	Probe
 	At      time.Time `json:"at,omitzero"`       // when the mark was made
 	Done    bool      `json:"done,omitempty"`    // whether the walk reached its end
 	Place   place     `json:"place,omitzero"`    // where the walk continues if it did not
 	Counter string    `json:"counter,omitempty"` // the URL at which the server says how many entries it has
-	Total   int       `json:"total,omitempty"`   // the number that it said when the mirror was whole
+	Total   int       `json:"total,omitempty"`   // its number when the mirror was whole
 	Soon    bool      `json:"soon,omitempty"`    // whether to ask again at the next opportunity
 }
 
-// A keeping is a Keep under way.
-type keeping struct {
+// A keepRun is a Keep under way.
+type keepRun struct {
 	b    *Backfill
 	ctx  context.Context
 	m    *mirror.Mirror
@@ -82,7 +82,7 @@ type keeping struct {
 	mark keepMark
 	now  time.Time
 
-	refill bool      // whether to read what polls have missed
+	refill bool      // whether to read the entries polls have missed
 	adds   bool      // whether the walk continues an earlier one
 	since  time.Time // the time before which entries need not be read again
 	err    error     // an error of the store
@@ -91,7 +91,7 @@ type keeping struct {
 	task *task
 }
 
-// A plan is what to do.
+// A plan is the next step of a Keep.
 type plan uint8
 
 const (
@@ -100,8 +100,8 @@ const (
 	recount      // count, to see whether a walk is needed
 )
 
-// plan decides what to do.
-func (k *keeping) plan() plan {
+// plan decides the next step.
+func (k *keepRun) plan() plan {
 	missed, found, own := k.gaps()
 	old := k.b.Recount >= 0 && k.now.Sub(k.mark.At) >= cmp.Or(k.b.Recount, 7*24*time.Hour)
 	fresh := missed && !found.Before(k.mark.At)
@@ -134,7 +134,7 @@ func (k *keeping) plan() plan {
 
 // gaps reports whether polls have missed windows, when the first one was found,
 // and whether an earlier walk has left gaps.
-func (k *keeping) gaps() (missed bool, found time.Time, own bool) {
+func (k *keepRun) gaps() (missed bool, found time.Time, own bool) {
 	for _, g := range k.feed.Gaps {
 		switch {
 		case g.From == "source:"+k.feed.Source:
@@ -152,7 +152,7 @@ func (k *keeping) gaps() (missed bool, found time.Time, own bool) {
 // resume makes the walk continue where an earlier one ended. If polls have
 // missed something since then, only pages in the order of modification lead to
 // both.
-func (k *keeping) resume(missed bool) {
+func (k *keepRun) resume(missed bool) {
 	at := k.mark.Place
 	if missed && at.Until == 0 && at.Latest == 0 && k.mark.Mode != modeModified {
 		k.mark.Place = place{}
@@ -165,9 +165,9 @@ type counter interface {
 	count(ctx context.Context, c *feedhistory.Client, url string) (int, error)
 }
 
-// recount asks for the number of entries, and reports whether it is the
-// expected one, which includes the entries that polls have brought since.
-func (k *keeping) recount() (same bool, err error) {
+// recount asks for the number of entries, and reports whether it is the expected one,
+// which includes the entries polls have brought since.
+func (k *keepRun) recount() (same bool, err error) {
 	i := slices.IndexFunc(k.b.methods(), func(m Method) bool { return m.Name() == k.mark.Method })
 	asks, ok := k.b.methods()[i].(counter)
 	if !ok {
@@ -200,7 +200,7 @@ func (m keepMark) json() json.RawMessage {
 }
 
 // walk walks the feed into the mirror.
-func (k *keeping) walk() (*mirror.Report, error) {
+func (k *keepRun) walk() (*mirror.Report, error) {
 	k.task = &task{place: k.mark.Place, refill: k.refill, has: k.has, counter: k.mark.Counter}
 	if k.refill || k.mark.Place.begun() {
 		k.task.holds = k.holds
@@ -254,7 +254,7 @@ func (k *keeping) walk() (*mirror.Report, error) {
 }
 
 // learn records how far the walk has come.
-func (k *keeping) learn() {
+func (k *keepRun) learn() {
 	k.mark.Probe, k.mark.Place, k.mark.Counter, k.mark.Done = k.w.probe, k.task.place, k.task.counter, false
 	if k.w.by != "" {
 		k.mark.Method = k.w.by
@@ -262,7 +262,7 @@ func (k *keeping) learn() {
 }
 
 // note returns the present mark; nil if nothing was learned.
-func (k *keeping) note() json.RawMessage {
+func (k *keepRun) note() json.RawMessage {
 	if k.mark.Method == "" {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (k *keeping) note() json.RawMessage {
 }
 
 // has returns the IDs whose entries are in the mirror.
-func (k *keeping) has(ids []string) map[string]bool {
+func (k *keepRun) has(ids []string) map[string]bool {
 	found := map[string]bool{}
 	for id, r := range k.records(ids) {
 		found[id] = r.State == mirror.Live
@@ -281,7 +281,7 @@ func (k *keeping) has(ids []string) map[string]bool {
 
 // holds reports whether the mirror has all of these versions of entries, from
 // before the time when the entries to recover were missed.
-func (k *keeping) holds(entries []*feedhistory.Entry) bool {
+func (k *keepRun) holds(entries []*feedhistory.Entry) bool {
 	records := k.records(list(entries))
 	return !slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool {
 		r := records[e.ID]
@@ -289,9 +289,8 @@ func (k *keeping) holds(entries []*feedhistory.Entry) bool {
 	})
 }
 
-// records returns what the mirror has of entries. An error of the store ends
-// the walk.
-func (k *keeping) records(ids []string) map[string]*mirror.Record {
+// records returns the mirror's records of entries. An error of the store ends the walk.
+func (k *keepRun) records(ids []string) map[string]*mirror.Record {
 	if k.err != nil {
 		return nil
 	}

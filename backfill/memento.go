@@ -19,19 +19,19 @@ const waybackMachine = "https://web.archive.org/web/timemap/link/"
 // so it is used only if Backfill.Methods contains it. The zero value uses the
 // Wayback Machine.
 //
-// Snapshots come newest first, so Merge keeps the latest copy of an entry. The
-// Source of an entry says which snapshot it is from: Response.Requested is the
-// URL of the snapshot, "" for the feed itself; LastModified is the time of the
-// snapshot. An entry that only a snapshot has may have been edited, withdrawn,
-// or dropped for its age, so Memento treats nothing as deleted.
+// Snapshots come newest first, so Merge keeps the latest copy of an entry. The Source
+// of an entry names its snapshot: Response.Requested is the URL of the snapshot, "" for
+// the feed itself; LastModified is the time of the snapshot. An entry found only in a
+// snapshot may have been edited, withdrawn, or dropped for its age, so Memento treats
+// nothing as deleted.
 type Memento struct {
 	TimeMap string        // the part of a TimeMap's URL before the feed's URL; "" means the Wayback Machine
 	Pace    time.Duration // the minimum time between requests to the archive; zero means one second
 
-	// All requests every snapshot. By default Memento skips the snapshots
-	// between two that share an entry. Since the feed's window has moved from
-	// one to the other without a hole, those in between can only contain older
-	// copies, and entries that were withdrawn before the later one.
+	// All requests every snapshot. By default Memento skips the snapshots between two with
+	// a common entry. Since the feed's window has moved from one to the other without a
+	// hole, those in between can only contain older copies, and entries withdrawn before
+	// the later one.
 	All bool
 }
 
@@ -51,8 +51,8 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the snapshots, newest first. Between two that share no entry,
-// entries may be missing: there it yields a *feedhistory.Gap.
+// Walk yields the snapshots, newest first. Between two without a common entry, entries
+// may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		a := newArchive(m, ctx, c)
@@ -95,8 +95,8 @@ func newArchive(m Memento, ctx context.Context, c *feedhistory.Client) *archive 
 // maxLists is the maximum number of lists in a TimeMap.
 const maxLists = 100
 
-// list reads the TimeMap, and those that it refers to. It returns no snapshots
-// if the archive does not have the feed.
+// list reads the TimeMap, and those it refers to. It returns no snapshots if the
+// archive does not have the feed.
 func (a *archive) list(first string) ([]Snapshot, error) {
 	all := &timeMap{}
 	queue, asked := []string{first}, map[string]bool{}

@@ -78,10 +78,10 @@ func (p platform) pageURL(s *series) string {
 	return resolveWithQuery(s.doc.URL, fill(p.Page))
 }
 
-// errNothing says that a server sends pages without end.
+// errNothing means a server sends pages without end.
 var errNothing = errors.New("the server repeats itself: its pages bring nothing new")
 
-// repeating returns the gap for a server that sends the same over and over.
+// repeating returns the gap for a server that sends the same page over and over.
 func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 	gap := feedhistory.NewGap(url, errNothing)
 	gap.Reason = reason
@@ -91,14 +91,13 @@ func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 // A series is a walk over pages, newest first. A page is requested by a number,
 // or by the last entry of the previous page.
 //
-// Entries that are published meanwhile move others to later pages, so some come
-// twice. At the end the first page is read again for the new ones. An entry
-// that is withdrawn moves others to pages that have been read; nobody notices
-// this.
+// Entries published meanwhile move others to later pages, so some come twice. At the
+// end the first page is read again for the new ones. A withdrawn entry moves others to
+// pages already read; nobody notices this.
 type series struct {
 	*source
 	end    pageEnd
-	cursor bool                 // whether there is no way past a page that cannot be read
+	cursor bool                 // whether there is no way past an unreadable page
 	url    func(*series) string // returns the URL of page n
 
 	apart bool // whether the feed's own document is in a different order
@@ -109,12 +108,12 @@ type series struct {
 	last   *feedhistory.Entry // the last of these entries
 	seen   set
 	before []string // the IDs of the previous page
-	again  bool     // whether that page was the same as the one before it
+	again  bool     // whether the page was the same as the one before it
 	barren int      // pages in succession without new entries
 	stuck  bool     // whether the server sends the same over and over
 
 	until    int   // the walk may end after this page when it reaches known entries
-	failed   place // the place of the first page that could not be read
+	failed   place // the place of the first unreadable page
 	lastFail int   // the number of the last such page
 }
 
@@ -196,7 +195,7 @@ type outcome uint8
 const (
 	left     outcome = iota // the caller has stopped
 	reached                 // at the last page, or at known entries
-	broken                  // at pages that cannot be read
+	broken                  // at unreadable pages
 	hopeless                // at a server that repeats itself
 )
 
@@ -245,8 +244,7 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 	}
 }
 
-// fail records that the current page cannot be read; the next walk continues
-// there.
+// fail records the current page as unreadable; the next walk continues there.
 func (s *series) fail() {
 	if !s.failed.begun() {
 		s.failed = s.here()
@@ -266,9 +264,9 @@ func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhis
 	return again || yield(doc, nil)
 }
 
-// repeats reports whether a page equals the previous one. The server is stuck
-// if that happens twice, or if too many pages brought nothing new. It may
-// happen once, to a page of one entry that a new entry has moved.
+// repeats reports whether a page equals the previous one. The server is stuck if this
+// happens twice, or if too many pages brought nothing new. It may happen once, to a
+// page of one entry moved by a new one.
 func (s *series) repeats(doc *feedhistory.Document) bool {
 	again := len(s.before) > 0 && slices.Equal(s.before, list(doc.Entries))
 	s.stuck = again && s.again || s.barren >= withDefaults(s.c.Budget).Barren

@@ -35,19 +35,18 @@ var platforms = []platform{
 type platform struct {
 	Label string // the name of the method
 
-	// These fields recognise a feed; all that are not zero must match.
+	// These fields recognise a feed; all nonzero ones must match.
 	Generator string         // the beginning of its generator; case does not matter
-	Namespace string         // a namespace that its root element declares
+	Namespace string         // a namespace its root element declares
 	Entry     *regexp.Regexp // matches all IDs of its entries, of which it has some
 	URL       *regexp.Regexp // matches its URL
 
-	// Page is the address of another page, relative to the feed's URL. Query
-	// parameters after a ? are added to those of the URL. {n} is replaced by
-	// the number of the page, and {last} by what the group in Entry matches in
-	// the ID of the last entry so far.
+	// Page is the address of another page, relative to the feed's URL. Query parameters
+	// after a ? are added to those of the URL. {n} is replaced by the number of the page,
+	// and {last} by the match of the group in Entry, in the ID of the last entry so far.
 	Page  string
 	First int     // the number of the page at the feed's own URL
-	End   pageEnd // how the server says that there are no more pages
+	End   pageEnd // how the server ends the pages
 
 	// Only says which feeds of which versions have pages, for the Reason of a
 	// Probe. "" means all, as far as is known.

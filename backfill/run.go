@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A run is one range over a walk's documents. It limits what methods may do.
+// A run is one range over a walk's documents. It sets limits to methods.
 type run struct {
 	*Walk
 	http   *feedhistory.Client
@@ -18,7 +18,7 @@ type run struct {
 	first  *feedhistory.Document
 
 	task    *task
-	reached place // the place of the last document that was yielded
+	reached place // the place of the last document yielded
 }
 
 // withDefaults replaces zero fields by the defaults of feedhistory.Budget.
@@ -115,9 +115,9 @@ func (r *run) pass(m Method) {
 	r.task.done = !r.task.place.begun() && !r.task.again
 }
 
-// hand yields what a method does, within the budget, and reports whether the
-// method may continue. If it may not, its place is that of the last document
-// that was yielded.
+// hand yields a method's document or error, within the budget, and reports whether the
+// method may continue. If it may not, its place is the place of the last document
+// yielded.
 func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	if r.ctx.Err() != nil {
 		r.task.place = r.reached
@@ -147,7 +147,7 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	return r.yield(doc, nil) && r.read(doc)
 }
 
-// read yields the gaps within a document that was yielded.
+// read yields the gaps within a yielded document.
 func (r *run) read(doc *feedhistory.Document) bool {
 	for _, gap := range doc.Missing(feedhistory.Complete) {
 		if !r.yield(nil, gap) {

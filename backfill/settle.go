@@ -6,14 +6,14 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// rounds is the maximum number of times that a walk reads what came while it
-// was reading; after that, the verdict is lossy.
+// rounds is the maximum number of times a walk reads the entries that came while it was
+// reading; after that, the verdict is lossy.
 const rounds = 4
 
-// settle reads what was modified during the walk, from page latest on, until
-// there is nothing new. Then it asks the site what it has. If something has not
-// come, it reads the pages that contain it, and begins again. It reports
-// whether it is proved that nothing is missing.
+// settle reads the posts modified during the walk, from page latest on, until there is
+// nothing new. Then it asks the site for its list of posts. It reads the pages of
+// missing posts, if any, and begins again. It reports whether the history is proved
+// whole.
 func (s *stable) settle(posts string, latest int) (proven bool) {
 	s.come(place{Latest: latest})
 	var missed []string
@@ -54,12 +54,12 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 // has returns the IDs whose entries have come, in this walk or before.
 func (s *stable) has(ids []string) map[string]bool { return s.seen.and(s.task, ids) }
 
-// mostClosing is the number of pages, beyond as many as the walk has read, that may have
-// been modified during it.
+// mostClosing is the number of pages, beyond as many as the walk has read, possibly
+// modified during it.
 const mostClosing = 20
 
-// close reads what was modified during the walk, latest first, from page n on.
-// It reports whether there was nothing, and whether to continue. It ends where the server
+// close reads the posts modified during the walk, latest first, from page n on. It
+// reports whether there was nothing, and whether to continue. It ends where the server
 // repeats a page.
 func (s *stable) close(n int) (unchanged, ok bool) {
 	tail := s.tail
@@ -110,8 +110,7 @@ func same(a, b *feedhistory.Entry) bool {
 		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
 }
 
-// fill reads the pages that contain the missing posts, and reports whether to
-// continue.
+// fill reads the pages of the missing posts, and reports whether to continue.
 func (s *stable) fill(c *census, missing []string) bool {
 	for _, n := range c.pagesOf(missing, s.size) {
 		url := stablePage(s.source, n)

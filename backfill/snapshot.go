@@ -14,7 +14,7 @@ import (
 )
 
 // walk yields the snapshots, newest first, from where an earlier walk ended. It
-// requests the oldest at once, to know what is between.
+// requests the oldest at once, to know the range between.
 func (a *archive) walk(live *feedhistory.Document) {
 	a.original = cmp.Or(a.original, live.URL)
 	newest, high := live, len(a.snapshots)
@@ -34,7 +34,7 @@ func (a *archive) walk(live *feedhistory.Document) {
 // endOfTime is later than all snapshots.
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// between yields what the snapshots from low until high add to the documents
+// between yields the entries the snapshots from low until high add to the documents
 // before and after them, and reports whether the walk continues.
 func (a *archive) between(newer, older *feedhistory.Document, low, high int) bool {
 	overlap := ids(older.Entries).hasAny(newer.Entries)
@@ -64,8 +64,8 @@ func (a *archive) hand(doc *feedhistory.Document) bool {
 	return !a.ended
 }
 
-// maxFailed is the number of snapshots in succession that may fail before the
-// archive is left alone.
+// maxFailed is the number of failed snapshots in succession before the archive is left
+// alone.
 const maxFailed = 10
 
 // nearest reads a snapshot among those from low until high: the wanted one or,
@@ -97,7 +97,7 @@ func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 	return nil, 0
 }
 
-// snapshot reads a snapshot, in its raw form if the archive has that.
+// snapshot reads a snapshot, in its raw form if the archive has it.
 func (a *archive) snapshot(s Snapshot) (*feedhistory.Document, error) {
 	raw, offered := rawForm(s.URL)
 	if !offered || a.rewritten {
@@ -144,7 +144,7 @@ func rawForm(u string) (string, bool) {
 	return m[1] + m[2] + "id_" + m[3], true
 }
 
-// restore restores the URLs that an archive has rewritten to point to itself.
+// restore restores the URLs an archive has rewritten to point to itself.
 func restore(text, snapshot string) string {
 	m := memento.FindStringSubmatch(snapshot)
 	if m == nil {

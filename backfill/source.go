@@ -20,7 +20,7 @@ type answer struct {
 	err    error
 }
 
-// missing reports whether the server says that the document does not exist.
+// missing reports whether the server denies the existence of the document.
 func (a answer) missing() bool {
 	return feedhistory.IsStatus(a.err, http.StatusNotFound, http.StatusGone)
 }
@@ -96,8 +96,8 @@ func (s *source) request(url string) answer {
 	return a
 }
 
-// closing reads the first document again, and yields it if it has changed,
-// because it contains what was published during the walk.
+// closing reads the first document again, and yields it if it has changed, because it
+// contains the entries published during the walk.
 func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		doc, err := c.Poll(ctx, first.Response.Requested, first.Known())
@@ -141,7 +141,7 @@ func (s set) add(entries []*feedhistory.Entry) (fresh int) {
 	return fresh
 }
 
-// and returns the IDs that are in the set, or were known before.
+// and returns the IDs in the set, or known before.
 func (s set) and(t *task, ids []string) map[string]bool {
 	found := map[string]bool{}
 	if t.has != nil {

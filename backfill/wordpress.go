@@ -14,26 +14,25 @@ import (
 // WordPress recovers the feeds of WordPress, which has pages for all queries,
 // feeds included, and answers 404 after the last page.
 //
-// If the server supports the order, WordPress requests pages in the order in
-// which posts were modified, and reads them from the last to the first. Posts
-// that are published or edited meanwhile then appear on pages that the walk has
-// read, and what they or a deletion move, moves to pages that it is still to
-// read. Only a post that appears with an old modification time, as a scheduled
-// one does, moves another post to a page that the walk has read.
+// If the server supports the order, WordPress requests pages in the order in which
+// posts were modified, and reads them from the last to the first. Posts published or
+// edited meanwhile then appear on pages the walk has read, and the posts moved by them,
+// or by a deletion, move to pages still to read. Only a post added with an old
+// modification time, as a scheduled one is, moves another post to a page the walk has
+// read.
 //
-// So at the end it asks the REST API how many posts there are, and which, a
-// hundred at a time. If a post has not come, it reads the page that has the
-// post, and asks the API again. If each counted post had come before the count,
-// and is listed after it, they are all, whatever happened meanwhile; only a
-// post that is withdrawn and put back within these seconds could make that
-// wrong. If new posts come faster than that, the walk is lossy.
+// So at the end it asks the REST API how many posts there are, and which, a hundred at
+// a time. If a post is missing, it reads the page with the post, and asks the API
+// again. If each counted post had come before the count, and is listed after it, they
+// are all, whatever happened meanwhile; only a post withdrawn and put back within these
+// seconds could falsify this. If new posts come faster, the walk is lossy.
 //
 // The API also says how many pages there are. Without it, the walk finds the
 // last page by doubling and bisection, and proves nothing.
 //
-// If the server does not support the order, for example behind a cache that
-// drops parameters, the walk reads the pages from the first to the last, as for
-// other platforms.
+// If the server does not support the order, for example behind a cache that drops
+// parameters, the walk reads the pages from the first to the last, as for other
+// platforms.
 type WordPress struct{}
 
 // The modes of a WordPress Probe.
@@ -42,8 +41,8 @@ const (
 	modePaged    = "paged"    // the server supports only paged
 )
 
-// orderBy is the order of stable pages. The ID orders posts that were modified
-// in the same second.
+// orderBy is the order of stable pages. The ID orders posts modified in the same
+// second.
 const orderBy = "modified ID"
 
 // Name returns "wordpress".
@@ -115,8 +114,8 @@ func (WordPress) count(ctx context.Context, c *feedhistory.Client, url string) (
 	return total, err
 }
 
-// series returns the walk from the first page to the last. The first page is
-// never requested by its number, because that would be redirected.
+// series returns the walk from the first page to the last. The first page is never
+// requested by its number, because the server would redirect it.
 func (WordPress) series(s *source) *series {
 	return &series{source: s, n: 1, url: func(s *series) string {
 		return with(s.doc.URL, "paged", strconv.Itoa(s.n))

@@ -7,8 +7,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A stable walk reads the pages of a WordPress feed in the order in which posts
-// were modified, last page first. Then it reads what it has missed.
+// A stable walk reads the pages of a WordPress feed in the order in which posts were
+// modified, last page first. Then it reads the posts it has missed.
 type stable struct {
 	*source
 	yield func(*feedhistory.Document, error) bool
@@ -25,8 +25,8 @@ type stable struct {
 	lost     answer // why the last page could not be determined
 }
 
-// stablePage returns the URL of page n in the order of modification. The first
-// page is not requested by its number, because that would be redirected.
+// stablePage returns the URL of page n in the order of modification. The first page is
+// not requested by its number, because the server would redirect it.
 func stablePage(s *source, n int) string {
 	return with(s.doc.URL, "order", "ASC", "orderby", orderBy, "paged", pageNumber(n))
 }
@@ -44,8 +44,8 @@ func (s *stable) works() bool {
 	return oldest.err == nil && reordered(list(s.doc.Entries), list(oldest.doc.Entries))
 }
 
-// walk reads the pages, or the rest of them, and what was missed. It reports
-// whether it is proved that nothing is missing.
+// walk reads the pages, or the rest of them, and the missed posts. It reports whether
+// the history is proved whole.
 func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven bool) {
 	s.yield, s.seen = yield, ids(s.doc.Entries)
 	oldest := s.keep(stablePage(s.source, 1))

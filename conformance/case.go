@@ -190,8 +190,8 @@ func (c *Case) flag() {
 	}
 }
 
-// Flagged returns the cases that have all of the flags. A flag after "!" is one they do
-// not have.
+// Flagged returns the cases that have all of the flags. A flag that begins with "!" is
+// one they do not have.
 func Flagged(cases []*Case, flags ...string) ([]*Case, error) {
 	var flagged []*Case
 	for _, flag := range flags {

@@ -25,7 +25,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 		p.feed.takePending(p.chain.linked)
 	}
 	p.feed.clearGaps(p.feed.furtherOf(doc), doc.URL, requested)
-	if p.feed.Kind == feedhistory.Complete { // a page or an archive that fh:complete contradicts
+	if p.feed.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
 		m, err := p.merger.merge(source{doc: doc, rank: rank})
 		if err == nil {
 			p.commits.held = &m.change
@@ -44,7 +44,10 @@ func (c *chain) isInstead(url string) bool {
 	return url != c.linked && slices.Contains(c.links, url)
 }
 
-// neighbour returns the rank that a document has if it has no time of its own.
+// leadsTo reports whether the latest document of the chain links to a URL.
+func (c *chain) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
+
+// neighbour returns the rank of a document without a time of its own.
 func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 	rank := p.chain.rank
 	if i := p.feed.pending(url); i >= 0 {
@@ -82,8 +85,8 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	return nil
 }
 
-// archive processes an archive document. It may be a known one, by its URL or
-// by the name that it gives itself.
+// archive processes an archive document. It may be a known one, by its URL or by the
+// name it gives itself.
 func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentRecord) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
@@ -134,7 +137,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 	return p.link(doc, feedhistory.Archived)
 }
 
-// newDocument returns what the mirror records about an archive document.
+// newDocument returns the mirror's record of an archive document.
 func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord {
 	d := &DocumentRecord{
 		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
@@ -142,6 +145,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord
 	}
 	d.Known.Kind = feedhistory.Archived
 	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
+	d.Further = furtherOf(doc)
 	if doc.URL != d.URL {
 		d.Names = append(d.Names, doc.URL)
 	}
@@ -158,10 +162,10 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord
 	return d
 }
 
-// ownName returns the name that a document gives itself (its self link), unless
-// that is the feed's URL, as on sites that give all documents the same one, or
-// the name of a different document. If a document of that name is known and has
-// the same entries, the two are the same document, which ownName returns.
+// ownName returns the name a document gives itself (its self link), unless it is the
+// feed's URL, as on sites where all documents have the same one, or the name of a
+// different document. If a document of this name is known and has the same entries, the
+// two are the same document, which ownName returns.
 func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *DocumentRecord) {
 	link, ok := doc.Links.Rel(feedhistory.RelSelf)
 	self = iri.WithoutFragment(link.Href)
@@ -178,6 +182,16 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 	return "", nil
 }
 
+// furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
+func furtherOf(doc *feedhistory.Document) (urls []string) {
+	for _, l := range doc.Further(feedhistory.Archived) {
+		if l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast {
+			urls = append(urls, l.Href)
+		}
+	}
+	return urls
+}
+
 // olderOf returns the URL of the next document back in time, in a chain of the
 // given kind.
 func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
@@ -186,8 +200,7 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 	return iri.WithoutFragment(link.Href), ok && rel != ""
 }
 
-// link marks the document that doc links to as pending, unless it has been
-// processed.
+// link marks the document linked by doc as pending, unless it has been processed.
 func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
 	p.chain.linked, p.chain.links = url, nil
@@ -196,7 +209,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
 	}
-	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && !goesOn(doc) {
+	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && len(furtherOf(doc)) == 0 {
 		p.join.bottom()
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
@@ -225,14 +238,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	return p.documents.err
 }
 
-// goesOn reports whether the last archive of a chain names others nevertheless.
-func goesOn(doc *feedhistory.Document) bool {
-	return slices.ContainsFunc(doc.Further(feedhistory.Archived), func(l feedhistory.Link) bool {
-		return l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast
-	})
-}
-
-// gap processes a hole in the chain. What is left of a damaged document counts,
+// gap processes a hole in the chain. The readable part of a damaged document counts,
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
 	p.chain.changed = true
@@ -278,14 +284,13 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	return nil
 }
 
-// longestRetry is the maximum time before a document that is refused for good
-// is requested again.
+// longestRetry is the maximum time before a document refused for good is requested
+// again.
 const longestRetry = 7 * 24 * time.Hour
 
-// isWithin reports whether a gap is within a document that was read to its end:
-// the document is damaged, has entries beyond a limit or marks that contradict
-// each other, or its feed does not lead to it. The gap stays until the document
-// is read again.
+// isWithin reports whether a gap is within a document read to its end: the document is
+// damaged, has entries beyond a limit or contradictory marks, or its feed does not lead
+// to it. The gap stays until the document is read again.
 func isWithin(g *feedhistory.Gap) bool {
 	switch g.Reason {
 	case feedhistory.ReasonMalformed, feedhistory.ReasonLimit, feedhistory.ReasonContradiction, feedhistory.ReasonDetached:
@@ -294,8 +299,7 @@ func isWithin(g *feedhistory.Gap) bool {
 	return false
 }
 
-// isPassing reports whether the next poll has a good chance to read what is
-// missing.
+// isPassing reports whether the next poll has a good chance to close the gap.
 func isPassing(g *feedhistory.Gap) bool {
 	return (&Pending{GapRecord: GapRecord{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
@@ -305,7 +309,7 @@ func isMissing(err error) bool {
 	return feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 }
 
-// damaged processes what is left of a damaged document.
+// damaged processes the readable part of a damaged document.
 func (p *poll) damaged(doc *feedhistory.Document) error {
 	known := p.documents.get(doc.Response.Requested)
 	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))

@@ -89,19 +89,17 @@ func (p *careless) step() string {
 		older := &carelessArchive{path: path, self: path, entries: []string{fmt.Sprint(p.posts)}, since: map[string]time.Time{fmt.Sprint(p.posts): time.Now()}, marked: true, rel: "prev-archive"}
 		p.archives = append([]*carelessArchive{older}, p.archives...)
 		return "add an older archive"
-	case n == 16 && len(p.shown()) > 0 && p.extra == "":
+	case n == 16 && len(p.shown()) > 0:
 		p.prefix = fmt.Sprintf("urn:%d:", p.posts)
 		return "change ids"
+	case n == 17:
+		a.rel = []string{"prev-archive", "next"}[p.random.IntN(2)]
+		return a.path + " goes on by " + a.rel
 	case n == 18:
-		if a = p.archives[len(p.archives)-1]; len(a.entries) > 0 || p.random.IntN(2) == 0 {
-			return "nothing" // an archive that has been read keeps its kind of link
-		}
-		a.rel = "next"
-		return a.path + " goes on by next"
+		p.complete = !p.complete
+		return fmt.Sprint("complete: ", p.complete)
 	default:
-		if p.extra = []string{"", a.path}[p.random.IntN(2)]; p.prefix != "urn:a:" {
-			p.extra = "" // a second chain is not read again when the first one is
-		}
+		p.extra = []string{"", a.path}[p.random.IntN(2)]
 		return "second prev-archive " + p.extra
 	}
 }
@@ -175,15 +173,9 @@ func (p *careless) published(checked time.Time) (ids []string) {
 		ids = append(ids, p.prefix+id)
 	}
 	linked := p.linked()
-	first := 0 // Feed.Checked speaks of the archives that prev-archive leads to
-	for i, a := range linked {
-		if a.rel != "prev-archive" {
-			first = i
-		}
-	}
-	for i, a := range linked {
+	for _, a := range linked {
 		for _, id := range a.entries {
-			if at := a.since[id]; at.IsZero() || i >= first && !at.After(checked) {
+			if at := a.since[id]; at.IsZero() || !at.After(checked) {
 				ids = append(ids, p.prefix+id)
 			}
 		}

@@ -7,11 +7,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// checkChain follows the chain of archives through the stored documents, from
-// the subscription document to the end. If it gets there, nothing that the feed
-// still has is missing: checkChain then removes gaps in older chains, and
-// pending documents that no longer exist. If the chain leads back into itself,
-// which a single walk may not notice, that is a gap.
+// checkChain follows the chain of archives through the stored documents, from the
+// subscription document to the end. If it gets there, nothing the feed still has is
+// missing: checkChain then removes gaps in older chains, and vanished pending
+// documents. A chain back into itself, which a single walk may not notice, is a gap.
 func (p *poll) checkChain() error {
 	f := p.feed
 	chain, err := p.documents.steps()
@@ -52,7 +51,7 @@ func (p *poll) checkChain() error {
 			return joined
 		}
 		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
-			return false // the chain does not lead to the document that the feed was subscribed to by
+			return false // the chain does not lead to the document of the subscription
 		}
 		if g.Reason == feedhistory.ReasonLoop && g.From == f.URL && f.URL != f.Known.URL {
 			return false // the document at the feed's URL is not in the chain, but belongs to the feed
@@ -68,7 +67,7 @@ func (p *poll) checkChain() error {
 // another document.
 func isLeftover(p Pending) bool {
 	switch p.Reason {
-	case feedhistory.ReasonLoop, feedhistory.ReasonNotFeed:
+	case feedhistory.ReasonLoop, feedhistory.ReasonNotFeed, feedhistory.ReasonForeign:
 		return p.Tries > 0
 	}
 	return p.Missing
@@ -77,19 +76,20 @@ func isLeftover(p Pending) bool {
 // A step is a document in the chain.
 type step struct {
 	url, older string
+	further    []string  // where it goes on beyond the chain
 	lost       bool      // whether its link cannot be used
-	first      int64     // the number of the poll that read it first
+	first      int64     // the number of the first poll to read it
 	read       time.Time // when it was last read
 }
 
-// chain returns the documents by all of their names, including those that are
-// to be committed next.
+// chain returns the documents by all of their names, including those of the next
+// commit.
 func (ds *documents) steps() (map[string]step, error) {
 	steps := map[string]step{}
 	add := func(d *DocumentRecord) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.First, d.Read}
+				steps[name] = step{d.URL, d.Known.Older, d.Further, d.Known.Lost, d.First, d.Read}
 			}
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The walk goes on while a commit is under way. The documents that arrive
-// meanwhile become one group, the next commit, together with the feed's state at
-// that time: a state and the entries and documents it speaks of are always
-// stored together. A document with entries of an uncommitted group waits for
-// that commit, because the store is asked about each entry.
+// The walk goes on while a commit is under way. The documents arriving meanwhile become
+// one group, the next commit, together with the feed's state at that time: a state and
+// the entries and documents it speaks of are always stored together. A document with
+// entries of an uncommitted group waits for the group's commit, because the store is
+// asked about each entry.
 
-// A group is limited to this many documents and bytes of entries; beyond that
-// the walk waits for the commit under way.
+// A group is limited to this many documents and bytes of entries; beyond them the walk
+// waits for the commit under way.
 const (
 	groupDocuments = 16
 	groupBytes     = 4 << 20
@@ -25,15 +25,14 @@ const (
 // landing is how long a commit may take after the poll's context has ended.
 const landing = 10 * time.Second
 
-// commits bring the changes of a poll into the store. The change of the latest
-// document is held, so that the last change is committed together with the end
-// of the poll; those of earlier documents wait as one group while another is in
-// flight.
+// commits bring the changes of a poll into the store. The change of the latest document
+// is held, to be committed together with the end of the poll if it is the last; those
+// of earlier documents wait as one group while another is in flight.
 type commits struct {
 	ctx     context.Context
 	store   Store
-	feed    *Feed         // the state that the next commit stores
-	prepare func(*Change) // updates that state for a change
+	feed    *Feed         // the state for the next commit
+	prepare func(*Change) // updates the state for a change
 
 	held    *Change
 	waiting *group
@@ -82,7 +81,7 @@ func (cs *commits) gather() {
 	cs.held = nil
 }
 
-// drain commits everything that waits, and waits for the commit to end.
+// drain commits everything waiting, and waits for the commit to end.
 func (cs *commits) drain() error {
 	if err := cs.land(); err != nil || cs.waiting == nil {
 		return err
@@ -118,8 +117,8 @@ func (cs *commits) depart() {
 	}()
 }
 
-// land waits for the commit under way. After its error nothing more may be
-// committed, because the waiting group builds on a change that is not stored.
+// land waits for the commit under way. After its error nothing more may be committed,
+// because the waiting group builds on an unstored change.
 func (cs *commits) land() error {
 	f := cs.flight
 	if f == nil {
@@ -135,15 +134,15 @@ func (cs *commits) land() error {
 	return f.err
 }
 
-// await waits for a commit that is still under way after a panic.
+// await waits for a commit still under way after a panic.
 func (cs *commits) await() {
 	if cs.flight != nil {
 		<-cs.flight.done
 	}
 }
 
-// last commits everything that is held or waits, with the feed's state, even if
-// that is all there is.
+// last commits everything held or waiting, with the feed's state, even if there is only
+// the state.
 func (cs *commits) last(ctx context.Context) error {
 	cs.gather()
 	if cs.waiting == nil {
@@ -171,7 +170,7 @@ func (cs *commits) document(name string) *DocumentRecord {
 // A group is the combined change of several documents.
 type group struct {
 	change    Change
-	ids       map[string]bool // the IDs of the entries that it changes
+	ids       map[string]bool // the IDs of the changed entries
 	documents int
 	bytes     int64
 }

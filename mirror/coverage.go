@@ -8,11 +8,11 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// declaredGap is the GapRecord.From of gaps that the feed itself declares.
+// declaredGap is the GapRecord.From of gaps declared by the feed itself.
 const declaredGap = "feed:coverage"
 
-// declared returns the head of the subscription document if it says how much it
-// has of a feed that it republishes; else nil.
+// declared returns the head of the subscription document if it declares how much it has
+// of a feed it republishes; else nil.
 func (f *Feed) declared() *feedhistory.Document {
 	if !strings.Contains(f.Head, feedhistory.CoverageNamespace) {
 		return nil
@@ -24,8 +24,8 @@ func (f *Feed) declared() *feedhistory.Document {
 	return head
 }
 
-// declare turns what the feed says is missing into gaps of the mirror. No poll
-// requests them: the feed has no more.
+// declare turns the gaps declared by the feed into gaps of the mirror. No poll requests
+// them: the feed has no more.
 func (f *Feed) declare() {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == declaredGap })
 	head := f.declared()
@@ -39,15 +39,15 @@ func (f *Feed) declare() {
 	}
 }
 
-// Coverage returns how much of the feed the mirror has, for documents that
-// republish it. The URLs have no userinfo.
+// Coverage returns how much of the feed the mirror has, for documents republishing it.
+// The URLs have no userinfo.
 func (f *Feed) Coverage() *feedhistory.Coverage {
 	return &feedhistory.Coverage{
 		Of: iri.Redact(f.URL), Kind: f.Kind, Verdict: f.Verdict, Gaps: f.Missing(), AsOf: f.WholeAsOf(),
 	}
 }
 
-// bound returns the best verdict that the feed's own declaration allows.
+// bound returns the best verdict the feed's own declaration allows.
 func (f *Feed) bound() feedhistory.Verdict {
 	if head := f.declared(); head != nil {
 		return head.Coverage.Verdict

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// budgetPause is the time from a poll that has spent its Budget to the next
-	// one; Mirror.Every if that is less.
+	// budgetPause is the time from a poll that has spent its Budget to the next one;
+	// Mirror.Every if shorter.
 	budgetPause = 5 * time.Minute
 
 	// underWay is how recent the last commit of an unfinished walk must be for
 	// the walk to count as under way.
 	underWay = time.Minute
 
-	// clockError is how much clocks may disagree. If a stored time is further in
-	// the future than that allows, a wrong clock has set it.
+	// clockError is how much clocks may disagree. If a stored time is further in the
+	// future, a wrong clock has set it.
 	clockError = time.Hour
 	longestAsk = 24 * time.Hour // the maximum Retry-After
 )
 
-// A WaitError says that a feed's host has asked to be left alone for a while
-// (Retry-After), so Update has made no request.
+// A WaitError reports a request Update has not made, because the feed's host has asked
+// to be left alone for a while (Retry-After).
 type WaitError struct {
 	URL   string    // the feed's URL
 	Until time.Time // when the feed may be requested again
@@ -35,10 +35,9 @@ func (e *WaitError) Error() string {
 	return fmt.Sprintf("%s: the host asks to be left alone until %s", e.URL, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Due reports whether a poll is welcome: Next has come, or an earlier poll has
-// left something unread because it was cut short or its Budget was spent. A
-// feed that is Gone or an Alias, or whose host has asked to be left alone, is
-// not due.
+// Due reports whether the feed is due: Next has passed, or an earlier poll has left
+// something unread because it was cut short or its Budget was spent. A feed that is
+// Gone or an Alias, or whose host has asked to be left alone, is not due.
 func (f *Feed) Due(now time.Time) bool {
 	switch {
 	case f.Gone, f.Alias != "", f.Waits(now):
@@ -61,16 +60,15 @@ func (f *Feed) UnderWay(now time.Time) bool {
 // now.
 func (f *Feed) Waits(now time.Time) bool { return isAsked(f.Wait, now) }
 
-// isAsked reports whether a host wants to be left alone until a time that is
-// still to come. A time more than a day ahead (longestAsk) cannot be a
-// Retry-After.
+// isAsked reports whether a host wants to be left alone until a time still to come. A
+// time more than a day ahead (longestAsk) cannot be a Retry-After.
 func isAsked(until, now time.Time) bool {
 	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
 }
 
-// notEnded makes the next committed state say that the poll has not ended, and
-// when its last commit was. It does not change a feed that was never polled: its other source
-// decides when it is due.
+// notEnded marks the poll as unfinished in the next committed state, with the time of its
+// last commit. It does not change a feed never polled: its other source decides when it is
+// due.
 func (p *poll) notEnded(next time.Time) {
 	if p.update || p.feed.Known.URL != "" {
 		p.feed.Unfinished, p.feed.Next = true, next
@@ -108,9 +106,8 @@ func (f *Feed) leaves() bool {
 	return f.Search != ""
 }
 
-// retry returns when to request again the documents that could not be read but
-// may be readable later. That need not wait until the subscription document is
-// stale. ok is false if there are no such documents.
+// retry returns when to request again the documents whose failure may pass. They need
+// not wait until the subscription document is stale. ok is false if there are none.
 func (p *poll) retry() (at time.Time, ok bool) {
 	if p.failure != nil {
 		return time.Time{}, false

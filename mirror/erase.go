@@ -9,14 +9,17 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Erase deletes the contents of entries and of all their versions from a feed,
-// as the law may demand. It keeps their IDs, so that no poll stores them again,
-// however long the publisher shows them. If the feed does not have one of the
-// IDs, the error matches ErrNotFound and nothing is erased.
+// Erase deletes the contents of entries and of all their versions from a feed, as the
+// law may demand. It keeps their IDs, so no poll stores them again, however long the
+// publisher shows them. If the feed does not have one of the IDs, the error matches
+// ErrNotFound and nothing is erased.
 //
 // A database may keep the bytes in its files until it is told to release free
 // space: see sqlstore.Store.Scrub.
 func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	f, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if err != nil {
 		return err

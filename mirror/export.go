@@ -15,26 +15,23 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// An Export writes everything a mirror knows about feeds, as lines of JSON that
-// Import reads. Lines contain no passwords. Each call of the writer gets one
-// line. Only Store must be set, for Feeds; History needs no Store.
+// An Export writes everything a mirror knows about feeds, as lines of JSON for Import.
+// Lines contain no passwords. Each call of the writer gets one line. Only Store must be
+// set, for Feeds; History and End need no Store.
 type Export struct {
 	Store Store // Store has the feeds.
 
-	// Private reports whether a feed is private although its state does not say
-	// so. Nil means that the state says it.
+	// Private reports whether a feed is private although its state does not say so. Nil
+	// means the state decides.
 	Private func(feed string) bool
 }
 
-// errNoStore is the error of methods that need a Store.
-var errNoStore = errors.New("mirror: Store is nil")
-
-// Feeds writes feeds, one after the other. The error is the Store's or the
-// writer's, or says that a feed cannot be exported now: an import of it has not
-// ended, or it has changed meanwhile.
+// Feeds writes feeds, one after the other. The error is the Store's or the writer's, or
+// reports a feed that cannot be exported now: an import of it has not ended, or it has
+// changed meanwhile.
 func (x *Export) Feeds(ctx context.Context, w io.Writer, feeds iter.Seq2[*Feed, error]) error {
 	if x.Store == nil {
-		return fmt.Errorf("Export: %w", errNoStore)
+		return errors.New("mirror: Export.Store must be set")
 	}
 	for f, err := range feeds {
 		if err == nil {
@@ -100,7 +97,7 @@ func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
 func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
 	l := entryLine{JSONEntry: publish.JSONEntry{EntryJSON: feedhistory.EntryJSON{ID: r.ID}}}
 	if r.Content.Format != 0 {
-		if e, err := r.Entry(); err == nil { // for a damaged entry, the line has only what is stored
+		if e, err := r.Entry(); err == nil { // for a damaged entry, the line has only the stored bytes
 			l.JSONEntry = *publish.NewJSONEntry(e)
 		}
 		l.Raw = &publish.JSONRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
@@ -150,8 +147,12 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 	return err
 }
 
-// withoutPasswords returns a writer of lines that removes the users and
-// passwords in a feed's addresses.
+// End writes the record that ends the lines, so that a reader of a pipe knows
+// that it was not cut. Call it last, and only if nothing was left out.
+func (x *Export) End(w io.Writer) error { return writeLine(w, endLine{lineEnd}) }
+
+// withoutPasswords returns a writer of lines without the users and passwords in a
+// feed's addresses.
 func withoutPasswords(w io.Writer, f *Feed) io.Writer {
 	var pairs []string
 	for _, address := range []string{f.URL, f.Address, f.Lost, f.Known.URL} {

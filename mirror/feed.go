@@ -16,25 +16,30 @@ import (
 // A Feed is the state of a mirrored feed. Its entries and documents are in the
 // Store.
 type Feed struct {
-	URL     string `json:"url"` // the URL that you subscribed to, which names the feed in the store
-	Version int64  `json:"-"`   // the number of changes that were committed; zero means that the feed is not stored
+	URL     string `json:"url"` // the subscribed URL, which names the feed in the store
+	Version int64  `json:"-"`   // the number of changes committed; zero means the feed is not stored
 
 	// Address is the URL to request the feed from: the target of permanent
 	// redirects, or an archive's subscription document (5005#13). "" means URL.
 	Address string `json:"address,omitempty"`
 
-	// Lost is the Address that the publisher has withdrawn (410) while URL did
-	// not answer; "" means none. The next answer of URL counts if it is the same
-	// feed.
+	// Lost is the Address withdrawn by the publisher (410) while URL did not answer; ""
+	// means none. The next answer of URL counts if it is the same feed.
 	Lost string `json:"lost,omitempty"`
 
-	// Alias is the URL of the mirrored feed that this one has become, "" for none.
-	// An alias permanently redirects there, is no longer due, and keeps its entries.
+	// Alias is the URL of the mirrored feed this one has become, "" for none. An alias
+	// permanently redirects there, is no longer due, and keeps its entries.
 	Alias string `json:"alias,omitempty"`
 
 	// Private says whether only those who have its credentials may read the feed.
 	// A Mirror does not change it; set it in the Store when you subscribe.
 	Private bool `json:"private,omitempty"`
+
+	// Named is the subscriber's own title of the feed; "" means Title. Folders are the
+	// folders in which the subscriber keeps the feed, each as a path from the outermost
+	// one. A Mirror does not change them.
+	Named   string     `json:"named,omitempty"`
+	Folders [][]string `json:"folders,omitempty"`
 
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
@@ -48,79 +53,84 @@ type Feed struct {
 	Known feedhistory.Known `json:"known,omitzero"`
 
 	Entries   int64 `json:"entries"`   // the number of live entries
-	Deleted   int64 `json:"deleted"`   // the number of entries that were live, but no longer are
-	Documents int64 `json:"documents"` // the number of archive documents that have been processed
+	Deleted   int64 `json:"deleted"`   // the number of entries once live, but no longer
+	Documents int64 `json:"documents"` // the number of archive documents processed
 
 	Usage Usage `json:"usage,omitzero"` // how much of the Quota is used
-	Full  Quota `json:"full,omitzero"`  // the Quota that was used up, so that something was not stored; zero means that everything was
+	Full  Quota `json:"full,omitzero"`  // the exhausted Quota, which left something unstored; zero means everything was stored
 
 	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
 
-	Polls    int64     `json:"polls"`              // the number of polls that have begun, a Merge included
+	Polls    int64     `json:"polls"`              // the number of polls begun, a Merge included
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
 	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
-	Failures int       `json:"failures,omitempty"` // the number of polls in a row that brought no subscription document
+	Failures int       `json:"failures,omitempty"` // the number of consecutive polls without a subscription document
 	Error    string    `json:"error,omitempty"`    // why the last poll brought none; "" if it did
 	Gone     bool      `json:"gone,omitempty"`     // whether the publisher has withdrawn the feed (410); it is then no longer due
 
-	// Unfinished says that a poll has begun and not ended: it is under way, was
-	// interrupted, or its process or the store has failed. Next is then the
-	// time of the poll's last commit, or zero if the poll was interrupted.
+	// Unfinished means a poll has begun and not ended: it is under way, was interrupted,
+	// or its process or the store has failed. Next is then the time of the poll's last
+	// commit, or zero if the poll was interrupted.
 	Unfinished bool `json:"unfinished,omitempty"`
 
-	// More says that the Budget ended the last poll before the history's end.
+	// More means the Budget ended the last poll before the history's end.
 	More bool `json:"more,omitempty"`
 
 	// Wait is the time until which the feed's host has asked to be left alone
-	// (Retry-After). Update makes no request before then. Zero means that the
-	// host has not asked.
+	// (Retry-After). Update makes no request before then. Zero means the host has not
+	// asked.
 	Wait time.Time `json:"wait,omitzero"`
 
-	Pending []Pending   `json:"pending,omitempty"` // the documents that are still to be read
-	Gaps    []GapRecord `json:"gaps,omitempty"`    // what else is missing
+	Pending []Pending   `json:"pending,omitempty"` // the documents still to be read
+	Gaps    []GapRecord `json:"gaps,omitempty"`    // the other missing parts
 
-	// Shown are the IDs of the entries in the subscription document of an
-	// archived feed, as it was last read. Sought are the IDs of entries that
-	// were once shown there, are there no more, and have not been found in any
-	// archive document since (5005#9).
+	// Shown are the IDs of the entries in the subscription document of an archived feed,
+	// as it was last read. Sought are the IDs of entries that have left the subscription
+	// document and have not yet been found in an archive (5005#9).
 	Shown  []string `json:"shown,omitempty"`
 	Sought []string `json:"sought,omitempty"`
 
-	// Search is the archive document where the search for the Sought entries
-	// was cut short and will continue; "" means that it begins at the newest.
+	// Search is the archive document where the search for the Sought entries was cut short
+	// and will continue; "" means it begins at the newest.
 	Search string `json:"search,omitempty"`
 
-	// Joining says that the walk still looks for an archive that joins the
-	// subscription document with what earlier polls have read. Until then, a
-	// missed window is among the Gaps.
+	// Joining means the walk still looks for an archive to join the subscription document
+	// with the documents of earlier polls. Until then, a missed window is among the Gaps.
 	Joining bool `json:"joining,omitempty"`
+
+	// Further are the URLs at which the subscription document of an archived feed
+	// goes on beyond its chain. See Document.Further.
+	Further []string `json:"further,omitempty"`
 
 	// Looked is when an archive document was last requested only to see whether
 	// it has changed, or when the first archives were read. Checked is the
-	// time since which each archive of the chain has been read at least once:
-	// the Verdict speaks of the archives as of then. Both are zero if there are
-	// no archives.
+	// time since which each archive that links lead to has been read at least
+	// once: the Verdict speaks of the archives as of then. Both are zero if there
+	// are no archives.
 	Looked  time.Time `json:"looked,omitzero"`
 	Checked time.Time `json:"checked,omitzero"`
 
-	// Source is a word for where the history comes from, such as "wordpress";
-	// "" means the feed's own documents. Mark is what that source remembers
-	// from one poll to the next.
+	// Source is a word for the origin of the history, such as "wordpress"; "" means the
+	// feed's own documents. Mark is the source's memory from one poll to the next.
 	Source string          `json:"source,omitempty"`
 	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
 
-	// AsOf is when the source had brought everything, if that is Proven by a
-	// server's count, which polls do not repeat. Counted is the number of
-	// entries that were live then. Zero means that only the Verdict is known.
+	// Unnamed is the number of entries that Recalls have added without the
+	// publisher's ids. Such an entry is Absent once it has come under its own.
+	Unnamed int64 `json:"unnamed,omitempty"`
+
+	// AsOf is when the source had brought everything, if Proven by a server's count, which
+	// polls do not repeat. Counted is the number of live entries at that time. Zero means
+	// only the Verdict is known.
 	AsOf    time.Time `json:"as_of,omitzero"`
 	Counted int64     `json:"counted,omitempty"`
 }
 
-// NewFeed returns the state of a feed that was never polled. To subscribe to it,
-// commit that state: the feed is then due. If the Store has the feed already, the
-// error of Commit matches ErrConflict.
+// NewFeed returns the state of a feed never polled. To subscribe to it, commit the
+// state: the feed is then due. If the Store has the feed already, the error of Commit
+// matches ErrConflict.
 func NewFeed(url string) *Feed { return &Feed{URL: url, Verdict: feedhistory.Partial} }
 
 // Document returns the head section of the feed's subscription document,
@@ -132,9 +142,9 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
 }
 
-// WholeAsOf returns when the feed was last Whole, if polls do not repeat the
-// proof: a server's count, or the word of a feed that republishes this one. It
-// is otherwise the zero time.
+// WholeAsOf returns when the feed was last Whole, if polls do not repeat the proof: a
+// server's count, or the word of a feed republishing this one. It is otherwise the zero
+// time.
 func (f *Feed) WholeAsOf() time.Time {
 	if f.Verdict != feedhistory.Whole {
 		return time.Time{}
@@ -148,9 +158,8 @@ func (f *Feed) WholeAsOf() time.Time {
 	return time.Time{}
 }
 
-// Missing returns the gaps of the mirror: the pending documents that could not
-// be retrieved, and everything else that is missing. A Quota that is used up is
-// one gap.
+// Missing returns the gaps of the mirror: the pending documents that could not be
+// retrieved, and everything else missing. An exhausted Quota is one gap.
 func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	full := false
 	add := func(g GapRecord) {
@@ -168,8 +177,8 @@ func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	return gaps
 }
 
-// A Pending document is one that the mirror has seen a link to, but has not
-// processed yet (5005#19).
+// A Pending document is one the mirror has seen a link to, but has not processed yet
+// (5005#19).
 type Pending struct {
 	GapRecord
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
@@ -177,7 +186,7 @@ type Pending struct {
 	Tries   int       `json:"tries"`             // the number of failed tries
 	Missing bool      `json:"missing,omitempty"` // whether the last try found the document refused for good: 403, 404 or 410 (5005#18)
 	Retry   time.Time `json:"retry,omitzero"`    // when to try again; zero means at the next poll
-	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means that it has not
+	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means it has not
 }
 
 // MarshalJSON implements json.Marshaler. In a Pending document, unlike
@@ -209,6 +218,7 @@ type GapRecord struct {
 	Found   time.Time          `json:"found"`
 	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
+	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none
 }
 
 func (g GapRecord) gap() *feedhistory.Gap {
@@ -219,18 +229,19 @@ func (g GapRecord) gap() *feedhistory.Gap {
 	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
-// A DocumentRecord describes an archive document that has been processed.
+// A DocumentRecord describes a processed archive document.
 type DocumentRecord struct {
 	URL   string            `json:"url"`             // the URL by which it was requested
-	Names []string          `json:"names,omitempty"` // the URLs that it is known by: URL, the target of a redirect, its self link
+	Names []string          `json:"names,omitempty"` // the URLs it is known by: URL, the target of a redirect, its self link
 	Known feedhistory.Known `json:"known,omitzero"`  // the document as it was last read
 	Rank  Rank              `json:"rank,omitzero"`   // how recent it is
 
-	First   int64     `json:"first,omitempty"`   // the number of the poll that read it first
-	Last    int64     `json:"last,omitempty"`    // the number of the poll that read it last
+	First   int64     `json:"first,omitempty"`   // the number of the first poll to read it
+	Last    int64     `json:"last,omitempty"`    // the number of the last poll to read it
 	Read    time.Time `json:"read,omitzero"`     // when it was last read
 	Entries int       `json:"entries,omitempty"` // the number of its entries
 	Digest  string    `json:"digest,omitempty"`  // a digest of the set of its entries (5005#9)
+	Further []string  `json:"further,omitempty"` // the URLs at which it goes on beyond the chain, against its own marks
 
 	Oldest time.Time `json:"oldest,omitzero"` // the earliest time of an entry; zero if none has a time
 	Newest time.Time `json:"newest,omitzero"` // the latest time of an entry; zero if none has a time
@@ -264,11 +275,11 @@ const (
 	pendingLimit = 1000
 )
 
-// Host returns the name of the host that the feed is requested from, with the
-// port if it is neither 80 nor 443. Poll the feeds of one host one at a time.
+// Host returns the name of the host the feed is requested from, with the port if it is
+// neither 80 nor 443. Poll the feeds of one host one at a time.
 func (f *Feed) Host() string { return fetch.HostOf(f.address()) }
 
-// next returns the version of the feed that the next commit makes.
+// next returns the version of the feed after the next commit.
 func (f *Feed) next() int64 { return f.Version + 1 }
 
 // address returns the URL to request the feed from.
@@ -289,9 +300,9 @@ func (f *Feed) addGap(g GapRecord) {
 	}
 }
 
-// clearGaps removes the gaps that earlier polls found at the links of a document
-// that this poll has read, given its names. A contradiction stays as long as the
-// document names more than one chain, because its links are not followed again.
+// clearGaps removes the gaps earlier polls found at the links of a document read by
+// this poll, given its names. A contradiction stays as long as the document names more
+// than one chain, because its links are not followed again.
 func (f *Feed) clearGaps(contradicts bool, names ...string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		stays := contradicts && (g.Reason == feedhistory.ReasonContradiction || g.Reason == feedhistory.ReasonForeign)

@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// stop ends the poll with an error that the feed did not cause.
+// stop ends the poll with an error not caused by the feed.
 func (p *poll) stop(err error) (*Report, error) {
 	if p.snapshot != nil {
 		*p.feed, p.commits.held = *p.snapshot, nil
@@ -19,7 +19,7 @@ func (p *poll) stop(err error) (*Report, error) {
 	}
 	p.commits.gather()
 	if p.ctx.Err() == nil && p.commits.waiting != nil && !p.commits.broken {
-		err = errors.Join(err, p.commits.drain()) // this stores what was read until then
+		err = errors.Join(err, p.commits.drain()) // this stores everything read until then
 	}
 	begun := p.commits.waiting != nil || p.feed.Version > p.from || len(p.waits.until) > 0
 	if begun {
@@ -80,7 +80,7 @@ func (p *poll) finish() (*Report, error) {
 	return p.report(), nil
 }
 
-// unfoundGap returns the gap for entries that are in no archive.
+// unfoundGap returns the gap for entries in no archive.
 func unfoundGap(url string, now time.Time) GapRecord {
 	return GapRecord{
 		URL: url, Reason: feedhistory.ReasonMissedWindow, Found: now,
@@ -88,8 +88,8 @@ func unfoundGap(url string, now time.Time) GapRecord {
 	}
 }
 
-// verdict returns the verdict on the mirror. An archived feed is Partial as long
-// as a chain that may have changed has not been checked.
+// verdict returns the verdict on the mirror. An archived feed is Partial until a
+// possibly changed chain has been checked.
 func (p *poll) verdict() feedhistory.Verdict {
 	f := p.feed
 	switch {
@@ -108,7 +108,7 @@ func (p *poll) verdict() feedhistory.Verdict {
 func (p *poll) report() *Report {
 	c, f := p.changes, p.feed
 	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
-	c.AsOf, c.Failure = f.WholeAsOf(), p.failure
+	c.AsOf, c.Checked, c.Failure = f.WholeAsOf(), f.Checked, p.failure
 	if c.Alias != "" {
 		c.Next = time.Time{}
 	}

@@ -40,9 +40,9 @@ func (w *hostWaits) at(url string) time.Time {
 	return until
 }
 
-// waitFor handles the error of a request for an archive or a page. If the host
-// asks to be left alone, that holds for every pending document on that host, and
-// for the feed if it is requested there.
+// waitFor handles the error of a request for an archive or a page. If the host asks to
+// be left alone, the wait is for every pending document on this host, and for the feed
+// if it is requested there.
 func (p *poll) waitFor(err error) {
 	f := p.feed
 	until, host := p.waits.asked(err)

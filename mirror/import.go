@@ -18,29 +18,34 @@ import (
 // An Import restores feeds from the lines of an Export: their states, their
 // documents, and their entries with earlier versions. Only Store must be set.
 //
-// An Import that is cut short can be repeated: it leaves out the feeds that the
-// Store already has in the same state, and continues with the one it had
-// reached. An Import belongs to one goroutine.
+// An interrupted Import can be repeated: it leaves out the feeds the Store already has
+// in the same state, and continues with the one it had reached. An Import belongs to
+// one goroutine.
 type Import struct {
 	Store   Store // Store receives the feeds.
-	Replace bool  // Replace replaces feeds that are in the Store but differ. They are otherwise an *ExistsError.
+	Replace bool  // Replace replaces feeds in the Store that differ. They are otherwise an *ExistsError.
 
 	// Check refuses a feed by its URL. Nil accepts all.
 	Check func(feed string) error
 
-	// Private is called for a private feed before anything of it is stored. Nil
-	// means that nothing is to be done.
+	// Private is called for a private feed before anything of it is stored. Nil means
+	// there is nothing to do.
 	Private func(feed string) error
 
-	Feeds   int // Feeds counts the feeds that have been restored.
+	Feeds   int // Feeds counts the feeds restored.
 	Entries int // Entries counts their entries.
-	Same    int // Same counts the feeds that were already in the Store.
+	Same    int // Same counts the feeds already in the Store.
+
+	// Ended reports whether the last line that was read is the one Export.End
+	// writes. If not, the lines may have been cut short between two feeds, or an
+	// earlier version wrote them.
+	Ended bool
 
 	ctx  context.Context
 	feed *importedFeed // the feed whose lines are being read
 }
 
-// An ExistsError says that a feed to import is already in the Store, in another
+// An ExistsError reports a feed to import that is already in the Store, in another
 // state.
 type ExistsError struct{ URL string }
 
@@ -66,9 +71,9 @@ const (
 // the Store's, the reader's, or the context's.
 func (in *Import) Read(ctx context.Context, r io.Reader) error {
 	if in.Store == nil {
-		return fmt.Errorf("Import: %w", errNoStore)
+		return errors.New("mirror: Import.Store must be set")
 	}
-	in.ctx, in.feed = ctx, nil
+	in.ctx, in.feed, in.Ended = ctx, nil, false
 	lines, n := bufio.NewScanner(r), 0
 	lines.Buffer(make([]byte, 0, 64<<10), importLine)
 	for lines.Scan() {
@@ -100,6 +105,7 @@ func (in *Import) line(text []byte, n int) error {
 	if err := json.Unmarshal(text, &what); err != nil {
 		return fmt.Errorf("not a line of export --raw: %w", err)
 	}
+	in.Ended = what.Type == lineEnd
 	switch what.Type {
 	case "feed":
 		return in.begin(text)
@@ -129,8 +135,8 @@ func (in *Import) line(text []byte, n int) error {
 	return err
 }
 
-// begin begins the import of a feed. Until its last line has been read, the
-// stored feed says that the import is not complete.
+// begin begins the import of a feed. Until its last line has been read, the stored feed
+// is marked as incompletely imported.
 func (in *Import) begin(text []byte) error {
 	if err := in.end(); err != nil {
 		return err
@@ -185,8 +191,8 @@ func (in *Import) markPrivate(f *importedFeed) error {
 	return in.Private(f.line.Feed)
 }
 
-// clear removes a feed from the store. It records the IDs of entries that have
-// been erased, because an import must not bring them back.
+// clear removes a feed from the store. It records the IDs of erased entries, because an
+// import must not bring them back.
 func (in *Import) clear(f *importedFeed) error {
 	for r, err := range in.Store.Entries(in.ctx, Query{Feed: f.line.Feed, Bare: true}) {
 		if err != nil {

@@ -19,9 +19,9 @@ type importedFeed struct {
 	skipped bool            // the store already has the feed
 	stored  *Feed           // the feed as it is stored until its last line has been read
 	change  Change          // the change to commit next
-	size    int             // the size of that change, in bytes
+	size    int             // the size of the change, in bytes
 	lines   map[string]int  // the line number of each entry, by its id
-	erased  map[string]bool // the entries that have been erased from the store
+	erased  map[string]bool // the entries erased from the store
 
 	entries, deleted, documents int64 // so far
 }
@@ -114,9 +114,8 @@ func (f *importedFeed) entry(text []byte, n int) error {
 	return nil
 }
 
-// record returns the Record to store for the entry of a line: the one that a
-// mirror had stored or, for an entry from elsewhere, the one that a mirror would
-// have after one poll.
+// record returns the Record to store for the entry of a line: the one a mirror had
+// stored or, for an entry from elsewhere, the one a mirror would have after one poll.
 func (f *importedFeed) record(l *entryLine) (*Record, error) {
 	if l.Mirror == nil {
 		return f.newRecord(l)
@@ -161,8 +160,7 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 	return r, nil
 }
 
-// entryOf returns the entry of a line: as it was published, if the line has
-// that.
+// entryOf returns the entry of a line: as it was published, if the line has it.
 func entryOf(l *publish.JSONEntry) (*feedhistory.Entry, error) {
 	if l.Raw == nil {
 		return l.Entry()

@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Source provides documents of a feed that do not come from the feed's own
-// links, but from a sibling protocol or from another interface of the server.
+// A Source provides documents of a feed that do not come from the feed's own links, but
+// from a sibling protocol or from another interface of the server.
 type Source struct {
 	Name string // a word for the source, such as "wordpress"; it becomes the feed's Source
 
@@ -23,43 +23,39 @@ type Source struct {
 	// errors. A Complete document replaces everything in the mirror (5005#1).
 	Documents iter.Seq2[*feedhistory.Document, error]
 
-	// Adds says that the source continues where it ended instead of beginning
-	// again: the gaps that it left earlier then stay until their documents
-	// come, or until End says proven.
+	// Adds means the source continues where it ended instead of beginning again: the gaps
+	// it left earlier then stay until their documents come, or until End says proven.
 	Adds bool
 
-	// Mark is called after each document. The result is what the source wants
-	// to remember once that document is stored: it becomes the feed's Mark in
-	// the same commit. If Mark is nil or returns nil, the feed's Mark stays as
-	// it is.
+	// Mark is called after each document. The result is the source's memory once the
+	// document is stored: it becomes the feed's Mark in the same commit. If Mark is nil or
+	// returns nil, the feed's Mark stays as it is.
 	Mark func() json.RawMessage
 
-	// End is called after the last document. The mark becomes the feed's Mark
-	// in the same commit as that document; a nil mark leaves it as it is.
-	// Proven says that what the source has brought, now and before, is
-	// everything there is: the verdict is then Whole, unless there is a gap;
-	// otherwise it is Lossy. If End is nil, there is no mark and nothing is
+	// End is called after the last document. The mark becomes the feed's Mark in the same
+	// commit as that document; a nil mark leaves it as it is. Proven means the source has
+	// brought everything there is, now or before: the verdict is then Whole, unless there
+	// is a gap; otherwise it is Lossy. If End is nil, there is no mark and nothing is
 	// proven.
 	End func() (mark json.RawMessage, proven bool)
 
-	// AsOf is called after End has said proven, and returns when that was
-	// proved. If AsOf is nil, the feed's AsOf is zero.
+	// AsOf is called after End has said proven, and returns the time of the proof. If AsOf
+	// is nil, the feed's AsOf is zero.
 	AsOf func() time.Time
 }
 
-// Merge merges the documents of a source into a feed, and adds the feed to the
-// Store if it is not there yet. It commits documents as they come. Until the
-// last one is committed, a gap says that there may be more, so the verdict is
-// Partial if anything cuts the source short.
+// Merge merges the documents of a source into a feed, and adds the feed to the Store if
+// it is not there yet. It commits documents as they come. Until the last one is
+// committed, a gap stands for possible further ones, so the verdict is Partial if
+// anything cuts the source short.
 //
-// Merge records each *Gap among the errors, and continues. Any other error ends
-// Merge, which returns it; the feed's Mark is then the one of the last document.
-// After a Merge without gaps, windows that polls have missed no longer count as
-// gaps.
+// Merge records each *Gap among the errors, and continues. Any other error ends Merge,
+// which returns it; the feed's Mark is then the last document's. After a Merge without
+// gaps, windows missed by polls no longer count as gaps.
 //
-// Merge changes neither what polls know of the feed nor when the next one is
-// welcome, unless it is cut short: then the feed is due. It counts as a poll in
-// Feed.Polls and Feed.Polled.
+// Merge changes neither the polls' memory of the feed nor when the feed is due, unless
+// it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
+// Feed.Polled.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
@@ -111,8 +107,8 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	return p.finish()
 }
 
-// more notes, in the commit of a document, that more documents may follow. It
-// removes the gap that an earlier Merge left there.
+// more notes, in the commit of a document, the possibility of more documents. It
+// removes the gap left there by an earlier Merge.
 func (p *poll) more(src Source, url string) {
 	f := p.feed
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
@@ -129,7 +125,7 @@ func (p *poll) more(src Source, url string) {
 	})
 }
 
-// end processes what the source says at its end.
+// end processes the source's result at its end.
 func (p *poll) end(src Source, whole bool) {
 	f := p.feed
 	f.Proven, f.AsOf, f.Counted = false, time.Time{}, 0
@@ -142,17 +138,20 @@ func (p *poll) end(src Source, whole bool) {
 	if f.Proven && src.AsOf != nil {
 		f.AsOf, f.Counted = src.AsOf(), f.Entries
 	}
-	if whole { // everything that polls have missed is here now
+	if whole { // everything missed by polls is here now
 		f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == p.source
 		})
 	}
 }
 
-// ReadMark decodes the Mark that the source of the given name left with a feed
-// into mark. If there is no such Mark, mark stays unchanged. The error comes
-// from the Store or from encoding/json.
+// ReadMark decodes the Mark left with a feed by the source of the given name into mark.
+// If there is no such Mark, mark stays unchanged. The error comes from the Store or
+// from encoding/json.
 func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	feed, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if errors.Is(err, ErrNotFound) {
 		return nil

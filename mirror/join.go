@@ -6,34 +6,47 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A join is the proof that nothing lies unread between a subscription document
-// and the entries of earlier polls. A subscription document that shares no entry
-// with them leaves a missed window, and the walk goes on until an archive joins
-// the two sides: through new archives, and into the newest of the known ones,
-// which publishers fill although they should not (5005#9), or link late (5005#15).
+// A join is the proof that nothing lies unread between a subscription document and the
+// entries of earlier polls. A subscription document with no entry in common with them
+// leaves a missed window, and the walk goes on until an archive joins the two sides:
+// through new archives, and into the newest of the known ones, which publishers fill
+// although they should not (5005#9), or link late (5005#15).
 type join struct {
 	feed   *Feed
-	walks  bool   // the walk looks for an archive that joins
+	walks  bool   // the walk looks for a joining archive
 	again  string // the known archive to request again, to which new archives lead
 	over   bool   // no further archive is to be read for it
-	beyond bool   // the walk has left the chain that begins at the subscription document
-	empty  bool   // the subscription document was empty before, so that no entry has left it
-	fresh  bool   // the chain has archives that were not known when the window was found
+	beyond bool   // the walk has left the chain from the subscription document
+	fresh  bool   // the chain has archives unknown when the window was found
 }
 
-// begin notes that the subscription document shares no entry with earlier ones.
+// begin notes a subscription document with no entry in common with earlier ones.
 func (j *join) begin(g GapRecord) {
 	j.feed.addGap(g)
 	j.feed.Joining, j.walks = true, true
 }
 
-// covers reports whether the join needs archives that are known.
+// beginAnew notes that the feed has become an archived one. If all its archives are yet to
+// be read, they have everything a window may have lacked; otherwise the newest of the
+// known ones is to be read again, for all windows at once.
+func (j *join) beginAnew() {
+	if first := slices.IndexFunc(j.feed.Gaps, isMissedWindow); first >= 0 && j.feed.Documents > 0 {
+		widest := j.feed.Gaps[first]
+		widest.Anew = true
+		j.feed.Gaps = append(slices.DeleteFunc(j.feed.Gaps, isMissedWindow), widest)
+		j.feed.Joining, j.walks = true, true
+		return
+	}
+	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, isMissedWindow)
+}
+
+// covers reports whether the join needs known archives.
 func (j *join) covers() bool {
 	return j.walks && !j.over && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
 }
 
-// meet notes an archive of the chain, with the result of its merge and the poll that
-// read it first.
+// meet notes an archive of the chain, with the result of its merge and the first poll
+// to read it.
 func (j *join) meet(m *mergeResult, first int64) {
 	i := lastMissedWindow(j.feed.Gaps)
 	if i < 0 {
@@ -52,9 +65,9 @@ func (j *join) meet(m *mergeResult, first int64) {
 	}
 }
 
-// unchanged notes an archive of the chain that has not changed.
+// unchanged notes an unchanged archive of the chain.
 func (j *join) unchanged(first int64) {
-	if j.empty && j.covers() {
+	if i := lastMissedWindow(j.feed.Gaps); i >= 0 && j.feed.Gaps[i].Anew && !j.over && !j.beyond {
 		j.close()
 	}
 	if j.pass(first, false, false) {
@@ -64,7 +77,7 @@ func (j *join) unchanged(first int64) {
 
 // pass notes an archive. A new one joins if it has entries of the earlier side. A known
 // one joins if new ones lead to it, or if it has entries of the earlier side and has been
-// filled since. It reports whether the archive is a known one that does not join.
+// filled since. It reports whether the archive is a known one and does not join.
 func (j *join) pass(first int64, before, filled bool) bool {
 	i := lastMissedWindow(j.feed.Gaps)
 	if j.beyond || j.over || i < 0 {
@@ -84,7 +97,7 @@ func (j *join) pass(first int64, before, filled bool) bool {
 	return true
 }
 
-// bottom notes that the chain ends: all archives there are have been read.
+// bottom notes the end of the chain: all existing archives have been read.
 func (j *join) bottom() {
 	if j.covers() && j.fresh {
 		j.close()
@@ -92,21 +105,21 @@ func (j *join) bottom() {
 }
 
 // joins reports whether the archives of the current chain, newest first, have joined a
-// window since it was found: new ones, down to a known one that was read again. If the
-// known one is yet to be read again, unread is its URL.
+// window since it was found: new ones, down to a known one read again. If the known one
+// is yet to be read again, unread is its URL.
 func joins(g GapRecord, chain []step) (joined bool, unread string) {
 	i := slices.IndexFunc(chain, func(at step) bool { return at.first < g.Poll })
 	switch {
 	case i < 0:
-		return len(chain) > 0, ""
+		return len(chain) > 0 && len(chain[len(chain)-1].further) == 0, ""
 	case chain[i].read.Before(g.Found):
 		return false, chain[i].url
 	}
 	return i > 0, ""
 }
 
-// resume chooses the known archive that a missed window needs, if an earlier poll was cut
-// short before it.
+// resume chooses the known archive needed by a missed window, if an earlier poll was
+// interrupted before it.
 func (j *join) resume(chain []step) {
 	for _, g := range j.feed.Gaps {
 		if !isMissedWindow(g) {
@@ -140,8 +153,7 @@ func (j *join) close() {
 }
 
 // end ends the join with the poll that has completed it. Entries of the earlier
-// subscription document that are in no archive show that the publisher does not
-// archive all.
+// subscription document in no archive prove that the publisher does not archive all.
 func (j *join) end(unfound bool, g GapRecord) {
 	if !j.feed.Joining {
 		return

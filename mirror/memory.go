@@ -12,9 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
-// A Memory is a Store in memory, for tests and for programs that begin with an
-// empty store each time. The zero value is empty and ready to use. Do not copy
-// a Memory.
+// A Memory is a Store in memory, for tests and for programs beginning with an empty
+// store each time. The zero value is empty and ready to use. Do not copy a Memory.
 type Memory struct {
 	mu    sync.RWMutex
 	feeds map[string]*memoryFeed
@@ -237,7 +236,7 @@ func (m *Memory) Commit(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// next returns the version that the feed has after the change.
+// next returns the version of the feed after the change.
 func (c *Change) next() int64 { return cmp.Or(c.Version, c.Feed.Version+1) }
 
 // put stores the entries of a change.
@@ -307,7 +306,7 @@ func (f *memoryFeed) file(c *Change) {
 	}
 }
 
-// sequence yields copies of what find returns when ranging begins.
+// sequence yields copies of the values find returns when ranging begins.
 func sequence[T any](ctx context.Context, m *Memory, copied func(*T) *T, find func() ([]*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		m.mu.RLock()
@@ -340,12 +339,12 @@ func (f *Feed) clone() *Feed {
 	twin := clone(f)
 	twin.Pending, twin.Gaps = slices.Clone(f.Pending), slices.Clone(f.Gaps)
 	twin.Shown, twin.Sought = slices.Clone(f.Shown), slices.Clone(f.Sought)
-	twin.Mark = slices.Clone(f.Mark)
+	twin.Mark, twin.Further = slices.Clone(f.Mark), slices.Clone(f.Further)
 	return twin
 }
 
 func (d *DocumentRecord) clone() *DocumentRecord {
 	twin := clone(d)
-	twin.Names = slices.Clone(d.Names)
+	twin.Names, twin.Further = slices.Clone(d.Names), slices.Clone(d.Further)
 	return twin
 }

@@ -1,20 +1,21 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
-// This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC
-// 6721 §2) to documents that come over many polls in any order. The result is
-// the same as that of feedhistory.Merge for the documents of one walk.
+// This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721
+// §2) to documents from many polls in any order. The result is the same as
+// feedhistory.Merge's for the documents of one walk.
 
-// state returns the State that follows from a record's copy, tombstone and
-// absence.
+// state returns the State following from a record's copy, tombstone and absence.
 func (r *Record) state() State {
 	switch {
 	case r.Copy.Digest == "":
@@ -27,31 +28,44 @@ func (r *Record) state() State {
 	return Live
 }
 
-// isBuried reports whether there is a tombstone that deletes the copy.
+// isBuried reports whether a tombstone deletes the copy.
 func (r *Record) isBuried() bool {
-	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, precedence.Rank(r.Copy.Rank))
+	rank := r.Copy.Rank.precedence()
+	rank.Kept = r.Copy.Rank.isKept()
+	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, rank)
 }
 
-// An effect is what a document has done to a record.
+// An effect is the effect of a document on a record.
 type effect struct {
 	content bool     // the entry's content has changed
-	touched bool     // something else has changed that must be stored
+	touched bool     // something else to store has changed
 	version *Version // an earlier version of the entry to store: the document's copy, or nil
 }
 
-// take merges a copy of the entry. If the document replaces everything, its
-// copy counts in any case. A record that a complete document lacked takes any
-// copy that was published after that document.
+// take merges a copy of the entry. If the document replaces everything, its copy counts
+// in any case. A record missing from a complete document takes any copy published after
+// the document.
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
-	back := r.Absence != 0 && c.Rank.Seq > r.Absence
+	back := r.Absence != 0 && c.Rank.Seq > r.Absence && !from.recalled
 	known := r.Copy.Digest != ""
+	if c.Rank.isKept() && !r.Tombstone.IsZero() {
+		return did // a reader does not bring back entries the publisher has deleted
+	}
+	if c.Digest == r.Copy.Digest && r.Copy.Source == "" {
+		c.Source = "" // the publisher has shown this very copy
+	}
 	switch {
 	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
-		did.touched = r.Copy.Compare(c) != 0 || back
+		did.touched = r.Copy.Compare(c) != 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = ContentOf(e), false
 		}
-		r.Copy, r.Absence = c, 0
+		switch r.Copy = c; {
+		case !from.recalled:
+			r.Absence = 0
+		case !known:
+			r.Absence = from.absence
+		}
 	case c.Digest != r.Copy.Digest:
 		did.version = &Version{ID: r.ID, Copy: c, Content: ContentOf(e)}
 	}
@@ -66,7 +80,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 func (r *Record) bury(t TombstoneRecord) (touched bool) {
 	old := r.Tombstone
 	joined := t.precedence().Join(old.precedence())
-	t = TombstoneRecord{joined.When, Rank(joined.Rank)}
+	t = TombstoneRecord{joined.When, Rank{joined.Rank.Time, joined.Rank.Seq}}
 	r.Tombstone = t
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
@@ -76,16 +90,27 @@ type source struct {
 	doc      *feedhistory.Document
 	rank     Rank
 	archive  bool // it is an archive: its entries stay in it
-	replaces bool // it is complete: only what it has counts
+	replaces bool // it is complete: only its entries count
+
+	recalled bool   // a Recall has brought it, which says nothing about the feed's present entries
+	name     string // the Name of that Recall
+	absence  int64  // the Absence of the entries it adds; zero means that they are live
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
-	return Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest()}
+	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest(), Source: cmp.Or(e.KeptBy, s.name)}
+	if e.KeptBy != "" { // the order among readers' copies must not depend on when they come
+		n, _ := strconv.ParseInt(c.Digest[:15], 16, 64)
+		c.At, c.Rank = time.Time{}, Rank{Time: e.Changed(), Seq: -2 - n}
+	}
+	return c
 }
 
 // precedence returns the source's copy of an entry as the duplicate rules see it.
 func (s source) precedence(e *feedhistory.Entry) precedence.Copy {
-	return precedence.CopyOf(e.Updated, precedence.Rank(s.rank))
+	rank := s.rank.precedence()
+	rank.Kept = e.KeptBy != ""
+	return precedence.CopyOf(e.Updated, rank)
 }
 
 // entries returns the document's entries, each once. Of several copies it
@@ -109,9 +134,9 @@ type mergeResult struct {
 	change  Change
 	records map[string]*Record // the records of all entries in the document, as they are now
 	fresh   bool               // the document brought something new
-	filled  bool               // the document, an archive, has an entry that no archive had
+	filled  bool               // the document, an archive, has an entry no archive had
 	refused int                // the number of entries and tombstones that did not fit
-	known   map[string]bool    // the IDs in the document that were stored before
+	known   map[string]bool    // the IDs in the document stored before
 }
 
 // A merger merges documents into the records of a feed's entries.
@@ -123,6 +148,7 @@ type merger struct {
 	now       time.Time
 	changes   *Report
 	allowance *allowance
+	taken     map[string]bool // entries without the publisher's ids that have come under these in this poll
 }
 
 // merge merges a source into the store's records, and counts the changes.
@@ -147,6 +173,10 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		m.known[id] = erased(id)
 		return m.known[id]
 	})
+	unnamed, err := mg.unnamed(entries, records)
+	if err != nil {
+		return nil, err
+	}
 	before := make(map[string]State, len(ids))
 	effects := make(map[string]*effect, len(ids))
 	stored := make(map[string]bool, len(records))
@@ -182,21 +212,20 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank})
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
 	}
-	done := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		if !done[id] {
-			done[id] = true
-			mg.settle(m, records[id], before[id], effects[id])
+		if did := effects[id]; did != nil {
+			delete(effects, id)
+			mg.settle(m, records[id], before[id], did)
 		}
 	}
+	mg.replaceUnnamed(m, unnamed)
 	mg.allowance.entering = 0
 	return m, nil
 }
 
-// takeAll merges the entries of a document into their records. If the new ones
-// do not all fit, none of them is taken: what the store has then stays the
-// oldest part, so that a later poll can tell whether entries have come and
-// gone.
+// takeAll merges the entries of a document into their records. If the new ones do not
+// all fit, none of them is taken: the store's entries then stay the oldest part, so a
+// later poll can tell whether entries have come and gone.
 func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
 	usage, isFull := mg.feed.Usage, mg.allowance.full
 	type moment struct {
@@ -230,13 +259,12 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 	if refused, err := take(); err != nil || !refused || isFull {
 		return err
 	}
-	mg.feed.Usage, mg.allowance.entering, m.refused = usage, 0, 0 // again, now that the quota is used up
+	mg.feed.Usage, mg.allowance.entering, m.refused = usage, 0, 0 // again, with the quota used up
 	_, err := take()
 	return err
 }
 
-// settle adds a record that the document had an entry or a tombstone for to the
-// change.
+// settle adds the record of an entry or a tombstone of the document to the change.
 func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	r.State = r.state()
 	if did.version != nil && mg.allowance.keep > 0 {

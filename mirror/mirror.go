@@ -2,9 +2,11 @@ package mirror
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Mirror keeps the feeds in a Store up to date. Only Store must be set.
@@ -17,9 +19,9 @@ type Mirror struct {
 	Store  Store               // Store keeps the feeds.
 	Client *feedhistory.Client // Client makes the requests; nil means a client with default settings.
 
-	// ClientFor returns the client for a feed that needs its own, such as a
-	// Clone of Client with Credentials. If ClientFor is nil or returns nil,
-	// Client is used. Several goroutines may call it at the same time.
+	// ClientFor returns the client for a feed that needs its own, such as a Clone of
+	// Client with Credentials. If ClientFor is nil or returns nil, Client is used. Several
+	// goroutines may call it at the same time.
 	ClientFor func(feed string) *feedhistory.Client
 
 	// Every is the minimum time between two polls of a feed; a feed may ask for
@@ -35,10 +37,10 @@ type Mirror struct {
 	// Budget bounds this, too; the next Update then begins again.
 	Revalidate bool
 
-	// Recheck is the time between two polls that request a known archive
-	// document of a feed again, conditionally, to see whether it has changed
-	// (5005#9): the oldest one and the others in turn. Zero means a day, a
-	// negative number that Update requests none unless it needs to.
+	// Recheck is the time between two polls with a repeated, conditional request for a
+	// known archive document of a feed, to see whether it has changed (5005#9): the oldest
+	// one and the others in turn. Zero means a day. With a negative number, Update
+	// requests none unless it needs to.
 	Recheck time.Duration
 
 	Quota Quota // Quota limits how much is stored of each feed.
@@ -52,33 +54,41 @@ type Report struct {
 	Kind    feedhistory.Kind    // the feed's kind, by its subscription document
 	Verdict feedhistory.Verdict // the verdict on the mirror after the poll
 	AsOf    time.Time           // when the feed was last Whole, if a server's count proves it; otherwise zero. See Feed.AsOf
+	Checked time.Time           // the time since which each archive has been read; zero if there are none. See Feed.Checked
 
 	Added, Changed, Deleted int // the numbers of entries added, changed and deleted
 
-	Documents int // the number of documents that were read to their end
+	Documents int // the number of documents read to their end
 	Altered   int // the number of archive documents, among those, whose entries have changed (5005#9)
 
-	// Failure says why the poll got no subscription document, or only a damaged
-	// one, whose entries count nevertheless; the verdict is then Partial until
-	// the document is read. It is the error of Client.Get, or
-	// a *WaitError if the host has asked to be left alone, in which case
-	// nothing was requested. Nil means that the document was read or has not
-	// changed. Feed.Failures counts failures other than a *WaitError.
+	// Failure is the reason why the poll got no subscription document, or only a damaged
+	// one, whose entries count nevertheless; the verdict is then Partial until the
+	// document is read. It is the error of Client.Get, or a *WaitError if the host has
+	// asked to be left alone, in which case nothing was requested. Nil means the document
+	// was read or has not changed. Feed.Failures counts failures other than a *WaitError.
 	Failure error
 
-	Gaps []*feedhistory.Gap // what is missing from the mirror after the poll
+	Gaps []*feedhistory.Gap // the missing parts of the mirror after the poll
 	Next time.Time          // when the next poll is welcome; zero means at any time, and for an Alias never
-	More bool               // whether the Budget ended the poll, so that the next one continues there
+	More bool               // whether the Budget ended the poll; the next one continues there
 
-	// Moved is the URL to request the feed from, if that has changed: the
-	// target of permanent redirects, or URL again if that target has failed for
-	// good. "" means that it has not changed.
+	// Moved is the URL to request the feed from, if it has changed: the target of
+	// permanent redirects, or URL again if the target has failed for good. "" means it has
+	// not changed.
 	Moved string
-	Alias string // the mirrored feed that this one has become, "" for none; see Feed.Alias
+	Alias string // the mirrored feed this one has become, "" for none; see Feed.Alias
 	Gone  bool   // whether the publisher has withdrawn the feed (410)
 }
 
-// clientFor returns the client that requests a feed.
+// check returns an error for settings a Mirror cannot work with.
+func (m *Mirror) check() error {
+	if m == nil || m.Store == nil {
+		return errors.New("mirror: Mirror.Store must be set")
+	}
+	return plain.Check("mirror", plain.Number{Name: "Mirror.Every", Value: int64(m.Every)})
+}
+
+// clientFor returns the client for requesting a feed.
 func (m *Mirror) clientFor(feed string) *feedhistory.Client {
 	if m.ClientFor != nil {
 		if own := m.ClientFor(feed); own != nil {

@@ -10,17 +10,16 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// The mirror remembers permanent redirects, but can go back. If the address
-// that they lead to fails for good, it also requests the address that was
-// subscribed to. If they lead to a feed that is mirrored already, one poll
-// serves both feeds.
+// The mirror remembers permanent redirects, but can go back. If the address they lead
+// to fails for good, it also requests the subscribed one. If they lead to an already
+// mirrored feed, one poll serves both feeds.
 
-// triesElsewhere is the number of polls that must fail in a row before the
-// subscribed address is requested as well.
+// triesElsewhere is the number of consecutive failed polls before the subscribed
+// address is requested as well.
 const triesElsewhere = 3
 
-// walks requests the feed at its current address and, if that fails for good,
-// at the one that was subscribed to.
+// walks requests the feed at its current address and, if that fails for good, at the
+// subscribed one.
 func (p *poll) walks() error {
 	f := p.feed
 	if f.Address != "" {
@@ -91,14 +90,14 @@ func (p *poll) isSame(doc *feedhistory.Document) (bool, error) {
 	return false, err
 }
 
-// A strangerError says that an address now serves a different feed.
+// A strangerError reports an address now serving a different feed.
 type strangerError struct{ url string }
 
 func (e *strangerError) Error() string {
 	return e.url + ": not the feed that you subscribed to: neither its id nor any entry is known"
 }
 
-// lost notes that the subscribed address does not answer either.
+// lost notes a subscribed address that does not answer either.
 func (p *poll) lost(err error) {
 	f := p.feed
 	switch {
@@ -119,8 +118,7 @@ func isGone(err error) bool {
 	return ok && status.Gone
 }
 
-// isAway reports whether the answer says that the feed is no longer at an
-// address.
+// isAway reports whether the answer means the feed is no longer at an address.
 func isAway(err error) bool {
 	if feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
 		return true

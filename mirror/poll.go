@@ -29,7 +29,7 @@ type poll struct {
 	backlog   backlog
 	search    search
 	join      join
-	completed *mergeResult // the complete document whose links contradict that
+	completed *mergeResult // the complete document whose links contradict its mark
 	recheck   string       // the known archive to request again; "" for none
 	waits     hostWaits
 	ready     time.Time // when the feed is due again after the poll
@@ -46,7 +46,7 @@ type poll struct {
 
 // request is where the subscription document is requested.
 type request struct {
-	url     string // the address that the walk has requested
+	url     string // the address requested by the walk
 	doubted bool   // the answer from there counts only if it is the same feed
 }
 
@@ -54,26 +54,26 @@ type request struct {
 type chain struct {
 	read    bool     // the subscription document has come
 	start   string   // the URL by which it was requested
-	linked  string   // the older document that the latest one links to
-	links   []string // all that it links to, as there may be several links
+	linked  string   // the older document linked by the latest one
+	links   []string // all it links to, as there may be several links
 	rank    Rank     // the rank of the latest document
 	changed bool     // the chain of archives may have changed
 	toEnd   bool     // the walk reads pages to the end, not only to the first known one
 	fresh   bool     // the latest page brought something new
 }
 
-// A backlog is the walk through documents that earlier polls left pending.
+// A backlog is the walk through documents left pending by earlier polls.
 type backlog struct {
-	urls    map[string]bool // the documents that the walk has yet to reach
+	urls    map[string]bool // the documents still ahead of the walk
 	reached bool            // the walk has reached one of them
-	dropped bool            // the walk has reached one that is no longer pending; its links are not followed
+	dropped bool            // the walk has reached one no longer pending; its links are not followed
 	unread  bool            // earlier polls left documents unread: these come before any search
 }
 
 // begin starts a poll.
 func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
-	if m.Store == nil {
-		return nil, errNoStore
+	if err := m.check(); err != nil {
+		return nil, err
 	}
 	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)
@@ -121,7 +121,7 @@ func (b *backlog) fill(p *poll) {
 	}
 }
 
-// prepare updates the feed's state for a change that is to be committed.
+// prepare updates the feed's state for a change to be committed.
 func (p *poll) prepare(c *Change) {
 	p.feed.Verdict = feedhistory.Worse(p.verdict(), p.feed.bound())
 	p.feed.Sought = p.search.sorted()
@@ -155,10 +155,9 @@ func (p *poll) options() *feedhistory.WalkOptions {
 	return opt
 }
 
-// processed reports whether an archive document was processed in an earlier
-// poll. During a search for entries no document counts as processed, but
-// documents that have not been read yet come first; nor does one that the join
-// needs, or that is to be requested again.
+// processed reports whether an archive document was processed in an earlier poll.
+// During a search for entries no document counts as processed, but unread documents
+// come first; nor does one needed by the join, or to be requested again.
 func (p *poll) processed(url string) bool {
 	if p.m.Revalidate || p.completed != nil || url == p.recheck || p.join.covers() || !p.backlog.unread && p.search.covers(url) {
 		return false
@@ -184,7 +183,7 @@ func (p *poll) known(url string) feedhistory.Known {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {
-			known.Older = ""
+			known.Older, known.Instead = "", ""
 		}
 		return known
 	}
@@ -227,7 +226,7 @@ func (ds *documents) get(url string) *DocumentRecord {
 	return d
 }
 
-// forget forgets the documents that a change replaces.
+// forget forgets the documents replaced by a change.
 func (ds *documents) forget(c *Change) {
 	for _, d := range c.Documents {
 		for _, name := range d.Names {

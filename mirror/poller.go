@@ -3,15 +3,18 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A Poller polls the feeds of a Mirror: those that are added to its queue, and
-// those of the Store as they fall due. It polls the feeds of one host one at a
-// time. A host that asks to be left alone is left alone, for all its feeds. A
-// feed that another mirror is at work on waits. It polls only feeds that the Store
-// has; see NewFeed. Only Mirror must be set.
+// A Poller polls the feeds of a Mirror: those added to its queue, and those of the
+// Store as they fall due. It polls the feeds of one host one at a time. A host that
+// asks to be left alone is left alone, for all its feeds. A feed waits while another
+// mirror is at work on it. It polls only feeds in the Store; see NewFeed. Only Mirror
+// must be set.
 //
 // Do not copy or change a Poller after its first use. Many goroutines may use its
 // methods at the same time, but only one may be in Run or Drain.
@@ -33,20 +36,19 @@ type Poller struct {
 	// Polled, if not nil, is called after each poll, one call at a time.
 	Polled func(Polled)
 
-	// Trouble, if not nil, is called with the errors of the Store that no poll
-	// has caused, if Run cannot read or index it. If it cannot be read, Run
-	// starts no poll for a minute.
+	// Trouble, if not nil, is called with the errors of the Store outside of polls, if Run
+	// cannot read or index it. If it cannot be read, Run starts no poll for a minute.
 	Trouble func(error)
 
 	once    sync.Once
 	mu      sync.Mutex
 	queue   *queue
-	changed chan struct{}        // signals that the queue has changed
+	changed chan struct{}        // signals a change of the queue
 	added   bool                 // entries have been added since the Store was last told to index
-	broken  int                  // the number of polls in a row that an error of the Store has ended
+	broken  int                  // the number of consecutive polls ended by an error of the Store
 	quiet   map[string]time.Time // until when each host asks to be left alone
 	held    map[string]time.Time // until when each of these feeds is not polled, due or not
-	look    time.Time            // when to look for feeds that are due
+	look    time.Time            // when to look for due feeds
 	scan    time.Time            // when to look at all feeds
 	rest    time.Time            // no poll begins before this time
 }
@@ -56,7 +58,7 @@ type Polled struct {
 	URL    string // the feed's URL, as you subscribed to it
 	Before *Feed  // the feed's state before the poll; nil if it could not be read
 
-	// Changes are the result of Mirror.Update; nil if the poll did not get that far.
+	// Changes are the result of Mirror.Update; nil if the poll did not get so far.
 	Changes *Report
 
 	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
@@ -66,9 +68,9 @@ type Polled struct {
 }
 
 const (
-	lookEvery  = 5 * time.Second // time between looks for feeds that another process has added or made due
-	scanEvery  = time.Hour       // time between looks at all feeds, for those that are due before their Next
-	holdFor    = time.Minute     // how long a feed waits that another mirror is at work on, and how long all wait if the Store fails
+	lookEvery  = 5 * time.Second // time between looks for feeds added or made due by another process
+	scanEvery  = time.Hour       // time between looks at all feeds, for those due before their Next
+	holdFor    = time.Minute     // how long a feed waits for another mirror's work, and how long all wait if the Store fails
 	mostToLook = 10_000          // the maximum number of feeds to enqueue in one look
 )
 
@@ -93,11 +95,13 @@ func (p *Poller) Add(f *Feed) {
 	p.rouse()
 }
 
-// AddAll puts the feeds of the Store for which accept returns true into the
-// queue, those that have been due for longest first. A nil accept accepts the
-// feeds that are due. AddAll returns the number of feeds that wait now. The
-// error is the Store's.
+// AddAll puts the feeds of the Store for which accept returns true into the queue, the
+// longest due first. A nil accept accepts the due feeds. AddAll returns the number of
+// feeds waiting now. The error is the Store's.
 func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool) (waiting int, err error) {
+	if err := p.check(); err != nil {
+		return 0, err
+	}
 	now := time.Now()
 	var feeds []candidate
 	for f, err := range p.Mirror.Store.Feeds(ctx, FeedQuery{}) {
@@ -120,7 +124,7 @@ func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool
 	return p.queue.waiting, nil
 }
 
-// Hurry polls a feed next: ahead of all that wait, and without a pause.
+// Hurry polls a feed next: ahead of all waiting ones, and without a pause.
 func (p *Poller) Hurry(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -130,8 +134,8 @@ func (p *Poller) Hurry(f *Feed) {
 	p.rouse()
 }
 
-// Forget ends a poll of the feed that is under way, and takes the feed out of
-// the queue.
+// Forget ends a poll of the feed if one is under way, and takes the feed out of the
+// queue.
 func (p *Poller) Forget(url string) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -154,22 +158,42 @@ func (p *Poller) State(url string) (waits, runs bool) {
 	return t != nil && t.cancel == nil, t != nil && t.cancel != nil
 }
 
-// Waiting returns the number of feeds that wait for their turn.
+// Waiting returns the number of feeds waiting for their turn.
 func (p *Poller) Waiting() int {
 	p.lock()
 	defer p.mu.Unlock()
 	return p.queue.waiting
 }
 
-// Run polls the feeds that wait, and those of the Store as they fall due, until
-// the context ends. It then ends the polls under way properly before it
-// returns.
-func (p *Poller) Run(ctx context.Context) { _ = p.run(ctx, true) }
+// Run polls the waiting feeds, and those of the Store as they fall due, until the
+// context ends. It then ends the polls under way properly before it returns. An error
+// means that a field of the Poller is not set, or has an impossible value.
+func (p *Poller) Run(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	_ = p.run(ctx, true) // Trouble had its errors
+	return nil
+}
 
-// Drain polls the feeds that wait until none is left or the context ends. It
-// then ends the polls under way properly before it returns. An error of the
-// Store ends Drain, which returns it.
-func (p *Poller) Drain(ctx context.Context) error { return p.run(ctx, false) }
+// Drain polls the waiting feeds until none is left or the context ends. It then ends
+// the polls under way properly before it returns. An error of the Store ends Drain,
+// which returns it.
+func (p *Poller) Drain(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return p.run(ctx, false)
+}
+
+// check returns an error for settings a Poller cannot work with.
+func (p *Poller) check() error {
+	if p.Mirror == nil {
+		return errors.New("mirror: Poller.Mirror must be set")
+	}
+	return cmp.Or(p.Mirror.check(), plain.Check("mirror",
+		plain.Number{Name: "Poller.Parallel", Value: int64(p.Parallel)}, plain.Number{Name: "Poller.Pause", Value: int64(p.Pause)}))
+}
 
 func (p *Poller) rouse() {
 	select {

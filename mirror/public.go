@@ -8,11 +8,11 @@ import (
 	"iter"
 )
 
-// Public returns a view of a Store for programs that show feeds to everybody. The
-// view has neither the feeds whose Private is set nor their entries, and refuses
-// to store them: Commit returns an error that matches ErrConflict. If the state of
-// a feed cannot be read, the feed may be private: the view then has an error in
-// the place of what belongs to it.
+// Public returns a view of a Store for programs that show feeds to everybody. The view
+// has neither the feeds whose Private is set nor their entries, and refuses to store
+// them: Commit returns an error matching ErrConflict. If the state of a feed cannot be
+// read, the feed may be private: the view then has an error in the place of its
+// contents.
 //
 // The view is an Indexer and a Calendar. If the Store is not an Indexer, Index
 // does nothing; if it is not a Calendar, Months reads the entries.
@@ -25,8 +25,8 @@ func Public(s Store) interface {
 
 type publicStore struct{ Store }
 
-// version returns the present version of a feed that is not private. Call it after
-// reading from the feed, never before: the next commit may make the feed private.
+// version returns the present version of a public feed. Call it after reading from the
+// feed, never before: the next commit may make the feed private.
 func (s publicStore) version(ctx context.Context, feed string) (version int64, isPublic bool, err error) {
 	f, err := s.Store.Feed(ctx, feed)
 	switch {
@@ -163,7 +163,7 @@ func (s publicStore) Remove(ctx context.Context, url string) error {
 	return s.Store.Remove(ctx, url)
 }
 
-// visible yields what may be seen of a sequence, up to a limit; zero means all.
+// visible yields the visible part of a sequence, up to a limit; zero means all.
 func visible[T any](of iter.Seq2[T, error], limit int, isVisible func(T) (bool, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		n := 0

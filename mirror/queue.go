@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A queue holds the feeds that wait to be polled, in a lane for each host. The
-// feeds of a host are polled one at a time, with a pause after each poll.
+// A queue holds the feeds waiting to be polled, in a lane for each host. The feeds of a
+// host are polled one at a time, with a pause after each poll.
 type queue struct {
 	pause   time.Duration
 	hosts   map[string]*lane
 	ready   []*lane          // lanes whose next feed may be polled, longest wait first
 	resting []*lane          // lanes in their pause after a poll, by the end of the pause
-	turns   map[string]*turn // the turns of all feeds that wait or are being polled
-	waiting int              // the number of feeds that wait
+	turns   map[string]*turn // the turns of all feeds waiting or being polled
+	waiting int              // the number of feeds waiting
 }
 
 // A lane is the queue of one host. It is ready, or resting, or one of its feeds
@@ -72,7 +72,7 @@ func (q *queue) hurry(feed string) {
 	t.lane.hurry = true
 }
 
-// next returns the turn of a feed that may be polled now, or nil.
+// next returns the turn of a feed to be polled now, or nil.
 func (q *queue) next(now time.Time) *turn {
 	for len(q.resting) > 0 && !q.resting[0].until.After(now) {
 		q.ready = append(q.ready, q.resting[0])
@@ -112,7 +112,7 @@ func (q *queue) drop(t *turn) {
 	q.waiting--
 }
 
-// wake returns when the next pause ends; ok is false if no feed waits for that.
+// wake returns when the next pause ends; ok is false if no feed waits for one.
 func (q *queue) wake() (time.Time, bool) {
 	if q.waiting == 0 || len(q.resting) == 0 {
 		return time.Time{}, false

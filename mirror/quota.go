@@ -13,19 +13,18 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Quota limits how much of a Store one feed may fill. A Mirror does not store
-// more than that; the rest is a gap, until you raise the Quota. The mirror still
-// updates the entries it has, up to twice the Bytes.
+// A Quota limits how much of a Store one feed may fill. A Mirror does not store more;
+// the rest is a gap, until you raise the Quota. The mirror still updates the entries it
+// has, up to twice the Bytes.
 type Quota struct {
-	// Bytes is the maximum size of the entries and their earlier versions, as
-	// published, plus the records of archive documents. A store needs more
-	// space than that, for example for indexes. Zero means 2 GiB, a negative
-	// number no limit.
+	// Bytes is the maximum size of the entries and their earlier versions, as published,
+	// plus the records of archive documents. A store needs more space, for example for
+	// indexes. Zero means 2 GiB, a negative number no limit.
 	Bytes int64 `json:"bytes"`
 
-	// Entries is the maximum number of entries (deleted ones included),
-	// tombstones of entries that never came, and archive documents, all
-	// together. Zero means five million, a negative number no limit.
+	// Entries is the maximum number of entries (deleted ones included), tombstones of
+	// unknown entries, and archive documents, all together. Zero means five million, a
+	// negative number no limit.
 	Entries int64 `json:"entries"`
 }
 
@@ -40,13 +39,13 @@ func (q Quota) withDefaults() Quota {
 	return q
 }
 
-// ErrQuota is among the errors of a Gap that the Quota has caused.
+// ErrQuota is among the errors of a Gap caused by the Quota.
 var ErrQuota = errors.New("the quota of the feed is used up")
 
 // A Usage is how much of its Quota a feed has used, counted since quotas exist.
 type Usage struct {
 	Contents   int64 `json:"contents,omitempty"`   // bytes of entries and their earlier versions: the sum of Content.Size
-	Tombstones int64 `json:"tombstones,omitempty"` // the number of tombstones of entries that never came
+	Tombstones int64 `json:"tombstones,omitempty"` // the number of tombstones of unknown entries
 	Refs       int64 `json:"refs,omitempty"`       // bytes of the IDs of those entries
 	Documents  int64 `json:"documents,omitempty"`  // bytes of the records of archive documents
 }
@@ -93,8 +92,8 @@ func (a *allowance) fill() {
 	}
 }
 
-// admit reports whether there is room for the change of a record from was to r,
-// and counts it. It drops an earlier version that does not fit.
+// admit reports whether there is room for the change of a record from was to r, and
+// counts it. It drops an earlier version that does not fit.
 func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 	if !did.content && did.version == nil {
 		return true, nil
@@ -103,7 +102,7 @@ func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, err
 	growth := r.Content.Size
 	if !isNew {
 		var err error
-		if growth, err = a.growth(was, r, did.version); err != nil {
+		if growth, err = a.growth(was, r, did); err != nil {
 			return false, err
 		}
 	}
@@ -140,8 +139,8 @@ func (a *allowance) reserveTombstone(id string) bool {
 
 // growth returns by how many bytes an entry and its earlier versions grow when
 // r replaces was and a version is added. It follows the rules for stores in
-// Change.
-func (a *allowance) growth(was, r *Record, added *Version) (int64, error) {
+// Change. It drops a version that is stored already, or for which there is no place.
+func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
 	var before, after int64
 	var kept []*Version
 	for v, err := range a.store.Versions(a.ctx, a.feed.URL, r.ID) {
@@ -151,28 +150,35 @@ func (a *allowance) growth(was, r *Record, added *Version) (int64, error) {
 		before += v.Content.Size
 		kept = append(kept, &Version{Copy: v.Copy, Content: Content{Size: v.Content.Size}})
 	}
-	add := func(v *Version) {
+	add := func(v *Version) (isNew bool) {
 		same := func(o *Version) bool { return o.Copy.Digest == v.Copy.Digest }
-		if !slices.ContainsFunc(kept, same) {
+		if isNew = !slices.ContainsFunc(kept, same); isNew {
 			kept = append(kept, v)
 		}
+		return isNew
 	}
 	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != 0 {
 		add(&Version{Copy: was.Copy, Content: was.Content})
 	}
-	if added != nil {
-		add(added)
+	if added := did.version; added != nil {
+		if !add(added) {
+			did.version = nil
+		}
 	}
 	kept = slices.DeleteFunc(kept, func(v *Version) bool { return v.Copy.Digest == r.Copy.Digest })
 	slices.SortFunc(kept, compareVersions)
-	for _, v := range kept[:min(len(kept), a.keep)] {
+	kept = kept[:min(len(kept), a.keep)]
+	for _, v := range kept {
 		after += v.Content.Size
+	}
+	if !slices.Contains(kept, did.version) {
+		did.version = nil // it is older than those
 	}
 	return after - before + r.Content.Size - was.Content.Size, nil
 }
 
-// reserveDocument counts the record of a document and reports whether it fits.
-// The record replaces the one of other, unless that is nil.
+// reserveDocument counts the record of a document and reports whether it fits. The
+// record replaces the one of other, unless other is nil.
 func (a *allowance) reserveDocument(d, other *DocumentRecord) bool {
 	growth, entries := d.size(), int64(1)
 	if other != nil {
@@ -209,7 +215,7 @@ func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bo
 	return errEnded
 }
 
-// quotaGap returns the gap for a document that has not been stored entirely.
+// quotaGap returns the gap for a document not stored entirely.
 func quotaGap(doc *feedhistory.Document, refused int, now time.Time) GapRecord {
 	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
@@ -218,6 +224,6 @@ func quotaGap(doc *feedhistory.Document, refused int, now time.Time) GapRecord {
 	return GapRecord{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
-// isShort reports whether a gap says that the Quota left out entries of the
-// subscription document.
+// isShort reports whether a gap is for entries of the subscription document left out by
+// the Quota.
 func isShort(g GapRecord) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }

@@ -2,21 +2,21 @@ package mirror
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
 
-// Archives should not change (5005#9), but do: entries are backdated into them,
-// older archives are added behind the oldest. So from time to time a poll
-// requests one of them again: every second time the oldest, otherwise the one
-// that has not been read for longest.
+// Archives should not change (5005#9), but do: entries are backdated into them, older
+// archives are added behind the oldest. So from time to time a poll requests one of
+// them again: every second time the oldest, otherwise the one unread for longest.
 
 // recheck returns the time between two such requests; a negative one means none.
 func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour) }
 
-// chooseRecheck decides which known archive the poll requests again: one that a missed
-// window needs, or else, from time to time, one that may have changed.
+// chooseRecheck decides which known archive the poll requests again: one needed by a
+// missed window, or else, from time to time, one possibly changed.
 func (p *poll) chooseRecheck() error {
 	f, every := p.feed, p.m.recheck()
 	if f.Kind != feedhistory.Archived || len(f.Pending) > 0 {
@@ -27,7 +27,7 @@ func (p *poll) chooseRecheck() error {
 	if !isTime && lastMissedWindow(f.Gaps) < 0 {
 		return nil
 	}
-	chain, err := p.documents.current()
+	chain, beyond, err := p.documents.current()
 	if err != nil || len(chain) == 0 {
 		return err
 	}
@@ -37,7 +37,7 @@ func (p *poll) chooseRecheck() error {
 	}
 	oldest := chain[len(chain)-1]
 	latest, stalest := oldest, oldest
-	for _, at := range chain {
+	for _, at := range slices.Concat(chain, beyond) {
 		if at.read.After(latest.read) {
 			latest = at
 		}
@@ -45,14 +45,14 @@ func (p *poll) chooseRecheck() error {
 			stalest = at
 		}
 	}
-	if p.recheck = oldest.url; latest == oldest {
+	if p.recheck = oldest.url; latest.url == oldest.url {
 		p.recheck = stalest.url
 	}
 	f.Looked = p.now
 	return nil
 }
 
-// reread notes that an archive was requested again and has not changed.
+// reread notes an archive requested again and unchanged.
 func (cs *commits) reread(d *DocumentRecord, now time.Time) {
 	d = d.clone()
 	d.Read, d.Last = now, cs.feed.Polls
@@ -73,12 +73,12 @@ func (p *poll) noteChecked() error {
 	if !p.chain.changed && p.recheck == "" && !p.m.Revalidate && !f.Checked.IsZero() {
 		return nil
 	}
-	chain, err := p.documents.current()
+	chain, beyond, err := p.documents.current()
 	if err != nil {
 		return err
 	}
 	f.Checked = time.Time{}
-	for _, at := range chain {
+	for _, at := range slices.Concat(chain, beyond) {
 		if f.Checked.IsZero() || at.read.Before(f.Checked) {
 			f.Checked = at.read
 		}
@@ -86,24 +86,31 @@ func (p *poll) noteChecked() error {
 	return nil
 }
 
-// current returns the processed archives of the chain that begins at the
-// subscription document, newest first.
-func (ds *documents) current() (chain []step, err error) {
+// current returns the processed archives of the chain from the subscription document,
+// newest first, and those beyond it to which its links lead against their marks.
+func (ds *documents) current() (chain, beyond []step, err error) {
 	steps, err := ds.steps()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seen := map[string]bool{}
-	for url := ds.feed.Known.Older; url != ""; {
-		at, ok := steps[url]
-		if !ok || seen[at.url] {
-			break
+	seen, further := map[string]bool{}, ds.feed.Further
+	follow := func(url string) (followed []step) {
+		for url != "" {
+			at, ok := steps[url]
+			if !ok || seen[at.url] {
+				break
+			}
+			seen[at.url] = true
+			older := at.older
+			at.url = url // which may have changed since the document was read
+			followed, further = append(followed, at), append(further, at.further...)
+			url = older
 		}
-		seen[at.url] = true
-		older := at.older
-		at.url = url // which may have changed since the document was read
-		chain = append(chain, at)
-		url = older
+		return followed
 	}
-	return chain, nil
+	chain = follow(ds.feed.Known.Older)
+	for i := 0; i < len(further); i++ {
+		beyond = append(beyond, follow(further[i])...)
+	}
+	return chain, beyond, nil
 }

@@ -16,12 +16,12 @@ type State string
 const (
 	Live    State = "live"    // the entry is part of the feed
 	Deleted State = "deleted" // a tombstone deleted the entry (RFC 6721)
-	Absent  State = "absent"  // the feed, which is complete, no longer has the entry (5005#1)
+	Absent  State = "absent"  // the feed, which is complete, no longer has the entry (5005#1), or it has come under another ID; see Feed.Unnamed
 	Unseen  State = "unseen"  // only a tombstone of the entry is known
 	Erased  State = "erased"  // Mirror.Erase has erased the entry: only its ID is kept, and it is never stored again
 )
 
-// A Record is what a Store keeps about one entry.
+// A Record is a Store's record of one entry.
 type Record struct {
 	Feed  string `json:"-"` // the URL of the feed
 	ID    string `json:"-"` // the ID of the entry
@@ -33,17 +33,16 @@ type Record struct {
 	// new.
 	Archived bool `json:"archived,omitempty"`
 
-	// Tombstone is the latest tombstone that names the entry; zero if there is
-	// none.
+	// Tombstone is the latest tombstone of the entry; zero if there is none.
 	Tombstone TombstoneRecord `json:"tombstone,omitzero"`
 
-	// Absence is the Seq of the complete document that lacked the entry; zero
-	// if the last complete document had it, or there never was one.
+	// Absence is the Seq of the complete document without the entry; zero if the last
+	// complete document had it, or there never was one.
 	Absence int64 `json:"absence,omitempty"`
 
-	// First is the version of the feed at which the entry was first stored with
-	// content, Change the version at which it last changed, in content or
-	// State. Zero means that this has not happened yet.
+	// First is the version of the feed at which the entry was first stored with content,
+	// Change the version at which it last changed, in content or State. Zero means this
+	// has not happened yet.
 	First  int64 `json:"first,omitempty"`
 	Change int64 `json:"change,omitempty"`
 
@@ -55,8 +54,8 @@ type Record struct {
 	Content Content `json:"content,omitzero"` // the content of Copy
 }
 
-// Time returns the time that records are sorted by: when the entry was published,
-// or else updated, or else added.
+// Time returns the time for sorting records: when the entry was published, or else
+// updated, or else added.
 func (r *Record) Time() time.Time {
 	return feedtime.First(r.Content.Published, r.Content.Updated, r.Added)
 }
@@ -66,9 +65,9 @@ func (r *Record) Place() *Place {
 	return &Place{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
 }
 
-// Deletion returns the deletion of an entry that is no longer part of its feed:
-// with the time its publisher gives, or else the time the mirror noticed. ok is
-// false for a Live entry.
+// Deletion returns the deletion of an entry no longer part of its feed: with the time
+// its publisher gives, or else the time the mirror noticed. ok is false for a Live
+// entry.
 func (r *Record) Deletion() (t feedhistory.Tombstone, ok bool) {
 	t = feedhistory.Tombstone{Ref: r.ID, When: r.Changed.UTC()}
 	if r.State == Deleted && !r.Tombstone.When.IsZero() {
@@ -91,12 +90,11 @@ type Version struct {
 // Entry returns the version as it was published; see Record.Entry.
 func (v *Version) Entry() (*feedhistory.Entry, error) { return v.Content.entry(v.ID) }
 
-// A Content is the entry as published, together with the fields that are often
-// queried.
+// A Content is the entry as published, together with the fields often queried.
 type Content struct {
-	Format feedhistory.Format `json:"format"`            // the format of Data; zero means that there is no content
-	Data   string             `json:"data,omitempty"`    // the entry as published, as XML or JSON that can be read on its own
-	Base   string             `json:"base,omitempty"`    // the URL that relative references in JSON resolve against; XML contains its own
+	Format feedhistory.Format `json:"format"`            // the format of Data; zero means there is no content
+	Data   string             `json:"data,omitempty"`    // the entry as published, as XML or JSON, readable on its own
+	Base   string             `json:"base,omitempty"`    // the URL against which relative references in JSON resolve; XML contains its own
 	WeakID bool               `json:"weak_id,omitempty"` // whether the entry has no ID of its own; see feedhistory.Entry
 
 	Title     string    `json:"title,omitempty"`    // the title as plain text
@@ -104,11 +102,14 @@ type Content struct {
 	Updated   time.Time `json:"updated,omitzero"`   // when the entry was updated; zero if it does not say
 	Published time.Time `json:"published,omitzero"` // when the entry was published; zero if it does not say
 
-	Size int64 `json:"size,omitempty"` // the size in bytes that counts for the Quota; zero if it was stored before quotas existed
+	Size int64 `json:"size,omitempty"` // the size in bytes, as counted for the Quota; zero if it was stored before quotas existed
 }
 
-// ContentOf returns the content to store for an entry.
+// ContentOf returns the content to store for an entry; zero for nil.
 func ContentOf(e *feedhistory.Entry) Content {
+	if e == nil {
+		return Content{}
+	}
 	e = e.Signed() // its document, which its signature may need, is not stored
 	c := Content{
 		Data: string(e.XML()), WeakID: e.WeakID, Title: e.Title().Plain(),
@@ -147,14 +148,22 @@ type Rank struct {
 
 // Compare orders ranks, older first.
 func (r Rank) Compare(other Rank) int {
-	return precedence.Rank(r).Compare(precedence.Rank(other))
+	return r.precedence().Compare(other.precedence())
 }
 
-// A Copy is one appearance of an entry in a document.
+// isKept reports whether the rank is that of a reader's copy: its Seq is negative. A
+// Seq of -1 is that of a copy that a Store has found damaged.
+func (r Rank) isKept() bool { return r.Seq < -1 }
+
+func (r Rank) precedence() precedence.Rank { return precedence.Rank{Time: r.Time, Seq: r.Seq} }
+
+// A Copy is one appearance of an entry in a document. The copy of a feed reader has no
+// At and a negative Seq in its Rank, so that any copy of the publisher's is newer.
 type Copy struct {
 	At     time.Time `json:"at,omitzero"`      // when the entry was updated; if unknown, the Time of Rank
 	Rank   Rank      `json:"rank,omitzero"`    // the rank of the document
 	Digest string    `json:"digest,omitempty"` // the digest of the entry; see feedhistory.Entry.Digest
+	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
 }
 
 // Compare orders the copies of an entry, older first (5005#20, 5005#21).
@@ -163,17 +172,17 @@ func (c Copy) Compare(other Copy) int {
 }
 
 func (c Copy) precedence() precedence.Copy {
-	return precedence.Copy{At: c.At, Rank: precedence.Rank(c.Rank)}
+	return precedence.Copy{At: c.At, Rank: c.Rank.precedence()}
 }
 
-// A TombstoneRecord says that an entry was deleted.
+// A TombstoneRecord is the deletion of an entry.
 type TombstoneRecord struct {
 	When time.Time `json:"when,omitzero"` // when the entry was deleted; zero if the tombstone does not say
-	Rank Rank      `json:"rank,omitzero"` // the rank of the newest document that has a tombstone for the entry
+	Rank Rank      `json:"rank,omitzero"` // the rank of the newest document with a tombstone for the entry
 }
 
 func (t TombstoneRecord) precedence() precedence.Tombstone {
-	return precedence.Tombstone{When: t.When, Rank: precedence.Rank(t.Rank)}
+	return precedence.Tombstone{When: t.When, Rank: t.Rank.precedence()}
 }
 
 // IsZero reports whether there is no tombstone.

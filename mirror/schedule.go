@@ -16,7 +16,7 @@ type finishedPoll struct {
 	turn *turn
 }
 
-// run polls the feeds that wait and, if goesOn, those that fall due.
+// run polls the waiting feeds and, if goesOn, those falling due.
 func (p *Poller) run(ctx context.Context, goesOn bool) (err error) {
 	p.lock()
 	p.mu.Unlock()
@@ -61,8 +61,8 @@ func (p *Poller) run(ctx context.Context, goesOn bool) (err error) {
 	return err
 }
 
-// rests does work that can wait until no feed is being polled. If goesOn, it
-// passes an error of the Store to Trouble; otherwise it returns the error.
+// rests does the work best left until no feed is being polled. If goesOn, it passes an
+// error of the Store to Trouble; otherwise it returns the error.
 func (p *Poller) rests(ctx context.Context, goesOn bool) error {
 	if !p.added {
 		return nil
@@ -89,8 +89,8 @@ func (p *Poller) trouble(err error) {
 	}
 }
 
-// alarm returns a channel that fires when there may be something to do even
-// though no poll has ended.
+// alarm returns a channel that fires when there may be something to do even though no
+// poll has ended.
 func (p *Poller) alarm(goesOn bool) <-chan time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,15 +124,14 @@ func (p *Poller) next(ctx context.Context) (*turn, context.Context) {
 	return t, ctx
 }
 
-// never is the due time of a feed that is not due. A later look finds out when
-// it is.
+// never is the due time of a feed not due. A later look finds out when it is.
 var never = time.Unix(1<<40, 0)
 
-// A candidate is a feed that is due, or will be.
+// A candidate is a feed now or later due.
 type candidate struct {
 	url, host  string
 	next, wait time.Time
-	at         time.Time // when to poll it; a time that is not after now means now
+	at         time.Time // when to poll it; a time not after now means now
 }
 
 func candidateOf(f *Feed, now time.Time) candidate {
@@ -143,7 +142,7 @@ func candidateOf(f *Feed, now time.Time) candidate {
 	return c
 }
 
-// due enqueues the feeds that are due, and sets when to look again.
+// due enqueues the due feeds, and sets when to look again.
 func (p *Poller) due(ctx context.Context) {
 	now := time.Now()
 	query, ok := p.query(now)
@@ -168,8 +167,8 @@ func (p *Poller) due(ctx context.Context) {
 	p.enqueue(feeds, now)
 }
 
-// query returns what to ask the Store for; ok is false if it is not yet time to
-// look for feeds that are due.
+// query returns the query for the Store; ok is false if it is not yet time to look for
+// due feeds.
 func (p *Poller) query(now time.Time) (FeedQuery, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,8 +200,8 @@ func (p *Poller) enqueue(feeds []candidate, now time.Time) {
 	}
 }
 
-// dueAt returns when to poll a feed; a time that is not after now means now. A
-// feed that another mirror seems to be at work on is left to that mirror.
+// dueAt returns when to poll a feed; a time not after now means now. If another mirror
+// seems to be at work on a feed, the feed is left to it.
 func (p *Poller) dueAt(ctx context.Context, f *Feed, now time.Time) time.Time {
 	switch {
 	case p.isLost(ctx, f, now):
@@ -217,8 +216,8 @@ func (p *Poller) dueAt(ctx context.Context, f *Feed, now time.Time) time.Time {
 	return f.Next
 }
 
-// isLost reports whether a feed is an alias of a feed that was removed or that
-// keeps failing, so that it must be polled itself again.
+// isLost reports whether a feed is an alias of a removed or continually failing feed,
+// and must be polled itself again.
 func (p *Poller) isLost(ctx context.Context, f *Feed, now time.Time) bool {
 	if f.Alias == "" || f.Gone || f.Waits(now) || f.Failures > 0 && f.Next.After(now) {
 		return false
@@ -227,8 +226,8 @@ func (p *Poller) isLost(ctx context.Context, f *Feed, now time.Time) bool {
 	return errors.Is(err, ErrNotFound) || err == nil && !other.canStandFor(f)
 }
 
-// wakeFor makes the next look happen in time for a feed that is due then, but
-// at most once a second.
+// wakeFor makes the next look happen in time for a feed due then, but at most once a
+// second.
 func (p *Poller) wakeFor(next, now time.Time) {
 	if soon := now.Add(time.Second); next.Before(soon) {
 		next = soon
@@ -274,7 +273,7 @@ func (p *Poller) quietUntil(host string) time.Time {
 // alone.
 func (f *Feed) leftAlone(until time.Time) *Report {
 	return &Report{
-		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
+		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Checked: f.Checked, Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
 		Failure: &WaitError{URL: f.URL, Until: until},
 	}
 }

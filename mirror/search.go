@@ -7,12 +7,11 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A search looks for entries that have left the subscription document and are in
-// no known archive: first in documents that are still to be read, then in known
-// ones (5005#9).
+// A search looks for entries that have left the subscription document and are in no
+// known archive: first in documents still to be read, then in known ones (5005#9).
 type search struct {
 	feed    *Feed
-	ids     map[string]bool // the entries that are sought
+	ids     map[string]bool // the entries sought
 	reached bool            // the walk has reached the place where an earlier search stopped
 }
 
@@ -32,8 +31,8 @@ func (s *search) covers(url string) bool {
 	return s.runs() && (s.reached || s.feed.Search == "" || s.feed.Search == url)
 }
 
-// resumes notes that the walk has come to a URL, and reports whether an earlier
-// search stopped there.
+// resumes notes the walk's arrival at a URL, and reports whether an earlier search
+// stopped there.
 func (s *search) resumes(url string) bool {
 	if url != s.feed.Search || !s.runs() {
 		return false
@@ -51,7 +50,7 @@ func (s *search) add(id string) { s.ids[id], s.feed.Search = true, "" }
 // end ends the search for all entries.
 func (s *search) end() { clear(s.ids) }
 
-// sorted returns the entries that are sought.
+// sorted returns the entries sought.
 func (s *search) sorted() []string { return slices.Sorted(maps.Keys(s.ids)) }
 
 // shownLimit is the maximum number of entries of a subscription document to

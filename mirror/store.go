@@ -9,10 +9,10 @@ import (
 )
 
 var (
-	// ErrNotFound says that a Store does not have the feed or the document.
+	// ErrNotFound means a Store does not have the feed or the document.
 	ErrNotFound = errors.New("not in the store")
-	// ErrConflict says that another mirror has changed, added or removed the
-	// feed since it was read. Nothing was committed.
+	// ErrConflict means another mirror has changed, added or removed the feed since it was
+	// read. Nothing was committed.
 	ErrConflict = errors.New("another mirror has changed the feed")
 )
 
@@ -23,25 +23,24 @@ var (
 // store over the same data. None of them ever sees part of a Change. When its
 // context ends, a call returns the context's error.
 //
-// A Store leaves nothing out because it cannot read it: a state, a record or a
-// document that is damaged is an error, in a sequence too, with the name of the
-// feed, entry or document. A Content is not examined: that of a damaged entry is
-// returned as it is, and Record.Entry says what is wrong.
+// A Store leaves nothing out because it cannot read it: a damaged state, record or
+// document is an error, in a sequence too, with the name of the feed, entry or
+// document. A Content is not examined: a damaged entry's is returned as it is, and
+// Record.Entry reports the damage.
 //
-// A sequence may be ranged over several times, and begins again each time.
-// During a range, the same goroutine may call other methods, Commit included. A
-// store may read a sequence in portions: the rest of it may then show some
-// effects of changes that are committed meanwhile and lack others, and a record
-// that moves in the order may come twice or not at all. An error ends a
-// sequence.
+// A sequence may be ranged over several times, and begins again each time. During a
+// range, the same goroutine may call other methods, Commit included. A store may read a
+// sequence in portions: the rest of it may then show some effects of changes committed
+// meanwhile and lack others, and a record may come twice or not at all if it moves in
+// the order. An error ends a sequence.
 //
 // If a Store does not have a feed, the feed has no records, documents, entries
 // or versions; asking for them is not an error.
 //
-// Text is UTF-8 and may contain any character, NUL included. A store keeps
-// times as instants, to the nanosecond, from year 1 to 9999, and JSON as a
-// value. Empty lists may come back as nil. The caller owns what it passes to a
-// Store, and what a Store returns.
+// Text is UTF-8 and may contain any character, NUL included. A store keeps times as
+// instants, to the nanosecond, from year 1 to 9999, and JSON as a value. Empty lists
+// may come back as nil. The caller owns the values it passes to a Store, and those a
+// Store returns.
 //
 // Package storetest tests an implementation.
 type Store interface {
@@ -49,16 +48,16 @@ type Store interface {
 	// Store has no feed with this URL.
 	Feed(ctx context.Context, url string) (*Feed, error)
 
-	// Feeds yields the feeds that a query selects.
+	// Feeds yields the feeds selected by a query.
 	Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 
-	// Records returns what is stored about entries, by ID, whatever their
-	// State. Unknown IDs are missing from the result. Of each Content only
-	// Format, Updated, Published and Size are set.
+	// Records returns the records of entries, by ID, whatever their State. Unknown IDs are
+	// missing from the result. Of each Content only Format, Updated, Published and Size
+	// are set.
 	Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error)
 
-	// Document returns the document that has the URL among its Names. The error
-	// matches ErrNotFound if there is none.
+	// Document returns the document with the URL among its Names. The error matches
+	// ErrNotFound if there is none.
 	Document(ctx context.Context, feed, url string) (*DocumentRecord, error)
 
 	// Documents yields all documents of a feed by Rank, newest first.
@@ -70,37 +69,34 @@ type Store interface {
 	// ErrConflict: then nothing is stored.
 	//
 	// Commit stores the change only if the feed's stored version is the one in
-	// Change.Feed; if that is zero, only if the store does not have the feed.
-	// Afterwards the version, both stored and in Change.Feed, is the next one,
-	// or Change.Version if that is set.
+	// Change.Feed; if it is zero, only if the store does not have the feed. Afterwards the
+	// version, both stored and in Change.Feed, is the next one, or Change.Version if set.
 	//
-	// While a Commit is under way, a Mirror goes on reading the feed's entries
-	// and documents that are not in the change. A change may combine several
-	// documents.
+	// While a Commit is under way, a Mirror goes on reading the feed's other entries and
+	// documents. A change may combine several documents.
 	Commit(ctx context.Context, c *Change) error
 
-	// Entries yields the records that a query selects, with their contents. If
-	// the query's Search has no words that can be searched for, the error
-	// matches errors.ErrUnsupported. What the query points to may change
-	// afterwards: Entries copies it.
+	// Entries yields the records selected by a query, with their contents. If the query's
+	// Search has no searchable words, the error matches errors.ErrUnsupported. The values
+	// the query points to may change afterwards: Entries copies them.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
-	// Versions yields the earlier versions of an entry that are kept, newest
-	// first, without the current one.
+	// Versions yields the earlier versions kept of an entry, newest first, without the
+	// current one.
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error]
 
-	// Remove removes a feed and everything that belongs to it. The error
-	// matches ErrNotFound if there is no such feed.
+	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
+	// if there is no such feed.
 	Remove(ctx context.Context, url string) error
 }
 
-// An Indexer is a Store that indexes committed entries for searching later, so
-// that commits need not wait for that. A search indexes what is not indexed yet;
-// calling Index before saves the search that time.
+// An Indexer is a Store that indexes committed entries for searching later, so commits
+// need not wait. A search indexes the entries not indexed yet; calling Index before
+// saves the search the time.
 type Indexer interface {
 	Store
 
-	// Index indexes everything that is not indexed yet.
+	// Index indexes everything not indexed yet.
 	Index(ctx context.Context) error
 }
 
@@ -121,9 +117,12 @@ type Month struct {
 	Entries int64     // the number of entries, by Record.Time
 }
 
-// Months counts by month the entries that a query selects, as Calendar.Months
-// does. It asks the Store if that is a Calendar, and reads the entries otherwise.
+// Months counts by month the entries selected by a query, as Calendar.Months does. It
+// asks the Store if it is a Calendar, and reads the entries otherwise.
 func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
+	if s == nil {
+		return nil, errors.New("mirror: Months: the Store is nil")
+	}
 	if q.Feed == "" {
 		return nil, errors.New("mirror: a Query for Months needs a Feed")
 	}
@@ -149,39 +148,37 @@ func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 	return months, nil
 }
 
-// A Change is what one commit changes in one feed.
+// A Change has the changes of one commit to one feed.
 type Change struct {
-	// Feed is the new state of the feed, except that its Version is the version
-	// that the change was made from.
+	// Feed is the new state of the feed, but with the Version the change was made from.
 	Feed *Feed
 
-	// Version is the version to store, for a feed that is copied from another
-	// store. Zero means the next version.
+	// Version is the version to store, for a feed copied from another store. Zero means
+	// the next version.
 	Version int64
 
-	// Put are records with content, new or changed. The content that a record
-	// replaces becomes a version, if its Digest differs and Keep allows. Put
-	// and Touch together contain each ID at most once.
+	// Put are records with content, new or changed. The replaced content of a record
+	// becomes a version, if its Digest differs and Keep allows. Put and Touch together
+	// contain each ID at most once.
 	Put []*Record
 
-	// Touch are records whose stored content does not change, or that have
-	// none. Their Content is ignored.
+	// Touch are records whose stored content does not change, or records without content.
+	// Their Content is ignored.
 	Touch []*Record
 
 	// Versions are earlier versions of entries to add. A version is ignored if
 	// the entry has a version with the same Digest, the current one included.
 	Versions []*Version
 
-	// Keep is the maximum number of versions to keep of each entry that the
-	// change touches; the oldest by Copy.Compare are dropped. Zero means none.
+	// Keep is the maximum number of versions to keep of each entry in the change; the
+	// oldest by Copy.Compare are dropped. Zero means none.
 	Keep int
 
-	// Documents are documents that have been processed. A document replaces the
-	// stored one with the same URL. If several documents share a name, the name
-	// belongs to the one committed last.
+	// Documents are processed documents. A document replaces the stored one with the same
+	// URL. If several documents share a name, the name belongs to the one committed last.
 	Documents []*DocumentRecord
 
-	// Forget drops all documents that were stored before this change.
+	// Forget drops all documents stored before this change.
 	Forget bool
 }
 
@@ -212,31 +209,28 @@ type Query struct {
 	// character of Search is an operator.
 	Search string
 
-	// Prefix makes the last word of Search match all words that begin with it,
-	// for searching while somebody types.
+	// Prefix makes the last word of Search match all words beginning with it, for
+	// searching while somebody types.
 	Prefix bool
 
-	// AfterVersion, if not nil, selects the entries that changed after this Version
-	// of the feed, ordered by Record.Change, then ID, both ascending. Feed must
-	// be set. Entries may share a Version: to resume part-way through one, set
-	// Beyond as well.
+	// AfterVersion, if not nil, selects the entries changed after this Version of the
+	// feed, ordered by Record.Change, then ID, both ascending. Feed must be set. Entries
+	// may share a Version: to resume part-way through one, set Beyond as well.
 	AfterVersion *int64
 
-	// Beyond, if not nil, selects only entries that follow this place in the
-	// order: older ones, or newer ones with Oldest, or later changes with
-	// AfterVersion.
+	// Beyond, if not nil, selects only entries after this place in the order: older ones,
+	// or newer ones with Oldest, or later changes with AfterVersion.
 	Beyond *Place
 
 	// Oldest puts the oldest entries first. It has no effect with AfterVersion.
 	Oldest bool
 
-	Deleted bool // Deleted includes entries that are not live but have a Content.
-	Gone    bool // Gone selects only entries that are not live but have a Content.
+	Deleted bool // Deleted includes entries no longer live but with a Content.
+	Gone    bool // Gone selects only entries no longer live but with a Content.
 	Limit   int  // Limit is the maximum number of entries; zero means all.
 
-	// Bare selects instead the entries that are not live and have no Content:
-	// entries of which only a tombstone is known, and erased ones. Search finds
-	// none of them.
+	// Bare selects instead the entries neither live nor with a Content: entries of which
+	// only a tombstone is known, and erased ones. Search finds none of them.
 	Bare bool
 }
 

@@ -48,7 +48,10 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	}
 	p.chain.read, p.chain.start = true, doc.Response.Requested
 	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
-	f.Head = HeadOf(doc)
+	f.Head, f.Further = HeadOf(doc), nil
+	if kind == feedhistory.Archived {
+		f.Further = furtherOf(doc)
+	}
 	p.readAt(doc.Response)
 	if kind == feedhistory.Paged && !p.chain.fresh && !p.chain.toEnd {
 		return nil
@@ -56,14 +59,13 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	return p.link(doc, kind)
 }
 
-// arrive handles what a subscription document says by its kind about earlier
-// ones.
+// arrive handles the consequences of a subscription document's kind for earlier ones.
 func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts bool) error {
 	f := p.feed
 	switch doc.Kind() {
 	case feedhistory.Complete:
 		switch {
-		case len(doc.Missing(feedhistory.Plain)) > 0: // the entries that it lacks may have been in the missing part
+		case len(doc.Missing(feedhistory.Plain)) > 0: // its missing entries may have been in the missing part
 		case contradicts:
 			p.completed = m // or in another document: see replace
 		default:
@@ -79,26 +81,27 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 	return nil
 }
 
-// leave looks for the entries that have left the subscription document of an
-// archived feed, and joins it with what earlier polls have read.
+// leave looks for the entries that have left the subscription document of an archived
+// feed, and joins it with the documents of earlier polls.
 func (p *poll) leave(doc *feedhistory.Document, m *mergeResult) error {
 	f := p.feed
-	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
-		f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
+	if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything in no archive
+		p.join.beginAnew()
 	}
 	shown := len(f.Shown)
 	for _, id := range f.Shown { // even if the Quota left it out
 		m.known[id] = true
 	}
 	err := p.seek(doc)
-	p.join.empty = shown == 0
-	if (shown > 0 || f.Kind == feedhistory.Archived && f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
-		p.join.begin(missedWindow(doc, p.now))
+	if (shown > 0 || f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+		window := missedWindow(doc, p.now)
+		window.Anew = shown == 0
+		p.join.begin(window)
 	}
 	return err
 }
 
-// short notes that some of a subscription document has not been stored.
+// short notes a subscription document not stored entirely.
 func (f *Feed) short(doc *feedhistory.Document, m *mergeResult, now time.Time) {
 	if m.refused > 0 {
 		f.addGap(quotaGap(doc, m.refused, now))
@@ -136,9 +139,9 @@ func (p *poll) replace() error {
 	return nil
 }
 
-// complete makes the document replace everything else (5005#1). It forgets what
-// links led to before: if the feed becomes an archived one again, the chain is
-// read again.
+// complete makes the document replace everything else (5005#1). It forgets the
+// documents links led to before: if the feed becomes an archived one again, the chain
+// is read again.
 func (p *poll) complete(m *mergeResult) error {
 	f := p.feed
 	f.Pending, f.Gaps, f.Documents, f.Usage.Documents = nil, nil, 0, 0
@@ -170,9 +173,9 @@ func (p *poll) complete(m *mergeResult) error {
 	return nil
 }
 
-// overlaps reports whether a window still reaches back to known entries: a
-// known entry comes after all new ones. A known entry that is pinned before
-// them does not count, unless the entries are in no order at all.
+// overlaps reports whether a window still reaches back to known entries: a known entry
+// comes after all new ones. A known entry pinned before them does not count, unless the
+// entries are in no order at all.
 func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	isKnown := func(e *feedhistory.Entry) bool { return known[e.ID] }
 	entries := doc.Entries

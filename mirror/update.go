@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -12,11 +13,10 @@ import (
 
 // Update polls a feed, and adds it to the Store if it is not there yet.
 //
-// The error comes from the Store or from the context. The Store then keeps all
-// that was read before the error, and the changes report it; they are nil only
-// if the Store could not be read. A subscription document that could not be read
-// is not an error of Update but Report.Failure. Other documents that could not
-// be read are in Gaps.
+// The error comes from the Store or from the context. The Store then keeps everything
+// read before the error, and the changes report it; they are nil only if the Store
+// could not be read. An unreadable subscription document is not an error of Update but
+// Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
@@ -77,9 +77,9 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	return err
 }
 
-// makeRoom commits earlier documents, or lets them wait, so that the next one
-// can be processed. The subscription document asks the store for more than its
-// own entries, as does any document of a feed that turns out to be complete.
+// makeRoom commits earlier documents, or lets them wait, before the next one is
+// processed. The subscription document asks the store for more than its own entries, as
+// does any document of a feed that turns out to be complete.
 func (p *poll) makeRoom(next *feedhistory.Document) error {
 	p.notEnded(feedtime.Later(time.Now(), p.feed.Wait))
 	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)
@@ -128,27 +128,28 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 	}
 }
 
-// goesOn reports whether a document is wanted. One that was pending when the
-// poll began may no longer be; then neither it nor its links are wanted.
+// goesOn reports whether a document is wanted. One pending when the poll began may no
+// longer be; then neither it nor its links are wanted.
 func (p *poll) goesOn(url string) bool {
 	b := &p.backlog
-	if (b.urls[url] || url == p.feed.Search || url == p.recheck && url != p.join.again) && url != p.chain.linked && url != p.feed.Known.Older {
-		p.join.beyond = true
+	if p.chain.read {
+		p.join.beyond = url != p.chain.start && (p.join.beyond || url != p.join.again && !p.chain.leadsTo(url) && url != p.feed.Known.Older)
 	}
 	if p.search.resumes(url) || url == p.recheck {
 		b.dropped = false
 	} else if b.urls[url] {
-		delete(b.urls, url) // a gap that names the document may follow
+		delete(b.urls, url) // a gap naming the document may follow
 		b.reached = true
 		b.dropped = p.feed.pending(url) < 0
 	}
-	return !b.dropped && (url != p.recheck || p.feed.Kind == feedhistory.Archived)
+	return !b.dropped && (url != p.recheck || p.feed.Kind == feedhistory.Archived || p.completed != nil)
 }
 
-// unchanged notes that a document has not changed.
+// unchanged notes an unchanged document.
 func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
 		if d := p.documents.get(u.Response.Requested); d != nil {
+			p.chain.linked, p.chain.links = u.Known.Older, append(slices.Clone(d.Further), u.Known.Instead)
 			p.join.unchanged(d.First)
 			p.commits.reread(d, p.now)
 		}
@@ -158,7 +159,7 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	p.readAt(u.Response)
 }
 
-// readAt notes that the subscription document was read, and where.
+// readAt notes the reading of the subscription document, and where.
 func (p *poll) readAt(r feedhistory.Response) {
 	f := p.feed
 	address := f.Address
@@ -178,8 +179,8 @@ func (p *poll) readAt(r feedhistory.Response) {
 	p.ready, p.unended = p.later(f.Schedule.Next(r)), false
 }
 
-// failed notes that there is no subscription document, or only a damaged one,
-// whose entries count nevertheless.
+// failed notes the lack of a subscription document, or a damaged one, whose entries
+// count nevertheless.
 func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	if p.failure != nil { // the subscribed address has no document either
 		p.lost(err)
@@ -206,15 +207,15 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	return err
 }
 
-// isCut reports whether a gap says that the subscription document was damaged,
-// and it has not been read since.
+// isCut reports whether a gap is for a damaged subscription document, and it has not
+// been read since.
 func (f *Feed) isCut(g GapRecord, url string) bool {
 	url = iri.WithoutFragment(url)
 	return f.Failures > 0 && g.URL == url && g.From == url
 }
 
-// rankOf returns the rank of a document with the given place. A document without
-// a time of its own has that of its newer neighbour.
+// rankOf returns the rank of a document with the given place. A document without a time
+// of its own has its newer neighbour's.
 func rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 	neighbour.Time = feedtime.First(doc.Updated, doc.LastModified, neighbour.Time)
 	return neighbour

@@ -9,16 +9,17 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A change is what one call publishes.
+// A change has the items of one call.
 type change struct {
 	entries    []*feedhistory.Entry // oldest first
 	deleted    []feedhistory.Tombstone
-	lenient    bool // leave out entries that are older than the published ones, instead of refusing them
-	correction bool // refuse entries that are not yet published in another version
+	lenient    bool // leave out entries older than the published ones, instead of refusing them
+	source     int  // number of entries the source's own document shows; zero if unknown
+	correction bool // refuse entries not yet published in another version
 }
 
-// accept returns the items of a change that are to be published: those that are
-// newer than what is published. Items that are published already are left out.
+// accept returns the items of a change to publish: those newer than the published ones.
+// It leaves out items already published.
 func (p *session) accept(s *state, c change) ([]item, error) {
 	given, err := p.items(c)
 	if err != nil {
@@ -91,8 +92,7 @@ func (it item) same(old item) bool {
 		bytes.Equal(it.entry.Signed().XML(), old.entry.XML())) // the authors of the entry's own feed were not ours
 }
 
-// known returns what is published under the ids of the given items, as far as
-// it can matter.
+// known returns the published versions of the given items, as far as they can matter.
 func (p *session) known(s *state, given []item, c change) (map[string]item, error) {
 	known := make(map[string]item, len(s.log)+len(s.recent))
 	for _, it := range s.items() {
@@ -137,11 +137,10 @@ func (s *state) items() []item {
 	return items
 }
 
-// find looks up ids in the archives, newest first. It looks for each id back to
-// the first archive in which everything is older than the time given with the
-// id. The first version found is the newest, because versions are published in
-// the order of their times. The chain ends at an archive that was removed
-// (5005#18).
+// find looks up ids in the archives, newest first. It looks for each id back to the
+// first archive with nothing newer than the time given with the id. The first version
+// found is the newest, because versions are published in the order of their times. The
+// chain ends at a removed archive (5005#18).
 func (p *session) find(s *state, want map[string]time.Time, found map[string]item) error {
 	for name := s.prev; name != "" && len(want) > 0; {
 		a, err := p.archive(name)

@@ -14,6 +14,7 @@ import (
 // publish publishes a change.
 func (p *Publisher) publish(ctx context.Context, c change) error {
 	return p.exclusively(ctx, func(p *session, s *state) error {
+		p.source = c.source
 		accepted, err := p.accept(s, c)
 		if err != nil {
 			return err
@@ -28,10 +29,11 @@ func (p *Publisher) publish(ctx context.Context, c change) error {
 // A session is one call of a Publisher's method, which holds the Output's lock.
 type session struct {
 	*Publisher
-	ctx context.Context
+	ctx    context.Context
+	source int // number of entries the source's own document shows; zero if unknown
 }
 
-// exclusively calls f with what is published, while it is the only writer.
+// exclusively calls f with the published state, as the only writer.
 func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) error) (err error) {
 	if err := p.check(); err != nil {
 		return err
@@ -48,7 +50,7 @@ func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) er
 	defer func() {
 		err = errors.Join(err, unlock())
 	}()
-	at := &session{p, ctx}
+	at := &session{Publisher: p, ctx: ctx}
 	s, err := at.load()
 	if err != nil {
 		return err
@@ -57,8 +59,8 @@ func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) er
 	return f(at, s)
 }
 
-// build publishes items, oldest first, after what is published. Now is the time
-// of the call.
+// build publishes items, oldest first, after those published. Now is the time of the
+// call.
 func (p *session) build(s *state, items []item, now time.Time) error {
 	if err := p.late(s, items); err != nil {
 		return err
@@ -66,6 +68,7 @@ func (p *session) build(s *state, items []item, now time.Time) error {
 	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
 	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", false
 	b.advance(items)
+	b.count(items, now)
 	log, recent := p.supersede(s, items)
 	closed, open := p.cut(log, b.ledger.archives, now)
 	for _, part := range closed {
@@ -73,7 +76,7 @@ func (p *session) build(s *state, items []item, now time.Time) error {
 			return errors.Join(err, b.undo())
 		}
 		recent = slices.Concat(entriesOf(part.items), recent)
-		recent = recent[:min(len(recent), p.recent())]
+		recent = recent[:min(len(recent), b.shown())]
 	}
 	if err := b.finish(); err != nil {
 		return errors.Join(err, b.undo())
@@ -96,9 +99,9 @@ func (p *session) late(s *state, items []item) (err error) {
 	return err
 }
 
-// supersede adds new items to the log. What they replace leaves the
-// subscription document: unless all versions are kept, the document has one
-// version, or one deletion, of each id.
+// supersede adds new items to the log. Replaced ones leave the subscription document:
+// unless all versions are kept, the document has one version, or one deletion, of each
+// id.
 func (p *session) supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
 	last := make(map[string]int, len(items))
 	for i, it := range items {
@@ -126,8 +129,7 @@ func (p *session) supersede(s *state, items []item) (log []item, recent []*feedh
 	return log, recent
 }
 
-// entriesOf returns the entries among items, oldest first, in the order that
-// documents have.
+// entriesOf returns the entries among items, oldest first, in the order of documents.
 func entriesOf(items []item) (entries []*feedhistory.Entry) {
 	for _, it := range slices.Backward(items) {
 		if it.entry != nil {
@@ -147,7 +149,7 @@ func deletionsOf(items []item) (deleted []feedhistory.Tombstone) {
 	return deleted
 }
 
-// head returns the head section that describes the feed.
+// head returns the head section, which describes the feed.
 func (p *Publisher) head(s *state) *feedhistory.Document {
 	head := feedhistory.Document{Title: p.Base}
 	switch {
@@ -181,8 +183,8 @@ const (
 	mostBytes = 8 << 20
 )
 
-// cut cuts a log into archives to be closed and the items that stay open. The
-// number of archives so far decides the numbers of those that are split by size.
+// cut cuts a log into archives to be closed and the items to stay open. The number of
+// archives so far decides the numbers of those split by size.
 func (p *session) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
 	chunks, rest := p.Split.Cut(standIns(log, now), archives+1)
 	for _, chunk := range chunks {
@@ -201,7 +203,7 @@ func (p *session) cut(log []item, archives int, now time.Time) (closed []part, o
 	return p.number(append(closed, portion[:last]...), archives), portion[last].items
 }
 
-// number names the archives of a log that is split by size.
+// number names the archives of a log split by size.
 func (p *Publisher) number(parts []part, archives int) []part {
 	if p.Split.Period == 0 {
 		for i := range parts {
@@ -220,10 +222,10 @@ func (p *Publisher) periodOf(log []item, now time.Time) string {
 	return chunks[0].Name
 }
 
-// standIns returns an entry for each item, for Split to count: deletions move
-// into archives as entries do. An item that is dated in the future counts with
-// the time of the item before it, or else of the first one after it that is
-// not: with its own time no other period would ever end.
+// standIns returns an entry for each item, for Split to count: deletions move into
+// archives as entries do. An item dated in the future counts with the time of the item
+// before it, or else of the first one after it with a past date: with its own time no
+// other period would ever end.
 func standIns(log []item, now time.Time) []*feedhistory.Entry {
 	at := now
 	if i := slices.IndexFunc(log, func(it item) bool { return !it.change().After(now) }); i >= 0 {
@@ -243,7 +245,7 @@ func standIns(log []item, now time.Time) []*feedhistory.Entry {
 	return entries
 }
 
-// portions divides a part that is too large for one document.
+// portions divides a part too large for one document.
 func portions(whole part) (parts []part) {
 	from, size := 0, 0
 	for i, it := range whole.items {

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"time"
@@ -12,14 +13,14 @@ import (
 // A builder writes the documents of a call.
 type builder struct {
 	p       *session
-	s       *state // what is published
+	s       *state // the published state
 	head    *feedhistory.Document
 	ledger  ledger    // of the next subscription document
 	updated time.Time // when the feed last changed
 	written []string  // new archives, which nothing refers to yet
 
-	name, text string // the archive that waits for the name of its successor
-	waiting    []file // archives that are still to be written
+	name, text string // the archive waiting for the name of its successor
+	waiting    []file // archives still to be written
 	held       int    // their size in bytes
 }
 
@@ -50,8 +51,7 @@ func (it item) change() time.Time {
 	return it.time
 }
 
-// resolution rounds a time up to one that documents can express; RSS has whole
-// seconds.
+// resolution rounds a time up to one documents can express; RSS has whole seconds.
 func (p *Publisher) resolution(t time.Time) time.Time {
 	t = t.UTC()
 	if p.format() == feedhistory.RSS && !t.Equal(t.Truncate(time.Second)) {
@@ -96,17 +96,53 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 	return nil
 }
 
+// count counts the entries among new items, and keeps how many the source shows.
+// Nobody can have missed those of a feed's first call.
+func (b *builder) count(items []item, now time.Time) {
+	n := len(entriesOf(items))
+	if n == 0 || b.p.recent() == 0 {
+		return
+	}
+	b.ledger.source = cmp.Or(b.p.source, b.ledger.source)
+	if b.s.doc == nil || b.p.Backlog {
+		return
+	}
+	b.ledger.added = b.ledger.added.Begin(b.ledger.added.Next(), now)
+	b.ledger.added.Add(n)
+}
+
+// shown returns the number of entries to show in the subscription document, if
+// they are not too large.
+func (b *builder) shown() int {
+	if b.p.recent() == 0 {
+		return 0
+	}
+	return max(b.p.recent(), b.ledger.source) + b.ledger.added.Entries()
+}
+
+// repeated returns the archived entries to show after open ones, newest first.
+func (b *builder) repeated(open, recent []*feedhistory.Entry) []*feedhistory.Entry {
+	size := 0
+	for _, e := range open {
+		size += len(e.XML())
+	}
+	for i, e := range recent {
+		size += len(e.XML())
+		if n := len(open) + i; n >= b.shown() || n >= b.p.recent() && size > feedtime.MostShown {
+			return recent[:i]
+		}
+	}
+	return recent
+}
+
 // subscription renders the subscription document.
 func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string, error) {
 	entries := entriesOf(open)
 	b.ledger.open = len(entries)
-	if more := b.p.recent() - len(entries); more > 0 {
-		entries = slices.Concat(entries, recent[:min(more, len(recent))])
-	}
+	entries = slices.Concat(entries, b.repeated(entries, recent))
 	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
-	// The document is complete for now (5005#2), so that readers can tell that
-	// nothing is missing.
+	// The document is complete for now (5005#2), so readers can tell nothing is missing.
 	hasAll := d.Coverage == nil || d.Coverage.Verdict == feedhistory.Whole
 	d.Complete = b.ledger.prev == "" && hasAll && (b.p.Complete == nil || b.p.Complete(d))
 	return b.p.render(d)

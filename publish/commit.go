@@ -9,10 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// commit publishes what the builder has written. If an older archive gains a
-// link to a new one, two documents must change: then a note says so first, and
-// the call takes effect with the note. Otherwise it takes effect with the
-// subscription document.
+// commit publishes the builder's documents. If an older archive gains a link to a new
+// one, two documents must change: then a note announces this first, and the call takes
+// effect with the note. Otherwise it takes effect with the subscription document.
 func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
 	text, err := b.subscription(open, recent)
 	if err != nil {
@@ -47,7 +46,7 @@ func (p *Publisher) noteName() string {
 	return dir + "." + base + ".next"
 }
 
-// note makes a call take effect, and then does what the note says.
+// note makes a call take effect, and then carries out the note.
 func (p *session) note(text string) error {
 	if err := p.Output.Put(p.ctx, p.noteName(), []byte(text)); err != nil {
 		return err
@@ -55,13 +54,12 @@ func (p *session) note(text string) error {
 	return p.resume()
 }
 
-// resume does what the note says, if there is one. A step may have been done
-// already; doing it again has the same result.
+// resume carries out the note, if there is one. A step may have been done already;
+// doing it again has the same result.
 //
-// The archive that gains a next-archive is written before the subscription
-// document, so that nobody finds by prev-archive an archive whose predecessor
-// does not link to it (5005#12). When archives are replaced it is written
-// after, for the same reason.
+// The archive gaining a next-archive is written before the subscription document, so
+// nobody finds by prev-archive an archive whose predecessor does not link to it
+// (5005#12). When archives are replaced it is written after, for the same reason.
 func (p *session) resume() error {
 	text, err := p.read(p.noteName())
 	if isNotExist(err) {
@@ -90,8 +88,7 @@ func (p *session) resume() error {
 	return p.Output.Remove(p.ctx, p.noteName())
 }
 
-// link adds the next-archive to an archive. An archive that was removed
-// (5005#18) needs none.
+// link adds the next-archive to an archive. A removed archive (5005#18) needs none.
 func (p *session) link(before, next string) error {
 	if before == "" {
 		return nil

@@ -10,10 +10,9 @@ import (
 	"sync"
 )
 
-// A Dir is an Output in a directory of the file system, which any web server
-// can serve. Files whose names begin with a dot are not for readers: the lock,
-// files that are being written, and notes about what a Publisher must finish
-// after a crash.
+// A Dir is an Output in a directory of the file system, which any web server can serve.
+// Files whose names begin with a dot are not for readers: the lock, files being
+// written, and notes about the work a Publisher must finish after a crash.
 type Dir struct {
 	Path string // the directory, which is created if it does not exist; "" means the current one
 }
@@ -28,9 +27,9 @@ func (d Dir) path(name string) string {
 	return filepath.Join(cmp.Or(d.Path, "."), filepath.FromSlash(name))
 }
 
-// Put implements Output. It writes the data to a temporary file, which gets the
-// name once the data is on the disk. What a crash leaves behind is overwritten
-// when the same name is put again.
+// Put implements Output. It writes the data to a temporary file, which gets the name
+// once the data is on the disk. The remains of a crash are overwritten when the same
+// name is put again.
 func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
@@ -50,7 +49,7 @@ func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 	return syncDir(dir)
 }
 
-// tempSuffix is the suffix of files that are being written.
+// tempSuffix is the suffix of files being written.
 const tempSuffix = ".tmp"
 
 // writeDurably writes a file, and waits until it is on the disk. If it did not
@@ -83,8 +82,8 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// Remove implements Output. It also removes what a crash has left half-written
-// under the name.
+// Remove implements Output. It also removes a half-written file of this name, left by a
+// crash.
 func (d Dir) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
@@ -110,9 +109,9 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// Lock implements Output. The operating system holds the lock, and releases it
-// when the process ends, however that happens. The lock's file, .lock, exists
-// only while the lock is held or, after a crash, until the next Lock.
+// Lock implements Output. The operating system holds the lock, and releases it when the
+// process ends, however it ends. The lock's file, .lock, exists only while the lock is
+// held or, after a crash, until the next Lock.
 func (d Dir) Lock(ctx context.Context) (unlock func() error, err error) {
 	if err := makeDir(d.path(".")); err != nil {
 		return nil, err

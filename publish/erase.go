@@ -11,12 +11,11 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Erase removes all versions of entries as if they had never been published.
-// Use it where the law demands it, and for nothing else. Archives that contain
-// one of the entries are replaced under new names, and so are all later ones,
-// because their links change. The old archives are removed and their URLs
-// answer 404 (5005#18), which makes readers begin again at the subscription
-// document.
+// Erase removes all versions of entries as if they had never been published. Use it
+// where the law demands it, and for nothing else. Archives with one of the entries are
+// replaced under new names, and so are all later ones, because their links change. The
+// old archives are removed and their URLs answer 404 (5005#18), which makes readers
+// begin again at the subscription document.
 //
 // Copies elsewhere remain, and nobody is told. To tell those who keep copies,
 // delete the entry first: deletions stay.
@@ -52,8 +51,7 @@ func (p *session) chain(s *state) (names []string, err error) {
 	return names, nil
 }
 
-// affected returns the index of the oldest archive that contains one of the
-// ids.
+// affected returns the index of the oldest archive with one of the ids.
 func (p *session) affected(s *state, chain, ids []string) (first int, err error) {
 	missing := map[string]bool{}
 	for _, id := range ids {
@@ -126,8 +124,8 @@ func (b *builder) replace(name string, ids []string) error {
 	return b.add(stem, a.doc, merge(entries, a.doc.Deleted), a.doc.Updated)
 }
 
-// sweep removes the archives that are not in the chain that begins at the
-// newest, and what a crash has left of such archives.
+// sweep removes the archives outside of the chain from the newest, and the remains of
+// such archives after a crash.
 func (p *session) sweep(newest string) error {
 	chain, err := p.chain(&state{ledger: ledger{prev: newest}})
 	if err != nil {

@@ -11,30 +11,25 @@ import (
 // The reasons for refusing an entry. The error of an *EntryError matches one of
 // them.
 var (
-	// ErrSameTime says that another version with the same update time is
-	// published, so nobody could tell which is newer (5005#16).
-	ErrSameTime = errors.New("another version with this update time is published already")
-	// ErrStale says that a version, or a deletion, with a later time is
-	// published.
-	ErrStale = errors.New("what is published is newer")
-	// ErrLate says that a newer entry is published and the feed is
-	// Chronological.
+	// ErrSameTime means another version with the same update time is published, so nobody
+	// could tell the newer one (5005#16).
+	ErrSameTime = errors.New("another version with the same update time is already published")
+	// ErrStale means a version, or a deletion, with a later time is published.
+	ErrStale = errors.New("a newer version is published")
+	// ErrLate means a newer entry is published and the feed is Chronological.
 	ErrLate = errors.New("the feed has newer entries")
-	// ErrNotPublished says that there is no entry with this id to correct or
-	// erase.
+	// ErrNotPublished means there is no entry with this id to correct or erase.
 	ErrNotPublished = errors.New("no such entry is published")
-	// ErrNoID says that an entry is nil, or a literal without an ID.
+	// ErrNoID means an entry is nil, or a literal without an ID.
 	ErrNoID = errors.New("the entry is nil or has no ID")
-	// ErrUnpublishable says that readers would not read the entry as it was
-	// given, for instance because its id contains characters that XML does not
-	// allow.
-	ErrUnpublishable = errors.New("readers would not read the entry as it was given")
+	// ErrUnpublishable means readers would not read the entry as given, for instance
+	// because its id contains characters forbidden in XML.
+	ErrUnpublishable = errors.New("readers would not read the entry as given")
 )
 
-// ErrForeign says that the file with the name of the subscription document was
-// not written by a Publisher. Move it away; its entries can then be published
-// by AppendHistory.
-var ErrForeign = errors.New("not a subscription document that feedhistory wrote")
+// ErrForeign means the file with the name of the subscription document was not written
+// by a Publisher. Move it away; its entries can then be published by AppendHistory.
+var ErrForeign = errors.New("not a subscription document written by feedhistory")
 
 // An EntryError says which entry was refused, and why. Nothing of the call has
 // been published then.

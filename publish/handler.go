@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Handler serves published documents over HTTP. It serves the files byte for
@@ -22,27 +24,26 @@ import (
 //
 //	http.Handle("/feeds/", http.StripPrefix("/feeds", &publish.Handler{FS: publish.Dir{Path: "public/feeds"}}))
 //
-// Beyond what http.FileServerFS does, a Handler uses the documents themselves:
-// it sends the media type of their format, an ETag of their content, a
-// Cache-Control that fits their place in the feed's history, Link headers with
-// the relations in their heads, and gzip to clients that accept it. It lists no
-// directories, and does not serve hidden files (names that begin with a dot),
-// temporary files and locks.
+// Unlike http.FileServerFS, a Handler uses the documents themselves: it sends the media
+// type of their format, an ETag of their content, a Cache-Control for their place in
+// the feed's history, Link headers with the relations in their heads, and gzip to
+// clients accepting it. It lists no directories, and does not serve hidden files (names
+// that begin with a dot), temporary files and locks.
 //
-// An archive that has a next-archive no longer changes (5005#9), and its name
-// is never reused (5005#10), so caches may keep it for good. The newest archive
-// may still gain its next-archive (5005#12), so caches may keep it no longer
-// than a subscription document.
+// An archive with a next-archive no longer changes (5005#9), and its name is never
+// reused (5005#10), so caches may keep it for good. The newest archive may still gain
+// its next-archive (5005#12), so caches may keep it no longer than a subscription
+// document.
 type Handler struct {
 	FS     fs.FS         // FS contains the documents; files must be replaced, never modified in place.
-	MaxAge time.Duration // MaxAge is how long caches may keep documents that can still change; zero means 5 minutes.
+	MaxAge time.Duration // MaxAge is how long caches may keep documents subject to change; zero means 5 minutes.
 	Memory int64         // Memory is the maximum number of bytes of compressed documents to keep; zero means 64 MiB, a negative number no compression.
-	Logger *slog.Logger  // Logger logs files that cannot be read; nil means no logging.
+	Logger *slog.Logger  // Logger logs unreadable files; nil means no logging.
 
 	once       sync.Once
-	known      cache[*described]  // by name
-	compressed cache[*compressed] // by the ETag of what was compressed
-	busy       chan struct{}      // limits how many goroutines read whole documents at once
+	known      Cache[string, *documentHeader] // by name
+	compressed Cache[string, *gzipVariant]    // by the ETag of the uncompressed document
+	busy       chan struct{}                  // limits how many goroutines read whole documents at once
 }
 
 const (
@@ -52,13 +53,13 @@ const (
 )
 
 func (h *Handler) setUp() {
-	h.known.half = maxKnown / 2
-	h.compressed.half = cmp.Or(h.Memory, defaultMemory) / 2
+	h.known.Half = maxKnown / 2
+	h.compressed.Half = max(cmp.Or(h.Memory, defaultMemory)/2, 1)
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
 
-// ServeHTTP answers GET and HEAD requests for the document that the path of the
-// URL names.
+// ServeHTTP answers GET and HEAD requests for the document named by the path of the
+// URL.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.setUp)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -97,6 +98,12 @@ func documentName(path string) (name string, ok bool) {
 // serve answers with the named file. If it returns an error, it has sent
 // nothing.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) error {
+	if h.FS == nil {
+		return errors.New("publish: Handler.FS must be set")
+	}
+	if err := plain.Check("publish", plain.Number{Name: "Handler.MaxAge", Value: int64(h.MaxAge)}); err != nil {
+		return err
+	}
 	f, err := h.FS.Open(name)
 	if err != nil {
 		return err
@@ -124,7 +131,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	}
 	if d.compressible && h.Memory >= 0 {
 		header["Vary"] = varyEncoding
-		if acceptsGzip(r.Header) {
+		if AcceptsGzip(r.Header) {
 			if c, err := h.compress(d, file); err != nil {
 				return err
 			} else if c.data != nil {
@@ -139,9 +146,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 var varyEncoding = []string{"Accept-Encoding"}
 
 // reader returns the compressed document, and adds its fields to the header.
-// ServeContent sets no Content-Length for encoded content, so reader sets it,
-// except where ServeContent may answer that a precondition failed.
-func (c *compressed) reader(r *http.Request, header http.Header) io.ReadSeeker {
+// ServeContent sets no Content-Length for encoded content, so reader sets it, except
+// where ServeContent may answer with a failed precondition.
+func (c *gzipVariant) reader(r *http.Request, header http.Header) io.ReadSeeker {
 	header.Set("Content-Encoding", "gzip")
 	header.Set("Etag", c.tag)
 	if !mayFail(r) {
@@ -150,13 +157,13 @@ func (c *compressed) reader(r *http.Request, header http.Header) io.ReadSeeker {
 	return bytes.NewReader(c.data)
 }
 
-// mayFail reports whether the request has a precondition that ServeContent
-// answers with a 412 (RFC 9110 §13.1).
+// mayFail reports whether the request has a precondition ServeContent may answer with a
+// 412 (RFC 9110 §13.1).
 func mayFail(r *http.Request) bool {
 	return r.Header.Get("If-Match") != "" || r.Header.Get("If-Unmodified-Since") != ""
 }
 
-// fail answers that the document does not exist or cannot be read.
+// fail answers for a missing or unreadable document.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, name string, err error) {
 	for _, name := range []string{"Cache-Control", "Content-Encoding", "Content-Type", "Etag", "Link"} {
 		w.Header().Del(name)
@@ -177,8 +184,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, name string, err 
 	}
 }
 
-// errEscapes is the error of package os for a path that leads out of an os.Root. The
-// package does not export it, so it is taken from a path that does.
+// errEscapes is the error of package os for a path out of an os.Root. The package does
+// not export it, so it is taken from such a path.
 var errEscapes = sync.OnceValue(func() error {
 	_, err := os.OpenInRoot(string(os.PathSeparator), "..")
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
@@ -187,21 +194,21 @@ var errEscapes = sync.OnceValue(func() error {
 	return err
 })
 
-// isEscape reports whether an error is that of an os.Root for a link that leads out of
-// it, or of the operating system for a name that no file can have, such as one below
-// another file: in both cases there is no such document.
+// isEscape reports whether an error comes from an os.Root, for a link out of it, or
+// from the operating system, for a name no file can have, such as one below another
+// file: in both cases there is no such document.
 func isEscape(err error) bool {
 	return errors.Is(err, errEscapes()) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// refuse answers with a status. What is missing now may exist a moment later,
-// so caches, which may keep a 404 (RFC 9111 §4.2.2), are told to ask again.
+// refuse answers with a status. A missing document may exist a moment later, so caches,
+// which may keep a 404 (RFC 9111 §4.2.2), are told to ask again.
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Cache-Control", "no-cache")
 	http.Error(w, strconv.Itoa(status)+" "+http.StatusText(status), status)
 }
 
-// An openFile is an open file, with what was known when it was opened.
+// An openFile is an open file, with its description at that time.
 type openFile struct {
 	fs.File
 	name string
@@ -228,7 +235,7 @@ type readSeekFile struct {
 
 func (f readSeekFile) Read(b []byte) (int, error) { return f.Reader.Read(b) }
 
-// rewind returns the content from its start, so that ServeContent can read it.
+// rewind returns the content from its start, for ServeContent.
 func (f *openFile) rewind() (io.ReadSeeker, error) {
 	s, err := f.seeker()
 	if err != nil {

@@ -20,11 +20,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// This file finds out, once for each document, what a Handler needs to know
-// about it.
+// This file finds out, once for each document, the properties a Handler needs.
 
-// A described is a document's response headers, and what they depend on.
-type described struct {
+// A documentHeader has a document's response headers, and the properties they depend on.
+type documentHeader struct {
 	size         int64
 	modified     time.Time
 	found        time.Time // when the document was read
@@ -36,9 +35,9 @@ type described struct {
 	compressible bool
 }
 
-// setHeader sets the fields that do not depend on the request. The lists have
-// no spare capacity, so that appending to them copies them.
-func (d *described) setHeader(h http.Header) {
+// setHeader sets the fields independent of the request. The lists have no spare
+// capacity, so appending to them copies them.
+func (d *documentHeader) setHeader(h http.Header) {
 	h["Content-Type"] = d.kind
 	h["Etag"] = d.tag
 	h["Cache-Control"] = d.cacheControl
@@ -56,7 +55,7 @@ const settling = 2 * time.Second
 
 // settled reports whether the file's time was old enough to identify its
 // content. A file without a time is never settled.
-func (d *described) settled() bool {
+func (d *documentHeader) settled() bool {
 	if d.modified.IsZero() {
 		return d.constant
 	}
@@ -67,16 +66,15 @@ func (d *described) settled() bool {
 // lastModified returns the file's time, or zero while a change within the same
 // second could follow, because Last-Modified cannot tell the two apart (RFC
 // 9110 §8.8.2.2).
-func (d *described) lastModified() time.Time {
+func (d *documentHeader) lastModified() time.Time {
 	if !d.settled() {
 		return time.Time{}
 	}
 	return d.modified
 }
 
-// describe returns what is known about an open file, and reads the file if
-// necessary.
-func (h *Handler) describe(f *openFile) (*described, error) {
+// describe returns the documentHeader of an open file, and reads the file if necessary.
+func (h *Handler) describe(f *openFile) (*documentHeader, error) {
 	if d, ok := h.lookUp(f); ok {
 		return d, nil
 	}
@@ -87,27 +85,27 @@ func (h *Handler) describe(f *openFile) (*described, error) {
 	}
 	d, err := h.read(f)
 	if err == nil {
-		h.known.put(f.name, d, 1)
+		h.known.Put(f.name, d)
 	}
 	return d, err
 }
 
-func (h *Handler) lookUp(f *openFile) (*described, bool) {
-	d, ok := h.known.get(f.name)
+func (h *Handler) lookUp(f *openFile) (*documentHeader, bool) {
+	d, ok := h.known.Get(f.name)
 	return d, ok && d.settled() && d.size == f.info.Size() && d.modified.Equal(f.info.ModTime())
 }
 
-// maxDocument is the maximum size of documents that are parsed and compressed.
-// Larger ones are served as they are.
+// maxDocument is the maximum size of documents to be parsed and compressed. Larger ones
+// are served as they are.
 const maxDocument = 32 << 20
 
 // read reads and describes a file, and then rewinds it.
-func (h *Handler) read(f *openFile) (*described, error) {
+func (h *Handler) read(f *openFile) (*documentHeader, error) {
 	content, err := f.rewind()
 	if err != nil {
 		return nil, err
 	}
-	d := &described{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
+	d := &documentHeader{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
 	_, d.constant = h.FS.(embed.FS)
 	hash := sha256.New()
 	var text strings.Builder
@@ -136,9 +134,8 @@ func entityTag(sum []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
-// classify determines what kind of document the text is, and its place in the
-// feed.
-func (d *described) classify(name, text string, maxAge time.Duration) {
+// classify determines the kind of a document, and its place in the feed.
+func (d *documentHeader) classify(name, text string, maxAge time.Duration) {
 	doc, err := parseHead(text)
 	served := serve(name, doc, err, maxAge)
 	d.kind, d.cacheControl = values(served.Type), values(served.CacheControl)
@@ -150,16 +147,15 @@ func (d *described) classify(name, text string, maxAge time.Duration) {
 	d.links = linkFields(doc.Links)
 }
 
-// A Served says how to serve a document, with the header values that Handler sends.
+// A Served describes how to serve a document, with the header values Handler sends.
 type Served struct {
 	Type         string // the media type
-	CacheControl string // the Cache-Control header; an archive that has its successor's link is immutable (5005#12)
-	Archive      bool   // whether it is an archive (5005#14), with or without that link
+	CacheControl string // the Cache-Control header; an archive with its successor's link is immutable (5005#12)
+	Archive      bool   // whether it is an archive (5005#14), with or without this link
 }
 
-// ServedAs returns how servers other than Handler should serve a document.
-// maxAge is how long caches may keep documents that can still change; zero
-// means 5 minutes.
+// ServedAs returns how servers other than Handler should serve a document. maxAge is
+// how long caches may keep documents subject to change; zero means 5 minutes.
 func ServedAs(name string, data []byte, maxAge time.Duration) Served {
 	text := ""
 	if len(data) <= maxDocument {
@@ -169,7 +165,7 @@ func ServedAs(name string, data []byte, maxAge time.Duration) Served {
 	return serve(name, doc, err, cmp.Or(maxAge, defaultMaxAge))
 }
 
-// serve does the same for a document that parseHead has read.
+// serve does the same for a document read by parseHead.
 func serve(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Served {
 	if doc == nil {
 		return Served{Type: typeByName(name), CacheControl: briefly(maxAge)}
@@ -181,8 +177,8 @@ func serve(name string, doc *feedhistory.Document, err error, maxAge time.Durati
 	return s
 }
 
-// typeByName guesses the media type of a file that is not a feed, or of a feed
-// that cannot be read. The types of feeds do not depend on the system's tables.
+// typeByName guesses the media type of a file other than a feed, or of an unreadable
+// feed. The types of feeds do not depend on the system's tables.
 func typeByName(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".atom":
@@ -200,8 +196,8 @@ func briefly(maxAge time.Duration) string {
 	return "public, max-age=" + strconv.Itoa(int(max(maxAge, 0)/time.Second))
 }
 
-// isClosed reports whether a document is an archive that will never change,
-// because it has its successor's link (5005#12).
+// isClosed reports whether a document is an archive and will never change, because it
+// has its successor's link (5005#12).
 func isClosed(d *feedhistory.Document) bool {
 	_, ok := d.Links.Rel(feedhistory.RelNextArchive)
 	return ok && d.Archive && d.Kind() == feedhistory.Archived
@@ -218,8 +214,8 @@ func parseHead(text string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: limits}.Parse(strings.NewReader(text), "")
 }
 
-// mediaType returns the media type of a format. XML declares its encoding
-// itself, and a charset parameter would override that (RFC 7303 §3).
+// mediaType returns the media type of a format. XML declares its encoding itself, and a
+// charset parameter would override it (RFC 7303 §3).
 func mediaType(f feedhistory.Format) string {
 	switch f {
 	case feedhistory.RSS:
@@ -251,8 +247,8 @@ func linkFields(links feedhistory.Links) (fields []string) {
 	return fields
 }
 
-// headerURL percent-encodes the characters that may not be between angle
-// brackets: Atom has IRIs, and anything else may come from a file.
+// headerURL percent-encodes the characters forbidden between angle brackets: Atom has
+// IRIs, and anything else may come from a file.
 func headerURL(iri string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -266,29 +262,29 @@ func headerURL(iri string) string {
 	return b.String()
 }
 
-// A compressed is the gzip variant of a document; its data is nil if
-// compression gains nothing. The ETag is of the compressed bytes, because
-// another version of the compressor may produce different ones.
-type compressed struct {
+// A gzipVariant is the gzip variant of a document; its data is nil if compression gains
+// nothing. The ETag is of the compressed bytes, because another version of the
+// compressor may produce different ones.
+type gzipVariant struct {
 	tag  string
 	data []byte
 }
 
 // compress returns the gzip variant of a document.
-func (h *Handler) compress(d *described, f *openFile) (*compressed, error) {
-	if c, ok := h.compressed.get(d.tag[0]); ok {
+func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error) {
+	if c, ok := h.compressed.Get(d.tag[0]); ok {
 		return c, nil
 	}
 	h.busy <- struct{}{}
 	defer func() { <-h.busy }()
-	if c, ok := h.compressed.get(d.tag[0]); ok {
+	if c, ok := h.compressed.Get(d.tag[0]); ok {
 		return c, nil
 	}
 	content, err := f.rewind()
 	if err != nil {
 		return nil, err
 	}
-	c := &compressed{}
+	c := &gzipVariant{}
 	if c.data, err = gzipped(content, gzip.BestCompression); err != nil {
 		return nil, err
 	}
@@ -298,13 +294,12 @@ func (h *Handler) compress(d *described, f *openFile) (*compressed, error) {
 		sum := sha256.Sum256(c.data)
 		c.tag = entityTag(sum[:])
 	}
-	h.compressed.put(d.tag[0], c, int64(len(c.data))+256)
+	h.compressed.PutSized(d.tag[0], c, int64(len(c.data))+256)
 	_, err = f.rewind()
 	return c, err
 }
 
-// gzipped compresses without a name or time, so that the result depends only on
-// the content.
+// gzipped compresses without a name or time, so the result depends only on the content.
 func gzipped(content io.Reader, level int) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, level)

@@ -8,26 +8,34 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A JSONEntry is an entry as one line of JSON, which the command prints, and reads
-// to publish or import: a feedhistory.EntryJSON, with what a line says beside.
+// A JSONEntry is an entry as one line of JSON, which the command prints, and reads to
+// publish or import: a feedhistory.EntryJSON, with the other members of a line.
 //
 //	{"feed": "https://example.org/feed.atom", "id": "https://example.org/1", "title": "One"}
 //	{"id": "https://example.org/0", "deleted": "2003-12-14T00:00:00Z"}
 type JSONEntry struct {
 	Type string `json:"type,omitempty"` // "entry" or absent; lines of other types are not entries: see JSONEntries
-	Feed string `json:"feed,omitempty"` // the URL of the feed that has the entry
+	Feed string `json:"feed,omitempty"` // the URL of the entry's feed
+
+	// Private says the feed is private, so its URL may be a secret.
+	Private bool `json:"private,omitempty"`
+
 	feedhistory.EntryJSON
 	Deleted JSONDeletion `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Source  string       `json:"source,omitempty"` // where the copy comes from, such as "newsboat"; "" if the feed itself had it
 	Raw     *JSONRaw     `json:"raw,omitempty"`
 }
 
-// A JSONDeletion says whether and when an entry was deleted. In JSON, true
-// means an unknown time; false and null mean that it was not deleted.
+// A JSONDeletion is whether and when an entry was deleted. In JSON, true means an
+// unknown time; false and null mean it was not deleted.
 type JSONDeletion struct {
 	Deleted bool
 	When    time.Time // zero if the time is unknown
@@ -50,9 +58,9 @@ func (d JSONDeletion) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d.When)
 }
 
-// JSONEntries reads entries from lines of JSON. It skips lines of other types, such
-// as those about feeds that the command exports. An error, which says in which
-// line it occurred, ends the sequence.
+// JSONEntries reads entries from lines of JSON. It skips lines of other types, such as
+// those about feeds in the command's exports. An error, which names its line, ends the
+// sequence.
 func JSONEntries(r io.Reader) iter.Seq2[*JSONEntry, error] {
 	return func(yield func(*JSONEntry, error) bool) {
 		lines, seen := bufio.NewScanner(r), map[string]int{}
@@ -106,8 +114,8 @@ func readJSONEntry(line []byte) (*JSONEntry, error) {
 	return entry, nil
 }
 
-// isOther reports whether a line is of another type, so that its members may
-// not have the form that they have in a JSONEntry.
+// isOther reports whether a line is of another type, whose members may not have the
+// form of a JSONEntry's.
 func isOther(line []byte) bool {
 	var other struct {
 		Type string `json:"type"`
@@ -123,9 +131,23 @@ func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {
 	return &JSONEntry{EntryJSON: feedhistory.NewEntryJSON(e)}
 }
 
-// Entry returns the entry that r describes. If it has no update time,
-// it gets its publication time or else the epoch, so that Publisher.Publish
-// knows that it has none.
+// Redact removes the address of a private feed from one of its entries. Relative
+// references in texts resolve against its directory from then on.
+func (r *JSONEntry) Redact() {
+	for _, text := range []*feedhistory.Text{&r.Title, &r.Summary, &r.Content} {
+		text.Base = iri.Directory(text.Base)
+	}
+	links := slices.Clone(r.Links)
+	for i, l := range links {
+		if fragment, ok := strings.CutPrefix(l.Href, r.Feed); ok && r.Feed != "" {
+			links[i].Href = iri.Directory(r.Feed) + fragment
+		}
+	}
+	r.Links, r.Feed = links, ""
+}
+
+// Entry returns the entry described by r. If it has no update time, it gets its
+// publication time or else the epoch, by which Publisher.Publish knows it has none.
 func (r *JSONEntry) Entry() (*feedhistory.Entry, error) {
 	d, err := r.Draft()
 	if err != nil {
@@ -155,11 +177,12 @@ type JSONRaw struct {
 // has none.
 func NewJSONRaw(e *feedhistory.Entry) *JSONRaw {
 	raw := &JSONRaw{Digest: e.Digest(), Format: feedhistory.Atom}
-	if e.Source != nil {
-		raw.Format, raw.Base = e.Source.Format, e.Source.URL
+	signed := e.Signed()
+	if signed.Source != nil {
+		raw.Format, raw.Base = signed.Source.Format, signed.Source.URL
 	}
-	if raw.Data = string(e.Signed().XML()); raw.Format == feedhistory.JSONFeed {
-		raw.Data = string(e.JSON())
+	if raw.Data = string(signed.XML()); raw.Format == feedhistory.JSONFeed {
+		raw.Data = string(signed.JSON())
 	}
 	return raw
 }

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Archives are written before anything refers to them. Before that, a list of
-// them is written, so that what a killed call has left can be removed. The list
-// does not contain archives that existed before the call, because somebody may
-// know them.
+// Archives are written before anything refers to them. Before them, a list of them is
+// written, by which the remains of a killed call can be removed. The list does not
+// contain archives from before the call, because somebody may know them.
 
 // listName returns the name of the list, a hidden file next to the subscription
 // document.
@@ -20,11 +19,11 @@ func (p *Publisher) listName() string {
 	return dir + "." + base + ".new"
 }
 
-// A file is an archive that is still to be written.
+// A file is an archive still to be written.
 type file struct{ name, text string }
 
-// The maximum number of archives, and of their bytes, that wait to be written, so
-// that one list serves many archives.
+// The maximum number of archives, and of their bytes, waiting to be written, so one
+// list serves many archives.
 const (
 	mostWaiting = 16
 	mostHeld    = 8 << 20
@@ -96,9 +95,9 @@ func (b *builder) unlist() error {
 	return b.p.Output.Remove(b.p.ctx, b.p.listName())
 }
 
-// clean removes what a killed call has left: the archives on its list that are
-// not in the chain. They were never published, so nobody knows them. If the
-// chain is broken, they stay.
+// clean removes the remains of a killed call: the archives on its list outside of the
+// chain. They were never published, so nobody knows them. If the chain is broken, they
+// stay.
 func (p *session) clean(s *state) error {
 	text, err := p.read(p.listName())
 	if isNotExist(err) {

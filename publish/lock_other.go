@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// lockFile takes the lock of a file. This system has no lock that a crash would
-// release, so after a crash a person must remove the file.
+// lockFile takes the lock of a file. This system has no lock released by a crash, so
+// after a crash a person must remove the file.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {

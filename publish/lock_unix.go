@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock of a file. The file exists only while the lock is
-// held or, after a crash, until the next writer comes, so that no site
-// publishes it and nobody commits it.
+// lockFile takes the lock of a file. The file exists only while the lock is held or,
+// after a crash, until the next writer comes, so no site publishes it and nobody
+// commits it.
 func lockFile(path string) (unlock func() error, err error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)

@@ -13,8 +13,8 @@ import (
 )
 
 // A MemoryOutput is an Output in memory, whose documents are lost when the process
-// ends. It is for tests, and for feeds that are generated from data stored
-// elsewhere. The zero value is empty and ready to use. Do not copy a MemoryOutput.
+// ends. It is for tests, and for feeds generated from data stored elsewhere. The zero
+// value is empty and ready to use. Do not copy a MemoryOutput.
 type MemoryOutput struct {
 	mu     sync.RWMutex
 	files  map[string][]byte
@@ -29,8 +29,8 @@ func (m *MemoryOutput) Names() []string {
 	return slices.Sorted(maps.Keys(m.files))
 }
 
-// Clone returns another MemoryOutput with the same documents and no lock, like the
-// one that a crash of the writer would leave.
+// Clone returns another MemoryOutput with the same documents and no lock, as after a
+// crash of the writer.
 func (m *MemoryOutput) Clone() *MemoryOutput {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -47,7 +47,7 @@ func (m *MemoryOutput) ReadFile(name string) ([]byte, error) {
 	return nil, m.missing("open", name)
 }
 
-// missing returns the error for a name that no document has.
+// missing returns the error for an unknown name.
 func (m *MemoryOutput) missing(op, name string) error {
 	err := fs.ErrNotExist
 	if !fs.ValidPath(name) {
@@ -56,7 +56,7 @@ func (m *MemoryOutput) missing(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// Open implements fs.FS. It also opens directories, so that they can be listed.
+// Open implements fs.FS. It also opens directories, for listing them.
 func (m *MemoryOutput) Open(name string) (fs.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

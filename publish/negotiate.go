@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// This file reads what a request accepts (RFC 9110 §12.5): Accept and
-// Accept-Encoding, with their weights.
+// This file reads a request's Accept and Accept-Encoding, with their weights (RFC 9110
+// §12.5).
 
 // weights yields the members of a list with their weights (RFC 9110 §12.4.2),
 // except those whose weight is invalid.
@@ -45,10 +45,10 @@ func weight(params string) (q float64, ok bool) {
 	return 1, true
 }
 
-// acceptsGzip reports whether gzip is accepted, with at least the weight of no
-// coding. A request without Accept-Encoding does not get gzip, because not
-// every client that omits the header can decode it (RFC 9110 §12.5.3).
-func acceptsGzip(h http.Header) bool {
+// AcceptsGzip reports whether a request with this header accepts gzip, with at
+// least the weight of no coding. Without Accept-Encoding, the answer is no: not
+// every client that omits the header can decode gzip (RFC 9110 §12.5.3).
+func AcceptsGzip(h http.Header) bool {
 	gzip, rest, identity := -1.0, 0.0, -1.0
 	for coding, q := range weights(h["Accept-Encoding"]) {
 		switch coding {
@@ -66,10 +66,9 @@ func acceptsGzip(h http.Header) bool {
 	return gzip > 0 && gzip >= identity
 }
 
-// prefers returns the index of the media type that the request prefers; of
-// equals, the first. If it accepts none of them, that is the first, too: a
-// server may disregard Accept (RFC 9110 §12.5.1), and a feed is better than a
-// 406.
+// prefers returns the index of the media type preferred by the request; of equals, the
+// first. If it accepts none of them, it returns the first, too: a server may disregard
+// Accept (RFC 9110 §12.5.1), and a feed is better than a 406.
 func prefers(h http.Header, types ...string) (best int) {
 	top := 0.0
 	for i, kind := range types {
@@ -80,8 +79,8 @@ func prefers(h http.Header, types ...string) (best int) {
 	return best
 }
 
-// acceptance returns the weight of a media type: that of the most specific
-// range that contains it.
+// acceptance returns the weight of a media type, from the most specific range that
+// contains it.
 func acceptance(h http.Header, kind string) (q float64) {
 	major, _, _ := strings.Cut(kind, "/")
 	specific := 0

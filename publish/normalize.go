@@ -37,8 +37,7 @@ func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 	return e, nil
 }
 
-// rewrite writes an entry and reads it again, at a base. It returns nil if that
-// fails.
+// rewrite writes an entry and reads it again, at a base. It returns nil on failure.
 func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string) *feedhistory.Entry {
 	head := &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}
 	var b bytes.Buffer
@@ -53,9 +52,8 @@ func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, bas
 	return doc.Entries[0]
 }
 
-// unsign removes from a document that was written here the author that
-// WriteAtom derives from the title or id if there is none: no entry is by that
-// author.
+// unsign removes from a document written here the author WriteAtom derives from the
+// title or id if there is none: no entry is by this author.
 func unsign(doc *feedhistory.Document) {
 	if len(doc.Authors) != 1 || doc.Authors[0] != (feedhistory.Person{Name: cmp.Or(doc.Title, doc.ID, "unknown")}) {
 		return
@@ -127,8 +125,8 @@ func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
 	return strings.Contains(start, ` xml:base="`) || !isRelative(e, text)
 }
 
-// isRelative reports whether an entry has, or seems to have, references that
-// depend on its document. A superfluous base does no harm.
+// isRelative reports whether an entry has, or seems to have, references relative to its
+// document. A superfluous base does no harm.
 func isRelative(e *feedhistory.Entry, text string) bool {
 	for _, l := range e.Links {
 		if !isAbsolute(l.Href) {
@@ -150,8 +148,7 @@ func isRelative(e *feedhistory.Entry, text string) bool {
 	return uri != "" && !isAbsolute(uri)
 }
 
-// unquote removes the quote, escaped or not, that may precede an attribute's
-// value.
+// unquote removes the quote, escaped or not, before an attribute's value.
 func unquote(s string) string {
 	s = strings.TrimLeft(s, " \t\r\n")
 	for _, quote := range []string{`"`, "'", "&quot;", "&#34;", "&#39;", "&apos;"} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// errDirectory says that a directory has no bytes.
+// errDirectory means a directory has no bytes.
 var errDirectory = errors.New("is a directory")
 
 // A fileInfo is the fs.FileInfo of a document or a directory.

@@ -18,10 +18,11 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// Pages serves an endless feed as a paged one (RFC 5005 §3): search results, or
-// a log that is never split into archives. The entries come from a query.
+// Pages serves an endless feed as a paged one (RFC 5005 §3): search results, or a log
+// never split into archives. The entries come from a query.
 //
 //	pages := &publish.Pages{
 //		Head: &feedhistory.Document{ID: "urn:example:log", Title: "Log"},
@@ -30,33 +31,32 @@ import (
 //		},
 //	}
 //
-// The first page has the feed's own URL. The URLs of the other pages contain a
-// token that says after which entry the page begins, not how many entries come
-// before it. So however many entries are added while somebody reads page after
-// page, no entry that was there at the start is repeated or skipped. An entry
-// that moves meanwhile, because it is edited and becomes the newest, is on the
-// first page at the next reading. In this respect pages stay lossy (5005#4); an
-// archived feed is the remedy.
+// The first page has the feed's own URL. The URLs of the other pages contain a token
+// for the entry after which the page begins, not how many entries come before it. So
+// however many entries are added while somebody reads page after page, no entry that
+// was there at the start is repeated or skipped. If an entry moves meanwhile, because
+// it is edited and becomes the newest, it is on the first page at the next reading. In
+// this respect pages stay lossy (5005#4); an archived feed is the remedy.
 type Pages struct {
 	// Head describes the feed: ID, Title, Authors, Links … Do not change it
 	// while it is in use.
 	Head *feedhistory.Document
 
-	// Older returns the newest entries that are older than a place, newest
-	// first, up to the limit, and whether there are more. For the zero Position it
-	// returns the newest entries of all. It is required.
+	// Older returns the newest entries older than a place, newest first, up to the limit,
+	// and whether there are more. For the zero Position it returns the newest entries of
+	// all. It is required.
 	Older PageFunc
 
-	// Newer returns the oldest entries that are newer than a place, up to the
-	// limit, also newest first, and whether there are more. If Newer is nil,
-	// pages have no link to the previous page.
+	// Newer returns the oldest entries newer than a place, up to the limit, also newest
+	// first, and whether there are more. If Newer is nil, pages have no link to the
+	// previous page.
 	Newer PageFunc
 
 	Size   int                // Size is the number of entries of a page; zero means 50.
 	URL    string             // URL is the URL of the first page; "" means the path of the request, as a relative reference.
-	Format feedhistory.Format // Format is Atom or RSS; zero means the one that the request's Accept prefers, or else Atom.
+	Format feedhistory.Format // Format is Atom or RSS; zero means the one preferred by the request's Accept, or else Atom.
 	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute; with a negative value caches ask each time.
-	Logger *slog.Logger       // Logger logs queries that fail; nil means no logging.
+	Logger *slog.Logger       // Logger logs failed queries; nil means no logging.
 }
 
 // A PageFunc returns entries on one side of a position, without the entry at the
@@ -69,7 +69,7 @@ const (
 	paramNewer = "after"
 )
 
-// ServeHTTP answers with the page that the query of the URL names.
+// ServeHTTP answers with the page named by the query of the URL.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -153,10 +153,16 @@ func (at pageRequest) url(param string, place Position) string {
 	return at.base + "?" + query.Encode()
 }
 
-func (p *Pages) size() int { return cmp.Or(max(p.Size, 0), 50) }
+func (p *Pages) size() int { return cmp.Or(p.Size, 50) }
 
-// page makes the requested page; nil if that is now the first page.
+// page makes the requested page; nil if it is the first page now.
 func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document, error) {
+	if p.Older == nil {
+		return nil, errors.New("publish: Pages.Older must be set")
+	}
+	if err := plain.Check("publish", plain.Number{Name: "Pages.Size", Value: int64(p.Size)}); err != nil {
+		return nil, err
+	}
 	query := p.Older
 	if at.param == paramNewer {
 		query = p.Newer
@@ -219,7 +225,7 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 	}
 	body := b.Bytes()
 	header.Add("Vary", "Accept-Encoding")
-	if acceptsGzip(r.Header) {
+	if AcceptsGzip(r.Header) {
 		if data, err := gzipped(&b, gzip.DefaultCompression); err == nil && len(data) < len(body) {
 			body = data
 			header.Set("Content-Encoding", "gzip")
@@ -251,7 +257,7 @@ func writeFormat(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Fo
 	return fmt.Errorf("feeds are not written as %v", format)
 }
 
-// fail answers that the page cannot be made, unless the client has gone.
+// fail answers with an error, unless the client has gone.
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return

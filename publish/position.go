@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Position is a place between entries: just after the entry that it names, in
-// the order of a PageFunc. The zero value is the newest end.
+// A Position is a place between entries: just after the entry it names, in the order of
+// a PageFunc. The zero value is the newest end.
 //
 // In SQL, the entries beyond it are WHERE (updated, id) < (?, ?) ORDER BY
 // updated DESC, id DESC. A log with a different order can look its position up
@@ -27,13 +27,12 @@ var errToken = errors.New("this is not the address of a page; begin with the fir
 
 const tokenVersion = 1
 
-// maxToken is the maximum size to decode: an id of 4 KiB, and what surrounds
-// it.
+// maxToken is the maximum size to decode: an id of 4 KiB, and the rest of a token.
 const maxToken = 6 << 10
 
-// token encodes a place for a URL: a version, seconds, nanoseconds and the id,
-// with a checksum that reveals addresses which were cut or mistyped. A token is
-// no secret, and gives access to nothing.
+// token encodes a place for a URL: a version, seconds, nanoseconds and the id, with a
+// checksum to reveal addresses which were cut or mistyped. A token is no secret, and
+// gives access to nothing.
 func (c Position) token() string {
 	b := []byte{tokenVersion}
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Updated.Unix()))
@@ -43,7 +42,7 @@ func (c Position) token() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseToken decodes what token encoded.
+// parseToken decodes a token.
 func parseToken(token string) (c Position, err error) {
 	if len(token) > maxToken {
 		return c, errToken

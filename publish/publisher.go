@@ -15,17 +15,18 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Publisher publishes a growing log of entries as an archived feed. Output
 // and Base must be set.
 //
-// Its methods may be called at the same time; they take turns. Each holds the
-// Output's lock while it works; if another process has the lock, the error
-// matches ErrLocked. When a method returns nil, its effect is durable. After an
-// error, nothing of the call is published; except that after an error of the
-// Output the call may have taken effect, or will when the next call begins. It
-// is always safe to repeat a call.
+// Its methods may be called at the same time; they take turns. Each holds the Output's
+// lock while it works; if another process has the lock, the error matches ErrLocked.
+// When a method returns nil, its effect is durable. After an error, nothing of the call
+// is published; but after an error of the Output the call may have taken effect, or
+// will when the next call begins. It is always safe to repeat a call.
 //
 // If the context of a call ends, the call returns its error, and nothing of it is
 // published, unless it had taken effect already.
@@ -52,23 +53,28 @@ type Publisher struct {
 	// are.
 	Split feedhistory.Split
 
-	// Recent is the minimum number of entries in the subscription document,
-	// including some that are already in an archive, because ordinary readers
-	// know no other document. Zero means 10, a negative number only the entries
-	// that are not archived.
+	// Recent is a minimum number of entries in the subscription document, including some
+	// already in an archive, because ordinary readers know no other document. Zero means
+	// 20, the least; of another feed's history, as many as its own document shows. In
+	// addition, the document shows everything the latest ten calls or the last 72 hours
+	// have added, within 2 MiB. A negative number means only the entries not archived.
 	Recent int
 
-	// Chronological keeps entries in the order of their update times through
-	// all documents: no archive is newer than an entry of a later document, so
-	// a consumer that has read everything up to some time need not look there
-	// again (Atom-PMH). The Publisher then refuses an entry, or a deletion,
-	// that is older than the newest published one (ErrLate), does not repeat
-	// archived entries for Recent, and publishes an empty feed, too. Set it
-	// from the feed's first entry on.
+	// Backlog says that calls add entries nobody has waited for, such as an import of an
+	// older history: the subscription document does not keep them for being new. Nor does
+	// it keep those of a feed's first call.
+	Backlog bool
+
+	// Chronological keeps entries in the order of their update times through all
+	// documents: no archive is newer than an entry of a later document, so a consumer who
+	// has read everything up to some time need not look there again (Atom-PMH). The
+	// Publisher then refuses an entry, or a deletion, older than the newest published one
+	// (ErrLate), does not repeat archived entries for Recent, and publishes an empty feed,
+	// too. Set it from the feed's first entry on.
 	Chronological bool
 
-	// Versions keeps all versions of an entry. Otherwise a new version replaces
-	// the previous one, unless that is archived.
+	// Versions keeps all versions of an entry. Otherwise a new version replaces the
+	// previous one, unless the previous one is archived.
 	Versions bool
 
 	// Complete reports whether to mark the subscription document as complete
@@ -87,14 +93,14 @@ func (p *Publisher) URL() string { return p.url(p.name()) }
 // new versions of published ones, which have the same ID and a later update
 // time. It publishes either all of them or none.
 //
-// Append refuses a version whose time is not later than that of the published
-// one with an *EntryError. If the two versions are equal, it leaves the entry
-// out instead: so you may append a whole site at every build. Append compares
-// times with those in the subscription document and, if the entry is not newer
-// than everything archived, with those in the archives, back to the first one
-// in which everything is older. So the cost does not depend on the length of
-// the history, except for entries with an old date, and after archived entries
-// that had a date in the future; publish many such entries in one call.
+// Append refuses a version whose time is not later than the published one's with an
+// *EntryError. If the two versions are equal, it leaves the entry out instead: so you
+// may append a whole site at every build. Append compares times with those in the
+// subscription document and, if the entry is not newer than everything archived, with
+// those in the archives, back to the first one with only older entries. So the cost
+// does not depend on the length of the history, except for entries with an old date,
+// and after archived entries dated in the future; publish many such entries in one
+// call.
 //
 // An entry without an update time, as in RSS, counts as new or changed unless
 // the subscription document has the same entry.
@@ -102,9 +108,9 @@ func (p *Publisher) Append(ctx context.Context, entries ...*feedhistory.Entry) e
 	return p.publish(ctx, change{entries: entries})
 }
 
-// AppendHistory publishes the history of another feed, as Client.Fetch returns
-// it, its deletions included. It leaves out an entry if this version or a later
-// one is published, however many archives it must read to know that.
+// AppendHistory publishes the history of another feed, as Client.Fetch returns it, its
+// deletions included. It leaves out an entry if this version or a later one is
+// published, however many archives it must read to find out.
 func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) error {
 	if h == nil {
 		return errors.New("publish: AppendHistory: the history is nil")
@@ -127,21 +133,31 @@ func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) e
 		}
 	}
 	slices.Reverse(deleted)
-	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true})
+	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true, source: ShownIn(h)})
 }
 
-// Delete publishes that an entry has not been part of the feed since the given
-// time (RFC 6721); the zero time means now. Its archived copies remain, and
-// readers that support deletions ignore them; see Erase. A later version may
-// bring the entry back. Delete does not check whether the entry exists, but
-// returns an *EntryError if what is published is newer.
+// ShownIn returns the number of entries of a history that its subscription
+// document shows.
+func ShownIn(h *feedhistory.History) (n int) {
+	for _, e := range h.Entries {
+		if e.Source != nil && h.Head != nil && e.Source.URL == h.Head.URL {
+			n++
+		}
+	}
+	return n
+}
+
+// Delete publishes the deletion of an entry, out of the feed since the given time (RFC
+// 6721); the zero time means now. Its archived copies remain, and readers that support
+// deletions ignore them; see Erase. A later version may bring the entry back. Delete
+// does not check whether the entry exists, but returns an *EntryError if a newer
+// version is published.
 func (p *Publisher) Delete(ctx context.Context, id string, when time.Time) error {
 	return p.publish(ctx, change{deleted: []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}}})
 }
 
-// Correct publishes a new version of an entry (5005#17). It does what Append
-// does, but the entry must be published. To check that, it reads the archives,
-// back to the one that contains the entry.
+// Correct publishes a new version of an entry (5005#17). It is Append for a published
+// entry. To find the entry, it reads the archives, back to the one with the entry.
 func (p *Publisher) Correct(ctx context.Context, e *feedhistory.Entry) error {
 	return p.publish(ctx, change{entries: []*feedhistory.Entry{e}, correction: true})
 }
@@ -168,21 +184,23 @@ func (p *Publisher) url(name string) string {
 	return strings.TrimSuffix(p.Base, "/") + "/" + name
 }
 
+// recent returns the minimum number of entries in the subscription document;
+// zero means that archived entries are not repeated there.
 func (p *Publisher) recent() int {
-	if p.Chronological {
+	if p.Chronological || p.Recent < 0 {
 		return 0
 	}
-	return max(cmp.Or(p.Recent, 10), 0)
+	return max(p.Recent, feedtime.LeastShown)
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// check returns an error for settings that cannot work.
+// check returns an error for impossible settings.
 func (p *Publisher) check() error {
 	base, err := url.Parse(p.Base)
 	switch {
 	case p.Output == nil:
-		return fmt.Errorf("publish: Output must be set")
+		return errors.New("publish: Publisher.Output must be set")
 	case err != nil:
 		return fmt.Errorf("publish: the base: %w", err)
 	case !base.IsAbs() || base.Host == "" || base.RawQuery != "" || base.Fragment != "":
@@ -192,5 +210,5 @@ func (p *Publisher) check() error {
 	case !plainName.MatchString(p.name()) || !fs.ValidPath(p.name()) || p.dir() == p.name():
 		return fmt.Errorf("publish: not a plain name with an extension: %q", p.Name)
 	}
-	return nil
+	return plain.Check("publish", plain.Number{Name: "Publisher.Split.Size", Value: int64(p.Split.Size)})
 }

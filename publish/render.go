@@ -39,8 +39,8 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 	return stem + "-" + digest + p.extension(), text, nil
 }
 
-// render writes a document, and reads it again to check it: what is published
-// stays for good, so readers must read what was meant.
+// render writes a document, and reads it again to check it: published documents stay
+// for good, so readers must read them as intended.
 func (p *Publisher) render(d *feedhistory.Document) (string, error) {
 	var b bytes.Buffer
 	if err := write(&b, d, p.format()); err != nil {

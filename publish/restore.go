@@ -10,22 +10,22 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// A lost archive is one that the chain leads to but that does not exist.
-type lost struct {
+// A lostArchive is a missing archive of the chain.
+type lostArchive struct {
 	name  string
-	newer *archive // the archive that links to it; nil if the subscription document does
-	older *archive // the archive that it linked to, whose next-archive names the lost one; nil if there is none
+	newer *archive // the archive linking to it; nil if the subscription document does
+	older *archive // the archive it linked to, whose next-archive names the lost one; nil if there is none
 }
 
 // walk calls f with each archive, newest first, and returns the lost ones. It
 // goes on beyond a lost archive if it finds the archive before, whose
 // next-archive names the lost one.
-func (p *session) walk(s *state, f func(*archive)) (missing []lost, err error) {
+func (p *session) walk(s *state, f func(*archive)) (missing []lostArchive, err error) {
 	var newer *archive
 	for name := s.prev; name != ""; {
 		a, err := p.archive(name)
 		if isNotExist(err) {
-			l := lost{name: name, newer: newer}
+			l := lostArchive{name: name, newer: newer}
 			if l.older, err = p.before(name); err != nil {
 				return nil, err
 			}
@@ -64,9 +64,9 @@ func (p *session) before(name string) (found *archive, err error) {
 }
 
 // restore writes a lost archive again if the oldest of the given entries were its
-// content, which the digest in its name proves. It returns that content, or nil if
-// they were not.
-func (p *session) restore(s *state, l lost, given []item) ([]item, error) {
+// content, as proved by the digest in its name. It returns this content, or nil if they
+// were not.
+func (p *session) restore(s *state, l lostArchive, given []item) ([]item, error) {
 	m := archiveName.FindStringSubmatch(l.name)
 	if m == nil || m[2] != p.extension() {
 		return nil, nil
@@ -115,8 +115,8 @@ func lastChange(t time.Time, items []item) time.Time {
 	return t
 }
 
-// restoreAll writes lost archives again, as far as possible, from those entries
-// of a source that are not published elsewhere.
+// restoreAll writes lost archives again, as far as possible, from those entries of a
+// source not published elsewhere.
 func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Report) error {
 	if len(all.lost) == 0 {
 		return nil

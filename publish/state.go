@@ -12,14 +12,14 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A state is what is published, according to the subscription document. It does
-// not change; each call makes a new one.
+// A state is the published state, according to the subscription document. It does not
+// change; each call makes a new one.
 type state struct {
 	text string
 	doc  *feedhistory.Document // nil if nothing is published yet
 	ledger
-	log    []item               // items that are not archived, oldest first
-	recent []*feedhistory.Entry // archived entries that are shown again, newest first
+	log    []item               // items not archived, oldest first
+	recent []*feedhistory.Entry // archived entries shown again, newest first
 }
 
 // An item is an element of the log: a version of an entry, or its deletion.
@@ -86,9 +86,8 @@ func merge(entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) []item
 
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 
-// load returns what is published now. Before that it finishes an interrupted
-// call that had taken effect, and removes what other interrupted calls have
-// left.
+// load returns the published state. First it finishes an interrupted call if that had
+// taken effect, and removes the remains of other interrupted calls.
 func (p *session) load() (*state, error) {
 	if err := p.resume(); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (p *session) read(name string) (string, error) {
 	return string(data), err
 }
 
-// An archive is an archive that was read back.
+// An archive is an archive as read back.
 type archive struct {
 	name string
 	text string

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -19,15 +18,24 @@ import (
 // database, another feed.
 type Batch struct {
 	Entries []*feedhistory.Entry    // in any order, each ID once
-	Deleted []feedhistory.Tombstone // entries that the source knows to be deleted; a zero time means now
+	Deleted []feedhistory.Tombstone // entries the source knows to be deleted; a zero time means now
 
-	// DeleteMissing says that Entries is complete: published entries that are
-	// not among them are deleted.
+	// DeleteMissing means Entries is complete: all other published entries are deleted. If
+	// Entries is empty, the error is ErrEmptySource instead.
 	DeleteMissing bool
 
-	// Now is the time for entries that have no time, or that changed without a
-	// newer one. Entries with a later date are dated in the future. Zero means
-	// the present, in whole seconds.
+	// MaxDeletions is the maximum number of entries DeleteMissing may delete. If more are
+	// missing, the error is a *TooManyDeletionsError. Zero means five, or a fifth of the
+	// published entries if that is more; a negative number means any number.
+	MaxDeletions int
+
+	// Shown is the number of entries the source's own document shows, if it is
+	// another feed: the subscription document shows at least as many. Zero
+	// means as many as in the last call that said.
+	Shown int
+
+	// Now is the time for entries without a time, or changed without a newer one. Entries
+	// with a later date are dated in the future. Zero means the present, in whole seconds.
 	Now time.Time
 
 	// Check, if not nil, is called with the result, except for Archives, before
@@ -39,39 +47,38 @@ type Batch struct {
 
 // A Report is the result of Publish.
 type Report struct {
-	New       int // entries that were published for the first time, or again after their deletion
+	New       int // entries published for the first time, or again after their deletion
 	Changed   int // entries of which a new version was published
 	Dated     int // how many of the new and changed ones got the time of the update
-	Renamed   int // how many of the new ones have the address of a published entry that is no longer in the source: they have a new id
-	Unchanged int // entries that are published as they are in the source
-	Deleted   int // deletions that were published
-	Missing   int // entries that are published, but not in the source, and kept
-	Archives  int // archives that were closed
+	Renamed   int // how many of the new ones have the address of a published entry no longer in the source: they have a new id
+	Unchanged int // entries already published as they are in the source
+	Deleted   int // deletions published
+	Missing   int // entries published, but not in the source, and kept
+	Archives  int // archives closed
 
-	// Restored are the names of archives that were missing and have been
-	// written again, byte for byte, from the source's entries. Lost are the
-	// names of those that could not be, because the source does not have their
-	// content; new readers cannot get beyond them.
+	// Restored are the names of missing archives written again, byte for byte, from the
+	// source's entries. Lost are the names of those not restored, because the source does
+	// not have their content; new readers cannot get beyond them.
 	Restored, Lost []string
 }
 
-// Publish publishes what a source has and the feed does not, either all of it or
-// nothing. It writes nothing for entries that are published with the same
-// content, so you may call it with everything at every build of a site.
+// Publish publishes the difference between a source and the feed, either all of it or
+// nothing. It writes nothing for entries already published with the same content, so
+// you may call it with everything at every build of a site.
 //
-// Unlike Append, Publish does not require correct times. A version that differs
-// from the published one without being newer gets the time of the update,
-// because readers would otherwise keep the older one (5005#16, 5005#20); so do
-// new entries without any time. To know what is published, Publish reads all
-// archives. It writes a missing archive again if the source still has exactly
-// what was in it.
+// Unlike Append, Publish does not require correct times. A version gets the time of the
+// update if it differs from the published one without being newer, because readers
+// would otherwise keep the older one (5005#16, 5005#20); so do new entries without any
+// time. To compare, Publish reads all archives. It writes a missing archive again if
+// the source still has exactly its entries.
 func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}
 	var report Report
 	err := p.exclusively(ctx, func(p *session, s *state) error {
-		items, err := p.compare(s, u, &report)
+		p.source = u.Shown
+		items, gone, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry
 		}
@@ -79,6 +86,9 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 			if err := u.Check(report); err != nil {
 				return err
 			}
+		}
+		if err := u.permit(gone); err != nil {
+			return err
 		}
 		before := s.archives
 		if err := p.build(s, items, u.Now); err != nil {
@@ -93,7 +103,7 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	return &report, nil
 }
 
-// A version is what is known about the published version of an entry.
+// A version describes the published version of an entry.
 type version struct {
 	time    time.Time
 	deleted bool
@@ -106,8 +116,8 @@ type digest = [sha256.Size]byte
 // A publishedSet is the content of the chain.
 type publishedSet struct {
 	newest map[string]version // by id; the version found first, beginning at the subscription document
-	placed map[place]bool     // what has its place in the log, or in an archive that exists
-	lost   []lost
+	placed map[place]bool     // versions with a place in the log, or in an existing archive
+	lost   []lostArchive
 }
 
 // A place identifies a version in the log.
@@ -118,7 +128,7 @@ type place struct {
 
 func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 
-// versions reads everything that is published.
+// versions reads everything published.
 func (p *session) versions(s *state) (all *publishedSet, err error) {
 	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
@@ -152,39 +162,44 @@ func (all *publishedSet) add(items []item) {
 	}
 }
 
-// compare returns the items that an update must publish, oldest first.
-func (p *session) compare(s *state, u Batch, report *Report) ([]item, error) {
+// compare returns the items an update must publish, oldest first, and the
+// deletions among them.
+func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionReport, error) {
 	all, err := p.versions(s)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
 	}
 	if err != nil {
-		return nil, err
+		return nil, deletionReport{}, err
 	}
 	known := all.newest
 	given := make(map[string]bool, len(u.Entries)+len(u.Deleted))
 	var items []item
 	for _, e := range u.Entries {
 		if e == nil {
-			return nil, refused(nil, ErrNoID)
+			return nil, deletionReport{}, refused(nil, ErrNoID)
 		}
 		if given[e.ID] {
-			return nil, fmt.Errorf("two entries have the id %s", e.ID)
+			return nil, deletionReport{}, fmt.Errorf("two entries have the id %s", e.ID)
 		}
 		given[e.ID] = true
 		old, published := known[e.ID]
 		it, err := p.revise(e, old, published, u.Now, report)
 		if err != nil {
-			return nil, err
+			return nil, deletionReport{}, err
 		}
 		if it.entry != nil {
 			items = append(items, it)
 		}
 	}
 	report.Renamed = renamed(known, given, u)
-	items = append(items, deletions(known, given, u, report)...)
+	gone := deletions(known, given, u)
+	if report.Deleted = len(gone.items); !u.DeleteMissing {
+		report.Missing = gone.missing
+	}
+	items = append(items, gone.items...)
 	slices.SortStableFunc(items, func(a, b item) int { return a.change().Compare(b.change()) })
-	return items, nil
+	return items, gone, nil
 }
 
 // revise returns the item to publish for an entry; an empty one if there is
@@ -217,8 +232,8 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	return entryItem(normal), nil
 }
 
-// renamed returns the number of entries that were published under another id:
-// the published entry with their address is no longer in the source.
+// renamed returns the number of entries published under another id: the published entry
+// with their address is no longer in the source.
 func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 	links := map[string]bool{}
 	for id, v := range known {
@@ -239,34 +254,8 @@ func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 // unknown time, because Atom requires one.
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
 
-// deletions returns the deletions that an update publishes.
-func deletions(known map[string]version, given map[string]bool, u Batch, report *Report) (items []item) {
-	for _, t := range u.Deleted {
-		old, published := known[t.Ref]
-		if given[t.Ref] || !published || old.deleted {
-			continue
-		}
-		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
-			continue // the entry has been published again since (RFC 6721 §2)
-		}
-		items = append(items, item{id: t.Ref, time: feedtime.Later(cmp.Or(t.When, u.Now), old.time)})
-	}
-	for id, old := range known {
-		switch {
-		case old.deleted || given[id]:
-		case u.DeleteMissing:
-			items = append(items, item{id: id, time: feedtime.Later(u.Now, old.time)})
-		default:
-			report.Missing++
-		}
-	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Or(a.time.Compare(b.time), strings.Compare(a.id, b.id)) })
-	report.Deleted = len(items)
-	return items
-}
-
-// words returns a digest of everything that an entry says, except its update
-// time, and a base that it does not need.
+// words returns a digest of everything an entry says, except its update time, and an
+// unnecessary base.
 func words(e *feedhistory.Entry) digest {
 	element := string(e.XML())
 	if tag, content, ok := strings.Cut(element, ">"); ok && !isRelative(e, element) {
@@ -279,7 +268,7 @@ func words(e *feedhistory.Entry) digest {
 }
 
 // decodedTitle returns an entry with the references in its title of plain text decoded, as titles
-// of RSS are since they were published: that changes no entry.
+// of RSS are since they were published: decoding changes no entry.
 func decodedTitle(element string) string {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()

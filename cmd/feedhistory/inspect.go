@@ -25,9 +25,9 @@ type inspectCommand struct {
 	logins.Login
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *inspectCommand) Help() string {
-	return "If the document is damaged, inspect shows the part before the damage, says on standard error what is wrong, and exits with status 1."
+	return "If the document is damaged, inspect shows the part before the damage, reports the damage on standard error, and exits with status 1."
 }
 
 // Run shows the document.
@@ -57,7 +57,7 @@ func (c *inspectCommand) Run(w *command.World) error {
 
 func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error {
 	if c.JSON {
-		return terminal.WriteJSON(w.Stdout, jsonInspected{schema.NewDocument(doc), applicable(doc)})
+		return terminal.WriteJSON(w.Stdout, jsonInspected{schema.NewDocument(doc), applicable(doc), newCoverage(doc.Coverage)})
 	}
 	p := terminal.NewPage(w.Stdout)
 	showHead(p, doc)
@@ -67,7 +67,7 @@ func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error
 	return p.Err
 }
 
-// showHead shows what a document says about itself.
+// showHead shows a document's description of itself.
 func showHead(p *terminal.Page, d *feedhistory.Document) {
 	title := d.Title
 	if terminal.Clean(title) == "" {
@@ -81,6 +81,7 @@ func showHead(p *terminal.Page, d *feedhistory.Document) {
 	p.Field("url", d.URL)
 	p.Field("id", d.ID)
 	p.Field("updated", terminal.Time(d.Updated))
+	p.Field("declares", coverageText(d.Coverage))
 	if older, ok := d.Older(); ok {
 		p.Field("older", older.Href)
 	}
@@ -92,6 +93,24 @@ func showHead(p *terminal.Page, d *feedhistory.Document) {
 		p.Line("  links")
 		showLinks(p, d.Links)
 	}
+}
+
+// coverageText says how much of another feed a document declares to have.
+func coverageText(c *feedhistory.Coverage) string {
+	if c == nil {
+		return ""
+	}
+	text := c.Verdict.String()
+	if !c.AsOf.IsZero() {
+		text += " as of " + terminal.Time(c.AsOf)
+	}
+	if c.Of != "" {
+		text += ", of " + c.Of
+	}
+	if len(c.Gaps) > 0 {
+		text += "; " + terminal.Count(len(c.Gaps), "gap", "gaps")
+	}
+	return text
 }
 
 func showLinks(p *terminal.Page, links feedhistory.Links) {
@@ -138,6 +157,9 @@ func showEntry(p *terminal.Page, e *feedhistory.Entry) {
 	p.Para("      ", "      ", idText(e))
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != e.ID {
 		p.Para("      ", "      ", link.Href)
+	}
+	if e.KeptBy != "" {
+		p.Para("      ", "      ", "source: "+e.KeptBy)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // A rangeState is where the next harvest by modified-range begins.
 type rangeState struct {
-	harvested
+	collectionKey
 	modifiedrange.State
 }
 
@@ -37,7 +37,7 @@ func (c *Source) HarvestRange(w *command.World) error {
 	}
 	next, whole := sync.State()
 	if whole || next.Rest != (modifiedrange.Rest{}) { // everything before the rest has been printed
-		if err := c.writeState(rangeState{c.harvested(), next}); err != nil {
+		if err := c.writeState(rangeState{c.key(), next}); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func utcTombstone(t feedhistory.Tombstone) schema.Tombstone {
 	return schema.Tombstone{Ref: t.Ref, When: schema.Time(t.When.UTC())}
 }
 
-// harvestedRange says what a harvest brought, and what is missing.
+// harvestedRange reports a harvest's modifications and gaps.
 func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(len(h.Entries), "entry", "entries"),

@@ -14,14 +14,14 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// harvested names the collection of a state, because a state means nothing for another
-// collection. The state of each protocol embeds it.
-type harvested struct {
+// collectionKey names the collection of a state, because a state means nothing for
+// another collection. The state of each protocol embeds it.
+type collectionKey struct {
 	URL      string `json:"url"`
 	Protocol string `json:"protocol"`
 }
 
-func (c *Source) harvested() harvested { return harvested{c.URL, c.Protocol} }
+func (c *Source) key() collectionKey { return collectionKey{c.URL, c.Protocol} }
 
 // readState reads the state from which to begin. If there is no file yet, it leaves state
 // unchanged.
@@ -36,11 +36,11 @@ func (c *Source) readState(state any) error {
 	case err != nil:
 		return fmt.Errorf("--state: %w", err)
 	}
-	var of harvested
+	var of collectionKey
 	if err := json.Unmarshal(data, &of); err != nil || of.URL == "" {
 		return exit.UsageError("--state: " + c.State + " is not the state of a harvest")
 	}
-	if of != c.harvested() {
+	if of != c.key() {
 		return exit.UsageError("--state: " + c.State + " is the state of another harvest: " + of.Protocol + ", " + argument.WithoutUser(of.URL))
 	}
 	if err := json.Unmarshal(data, state); err != nil {

@@ -83,22 +83,22 @@ func (l *list) add(t traces) {
 	}
 }
 
-// known has the entries not to be handed over. If ids do not tell whether two
-// entries are the same, their address does, if only one entry of the mirror has
-// it, and so do title and time together; otherwise all three must agree.
-type known struct {
+// knownEntries are the entries not to be handed over. If ids do not tell whether two
+// entries are the same, their address does, if only one entry of the mirror has it, and
+// so do title and time together; otherwise all three must agree.
+type knownEntries struct {
 	shown, reader *list
 	carried       *list          // entries the reader has found at a history server
 	urls          map[string]int // how many entries of the mirror have each address
 	moments       map[moment]int
 }
 
-func newKnown() *known {
-	return &known{newList(), newList(), newList(), map[string]int{}, map[moment]int{}}
+func newKnown() *knownEntries {
+	return &knownEntries{newList(), newList(), newList(), map[string]int{}, map[moment]int{}}
 }
 
 // count counts an entry of the mirror.
-func (k *known) count(r *mirror.Record) {
+func (k *knownEntries) count(r *mirror.Record) {
 	t := traces{url: r.Content.Link, title: r.Content.Title, at: r.Content.Published}
 	if t.at.IsZero() {
 		t.at = r.Content.Updated
@@ -111,7 +111,7 @@ func (k *known) count(r *mirror.Record) {
 	}
 }
 
-func (k *known) has(l *list, t traces) bool {
+func (k *knownEntries) has(l *list, t traces) bool {
 	if slices.ContainsFunc(t.hashes, func(hash string) bool { return l.hashes[hash] }) {
 		return true
 	}
@@ -150,8 +150,8 @@ func addressKey(raw string) string {
 	return text
 }
 
-// linkOf returns where an entry can be read: its alternate link, an id that is
-// a URL, or an enclosure; "" if there is none.
+// linkOf returns where an entry can be read: its alternate link, a URL as an id, or an
+// enclosure; "" if there is none.
 func linkOf(e *feedhistory.Entry) string {
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != "" {
 		return link.Href

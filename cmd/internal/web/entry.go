@@ -20,7 +20,7 @@ type entryPage struct {
 	ID      string
 	State   mirror.State
 	Removed time.Time // when the entry left the feed; zero if it is part of it
-	wording
+	entryText
 	Added, Changed time.Time
 	Link           string // the original; "" if unknown
 	Enclosures     []enclosure
@@ -32,7 +32,7 @@ type entryPage struct {
 	OlderHit       *neighbour // the hits of the search before and after the entry
 	NewerHit       *neighbour
 	On             bool // whether audio starts, because the entry before has been played
-	Versions       []wording
+	Versions       []entryText
 	Strip          *strip        // nil if there is nothing to show around the entry
 	Search         string        // the search whose words are marked
 	Marked         template.HTML // the title with these words marked
@@ -58,7 +58,7 @@ func (p *entryPage) AllAudio() bool {
 	return !slices.ContainsFunc(p.Enclosures, func(e enclosure) bool { return !e.Audio })
 }
 
-// Day returns the entry's day, for the URL of that day in all years.
+// Day returns the entry's day, for the URL of the day in all years.
 func (p *entryPage) Day() string {
 	at := p.Updated
 	if at.IsZero() {
@@ -70,8 +70,8 @@ func (p *entryPage) Day() string {
 	return at.UTC().Format("01-02")
 }
 
-// A wording is the text of an entry, or of an earlier version.
-type wording struct {
+// An entryText is the text of an entry, or of an earlier version.
+type entryText struct {
 	Title              string
 	TitleLang, Lang    string // the languages of the title and of the content; "" if unknown
 	Updated, Published time.Time
@@ -82,13 +82,14 @@ type wording struct {
 	Episode            episode
 	Elsewhere          string        // where the content is, if not in the feed
 	Damaged            bool          // whether the stored text cannot be read
+	Source             string        // where the copy comes from, if not from the feed itself
 	Changes            template.HTML // made by the next version
 
 	plain string // the title and the text
 }
 
 // Empty reports whether there is nothing to show.
-func (w *wording) Empty() bool {
+func (w *entryText) Empty() bool {
 	return w.Summary == "" && w.Content == "" && w.Elsewhere == "" && !w.Damaged
 }
 
@@ -109,8 +110,8 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	images := always || q.Has("images")
 	p := &entryPage{
 		Play: q.Has("play"), On: q.Get("play") == "on", Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
-		Feed: republish.Name(feed.URL), Of: republish.Title(feed), ID: record.ID, State: record.State,
-		wording: newWording(record.Content, e, err, images), Added: record.Added, Changed: record.Changed,
+		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
+		entryText: newWording(record.Content, record.Copy, e, err, images), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
 	}
 	if p.State != mirror.Live {
@@ -127,9 +128,9 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		e, err := v.Entry()
-		p.Versions = append(p.Versions, newWording(v.Content, e, err, false))
+		p.Versions = append(p.Versions, newWording(v.Content, v.Copy, e, err, false))
 	}
-	after := &p.wording
+	after := &p.entryText
 	for i := range p.Versions {
 		p.Versions[i].Changes = difference(p.Versions[i].plain, after.plain)
 		after = &p.Versions[i]
@@ -160,8 +161,8 @@ func (p *entryPage) mark() {
 	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
 }
 
-func newWording(c mirror.Content, e *feedhistory.Entry, err error, images bool) wording {
-	w := wording{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil}
+func newWording(c mirror.Content, from mirror.Copy, e *feedhistory.Entry, err error, images bool) entryText {
+	w := entryText{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil, Source: from.Source}
 	if err != nil {
 		return w
 	}
