@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -40,7 +41,7 @@ func (a *adder) addTried(ctx context.Context, typed, address string, insists boo
 }
 
 func (a *adder) addOne(ctx context.Context, address string, insists bool, until time.Time) (wrong string, err error) {
-	isNew, err := a.add(ctx, address)
+	isNew, err := a.add(ctx, address, opml.Outline{})
 	if err != nil {
 		return "", err
 	}
