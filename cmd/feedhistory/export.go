@@ -177,14 +177,11 @@ func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, e
 		if err = errors.Join(err, e); err != nil {
 			return err
 		}
-		feed := opml.Outline{Text: terminal.Clean(f.Title), URL: f.URL}
-		if f.Address != "" {
-			feed.URL = f.Address // programs reading the list cannot know the feed has moved
-		}
+		site := feedhistory.Link{}
 		if head, e := f.Document(); e == nil {
-			site, _ := head.Links.Rel(feedhistory.RelAlternate)
-			feed.Site = site.Href
+			site, _ = head.Links.Rel(feedhistory.RelAlternate)
 		}
+		feed := opml.OutlineOf(f, terminal.Clean(f.Title), site.Href)
 		if f.Private {
 			private++
 		}

@@ -175,12 +175,12 @@ func (c *syncCommand) results(w *command.World) *terminal.Page {
 }
 
 // given returns the feeds named by the arguments and the lists, as the store names them.
-func (c *syncCommand) given(w *command.World) (urls []string, err error) {
+func (c *syncCommand) given(w *command.World) (given []opml.Outline, err error) {
 	for _, url := range c.URLs {
 		if err := argument.CheckURL(url); err != nil {
 			return nil, err
 		}
-		urls = append(urls, argument.FeedName(url))
+		given = append(given, opml.Outline{URL: argument.FeedName(url)})
 	}
 	for _, file := range c.OPML {
 		feeds, err := readSubscriptions(w, file)
@@ -193,13 +193,14 @@ func (c *syncCommand) given(w *command.World) (urls []string, err error) {
 				c.leftOut++
 				continue
 			}
-			urls = append(urls, argument.FeedName(feed.URL))
+			feed.URL = argument.FeedName(feed.URL)
+			given = append(given, feed)
 		}
 	}
-	if len(urls) == 0 && len(c.OPML) > 0 {
+	if len(given) == 0 && len(c.OPML) > 0 {
 		return nil, errors.New("no feed in the lists can be polled")
 	}
-	return urls, nil
+	return given, nil
 }
 
 // named returns the set of the feeds named by the arguments, as the store names them.
@@ -227,13 +228,13 @@ func readSubscriptions(w *command.World, file string) ([]opml.Outline, error) {
 
 // fill queues the feeds to poll. With --every, it queues none: the Poller finds the due
 // ones.
-func (c *syncCommand) fill(ctx context.Context, s *syncing.Sync, given []string) error {
+func (c *syncCommand) fill(ctx context.Context, s *syncing.Sync, given []opml.Outline) error {
 	if c.Every {
 		return nil
 	}
 	named := map[string]bool{}
-	for _, url := range given {
-		named[url] = true
+	for _, feed := range given {
+		named[feed.URL] = true
 	}
 	_, err := s.Poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
 		if len(given) > 0 {
