@@ -26,15 +26,12 @@ type Export struct {
 	Private func(feed string) bool
 }
 
-// errNoStore is the error of methods that need a Store.
-var errNoStore = errors.New("mirror: Store is nil")
-
 // Feeds writes feeds, one after the other. The error is the Store's or the writer's, or
 // reports a feed that cannot be exported now: an import of it has not ended, or it has
 // changed meanwhile.
 func (x *Export) Feeds(ctx context.Context, w io.Writer, feeds iter.Seq2[*Feed, error]) error {
 	if x.Store == nil {
-		return fmt.Errorf("Export: %w", errNoStore)
+		return errors.New("mirror: Export.Store must be set")
 	}
 	for f, err := range feeds {
 		if err == nil {

@@ -71,7 +71,7 @@ const (
 // the Store's, the reader's, or the context's.
 func (in *Import) Read(ctx context.Context, r io.Reader) error {
 	if in.Store == nil {
-		return fmt.Errorf("Import: %w", errNoStore)
+		return errors.New("mirror: Import.Store must be set")
 	}
 	in.ctx, in.feed, in.Ended = ctx, nil, false
 	lines, n := bufio.NewScanner(r), 0

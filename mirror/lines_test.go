@@ -100,6 +100,6 @@ func TestImportErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorAs(t, err, new(*mirror.LineError))
 	}
-	require.EqualError(t, (&mirror.Import{}).Read(t.Context(), strings.NewReader(feed)), "Import: mirror: Store is nil")
-	require.EqualError(t, (&mirror.Export{}).Feeds(context.Background(), nil, nil), "Export: mirror: Store is nil")
+	require.EqualError(t, (&mirror.Import{}).Read(t.Context(), strings.NewReader(feed)), "mirror: Import.Store must be set")
+	require.EqualError(t, (&mirror.Export{}).Feeds(context.Background(), nil, nil), "mirror: Export.Store must be set")
 }

@@ -28,12 +28,12 @@ type entriesCommand struct {
 	Since   argument.Moment `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   argument.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
 	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
-	Deleted bool            `help:"Also show entries that are no longer part of their feed."`
+	Deleted bool            `help:"Also show entries no longer part of their feed."`
 	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 	JSON    bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
-	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
+	Enclosures bool `xor:"json" help:"Print a line for each file of an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
 
 	terminal.PagerFlags
 

@@ -22,10 +22,10 @@ import (
 // An importCommand is the verb import.
 type importCommand struct {
 	database.Location
-	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input); with --from, the source, and the feeds to import (default: all)."`
-	From    string   `placeholder:"KIND" help:"Import what others have kept: newsboat, miniflux, freshrss, greader, google-reader, inoreader, feedly, opml, directory or git."`
+	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"Output of export --raw or fetch --raw (default: standard input); with --from, the source, and the feeds to import (default: all)."`
+	From    string   `placeholder:"KIND" help:"Import the archive of another program: newsboat, miniflux, freshrss, greader, google-reader, inoreader, feedly, opml, directory or git."`
 	Replace bool     `help:"Replace feeds that are already mirrored."`
-	DryRun  bool     `help:"With --from, count what would be imported, and change nothing."`
+	DryRun  bool     `help:"With --from, count the entries to be imported, and change nothing."`
 	JSON    bool     `name:"json" help:"With --from, print JSON Lines (one object a line): each feed."`
 
 	network.Flags
@@ -34,16 +34,16 @@ type importCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *importCommand) Help() string {
-	return "import restores feeds as they were, with earlier versions of entries and everything that the mirror knew about them. " +
+	return "import restores feeds as they were, with earlier versions of entries and everything the mirror knew about them. " +
 		"With it, you can move a mirror from one database to another, such as from SQLite to PostgreSQL and back.\n\n" +
 		"Import skips a feed that the database already has in the same state. So after an error or an interrupt, " +
-		"run the same import again: it continues with the feed that it had reached.\n\n" +
-		"With --from, import adds what others have kept of feeds: newsboat's cache.db; the SQLite file of FreshRSS; Miniflux, FreshRSS, " +
+		"run the same import again: it continues with the feed it had reached.\n\n" +
+		"With --from, import adds entries others have kept: newsboat's cache.db; the SQLite file of FreshRSS; Miniflux, FreshRSS, " +
 		"or any reader with the Google Reader API by its URL (greader); JSON of Google Reader, Inoreader or Feedly; a list of feeds (OPML); a directory of saved feed documents; " +
 		"or all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]. " +
 		"A file's kind is recognised without --from.\n\n" +
-		"The publisher's copy of an entry always wins over a reader's, and what a feed has deleted does not come back. " +
-		"The verdict stays as it is, because a reader proves nothing about what is missing. A missed window is closed if the memory has entries from both sides of it. " +
+		"The publisher's copy of an entry always wins over a reader's, and deleted entries do not come back. " +
+		"The verdict stays as it is, because a reader proves nothing about gaps. A missed window is closed if the memory has entries from both sides of it. " +
 		"The exit status is 3 if rows were skipped because they cannot be read."
 }
 
@@ -61,12 +61,12 @@ func (c *importCommand) source(w *command.World) (*kinds.Source, error) {
 	if c.From == "" {
 		if len(c.Files) == 0 || kinds.Recognise(w.Ctx, c.Files[0]) == "" {
 			if c.DryRun {
-				return nil, exit.UsageError("--dry-run: only with --from, or with a source that is recognised")
+				return nil, exit.UsageError("--dry-run: only with --from, or with a recognised source")
 			}
 			return nil, nil
 		}
 		if c.Replace {
-			return nil, exit.UsageError("--replace: only for what export --raw wrote")
+			return nil, exit.UsageError("--replace: only for the output of export --raw")
 		}
 	}
 	source, err := kinds.New(w.Ctx, strings.ToLower(c.From), c.Files)

@@ -26,7 +26,7 @@ import (
 type publishCommand struct {
 	Out            string           `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
 	Base           string           `required:"" placeholder:"URL" help:"URL where that directory is served."`
-	From           string           `default:"-" placeholder:"DIR|FILE|URL|-" help:"What to publish: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
+	From           string           `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
 	Name           string           `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
 	Format         string           `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
 	Size           int              `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
@@ -36,15 +36,15 @@ type publishCommand struct {
 	ID             string           `help:"The feed's id (default: the subscription document's URL)."`
 	Link           string           `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
 	EntryID        string           `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
-	Site           string           `placeholder:"URL" help:"The website of the feed (default: the one that the source names; for --site-dir, the root of --base)."`
+	Site           string           `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
 	SiteDir        string           `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
 	Timezone       string           `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
-	DryRun         bool             `help:"Print the files that would be written, and write nothing."`
+	DryRun         bool             `help:"Print the files to be written, and write nothing."`
 	Force          bool             `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
 	IncludePrivate bool             `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
-	DeleteMissing  bool             `help:"Publish the deletion of entries that the source no longer has."`
+	DeleteMissing  bool             `help:"Publish the deletion of entries no longer in the source."`
 	MaxDeletions   argument.Maximum `placeholder:"N|all" help:"With --delete-missing: delete at most N entries, or any number (default: 5, or a fifth of the published entries if that is more). Lines from a pipe need it, if they do not come from --raw."`
-	DB             string           `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed's URL as --from: publish the mirror that sync keeps of it in this database."`
+	DB             string           `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed's URL as --from: publish sync's mirror of it in this database."`
 
 	outputs.Store
 	network.Flags
@@ -55,8 +55,8 @@ type publishCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *publishCommand) Help() string {
-	return "Run publish again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
-		"The directory must still contain what was published before."
+	return "Run publish again at every build: it publishes new and changed entries, and leaves everything else as it is. " +
+		"The directory must still contain the documents published before."
 }
 
 // Validate refuses invalid URLs, names, zones and patterns, and incompatible flags.
@@ -250,7 +250,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 		p.Para("  - ", "    ", dir+name+" was missing, and has been restored")
 	}
 	for _, name := range done.Lost {
-		missing.Para("  - ", "    ", dir+name+" is missing, and the source does not have exactly what was in it: new readers "+
+		missing.Para("  - ", "    ", dir+name+" is missing, and the source no longer has exactly its entries: new readers "+
 			"cannot reach older entries; restore the file from a backup, or from the deployed site")
 	}
 	if done.Missing > 0 {
