@@ -106,8 +106,8 @@ func (d *loopDetector) record(l *fetchResult) (fresh bool) {
 	return d.digest(l.doc, true) > 0
 }
 
-// repeatsShown reports whether an archive repeats what the first document of its
-// chain shows and no archive before had.
+// repeatsShown reports whether an archive repeats entries which the first document of
+// its chain shows, and no archive before had.
 func (d *loopDetector) repeatsShown(doc *Document) bool {
 	before, isFirst := len(d.shown), d.shown == nil
 	if isFirst {

@@ -32,6 +32,13 @@ const (
 // A Client reads feeds over HTTP. Its zero value is ready to use; do not copy or
 // change it after its first use. Many goroutines may share one, and should: a
 // Client and its Clones are polite to a host together.
+//
+//	Fetch     a feed's whole history
+//	Walk      the same, document by document
+//	Get       one document
+//	Poll      one document, if it has changed
+//	Discover  the feeds of a web page
+//	Do        anything else, by the same rules
 type Client struct {
 	// Transport makes the requests; nil means a safe transport of this package. Another
 	// one must itself refuse addresses that are not public (see Dialer) and limit
@@ -134,7 +141,8 @@ func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 // with the error. The error is a *ParseError, a *NotFeedError, which wraps one, or an
 // error of the request: *StatusError, *RefusedError, *LimitError, *TimeoutError,
 // *TruncatedError, *EncodingError, or *url.Error, which wraps the context's error if it
-// has ended the request.
+// has ended the request: errors.Is finds context.Canceled and context.DeadlineExceeded.
+// Another error names an impossible setting of the Client.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }

@@ -16,7 +16,7 @@
 //	}
 //	fmt.Println(h.Verdict()) // whole, window, lossy or partial
 //	for _, gap := range h.Gaps {
-//		fmt.Println(gap) // what is missing, and why
+//		fmt.Println(gap) // the missing part, and why
 //	}
 //
 // # Parts

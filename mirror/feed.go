@@ -35,6 +35,12 @@ type Feed struct {
 	// A Mirror does not change it; set it in the Store when you subscribe.
 	Private bool `json:"private,omitempty"`
 
+	// Named is the subscriber's own title of the feed; "" means Title. Folders are the
+	// folders in which the subscriber keeps the feed, each as a path from the outermost
+	// one. A Mirror does not change them.
+	Named   string     `json:"named,omitempty"`
+	Folders [][]string `json:"folders,omitempty"`
+
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
 	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; Partial until a document was read

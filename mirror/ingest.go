@@ -149,6 +149,9 @@ func (p *poll) end(src Source, whole bool) {
 // If there is no such Mark, mark stays unchanged. The error comes from the Store or
 // from encoding/json.
 func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	feed, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if errors.Is(err, ErrNotFound) {
 		return nil

@@ -2,9 +2,11 @@ package mirror
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Mirror keeps the feeds in a Store up to date. Only Store must be set.
@@ -76,6 +78,14 @@ type Report struct {
 	Moved string
 	Alias string // the mirrored feed this one has become, "" for none; see Feed.Alias
 	Gone  bool   // whether the publisher has withdrawn the feed (410)
+}
+
+// check returns an error for settings a Mirror cannot work with.
+func (m *Mirror) check() error {
+	if m == nil || m.Store == nil {
+		return errors.New("mirror: Mirror.Store must be set")
+	}
+	return plain.Check("mirror", plain.Number{Name: "Mirror.Every", Value: int64(m.Every)})
 }
 
 // clientFor returns the client for requesting a feed.

@@ -12,14 +12,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Recall adds to feeds what others have kept of them: feed readers, saved documents, or
-// the repository of a website. Mirror and Name must be set. It adds feeds that the Store
-// does not have; they are due at once.
+// A Recall adds entries to feeds from the memory of others: feed readers, saved
+// documents, or the repository of a website. Mirror and Name must be set. It adds feeds
+// new to the Store; they are due at once.
 //
-// What it brings proves nothing about what is missing: the verdict stays as it is, and a
-// Recall is no poll. A missed window is closed only if the memory has entries from both
-// sides of it: the newest from before and the oldest from after. An entry that a feed has
-// deleted by tombstone does not come back, and one that a complete feed lacks is Absent.
+// Its entries prove nothing about gaps: the verdict stays as it is, and a Recall is no
+// poll. A missed window is closed only if the memory has entries from both sides of it:
+// the newest from before and the oldest from after. An entry deleted by a feed's
+// tombstone does not come back, and one missing from a complete feed is Absent.
 //
 // Use a Recall in one goroutine only, and the same one for everything from one source:
 // it remembers the entries of a few feeds, to recognise those without an id.
@@ -102,8 +102,8 @@ const triesToAdd = 10
 
 // add merges a document, and commits it. Made has the IDs that entries without one have got.
 func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done Recalled, err error) {
-	if r.Mirror == nil || r.Mirror.Store == nil {
-		return done, fmt.Errorf("Recall: %w", errNoStore)
+	if err := r.Mirror.check(); err != nil {
+		return done, err
 	}
 	for try := time.Duration(1); ; try++ {
 		done, err = r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, made, rank)

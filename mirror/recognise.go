@@ -19,7 +19,7 @@ import (
 // publisher's id: by their links, else by their titles and times. In doubt they are two
 // entries.
 
-// A likeness is what readers keep of an entry's identity besides its id.
+// A likeness has the parts of an entry's identity readers keep besides its id.
 type likeness struct {
 	link  string // see linkKey; "" if it does not tell entries apart
 	title string // see titleKey

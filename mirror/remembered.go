@@ -15,7 +15,7 @@ import (
 // feed it remembers the newest.
 const mostKnown = 300_000
 
-// knownEntries are the entries of a feed, by what readers keep of their identity.
+// knownEntries are the entries of a feed, by the parts of their identity readers keep.
 type knownEntries struct {
 	entries []knownEntry
 	byID    map[[2]uint64]int

@@ -19,10 +19,10 @@ type Cache[K comparable, V any] struct {
 
 	mu         sync.Mutex
 	size       int64 // of the young generation
-	young, old map[K]sized[V]
+	young, old map[K]cacheItem[V]
 }
 
-type sized[V any] struct {
+type cacheItem[V any] struct {
 	value V
 	size  int64
 }
@@ -49,7 +49,7 @@ func (c *Cache[K, V]) PutSized(key K, value V, size int64) {
 	defer c.mu.Unlock()
 	c.drop(key)
 	if size <= c.half() {
-		c.add(key, sized[V]{value, size})
+		c.add(key, cacheItem[V]{value, size})
 	}
 }
 
@@ -68,9 +68,9 @@ func (c *Cache[K, V]) drop(key K) {
 	delete(c.old, key)
 }
 
-func (c *Cache[K, V]) add(key K, v sized[V]) {
+func (c *Cache[K, V]) add(key K, v cacheItem[V]) {
 	if c.young == nil || c.size+v.size > c.half() {
-		c.old, c.young, c.size = c.young, map[K]sized[V]{}, 0
+		c.old, c.young, c.size = c.young, map[K]cacheItem[V]{}, 0
 	}
 	delete(c.old, key)
 	c.young[key] = v

@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Publisher publishes a growing log of entries as an archived feed. Output
@@ -199,7 +200,7 @@ func (p *Publisher) check() error {
 	base, err := url.Parse(p.Base)
 	switch {
 	case p.Output == nil:
-		return fmt.Errorf("publish: Output must be set")
+		return errors.New("publish: Publisher.Output must be set")
 	case err != nil:
 		return fmt.Errorf("publish: the base: %w", err)
 	case !base.IsAbs() || base.Host == "" || base.RawQuery != "" || base.Fragment != "":
@@ -209,5 +210,5 @@ func (p *Publisher) check() error {
 	case !plainName.MatchString(p.name()) || !fs.ValidPath(p.name()) || p.dir() == p.name():
 		return fmt.Errorf("publish: not a plain name with an extension: %q", p.Name)
 	}
-	return nil
+	return plain.Check("publish", plain.Number{Name: "Publisher.Split.Size", Value: int64(p.Split.Size)})
 }

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -21,8 +20,14 @@ type Batch struct {
 	Entries []*feedhistory.Entry    // in any order, each ID once
 	Deleted []feedhistory.Tombstone // entries the source knows to be deleted; a zero time means now
 
-	// DeleteMissing means Entries is complete: all other published entries are deleted.
+	// DeleteMissing means Entries is complete: all other published entries are deleted. If
+	// Entries is empty, the error is ErrEmptySource instead.
 	DeleteMissing bool
+
+	// MaxDeletions is the maximum number of entries DeleteMissing may delete. If more are
+	// missing, the error is a *TooManyDeletionsError. Zero means five, or a fifth of the
+	// published entries if that is more; a negative number means any number.
+	MaxDeletions int
 
 	// Shown is the number of entries the source's own document shows, if it is
 	// another feed: the subscription document shows at least as many. Zero
@@ -73,7 +78,7 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	var report Report
 	err := p.exclusively(ctx, func(p *session, s *state) error {
 		p.source = u.Shown
-		items, err := p.compare(s, u, &report)
+		items, gone, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry
 		}
@@ -81,6 +86,9 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 			if err := u.Check(report); err != nil {
 				return err
 			}
+		}
+		if err := u.permit(gone); err != nil {
+			return err
 		}
 		before := s.archives
 		if err := p.build(s, items, u.Now); err != nil {
@@ -124,14 +132,14 @@ func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 func (p *session) versions(s *state) (all *publishedSet, err error) {
 	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
-		all.add(s.items())
+		p.add(all, s.items())
 	}
 	for _, it := range s.log {
 		all.placed[placeOf(it)] = true
 	}
 	all.lost, err = p.walk(s, func(a *archive) {
 		items := a.items()
-		all.add(items)
+		p.add(all, items)
 		for _, it := range items {
 			all.placed[placeOf(it)] = true
 		}
@@ -139,14 +147,15 @@ func (p *session) versions(s *state) (all *publishedSet, err error) {
 	return all, err
 }
 
-func (all *publishedSet) add(items []item) {
+// add adds what is published to a set.
+func (p *Publisher) add(all *publishedSet, items []item) {
 	for _, it := range items {
 		if _, ok := all.newest[it.id]; ok {
 			continue
 		}
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
-			v.words = words(it.entry)
+			v.words = p.words(it.entry)
 			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
 			v.link = link.Href
 		}
@@ -154,39 +163,44 @@ func (all *publishedSet) add(items []item) {
 	}
 }
 
-// compare returns the items of an update, oldest first.
-func (p *session) compare(s *state, u Batch, report *Report) ([]item, error) {
+// compare returns the items an update must publish, oldest first, and the
+// deletions among them.
+func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionReport, error) {
 	all, err := p.versions(s)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
 	}
 	if err != nil {
-		return nil, err
+		return nil, deletionReport{}, err
 	}
 	known := all.newest
 	given := make(map[string]bool, len(u.Entries)+len(u.Deleted))
 	var items []item
 	for _, e := range u.Entries {
 		if e == nil {
-			return nil, refused(nil, ErrNoID)
+			return nil, deletionReport{}, refused(nil, ErrNoID)
 		}
 		if given[e.ID] {
-			return nil, fmt.Errorf("two entries have the id %s", e.ID)
+			return nil, deletionReport{}, fmt.Errorf("two entries have the id %s", e.ID)
 		}
 		given[e.ID] = true
 		old, published := known[e.ID]
 		it, err := p.revise(e, old, published, u.Now, report)
 		if err != nil {
-			return nil, err
+			return nil, deletionReport{}, err
 		}
 		if it.entry != nil {
 			items = append(items, it)
 		}
 	}
 	report.Renamed = renamed(known, given, u)
-	items = append(items, deletions(known, given, u, report)...)
+	gone := deletions(known, given, u)
+	if report.Deleted = len(gone.items); !u.DeleteMissing {
+		report.Missing = gone.missing
+	}
+	items = append(items, gone.items...)
 	slices.SortStableFunc(items, func(a, b item) int { return a.change().Compare(b.change()) })
-	return items, nil
+	return items, gone, nil
 }
 
 // revise returns the item to publish for an entry; an empty one if there is
@@ -198,11 +212,12 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	}
 	timed := isTimed(e)
 	newer := timed && normal.Updated.After(old.time)
+	same := published && !old.deleted && (old.words == p.words(normal) || old.words == p.words(normal.Signed()))
 	switch {
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case !newer && (old.words == words(normal) || old.words == words(normal.Signed())):
+	case same && (!newer || !old.time.After(epoch)): // a time that was unknown has become known
 		report.Unchanged++
 		return item{}, nil
 	default:
@@ -241,48 +256,25 @@ func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 // unknown time, because Atom requires one.
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
 
-// deletions returns the deletions of an update.
-func deletions(known map[string]version, given map[string]bool, u Batch, report *Report) (items []item) {
-	for _, t := range u.Deleted {
-		old, published := known[t.Ref]
-		if given[t.Ref] || !published || old.deleted {
-			continue
-		}
-		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
-			continue // the entry has been published again since (RFC 6721 §2)
-		}
-		items = append(items, item{id: t.Ref, time: feedtime.Later(cmp.Or(t.When, u.Now), old.time)})
+// words returns a digest of everything an entry says, in valid form, except its
+// update time, and an unnecessary base.
+func (p *Publisher) words(e *feedhistory.Entry) digest {
+	if valid := p.repaired(e); valid != nil {
+		e = valid
 	}
-	for id, old := range known {
-		switch {
-		case old.deleted || given[id]:
-		case u.DeleteMissing:
-			items = append(items, item{id: id, time: feedtime.Later(u.Now, old.time)})
-		default:
-			report.Missing++
-		}
-	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Or(a.time.Compare(b.time), strings.Compare(a.id, b.id)) })
-	report.Deleted = len(items)
-	return items
-}
-
-// words returns a digest of everything an entry says, except its update time, and an
-// unnecessary base.
-func words(e *feedhistory.Entry) digest {
 	element := string(e.XML())
 	if tag, content, ok := strings.Cut(element, ">"); ok && !isRelative(e, element) {
 		before, base, _ := strings.Cut(tag, ` xml:base="`)
 		_, after, _ := strings.Cut(base, `"`)
 		element = before + after + ">" + content
 	}
-	before, after := withoutUpdated(decodedTitle(element))
+	// Titles of RSS have been decoded since they were published: that changes no entry.
+	before, after := withoutUpdated(withTitle(element, xmlscan.Unescape))
 	return sha256.Sum256([]byte(before + after))
 }
 
-// decodedTitle returns an entry with the references in its title of plain text decoded, as titles
-// of RSS are since they were published: decoding changes no entry.
-func decodedTitle(element string) string {
+// withTitle returns an entry with another title, if it has one of plain text.
+func withTitle(element string, change func(title string) string) string {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
@@ -291,12 +283,12 @@ func decodedTitle(element string) string {
 		}
 		attrs, tag := len(s.Attrs()), s.End()
 		text := s.ElementText()
-		decoded := xmlscan.Unescape(text)
-		if attrs > 0 || s.Nested() || decoded == text {
+		changed := change(text)
+		if attrs > 0 || s.Nested() || changed == text {
 			return element
 		}
 		var b strings.Builder
-		xmlscan.WriteText(&b, decoded)
+		xmlscan.WriteText(&b, changed)
 		return element[:tag] + b.String() + element[s.Offset():]
 	}
 	return element

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -84,6 +85,19 @@ func (e *Error) Error() string { return e.Message }
 // ErrUnread says the mirror has not read the feed yet.
 var ErrUnread = &Error{http.StatusServiceUnavailable, "this feed has not been read yet", "Try again when the mirror has polled it."}
 
+// ready sets the Handler up at the first call. It returns an error for settings a Handler
+// cannot work with.
+func (h *Handler) ready() error {
+	if h.Store == nil {
+		return errors.New("republish: Handler.Store must be set")
+	}
+	if err := plain.Check("republish", plain.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
+		return err
+	}
+	h.once.Do(h.setUp)
+	return nil
+}
+
 func (h *Handler) setUp() {
 	if h.Logger == nil {
 		h.Logger = slog.New(slog.DiscardHandler)
@@ -127,7 +141,13 @@ func (h *Handler) now() time.Time {
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		if h.Logger != nil {
+			h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", r.URL.Path, "err", err)
+		}
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	h.mux.ServeHTTP(w, Below(h.path, h.mux, r))
 }
 

@@ -65,7 +65,9 @@ const mostPlans = 32
 // so existing slices stay when the feed grows. Entries with the same time stay
 // together, so a slice may be larger.
 func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		return Plan{}, err
+	}
 	return h.documents.slices(ctx, feed, size)
 }
 

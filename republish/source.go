@@ -18,12 +18,13 @@ import (
 type source struct {
 	format  feedhistory.Format
 	element string // the source element of the feed
+	private bool   // the feed is private
 }
 
 // newSource returns the source of a feed. Nothing in it changes from poll to
 // poll.
 func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) *source {
-	m := &source{format: format}
+	m := &source{format: format, private: feed.Private}
 	var b strings.Builder
 	if format == feedhistory.RSS {
 		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(cmp.Or(addressOf(feed), hostOf(feed))), escape(Title(feed)))
@@ -53,12 +54,18 @@ func escape(text string) string {
 // entry returns an entry as it was published, with a source, and with elements required
 // by the format, if it lacks them.
 func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
+	if m.private {
+		r = r.Redacted()
+	}
 	e, err := r.Entry()
 	if err != nil {
 		return nil, err
 	}
 	element := string(e.XML())
 	if !m.isNative(element) {
+		if e.Changed().IsZero() {
+			e.Updated = r.Time() // when the mirror first saw it
+		}
 		if element, err = m.converted(e); err != nil {
 			return nil, err
 		}

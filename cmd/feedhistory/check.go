@@ -27,7 +27,7 @@ import (
 // A checkCommand is the verb check.
 type checkCommand struct {
 	Sources      []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
-	Chain        bool     `help:"Check not only each document, but also the whole chain of documents that it begins."`
+	Chain        bool     `help:"Check not only each document, but also the whole chain of documents from it."`
 	Base         string   `placeholder:"URL" help:"URL where the first FILE will be served; with a slash at the end, the URL of its directory."`
 	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
 	Digests      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, and record them in a file for the next."`

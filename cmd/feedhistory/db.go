@@ -20,7 +20,7 @@ import (
 // A dbCommand is the verb db.
 type dbCommand struct {
 	Check  dbCheckCommand  `cmd:"" help:"Look for damage in the database, and repair it."`
-	Info   dbInfoCommand   `cmd:"" help:"Show what the database contains."`
+	Info   dbInfoCommand   `cmd:"" help:"Count the feeds, documents and entries in the database."`
 	Backup dbBackupCommand `cmd:"" help:"Copy the database while it is in use."`
 	Vacuum dbVacuumCommand `cmd:"" help:"Rewrite the database without unused space."`
 }
@@ -28,7 +28,7 @@ type dbCommand struct {
 // A dbCheckCommand is the verb db check.
 type dbCheckCommand struct {
 	database.Location
-	Heal bool `help:"Request feeds that have lost something again, and build the search index again if it differs."`
+	Heal bool `help:"Fetch damaged feeds again, and rebuild the search index if it differs."`
 	JSON bool `name:"json" help:"Print JSON Lines (one object a line): each damage."`
 
 	network.Flags
@@ -190,7 +190,7 @@ type dbBackupCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *dbBackupCommand) Help() string {
-	return "The copy has everything that was committed when the command began, even if others write meanwhile. " +
+	return "The copy has everything committed before the command began, even if others write meanwhile. " +
 		"Credentials of private feeds are not in it; they are in the file .logins beside the database. Use pg_dump for PostgreSQL."
 }
 
@@ -240,7 +240,7 @@ type dbVacuumCommand struct{ database.Location }
 
 // Help returns the text of --help before the flags.
 func (c *dbVacuumCommand) Help() string {
-	return "It needs as much space again as the database takes, and nobody else can write meanwhile. Nothing of what was removed is left in the file."
+	return "It needs as much space again as the database takes, and nobody else can write meanwhile. The file keeps nothing that was removed."
 }
 
 // Run rewrites the database.

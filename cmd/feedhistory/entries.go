@@ -28,16 +28,17 @@ type entriesCommand struct {
 	Since   argument.Moment `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   argument.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
 	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
-	Deleted bool            `help:"Also show entries that are no longer part of their feed."`
+	Deleted bool            `help:"Also show entries no longer part of their feed."`
 	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 	JSON    bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
-	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
+	Enclosures bool `xor:"json" help:"Print a line for each file of an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
 
 	terminal.PagerFlags
 
 	damaged readableEntries
+	private *database.PrivateFeeds
 }
 
 // Help returns the text of --help before the flags.
@@ -72,6 +73,9 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.private, err = c.PrivateFeeds(store); err != nil {
+		return err
+	}
 	query := mirror.Query{
 		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
 	}
@@ -80,7 +84,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(&terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = exit.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
@@ -103,7 +107,7 @@ func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names [
 }
 
 // show shows the entries, each with its feed if there are several.
-func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record, error], several bool) error {
+func (c *entriesCommand) show(ctx context.Context, p *terminal.Page, records iter.Seq2[*mirror.Record, error], several bool) error {
 	n := 0
 	for r, err := range records {
 		if err != nil {
@@ -115,7 +119,7 @@ func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record
 			c.damaged.note(r, err)
 			continue
 		}
-		if err := c.add(p, r, e, several); err != nil {
+		if err := c.add(ctx, p, r, e, several); err != nil {
 			return err
 		}
 	}
@@ -125,10 +129,12 @@ func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record
 	return p.Err
 }
 
-func (c *entriesCommand) add(p *terminal.Page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
+func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
 	switch {
 	case c.JSON:
-		return terminal.WriteJSON(p.W, schema.LineOfRecord(r, e))
+		record := schema.LineOfRecord(r, e)
+		record.Private = c.private.Has(ctx, r.Feed)
+		return terminal.WriteJSON(p.W, record)
 	case c.Enclosures:
 		return showEnclosures(p, e, r.Time())
 	case !c.Long:

@@ -27,7 +27,7 @@ type eraseCommand struct {
 	database.Location
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries to erase."`
 	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
-	Out  string   `placeholder:"DIR|s3://BUCKET/PREFIX" help:"Erase the entries from the feeds that are published in this directory or object store, and from the mirror only if --db or FEEDHISTORY_DB is set."`
+	Out  string   `placeholder:"DIR|s3://BUCKET/PREFIX" help:"Erase the entries from the feeds published in this directory or object store, and from the mirror only if --db or FEEDHISTORY_DB is set."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom and feed.rss)."`
 
 	outputs.Store
@@ -261,7 +261,7 @@ func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased ma
 		}
 		for _, e := range doc.Entries {
 			if slices.Contains(c.IDs, e.ID) {
-				return fmt.Errorf("%s still has the entry %s: give the feed that it belongs to with --name, or remove it", c.place(name), e.ID)
+				return fmt.Errorf("%s still has the entry %s: name its feed with --name, or remove it", c.place(name), e.ID)
 			}
 		}
 	}

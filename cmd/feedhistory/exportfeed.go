@@ -31,9 +31,15 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 			if err != nil {
 				return err
 			}
+			if f.Private {
+				r = r.Redacted()
+			}
 			e, err := r.Entry()
 			if err != nil {
 				return fmt.Errorf("the entry %s: %w", r.ID, err)
+			}
+			if e.Changed().IsZero() {
+				e.Updated = r.Time() // when the mirror first saw it
 			}
 			if err := out.Add(e); err != nil {
 				return err
@@ -47,6 +53,10 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 // exportHead returns the document without the feed's entries. Its only entries stand for
 // gaps.
 func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
+	url := f.URL
+	if f.Private {
+		f = f.Redacted()
+	}
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
 		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
@@ -55,7 +65,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 		return nil, err
 	}
 	history := feedhistory.History{Head: head, Kind: f.Kind, Gaps: f.Missing()}
-	if history.Deleted, err = tombstones(ctx, store, f); err != nil {
+	if history.Deleted, err = tombstones(ctx, store, url, f.Deleted); err != nil {
 		return nil, err
 	}
 	doc := history.Document()
@@ -69,18 +79,22 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 		}
 		doc.Coverage.Verdict = c.verdict(f)
 	}
+	if f.Private && doc.Coverage != nil {
+		doc.Coverage.Of = ""
+	}
 	if doc.Updated.IsZero() {
 		doc.Updated = f.Changed.UTC()
 	}
 	return doc, nil
 }
 
-// tombstones returns the deletions of the entries no longer part of a feed.
-func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (deleted []feedhistory.Tombstone, err error) {
-	if f.Deleted == 0 {
+// tombstones returns the deletions of the entries that are no longer part of a feed, given
+// their number.
+func tombstones(ctx context.Context, store mirror.Store, feed string, n int64) (deleted []feedhistory.Tombstone, err error) {
+	if n == 0 {
 		return nil, nil
 	}
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL, Deleted: true}) {
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
 		if err != nil {
 			return nil, err
 		}

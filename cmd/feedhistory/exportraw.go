@@ -24,7 +24,10 @@ func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror
 		return err
 	}
 	raw := &mirror.Export{Store: store, Private: func(feed string) bool { return private[feed] != nil }}
-	return raw.Feeds(ctx, harmlessWriter{w}, feeds)
+	if err := raw.Feeds(ctx, harmlessWriter{w}, feeds); err != nil {
+		return err
+	}
+	return raw.End(w)
 }
 
 // printRaw writes a fetched history as if one poll had mirrored it.

@@ -67,7 +67,7 @@ func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 		return err
 	}
 	record := publish.NewJSONEntry(e)
-	record.Feed = f.of
+	record.Feed, record.Private = f.of, f.isPrivate(f.of)
 	return terminal.WriteJSON(f.out, record)
 }
 

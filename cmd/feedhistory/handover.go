@@ -35,7 +35,7 @@ type handoverCommand struct {
 	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Mark the entries as read (the default) or unread."`
 	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
 	Gone    bool   `help:"Hand over every entry, because the feed no longer answers."`
-	DryRun  bool   `help:"Print what would be handed over, and change nothing."`
+	DryRun  bool   `help:"Print the entries to be handed over, and change nothing."`
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
 	network.Flags
@@ -43,7 +43,7 @@ type handoverCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *handoverCommand) Help() string {
-	return "The reader gets the mirrored entries that the feed no longer shows and that the reader does not have. " +
+	return "The reader gets the mirrored entries the feed no longer shows and the reader does not have. " +
 		"Another run continues where the last one ended, and adds nothing twice.\n\n" +
 		"By default, Miniflux deletes read entries 60 days, and unread entries 180 days, after the handover. " +
 		"To keep them, set CLEANUP_ARCHIVE_READ_DAYS and CLEANUP_ARCHIVE_UNREAD_DAYS to -1 in Miniflux's environment, or give --starred."
@@ -223,7 +223,7 @@ func (h *handoverRun) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 // feed hands over one feed. It reports its work, even if an error ends it.
 func (h *handoverRun) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	h.refused, h.toAdd = []jsonRefusal{}, nil
-	h.bar = h.w.NewBar(int(f.Entries), "asking the reader what it has")
+	h.bar = h.w.NewBar(int(f.Entries), "asking the reader for its entries")
 	h.Each = h.each
 	report, err := h.Handover.Run(h.w.Ctx, f.URL, to)
 	h.bar.End()

@@ -15,7 +15,7 @@ type harvestCommand struct{ collection.Source }
 
 // Help returns the text of --help before the flags.
 func (c *harvestCommand) Help() string {
-	return "harvest prints what was modified or deleted since the last harvest, and reports on standard error. " +
+	return "harvest prints the changes and deletions since the last harvest, and reports on standard error. " +
 		"It records the state after it has printed everything, and only if nothing is missing; otherwise the exit status is 3, " +
 		"and the next harvest begins where this one began. datareplication and modified-range continue in the middle: " +
 		"their state says up to where everything has been printed.\n\n" +

@@ -27,7 +27,7 @@ type inspectCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *inspectCommand) Help() string {
-	return "If the document is damaged, inspect shows the part before the damage, says on standard error what is wrong, and exits with status 1."
+	return "If the document is damaged, inspect shows the part before the damage, reports the damage on standard error, and exits with status 1."
 }
 
 // Run shows the document.

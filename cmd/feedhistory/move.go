@@ -24,7 +24,7 @@ type moveCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *moveCommand) Help() string {
-	return "The feed keeps all its entries, with everything that the mirror knows about them. The next sync requests the feed at its new address. " +
+	return "The feed keeps all its entries, with everything the mirror knows about them. The next sync requests the feed at its new address. " +
 		"If the old address redirects there permanently, you do not need move: sync follows."
 }
 

@@ -15,16 +15,16 @@ import (
 // An rmCommand is the verb rm.
 type rmCommand struct {
 	database.Location
-	URLs   []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that the mirror knows about them."`
+	URLs   []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything the mirror knows about them."`
 	Yes    bool     `short:"y" help:"Do not ask. Without a terminal, rm never asks."`
-	DryRun bool     `help:"Print what would be removed, and remove nothing."`
+	DryRun bool     `help:"Print the feeds to be removed, and remove nothing."`
 
 	republishedFlag
 }
 
 // Help returns the text of --help before the flags.
 func (c *rmCommand) Help() string {
-	return "rm also removes the feeds' entries, and the documents that the history server has republished on this machine. To keep a copy, run feedhistory export --raw first."
+	return "rm also removes the feeds' entries, and the documents the history server has republished on this machine. To keep a copy, run feedhistory export --raw first."
 }
 
 // Run removes the feeds. It reports the feeds missing from the mirror, and continues with

@@ -25,9 +25,9 @@ import (
 
 // A serveCommand is the verb serve.
 type serveCommand struct {
-	Dir    string        `arg:"" optional:"" name:"DIR" help:"Directory that publish wrote (default: none, which runs the history server of the mirrored feeds)."`
+	Dir    string        `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
 	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
-	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents that still change (default: ${default})."`
+	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
 
 	database.Location
 	historyFlags

@@ -27,7 +27,7 @@ type historyFlags struct {
 	Base      string   `placeholder:"URL" help:"Public URL of the history server, with its path if a proxy serves it below one. Republished feeds contain it (default: the URL of --listen)."`
 	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
 	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
-	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that every change requires (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret required for every change (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
 	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Only then does the server show, poll and republish feeds that need credentials."`
 }
 

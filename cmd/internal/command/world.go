@@ -36,7 +36,7 @@ func (w *World) isInterrupt(err error) bool {
 
 // Globals are the flags common to all verbs.
 type Globals struct {
-	Quiet   bool             `short:"q" help:"On standard error, print only errors and what is missing."`
+	Quiet   bool             `short:"q" help:"On standard error, print only errors and gaps."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 

@@ -181,7 +181,7 @@ func statusRemedy(e *feedhistory.StatusError) string {
 	case e.Status == http.StatusNotFound:
 		return "check the address"
 	case e.Status == http.StatusUnauthorized:
-		return "the server requires a login that it accepts: use --user, --token-env, --header or --netrc, or check what you gave there"
+		return "the server requires valid credentials: check --user, --token-env, --header or --netrc"
 	case e.Status == http.StatusProxyAuthRequired:
 		return proxyLogin
 	case e.Status == http.StatusForbidden:

@@ -64,7 +64,7 @@ func FlagText(d *feedhistory.Document) string {
 func VerdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:
-		return "Every entry that the feed says it has is here."
+		return "Every entry the feed says it has is here."
 	case feedhistory.Window:
 		return "These are the feed's latest entries; it does not say whether there were earlier ones."
 	case feedhistory.Lossy:

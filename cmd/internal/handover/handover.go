@@ -99,6 +99,9 @@ const mostFailures = 3
 // report is complete even if there is an error. Another run continues
 // from there, because it asks the reader for its entries.
 func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report, error) {
+	if h.Reader == nil || h.Store == nil {
+		return nil, errors.New("handover: Handover.Reader and Handover.Store must be set")
+	}
 	f, err := h.Store.Feed(ctx, feed)
 	if err != nil {
 		return nil, err
@@ -208,7 +211,7 @@ type UnreadableError struct {
 
 // Error names the feed and the cause.
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("what the feed %s shows could not be read: %v", e.URL, e.Err)
+	return fmt.Sprintf("the feed %s could not be read: %v", e.URL, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -21,7 +21,7 @@ import (
 const Help = "Settings in TOML. The name of a flag and its value, such as allow-private = true, hold for all verbs that have the flag; " +
 	"in a table with the name of a verb, they hold for that verb. The variable FEEDHISTORY_CONFIG can name another file. " +
 	"An environment variable can also set a flag, such as FEEDHISTORY_ALLOW_PRIVATE=true. " +
-	"Only the command line can set --header, --user and --token-env. " +
+	"Only the command line can set --header, --user, --token-env and publish --db. " +
 	"The command line has precedence over the environment, and the environment over the file."
 
 // A Config has the values of flags in the file of settings. Resolve also reads the
@@ -37,6 +37,12 @@ type Config struct {
 // notSettings are the flags only the command line may set. Credentials are for one
 // address, so no setting may send them to every address.
 var notSettings = []string{"header", "user", "token-env", "help", "version"}
+
+// isSetting reports whether a setting may give a flag its value. A tag forbids it where
+// the flag of another verb with the same name has another meaning.
+func isSetting(f *kong.Flag) bool {
+	return !slices.Contains(notSettings, f.Name) && !f.Tag.Has("commandline")
+}
 
 // configFile returns the name of the user's file of settings; "" if the system has no
 // directory for it.
@@ -108,11 +114,12 @@ func (c *Config) Validate(app *kong.Application) error {
 }
 
 func (c *Config) check(key string, flags []*kong.Flag) error {
-	if slices.Contains(notSettings, key) {
-		return fmt.Errorf("%s: %s is for the command line only", c.file, key)
-	}
-	if !slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == key }) {
+	named := slices.DeleteFunc(slices.Clone(flags), func(f *kong.Flag) bool { return f.Name != key })
+	switch {
+	case len(named) == 0:
 		return fmt.Errorf("%s: there is no flag %s", c.file, key)
+	case !slices.ContainsFunc(named, isSetting):
+		return fmt.Errorf("%s: %s is for the command line only", c.file, key)
 	}
 	return nil
 }
@@ -138,7 +145,7 @@ func (c *Config) yields(call *kong.Context, verb string, flag *kong.Flag) bool {
 
 // Resolve implements kong.Resolver.
 func (c *Config) Resolve(call *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
-	if slices.Contains(notSettings, flag.Name) || c.yields(call, parent.Node().Name, flag) {
+	if !isSetting(flag) || c.yields(call, parent.Node().Name, flag) {
 		return nil, nil
 	}
 	name := "FEEDHISTORY_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))

@@ -11,6 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -117,7 +118,7 @@ func (s *Sync) forget(ctx context.Context, url string, feeds feedhistory.Links) 
 		return nil
 	}
 	s.Report.found(url, feeds)
-	isNew, err := subscribe(ctx, store, feed)
+	isNew, err := subscribe(ctx, store, opml.Outline{URL: feed})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -39,12 +40,14 @@ func (a *adder) dropPage(ctx context.Context, name, chosen string) error {
 	return a.replace(ctx, page.URL, chosen)
 }
 
-// add adds a feed to the store; it is due at once.
-func (a *adder) add(ctx context.Context, address string) (added bool, err error) {
+// add adds a feed to the store, under the title and in the folders of a list; it is due
+// at once.
+func (a *adder) add(ctx context.Context, address string, listed opml.Outline) (added bool, err error) {
 	if err := a.feeds.add(ctx, address); err != nil {
 		return false, err
 	}
 	feed := mirror.NewFeed(address)
+	listed.Apply(feed)
 	switch err := a.store.Commit(ctx, &mirror.Change{Feed: feed}); {
 	case errors.Is(err, mirror.ErrConflict):
 		return false, nil // it is there already
@@ -133,7 +136,7 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 		return a.replace(ctx, page.URL, known.URL)
 	}
 	a.found.Put(only, feedhistory.Links{})
-	if _, err := a.add(ctx, only); err != nil {
+	if _, err := a.add(ctx, only, opml.Outline{}); err != nil {
 		return err
 	}
 	return a.replace(ctx, page.URL, only)
@@ -143,6 +146,11 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 func (a *adder) replace(ctx context.Context, feed, by string) error {
 	a.feeds.replaced(feed, by)
 	a.log.InfoContext(ctx, "replaced", "feed", feed, "by", by)
+	if old, err := a.store.Feed(ctx, feed); err == nil {
+		if err := (opml.Outline{Text: old.Named, Folders: old.Folders}).Keep(ctx, a.store, by); err != nil {
+			return err
+		}
+	}
 	if err := a.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}

@@ -40,7 +40,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &readPage{Name: republish.Name(feed.URL), Title: republish.Title(feed), Images: showsImages(r)}
+	p := &readPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Images: showsImages(r)}
 	query := mirror.Query{Feed: feed.URL, Oldest: true, Limit: entriesRead + 1}
 	if id := r.URL.Query().Get("from"); id != "" {
 		first, err := mirror.Lookup(r.Context(), s.store, feed.URL, id)

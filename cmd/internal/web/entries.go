@@ -218,7 +218,7 @@ func titled(ctx context.Context, store mirror.Store, titles map[string]string, u
 	if err != nil {
 		return "", err
 	}
-	titles[url] = republish.Title(feed)
+	titles[url] = titleOf(feed)
 	return titles[url], nil
 }
 

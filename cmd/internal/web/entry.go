@@ -110,7 +110,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	images := always || q.Has("images")
 	p := &entryPage{
 		Play: q.Has("play"), On: q.Get("play") == "on", Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
-		Feed: republish.Name(feed.URL), Of: republish.Title(feed), ID: record.ID, State: record.State,
+		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		entryText: newWording(record.Content, record.Copy, e, err, images), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
 	}

@@ -25,7 +25,22 @@ type feedView struct {
 }
 
 // Title returns the title of the feed.
-func (v *feedView) Title() string { return republish.Title(v.Feed) }
+func (v *feedView) Title() string { return titleOf(v.Feed) }
+
+// titleOf returns the title of a feed for its reader: the reader's own one, or else the
+// publisher's.
+func titleOf(feed *mirror.Feed) string { return cmp.Or(feed.Named, republish.Title(feed)) }
+
+// A folderView is a folder with a link to its feeds.
+type folderView struct{ Says, Query string }
+
+// InFolders returns the folders of the feed.
+func (v *feedView) InFolders() (all []folderView) {
+	for _, path := range v.Folders {
+		all = append(all, folderView{strings.Join(path, " › "), listing{Folder: folderKey(path)}.page("")})
+	}
+	return all
+}
 
 // Busy reports whether the feed is about to change.
 func (v *feedView) Busy() bool { return v.Waits || v.Runs }

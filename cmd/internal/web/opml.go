@@ -30,7 +30,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		o := opml.Outline{Text: republish.Title(feed), URL: cmp.Or(feed.Address, feed.URL), Site: republish.Site(feed)}
+		o := opml.OutlineOf(feed, republish.Title(feed), republish.Site(feed))
 		if document != "" {
 			name, err := s.published.Name(r.Context(), feed.URL)
 			if err != nil {

@@ -125,7 +125,7 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 		}
 		return
 	}
-	l := large{republish.Name(feed.URL), republish.Title(feed), sizeText(strconv.FormatInt(bytes, 10)), feed.Entries, 0, bytes}
+	l := large{republish.Name(feed.URL), titleOf(feed), sizeText(strconv.FormatInt(bytes, 10)), feed.Entries, 0, bytes}
 	at, _ := slices.BinarySearchFunc(p.Largest, l, func(a, b large) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.Name, b.Name))
 	})

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -12,7 +13,12 @@ import (
 // fetched. It returns nil when all polls under way have ended.
 func (s *Server) Run(ctx context.Context) error {
 	s.once.Do(s.setUp)
+	var preparing sync.WaitGroup
+	if s.Output != nil { // in memory, they would fill it
+		preparing.Go(func() { s.prepared.run(ctx, s.store) })
+	}
 	s.polls.Run(ctx)
+	preparing.Wait()
 	return nil
 }
 
@@ -26,7 +32,11 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			}
 			return changes, err
 		},
-		Polled:  func(p mirror.Polled) { logPoll(s.Logger, p) },
+		Polled: func(p mirror.Polled) {
+			if logPoll(s.Logger, p); s.Output != nil && p.Err == nil && p.Changes.Failure == nil {
+				s.prepared.add(p.URL)
+			}
+		},
 		Trouble: func(err error) { s.Logger.Error("the store cannot be read or indexed", "err", err) },
 	}
 }

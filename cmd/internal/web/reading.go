@@ -97,7 +97,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &dayPage{Name: republish.Name(feed.URL), Title: republish.Title(feed), Day: at}
+	p := &dayPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Day: at}
 	p.List.First = true
 	year := -1
 	for _, m := range slices.Backward(f.months) {

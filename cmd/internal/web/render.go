@@ -248,9 +248,9 @@ func verdictAside(v feedhistory.Verdict) string {
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:
-		return "Every entry that the feed says it has is here."
+		return "Every entry the feed says it has is here."
 	case feedhistory.Window:
-		return "The feed shows its latest entries, and does not say what came before. Here is what was seen."
+		return "The feed lists only its latest entries. These are the ones collected so far."
 	case feedhistory.Lossy:
 		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
 	}

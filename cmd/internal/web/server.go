@@ -69,6 +69,7 @@ type Server struct {
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
+	prepared  *preparer
 	streams   watchers
 	drawings  drawings
 	items     publish.Cache[itemKey, entryItem]
@@ -101,7 +102,7 @@ func (s *Server) setUp() {
 		Busy: func(feed string) bool { _, runs := s.polls.State(feed); return runs },
 		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
 	}
-	s.feeds.published = s.published
+	s.feeds.published, s.prepared = s.published, newPreparer(s.published)
 	s.drawings.store, s.drawings.templates = s.store, s.templates
 	s.drawings.timelines.Half, s.drawings.documents.Half = mostTimelines, mostTimelines
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.Drop}

@@ -86,7 +86,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	at := s.base() + "feeds/" + name + "/"
 	_, reading := s.polls.State(feed.URL)
 	p := &subscribePage{
-		Feed: feed, Name: republish.Name(feed.URL), Title: republish.Title(feed), Takes: readers, SliceAt: at + "slice.",
+		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: readers, SliceAt: at + "slice.",
 		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
 		Whole: []address{
 			{at + "index.atom", "Atom, with archives", "application/atom+xml"},

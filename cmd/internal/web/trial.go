@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -40,7 +41,7 @@ func (a *adder) addTried(ctx context.Context, typed, address string, insists boo
 }
 
 func (a *adder) addOne(ctx context.Context, address string, insists bool, until time.Time) (wrong string, err error) {
-	isNew, err := a.add(ctx, address)
+	isNew, err := a.add(ctx, address, opml.Outline{})
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +110,7 @@ func explain(err error) string {
 	case refused:
 		return "This server may not read that address: " + err.Error() + "."
 	case parsed:
-		return "There is no feed at this address, nor a page that names one. Look for a link to the feed on the website."
+		return "There is no feed at this address, nor a page naming one. Look for a link to the feed on the website."
 	}
 	return "The address cannot be read now: " + err.Error() + "."
 }
