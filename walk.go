@@ -208,7 +208,7 @@ func (w *walk) follow(l *fetchResult) {
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.Older())})
 			return
-		case w.kind == Archived && slices.ContainsFunc(older, w.processed):
+		case w.kind == Archived && w.processed(older[0]):
 			w.partly = true
 			return
 		}
@@ -258,7 +258,11 @@ func (w *walk) yieldDocument(l *fetchResult) {
 // none, it yields a gap with the reason.
 func (w *walk) next(from string, urls ...string) *fetchResult {
 	var gap *Gap
-	for _, url := range urls {
+	for i, url := range urls {
+		if i > 0 && w.kind == Archived && w.processed(url) {
+			w.partly = true
+			return nil
+		}
 		l, failed := w.try(url, from)
 		if failed == nil || w.ended {
 			return l
