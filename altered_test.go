@@ -42,7 +42,9 @@ func TestAlteredEntriesAreWrittenAsTheySay(t *testing.T) {
 		"updated":   func(e *Entry) { e.Updated = at },
 		"published": func(e *Entry) { e.Published = at },
 		"links":     func(e *Entry) { e.Links = Links{{Rel: RelAlternate, Href: "http://example.org/other"}} },
-		"link":      func(e *Entry) { e.Links = append(e.Links, Link{Rel: RelEnclosure, Href: "http://example.org/other", Type: "audio/mpeg", Length: "7"}) },
+		"link": func(e *Entry) {
+			e.Links = append(e.Links, Link{Rel: RelEnclosure, Href: "http://example.org/other", Type: "audio/mpeg", Length: "7"})
+		},
 	} {
 		for name, e := range alterable(t) {
 			title := e.Title()

@@ -48,7 +48,7 @@ func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 // A Split says where to cut a log of entries into archives: after a number of
 // entries, or at the end of a period. The zero value means every 100 entries.
 type Split struct {
-	Size   int    // Size is the number of entries of an archive, if Period is zero; zero or negative means 100.
+	Size   int    // Size is the number of entries of an archive, if Period is zero. Zero means 100; a negative number is an error of a Publisher, and 100 elsewhere.
 	Period Period // Period is the period of an archive, by update times in UTC; zero means to use Size.
 }
 

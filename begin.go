@@ -155,7 +155,7 @@ func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Ga
 }
 
 // elsewhere returns the URL where a document says its feed begins; "" if it begins
-// here, or did so in an earlier walk. The gap is for a document which is not the
+// here, or did so in an earlier walk. The gap is for a document that is not the
 // beginning, and names none.
 func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
@@ -175,7 +175,7 @@ func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	return url, nil
 }
 
-// doubt reports a walk which may not begin where the feed does: by a gap, or by a note
+// doubt reports that the walk may not begin where the feed does: by a gap, or by a note
 // if the document has no mark of an archive or a later page, because links to the
 // beginning become stale.
 func (w *walk) doubt(start *fetchResult, gap *Gap) {

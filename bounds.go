@@ -23,6 +23,10 @@ type loopDetector struct {
 	// Each with its last chain:
 	bodies map[uint64]int // the documents
 	facts  map[uint64]int // the IDs and times of entries and tombstones
+
+	// shown has the facts of the subscription document that no archive has had.
+	// Archives repeat them, so they count as new there.
+	shown set
 }
 
 type set map[uint64]struct{}
@@ -64,6 +68,7 @@ func (d *loopDetector) joins(url string) bool {
 // but none of its own twice.
 func (d *loopDetector) begin() {
 	d.chain++
+	d.shown = nil
 	clear(d.selves)
 }
 
@@ -99,6 +104,23 @@ func (d *loopDetector) record(l *fetchResult) (fresh bool) {
 		d.add(d.selves, self.Href)
 	}
 	return d.digest(l.doc, true) > 0
+}
+
+// repeatsShown reports whether an archive repeats entries which the first document of
+// its chain shows, and no archive before had.
+func (d *loopDetector) repeatsShown(doc *Document) bool {
+	before, isFirst := len(d.shown), d.shown == nil
+	if isFirst {
+		d.shown = set{}
+	}
+	for f := range doc.facts() {
+		if key := maphash.Comparable(d.seed, f); isFirst {
+			d.shown[key] = struct{}{}
+		} else {
+			delete(d.shown, key)
+		}
+	}
+	return len(d.shown) < before
 }
 
 // digest counts the entries and tombstones of a document new to the chain, or newer,
@@ -215,6 +237,9 @@ func (w *walk) barren() bool {
 // may cover a day on which nothing happened; one whose entries are all known comes from
 // a server that ignores the query.
 func (w *walk) count(l *fetchResult, fresh bool) {
+	if w.kind == Archived && w.repeatsShown(l.doc) {
+		fresh = true
+	}
 	switch {
 	case fresh:
 		w.used.Barren, w.used.Empty = 0, 0

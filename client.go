@@ -32,9 +32,16 @@ const (
 // A Client reads feeds over HTTP. Its zero value is ready to use; do not copy or
 // change it after its first use. Many goroutines may share one, and should: a
 // Client and its Clones are polite to a host together.
+//
+//	Fetch     a feed's whole history
+//	Walk      the same, document by document
+//	Get       one document
+//	Poll      one document, if it has changed
+//	Discover  the feeds of a web page
+//	Do        anything else, by the same rules
 type Client struct {
 	// Transport makes the requests; nil means a safe transport of this package. Another
-	// one must itself refuse addresses other than public ones (see Dialer) and limit
+	// one must itself refuse addresses that are not public (see Dialer) and limit
 	// connecting: Policy.AllowPrivate, Timeouts.Connect and Timeouts.TLS have no effect
 	// then, and the limits on headers and decompression only as far as it leaves headers
 	// and bodies as received.
@@ -134,7 +141,8 @@ func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 // with the error. The error is a *ParseError, a *NotFeedError, which wraps one, or an
 // error of the request: *StatusError, *RefusedError, *LimitError, *TimeoutError,
 // *TruncatedError, *EncodingError, or *url.Error, which wraps the context's error if it
-// has ended the request.
+// has ended the request: errors.Is finds context.Canceled and context.DeadlineExceeded.
+// Another error names an impossible setting of the Client.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
@@ -144,7 +152,7 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 
 // Clone returns a Client with the settings of c, which you may change before its first
-// use: for feeds in need of a User-Agent or Credentials of their own, or an transport
+// use: for feeds that need a User-Agent or Credentials of their own, or a transport
 // with their own proxy or certificate authority. c and all its clones share their
 // memory of hosts, and connections unless Transport differs. So they are polite
 // together: the slowest of their Paces applies, and at each host the Policy.PerHost of
@@ -362,7 +370,7 @@ func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 var wellKnownPlaces = []string{"feed", "feed.xml", "atom.xml", "index.xml", "rss.xml", "rss", "feed.json"}
 
 // wellKnown looks for a feed at the well-known places of a page's site. It gives up
-// after an error likely to be repeated by the other places.
+// after an error that the other places are likely to repeat.
 func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 	base, err := url.Parse(page)
 	if err != nil {

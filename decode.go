@@ -49,7 +49,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	return item, nil
 }
 
-// finishItem sets the fields which do not depend on the entry's element alone.
+// finishItem sets the fields that do not depend on the entry's element alone.
 func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if !e.WeakID {
 		item.GUID = e.ID

@@ -27,8 +27,8 @@ const (
 // String returns "unknown", "whole", "window", "lossy" or "partial".
 func (v Verdict) String() string { return name(v, unknown, "whole", "window", "lossy", "partial") }
 
-// Worse returns the worse of two verdicts, for a history dependent on both. Unknown is
-// the worst of all.
+// Worse returns the worse of two verdicts, for a history that depends on both. Unknown
+// is the worst of all.
 func Worse(a, b Verdict) Verdict {
 	if a == Unknown || b == Unknown {
 		return Unknown
@@ -237,7 +237,14 @@ func (m *Merger) declare(doc *Document) {
 
 // copy returns a document's copy of an entry.
 func (m *Merger) copy(e *Entry, doc int32) precedence.Copy {
-	return precedence.CopyOf(e.Updated, m.docs[doc])
+	return precedence.CopyOf(e.Updated, m.rankOf(e, doc))
+}
+
+// rankOf returns the rank of an entry's copy in a document.
+func (m *Merger) rankOf(e *Entry, doc int32) precedence.Rank {
+	rank := m.docs[doc]
+	rank.Kept = e.KeptBy != ""
+	return rank
 }
 
 // A deletion is the latest tombstone of an entry, with the newest of the documents with
@@ -307,7 +314,7 @@ func (m *Merger) history() *History {
 	stale := map[string]bool{} // the tombstones whose entries came back
 	for i, e := range m.entries {
 		d, ok := m.deleted[e.ID]
-		if !ok || !d.precedence().Deletes(e.Updated, m.docs[m.ranks[i]]) {
+		if !ok || !d.precedence().Deletes(e.Updated, m.rankOf(e, m.ranks[i])) {
 			h.Entries, stale[e.ID] = append(h.Entries, e), ok
 		}
 	}

@@ -160,8 +160,7 @@ func (r *elements) isCarried() bool {
 }
 
 // A Draft describes an entry not published yet. ID and Updated must be set. Any other
-// zero field means the entry does without; but it always has a title, which may be
-// empty.
+// zero field means the entry lacks it; but it always has a title, which may be empty.
 type Draft struct {
 	ID                 string // the id, which never changes (RFC 4287 §4.2.6)
 	Title              Text
@@ -194,6 +193,10 @@ func (d Draft) Entry() (*Entry, error) {
 	}
 	return d.entry()
 }
+
+// Undated is like Entry, but the update time may be missing, as in RSS. The entry is then
+// not valid in an Atom document (RFC 4287 §4.2.15).
+func (d Draft) Undated() (*Entry, error) { return d.entry() }
 
 // entry returns the entry described by the draft, perhaps without an update time.
 func (d Draft) entry() (*Entry, error) {

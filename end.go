@@ -15,10 +15,10 @@ import (
 // second prev-archive. A walk reads these too, and reports the contradiction.
 
 // Further returns the links by which the document names more of the history than Older
-// does, in a feed of the given kind: those in contradiction to the kind, of several
-// links to an older document all but the first, and at the end of a chain next-archive
-// and last, which should lead to documents already read. A history is whole only if all
-// of them have been, or brought nothing new. There are at most eight.
+// does, in a feed of the given kind: those that contradict the kind, of several links
+// to an older document all but the first, and at the end of a chain next-archive and
+// last, which should lead to documents already read. A history is whole only if all of
+// them have been, or brought nothing new. There are at most eight.
 func (d *Document) Further(feed Kind) (further Links) {
 	var main *Link
 	if older, ok := d.Links.Rel(feed.Older()); ok {
@@ -99,8 +99,8 @@ func (w *walk) noteLeads(l *fetchResult) {
 	}
 }
 
-// lostBeyond returns a relation in contradiction to the kind of the document's feed, with
-// an unusable link; "" if there is none.
+// lostBeyond returns a relation that contradicts the kind of the document's feed, with an
+// unusable link; "" if there is none.
 func (d *Document) lostBeyond(feed Kind) string {
 	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {
 		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
@@ -204,7 +204,7 @@ func (w *walk) isAhead(d *Document) bool {
 	})
 }
 
-// contradiction reports a link in contradiction to the marks of its document.
+// contradiction reports a link that contradicts the marks of its document.
 func (w *walk) contradiction(at lead) {
 	if w.reported == at.root {
 		return

@@ -105,7 +105,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// timeJSON returns a time as text; "" for one inexpressible in RFC 3339.
+// timeJSON returns a time as text; "" for one RFC 3339 cannot express.
 func timeJSON(t time.Time) string {
 	if t = t.UTC(); t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""

@@ -65,6 +65,7 @@ func (r *entryReader) atomEntry(e *Entry) {
 	var texts textFinder
 	for r.child(depth) {
 		if r.space() != native && !vocab.IsAtom(r.space()) {
+			r.keptBy(e)
 			texts.look(r, r.s.Local())
 			continue
 		}
@@ -100,6 +101,7 @@ func (r *entryReader) rssItem(e *Entry) {
 	var texts textFinder
 	for r.child(depth) {
 		if !r.isRSS() {
+			r.keptBy(e)
 			texts.look(r, r.s.Local())
 			switch space, local := r.space(), r.s.Local(); {
 			case vocab.UpdateRank(space, local) > rank:

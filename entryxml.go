@@ -15,7 +15,7 @@ import (
 // For a JSON Feed it returns nil; see JSON.
 //
 // If the entry's fields were set since it was read, or it never was, XML returns the
-// Atom entry of its Draft; nil if that lacks an ID.
+// Atom entry of its Draft; nil if the Draft lacks an ID.
 func (e *Entry) XML() []byte {
 	if e.isAltered() {
 		made, err := e.Draft().entry()

@@ -148,7 +148,7 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 func (e *NotFeedError) Unwrap() error { return e.Err }
 
 // Describe describes an error of this package in a few words, without the URL, for
-// programs which show the URL separately. If an error has a method Detail() string, as
+// programs that show the URL separately. If an error has a method Detail() string, as
 // those of the harvest packages have, Describe returns its result. For any other error
 // it returns the error's text, and for nil "".
 func Describe(err error) string {

@@ -13,22 +13,23 @@ import (
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
+// Fetch refuses private addresses, such as that of the site in these examples.
 func ExampleFetch() {
-	print := func(ctx context.Context) error {
-		history, err := feedhistory.Fetch(ctx, "https://example.org/feed.atom")
-		if err != nil {
-			return err // the feed could not be read
-		}
-		for _, e := range history.Entries {
-			fmt.Println(e.Updated.Format(time.DateOnly), e.Title().Plain())
-		}
-		fmt.Println(history.Kind, history.Verdict())
-		for _, gap := range history.Gaps {
-			fmt.Println("missing:", gap, "what to do:", gap.Reason.Advice())
-		}
-		return nil
+	_, home, stop := site.Start()
+	defer stop()
+	history, err := feedhistory.Fetch(context.Background(), home+site.Archived)
+	if err != nil {
+		fmt.Println("the feed could not be read:", feedhistory.Describe(err))
+		return
 	}
-	_ = print(context.Background())
+	for _, e := range history.Entries {
+		fmt.Println(e.Time().Format(time.DateOnly), e.Title().Plain())
+	}
+	fmt.Println(history.Kind, history.Verdict())
+	for _, gap := range history.Gaps {
+		fmt.Println("missing:", gap, "What to do:", gap.Reason.Advice())
+	}
+	// Output: the feed could not be read: a loopback, private or special-purpose address
 }
 
 func ExampleClient_Fetch() {

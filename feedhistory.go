@@ -16,7 +16,7 @@
 //	}
 //	fmt.Println(h.Verdict()) // whole, window, lossy or partial
 //	for _, gap := range h.Gaps {
-//		fmt.Println(gap) // what is missing, and why
+//		fmt.Println(gap) // the missing part, and why
 //	}
 //
 // # Parts
@@ -248,6 +248,7 @@ type Entry struct {
 	Published time.Time // zero if none is given
 	Links     Links
 	Source    *Document // the head of its document, without Entries and Deleted
+	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See KeptByElement
 
 	raw     string         // the element or JSON object, as published
 	json    *jsonItem      // raw, decoded; nil in the XML formats, and if raw is short
@@ -301,26 +302,26 @@ func named[T interface {
 	return fmt.Errorf("%q is not a %T", text, *value)
 }
 
-// MarshalText returns String's name.
+// MarshalText returns the name String returns.
 func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// UnmarshalText reads a name of String.
+// UnmarshalText reads a name String returns.
 func (f *Format) UnmarshalText(text []byte) error { return named(f, text) }
 
-// MarshalText returns String's name.
+// MarshalText returns the name String returns.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads a name of String.
+// UnmarshalText reads a name String returns.
 func (k *Kind) UnmarshalText(text []byte) error { return named(k, text) }
 
-// MarshalText returns String's name.
+// MarshalText returns the name String returns.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads a name of String.
+// UnmarshalText reads a name String returns.
 func (v *Verdict) UnmarshalText(text []byte) error { return named(v, text) }
 
-// MarshalText returns String's name.
+// MarshalText returns the name String returns.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads a name of String.
+// UnmarshalText reads a name String returns.
 func (r *Reason) UnmarshalText(text []byte) error { return named(r, text) }

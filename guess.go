@@ -13,7 +13,7 @@ import (
 // saves a chain from taking a round trip per document. Only links count: a document
 // without a link is discarded.
 
-// mostWasted is the number of guessed requests of a walk which may turn out to be wrong.
+// mostWasted is the number of guessed requests of a walk that may turn out to be wrong.
 const mostWasted = 4
 
 // A guesser expects the URLs of a chain's documents from those before.

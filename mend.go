@@ -11,7 +11,7 @@ import (
 // An ill-formed document is read a second time and mended; package xmlscan says how.
 // Well-formed documents never come here.
 
-// mend returns a reader after reading the document of r again, mended, if it is not
+// mend returns a reader that has read the document of r again, mended, if it is not
 // well-formed. It returns r if it is, or if mending does not help.
 func (p Parser) mend(r *documentReader) *documentReader {
 	if p.Strict || !r.isBroken() {
@@ -120,8 +120,8 @@ func (r *documentReader) swallowed() (at int, ok bool) {
 	return r.hidden(false)
 }
 
-// hidden returns the place of the first comment, or CDATA section, around the joint of two
-// entries: it lacks its end.
+// hidden returns the place of the first comment, or CDATA section, that joins two entries:
+// it lacks its end.
 func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	local := "item"
 	if r.doc.Format == Atom {

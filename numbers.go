@@ -21,7 +21,7 @@ func checkNumbers(of string, numbers []number) error {
 	return nil
 }
 
-// numbers returns the numbers which must not be negative.
+// numbers returns the numbers that must not be negative.
 func (c *Client) numbers() []number {
 	t, b := c.Timeouts, c.Budget
 	return append([]number{

@@ -21,7 +21,7 @@ import (
 // document, field by field, except for these differences. A pattern matches a file and a
 // field; fields of the head section have no dot.
 var differences = []struct{ pattern, reason string }{
-	{"mended-* *", "gofeed stops at, or skips, what is repaired here"},
+	{"mended-* *", "gofeed stops at, or skips, places repaired here"},
 	{"charset-utf-8-as-iso-8859-1.atom Item.*", "bytes that are valid UTF-8 are read as UTF-8, whatever is declared"},
 	{"jsonfeed-windows-1252.json *", "JSON in other charsets is read"},
 	{"*.atom Item.GUID", "an id is kept character for character (RFC 4287 §4.2.6): not resolved, not normalised, without comments; of two, the first"},
@@ -38,7 +38,7 @@ var differences = []struct{ pattern, reason string }{
 	{"markup-not-escaped.rss Item.Description", "escaped text within unescaped markup stays escaped, because it would become markup"},
 	{"times-*.* *Parsed", "more dates and zones are read, and the time of day is in the zone"},
 	{"atom-draft.atom *", "the drafts of Atom are read"},
-	{"cdata-without-end*.rss *", "gofeed stops at, or skips, what is repaired here"},
+	{"cdata-without-end*.rss *", "gofeed stops at, or skips, places repaired here"},
 	{"charset-shift-jis-but-utf-8.rss *", "bytes that are valid UTF-8 are read as UTF-8, whatever is declared"},
 	{"entities-of-the-document.rss *", "entities the document declares itself are expanded"},
 	{"entries-wrapped* Items", "entries in an element around them are read"},

@@ -142,8 +142,8 @@ func (s Schedule) skips(t time.Time) bool {
 	return s.SkipDays>>t.Weekday()&1 == 1 || s.SkipHours>>t.Hour()&1 == 1
 }
 
-// unskipped returns the time, or the first hour after it not skipped. A schedule that
-// skips everything skips nothing.
+// unskipped returns the time, or the first hour after it that is not skipped. A
+// schedule that skips everything skips nothing.
 func (s Schedule) unskipped(t time.Time) time.Time {
 	if t.IsZero() || !s.skips(t) {
 		return t

@@ -11,7 +11,7 @@ import (
 
 // A prefetcher loads a chain's documents in order and requests the next ones early: a
 // head section names the next document long before its entries have arrived. Documents
-// which turn out to be unneeded are discarded, so a walk yields the same as without
+// that turn out to be unneeded are discarded, so a walk yields the same as without
 // prefetching.
 //
 // It belongs to one goroutine, which learns of links while it waits in load. Only

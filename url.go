@@ -24,7 +24,7 @@ func SameOrigin(a, b string) bool { return iri.AreSameOrigin(a, b) }
 func Redact(url string) string { return iri.Redact(url) }
 
 // ParseURL parses a URL or reference whose path, query and fragment may have characters
-// in need of escaping; the result escapes them, as a Client's requests do. Keep the
+// that should be escaped; the result escapes them, as a Client's requests do. Keep the
 // text for identity: String may write the same URL differently.
 func ParseURL(ref string) (*url.URL, error) {
 	u, err := iri.ParseLeniently(ref)
@@ -58,7 +58,7 @@ func (c Credential) Check() error {
 }
 
 // NewStatusError returns the error a Client returns for such a response, with its
-// Retry-After, for programs with requests of their own.
+// Retry-After, for programs that make their own requests.
 func NewStatusError(resp *http.Response) *StatusError {
 	e := &StatusError{Status: resp.StatusCode}
 	if resp.Request != nil {

@@ -62,7 +62,7 @@ type WalkOptions struct {
 // a time under the URLs it expects next: two if the pages name the last one. Only links
 // decide which of them it yields, and a page is requested again if an entry may have moved
 // from there meanwhile. At most four requests of a walk turn out to be wasted; none go to
-// hosts which have asked for patience.
+// hosts that have asked for patience.
 //
 // If the first document fails, Walk yields the error with the readable part of the
 // document, and ends, as it does when the context ends. For a missing later document,
@@ -106,7 +106,7 @@ type walk struct {
 	shown    set            // the IDs of the entries in the subscription document; nil if it is unchanged
 	newest   time.Time      // when the newest of them changed
 	leads    []lead         // the links beyond the chains, to explore at their end
-	whole    bool           // the feed is of a kind which may be whole
+	whole    bool           // the feed is of a kind that may be whole
 	reported string         // the URL of the last document whose contradiction was reported
 	idle     int            // the number of consecutive documents beyond the chains without anything new
 	torn     bool           // there is a gap

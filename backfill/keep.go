@@ -160,7 +160,7 @@ func (k *keepRun) resume(missed bool) {
 	k.adds = !k.mark.Place.Before.IsZero() || missed && k.mark.Place.Until > 0
 }
 
-// A counter is a Method with a way to ask a server for the number of its entries.
+// A counter is a Method that can ask a server for the number of its entries.
 type counter interface {
 	count(ctx context.Context, c *feedhistory.Client, url string) (int, error)
 }

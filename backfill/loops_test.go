@@ -28,7 +28,9 @@ func TestLoops(t *testing.T) {
 	isList := func(r *http.Request) bool {
 		return strings.HasPrefix(r.URL.Path, "/wp-json") && r.URL.Query().Get("per_page") == "100"
 	}
-	page := func(r *http.Request) int { return max(1, atoi(r.URL.Query().Get("page")), atoi(r.URL.Query().Get("paged"))) }
+	page := func(r *http.Request) int {
+		return max(1, atoi(r.URL.Query().Get("page")), atoi(r.URL.Query().Get("paged")))
+	}
 	for name, test := range map[string]struct {
 		most   int
 		answer func(b *blog, w http.ResponseWriter, r *http.Request) bool // false: as WordPress

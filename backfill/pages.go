@@ -81,7 +81,7 @@ func (p platform) pageURL(s *series) string {
 // errNothing means a server sends pages without end.
 var errNothing = errors.New("the server repeats itself: its pages bring nothing new")
 
-// repeating returns the gap for a server with the same page over and over.
+// repeating returns the gap for a server that sends the same page over and over.
 func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 	gap := feedhistory.NewGap(url, errNothing)
 	gap.Reason = reason
@@ -196,7 +196,7 @@ const (
 	left     outcome = iota // the caller has stopped
 	reached                 // at the last page, or at known entries
 	broken                  // at unreadable pages
-	hopeless                // at a repetitive server
+	hopeless                // at a server that repeats itself
 )
 
 func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {

@@ -30,8 +30,8 @@ import (
 // The API also says how many pages there are. Without it, the walk finds the
 // last page by doubling and bisection, and proves nothing.
 //
-// If the server does not support the order, for example behind a cache without regard
-// for parameters, the walk reads the pages from the first to the last, as for other
+// If the server does not support the order, for example behind a cache that drops
+// parameters, the walk reads the pages from the first to the last, as for other
 // platforms.
 type WordPress struct{}
 

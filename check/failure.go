@@ -37,7 +37,7 @@ func failure(err error, url string) Finding {
 	return newFinding(codeUnavailable, url, reasonText(err))
 }
 
-// codeUnavailable is the code for failures not the document's fault.
+// codeUnavailable is the code for failures that are not the document's fault.
 const codeUnavailable = "document-unavailable"
 
 func parseCode(reason feedhistory.Reason) string {

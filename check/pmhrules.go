@@ -26,7 +26,7 @@ var pmhRules = []Rule{
 	{"pmh-alternate-missing", Error, OneDocument, AtomPMH, formatsAtom, "atom-pmh#15",
 		"an active entry without an alternate link", "add a link with rel=\"alternate\" to the record"},
 	{"pmh-alternate-without-type", Error, OneDocument, AtomPMH, formatsAtom, "atom-pmh#15",
-		"an alternate link without the media type of what it leads to", "add type, with the representation's media type"},
+		"an alternate link without the media type of its target", "add type, with the representation's media type"},
 	{"pmh-deletion-in-complete", Warning, WholeChain, AtomPMH, formatsAtom, "atom-pmh#18",
 		"deletion entries in a feed with fh:complete", "remove fh:complete, or the deletion entries and all history of their records"},
 	{"pmh-complete-in-archive", Error, WholeChain, AtomPMH, formatsAtom, "atom-pmh#20",

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Reader reads the feed at a URL, and reports its contents. The state is a directory,
@@ -48,9 +50,16 @@ type Trial struct {
 // the reader's.
 func Run(ctx context.Context, reader Reader, cases []*Case, options *Options) (*Report, error) {
 	options = cmp.Or(options, new(Options))
+	if reader == nil {
+		return nil, errors.New("conformance: Run: the Reader is nil")
+	}
+	if err := plain.Check("conformance", plain.Number{Name: "Options.Parallel", Value: int64(options.Parallel)},
+		plain.Number{Name: "Options.Timeout", Value: int64(options.Timeout)}); err != nil {
+		return nil, err
+	}
 	var (
 		report = &Report{Version: Version, Trials: make([]*Trial, len(cases))}
-		slots  = make(chan struct{}, cmp.Or(max(options.Parallel, 0), 4))
+		slots  = make(chan struct{}, cmp.Or(options.Parallel, 4))
 		errs   = make([]error, len(cases))
 		group  sync.WaitGroup
 		mu     sync.Mutex
@@ -80,7 +89,7 @@ func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial,
 	if ctx.Err() != nil || options.NoState && len(c.Polls) > 1 {
 		return t, nil
 	}
-	session, err := c.Begin()
+	session, err := c.begin()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +108,7 @@ func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial,
 }
 
 // poll runs the reader once, and judges it.
-func (t *Trial) poll(ctx context.Context, reader Reader, session *Session, state string, options *Options) {
+func (t *Trial) poll(ctx context.Context, reader Reader, session *session, state string, options *Options) {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, dueKey{}, session.Due()), cmp.Or(options.Timeout, 20*time.Second))
 	defer cancel()
 	result, err := reader(ctx, session.URL, state)

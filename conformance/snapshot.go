@@ -177,11 +177,11 @@ func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 		"the step %s changed the document, but not to a later time: from %s to %s", step, at(was.feed.doc.Updated), at(now.feed.doc.Updated))
 	switch step {
 	case "add":
-		r.saw("newest", len(added) > 0 && inFeed(now, added), "what was added is not in the subscription document")
+		r.saw("newest", len(added) > 0 && inFeed(now, added), "the added entry is not in the subscription document")
 		r.saw("kept", len(gone) == 0, "after an addition, %q are in no document", gone)
 	case "edit":
 		r.saw("ids", len(added) == 0 || len(changed) > 0, "the step edit made the new entries %q", added)
-		r.saw("newest", inFeed(now, append(changed, added...)) && len(changed)+len(added) > 0, "what was edited is not in the subscription document")
+		r.saw("newest", inFeed(now, append(changed, added...)) && len(changed)+len(added) > 0, "the edited entry is not in the subscription document")
 		for _, id := range changed {
 			r.saw("entry-times", after[id].Updated.After(before[id].Updated), "%s changed, but its time is still %s", id, at(before[id].Updated))
 		}

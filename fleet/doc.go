@@ -26,9 +26,9 @@
 // # Failures
 //
 // A worker's commits stay, and another worker does the rest: the hosts it held are due again, and
-// everything a poll has read is in the store (package mirror). A worker which was only suspended,
-// and wakes up when another works on its feed, cannot commit: the store refuses to change a state
-// changed since (mirror.ErrConflict).
+// everything a poll has read is in the store (package mirror). A worker that was only suspended,
+// and wakes up when another works on its feed, cannot commit: the store refuses a change to a
+// state that has changed since (mirror.ErrConflict).
 //
 // A feed whose polls do not end properly, because they panic, end the process,
 // take too long or cannot be stored, is tried less and less often. Then it

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"os/signal"
 	"syscall"
@@ -9,13 +10,14 @@ import (
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
-// A worker runs until it gets SIGTERM.
+// A worker runs until it gets SIGTERM. Here it finds no database.
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	db, err := fleet.Open(ctx, "postgres://feeds@db.example.org/feeds")
+	db, err := fleet.Open(ctx, "postgres://feeds@127.0.0.1:1/feeds")
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println("there is no database")
+		return
 	}
 	defer db.Close()
 	if _, err := db.Subscribe(ctx, []string{"https://example.org/feed.atom"}); err != nil {
@@ -25,4 +27,5 @@ func Example() {
 	if err := w.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
+	// Output: there is no database
 }

@@ -117,9 +117,9 @@ func (d *Database) waiting(ctx context.Context) (behind time.Duration, dead int6
 	return behind, dead, err
 }
 
-// Handler returns a handler. It answers at /healthz with 200 if the worker runs and the
-// database answers, otherwise with 503; and at /metrics with the worker's metrics for
-// Prometheus.
+// Handler returns a handler that answers at /healthz with 200 if the worker runs and
+// the database answers, otherwise with 503; and at /metrics with the worker's metrics
+// for Prometheus.
 func (w *Worker) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.health)

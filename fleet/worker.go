@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -33,7 +34,7 @@ type Worker struct {
 	Versions int           // Versions is the number of earlier versions to keep of each entry. Zero means 10, a negative number none.
 
 	// Recheck is the time between two polls of a feed with a repeated request for a known
-	// archive document, like Mirror.Recheck. Zero means never.
+	// archive document, like Mirror.Recheck. Zero means never, as a negative number does.
 	Recheck time.Duration
 	Pause   time.Duration // Pause is the time between two polls of a host. Zero means a second, a negative value none.
 	Hosts   int           // Hosts is the maximum number of hosts to poll at the same time. Zero means 100.
@@ -113,7 +114,26 @@ func (w *Worker) lease() time.Duration { return 3 * w.slice() }
 func (w *Worker) grace() time.Duration { return cmp.Or(w.Grace, 10*time.Second) }
 
 // setUp makes the parts of the worker.
+// check returns an error for settings a Worker cannot work with.
+func (w *Worker) check() error {
+	if w.Database == nil {
+		return errors.New("fleet: Worker.Database must be set")
+	}
+	for name, n := range map[string]int64{
+		"Every": int64(w.Every), "Hosts": int64(w.Hosts), "Slice": int64(w.Slice),
+		"Grace": int64(w.Grace), "Tries": int64(w.Tries), "Documents": w.Documents,
+	} {
+		if n < 0 {
+			return fmt.Errorf("fleet: Worker.%s is negative", name)
+		}
+	}
+	return nil
+}
+
 func (w *Worker) setUp() error {
+	if err := w.check(); err != nil {
+		return err
+	}
 	w.once.Do(func() {
 		w.client, w.ending, w.metrics = w.Client, make(chan struct{}), newMetrics(w.Database)
 		if w.client == nil {

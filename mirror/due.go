@@ -106,7 +106,7 @@ func (f *Feed) leaves() bool {
 	return f.Search != ""
 }
 
-// retry returns when to request again the documents with a passing failure. They need
+// retry returns when to request again the documents whose failure may pass. They need
 // not wait until the subscription document is stale. ok is false if there are none.
 func (p *poll) retry() (at time.Time, ok bool) {
 	if p.failure != nil {

@@ -17,6 +17,9 @@ import (
 // A database may keep the bytes in its files until it is told to release free
 // space: see sqlstore.Store.Scrub.
 func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	f, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if err != nil {
 		return err

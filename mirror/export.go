@@ -17,7 +17,7 @@ import (
 
 // An Export writes everything a mirror knows about feeds, as lines of JSON for Import.
 // Lines contain no passwords. Each call of the writer gets one line. Only Store must be
-// set, for Feeds; History needs no Store.
+// set, for Feeds; History and End need no Store.
 type Export struct {
 	Store Store // Store has the feeds.
 
@@ -26,15 +26,12 @@ type Export struct {
 	Private func(feed string) bool
 }
 
-// errNoStore is the error of methods in need of a Store.
-var errNoStore = errors.New("mirror: Store is nil")
-
 // Feeds writes feeds, one after the other. The error is the Store's or the writer's, or
-// reports a feed not exportable now: an import of it has not ended, or it has changed
-// meanwhile.
+// reports a feed that cannot be exported now: an import of it has not ended, or it has
+// changed meanwhile.
 func (x *Export) Feeds(ctx context.Context, w io.Writer, feeds iter.Seq2[*Feed, error]) error {
 	if x.Store == nil {
-		return fmt.Errorf("Export: %w", errNoStore)
+		return errors.New("mirror: Export.Store must be set")
 	}
 	for f, err := range feeds {
 		if err == nil {
@@ -149,6 +146,10 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 	}
 	return err
 }
+
+// End writes the record that ends the lines, so that a reader of a pipe knows
+// that it was not cut. Call it last, and only if nothing was left out.
+func (x *Export) End(w io.Writer) error { return writeLine(w, endLine{lineEnd}) }
 
 // withoutPasswords returns a writer of lines without the users and passwords in a
 // feed's addresses.

@@ -35,6 +35,12 @@ type Feed struct {
 	// A Mirror does not change it; set it in the Store when you subscribe.
 	Private bool `json:"private,omitempty"`
 
+	// Named is the subscriber's own title of the feed; "" means Title. Folders are the
+	// folders in which the subscriber keeps the feed, each as a path from the outermost
+	// one. A Mirror does not change them.
+	Named   string     `json:"named,omitempty"`
+	Folders [][]string `json:"folders,omitempty"`
+
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
 	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; Partial until a document was read
@@ -108,8 +114,12 @@ type Feed struct {
 	// Source is a word for the origin of the history, such as "wordpress"; "" means the
 	// feed's own documents. Mark is the source's memory from one poll to the next.
 	Source string          `json:"source,omitempty"`
-	Proven bool            `json:"proven,omitempty"` // whether the source has proved to have brought everything
+	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
+
+	// Unnamed is the number of entries that Recalls have added without the
+	// publisher's ids. Such an entry is Absent once it has come under its own.
+	Unnamed int64 `json:"unnamed,omitempty"`
 
 	// AsOf is when the source had brought everything, if Proven by a server's count, which
 	// polls do not repeat. Counted is the number of live entries at that time. Zero means
@@ -206,7 +216,7 @@ type GapRecord struct {
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"`  // the number of the poll with the gap
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
 	Deep    bool               `json:"deep,omitempty"`  // whether all archives are to be read again before a missed window closes
 	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none

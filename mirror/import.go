@@ -36,11 +36,16 @@ type Import struct {
 	Entries int // Entries counts their entries.
 	Same    int // Same counts the feeds already in the Store.
 
+	// Ended reports whether the last line that was read is the one Export.End
+	// writes. If not, the lines may have been cut short between two feeds, or an
+	// earlier version wrote them.
+	Ended bool
+
 	ctx  context.Context
 	feed *importedFeed // the feed whose lines are being read
 }
 
-// An ExistsError reports a feed to import which is already in the Store, in another
+// An ExistsError reports a feed to import that is already in the Store, in another
 // state.
 type ExistsError struct{ URL string }
 
@@ -66,9 +71,9 @@ const (
 // the Store's, the reader's, or the context's.
 func (in *Import) Read(ctx context.Context, r io.Reader) error {
 	if in.Store == nil {
-		return fmt.Errorf("Import: %w", errNoStore)
+		return errors.New("mirror: Import.Store must be set")
 	}
-	in.ctx, in.feed = ctx, nil
+	in.ctx, in.feed, in.Ended = ctx, nil, false
 	lines, n := bufio.NewScanner(r), 0
 	lines.Buffer(make([]byte, 0, 64<<10), importLine)
 	for lines.Scan() {
@@ -100,6 +105,7 @@ func (in *Import) line(text []byte, n int) error {
 	if err := json.Unmarshal(text, &what); err != nil {
 		return fmt.Errorf("not a line of export --raw: %w", err)
 	}
+	in.Ended = what.Type == lineEnd
 	switch what.Type {
 	case "feed":
 		return in.begin(text)

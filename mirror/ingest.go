@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Source provides documents of a feed which do not come from the feed's own links,
-// but from a sibling protocol or from another interface of the server.
+// A Source provides documents of a feed that do not come from the feed's own links, but
+// from a sibling protocol or from another interface of the server.
 type Source struct {
 	Name string // a word for the source, such as "wordpress"; it becomes the feed's Source
 
@@ -149,6 +149,9 @@ func (p *poll) end(src Source, whole bool) {
 // If there is no such Mark, mark stays unchanged. The error comes from the Store or
 // from encoding/json.
 func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	feed, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -165,7 +168,7 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 // sourceGap is the prefix of GapRecord.From in the gaps of a source.
 const sourceGap = "source:"
 
-// sourceGap returns a gap for entries of the poll's source without room.
+// sourceGap returns a gap for entries of the poll's source that do not fit.
 func (p *poll) sourceGap(message string) GapRecord {
 	return GapRecord{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,

@@ -6,11 +6,11 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A join is the proof of nothing unread between a subscription document and the entries
-// of earlier polls. A subscription document with no entry in common with them leaves a
-// missed window, and the walk goes on until an archive joins the two sides: through new
-// archives, and into the newest of the known ones, which publishers fill although they
-// should not (5005#9), or link late (5005#15).
+// A join is the proof that nothing lies unread between a subscription document and the
+// entries of earlier polls. A subscription document with no entry in common with them
+// leaves a missed window, and the walk goes on until an archive joins the two sides:
+// through new archives, and into the newest of the known ones, which publishers fill
+// although they should not (5005#9), or link late (5005#15).
 type join struct {
 	feed   *Feed
 	walks  bool   // the walk looks for a joining archive
@@ -166,7 +166,7 @@ func (j *join) close() {
 	}
 }
 
-// end ends the join with the poll which has completed it. Entries of the earlier
+// end ends the join with the poll that has completed it. Entries of the earlier
 // subscription document in no archive prove that the publisher does not archive all.
 func (j *join) end(unfound bool, g GapRecord) {
 	if !j.feed.Joining {

@@ -10,10 +10,13 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The lines of Export and Import. The type of a line is "feed", "gap", "document" or
-// "entry"; a line without a type is an entry. The lines of a feed follow each other,
-// beginning with the one of type "feed".
+// The lines of Export and Import. The type of a line is "feed", "gap", "document",
+// "entry" or "end"; a line without a type is an entry. The lines of a feed follow each
+// other, beginning with the one of type "feed". The last line of all has the type "end".
 type (
+	endLine struct {
+		Type string `json:"type"`
+	}
 	line struct {
 		Type string `json:"type"`
 		Feed string `json:"feed"`
@@ -39,6 +42,8 @@ type (
 		Versions []*Version `json:"versions,omitempty"`
 	}
 )
+
+const lineEnd = "end"
 
 // A LineError says why Import cannot use a line.
 type LineError struct {

@@ -42,6 +42,21 @@ func TestLinesAsBefore(t *testing.T) {
 	}
 }
 
+// The lines of an export end with a record, which Import recognizes. Lines without it,
+// which earlier versions wrote, are accepted.
+func TestLinesEnd(t *testing.T) {
+	for _, file := range feedtest.Glob(t, "testdata/raw/*.jsonl") {
+		text, out := string(feedtest.ReadFile(t, file)), new(strings.Builder)
+		require.NoError(t, new(mirror.Export).End(out))
+		require.Equal(t, "{\"type\":\"end\"}\n", out.String())
+		for lines, ended := range map[string]bool{text: false, text + out.String(): true, text + out.String() + text: false, out.String(): true, "": false} {
+			in := &mirror.Import{Store: &mirror.Memory{}}
+			require.NoError(t, in.Read(t.Context(), strings.NewReader(lines)))
+			require.Equal(t, ended, in.Ended)
+		}
+	}
+}
+
 // Passwords do not get into lines, not even those that JSON escapes.
 func TestLinesWithoutPasswords(t *testing.T) {
 	for _, url := range []string{"https://ann:s%2Fecret@example.org/feed", `https://ann:<secret>\"&@example.org/feed`} {
@@ -85,6 +100,6 @@ func TestImportErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorAs(t, err, new(*mirror.LineError))
 	}
-	require.EqualError(t, (&mirror.Import{}).Read(t.Context(), strings.NewReader(feed)), "Import: mirror: Store is nil")
-	require.EqualError(t, (&mirror.Export{}).Feeds(context.Background(), nil, nil), "Export: mirror: Store is nil")
+	require.EqualError(t, (&mirror.Import{}).Read(t.Context(), strings.NewReader(feed)), "mirror: Import.Store must be set")
+	require.EqualError(t, (&mirror.Export{}).Feeds(context.Background(), nil, nil), "mirror: Export.Store must be set")
 }

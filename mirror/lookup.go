@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -9,6 +10,9 @@ import (
 // Lookup returns a record with its content. The error matches ErrNotFound if the
 // Store has no such entry, or only a tombstone of it.
 func Lookup(ctx context.Context, s Store, feed, id string) (*Record, error) {
+	if s == nil {
+		return nil, errors.New("mirror: Lookup: the Store is nil")
+	}
 	records, err := s.Records(ctx, feed, []string{id})
 	if err != nil {
 		return nil, err

@@ -1,8 +1,10 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -28,7 +30,9 @@ func (r *Record) state() State {
 
 // isBuried reports whether a tombstone deletes the copy.
 func (r *Record) isBuried() bool {
-	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, precedence.Rank(r.Copy.Rank))
+	rank := r.Copy.Rank.precedence()
+	rank.Kept = r.Copy.Rank.isKept()
+	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, rank)
 }
 
 // An effect is the effect of a document on a record.
@@ -42,15 +46,26 @@ type effect struct {
 // in any case. A record missing from a complete document takes any copy published after
 // the document.
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
-	back := r.Absence != 0 && c.Rank.Seq > r.Absence
+	back := r.Absence != 0 && c.Rank.Seq > r.Absence && !from.recalled
 	known := r.Copy.Digest != ""
+	if c.Rank.isKept() && !r.Tombstone.IsZero() {
+		return did // a reader does not bring back entries the publisher has deleted
+	}
+	if c.Digest == r.Copy.Digest && r.Copy.Source == "" {
+		c.Source = "" // the publisher has shown this very copy
+	}
 	switch {
 	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
-		did.touched = r.Copy.Compare(c) != 0 || back
+		did.touched = r.Copy.Compare(c) != 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = ContentOf(e), false
 		}
-		r.Copy, r.Absence = c, 0
+		switch r.Copy = c; {
+		case !from.recalled:
+			r.Absence = 0
+		case !known:
+			r.Absence = from.absence
+		}
 	case c.Digest != r.Copy.Digest:
 		did.version = &Version{ID: r.ID, Copy: c, Content: ContentOf(e)}
 	}
@@ -65,7 +80,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 func (r *Record) bury(t TombstoneRecord) (touched bool) {
 	old := r.Tombstone
 	joined := t.precedence().Join(old.precedence())
-	t = TombstoneRecord{joined.When, Rank(joined.Rank)}
+	t = TombstoneRecord{joined.When, Rank{joined.Rank.Time, joined.Rank.Seq}}
 	r.Tombstone = t
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
@@ -76,15 +91,26 @@ type source struct {
 	rank     Rank
 	archive  bool // it is an archive: its entries stay in it
 	replaces bool // it is complete: only its entries count
+
+	recalled bool   // a Recall has brought it, which says nothing about the feed's present entries
+	name     string // the Name of that Recall
+	absence  int64  // the Absence of the entries it adds; zero means that they are live
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
-	return Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest()}
+	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest(), Source: cmp.Or(e.KeptBy, s.name)}
+	if e.KeptBy != "" { // the order among readers' copies must not depend on when they come
+		n, _ := strconv.ParseInt(c.Digest[:15], 16, 64)
+		c.At, c.Rank = time.Time{}, Rank{Time: e.Changed(), Seq: -2 - n}
+	}
+	return c
 }
 
 // precedence returns the source's copy of an entry as the duplicate rules see it.
 func (s source) precedence(e *feedhistory.Entry) precedence.Copy {
-	return precedence.CopyOf(e.Updated, precedence.Rank(s.rank))
+	rank := s.rank.precedence()
+	rank.Kept = e.KeptBy != ""
+	return precedence.CopyOf(e.Updated, rank)
 }
 
 // entries returns the document's entries, each once. Of several copies it
@@ -109,7 +135,7 @@ type mergeResult struct {
 	records map[string]*Record // the records of all entries in the document, as they are now
 	fresh   bool               // the document brought something new
 	filled  bool               // the document, an archive, has an entry no archive had
-	refused int                // the number of entries and tombstones without room
+	refused int                // the number of entries and tombstones that did not fit
 	known   map[string]bool    // the IDs in the document stored before
 }
 
@@ -122,6 +148,7 @@ type merger struct {
 	now       time.Time
 	changes   *Report
 	allowance *allowance
+	taken     map[string]bool // entries without the publisher's ids that have come under these in this poll
 }
 
 // merge merges a source into the store's records, and counts the changes.
@@ -146,6 +173,10 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		m.known[id] = erased(id)
 		return m.known[id]
 	})
+	unnamed, err := mg.unnamed(entries, records)
+	if err != nil {
+		return nil, err
+	}
 	before := make(map[string]State, len(ids))
 	effects := make(map[string]*effect, len(ids))
 	stored := make(map[string]bool, len(records))
@@ -181,13 +212,13 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank})
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
 	}
-	done := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		if !done[id] {
-			done[id] = true
-			mg.settle(m, records[id], before[id], effects[id])
+		if did := effects[id]; did != nil {
+			delete(effects, id)
+			mg.settle(m, records[id], before[id], did)
 		}
 	}
+	mg.replaceUnnamed(m, unnamed)
 	mg.allowance.entering = 0
 	return m, nil
 }

@@ -2,9 +2,11 @@ package mirror
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Mirror keeps the feeds in a Store up to date. Only Store must be set.
@@ -17,7 +19,7 @@ type Mirror struct {
 	Store  Store               // Store keeps the feeds.
 	Client *feedhistory.Client // Client makes the requests; nil means a client with default settings.
 
-	// ClientFor returns the client for a feed in need of its own, such as a Clone of
+	// ClientFor returns the client for a feed that needs its own, such as a Clone of
 	// Client with Credentials. If ClientFor is nil or returns nil, Client is used. Several
 	// goroutines may call it at the same time.
 	ClientFor func(feed string) *feedhistory.Client
@@ -37,7 +39,7 @@ type Mirror struct {
 
 	// Recheck is the time between two polls with a repeated, conditional request for a
 	// known archive document of a feed, to see whether it has changed (5005#9): the oldest
-	// one and the others in turn. Zero means a day, with a negative number, Update
+	// one and the others in turn. Zero means a day. With a negative number, Update
 	// requests none unless it needs to.
 	Recheck time.Duration
 
@@ -76,6 +78,14 @@ type Report struct {
 	Moved string
 	Alias string // the mirrored feed this one has become, "" for none; see Feed.Alias
 	Gone  bool   // whether the publisher has withdrawn the feed (410)
+}
+
+// check returns an error for settings a Mirror cannot work with.
+func (m *Mirror) check() error {
+	if m == nil || m.Store == nil {
+		return errors.New("mirror: Mirror.Store must be set")
+	}
+	return plain.Check("mirror", plain.Number{Name: "Mirror.Every", Value: int64(m.Every)})
 }
 
 // clientFor returns the client for requesting a feed.

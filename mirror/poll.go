@@ -72,8 +72,8 @@ type backlog struct {
 
 // begin starts a poll.
 func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
-	if m.Store == nil {
-		return nil, errNoStore
+	if err := m.check(); err != nil {
+		return nil, err
 	}
 	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)

@@ -3,8 +3,11 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Poller polls the feeds of a Mirror: those added to its queue, and those of the
@@ -96,6 +99,9 @@ func (p *Poller) Add(f *Feed) {
 // longest due first. A nil accept accepts the due feeds. AddAll returns the number of
 // feeds waiting now. The error is the Store's.
 func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool) (waiting int, err error) {
+	if err := p.check(); err != nil {
+		return 0, err
+	}
 	now := time.Now()
 	var feeds []candidate
 	for f, err := range p.Mirror.Store.Feeds(ctx, FeedQuery{}) {
@@ -160,13 +166,34 @@ func (p *Poller) Waiting() int {
 }
 
 // Run polls the waiting feeds, and those of the Store as they fall due, until the
-// context ends. It then ends the polls under way properly before it returns.
-func (p *Poller) Run(ctx context.Context) { _ = p.run(ctx, true) }
+// context ends. It then ends the polls under way properly before it returns. An error
+// means that a field of the Poller is not set, or has an impossible value.
+func (p *Poller) Run(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	_ = p.run(ctx, true) // Trouble had its errors
+	return nil
+}
 
 // Drain polls the waiting feeds until none is left or the context ends. It then ends
 // the polls under way properly before it returns. An error of the Store ends Drain,
 // which returns it.
-func (p *Poller) Drain(ctx context.Context) error { return p.run(ctx, false) }
+func (p *Poller) Drain(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return p.run(ctx, false)
+}
+
+// check returns an error for settings a Poller cannot work with.
+func (p *Poller) check() error {
+	if p.Mirror == nil {
+		return errors.New("mirror: Poller.Mirror must be set")
+	}
+	return cmp.Or(p.Mirror.check(), plain.Check("mirror",
+		plain.Number{Name: "Poller.Parallel", Value: int64(p.Parallel)}, plain.Number{Name: "Poller.Pause", Value: int64(p.Pause)}))
+}
 
 func (p *Poller) rouse() {
 	select {

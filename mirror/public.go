@@ -8,7 +8,7 @@ import (
 	"iter"
 )
 
-// Public returns a view of a Store for programs which show feeds to everybody. The view
+// Public returns a view of a Store for programs that show feeds to everybody. The view
 // has neither the feeds whose Private is set nor their entries, and refuses to store
 // them: Commit returns an error matching ErrConflict. If the state of a feed cannot be
 // read, the feed may be private: the view then has an error in the place of its

@@ -93,7 +93,7 @@ func (a *allowance) fill() {
 }
 
 // admit reports whether there is room for the change of a record from was to r, and
-// counts it. It drops an earlier version without room.
+// counts it. It drops an earlier version that does not fit.
 func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 	if !did.content && did.version == nil {
 		return true, nil
@@ -102,7 +102,7 @@ func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, err
 	growth := r.Content.Size
 	if !isNew {
 		var err error
-		if growth, err = a.growth(was, r, did.version); err != nil {
+		if growth, err = a.growth(was, r, did); err != nil {
 			return false, err
 		}
 	}
@@ -139,8 +139,8 @@ func (a *allowance) reserveTombstone(id string) bool {
 
 // growth returns by how many bytes an entry and its earlier versions grow when
 // r replaces was and a version is added. It follows the rules for stores in
-// Change.
-func (a *allowance) growth(was, r *Record, added *Version) (int64, error) {
+// Change. It drops a version that is stored already, or for which there is no place.
+func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
 	var before, after int64
 	var kept []*Version
 	for v, err := range a.store.Versions(a.ctx, a.feed.URL, r.ID) {
@@ -150,22 +150,29 @@ func (a *allowance) growth(was, r *Record, added *Version) (int64, error) {
 		before += v.Content.Size
 		kept = append(kept, &Version{Copy: v.Copy, Content: Content{Size: v.Content.Size}})
 	}
-	add := func(v *Version) {
+	add := func(v *Version) (isNew bool) {
 		same := func(o *Version) bool { return o.Copy.Digest == v.Copy.Digest }
-		if !slices.ContainsFunc(kept, same) {
+		if isNew = !slices.ContainsFunc(kept, same); isNew {
 			kept = append(kept, v)
 		}
+		return isNew
 	}
 	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != 0 {
 		add(&Version{Copy: was.Copy, Content: was.Content})
 	}
-	if added != nil {
-		add(added)
+	if added := did.version; added != nil {
+		if !add(added) {
+			did.version = nil
+		}
 	}
 	kept = slices.DeleteFunc(kept, func(v *Version) bool { return v.Copy.Digest == r.Copy.Digest })
 	slices.SortFunc(kept, compareVersions)
-	for _, v := range kept[:min(len(kept), a.keep)] {
+	kept = kept[:min(len(kept), a.keep)]
+	for _, v := range kept {
 		after += v.Content.Size
+	}
+	if !slices.Contains(kept, did.version) {
+		did.version = nil // it is older than those
 	}
 	return after - before + r.Content.Size - was.Content.Size, nil
 }

@@ -16,7 +16,7 @@ type State string
 const (
 	Live    State = "live"    // the entry is part of the feed
 	Deleted State = "deleted" // a tombstone deleted the entry (RFC 6721)
-	Absent  State = "absent"  // the feed, which is complete, no longer has the entry (5005#1)
+	Absent  State = "absent"  // the feed, which is complete, no longer has the entry (5005#1), or it has come under another ID; see Feed.Unnamed
 	Unseen  State = "unseen"  // only a tombstone of the entry is known
 	Erased  State = "erased"  // Mirror.Erase has erased the entry: only its ID is kept, and it is never stored again
 )
@@ -148,14 +148,22 @@ type Rank struct {
 
 // Compare orders ranks, older first.
 func (r Rank) Compare(other Rank) int {
-	return precedence.Rank(r).Compare(precedence.Rank(other))
+	return r.precedence().Compare(other.precedence())
 }
 
-// A Copy is one appearance of an entry in a document.
+// isKept reports whether the rank is that of a reader's copy: its Seq is negative. A
+// Seq of -1 is that of a copy that a Store has found damaged.
+func (r Rank) isKept() bool { return r.Seq < -1 }
+
+func (r Rank) precedence() precedence.Rank { return precedence.Rank{Time: r.Time, Seq: r.Seq} }
+
+// A Copy is one appearance of an entry in a document. The copy of a feed reader has no
+// At and a negative Seq in its Rank, so that any copy of the publisher's is newer.
 type Copy struct {
 	At     time.Time `json:"at,omitzero"`      // when the entry was updated; if unknown, the Time of Rank
 	Rank   Rank      `json:"rank,omitzero"`    // the rank of the document
 	Digest string    `json:"digest,omitempty"` // the digest of the entry; see feedhistory.Entry.Digest
+	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
 }
 
 // Compare orders the copies of an entry, older first (5005#20, 5005#21).
@@ -164,7 +172,7 @@ func (c Copy) Compare(other Copy) int {
 }
 
 func (c Copy) precedence() precedence.Copy {
-	return precedence.Copy{At: c.At, Rank: precedence.Rank(c.Rank)}
+	return precedence.Copy{At: c.At, Rank: c.Rank.precedence()}
 }
 
 // A TombstoneRecord is the deletion of an entry.
@@ -174,7 +182,7 @@ type TombstoneRecord struct {
 }
 
 func (t TombstoneRecord) precedence() precedence.Tombstone {
-	return precedence.Tombstone{When: t.When, Rank: precedence.Rank(t.Rank)}
+	return precedence.Tombstone{When: t.When, Rank: t.Rank.precedence()}
 }
 
 // IsZero reports whether there is no tombstone.

@@ -89,7 +89,7 @@ func (p *Poller) trouble(err error) {
 	}
 }
 
-// alarm returns a channel. It fires when there may be something to do even though no
+// alarm returns a channel that fires when there may be something to do even though no
 // poll has ended.
 func (p *Poller) alarm(goesOn bool) <-chan time.Time {
 	p.mu.Lock()

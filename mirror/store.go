@@ -100,7 +100,7 @@ type Indexer interface {
 	Index(ctx context.Context) error
 }
 
-// A Calendar is a Store with a way to count entries by month.
+// A Calendar is a Store that can count entries by month.
 type Calendar interface {
 	Store
 
@@ -120,6 +120,9 @@ type Month struct {
 // Months counts by month the entries selected by a query, as Calendar.Months does. It
 // asks the Store if it is a Calendar, and reads the entries otherwise.
 func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
+	if s == nil {
+		return nil, errors.New("mirror: Months: the Store is nil")
+	}
 	if q.Feed == "" {
 		return nil, errors.New("mirror: a Query for Months needs a Feed")
 	}

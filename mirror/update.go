@@ -79,7 +79,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 
 // makeRoom commits earlier documents, or lets them wait, before the next one is
 // processed. The subscription document asks the store for more than its own entries, as
-// does any document of a feed which turns out to be complete.
+// does any document of a feed that turns out to be complete.
 func (p *poll) makeRoom(next *feedhistory.Document) error {
 	p.notEnded(feedtime.Later(time.Now(), p.feed.Wait))
 	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)

@@ -14,6 +14,7 @@ type change struct {
 	entries    []*feedhistory.Entry // oldest first
 	deleted    []feedhistory.Tombstone
 	lenient    bool // leave out entries older than the published ones, instead of refusing them
+	source     int  // number of entries the source's own document shows; zero if unknown
 	correction bool // refuse entries not yet published in another version
 }
 

@@ -14,6 +14,7 @@ import (
 // publish publishes a change.
 func (p *Publisher) publish(ctx context.Context, c change) error {
 	return p.exclusively(ctx, func(p *session, s *state) error {
+		p.source = c.source
 		accepted, err := p.accept(s, c)
 		if err != nil {
 			return err
@@ -28,7 +29,8 @@ func (p *Publisher) publish(ctx context.Context, c change) error {
 // A session is one call of a Publisher's method, which holds the Output's lock.
 type session struct {
 	*Publisher
-	ctx context.Context
+	ctx    context.Context
+	source int // number of entries the source's own document shows; zero if unknown
 }
 
 // exclusively calls f with the published state, as the only writer.
@@ -48,7 +50,7 @@ func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) er
 	defer func() {
 		err = errors.Join(err, unlock())
 	}()
-	at := &session{p, ctx}
+	at := &session{Publisher: p, ctx: ctx}
 	s, err := at.load()
 	if err != nil {
 		return err
@@ -66,6 +68,7 @@ func (p *session) build(s *state, items []item, now time.Time) error {
 	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
 	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", false
 	b.advance(items)
+	b.count(items, now)
 	log, recent := p.supersede(s, items)
 	closed, open := p.cut(log, b.ledger.archives, now)
 	for _, part := range closed {
@@ -73,7 +76,7 @@ func (p *session) build(s *state, items []item, now time.Time) error {
 			return errors.Join(err, b.undo())
 		}
 		recent = slices.Concat(entriesOf(part.items), recent)
-		recent = recent[:min(len(recent), p.recent())]
+		recent = recent[:min(len(recent), b.shown())]
 	}
 	if err := b.finish(); err != nil {
 		return errors.Join(err, b.undo())

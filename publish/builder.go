@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"time"
@@ -95,13 +96,50 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 	return nil
 }
 
+// count counts the entries among new items, and keeps how many the source shows.
+// Nobody can have missed those of a feed's first call.
+func (b *builder) count(items []item, now time.Time) {
+	n := len(entriesOf(items))
+	if n == 0 || b.p.recent() == 0 {
+		return
+	}
+	b.ledger.source = cmp.Or(b.p.source, b.ledger.source)
+	if b.s.doc == nil || b.p.Backlog {
+		return
+	}
+	b.ledger.added = b.ledger.added.Begin(b.ledger.added.Next(), now)
+	b.ledger.added.Add(n)
+}
+
+// shown returns the number of entries to show in the subscription document, if
+// they are not too large.
+func (b *builder) shown() int {
+	if b.p.recent() == 0 {
+		return 0
+	}
+	return max(b.p.recent(), b.ledger.source) + b.ledger.added.Entries()
+}
+
+// repeated returns the archived entries to show after open ones, newest first.
+func (b *builder) repeated(open, recent []*feedhistory.Entry) []*feedhistory.Entry {
+	size := 0
+	for _, e := range open {
+		size += len(e.XML())
+	}
+	for i, e := range recent {
+		size += len(e.XML())
+		if n := len(open) + i; n >= b.shown() || n >= b.p.recent() && size > feedtime.MostShown {
+			return recent[:i]
+		}
+	}
+	return recent
+}
+
 // subscription renders the subscription document.
 func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string, error) {
 	entries := entriesOf(open)
 	b.ledger.open = len(entries)
-	if more := b.p.recent() - len(entries); more > 0 {
-		entries = slices.Concat(entries, recent[:min(more, len(recent))])
-	}
+	entries = slices.Concat(entries, b.repeated(entries, recent))
 	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
 	// The document is complete for now (5005#2), so readers can tell nothing is missing.

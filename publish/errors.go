@@ -13,9 +13,9 @@ import (
 var (
 	// ErrSameTime means another version with the same update time is published, so nobody
 	// could tell the newer one (5005#16).
-	ErrSameTime = errors.New("another version with this update time is published already")
+	ErrSameTime = errors.New("another version with the same update time is already published")
 	// ErrStale means a version, or a deletion, with a later time is published.
-	ErrStale = errors.New("what is published is newer")
+	ErrStale = errors.New("a newer version is published")
 	// ErrLate means a newer entry is published and the feed is Chronological.
 	ErrLate = errors.New("the feed has newer entries")
 	// ErrNotPublished means there is no entry with this id to correct or erase.
@@ -24,12 +24,12 @@ var (
 	ErrNoID = errors.New("the entry is nil or has no ID")
 	// ErrUnpublishable means readers would not read the entry as given, for instance
 	// because its id contains characters forbidden in XML.
-	ErrUnpublishable = errors.New("readers would not read the entry as it was given")
+	ErrUnpublishable = errors.New("readers would not read the entry as given")
 )
 
 // ErrForeign means the file with the name of the subscription document was not written
 // by a Publisher. Move it away; its entries can then be published by AppendHistory.
-var ErrForeign = errors.New("not a subscription document that feedhistory wrote")
+var ErrForeign = errors.New("not a subscription document written by feedhistory")
 
 // An EntryError says which entry was refused, and why. Nothing of the call has
 // been published then.

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Handler serves published documents over HTTP. It serves the files byte for
@@ -22,11 +24,11 @@ import (
 //
 //	http.Handle("/feeds/", http.StripPrefix("/feeds", &publish.Handler{FS: publish.Dir{Path: "public/feeds"}}))
 //
-// Beyond what http.FileServerFS does, a Handler uses the documents themselves: it sends
-// the media type of their format, an ETag of their content, a Cache-Control for their
-// place in the feed's history, Link headers with the relations in their heads, and gzip
-// to clients accepting it. It lists no directories, and does not serve hidden files
-// (names that begin with a dot), temporary files and locks.
+// Unlike http.FileServerFS, a Handler uses the documents themselves: it sends the media
+// type of their format, an ETag of their content, a Cache-Control for their place in
+// the feed's history, Link headers with the relations in their heads, and gzip to
+// clients accepting it. It lists no directories, and does not serve hidden files (names
+// that begin with a dot), temporary files and locks.
 //
 // An archive with a next-archive no longer changes (5005#9), and its name is never
 // reused (5005#10), so caches may keep it for good. The newest archive may still gain
@@ -39,9 +41,9 @@ type Handler struct {
 	Logger *slog.Logger  // Logger logs unreadable files; nil means no logging.
 
 	once       sync.Once
-	known      cache[*documentHeader] // by name
-	compressed cache[*gzipVariant]    // by the ETag of the uncompressed document
-	busy       chan struct{}          // limits how many goroutines read whole documents at once
+	known      Cache[string, *documentHeader] // by name
+	compressed Cache[string, *gzipVariant]    // by the ETag of the uncompressed document
+	busy       chan struct{}                  // limits how many goroutines read whole documents at once
 }
 
 const (
@@ -51,8 +53,8 @@ const (
 )
 
 func (h *Handler) setUp() {
-	h.known.half = maxKnown / 2
-	h.compressed.half = cmp.Or(h.Memory, defaultMemory) / 2
+	h.known.Half = maxKnown / 2
+	h.compressed.Half = max(cmp.Or(h.Memory, defaultMemory)/2, 1)
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
 
@@ -96,6 +98,12 @@ func documentName(path string) (name string, ok bool) {
 // serve answers with the named file. If it returns an error, it has sent
 // nothing.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) error {
+	if h.FS == nil {
+		return errors.New("publish: Handler.FS must be set")
+	}
+	if err := plain.Check("publish", plain.Number{Name: "Handler.MaxAge", Value: int64(h.MaxAge)}); err != nil {
+		return err
+	}
 	f, err := h.FS.Open(name)
 	if err != nil {
 		return err
@@ -123,7 +131,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	}
 	if d.compressible && h.Memory >= 0 {
 		header["Vary"] = varyEncoding
-		if acceptsGzip(r.Header) {
+		if AcceptsGzip(r.Header) {
 			if c, err := h.compress(d, file); err != nil {
 				return err
 			} else if c.data != nil {
@@ -207,7 +215,7 @@ type openFile struct {
 	info fs.FileInfo
 }
 
-// seeker returns the file's content, even of files unable to seek.
+// seeker returns the file's content, even of files that cannot seek.
 func (f *openFile) seeker() (io.ReadSeeker, error) {
 	if s, ok := f.File.(io.ReadSeeker); ok {
 		return s, nil

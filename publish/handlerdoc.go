@@ -85,13 +85,13 @@ func (h *Handler) describe(f *openFile) (*documentHeader, error) {
 	}
 	d, err := h.read(f)
 	if err == nil {
-		h.known.put(f.name, d, 1)
+		h.known.Put(f.name, d)
 	}
 	return d, err
 }
 
 func (h *Handler) lookUp(f *openFile) (*documentHeader, bool) {
-	d, ok := h.known.get(f.name)
+	d, ok := h.known.Get(f.name)
 	return d, ok && d.settled() && d.size == f.info.Size() && d.modified.Equal(f.info.ModTime())
 }
 
@@ -272,12 +272,12 @@ type gzipVariant struct {
 
 // compress returns the gzip variant of a document.
 func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error) {
-	if c, ok := h.compressed.get(d.tag[0]); ok {
+	if c, ok := h.compressed.Get(d.tag[0]); ok {
 		return c, nil
 	}
 	h.busy <- struct{}{}
 	defer func() { <-h.busy }()
-	if c, ok := h.compressed.get(d.tag[0]); ok {
+	if c, ok := h.compressed.Get(d.tag[0]); ok {
 		return c, nil
 	}
 	content, err := f.rewind()
@@ -294,7 +294,7 @@ func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error)
 		sum := sha256.Sum256(c.data)
 		c.tag = entityTag(sum[:])
 	}
-	h.compressed.put(d.tag[0], c, int64(len(c.data))+256)
+	h.compressed.PutSized(d.tag[0], c, int64(len(c.data))+256)
 	_, err = f.rewind()
 	return c, err
 }

@@ -139,7 +139,7 @@ func TestHandlerCompresses(t *testing.T) {
 			})
 		}
 		all.Wait()
-		assert.LessOrEqual(t, h.compressed.size, h.compressed.half)
+		assert.LessOrEqual(t, h.compressed.size, h.compressed.Half)
 	}
 	plain := getPath(&Handler{FS: files, Memory: -1}, "/1", "Accept-Encoding", "gzip")
 	assert.Empty(t, plain.Header().Get("Content-Encoding"))
@@ -147,21 +147,32 @@ func TestHandlerCompresses(t *testing.T) {
 }
 
 func TestCache(t *testing.T) {
-	c := cache[int]{half: 4}
+	c := Cache[string, int]{Half: 4}
 	for i := range 100 {
-		c.put(fmt.Sprint(i), i, 1)
-		_, used := c.get("0")
+		c.Put(fmt.Sprint(i), i)
+		_, used := c.Get("0")
 		assert.True(t, used, "what is used stays")
 		assert.LessOrEqual(t, len(c.young)+len(c.old), 8)
 	}
-	_, ok := c.get("50")
+	_, ok := c.Get("50")
 	assert.False(t, ok)
-	c.put("large", 1, 5)
-	_, ok = c.get("large")
+	c.PutSized("large", 1, 5)
+	_, ok = c.Get("large")
 	assert.False(t, ok)
-	c.put("99", 7, 1)
-	v, _ := c.get("99")
+	c.Put("99", 7)
+	v, _ := c.Get("99")
 	assert.Equal(t, 7, v)
+	c.Drop("99")
+	_, ok = c.Get("99")
+	assert.False(t, ok)
+	var usual Cache[int, int]
+	for i := range 2000 {
+		usual.Put(i, i)
+	}
+	for i := range 2000 {
+		_, ok := usual.Get(i)
+		assert.True(t, ok)
+	}
 }
 
 // No link leads out of an os.Root, and no error says more than a status.
@@ -226,7 +237,7 @@ func TestWeights(t *testing.T) {
 		if header != "" {
 			h.Set("Accept-Encoding", header)
 		}
-		assert.Equal(t, want, acceptsGzip(h), header)
+		assert.Equal(t, want, AcceptsGzip(h), header)
 	}
 	for header, want := range map[string]int{
 		"": 0, "*/*": 0, "application/rss+xml": 1, "application/rss+xml, */*;q=0.1": 1,

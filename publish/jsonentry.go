@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A JSONEntry is an entry as one line of JSON, which the command prints, and reads to
@@ -21,8 +24,13 @@ import (
 type JSONEntry struct {
 	Type string `json:"type,omitempty"` // "entry" or absent; lines of other types are not entries: see JSONEntries
 	Feed string `json:"feed,omitempty"` // the URL of the entry's feed
+
+	// Private says the feed is private, so its URL may be a secret.
+	Private bool `json:"private,omitempty"`
+
 	feedhistory.EntryJSON
 	Deleted JSONDeletion `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Source  string       `json:"source,omitempty"` // where the copy comes from, such as "newsboat"; "" if the feed itself had it
 	Raw     *JSONRaw     `json:"raw,omitempty"`
 }
 
@@ -121,6 +129,21 @@ func (r *JSONEntry) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 // equal entry.
 func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {
 	return &JSONEntry{EntryJSON: feedhistory.NewEntryJSON(e)}
+}
+
+// Redact removes the address of a private feed from one of its entries. Relative
+// references in texts resolve against its directory from then on.
+func (r *JSONEntry) Redact() {
+	for _, text := range []*feedhistory.Text{&r.Title, &r.Summary, &r.Content} {
+		text.Base = iri.Directory(text.Base)
+	}
+	links := slices.Clone(r.Links)
+	for i, l := range links {
+		if fragment, ok := strings.CutPrefix(l.Href, r.Feed); ok && r.Feed != "" {
+			links[i].Href = iri.Directory(r.Feed) + fragment
+		}
+	}
+	r.Links, r.Feed = links, ""
 }
 
 // Entry returns the entry described by r. If it has no update time, it gets its

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A ledger is a subscription document's message to the next Publisher, in a processing
@@ -15,6 +17,9 @@ type ledger struct {
 	archives int       // the number of archives ever closed
 	latest   time.Time // archived items are not newer than this
 	prev     string    // the name of the newest archive; "" for none
+
+	added  feedtime.Additions // the entries recent calls have added
+	source int                // number of entries the source's own document shows; zero if unknown
 
 	// The remaining work, in a note (see commit.go).
 	before string // the name of the archive whose successor is new; "" for none
@@ -31,10 +36,13 @@ func (m ledger) String() string {
 	if !m.latest.IsZero() {
 		fmt.Fprintf(&b, ` latest="%s"`, m.latest.UTC().Format(time.RFC3339Nano))
 	}
-	for _, attr := range [][2]string{{"prev", m.prev}, {"before", m.before}, {"next", m.next}} {
+	for _, attr := range [][2]string{{"prev", m.prev}, {"added", m.added.String()}, {"before", m.before}, {"next", m.next}} {
 		if attr[1] != "" {
 			fmt.Fprintf(&b, ` %s="%s"`, attr[0], attr[1])
 		}
+	}
+	if m.source > 0 {
+		fmt.Fprintf(&b, ` source="%d"`, m.source)
 	}
 	if m.erase {
 		b.WriteString(` erase="1"`)
@@ -80,6 +88,10 @@ func readLedger(text string) (ledger, bool) {
 			m.latest, err = time.Parse(time.RFC3339Nano, value)
 		case "prev":
 			m.prev = value
+		case "source":
+			m.source, err = strconv.Atoi(value)
+		case "added":
+			m.added, err = feedtime.ParseAdditions(value)
 		case "before":
 			m.before = value
 		case "next":

@@ -45,10 +45,10 @@ func weight(params string) (q float64, ok bool) {
 	return 1, true
 }
 
-// acceptsGzip reports whether gzip is accepted, with at least the weight of no coding.
-// A request without Accept-Encoding does not get gzip, because not every client without
-// the header can decode it (RFC 9110 §12.5.3).
-func acceptsGzip(h http.Header) bool {
+// AcceptsGzip reports whether a request with this header accepts gzip, with at
+// least the weight of no coding. Without Accept-Encoding, the answer is no: not
+// every client that omits the header can decode gzip (RFC 9110 §12.5.3).
+func AcceptsGzip(h http.Header) bool {
 	gzip, rest, identity := -1.0, 0.0, -1.0
 	for coding, q := range weights(h["Accept-Encoding"]) {
 		switch coding {
@@ -79,8 +79,8 @@ func prefers(h http.Header, types ...string) (best int) {
 	return best
 }
 
-// acceptance returns the weight of a media type, from the most specific range around
-// it.
+// acceptance returns the weight of a media type, from the most specific range that
+// contains it.
 func acceptance(h http.Header, kind string) (q float64) {
 	major, _, _ := strings.Cut(kind, "/")
 	specific := 0

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // Pages serves an endless feed as a paged one (RFC 5005 §3): search results, or a log
@@ -152,10 +153,16 @@ func (at pageRequest) url(param string, place Position) string {
 	return at.base + "?" + query.Encode()
 }
 
-func (p *Pages) size() int { return cmp.Or(max(p.Size, 0), 50) }
+func (p *Pages) size() int { return cmp.Or(p.Size, 50) }
 
 // page makes the requested page; nil if it is the first page now.
 func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document, error) {
+	if p.Older == nil {
+		return nil, errors.New("publish: Pages.Older must be set")
+	}
+	if err := plain.Check("publish", plain.Number{Name: "Pages.Size", Value: int64(p.Size)}); err != nil {
+		return nil, err
+	}
 	query := p.Older
 	if at.param == paramNewer {
 		query = p.Newer
@@ -218,7 +225,7 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 	}
 	body := b.Bytes()
 	header.Add("Vary", "Accept-Encoding")
-	if acceptsGzip(r.Header) {
+	if AcceptsGzip(r.Header) {
 		if data, err := gzipped(&b, gzip.DefaultCompression); err == nil && len(data) < len(body) {
 			body = data
 			header.Set("Content-Encoding", "gzip")

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Publisher publishes a growing log of entries as an archived feed. Output
@@ -51,10 +53,17 @@ type Publisher struct {
 	// are.
 	Split feedhistory.Split
 
-	// Recent is the minimum number of entries in the subscription document, including some
+	// Recent is a minimum number of entries in the subscription document, including some
 	// already in an archive, because ordinary readers know no other document. Zero means
-	// 10, a negative number only the entries not archived.
+	// 20, the least; of another feed's history, as many as its own document shows. In
+	// addition, the document shows everything the latest ten calls or the last 72 hours
+	// have added, within 2 MiB. A negative number means only the entries not archived.
 	Recent int
+
+	// Backlog says that calls add entries nobody has waited for, such as an import of an
+	// older history: the subscription document does not keep them for being new. Nor does
+	// it keep those of a feed's first call.
+	Backlog bool
 
 	// Chronological keeps entries in the order of their update times through all
 	// documents: no archive is newer than an entry of a later document, so a consumer who
@@ -124,7 +133,18 @@ func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) e
 		}
 	}
 	slices.Reverse(deleted)
-	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true})
+	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true, source: ShownIn(h)})
+}
+
+// ShownIn returns the number of entries of a history that its subscription
+// document shows.
+func ShownIn(h *feedhistory.History) (n int) {
+	for _, e := range h.Entries {
+		if e.Source != nil && h.Head != nil && e.Source.URL == h.Head.URL {
+			n++
+		}
+	}
+	return n
 }
 
 // Delete publishes the deletion of an entry, out of the feed since the given time (RFC
@@ -164,11 +184,13 @@ func (p *Publisher) url(name string) string {
 	return strings.TrimSuffix(p.Base, "/") + "/" + name
 }
 
+// recent returns the minimum number of entries in the subscription document;
+// zero means that archived entries are not repeated there.
 func (p *Publisher) recent() int {
-	if p.Chronological {
+	if p.Chronological || p.Recent < 0 {
 		return 0
 	}
-	return max(cmp.Or(p.Recent, 10), 0)
+	return max(p.Recent, feedtime.LeastShown)
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
@@ -178,7 +200,7 @@ func (p *Publisher) check() error {
 	base, err := url.Parse(p.Base)
 	switch {
 	case p.Output == nil:
-		return fmt.Errorf("publish: Output must be set")
+		return errors.New("publish: Publisher.Output must be set")
 	case err != nil:
 		return fmt.Errorf("publish: the base: %w", err)
 	case !base.IsAbs() || base.Host == "" || base.RawQuery != "" || base.Fragment != "":
@@ -188,5 +210,5 @@ func (p *Publisher) check() error {
 	case !plainName.MatchString(p.name()) || !fs.ValidPath(p.name()) || p.dir() == p.name():
 		return fmt.Errorf("publish: not a plain name with an extension: %q", p.Name)
 	}
-	return nil
+	return plain.Check("publish", plain.Number{Name: "Publisher.Split.Size", Value: int64(p.Split.Size)})
 }

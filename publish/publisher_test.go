@@ -187,32 +187,6 @@ func TestErasedFromMissingArchive(t *testing.T) {
 	require.NoError(t, p.Append(t.Context(), entry(t, "old", day, "given an old date")))
 }
 
-func TestRecent(t *testing.T) {
-	out := newMemory()
-	p := newPublisher(out)
-	p.Recent = 5
-	for _, e := range entries(t, 1, 20) {
-		require.NoError(t, p.Append(t.Context(), e))
-		s, err := at(p).load()
-		require.NoError(t, err)
-		want := min(5, 1+len(archives(t, p))*3+len(s.log)-1)
-		require.GreaterOrEqual(t, len(s.doc.Entries), min(want, 5))
-		require.Equal(t, e.ID, s.doc.Entries[0].ID)
-	}
-	h := fetch(t, out, p.URL())
-	require.Len(t, h.Entries, 20)
-	require.NoError(t, p.Append(t.Context(), entry(t, "e18", day.Add(100*time.Hour), "changed")))
-	require.NoError(t, p.Delete(t.Context(), "e17", day.Add(100*time.Hour)))
-	require.Len(t, fetch(t, out, p.URL()).Entries, 19)
-	s, err := at(p).load()
-	require.NoError(t, err)
-	var ids []string
-	for _, e := range s.doc.Entries {
-		ids = append(ids, e.ID)
-	}
-	require.Equal(t, []string{"e18", "e20", "e19", "e16"}, ids)
-}
-
 func TestTwoWriters(t *testing.T) {
 	out := newMemory()
 	unlock, err := out.Lock(t.Context())
@@ -323,4 +297,4 @@ func TestAppendHistory(t *testing.T) {
 }
 
 // at returns a session of a Publisher, without the lock.
-func at(p *Publisher) *session { return &session{p, context.Background()} }
+func at(p *Publisher) *session { return &session{Publisher: p, ctx: context.Background()} }

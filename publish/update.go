@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -21,8 +20,19 @@ type Batch struct {
 	Entries []*feedhistory.Entry    // in any order, each ID once
 	Deleted []feedhistory.Tombstone // entries the source knows to be deleted; a zero time means now
 
-	// DeleteMissing means Entries is complete: all other published entries are deleted.
+	// DeleteMissing means Entries is complete: all other published entries are deleted. If
+	// Entries is empty, the error is ErrEmptySource instead.
 	DeleteMissing bool
+
+	// MaxDeletions is the maximum number of entries DeleteMissing may delete. If more are
+	// missing, the error is a *TooManyDeletionsError. Zero means five, or a fifth of the
+	// published entries if that is more; a negative number means any number.
+	MaxDeletions int
+
+	// Shown is the number of entries the source's own document shows, if it is
+	// another feed: the subscription document shows at least as many. Zero
+	// means as many as in the last call that said.
+	Shown int
 
 	// Now is the time for entries without a time, or changed without a newer one. Entries
 	// with a later date are dated in the future. Zero means the present, in whole seconds.
@@ -67,7 +77,8 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	}
 	var report Report
 	err := p.exclusively(ctx, func(p *session, s *state) error {
-		items, err := p.compare(s, u, &report)
+		p.source = u.Shown
+		items, gone, err := p.compare(s, u, &report)
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry
 		}
@@ -75,6 +86,9 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 			if err := u.Check(report); err != nil {
 				return err
 			}
+		}
+		if err := u.permit(gone); err != nil {
+			return err
 		}
 		before := s.archives
 		if err := p.build(s, items, u.Now); err != nil {
@@ -148,39 +162,44 @@ func (all *publishedSet) add(items []item) {
 	}
 }
 
-// compare returns the items of an update, oldest first.
-func (p *session) compare(s *state, u Batch, report *Report) ([]item, error) {
+// compare returns the items an update must publish, oldest first, and the
+// deletions among them.
+func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionReport, error) {
 	all, err := p.versions(s)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
 	}
 	if err != nil {
-		return nil, err
+		return nil, deletionReport{}, err
 	}
 	known := all.newest
 	given := make(map[string]bool, len(u.Entries)+len(u.Deleted))
 	var items []item
 	for _, e := range u.Entries {
 		if e == nil {
-			return nil, refused(nil, ErrNoID)
+			return nil, deletionReport{}, refused(nil, ErrNoID)
 		}
 		if given[e.ID] {
-			return nil, fmt.Errorf("two entries have the id %s", e.ID)
+			return nil, deletionReport{}, fmt.Errorf("two entries have the id %s", e.ID)
 		}
 		given[e.ID] = true
 		old, published := known[e.ID]
 		it, err := p.revise(e, old, published, u.Now, report)
 		if err != nil {
-			return nil, err
+			return nil, deletionReport{}, err
 		}
 		if it.entry != nil {
 			items = append(items, it)
 		}
 	}
 	report.Renamed = renamed(known, given, u)
-	items = append(items, deletions(known, given, u, report)...)
+	gone := deletions(known, given, u)
+	if report.Deleted = len(gone.items); !u.DeleteMissing {
+		report.Missing = gone.missing
+	}
+	items = append(items, gone.items...)
 	slices.SortStableFunc(items, func(a, b item) int { return a.change().Compare(b.change()) })
-	return items, nil
+	return items, gone, nil
 }
 
 // revise returns the item to publish for an entry; an empty one if there is
@@ -234,32 +253,6 @@ func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 // isTimed reports whether an entry says when it was written. The epoch means an
 // unknown time, because Atom requires one.
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
-
-// deletions returns the deletions of an update.
-func deletions(known map[string]version, given map[string]bool, u Batch, report *Report) (items []item) {
-	for _, t := range u.Deleted {
-		old, published := known[t.Ref]
-		if given[t.Ref] || !published || old.deleted {
-			continue
-		}
-		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
-			continue // the entry has been published again since (RFC 6721 §2)
-		}
-		items = append(items, item{id: t.Ref, time: feedtime.Later(cmp.Or(t.When, u.Now), old.time)})
-	}
-	for id, old := range known {
-		switch {
-		case old.deleted || given[id]:
-		case u.DeleteMissing:
-			items = append(items, item{id: id, time: feedtime.Later(u.Now, old.time)})
-		default:
-			report.Missing++
-		}
-	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Or(a.time.Compare(b.time), strings.Compare(a.id, b.id)) })
-	report.Deleted = len(items)
-	return items
-}
 
 // words returns a digest of everything an entry says, except its update time, and an
 // unnecessary base.

@@ -139,6 +139,44 @@ func testUpdate(t *testing.T, format feedhistory.Format) {
 		Report{Unchanged: 2, Deleted: 1, Missing: 1})
 }
 
+// An empty source deletes nothing, and a source that lacks much deletes only what
+// MaxDeletions allows.
+func TestUpdateBoundsDeletions(t *testing.T) {
+	var lines []string
+	for n := range 40 {
+		lines = append(lines, fmt.Sprintf(`{"id": "urn:%d", "updated": "2003-12-13"}`, n))
+	}
+	source := func(n int) []*feedhistory.Entry { return records(t, strings.Join(lines[:n], "\n")) }
+	s := newServed(t, newMemory(), feedhistory.Atom)
+	_, err := s.Publish(t.Context(), Batch{Entries: source(40)})
+	require.NoError(t, err)
+	before := s.files(t)
+	for _, most := range []int{0, 40, -1} {
+		_, err = s.Publish(t.Context(), Batch{DeleteMissing: true, MaxDeletions: most})
+		require.ErrorIs(t, err, ErrEmptySource)
+	}
+	for left, most := range map[int]int{31: 0, 38: 1, 3: 36} {
+		_, err = s.Publish(t.Context(), Batch{Entries: source(left), DeleteMissing: true, MaxDeletions: most})
+		many := new(TooManyDeletionsError)
+		require.ErrorAs(t, err, &many)
+		require.Equal(t, TooManyDeletionsError{Missing: 40 - left, Published: 40}, *many)
+	}
+	require.Equal(t, before, s.files(t))
+
+	// Deletions that the source names are its own word.
+	var named []feedhistory.Tombstone
+	for n := 32; n < 40; n++ {
+		named = append(named, feedhistory.Tombstone{Ref: fmt.Sprint("urn:", n)})
+	}
+	done, err := s.Publish(t.Context(), Batch{Entries: source(26), Deleted: named, DeleteMissing: true})
+	require.NoError(t, err)
+	require.Equal(t, Report{Unchanged: 26, Deleted: 14, Archives: done.Archives}, *done)
+	for _, step := range []struct{ left, most int }{{21, 0}, {9, 12}, {1, -1}} {
+		_, err = s.Publish(t.Context(), Batch{Entries: source(step.left), DeleteMissing: true, MaxDeletions: step.most})
+		require.NoError(t, err)
+	}
+}
+
 func find(h *feedhistory.History, id string) *feedhistory.Entry {
 	i := slices.IndexFunc(h.Entries, func(e *feedhistory.Entry) bool { return e.ID == id })
 	return h.Entries[i]

@@ -16,11 +16,10 @@
 //
 // # Promises
 //
-// A Handler updates documents when somebody requests them. An archive keeps its
-// URL and its content for good; later entries, new versions and deletions come
-// after it. Entries are as published, with an atom:source that names their feed.
-// The head says how much of the feed the mirror has: for people in its subtitle,
-// for programs in a feedhistory.Coverage. An entry also reports each gap
-// (5005#23). An entry the mirror cannot read is such a gap: no document
-// without it says it is complete.
+// A Handler updates documents when somebody requests them. An archive keeps its URL and
+// its content for good; later entries, new versions and deletions come after it.
+// Entries are as published, with an atom:source naming their feed. The head says how
+// much of the feed the mirror has: for people in its subtitle, for programs in a
+// feedhistory.Coverage. An entry also reports each gap (5005#23). An entry the mirror
+// cannot read is such a gap: no document without it claims to be complete.
 package republish

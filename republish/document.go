@@ -13,6 +13,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // documents makes documents of many entries while it sends them.
@@ -21,8 +22,8 @@ type documents struct {
 	base   string
 	logger *slog.Logger
 	sizes  sizes
-	plans  cache[string, Plan]
-	losses cache[string, loss] // by the feed's URL
+	plans  publish.Cache[string, Plan]
+	losses publish.Cache[string, loss] // by the feed's URL
 	slots  slots
 }
 

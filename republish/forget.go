@@ -12,9 +12,9 @@ import (
 )
 
 // Forget removes the documents of feeds from an Output, whatever the Base of their
-// Handler, and returns the feeds that had some. A Handler that still has such a feed
-// publishes it again on request, with the entries the Store has by then. If somebody
-// is publishing, the error matches publish.ErrLocked, and nothing is removed.
+// Handler, and returns the feeds with documents. A Handler with such a feed publishes
+// it again on request, with the entries the Store has by then. If somebody is
+// publishing, the error matches publish.ErrLocked, and nothing is removed.
 func Forget(ctx context.Context, out publish.Output, feeds ...string) (forgotten []string, err error) {
 	unlock, err := out.Lock(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -63,7 +64,7 @@ type Handler struct {
 	once      sync.Once
 	mux       *http.ServeMux
 	path      string       // the path of Base, with a final slash
-	store     mirror.Store // the feeds that may be served
+	store     mirror.Store // the visible feeds
 	names     directory
 	chains    *chains
 	documents *documents
@@ -84,6 +85,19 @@ func (e *Error) Error() string { return e.Message }
 // ErrUnread says the mirror has not read the feed yet.
 var ErrUnread = &Error{http.StatusServiceUnavailable, "this feed has not been read yet", "Try again when the mirror has polled it."}
 
+// ready sets the Handler up at the first call. It returns an error for settings a Handler
+// cannot work with.
+func (h *Handler) ready() error {
+	if h.Store == nil {
+		return errors.New("republish: Handler.Store must be set")
+	}
+	if err := plain.Check("republish", plain.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
+		return err
+	}
+	h.once.Do(h.setUp)
+	return nil
+}
+
 func (h *Handler) setUp() {
 	if h.Logger == nil {
 		h.Logger = slog.New(slog.DiscardHandler)
@@ -99,9 +113,9 @@ func (h *Handler) setUp() {
 	h.chains = newChains(h)
 	h.slots = make(slots, mostStreams)
 	h.documents = &documents{store: h.store, base: h.base(), logger: h.Logger, slots: h.slots}
-	h.documents.plans.half = mostPlans
+	h.documents.plans.Half = mostPlans
 	h.replays = &replays{store: h.store, out: h.chains.out, locks: &h.chains.locks, feeds: h.base() + "feeds/", size: cmp.Or(h.Size, 100), logger: h.Logger}
-	h.replays.orders.half, h.replays.places.half = mostOrders, mostOrders
+	h.replays.orders.Half, h.replays.places.Half = mostOrders, mostOrders
 	h.mux = http.NewServeMux()
 	for pattern, serve := range map[string]func(http.ResponseWriter, *http.Request, request) error{
 		"index.atom": h.serveIndex, "index.rss": h.serveIndex, "complete.atom": h.serveComplete,
@@ -127,7 +141,13 @@ func (h *Handler) now() time.Time {
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		if h.Logger != nil {
+			h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", r.URL.Path, "err", err)
+		}
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	h.mux.ServeHTTP(w, Below(h.path, h.mux, r))
 }
 

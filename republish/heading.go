@@ -3,7 +3,6 @@ package republish
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,11 +17,11 @@ import (
 // URL. Of a private feed's URL it has only the host.
 func Title(feed *mirror.Feed) string {
 	_, address, _ := strings.Cut(cmp.Or(addressOf(feed), hostOf(feed)), "://")
-	return cmp.Or(strings.TrimSpace(feed.Title), strings.TrimSuffix(address, "/"))
+	return cmp.Or(strings.TrimSpace(feed.Redacted().Title), strings.TrimSuffix(address, "/"))
 }
 
-// addressOf returns the URL of a feed as documents may name it. That of a private
-// feed is "", because its path or its query may be the secret.
+// addressOf returns the URL of a feed as documents may name it. A private feed's is "",
+// because its path or its query may be the secret.
 func addressOf(feed *mirror.Feed) string {
 	if feed.Private {
 		return ""
@@ -39,25 +38,11 @@ func hostOf(feed *mirror.Feed) string {
 }
 
 // gapsOf returns the gaps of a feed as documents may report them.
-func gapsOf(feed *mirror.Feed) []*feedhistory.Gap {
-	gaps := feed.Missing()
-	if !feed.Private {
-		return gaps
-	}
-	var public []*feedhistory.Gap
-	for _, gap := range gaps {
-		public = append(public, &feedhistory.Gap{
-			URL: hostOf(feed), From: hostOf(feed), Reason: gap.Reason, Found: gap.Found, Err: errPrivate,
-		})
-	}
-	return public
-}
-
-var errPrivate = errors.New("the feed is private, so its mirror does not publish the address")
+func gapsOf(feed *mirror.Feed) []*feedhistory.Gap { return feed.Redacted().Missing() }
 
 // Site returns the URL of the website a feed belongs to; "" if unknown.
 func Site(feed *mirror.Feed) string {
-	head, err := feed.Document()
+	head, err := feed.Redacted().Document()
 	if err != nil {
 		return ""
 	}
@@ -76,9 +61,9 @@ func Site(feed *mirror.Feed) string {
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:
-		return "Every entry that the feed says it has is here."
+		return "Every entry the feed says it has is here."
 	case feedhistory.Window:
-		return "The feed shows its latest entries, and does not say what came before. Here is what was seen."
+		return "The feed lists only its latest entries. These are the ones collected so far."
 	case feedhistory.Lossy:
 		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
 	}
@@ -88,13 +73,11 @@ func verdictText(v feedhistory.Verdict) string {
 // heading returns the head of a republished feed. With nil coverage
 // it is the head of archives, which never change.
 func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory.Coverage) (*feedhistory.Document, error) {
-	head, err := feed.Document()
+	head, err := feed.Redacted().Document()
 	if err != nil {
 		return nil, err
 	}
-	if head.Format = feedhistory.Atom; feed.Private {
-		head.URL = ""
-	}
+	head.Format = feedhistory.Atom
 	head.Title = Title(feed)
 	head.Updated, head.LastModified = time.Time{}, time.Time{}
 	if len(head.Authors) == 0 {

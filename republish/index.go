@@ -27,8 +27,8 @@ type chains struct {
 	log   *slog.Logger
 
 	out     *dividedOutput
-	handler http.Handler          // serves out
-	names   cache[string, string] // the names of directories, by the URLs of feeds
+	handler http.Handler                  // serves out
+	names   publish.Cache[string, string] // the names of directories, by the URLs of feeds
 	locks   locks
 
 	mu     sync.Mutex
@@ -115,7 +115,7 @@ func (c *chains) share(ctx context.Context) (release func() error, err error) {
 // remove removes everything published of a feed under a name.
 func (c *chains) remove(ctx context.Context, feed, name string) error {
 	defer c.locks.lock(name)()
-	defer c.names.drop(feed)
+	defer c.names.Drop(feed)
 	for _, out := range c.out.parts() {
 		if _, err := removeAll(ctx, out, name); err != nil {
 			return err

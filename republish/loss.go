@@ -30,7 +30,7 @@ func (l loss) add(id string) loss {
 	return l
 }
 
-// gaps returns the gap that reports the loss; none if nothing is lost.
+// gaps returns the gap for the loss; none if nothing is lost.
 func (l loss) gaps(feed *mirror.Feed) []*feedhistory.Gap {
 	if len(l.ids) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func coverageOf(feed *mirror.Feed, lost loss) *feedhistory.Coverage {
 
 // lost returns the known loss of a feed in its present state.
 func (d *documents) lost(feed *mirror.Feed) loss {
-	if known, ok := d.losses.get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.losses.Get(feed.URL); ok && known.version == feed.Version {
 		return known
 	}
 	return loss{version: feed.Version}
@@ -75,6 +75,6 @@ func (d *documents) recordLoss(ctx context.Context, feed *mirror.Feed) error {
 			lost = lost.add(record.ID)
 		}
 	}
-	d.losses.put(feed.URL, lost)
+	d.losses.Put(feed.URL, lost)
 	return nil
 }

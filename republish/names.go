@@ -130,14 +130,18 @@ func (d *directory) owns(ctx context.Context, feed string) (bool, error) {
 // Feed returns the feed with a name. The error matches mirror.ErrNotFound if
 // there is none, or if several feeds share the name.
 func (h *Handler) Feed(ctx context.Context, name string) (*mirror.Feed, error) {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		return nil, err
+	}
 	return h.names.feed(ctx, name)
 }
 
 // Reserve prepares for a feed about to join the Store. The error
 // is ErrNameTaken if another feed has one of its names.
 func (h *Handler) Reserve(ctx context.Context, feed string) error {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		return err
+	}
 	owns, err := h.names.owns(ctx, feed)
 	if err != nil {
 		return err
@@ -155,8 +159,10 @@ func (h *Handler) Reserve(ctx context.Context, feed string) error {
 // one under which something was published before names became longer, because
 // the URLs of archives do not change (5005#10).
 func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
-	h.once.Do(h.setUp)
-	if name, ok := h.chains.names.get(feed); ok {
+	if err := h.ready(); err != nil {
+		return "", err
+	}
+	if name, ok := h.chains.names.Get(feed); ok {
 		return name, nil
 	}
 	owns, err := h.names.owns(ctx, feed)
@@ -167,7 +173,7 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if old := oldName(feed); owns && (h.chains.isPublished(old, feedhistory.Atom) || h.chains.isPublished(old, feedhistory.RSS)) {
 		name = old
 	}
-	h.chains.names.put(feed, name)
+	h.chains.names.Put(feed, name)
 	return name, nil
 }
 

@@ -73,7 +73,7 @@ func TestOldNames(t *testing.T) {
 	require.Equal(t, "/feeds/"+Name(feed), page)
 	_, err := w.Feed(t.Context(), "none")
 	require.ErrorIs(t, err, mirror.ErrNotFound)
-	w.chains.names.put(feed, oldName(feed)) // as earlier servers did
+	w.chains.names.Put(feed, oldName(feed)) // as earlier servers did
 	before, _ := w.fetched(old + "/index.atom")
 	require.Equal(t, w.mirrored(feed), before)
 	archives, err := fs.Glob(w.chains.out, oldName(feed)+"/index/*")

@@ -67,12 +67,11 @@ func readRecord(out fs.FS, format feedhistory.Format) (done publicationRecord, e
 // publishes nothing twice, so it may be repeated after
 // any failure.
 //
-// Changes come after the published entries, unless they concern the past: if a gap
-// was closed, or if so many old entries were found that the subscription
-// document would lack the newest ones (5005#8), a new chain is made. The
-// archives of the old chain stay where they are. Entries dated in the
-// future do not count here: such an entry would be the newest for ever, but
-// leave the document nevertheless.
+// Changes come after the published entries, unless they concern the past: if a gap was
+// closed, or if the many old entries found would push the newest ones out of the
+// subscription document (5005#8), a new chain is made. The archives of the old chain
+// stay where they are. Entries dated in the future do not count here: such an entry
+// would be the newest for ever, but leave the document nevertheless.
 func (p *publication) update(ctx context.Context) error {
 	done, err := readRecord(p.out, p.format)
 	first := errors.Is(err, fs.ErrNotExist)
@@ -96,7 +95,7 @@ func (p *publication) update(ctx context.Context) error {
 			return err
 		}
 		if done.Gaps, newest = nil, p.newest(now); len(p.lost.ids) > 0 {
-			done.Loss = "" // the new chain does not have that entry
+			done.Loss = "" // the new chain does not have the entry
 		}
 	}
 	if err := p.tell(ctx, told, done.Gaps); err != nil {
@@ -151,12 +150,13 @@ func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
 		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
 		Split:    feedhistory.Split{Size: p.c.size},
+		Backlog:  true, // p.shown counts by polls
 		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
 	}
 }
 
-// newest returns the time of the newest entry in the subscription document that
-// is not dated in the future; the zero time if there is none.
+// newest returns the time of the newest entry in the subscription document not dated in
+// the future; the zero time if there is none.
 func (p *publication) newest(now time.Time) (newest time.Time) {
 	f, err := p.out.Open(indexName(p.format))
 	if err != nil {
@@ -256,7 +256,7 @@ func (p *publication) find(id string) {
 func (p *publication) changes(ctx context.Context, after int64) error {
 	b := batch{}
 	flush := func() error {
-		p.shown.add(len(b.entries))
+		p.shown.Added.Add(len(b.entries))
 		slices.SortStableFunc(b.entries, func(a, b *feedhistory.Entry) int {
 			return cmp.Or(a.Updated, a.Published).Compare(cmp.Or(b.Updated, b.Published))
 		})
@@ -308,8 +308,8 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 	return nil
 }
 
-// latest returns each entry once. An entry that has changed while entries were
-// read may come twice, the later version last.
+// latest returns each entry once. An entry changed while entries were read may come
+// twice, the later version last.
 func latest(entries []*feedhistory.Entry) []*feedhistory.Entry {
 	last := make(map[string]*feedhistory.Entry, len(entries))
 	for _, e := range entries {
@@ -318,8 +318,8 @@ func latest(entries []*feedhistory.Entry) []*feedhistory.Entry {
 	return slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return last[e.ID] != e })
 }
 
-// compareGaps returns the entries that report the present gaps (5005#23), and
-// the ids of those for gaps now closed.
+// compareGaps returns the entries for the present gaps (5005#23), and the ids of those
+// for gaps now closed.
 func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, closed []string) {
 	has := func(id string) bool {
 		return slices.ContainsFunc(now, func(e *feedhistory.Entry) bool { return e.ID == id })
@@ -342,9 +342,8 @@ func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before
 	return err
 }
 
-// tellLoss publishes an entry reporting the unpublishable entries,
-// and deletes the one that reported them before. It returns the id of
-// the entry; "" if nothing is lost.
+// tellLoss publishes an entry reporting the unpublishable entries, and deletes the
+// previous one. It returns the id of the entry; "" if nothing is lost.
 func (p *publication) tellLoss(ctx context.Context, before string) (id string, err error) {
 	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
 		e := gaps[0].PseudoEntry()

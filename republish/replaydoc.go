@@ -34,8 +34,8 @@ type replays struct {
 	feeds  string // the URL of the directory of all feeds, with a final slash
 	size   int    // entries per archive
 	logger *slog.Logger
-	orders cache[string, frozenOrder]
-	places cache[string, knownPlaces]
+	orders publish.Cache[string, frozenOrder]
+	places publish.Cache[string, knownPlaces]
 }
 
 // A replayState is a replay at a moment.

@@ -37,7 +37,7 @@ type place struct {
 
 // placesOf returns the places of all entries with content.
 func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces, error) {
-	if known, ok := s.places.get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := s.places.Get(feed.URL); ok && known.version == feed.Version {
 		return known, nil
 	}
 	now := knownPlaces{version: feed.Version}
@@ -56,8 +56,8 @@ func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces,
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.id, b.id)) })
-	now.list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry that changed meanwhile comes twice
-	s.places.put(feed.URL, now)
+	now.list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry changed meanwhile comes twice
+	s.places.Put(feed.URL, now)
 	return now, nil
 }
 
@@ -152,7 +152,7 @@ func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 1
 func (s *replays) frozen(ctx context.Context, name string, asof int64, list []place) (f frozenOrder, err error) {
 	defer s.locks.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
-	if f, ok := s.orders.get(key); ok {
+	if f, ok := s.orders.Get(key); ok {
 		return f, nil
 	}
 	out := subOutput{s.out, name}
@@ -165,7 +165,7 @@ func (s *replays) frozen(ctx context.Context, name string, asof int64, list []pl
 		err = keepOrder(ctx, out, asof, f)
 	}
 	if err == nil {
-		s.orders.put(key, f)
+		s.orders.Put(key, f)
 	}
 	return f, err
 }

@@ -124,7 +124,7 @@ func TestRepublishedSilentChanges(t *testing.T) {
 	_, index, _ = w.get("/feeds/" + Name(w.feedURL("/news.rss")) + "/index.atom")
 	require.Contains(t, index, `kind="plain" verdict="window"></m:mirror>`)
 	require.NotContains(t, index, "fh:complete", "nobody says that this is everything")
-	require.Contains(t, index, "does not say what came before")
+	require.Contains(t, index, "lists only its latest entries")
 }
 
 // An entry reports a gap as long as the gap exists.

@@ -5,31 +5,19 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Readers that follow no archives know only the subscription document. It shows
-// at least leastShown entries, as many as the publisher's own document, and all
-// that came with the latest polls, as long as that is not too large.
-const (
-	leastShown = 20
-	mostShown  = 1000 // of a feed whose own document the mirror does not count
-	recentTime = 72 * time.Hour
-	recentPoll = 10
-	mostBytes  = 4 << 20 // of entries that are in archives, too
-)
+// mostShown is the number of entries shown of a feed whose own document the mirror
+// does not count.
+const mostShown = 1000
 
-// shownEntries says how many entries a subscription document shows.
+// shownEntries says how many entries a subscription document shows: as many as
+// the publisher's own, and in addition those of recent polls.
 type shownEntries struct {
-	Source int        `json:"source,omitzero"` // number of entries the publisher's document shows, or may show
-	Added  []addition `json:"added,omitempty"` // oldest first; the last one belongs to the present update
-}
-
-// An addition is the entries that one update has added.
-type addition struct {
-	Poll    int64     `json:"poll"` // number of polls of the feed
-	At      time.Time `json:"at"`
-	Entries int       `json:"entries"`
+	Source int                `json:"source,omitzero"` // number of entries the publisher's document shows, or may show
+	Added  feedtime.Additions `json:"added,omitempty"` // by the numbers of polls; the last one belongs to the present update
 }
 
 // begin begins an update.
@@ -42,26 +30,11 @@ func (s *shownEntries) begin(feed *mirror.Feed, now time.Time) {
 	case s.Source == 0:
 		s.Source = n
 	}
-	var recent []addition
-	for _, a := range s.Added {
-		if a.Entries > 0 && (now.Sub(a.At) < recentTime || feed.Polls-a.Poll < recentPoll) {
-			recent = append(recent, a)
-		}
-	}
-	s.Added = append(recent, addition{Poll: feed.Polls, At: now.UTC().Truncate(time.Second)})
+	s.Added = s.Added.Begin(feed.Polls, now)
 }
-
-// add counts entries that the present update adds.
-func (s *shownEntries) add(n int) { s.Added[len(s.Added)-1].Entries += n }
 
 // count returns the number of entries to show.
-func (s *shownEntries) count() int {
-	n := max(leastShown, s.Source)
-	for _, a := range s.Added {
-		n += a.Entries
-	}
-	return n
-}
+func (s *shownEntries) count() int { return max(feedtime.LeastShown, s.Source) + s.Added.Entries() }
 
 // finish writes the subscription document with its head.
 func (p *publication) finish(ctx context.Context, head *feedhistory.Document) error {
@@ -71,9 +44,9 @@ func (p *publication) finish(ctx context.Context, head *feedhistory.Document) er
 			return err
 		}
 		size := len(p.out.files[indexName(p.format)])
-		if size <= mostBytes || publisher.Recent == leastShown {
+		if size <= feedtime.MostShown || publisher.Recent == feedtime.LeastShown {
 			return nil
 		}
-		publisher.Recent = max(leastShown, min(publisher.Recent*3/4, publisher.Recent*mostBytes/size))
+		publisher.Recent = max(feedtime.LeastShown, min(publisher.Recent*3/4, publisher.Recent*feedtime.MostShown/size))
 	}
 }

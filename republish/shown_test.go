@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -97,7 +98,7 @@ func TestShown(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
 				h = &Handler{Store: store, Output: out, Size: h.Size}
 			}
-			if asleep++; had == nil || asleep == recentPoll-1 || rapid.Bool().Draw(t, "awake") {
+			if asleep++; had == nil || asleep == feedtime.RecentUpdates-1 || rapid.Bool().Draw(t, "awake") {
 				ours := idsAt(t, h, "http://127.0.0.1:8005/feeds/"+Name(url)+"/"+document)
 				for id := range idsAt(t, s, url) {
 					require.Contains(t, ours, id, "the publisher's own document shows it")
@@ -130,5 +131,5 @@ func TestShownBounded(t *testing.T) {
 	}
 	h := &Handler{Store: store, Size: 5}
 	text := asked(t, h, "/feeds/"+Name(damagedURL)+"/index.atom")
-	require.Equal(t, leastShown, strings.Count(text, "<entry"))
+	require.Equal(t, feedtime.LeastShown, strings.Count(text, "<entry"))
 }

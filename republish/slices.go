@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Slices of a feed's history are for readers that refuse large documents. Each
-// slice is a feed with the entries of a period.
+// Slices of a feed's history are for readers that refuse large documents. Each slice is
+// a feed with the entries of a period.
 
 // A Slice is a part of a feed: the entries from one time until before another.
 type Slice struct {
@@ -61,17 +61,19 @@ type Plan struct {
 // mostPlans is the minimum number of plans to keep.
 const mostPlans = 32
 
-// Slices cuts a feed into slices of at most a size in bytes, from its oldest
-// entry on, so that existing slices stay when the feed grows. Entries with the
-// same time stay together, so a slice may be larger.
+// Slices cuts a feed into slices of at most a size in bytes, from its oldest entry on,
+// so existing slices stay when the feed grows. Entries with the same time stay
+// together, so a slice may be larger.
 func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		return Plan{}, err
+	}
 	return h.documents.slices(ctx, feed, size)
 }
 
 func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
 	key := tagOf(d.base, feed, "slices "+strconv.FormatInt(size, 10))
-	if p, ok := d.plans.get(key); ok {
+	if p, ok := d.plans.Get(key); ok {
 		return p, nil
 	}
 	whole := &part{feed: feed, format: feedhistory.Atom, title: "x"}
@@ -105,7 +107,7 @@ func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (
 	}
 	overhead := empty.n + 1000 // addresses and titles differ
 	p := cut(groups, size, overhead)
-	d.plans.put(key, p)
+	d.plans.Put(key, p)
 	return p, nil
 }
 

@@ -13,17 +13,18 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A source is the target format of entries that are published again, and the
-// feed that they name as their source.
+// A source is the target format of entries published again, and the feed they name as
+// their source.
 type source struct {
 	format  feedhistory.Format
 	element string // the source element of the feed
+	private bool   // the feed is private
 }
 
 // newSource returns the source of a feed. Nothing in it changes from poll to
 // poll.
 func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) *source {
-	m := &source{format: format}
+	m := &source{format: format, private: feed.Private}
 	var b strings.Builder
 	if format == feedhistory.RSS {
 		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(cmp.Or(addressOf(feed), hostOf(feed))), escape(Title(feed)))
@@ -50,9 +51,12 @@ func escape(text string) string {
 	return b.String()
 }
 
-// entry returns an entry as it was published, with a source, and with what the
-// format requires, if it lacks them.
+// entry returns an entry as it was published, with a source, and with elements required
+// by the format, if it lacks them.
 func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
+	if m.private {
+		r = r.Redacted()
+	}
 	e, err := r.Entry()
 	if err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func (m *source) isNative(element string) bool {
 	return s.Is(vocab.Atom, "entry")
 }
 
-// converted returns an entry that was converted from another format.
+// converted returns an entry converted from another format.
 func (m *source) converted(e *feedhistory.Entry) (string, error) {
 	write := feedhistory.WriteAtom
 	if m.format == feedhistory.RSS {
@@ -107,7 +111,7 @@ func (m *source) converted(e *feedhistory.Entry) (string, error) {
 	return string(doc.Entries[0].XML()), nil
 }
 
-// lacking returns the elements that an entry lacks.
+// lacking returns the elements missing from an entry.
 func (m *source) lacking(element string, r *mirror.Record) string {
 	has := map[string]bool{}
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())

@@ -1,7 +1,6 @@
 package republish
 
 import (
-	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,61 +8,11 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
 )
-
-// notModified answers that nothing has changed.
-func notModified(w http.ResponseWriter) {
-	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length"} {
-		w.Header().Del(name)
-	}
-	w.WriteHeader(http.StatusNotModified)
-}
-
-// has reports whether the client has the version with a tag (RFC 9110 §13.1.2).
-func has(r *http.Request, tag string) bool {
-	for other := range strings.SplitSeq(strings.Join(r.Header["If-None-Match"], ","), ",") {
-		if other = strings.TrimPrefix(strings.TrimSpace(other), "W/"); other == tag || other == "*" {
-			return true
-		}
-	}
-	return false
-}
-
-// acceptsGzip reports whether the client accepts gzip, with whatever weight above
-// zero (RFC 9110 §12.5.3).
-func acceptsGzip(r *http.Request) bool {
-	for coding := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
-		name, weight, _ := strings.Cut(coding, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			continue
-		}
-		_, q, ok := strings.Cut(weight, "=")
-		value, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-		return !ok || err == nil && value > 0
-	}
-	return false
-}
-
-// zippers are reused, because each has a megabyte of tables.
-var zippers = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, 5) // a valid level
-	return z
-}}
-
-func zipped(data []byte) []byte {
-	var b bytes.Buffer
-	z := zippers.Get().(*gzip.Writer)
-	defer zippers.Put(z)
-	z.Reset(&b)
-	_, _ = z.Write(data)
-	_ = z.Close()
-	return b.Bytes()
-}
 
 // A stream is a document that may be too large for memory, so it is made while
 // it is sent. The same tag must always mean the same content.
@@ -74,10 +23,10 @@ type stream struct {
 	slots     slots
 	prepare   func() error // called before write, which needs a slot; nil if the document is in memory
 	write     func(io.Writer) error
-	unchanged func() bool // whether the content is still that of the tag
+	unchanged func() bool // whether the content is still the tag's
 }
 
-// serveBytes answers with a document that is made already.
+// serveBytes answers with a finished document.
 func serveBytes(w http.ResponseWriter, r *http.Request, data []byte, format feedhistory.Format, cache string) error {
 	sum := sha256.Sum256(data)
 	doc := &stream{
@@ -86,25 +35,19 @@ func serveBytes(w http.ResponseWriter, r *http.Request, data []byte, format feed
 		unchanged: func() bool { return true },
 	}
 	var known sizes
-	known.put(doc.tag, int64(len(data)))
+	known.Put(doc.tag, int64(len(data)))
 	return doc.deliver(w, r, &known)
 }
 
 // sizes are the sizes of streams, by tag, as far as they have been made.
-type sizes = cache[string, int64]
+type sizes = publish.Cache[string, int64]
 
-// deliver answers with the stream. To resume a transfer, or to find out the
-// size, it makes the stream again and drops what is not wanted: that takes
-// time, but no memory.
+// deliver answers with the stream. To resume a transfer, or to find out the size, it
+// makes the stream again and drops the unwanted parts: this takes time, but no memory.
 func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) error {
 	ranged := r.Header.Get("Range") != ""
-	zip := acceptsGzip(r) && !ranged
-	tag := s.tag
-	if zip {
-		tag += "-gzip"
-	}
-	tag = `"` + tag + `"`
-	if !has(r, tag) && r.Method != http.MethodHead && s.prepare != nil {
+	zip := publish.AcceptsGzip(r.Header) && !ranged
+	if !has(r, entityTag(s.tag, zip)) && r.Method != http.MethodHead && s.prepare != nil {
 		leave, err := s.slots.enter(r)
 		if err != nil {
 			return err
@@ -119,17 +62,13 @@ func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) e
 	h.Set("Cache-Control", s.cache)
 	h.Set("Content-Security-Policy", documentPolicy)
 	h.Set("Accept-Ranges", "bytes")
-	h.Add("Vary", "Accept-Encoding")
-	h.Set("Etag", tag)
-	if zip {
-		h.Set("Content-Encoding", "gzip")
-	}
-	size, measured := known.get(s.tag)
+	unchanged := describe(w, r, s.tag, zip)
+	size, measured := known.Get(s.tag)
 	if measured && !zip && !ranged {
 		h.Set("Content-Length", strconv.FormatInt(size, 10))
 	}
 	switch {
-	case has(r, tag):
+	case unchanged:
 		notModified(w)
 	case r.Method == http.MethodHead:
 	case zip:
@@ -146,8 +85,8 @@ func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) e
 	return nil
 }
 
-// limits of answers that are made while they are sent: each may hold a large
-// entry in memory as long as its client takes to read it.
+// limits of answers made while they are sent: each may hold a large entry in memory as
+// long as its client takes to read it.
 const (
 	mostStreams = 16
 	streamWait  = 2 * time.Second  // for one of the others to end
@@ -201,7 +140,7 @@ func (s *stream) send(w io.Writer, known *sizes) {
 		panic(http.ErrAbortHandler) // clients notice this (RFC 9112 §8)
 	}
 	if s.unchanged() {
-		known.put(s.tag, c.n)
+		known.Put(s.tag, c.n)
 	}
 }
 
@@ -220,7 +159,7 @@ func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, me
 	if part.stop(); part.err != nil || !s.unchanged() {
 		panic(http.ErrAbortHandler)
 	}
-	known.put(s.tag, size)
+	known.Put(s.tag, size)
 }
 
 // A pieceResponse is a ResponseWriter that writes in pieces.
@@ -232,7 +171,7 @@ type pieceResponse struct {
 // Write implements http.ResponseWriter.
 func (w *pieceResponse) Write(b []byte) (int, error) { return w.pieces.Write(b) }
 
-// A counter counts what is written.
+// A counter counts the bytes written.
 type counter struct {
 	w   io.Writer
 	n   int64
@@ -246,8 +185,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A streamReader is a stream that can be read from any position, because it is made
-// from its beginning each time.
+// A streamReader is a stream readable from any position, because it is made from its
+// beginning each time.
 type streamReader struct {
 	write func(io.Writer) error
 	size  int64
@@ -287,8 +226,7 @@ func (m *streamReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// stop stops making the stream. If the rest of it was not wanted, that is not an
-// error.
+// stop stops making the stream. An unwanted rest is not an error.
 func (m *streamReader) stop() {
 	if m.read == nil {
 		return
@@ -303,7 +241,7 @@ func (m *streamReader) stop() {
 
 var errEnough = errors.New("the rest is not wanted")
 
-// A skipper drops the beginning of what is written.
+// A skipper drops the beginning of the bytes written.
 type skipper struct {
 	w    io.Writer
 	left int64

@@ -85,7 +85,7 @@ func TestStreamBreaksOff(t *testing.T) {
 			} else {
 				require.PanicsWithValue(t, http.ErrAbortHandler, deliver, name+header)
 			}
-			_, measured := known.get("t")
+			_, measured := known.Get("t")
 			require.False(t, measured)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A database is the flag that every verb has.
+// A database is the flag common to all verbs.
 type database struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" required:"" placeholder:"URL" help:"The PostgreSQL database that the workers share: postgres://USER@HOST/NAME."`
 }
 
-// check refuses what is not the URL of a PostgreSQL database.
+// check refuses anything but the URL of a PostgreSQL database.
 func (d *database) check() error {
 	if !postgres.IsURL(d.DB) {
 		return usageError("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
@@ -41,7 +41,7 @@ func (d *database) name() string {
 	return postgres.Name(d.DB)
 }
 
-// failure says what is wrong with the database, if the error is its own.
+// failure describes the fault of the database, if the error is its own.
 func (d *database) failure(err error) error {
 	what := ""
 	switch {

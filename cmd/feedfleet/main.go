@@ -44,7 +44,7 @@ type commandLine struct {
 	Status      statusCommand      `cmd:"" help:"Show the state of the workers' feeds."`
 }
 
-// The globals are the flags that every verb has, except for the database.
+// The globals are the flags common to all verbs, except for the database.
 type globals struct {
 	AllowPrivate bool             `help:"Allow requests to loopback and private addresses."`
 	UserAgent    string           `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
@@ -54,7 +54,7 @@ type globals struct {
 	Version      kong.VersionFlag `help:"Print the version."`
 }
 
-// Validate refuses values that no client can use.
+// Validate refuses values no client can use.
 func (g *globals) Validate() error {
 	if g.Pace < 0 {
 		return errors.New("--pace: a time cannot be negative")
@@ -62,7 +62,7 @@ func (g *globals) Validate() error {
 	return nil
 }
 
-// client returns the Client that the flags ask for.
+// client returns the Client the flags ask for.
 func (g *globals) client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
 		UserAgent: g.UserAgent, Pace: g.Pace,
@@ -75,7 +75,7 @@ func (g *globals) client(stderr io.Writer) *feedhistory.Client {
 	return c
 }
 
-// A world is what a verb runs in.
+// A world is the environment of a verb.
 type world struct {
 	*globals
 	ctx    context.Context
@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout,
 		Voice: terminal.Voice{Command: "feedfleet", Stderr: stderr, Silent: &line.Quiet},
 	}
-	ended := -1 // the status that --help or --version asked for
+	ended := -1 // the status asked for by --help or --version
 	parser := kong.Must(&line,
 		kong.Name("feedfleet"), kong.Description(description),
 		kong.Vars{"version": build.Version("feedfleet"), "agent": "feedhistory/" + feedhistory.Version},

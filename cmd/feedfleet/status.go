@@ -20,13 +20,13 @@ type statusCommand struct {
 	JSON bool          `name:"json" help:"Print JSON Lines (one object a line): the status."`
 }
 
-// Help is what --help says beyond the flags.
+// Help is the text of --help besides the flags.
 func (c *statusCommand) Help() string {
 	return "Hosts with late feeds come first, then those with the most feeds that are due. " +
 		"A dead letter is a feed that is no longer polled, because its polls did not end; subscribe has it polled again."
 }
 
-// Validate refuses values that make no sense.
+// Validate refuses senseless values.
 func (c *statusCommand) Validate() error {
 	switch {
 	case c.Late <= 0:

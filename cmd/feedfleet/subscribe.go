@@ -19,7 +19,7 @@ type subscribeCommand struct {
 	OPML []string `name:"opml" sep:"none" placeholder:"FILE" help:"Also subscribe to the feeds of a subscription list; - is standard input (repeatable)."`
 }
 
-// Help is what --help says beyond the flags.
+// Help is the text of --help besides the flags.
 func (c *subscribeCommand) Help() string {
 	return "The command requests each address once. If there is a web page, it subscribes to the feed that the page names; if there is no answer now, " +
 		"it subscribes to the address itself. Existing subscriptions do not change, except that feeds which are gone, or dead letters, " +
@@ -83,8 +83,8 @@ func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 	return urls, nil
 }
 
-// feedAt returns the feed that a web page names. If the address is that of a feed, or
-// does not answer now, it returns the address itself.
+// feedAt returns the feed named by a web page. If the address is a feed's, or does not
+// answer now, it returns the address itself.
 func (w *world) feedAt(url string) (string, error) {
 	feeds, err := w.client(w.Stderr).Discover(w.ctx, url)
 	switch {

@@ -14,7 +14,7 @@ type unsubscribeCommand struct {
 	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds that the workers should no longer poll."`
 }
 
-// Help is what --help says beyond the flags.
+// Help is the text of --help besides the flags.
 func (c *unsubscribeCommand) Help() string {
 	return "This removes the feeds with everything that is known of them; feedhistory export makes a copy first."
 }

@@ -24,7 +24,7 @@ type workCommand struct {
 	Slice    time.Duration `default:"2m" placeholder:"TIME" help:"How long a poll may take before its host makes room for others (default: ${default})."`
 }
 
-// Help is what --help says beyond the flags.
+// Help is the text of --help besides the flags.
 func (c *workCommand) Help() string {
 	return "A worker polls the subscribed feeds, each when it is due, together with all other workers of the database, " +
 		"on as many machines as you like. One worker at a time polls a host, one feed after the other. " +
@@ -75,8 +75,8 @@ func (c *workCommand) Run(w *world) error {
 	return c.listening(w, worker, log)
 }
 
-// await opens the database. A server that is starting, or does not answer yet, is waited
-// for, longer and longer: a worker may have been started before its database.
+// await opens the database. It waits for a server that is starting, or does not answer
+// yet, longer and longer: a worker may have been started before its database.
 func (c *workCommand) await(w *world) (*fleet.Database, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (c *workCommand) await(w *world) (*fleet.Database, error) {
 }
 
 // isStarting reports whether a database may accept connections later: nobody listens there,
-// or the server says that it is starting up, shutting down or has no connection to spare.
+// or the server is starting up, shutting down or out of connections.
 func isStarting(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "57P03" || e.Code == "57P01" || e.Code == "53300"

@@ -6,7 +6,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 )
 
-// jsonInspected is the JSON of a document, with the methods that --backfill would try.
+// jsonInspected is the JSON of a document, with the methods --backfill would try.
 type jsonInspected struct {
 	schema.Document
 	Backfill []string      `json:"backfill,omitempty"`
@@ -28,7 +28,7 @@ func newCoverage(c *feedhistory.Coverage) *jsonCoverage {
 	return &jsonCoverage{Of: c.Of, Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf), Gaps: schema.Each(c.Gaps, schema.NewGap)}
 }
 
-// applicable returns the names of the methods for the software that a document names.
+// applicable returns the names of the methods for the software named by a document.
 func applicable(doc *feedhistory.Document) (names []string) {
 	sure, _ := new(backfill.Backfill).Candidates(doc)
 	for _, m := range sure {

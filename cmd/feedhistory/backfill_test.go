@@ -94,6 +94,31 @@ func TestFetchBackfill(t *testing.T) {
 	}
 }
 
+// No web archive is asked about a private feed: neither when it is added, nor later, nor
+// with credentials.
+func TestArchivesAreNotAskedAboutPrivateFeeds(t *testing.T) {
+	asked := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the archive is asked for %s", r.URL)
+	}))
+	feed := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>T</title><generator>by hand</generator><item><guid>urn:1</guid></item></channel></rss>`)
+	}))
+	url, db := feed.URL+"/feed.rss?token=s3cret", "--db="+t.TempDir()+"/feeds.db"
+	for _, args := range [][]string{
+		{"sync", db, "--private", url},
+		{"sync", db, url},
+		{"sync", db, "--all"},
+		{"sync", db, "--header", "X-Key: k3y", feed.URL + "/other.rss"},
+		{"sync", db, "--all"},
+		{"fetch", "--header", "X-Key: k3y", url},
+	} {
+		status, stdout, stderr := call(t.Context(), "", append(args, "--allow-private", "--backfill-archive", asked.URL+"/timemap/")...)
+		if status != exit.OK {
+			t.Errorf("%q: %d\n%s%s", args, status, stdout, stderr)
+		}
+	}
+}
+
 // A sync recovers entries that a feed does not declare only once, and says how.
 func TestSyncBackfill(t *testing.T) {
 	url := blog(t) + "/feed/"

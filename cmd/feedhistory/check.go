@@ -27,7 +27,7 @@ import (
 // A checkCommand is the verb check.
 type checkCommand struct {
 	Sources      []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
-	Chain        bool     `help:"Check not only each document, but also the whole chain of documents that it begins."`
+	Chain        bool     `help:"Check not only each document, but also the whole chain of documents from it."`
 	Base         string   `placeholder:"URL" help:"URL where the first FILE will be served; with a slash at the end, the URL of its directory."`
 	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
 	Digests      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, and record them in a file for the next."`
@@ -41,14 +41,13 @@ type checkCommand struct {
 	logins.Login
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *checkCommand) Help() string {
 	return "The exit status is 1 if check finds an error or cannot read a file, and 0 if it finds only warnings and notes. " +
 		"With --chain and --base, check follows the chain of a FILE through the files of its directory, as they will be served, and makes no request."
 }
 
-// Validate refuses URLs that cannot be fetched, limits below 1, and flags that do not go
-// together.
+// Validate refuses URLs that cannot be fetched, limits below 1, and incompatible flags.
 func (c *checkCommand) Validate() error {
 	switch u, err := url.Parse(c.Base); {
 	case c.Base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
@@ -124,10 +123,10 @@ type checkRun struct {
 	found     []check.Finding
 	documents int
 	failed    bool            // a file could not be read at all
-	ofPages   map[string]bool // addresses of feeds that web pages name
+	ofPages   map[string]bool // addresses of feeds named by web pages
 }
 
-// remembered reads the digests that an earlier run recorded.
+// remembered reads the digests recorded by an earlier run.
 func (r *checkRun) remembered() (err error) {
 	switch file := cmp.Or(r.Digests, r.Against); {
 	case file != "":
@@ -152,7 +151,7 @@ func (c *checkCommand) profile() check.Profile {
 	return check.RFC5005
 }
 
-// source checks the document or the chain that an argument names. It returns an error
+// source checks the document or the chain named by an argument. It returns an error
 // only if the credentials are wrong or the context has ended.
 func (r *checkRun) source(arg string) error {
 	switch {
@@ -186,9 +185,9 @@ func (r *checkRun) source(arg string) error {
 	return nil
 }
 
-// feedAt returns the address of the feed of the web page that an argument names, given
-// the error of reading the page; "" if there is none. It does not follow a page that
-// another page names as its feed.
+// feedAt returns the address of the feed of the web page an argument names, given the
+// error of reading the page; "" if there is none. It does not follow a page named by
+// another page as its feed.
 func (r *checkRun) feedAt(arg string, err error) string {
 	if !argument.IsURL(arg) || r.ofPages[arg] {
 		return ""
@@ -216,7 +215,7 @@ func (r *checkRun) feedOfPage(feed string, f check.Finding, client *feedhistory.
 	return r.feedAt(feed, err)
 }
 
-// unreadable says that a file cannot be read. The check continues with the others.
+// unreadable reports an unreadable file. The check continues with the others.
 func (r *checkRun) unreadable(file string, err error) {
 	r.failed = true
 	r.Say(explain.Failure(file, err).Error())
@@ -231,7 +230,7 @@ func (r *checkRun) exists(file string) bool {
 	return f.Close() == nil
 }
 
-// add keeps the findings on a document, under the name that the argument gives it.
+// add keeps the findings on a document, under the name given by the argument.
 func (r *checkRun) add(found []check.Finding, arg string, err error) {
 	for _, f := range found {
 		if !argument.IsURL(arg) {
@@ -253,8 +252,8 @@ func (r *checkRun) read(arg string) (*feedhistory.Document, error) {
 	return r.Document(arg, r.base(arg))
 }
 
-// base returns the URL where a file will be served. A base that ends with a slash is the
-// URL of the first file's directory.
+// base returns the URL where a file will be served. A base with a slash at its end is
+// the URL of the first file's directory.
 func (r *checkRun) base(arg string) string {
 	if !strings.HasSuffix(r.Base, "/") || arg == "-" {
 		return r.Base
@@ -274,7 +273,7 @@ func (r *checkRun) base(arg string) string {
 	return base.ResolveReference(&url.URL{Path: filepath.ToSlash(rel)}).String()
 }
 
-// chain checks a whole chain. Findings name each document by what name returns for its
+// chain checks a whole chain. Findings name each document by the result of name for its
 // URL.
 func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url string) string) error {
 	defer client.CloseIdle()

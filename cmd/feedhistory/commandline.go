@@ -12,22 +12,22 @@ type commandLine struct {
 
 	Inspect  inspectCommand  `cmd:"" help:"Show one feed document."`
 	Fetch    fetchCommand    `cmd:"" help:"Fetch a feed's whole history."`
-	Check    checkCommand    `cmd:"" help:"Report what is wrong with a feed's history."`
+	Check    checkCommand    `cmd:"" help:"Check a feed's history for faults."`
 	Publish  publishCommand  `cmd:"" help:"Publish entries as a feed with its whole history."`
-	Harvest  harvestCommand  `cmd:"" help:"Print what changed in a collection since the last harvest."`
+	Harvest  harvestCommand  `cmd:"" help:"Print the changes in a collection since the last harvest."`
 	Produce  produceCommand  `cmd:"" help:"Publish records, entities or entries for others to harvest."`
 	Serve    serveCommand    `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
 	Demo     demoCommand     `cmd:"" help:"Show all this on a small website of its own, without a network."`
-	Sync     syncCommand     `cmd:"" help:"Mirror feeds: poll them, and keep everything that they publish."`
-	List     listCommand     `cmd:"" help:"List the mirrored feeds, and say which of them lack something."`
-	Entries  entriesCommand  `cmd:"" help:"Show the entries that the mirror has."`
+	Sync     syncCommand     `cmd:"" help:"Mirror feeds: poll them, and keep everything they publish."`
+	List     listCommand     `cmd:"" help:"List the mirrored feeds, with a verdict on each."`
+	Entries  entriesCommand  `cmd:"" help:"Show the entries in the mirror."`
 	Entry    entryCommand    `cmd:"" help:"Show one entry as text."`
-	Download downloadCommand `cmd:"" help:"Download the files that come with mirrored entries, such as episodes."`
+	Download downloadCommand `cmd:"" help:"Download the files of mirrored entries, such as episodes."`
 	Export   exportCommand   `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
-	Import   importCommand   `cmd:"" help:"Import what export --raw or fetch --raw wrote."`
+	Import   importCommand   `cmd:"" help:"Import the output of export --raw, or the archives of feed readers and others."`
 	Move     moveCommand     `cmd:"" help:"Give a mirrored feed another address."`
 	Rm       rmCommand       `cmd:"" help:"Remove feeds from the mirror."`
-	Erase    eraseCommand    `cmd:"" help:"Remove entries for good, from a mirror and from what is published."`
+	Erase    eraseCommand    `cmd:"" help:"Remove entries for good, from a mirror and from published feeds."`
 	DB       dbCommand       `cmd:"" name:"db" help:"Check, describe, copy or rewrite the database of the mirrored feeds."`
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`

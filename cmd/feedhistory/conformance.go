@@ -24,7 +24,7 @@ type caseFlags struct {
 	Format []string `sep:"," placeholder:"FORMAT" help:"Only cases whose documents all have one of these formats: atom, rss, json."`
 }
 
-// cases returns the cases that the flags choose.
+// cases returns the cases chosen by the flags.
 func (f *caseFlags) cases() ([]*conformance.Case, error) {
 	cases, err := conformance.Cases()
 	if err != nil {
@@ -47,8 +47,7 @@ func (f *caseFlags) cases() ([]*conformance.Case, error) {
 	return cases, nil
 }
 
-// writeFile creates a file, or truncates it, and calls a function that writes its
-// content.
+// writeFile creates a file, or truncates it, and calls a function to write its content.
 func writeFile(name string, write func(*os.File) error) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -16,7 +16,7 @@ type conformancePageCommand struct {
 	Badge   string   `placeholder:"FILE" help:"Also write the first report's result as JSON for an endpoint badge of shields.io."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *conformancePageCommand) Help() string {
 	return "The page goes to standard output. It has a row for each case and a column for each report."
 }

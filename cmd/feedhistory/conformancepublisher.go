@@ -23,7 +23,7 @@ type conformancePublisherCommand struct {
 	JSON   bool          `name:"json" help:"Print JSON Lines (one object a line): the report."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *conformancePublisherCommand) Help() string {
 	return "The test adds entries until the publisher closes an archive, and then until it closes another; it changes an entry, adds one, and deletes one. After each step it reads all documents " +
 		"and reports which duties the publisher fulfils. Of a paged feed, which has no archives, it reads all pages. Use a feed that is for tests only: the added entries stay there.\n\n" +

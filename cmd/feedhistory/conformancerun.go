@@ -22,7 +22,7 @@ type conformanceRunCommand struct {
 	Name     string        `placeholder:"NAME" help:"Name of the program in the report, such as its name and version (default: the name of its file)."`
 	Parallel int           `default:"2" placeholder:"N" help:"Test N cases at the same time (default: ${default})."`
 	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Maximum time for one run of the program (default: ${default})."`
-	Warnings bool          `help:"Also show each \"should\" that the program breaks."`
+	Warnings bool          `help:"Also show each \"should\" broken by the program."`
 	JSON     bool          `name:"json" help:"Print JSON Lines (one object a line): the whole report."`
 	Verbose  bool          `short:"v" help:"Show the program's standard error of each run; without it, only that of the first run that failed."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Also write the report as an HTML page."`
@@ -30,7 +30,7 @@ type conformanceRunCommand struct {
 	caseFlags
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *conformanceRunCommand) Help() string {
 	return `The program reads the feed at {url}, prints {"entries":[{"id":"…","title":"…"}]} and exits. ` +
 		`If it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), the suite judges these too. ` +

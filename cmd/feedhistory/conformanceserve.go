@@ -17,7 +17,7 @@ type conformanceServeCommand struct {
 	caseFlags
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *conformanceServeCommand) Help() string {
 	return "Each case is a website on its own port, always on the loopback interface. The first page lists the addresses of the cases; " +
 		"/cases/NAME/requests lists the requests that a case has received, and /cases/NAME/judge judges the JSON that you send to it."

@@ -12,7 +12,7 @@ import (
 )
 
 // readableEntries is a store without the entries whose content is damaged. It records
-// them, so that a command can show the rest and name them.
+// them, so a command can show the rest and name them.
 type readableEntries struct {
 	mirror.Store
 	damaged map[string]error // why an entry cannot be read, by feed and id
@@ -44,7 +44,7 @@ func (s *readableEntries) isDamaged(r *mirror.Record) bool {
 	return err != nil
 }
 
-// note records that an entry is damaged.
+// note records a damaged entry.
 func (s *readableEntries) note(r *mirror.Record, err error) {
 	name := r.Feed + ": the entry " + r.ID
 	if s.damaged == nil {
@@ -56,8 +56,8 @@ func (s *readableEntries) note(r *mirror.Record, err error) {
 	s.damaged[name] = err
 }
 
-// declare reads the entries of a feed, and returns its state with a gap for each that is
-// damaged: without them, the feed is not whole.
+// declare reads the entries of a feed, and returns its state with a gap for each damaged
+// one: without them, the feed is not whole.
 func (s *readableEntries) declare(ctx context.Context, f *mirror.Feed) (*mirror.Feed, error) {
 	before := len(s.names)
 	for _, err := range s.Entries(ctx, mirror.Query{Feed: f.URL}) {
@@ -82,7 +82,7 @@ func (s *readableEntries) declare(ctx context.Context, f *mirror.Feed) (*mirror.
 // mostNamed is the maximum number of damaged entries to name.
 const mostNamed = 20
 
-// say names the damaged entries, and returns the exit status for that; nil if there are
+// say names the damaged entries, and returns the exit status for them; nil if there are
 // none.
 func (s *readableEntries) say(w *command.World) error {
 	for i, name := range s.names {

@@ -20,7 +20,7 @@ import (
 // A dbCommand is the verb db.
 type dbCommand struct {
 	Check  dbCheckCommand  `cmd:"" help:"Look for damage in the database, and repair it."`
-	Info   dbInfoCommand   `cmd:"" help:"Show what the database contains."`
+	Info   dbInfoCommand   `cmd:"" help:"Count the feeds, documents and entries in the database."`
 	Backup dbBackupCommand `cmd:"" help:"Copy the database while it is in use."`
 	Vacuum dbVacuumCommand `cmd:"" help:"Rewrite the database without unused space."`
 }
@@ -28,14 +28,14 @@ type dbCommand struct {
 // A dbCheckCommand is the verb db check.
 type dbCheckCommand struct {
 	database.Location
-	Heal bool `help:"Request feeds that have lost something again, and build the search index again if it differs."`
+	Heal bool `help:"Fetch damaged feeds again, and rebuild the search index if it differs."`
 	JSON bool `name:"json" help:"Print JSON Lines (one object a line): each damage."`
 
 	network.Flags
 	logins.Login
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *dbCheckCommand) Help() string {
 	return "db check reads every row and compares it with its checksum, every entry with the search index, and the tables with each other. " +
 		"With --heal, damaged entries are fetched again; those that the feeds no longer have are named, and stay as they are. " +
@@ -43,7 +43,7 @@ func (c *dbCheckCommand) Help() string {
 		"The exit status is 0 if nothing is damaged, otherwise 3, or 1 if the check failed."
 }
 
-// Validate refuses credentials that do not go together.
+// Validate refuses incompatible credentials.
 func (c *dbCheckCommand) Validate() error { return c.Login.Check() }
 
 // Run checks the database.
@@ -71,7 +71,7 @@ func (c *dbCheckCommand) check(w *command.World) (*sqlstore.Inspection, error) {
 	return store.Check(w.Ctx)
 }
 
-// heal repairs what was found, and polls the feeds that have lost something.
+// heal repairs the damage found, and polls the feeds with losses.
 func (c *dbCheckCommand) heal(w *command.World, found *sqlstore.Inspection) error {
 	store, err := c.Open(w)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *dbCheckCommand) heal(w *command.World, found *sqlstore.Inspection) erro
 	aside.Stdout = w.Asides()
 	err = sync.Run(&aside)
 	if _, said := errors.AsType[exit.StatusError](err); said {
-		return nil // the second check says what is missing
+		return nil // the second check reports the losses
 	}
 	return err
 }
@@ -105,7 +105,7 @@ type damage struct {
 	Message string `json:"message"`
 }
 
-// report prints what was found.
+// report prints the damage found.
 func (c *dbCheckCommand) report(w *command.World, found *sqlstore.Inspection) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, d := range found.Damages {
@@ -134,7 +134,7 @@ func (c *dbCheckCommand) report(w *command.World, found *sqlstore.Inspection) er
 	return nil
 }
 
-// counts prints what a database contains.
+// counts prints the contents of a database, in numbers.
 func counts(p *terminal.Page, found *sqlstore.Inspection) {
 	p.Field("feeds", fmt.Sprint(found.Feeds))
 	p.Field("entries", fmt.Sprintf("%d, %d earlier versions", found.Entries, found.Versions))
@@ -157,7 +157,7 @@ type information struct {
 	sqlstore.Info
 }
 
-// Run shows what the database contains.
+// Run shows the contents of the database.
 func (c *dbInfoCommand) Run(w *command.World) error {
 	store, err := c.Read(w)
 	if err != nil {
@@ -188,9 +188,9 @@ type dbBackupCommand struct {
 	File string `arg:"" sep:"none" name:"FILE" help:"The file to write, which must not exist."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *dbBackupCommand) Help() string {
-	return "The copy has everything that was committed when the command began, even if others write meanwhile. " +
+	return "The copy has everything committed before the command began, even if others write meanwhile. " +
 		"Credentials of private feeds are not in it; they are in the file .logins beside the database. Use pg_dump for PostgreSQL."
 }
 
@@ -230,7 +230,7 @@ func backup(ctx context.Context, store *database.Store, file string) error {
 		err = store.Backup(ctx, part)
 	}
 	if err == nil {
-		err = os.Link(part, file) // it does not replace a file that was made meanwhile
+		err = os.Link(part, file) // it does not replace a file made meanwhile
 	}
 	return errors.Join(err, os.Remove(part))
 }
@@ -238,9 +238,9 @@ func backup(ctx context.Context, store *database.Store, file string) error {
 // A dbVacuumCommand is the verb db vacuum.
 type dbVacuumCommand struct{ database.Location }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *dbVacuumCommand) Help() string {
-	return "It needs as much space again as the database takes, and nobody else can write meanwhile. Nothing of what was removed is left in the file."
+	return "It needs as much space again as the database takes, and nobody else can write meanwhile. The file keeps nothing that was removed."
 }
 
 // Run rewrites the database.

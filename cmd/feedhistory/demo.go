@@ -24,7 +24,7 @@ type demoCommand struct {
 	Listen string `default:"127.0.0.1:8005" placeholder:"ADDRESS" help:"Where the history server listens (default: ${default}); port 0 means any free port."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *demoCommand) Help() string {
 	return "The demo needs no network. It serves a small website with an archived, a paged and a complete feed on this machine, " +
 		"mirrors the three in a temporary database, and runs the history server on them until it is interrupted. Then it removes everything."

@@ -30,19 +30,19 @@ type downloadCommand struct {
 	Out      string          `required:"" placeholder:"DIR" help:"Directory for the files, which download creates if necessary."`
 	Name     string          `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is the file's own."`
 	Since    argument.Moment `placeholder:"TIME" help:"Only files of entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Limit    int             `placeholder:"N" help:"Only the latest N files that are still to be downloaded (default: 0, for all)."`
+	Limit    int             `placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
 	Type     string          `placeholder:"TYPE" help:"Only files of this media type, such as audio or audio/mpeg."`
 	MaxFile  argument.Size   `default:"10GiB" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
 	Parallel int             `default:"4" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
-	DryRun   bool            `help:"Print what would be downloaded, and download nothing."`
+	DryRun   bool            `help:"Print the files to be downloaded, and download nothing."`
 
 	network.Flags
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *downloadCommand) Help() string {
-	return "download fetches the files that come with entries, such as a podcast's episodes. It requests each file once: the database records what it has downloaded, " +
-		"even if you move or delete the file. Run it again to continue what was cut short, where it was cut.\n\n" +
+	return "download fetches the files of entries, such as a podcast's episodes. It requests each file once: the database records what it has downloaded, " +
+		"even if you move or delete the file. Run it again to resume interrupted downloads.\n\n" +
 		"It uses the feed's own credentials, for the feed's origin only. No file replaces another one.\n\n" +
 		"The exit status is 3 if some files could not be downloaded, and 1 if none could."
 }
@@ -150,7 +150,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	return cmp.Or(p.Err, missing.Err)
 }
 
-// files returns the files that the flags ask for and that have not been downloaded, the
+// files returns the files the flags ask for, without those downloaded before, the
 // latest first.
 func (c *downloadCommand) files(ctx context.Context, store *database.Store, records *download.Records) (files []download.File, err error) {
 	var names []string
@@ -187,8 +187,8 @@ func (c *downloadCommand) files(ctx context.Context, store *database.Store, reco
 	return c.missing(ctx, records, files)
 }
 
-// missing returns those of the files that have not been downloaded, as many as the flags
-// ask for.
+// missing returns those of the files not downloaded before, as many as the flags ask
+// for.
 func (c *downloadCommand) missing(ctx context.Context, records *download.Records, files []download.File) (missing []download.File, err error) {
 	for _, f := range files {
 		taken, err := records.IsTaken(ctx, f)
@@ -222,7 +222,7 @@ func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed s
 	return files
 }
 
-// isOfType reports whether a file has the media type that --type asks for.
+// isOfType reports whether a file has the media type of --type.
 func (c *downloadCommand) isOfType(l feedhistory.Link) bool {
 	return c.Type == "" || strings.EqualFold(l.Type, c.Type) || strings.HasPrefix(strings.ToLower(l.Type), strings.ToLower(strings.TrimSuffix(c.Type, "/*"))+"/")
 }
@@ -247,7 +247,7 @@ func (c *downloadCommand) announce(w *command.World, files []download.File) {
 	w.Tell(text)
 }
 
-// list prints what would be downloaded.
+// list prints the files to be downloaded.
 func (c *downloadCommand) list(w *command.World, files []download.File) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, f := range files {

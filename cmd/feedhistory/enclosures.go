@@ -10,10 +10,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// showEnclosures prints a line for each file that comes with an entry, for programs that
-// download: the file's address, type, length in bytes, duration, episode, date and title, with
-// tabs between them. An unknown value is empty. It prints only files on the web, and escapes
-// each address so that xargs and shells take it for one word.
+// showEnclosures prints a line for each file of an entry, for downloaders: the file's address,
+// type, length in bytes, duration, episode, date and title, with tabs between them. An unknown
+// value is empty. It prints only files on the web, and escapes each address as one word for
+// xargs and shells.
 func showEnclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
 	record := publish.NewJSONEntry(e)
 	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
@@ -31,13 +31,13 @@ func showEnclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error 
 	return p.Err
 }
 
-// isOnWeb reports whether an address is one that can be requested.
+// isOnWeb reports whether an address can be requested.
 func isOnWeb(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
-// oneWord escapes the characters that split words in xargs and shells.
+// oneWord escapes the characters between words in xargs and shells.
 var oneWord = strings.NewReplacer(" ", "%20", "'", "%27", `"`, "%22", `\`, "%5C", "`", "%60", "$", "%24", ";", "%3B", "(", "%28", ")", "%29")
 
 // extensionOf returns the value of the first extension with a name; "" if there is none.

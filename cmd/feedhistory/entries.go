@@ -28,25 +28,26 @@ type entriesCommand struct {
 	Since   argument.Moment `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   argument.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
 	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
-	Deleted bool            `help:"Also show entries that are no longer part of their feed."`
+	Deleted bool            `help:"Also show entries no longer part of their feed."`
 	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 	JSON    bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
-	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
+	Enclosures bool `xor:"json" help:"Print a line for each file of an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
 
 	terminal.PagerFlags
 
 	damaged readableEntries
+	private *database.PrivateFeeds
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *entriesCommand) Help() string {
 	return "The newest entries come first. An entry's time is when it was updated, else when it was published, else when it was mirrored. " +
 		"Each line has the day, the title and the id of an entry and, if there are several feeds, the feed. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
 }
 
-// Validate refuses flags that exclude each other, and a negative limit.
+// Validate refuses incompatible flags, and a negative limit.
 func (c *entriesCommand) Validate() error {
 	switch {
 	case c.Limit < 0:
@@ -72,6 +73,9 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.private, err = c.PrivateFeeds(store); err != nil {
+		return err
+	}
 	query := mirror.Query{
 		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
 	}
@@ -80,15 +84,15 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(&terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = exit.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
 	return cmp.Or(terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close())), c.damaged.say(w))
 }
 
-// feeds returns the names of the feeds that the arguments ask for, each once. The mirror
-// must have these feeds.
+// feeds returns the names of the feeds the arguments ask for, each once. The mirror must
+// have these feeds.
 func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names []string, err error) {
 	for _, url := range slices.Concat(c.URLs, c.Feed) {
 		name := argument.FeedName(url)
@@ -103,7 +107,7 @@ func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names [
 }
 
 // show shows the entries, each with its feed if there are several.
-func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record, error], several bool) error {
+func (c *entriesCommand) show(ctx context.Context, p *terminal.Page, records iter.Seq2[*mirror.Record, error], several bool) error {
 	n := 0
 	for r, err := range records {
 		if err != nil {
@@ -115,7 +119,7 @@ func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record
 			c.damaged.note(r, err)
 			continue
 		}
-		if err := c.add(p, r, e, several); err != nil {
+		if err := c.add(ctx, p, r, e, several); err != nil {
 			return err
 		}
 	}
@@ -125,10 +129,12 @@ func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record
 	return p.Err
 }
 
-func (c *entriesCommand) add(p *terminal.Page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
+func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
 	switch {
 	case c.JSON:
-		return terminal.WriteJSON(p.W, schema.LineOfRecord(r, e))
+		record := schema.LineOfRecord(r, e)
+		record.Private = c.private.Has(ctx, r.Feed)
+		return terminal.WriteJSON(p.W, record)
 	case c.Enclosures:
 		return showEnclosures(p, e, r.Time())
 	case !c.Long:

@@ -95,7 +95,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 }
 
 // recordWith returns the entry of a feed with an id, with its content; nil if the feed has
-// no such entry, or if the mirror only knows that it was deleted.
+// no such entry, or if the mirror knows only its deletion.
 func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirror.Record, error) {
 	known, err := store.Records(ctx, feed, []string{id})
 	if err != nil || known[id] == nil {
@@ -127,6 +127,7 @@ func showArticle(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 		}
 		p.Field("by", strings.Join(names, ", "))
 	}
+	p.Field("source", r.Copy.Source)
 	p.Field("published", terminal.Time(e.Published))
 	p.Field("updated", terminal.Time(e.Updated))
 	for _, link := range e.Links {
@@ -156,7 +157,7 @@ func showArticle(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 }
 
 // entryLine returns an entry as one line: the day, the title and, at the end and never
-// shortened so that people can copy it, its id or address.
+// shortened so people can copy it, its id or address.
 func entryLine(p *terminal.Page, e *feedhistory.Entry, at time.Time, address string) string {
 	title := terminal.Clean(e.Title().Plain())
 	if title == "" {
@@ -165,5 +166,5 @@ func entryLine(p *terminal.Page, e *feedhistory.Entry, at time.Time, address str
 	return fmt.Sprintf("%s  %s  %s", day(at), p.Title(title), terminal.Clean(address))
 }
 
-// untitled is the width of the text that an entry without a title shows instead.
+// untitled is the width of the text shown instead of a missing title.
 const untitled = 60

@@ -27,16 +27,16 @@ type eraseCommand struct {
 	database.Location
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries to erase."`
 	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
-	Out  string   `placeholder:"DIR|s3://BUCKET/PREFIX" help:"Erase the entries from the feeds that are published in this directory or object store, and from the mirror only if --db or FEEDHISTORY_DB is set."`
+	Out  string   `placeholder:"DIR|s3://BUCKET/PREFIX" help:"Erase the entries from the feeds published in this directory or object store, and from the mirror only if --db or FEEDHISTORY_DB is set."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom and feed.rss)."`
 
 	outputs.Store
 	republishedFlag
 
-	output publish.Output // what Out names
+	output publish.Output // the place Out names
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *eraseCommand) Help() string {
 	return "Use this if the law requires it. It removes the entries with all their versions, for good. " +
 		"The mirror keeps only the ids, so that it never stores the entries again unless you remove the feed; the database is rewritten without their bytes.\n\n" +
@@ -46,7 +46,7 @@ func (c *eraseCommand) Help() string {
 		"If the history server runs on another machine, run the same command there."
 }
 
-// Validate refuses flags that do not go together.
+// Validate refuses incompatible flags.
 func (c *eraseCommand) Validate() error {
 	switch {
 	case c.Name != "" && c.Out == "":
@@ -75,9 +75,9 @@ func (c *eraseCommand) Run(w *command.World) error {
 	return errors.Join(c.mirrored(w, p, erased), p.Err)
 }
 
-// mirrored erases the entries from the mirror. Those that have just been erased from what
-// is published may be missing there. Others are an error: without --out before anything is
-// erased, otherwise in the end, because an earlier run may have erased them from there.
+// mirrored erases the entries from the mirror. Those just erased from the published feed
+// may be missing there. Others are an error: without --out before anything is erased,
+// otherwise in the end, because an earlier run may have erased them from there.
 func (c *eraseCommand) mirrored(w *command.World, p *terminal.Page, published map[string]bool) (err error) {
 	store, err := c.Open(w)
 	if err != nil {
@@ -102,8 +102,8 @@ func (c *eraseCommand) mirrored(w *command.World, p *terminal.Page, published ma
 	return cmp.Or(c.eraseMirrored(w, p, store, of), unknown)
 }
 
-// eraseMirrored erases entries, whose ids it gets by their feed, from the mirror, and
-// removes what the history server has republished of these feeds.
+// eraseMirrored erases entries, given as ids by feed, from the mirror, and removes the
+// history server's documents of these feeds.
 func (c *eraseCommand) eraseMirrored(w *command.World, p *terminal.Page, store *database.Store, of map[string][]string) error {
 	m := &mirror.Mirror{Store: store}
 	erased := 0
@@ -152,10 +152,10 @@ func (c *eraseCommand) find(w *command.World, store mirror.Store) (of map[string
 	return of, missing, nil
 }
 
-// fullID returns the id that begins with a text, if only one in the mirror does.
+// fullID returns the id with the given beginning, if the mirror has only one.
 func (c *eraseCommand) fullID(w *command.World, store mirror.Store, id string) (string, error) {
 	if c.Out != "" {
-		return id, nil // what is published has been looked for by the whole id
+		return id, nil // the published feed has been searched by the whole id
 	}
 	var feeds []string
 	if c.Feed != "" {
@@ -164,7 +164,7 @@ func (c *eraseCommand) fullID(w *command.World, store mirror.Store, id string) (
 	return database.ID(w.Ctx, store, feeds, id)
 }
 
-// feedOf returns the mirrored feed that has an entry; "" if none has.
+// feedOf returns the mirrored feed with an entry; "" if there is none.
 func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (feed string, err error) {
 	has := func(url string) (bool, error) {
 		records, err := store.Records(w.Ctx, url, []string{id})
@@ -277,9 +277,9 @@ func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased ma
 	return nil
 }
 
-// eraseFrom erases those of the entries that a published feed has, and returns their ids.
-// With all, the feed must have every entry. Without all, an entry may be missing: another
-// feed has it, or an earlier run has already erased it here.
+// eraseFrom erases those of the entries in a published feed, and returns their ids. With
+// all, the feed must have every entry. Without all, an entry may be missing: another feed
+// has it, or an earlier run has already erased it here.
 func (c *eraseCommand) eraseFrom(ctx context.Context, to *publish.Publisher, all bool) (ids []string, err error) {
 	ids = slices.Clone(c.IDs)
 	for len(ids) > 0 {

@@ -1,13 +1,14 @@
 package main
 
-// exclusive has, for each verb, the flags and arguments that exclude each other. If one
-// is on the command line, settings of the others have no effect.
+// exclusive has, for each verb, the incompatible flags and arguments. If one is on the
+// command line, settings of the others have no effect.
 var exclusive = map[string][][]string{
 	"check":    {{"digests", "save"}, {"digests", "against"}},
 	"entries":  {{"json", "enclosures", "long"}},
 	"export":   {{"deleted", "raw"}},
 	"fetch":    {{"json", "format"}},
 	"handover": {{"user", "token-env", "token-file"}},
+	"import":   {{"from", "replace"}},
 	"harvest":  {{"json", "format"}, {"db", "state"}, {"db", "fetch"}},
 	"list":     {{"<URL>", "due"}, {"<URL>", "partial"}},
 	"publish":  {{"size", "by"}},

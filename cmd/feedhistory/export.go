@@ -29,24 +29,24 @@ type exportCommand struct {
 	database.Location
 	URLs    []string        `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
 	Format  string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
-	Raw     bool            `help:"With jsonl: write everything that the mirror knows, for import."`
+	Raw     bool            `help:"With jsonl: write everything the mirror knows, for import."`
 	Since   argument.Moment `placeholder:"TIME" help:"Only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   argument.Moment `placeholder:"TIME" help:"Only entries from before this time."`
 	Status  string          `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark the entries as read (the default) or unread."`
 	Starred bool            `help:"With greader and nextcloud: star the entries."`
-	Deleted bool            `help:"With jsonl and csv: also write a deletion for each entry that is no longer part of its feed."`
+	Deleted bool            `help:"With jsonl and csv: also write a deletion for each entry no longer part of its feed."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *exportCommand) Help() string {
 	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
-		"otherwise, additional entries tell readers what is missing.\n\n" +
-		"The exit status is 3 if a feed is known to lack something. With --raw and with opml it is 0: " +
+		"otherwise, additional entries tell readers about the gaps.\n\n" +
+		"The exit status is 3 if a feed is known to be incomplete. With --raw and with opml it is 0: " +
 		"the one copies the mirror together with its gaps, the other lists feeds.\n\n" +
 		"In csv, an apostrophe precedes text that a spreadsheet would take for a formula."
 }
 
-// Validate refuses flags that do not fit the format.
+// Validate refuses flags unsuitable for the format.
 func (c *exportCommand) Validate() error {
 	switch {
 	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.URLs) != 1:
@@ -78,11 +78,15 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
+	private, err := c.PrivateFeeds(store)
+	if err != nil {
+		return err
+	}
 	readable := &readableEntries{Store: store}
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	switch c.Format {
 	case "opml":
-		err = exportOPML(out, feeds)
+		err = exportOPML(w, out, feeds)
 	case "greader":
 		err = (&handover.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
 	case "nextcloud":
@@ -99,7 +103,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 		if c.Raw { // with the damaged entries as they are
 			err = c.exportRaw(w.Ctx, out, store, feeds)
 		} else {
-			err = c.exportLines(w.Ctx, out, readable)
+			err = c.exportLines(w.Ctx, out, readable, private)
 		}
 	}
 	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
@@ -111,13 +115,12 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 // isPart reports whether the flags ask for a part of the entries.
 func (c *exportCommand) isPart() bool { return !c.Since.IsZero() || !c.Until.IsZero() }
 
-// query returns the query for the entries of a feed, or of all feeds, that the flags ask
-// for.
+// query returns the query for the entries the flags ask for, of a feed or of all feeds.
 func (c *exportCommand) query(feed string) mirror.Query {
 	return mirror.Query{Feed: feed, Since: c.Since.Time, Until: c.Until.Time, Deleted: c.Deleted}
 }
 
-// verdict returns the verdict on what is exported of a feed: a part is never whole.
+// verdict returns the verdict on the exported part of a feed: a part is never whole.
 func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
 	if c.isPart() {
 		return feedhistory.Worse(f.Verdict, feedhistory.Window)
@@ -125,8 +128,7 @@ func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
 	return f.Verdict
 }
 
-// lacking says which of the feeds are known to lack something, and returns the exit
-// status for that.
+// lacking names the feeds known to be incomplete, and returns the exit status for them.
 func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, error]) error {
 	var partial []string
 	for f, err := range feeds {
@@ -148,8 +150,8 @@ func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, 
 	return exit.StatusError(exit.Partial)
 }
 
-// feeds returns the feeds that the arguments ask for. It returns an error, before anything
-// is printed, if the mirror does not have one of them.
+// feeds returns the feeds the arguments ask for. It returns an error, before anything is
+// printed, if the mirror does not have one of them.
 func (c *exportCommand) feeds(w *command.World, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
 	if len(c.URLs) == 0 {
 		return store.Feeds(w.Ctx, mirror.FeedQuery{}), nil
@@ -168,29 +170,34 @@ func (c *exportCommand) feeds(w *command.World, store mirror.Store) (iter.Seq2[*
 	}, nil
 }
 
-func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
-	list, err := opml.NewWriter(w, time.Now())
+func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
+	list, err := opml.NewWriter(out, time.Now())
+	private := 0
 	for f, e := range feeds {
 		if err = errors.Join(err, e); err != nil {
 			return err
 		}
-		feed := opml.Outline{Text: terminal.Clean(f.Title), URL: f.URL}
-		if f.Address != "" {
-			feed.URL = f.Address // programs that read the list cannot know that the feed has moved
-		}
+		site := feedhistory.Link{}
 		if head, e := f.Document(); e == nil {
-			site, _ := head.Links.Rel(feedhistory.RelAlternate)
-			feed.Site = site.Href
+			site, _ = head.Links.Rel(feedhistory.RelAlternate)
+		}
+		feed := opml.OutlineOf(f, terminal.Clean(f.Title), site.Href)
+		if f.Private {
+			private++
 		}
 		err = list.Add(feed)
+	}
+	if private > 0 {
+		w.Tell("the list has the addresses of " + terminal.Count(private, "private feed", "private feeds") + ": keep it to yourself")
 	}
 	return cmp.Or(err, list.Close())
 }
 
-// exportLines writes the entries as lines.
-func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store) error {
+// exportLines writes the entries as lines. Those of private feeds say so.
+func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, private *database.PrivateFeeds) error {
 	for record, err := range c.records(ctx, store) {
 		if err == nil {
+			record.Private = private.Has(ctx, record.Feed)
 			err = terminal.WriteJSON(out, record)
 		}
 		if err != nil {
@@ -200,8 +207,8 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 	return nil
 }
 
-// records yields the entries, feed by feed. For an entry that is no longer part of its
-// feed, it yields the deletion.
+// records yields the entries, feed by feed. For an entry no longer part of its feed, it
+// yields the deletion.
 func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.JSONEntry, error] {
 	queries := []mirror.Query{c.query("")}
 	if len(c.URLs) > 0 {
@@ -258,7 +265,7 @@ func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *re
 			}
 			j.Entries = append(j.Entries, record)
 		}
-		deleted, err := tombstones(ctx, store, f)
+		deleted, err := tombstones(ctx, store, f.URL, f.Deleted)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// exportFeed writes the first of the feeds as the document that History.Document would
+// exportFeed writes the first of the feeds as the document History.Document would
 // return, in Atom or RSS. It never has more than one entry in memory.
 func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
@@ -31,6 +31,9 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 			if err != nil {
 				return err
 			}
+			if f.Private {
+				r = r.Redacted()
+			}
 			e, err := r.Entry()
 			if err != nil {
 				return fmt.Errorf("the entry %s: %w", r.ID, err)
@@ -44,9 +47,13 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 	return nil
 }
 
-// exportHead returns the document without the feed's entries. Its only entries are those
-// that stand for gaps.
+// exportHead returns the document without the feed's entries. Its only entries stand for
+// gaps.
 func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
+	url := f.URL
+	if f.Private {
+		f = f.Redacted()
+	}
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
 		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
@@ -55,7 +62,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 		return nil, err
 	}
 	history := feedhistory.History{Head: head, Kind: f.Kind, Gaps: f.Missing()}
-	if history.Deleted, err = tombstones(ctx, store, f); err != nil {
+	if history.Deleted, err = tombstones(ctx, store, url, f.Deleted); err != nil {
 		return nil, err
 	}
 	doc := history.Document()
@@ -69,18 +76,22 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 		}
 		doc.Coverage.Verdict = c.verdict(f)
 	}
+	if f.Private && doc.Coverage != nil {
+		doc.Coverage.Of = ""
+	}
 	if doc.Updated.IsZero() {
 		doc.Updated = f.Changed.UTC()
 	}
 	return doc, nil
 }
 
-// tombstones returns the deletions of the entries that are no longer part of a feed.
-func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (deleted []feedhistory.Tombstone, err error) {
-	if f.Deleted == 0 {
+// tombstones returns the deletions of the entries that are no longer part of a feed, given
+// their number.
+func tombstones(ctx context.Context, store mirror.Store, feed string, n int64) (deleted []feedhistory.Tombstone, err error) {
+	if n == 0 {
 		return nil, nil
 	}
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL, Deleted: true}) {
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// exportRaw writes everything that a mirror knows about feeds, for import.
+// exportRaw writes everything a mirror knows about feeds, for import.
 func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
 	keys, err := c.Keyring()
 	if err != nil {
@@ -24,7 +24,10 @@ func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror
 		return err
 	}
 	raw := &mirror.Export{Store: store, Private: func(feed string) bool { return private[feed] != nil }}
-	return raw.Feeds(ctx, harmlessWriter{w}, feeds)
+	if err := raw.Feeds(ctx, harmlessWriter{w}, feeds); err != nil {
+		return err
+	}
+	return raw.End(w)
 }
 
 // printRaw writes a fetched history as if one poll had mirrored it.
@@ -40,7 +43,7 @@ func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	return raw.History(harmlessWriter{w}, schema.FeedOf(&h), &h, r.Verdict())
 }
 
-// A harmlessWriter escapes the characters in lines of JSON that could control a terminal.
+// A harmlessWriter escapes the characters in lines of JSON with an effect on terminals.
 type harmlessWriter struct{ w io.Writer }
 
 // Write implements io.Writer.

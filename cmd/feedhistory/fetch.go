@@ -18,6 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A fetchCommand is the verb fetch.
@@ -28,7 +29,7 @@ type fetchCommand struct {
 	Format string          `default:"" enum:",jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default, but for a terminal, which shows a table); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
 	JSON   bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 	Raw    bool            `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
-	Output string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when everything has been read."`
+	Output string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when it is complete."`
 
 	recovery.Budget
 	recovery.Backfill
@@ -36,19 +37,19 @@ type fetchCommand struct {
 	logins.Login
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *fetchCommand) Help() string {
-	return "fetch prints each entry once: in jsonl as soon as its document arrives, but with --raw, with --limit and in other formats at the end. " +
+	return "Each entry is printed once. jsonl streams; --raw, --limit and the other formats print at the end. " +
 		"On standard error it reports the verdict and each gap. " +
 		"If something is missing, or the first document is damaged, the exit status is 3.\n\n" +
 		"On a terminal, it prints a table with the date, the title and the link of each entry, unless you ask for a format.\n\n" +
-		"With --since and --limit, fetch reads the whole history all the same, because a feed's documents need not be in order of time: " +
-		"after an import, the newest document may have the oldest posts. --max-documents limits what it reads. " +
-		"Entries that you did not ask for are not gaps, but without them the verdict is window at best. " +
+		"With --since and --limit, fetch still reads the whole history, because a feed's documents need not be in order of time: " +
+		"after an import, the newest document may have the oldest posts. --max-documents limits its reading. " +
+		"Entries you did not ask for are not gaps, but without them the verdict is window at best. " +
 		"--since keeps entries without a time."
 }
 
-// Validate refuses a budget of zero, a negative limit, and flags that do not fit the
+// Validate refuses a budget of zero, a negative limit, and flags unsuitable for the
 // format.
 func (c *fetchCommand) Validate() error {
 	switch {
@@ -103,6 +104,11 @@ func (c *fetchCommand) Run(w *command.World) error {
 			break
 		}
 	}
+	if c.Raw && status != exit.Failed && w.Ctx.Err() == nil {
+		if err := (&mirror.Export{}).End(out); err != nil {
+			return &exit.OutputError{Err: err}
+		}
+	}
 	if isCut := w.Ctx.Err() != nil; out.Name != "" && (isCut || status == exit.Failed) {
 		if isCut {
 			status = exit.Interrupted
@@ -131,9 +137,9 @@ type feedFetch struct {
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
 	gone    map[string]time.Time          // the times of the deletions so far, by ID
-	twice   int                           // entries that were printed before a newer copy, or a deletion
+	twice   int                           // entries printed before a newer copy, or a deletion
 	verdict feedhistory.Verdict           // on the whole feed
-	limited bool                          // the feed has entries that the flags do not ask for
+	limited bool                          // the feed has entries the flags do not ask for
 }
 
 // feed fetches a feed and prints it. It returns the exit status, or an error of the first
@@ -197,13 +203,13 @@ func (f *feedFetch) history(url string) (*backfill.Result, error) {
 	return result, nil
 }
 
-// print prints the entries that have not been printed yet.
+// print prints the entries not printed yet.
 func (f *feedFetch) print(r *backfill.Result) error {
 	switch {
 	case f.printed != nil:
 		return f.printRest(r.History)
 	case f.Raw:
-		return printRaw(f.out, r, f.isPrivate(r.History))
+		return printRaw(f.out, r, f.isPrivate(schema.FeedOf(r.History)))
 	}
 	if f.Format == tableFormat {
 		for _, e := range r.History.Entries {
@@ -213,12 +219,12 @@ func (f *feedFetch) print(r *backfill.Result) error {
 		}
 		return nil
 	}
-	return printHistory(f.out, r, f.Format)
+	return printHistory(f.out, r, f.Format, f.isPrivate(schema.FeedOf(r.History)))
 }
 
 // isPrivate reports whether there are credentials for the origin of a feed.
-func (f *feedFetch) isPrivate(h *feedhistory.History) bool {
-	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
-		return feedhistory.SameOrigin(c.Origin, h.Head.URL)
+func (f *feedFetch) isPrivate(feed string) bool {
+	return slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
+		return feedhistory.SameOrigin(c.Origin, feed)
 	})
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// This file prints entries as their documents arrive, and leaves out those that the flags
-// do not ask for.
+// This file prints entries as their documents arrive, and leaves out those the flags do
+// not ask for.
 //
 // The newest documents arrive first, and a history begins with the newest entries: so
 // fetch prints an entry when it first sees it. A feed whose older documents have newer
 // copies breaks a rule (5005#16); fetch prints such a copy at the end, and so it does with
-// the deletion of an entry that it has printed.
+// the deletion of a printed entry.
 
-// take prints the entries that a document adds.
+// take prints the entries new in a document.
 func (f *feedFetch) take(doc *feedhistory.Document, err error) error {
 	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && doc == nil {
 		doc = gap.Document
@@ -49,8 +49,8 @@ func (f *feedFetch) take(doc *feedhistory.Document, err error) error {
 	return f.out.Flush()
 }
 
-// isGone reports whether a tombstone that has already arrived may delete an entry. If it
-// turns out not to delete the entry, printRest prints the entry.
+// isGone reports whether a tombstone already received may delete an entry. If it turns
+// out not to delete the entry, printRest prints the entry.
 func (f *feedFetch) isGone(e *feedhistory.Entry) bool {
 	when, ok := f.gone[e.ID]
 	return ok && (when.IsZero() || e.Updated.IsZero() || !when.Before(e.Updated))
@@ -67,13 +67,13 @@ func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 		return err
 	}
 	record := publish.NewJSONEntry(e)
-	record.Feed = f.of
+	record.Feed, record.Private = f.of, f.isPrivate(f.of)
 	return terminal.WriteJSON(f.out, record)
 }
 
-// printRest prints what is in the history and has not been printed: entries of which a
-// newer copy arrived later, entries that a tombstone did not delete after all, and
-// deletions of entries that have been printed.
+// printRest prints the unprinted rest of the history: entries of which a newer copy
+// arrived later, entries not deleted by a tombstone after all, and deletions of printed
+// entries.
 func (f *feedFetch) printRest(h *feedhistory.History) error {
 	live := make(map[string]bool, len(h.Entries))
 	for _, e := range h.Entries {
@@ -128,7 +128,7 @@ func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return !keep[e] })
 }
 
-// wanted returns the entries of a history that may be as recent as --since asks for.
+// wanted returns the entries of a history within --since.
 func (f *feedFetch) wanted(h *feedhistory.History) []*feedhistory.Entry {
 	entries := make([]*feedhistory.Entry, 0, len(h.Entries))
 	for _, e := range h.Entries {
@@ -139,9 +139,9 @@ func (f *feedFetch) wanted(h *feedhistory.History) []*feedhistory.Entry {
 	return entries
 }
 
-// restrict removes from a history the entries that the flags do not ask for. If there may
-// be such entries, the history is a window at best: neither the history nor a feed made of
-// it is complete.
+// restrict removes from a history the entries the flags do not ask for. If there may be
+// such entries, the history is a window at best: neither the history nor a feed made of it
+// is complete.
 func (f *feedFetch) restrict(h *feedhistory.History) {
 	entries := f.wanted(h)
 	if f.Limit > 0 {
@@ -155,7 +155,7 @@ func (f *feedFetch) restrict(h *feedhistory.History) {
 	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: feedhistory.Worse(h.Verdict(), feedhistory.Window)}
 }
 
-// meaning says what the verdict means, given the entries that the flags ask for.
+// meaning explains the verdict, given the entries the flags ask for.
 func (f *feedFetch) meaning(r *backfill.Result) string {
 	if !f.limited {
 		return f.VerdictText(r)

@@ -35,21 +35,21 @@ type handoverCommand struct {
 	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Mark the entries as read (the default) or unread."`
 	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
 	Gone    bool   `help:"Hand over every entry, because the feed no longer answers."`
-	DryRun  bool   `help:"Print what would be handed over, and change nothing."`
+	DryRun  bool   `help:"Print the entries to be handed over, and change nothing."`
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
 	network.Flags
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *handoverCommand) Help() string {
-	return "The reader gets the mirrored entries that the feed no longer shows and that the reader does not have. " +
+	return "The reader gets the mirrored entries the feed no longer shows and the reader does not have. " +
 		"Another run continues where the last one ended, and adds nothing twice.\n\n" +
 		"By default, Miniflux deletes read entries 60 days, and unread entries 180 days, after the handover. " +
 		"To keep them, set CLEANUP_ARCHIVE_READ_DAYS and CLEANUP_ARCHIVE_UNREAD_DAYS to -1 in Miniflux's environment, or give --starred."
 }
 
-// Validate refuses flags that exclude each other, and a user name with a colon.
+// Validate refuses incompatible flags, and a user name with a colon.
 func (c *handoverCommand) Validate() error {
 	given := 0
 	for _, flag := range []string{c.TokenEnv, c.TokenFile, c.User} {
@@ -107,7 +107,7 @@ func (c *handoverCommand) Run(w *command.World) (err error) {
 	return run.all(store)
 }
 
-// reader returns the reader, with the credentials that the flags name.
+// reader returns the reader, with the credentials named by the flags.
 func (c *handoverCommand) reader(w *command.World) (*handover.Miniflux, error) {
 	m := &handover.Miniflux{URL: c.To, User: c.User, UserAgent: cmp.Or(w.UserAgent, "feedhistory/"+feedhistory.Version)}
 	switch {
@@ -144,18 +144,17 @@ type handoverRun struct {
 	handover.Handover
 	w          *command.World
 	page       *terminal.Page // information
-	missing    *terminal.Page // what was not handed over, and what the mirror lacks
+	missing    *terminal.Page // entries not handed over, and gaps of the mirror
 	subscribed []handover.ReaderFeed
 
 	bar     *terminal.Bar
-	refused []jsonRefusal  // entries of the current feed that the reader refuses
-	toAdd   []schema.Entry // entries of the current feed that a dry run would add
+	refused []jsonRefusal  // entries of the current feed refused by the reader
+	toAdd   []schema.Entry // entries of the current feed a dry run would add
 	worst   int            // the exit status so far
 }
 
-// all hands over the feeds that the arguments ask for. It continues with the next feed if
-// a feed cannot be read or the reader is not subscribed to it, and ends after other
-// errors.
+// all hands over the feeds the arguments ask for. It continues with the next feed if a
+// feed cannot be read or the reader is not subscribed to it, and ends after other errors.
 func (h *handoverRun) all(store mirror.Store) error {
 	elsewhere := 0
 	feeds := (&exportCommand{Location: h.Location, URLs: h.URLs})
@@ -192,7 +191,7 @@ func (h *handoverRun) all(store mirror.Store) error {
 	return nil
 }
 
-// trouble says why a feed was not handed over, and what to do, if err is not nil.
+// trouble explains a failed handover of a feed, with advice, if err is not nil.
 func (h *handoverRun) trouble(f *mirror.Feed, err error) {
 	if err == nil {
 		return
@@ -221,10 +220,10 @@ func (h *handoverRun) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 	return handover.ReaderFeed{}, exit.UsageError(fmt.Sprintf("--feed-id: the reader has no feed %d", h.FeedID))
 }
 
-// feed hands over one feed. It reports what it has done, even if an error ends it.
+// feed hands over one feed. It reports its work, even if an error ends it.
 func (h *handoverRun) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	h.refused, h.toAdd = []jsonRefusal{}, nil
-	h.bar = h.w.NewBar(int(f.Entries), "asking the reader what it has")
+	h.bar = h.w.NewBar(int(f.Entries), "asking the reader for its entries")
 	h.Each = h.each
 	report, err := h.Handover.Run(h.w.Ctx, f.URL, to)
 	h.bar.End()

@@ -13,10 +13,10 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// mostRefused is the maximum number of refused entries that a report names.
+// mostRefused is the maximum number of refused entries in a report.
 const mostRefused = 10
 
-// tell reports what the handover of one feed did.
+// tell reports the handover of one feed.
 func (h *handoverRun) tell(r *handover.Report) error {
 	if h.worst != exit.Failed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
 		h.worst = exit.Partial
@@ -49,7 +49,7 @@ func (h *handoverRun) tell(r *handover.Report) error {
 	return nil
 }
 
-// list prints what would be handed over.
+// list prints the entries to be handed over.
 func (h *handoverRun) list(out io.Writer) error {
 	p := terminal.NewPage(out)
 	for _, e := range h.toAdd {

@@ -13,9 +13,9 @@ import (
 // A harvestCommand is the verb harvest. Each protocol has its own file.
 type harvestCommand struct{ collection.Source }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *harvestCommand) Help() string {
-	return "harvest prints what was modified or deleted since the last harvest, and reports on standard error. " +
+	return "harvest prints the changes and deletions since the last harvest, and reports on standard error. " +
 		"It records the state after it has printed everything, and only if nothing is missing; otherwise the exit status is 3, " +
 		"and the next harvest begins where this one began. datareplication and modified-range continue in the middle: " +
 		"their state says up to where everything has been printed.\n\n" +
@@ -23,8 +23,8 @@ func (c *harvestCommand) Help() string {
 		"The mirror also records how far the harvest has come, document by document, so a harvest by any protocol continues where it was cut short."
 }
 
-// Validate refuses limits of zero, flags that exclude each other, and flags that have no
-// effect with the protocol.
+// Validate refuses limits of zero, incompatible flags, and flags without effect for the
+// protocol.
 func (c *harvestCommand) Validate() error {
 	switch {
 	case c.MaxRequests < 1:

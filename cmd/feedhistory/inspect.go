@@ -25,9 +25,9 @@ type inspectCommand struct {
 	logins.Login
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *inspectCommand) Help() string {
-	return "If the document is damaged, inspect shows the part before the damage, says on standard error what is wrong, and exits with status 1."
+	return "If the document is damaged, inspect shows the part before the damage, reports the damage on standard error, and exits with status 1."
 }
 
 // Run shows the document.
@@ -67,7 +67,7 @@ func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error
 	return p.Err
 }
 
-// showHead shows what a document says about itself.
+// showHead shows a document's description of itself.
 func showHead(p *terminal.Page, d *feedhistory.Document) {
 	title := d.Title
 	if terminal.Clean(title) == "" {
@@ -157,6 +157,9 @@ func showEntry(p *terminal.Page, e *feedhistory.Entry) {
 	p.Para("      ", "      ", idText(e))
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != e.ID {
 		p.Para("      ", "      ", link.Href)
+	}
+	if e.KeptBy != "" {
+		p.Para("      ", "      ", "source: "+e.KeptBy)
 	}
 }
 

@@ -2,6 +2,6 @@ package main
 
 import "time"
 
-// grace is the time that a verb has to end properly after an interrupt. Polls and servers
-// need less.
+// grace is the time for a verb to end properly after an interrupt. Polls and servers need
+// less.
 const grace = 30 * time.Second

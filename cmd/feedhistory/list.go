@@ -21,15 +21,15 @@ import (
 // A listCommand is the verb list.
 type listCommand struct {
 	database.Location
-	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with what is missing and what to do about it."`
-	Due     bool   `help:"List only feeds that are due for a poll: their time has come, or an earlier poll left something unread."`
-	Partial bool   `help:"List only feeds that are known to lack something."`
+	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with each gap and how to close it."`
+	Due     bool   `help:"List only feeds due for a poll: their time has come, or an earlier poll left something unread."`
+	Partial bool   `help:"List only feeds known to be incomplete."`
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *listCommand) Help() string {
-	return "The verdict says what the mirror has now. whole: every entry that the feed says it has, or that its server counted at the time shown; " +
+	return "The verdict describes the mirror now. whole: every entry the feed says it has, or its server counted at the time shown; " +
 		"window: the latest entries, because the feed does not say whether there were earlier ones; lossy: all pages, but entries may have slipped through between them; " +
 		"partial (N): something is known to be missing, with the number of gaps."
 }
@@ -117,7 +117,7 @@ func (c *listCommand) none() string {
 	case c.Due:
 		return "No feed is due."
 	case c.Partial:
-		return "No feed is known to lack anything."
+		return "No feed is known to be incomplete."
 	}
 	return "There is no feed in " + c.Place() + " yet: feedhistory sync URL adds one."
 }
@@ -151,14 +151,13 @@ func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error
 	return l.page.Err
 }
 
-// row returns a line of the list. The URL comes last and is never shortened, so that
-// people can copy it.
+// row returns a line of the list. The URL comes last and is never shortened, so people
+// can copy it.
 func row(verdict, entries, newest, polled, next, url string) string {
 	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
 }
 
-// newest returns the time of the newest entry of each of the feeds that have entries, by
-// URL.
+// newest returns the time of the newest entry of each of the feeds with entries, by URL.
 func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	var urls []string
 	for _, f := range feeds {
@@ -190,7 +189,7 @@ func day(t time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// nextOf returns one word that says when sync polls a feed next, or why it does not.
+// nextOf returns one word for when sync polls a feed next, or why it does not.
 func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
@@ -257,13 +256,13 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 	}
 }
 
-// meaning says what a feed's verdict means.
+// meaning explains a feed's verdict.
 func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
-		return "These are all entries that the server counted on " + terminal.Time(f.WholeAsOf()) + ", and those that polls have added since."
+		return "These are all entries the server counted on " + terminal.Time(f.WholeAsOf()) + ", and those polls have added since."
 	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
-		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
+		return "Everything the server shows was read, but the feed does not declare its history: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return explain.VerdictText(f.Verdict)
 	case f.Importing():
@@ -304,8 +303,8 @@ func stamp(t, now time.Time) string {
 // A jsonFeed is a mirrored feed in JSON.
 type jsonFeed struct {
 	URL       string       `json:"url"`
-	Address   string       `json:"address,omitempty"` // the URL that polls request, if it is another
-	Alias     string       `json:"alias,omitempty"`   // the mirrored feed that it has become
+	Address   string       `json:"address,omitempty"` // the URL requested by polls, if it is another
+	Alias     string       `json:"alias,omitempty"`   // the mirrored feed it has become
 	Title     string       `json:"title,omitempty"`
 	Kind      string       `json:"kind"`
 	Verdict   string       `json:"verdict"`

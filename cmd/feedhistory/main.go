@@ -1,5 +1,5 @@
-// Command feedhistory reads the history of web feeds: everything that a feed
-// ever published, once each, with a verdict on what is missing.
+// Command feedhistory reads the history of web feeds: everything a feed ever published,
+// once each, with a verdict on its completeness.
 //
 // Results go to standard output and everything else to standard error. The exit
 // status is 0 if nothing is known to be missing, 1 after a failure, 2 after wrong
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Voice: terminal.Voice{Command: "feedhistory", Stderr: stderr, Silent: &line.Quiet},
 	}
 	w.Stdin = &terminal.StdinReader{Ctx: ctx, In: stdin, Waits: func() { w.Tell("reading from the terminal; Ctrl-D ends it") }}
-	ended := -1 // the status that --help or --version asked for
+	ended := -1 // the status asked for by --help or --version
 	settings, err := settings.Read(exclusive, formats)
 	if err != nil {
 		return w.Misused(err, nil)

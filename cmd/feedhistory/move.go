@@ -22,9 +22,9 @@ type moveCommand struct {
 	republishedFlag
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *moveCommand) Help() string {
-	return "The feed keeps all its entries, with everything that the mirror knows about them. The next sync requests the feed at its new address. " +
+	return "The feed keeps all its entries, with everything the mirror knows about them. The next sync requests the feed at its new address. " +
 		"If the old address redirects there permanently, you do not need move: sync follows."
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// printHistory writes a history in one of the formats of --format.
-func printHistory(w io.Writer, r *backfill.Result, format string) error {
+// printHistory writes a history in one of the formats of --format. Lines of a private
+// feed say so.
+func printHistory(w io.Writer, r *backfill.Result, format string, private bool) error {
 	switch format {
 	case "json":
 		return terminal.WriteJSON(w, recovery.NewHistory(r))
@@ -25,6 +26,7 @@ func printHistory(w io.Writer, r *backfill.Result, format string) error {
 		return schema.PrintTable(w, recordsOf(r))
 	}
 	for record := range recordsOf(r) {
+		record.Private = private
 		if err := terminal.WriteJSON(w, record); err != nil {
 			return err
 		}

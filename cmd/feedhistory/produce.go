@@ -15,7 +15,7 @@ import (
 // A produceCommand is the verb produce, the counterpart of harvest.
 type produceCommand struct{ collection.Production }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *produceCommand) Help() string {
 	return "produce reads lines of JSON, such as harvest prints, from standard input, and publishes them for harvest to read.\n\n" +
 		`atom-pmh: {"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://…", "type": "text/html"}]}, ` +

@@ -17,46 +17,49 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
+	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
 // A publishCommand is the verb publish.
 type publishCommand struct {
-	Out            string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
-	Base           string `required:"" placeholder:"URL" help:"URL where that directory is served."`
-	From           string `default:"-" placeholder:"DIR|FILE|URL|-" help:"What to publish: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
-	Name           string `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
-	Format         string `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
-	Size           int    `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
-	By             string `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Make an archive for each year, month or day instead."`
-	Title          string `help:"The feed's title."`
-	Author         string `help:"The feed's author."`
-	ID             string `help:"The feed's id (default: the subscription document's URL)."`
-	Link           string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
-	EntryID        string `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
-	Site           string `placeholder:"URL" help:"The website of the feed (default: the one that the source names; for --site-dir, the root of --base)."`
-	SiteDir        string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
-	Timezone       string `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
-	DryRun         bool   `help:"Print the files that would be written, and write nothing."`
-	Force          bool   `help:"Publish even if readers would see entries again, because --base or ids have changed."`
-	IncludePrivate bool   `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
-	DeleteMissing  bool   `help:"Publish the deletion of entries that the source no longer has."`
+	Out            string           `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
+	Base           string           `required:"" placeholder:"URL" help:"URL where that directory is served."`
+	From           string           `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
+	Name           string           `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
+	Format         string           `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
+	Size           int              `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
+	By             string           `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Make an archive for each year, month or day instead."`
+	Title          string           `help:"The feed's title."`
+	Author         string           `help:"The feed's author."`
+	ID             string           `help:"The feed's id (default: the subscription document's URL)."`
+	Link           string           `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
+	EntryID        string           `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
+	Site           string           `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
+	SiteDir        string           `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
+	Timezone       string           `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
+	DryRun         bool             `help:"Print the files to be written, and write nothing."`
+	Force          bool             `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
+	IncludePrivate bool             `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
+	DeleteMissing  bool             `help:"Publish the deletion of entries no longer in the source."`
+	MaxDeletions   argument.Maximum `placeholder:"N|all" help:"With --delete-missing: delete at most N entries, or any number (default: 5, or a fifth of the published entries if that is more). Lines from a pipe need it, if they do not come from --raw."`
+	DB             string           `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed's URL as --from: publish sync's mirror of it in this database."`
 
 	outputs.Store
 	network.Flags
+	recovery.Budget
 
 	was string // the feed's earlier address, if it differs and older archives link to it; else ""
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *publishCommand) Help() string {
-	return "Run publish again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
-		"The directory must still contain what was published before."
+	return "Run publish again at every build: it publishes new and changed entries, and leaves everything else as it is. " +
+		"The directory must still contain the documents published before."
 }
 
-// Validate refuses URLs, names, zones and patterns that are not valid, and flags that
-// exclude each other.
+// Validate refuses invalid URLs, names, zones and patterns, and incompatible flags.
 func (c *publishCommand) Validate() error {
 	base, err := url.Parse(c.Base)
 	switch {
@@ -81,13 +84,22 @@ func (c *publishCommand) Validate() error {
 	if _, err := time.LoadLocation(c.Timezone); err != nil {
 		return errors.New("--timezone: there is no such zone: " + c.Timezone)
 	}
-	return errors.Join(markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
+	switch {
+	case c.MaxDeletions.IsSet() && !c.DeleteMissing:
+		return errors.New("--max-deletions is for --delete-missing")
+	case c.DB != "" && !argument.IsURL(c.From):
+		return errors.New("--db: give the URL of a mirrored feed as --from")
+	}
+	return errors.Join(c.Budget.Check(), markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
 }
 
-// Run publishes what is new.
+// Run publishes the new entries.
 func (c *publishCommand) Run(w *command.World) error {
 	in, err := c.load(w)
 	if err != nil {
+		return err
+	}
+	if err := c.checkSource(w, in); err != nil {
 		return err
 	}
 	p := c.publisher()
@@ -96,9 +108,6 @@ func (c *publishCommand) Run(w *command.World) error {
 	}
 	if p.Head, err = c.head(p, in); err != nil {
 		return err
-	}
-	if c.DeleteMissing && !in.whole {
-		return errors.New("--delete-missing: the source may have more entries than were read, so none is deleted")
 	}
 	if err := c.checkLinks(w, in); err != nil {
 		return err
@@ -112,7 +121,9 @@ func (c *publishCommand) Run(w *command.World) error {
 		dry = outputs.NewDryRun(p.Output)
 		p.Output = dry
 	}
-	done, err := p.Publish(w.Ctx, publish.Batch{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
+	done, err := p.Publish(w.Ctx, publish.Batch{
+		Entries: in.entries, Deleted: in.deleted, Shown: in.shown, DeleteMissing: c.DeleteMissing, MaxDeletions: c.MaxDeletions.N, Check: check,
+	})
 	if err != nil {
 		return c.failure(err)
 	}
@@ -128,7 +139,7 @@ func (c *publishCommand) Run(w *command.World) error {
 	return nil
 }
 
-// publisher returns the Publisher that the flags ask for.
+// publisher returns the Publisher the flags ask for.
 func (c *publishCommand) publisher() *publish.Publisher {
 	p := &publish.Publisher{
 		Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
@@ -143,12 +154,16 @@ func (c *publishCommand) publisher() *publish.Publisher {
 	return p
 }
 
-// failure says what to do about an error of the Publisher; it returns other errors
-// unchanged.
+// failure adds advice to an error of the Publisher; it returns other errors unchanged.
 func (c *publishCommand) failure(err error) error {
+	if many, ok := errors.AsType[*publish.TooManyDeletionsError](err); ok {
+		return fmt.Errorf("--delete-missing: %w; nothing is published: if they are to be deleted, give --max-deletions %d", many, many.Missing)
+	}
 	switch {
 	case errors.Is(err, publish.ErrLocked) && !outputs.InStore(c.Out):
 		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
+	case errors.Is(err, publish.ErrEmptySource):
+		return fmt.Errorf("--delete-missing: %w; nothing is published", err)
 	case errors.Is(err, publish.ErrForeign):
 		return fmt.Errorf("%s: %w; move it elsewhere, and give it as --from", c.Out, err)
 	}
@@ -156,7 +171,7 @@ func (c *publishCommand) failure(err error) error {
 }
 
 // head returns the description of the feed: the published one or, for a new feed, the
-// source's, with what the flags change. It returns nil if the published one does not
+// source's, with the changes of the flags. It returns nil if the published one does not
 // change.
 func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
 	head, err := publishedHead(p.Output, c.name())
@@ -193,7 +208,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 	return head, nil
 }
 
-// published says what has been published, and where.
+// published reports the published entries, and where they are.
 func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Report) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
@@ -208,7 +223,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 		p.Para("  - ", "    ", terminal.Count(done.Dated, "entry", "entries")+
 			" got the current time, because the source gives no time, or no newer one for an edit")
 	}
-	if in.unknown {
+	if in.about.IsUnknown(to.URL()) {
 		p.Para("  - ", "    ", "the lines do not say whether they are the whole history of the feed that they come from, so the published feed "+
 			"does not claim it; the lines of fetch --raw and export --raw say it")
 	}
@@ -235,7 +250,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 		p.Para("  - ", "    ", dir+name+" was missing, and has been restored")
 	}
 	for _, name := range done.Lost {
-		missing.Para("  - ", "    ", dir+name+" is missing, and the source does not have exactly what was in it: new readers "+
+		missing.Para("  - ", "    ", dir+name+" is missing, and the source no longer has exactly its entries: new readers "+
 			"cannot reach older entries; restore the file from a backup, or from the deployed site")
 	}
 	if done.Missing > 0 {
@@ -249,7 +264,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 	p.Para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
 }
 
-// dry lists the files that would have been written.
+// dry lists the files to be written.
 func (c *publishCommand) dry(w *command.World, d *outputs.DryRun) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, name := range d.Written {

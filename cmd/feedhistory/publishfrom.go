@@ -26,13 +26,16 @@ type input struct {
 	entries []*feedhistory.Entry
 	deleted []feedhistory.Tombstone
 	head    *feedhistory.Document // describes the feed; nil if the source does not
-	unknown bool                  // the source does not say whether it has everything
+	about   provenance.Provenance // of lines
+	cut     *feedhistory.Gap      // where the reading was cut short; nil if it was not
 	whole   bool                  // the source has no other entries
+	shown   int                   // number of entries the source's own document shows; zero if unknown
 	partial bool                  // something is known to be missing
+	piped   bool                  // the source is lines from a pipe, which may have been cut
 	left    map[string]int        // articles left out, by reason
 }
 
-// load reads the source that --from names.
+// load reads the source named by --from.
 func (c *publishCommand) load(w *command.World) (*input, error) {
 	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
 		return c.loadMarkdown()
@@ -40,7 +43,10 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 	if c.Link != "" || c.EntryID != "" {
 		return nil, exit.UsageError("--link and --entry-id are for a directory of Markdown, with --from")
 	}
-	if argument.IsURL(c.From) {
+	switch {
+	case c.DB != "":
+		return c.loadMirror(w)
+	case argument.IsURL(c.From):
 		return c.loadHistory(w)
 	}
 	in, err := w.Open(c.From)
@@ -52,38 +58,44 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 	if isFeed(text) {
 		return c.loadFeed(text)
 	}
-	return c.loadLines(text)
+	return c.loadLines(text, w.IsStream(c.From))
 }
 
-// loadLines reads lines of JSON, and what they say about the feeds from which they come.
-func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
-	loaded, about := &input{whole: true}, &provenance.Provenance{}
+// loadLines reads lines of JSON, with the records about the feeds they come from.
+func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
+	loaded := &input{piped: piped}
+	about := &loaded.about
 	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
-		if err == nil && !r.Deleted.Deleted {
-			err = loaded.add(r)
-		}
 		if err != nil {
 			return nil, explain.Failure(c.From, err)
 		}
 		if r.Feed != "" {
 			about.Feed(r.Feed)
 		}
+		if about.Private = about.Private || r.Private; about.Private || c.IncludePrivate {
+			r.Redact()
+		}
+		if !r.Deleted.Deleted {
+			if err := loaded.add(r); err != nil {
+				return nil, explain.Failure(c.From, err)
+			}
+		}
 		if r.Deleted.Deleted {
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
 		}
 	}
-	if about.Private && !c.IncludePrivate {
-		return nil, errors.New("the lines come from a private feed, and what you publish is for everybody; nothing is published: give --include-private if you mean it")
+	if err := about.Close(); err != nil {
+		return nil, err
 	}
+	loaded.whole, loaded.cut = about.IsWhole(), about.CutShort()
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
 		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
-		loaded.unknown = about.IsUnknown(own)
 		loaded.partial = loaded.head.Coverage != nil && loaded.head.Coverage.Verdict == feedhistory.Partial
 	}
 	return loaded, nil
 }
 
-// add adds the entry that a record describes.
+// add adds the entry described by a record.
 func (in *input) add(r *publish.JSONEntry) error {
 	e, err := r.Entry()
 	if err != nil {
@@ -94,7 +106,7 @@ func (in *input) add(r *publish.JSONEntry) error {
 }
 
 // isFeed reports whether an input is a feed document rather than lines of JSON: XML, or an
-// object that spans several lines or has the version of JSON Feed.
+// object over several lines or with the version of JSON Feed.
 func isFeed(in *bufio.Reader) bool {
 	start, _ := in.Peek(4096)
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
@@ -122,7 +134,7 @@ func (c *publishCommand) loadMarkdown() (*input, error) {
 }
 
 // loadFeed reads a feed document. Its references resolve against its own URL if it
-// names one, or else against that of the new feed.
+// names one, or else against the new feed's.
 func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -156,30 +168,38 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 		return nil, err
 	}
 	f := &feedFetch{fetchCommand: &fetchCommand{Format: "json"}, World: w, client: w.Client(w.Stderr)}
+	f.client.Budget = c.Limits()
 	var r *backfill.Result
 	from, err := w.Resolve(f.client, argument.WebAddress(c.From), func(address string) (err error) {
 		r, err = f.history(address)
 		return err
 	})
+	if w.Ctx.Err() != nil {
+		return nil, exit.InterruptedError{Err: errors.New("interrupted; " + c.unread())}
+	}
 	if err != nil {
 		return nil, explain.Failure(from, err)
 	}
 	reportHistory(w, r.History, r.Verdict(), explain.VerdictText(r.Verdict()))
 	in := fromHistory(r.History)
+	in.cut = provenance.CutShort(r.History.Gaps, false)
 	if in.head.Coverage == nil && !in.whole && argument.SiteName(in.head.URL) != argument.SiteName(c.Base) {
 		// The feed of the same site may have everything without declaring it. The feed of
-		// another site has only what it declares.
+		// another site has only the history it declares.
 		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
 	}
-	return in, nil
+	if c.IncludePrivate {
+		err = in.redact()
+	}
+	return in, err
 }
 
-// fromHistory returns a history as an input. The head says what is known to be missing.
+// fromHistory returns a history as an input. The head declares the known gaps.
 func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
 	head.Coverage = h.Coverage()
 	return &input{
-		entries: h.Entries, deleted: h.Deleted, head: &head,
+		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.Whole,
 		partial: h.Verdict() == feedhistory.Partial,
 	}

@@ -19,7 +19,7 @@ import (
 
 // This file has the checks before publishing, which is permanent.
 
-// guard returns a function that refuses an update after which readers would show entries
+// guard returns a function to refuse updates after which readers would show entries
 // again; nil if there is nothing to check.
 func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Report) error, error) {
 	head, err := publishedHead(p.Output, c.name())
@@ -102,7 +102,7 @@ func (c *publishCommand) checkLinks(w *command.World, in *input) error {
 	return nil
 }
 
-// mostDead is the maximum number of links to missing pages that a message names.
+// mostDead is the maximum number of links to missing pages in a message.
 const mostDead = 10
 
 // hasPage reports whether a web server would find a page of a site: a file, the index of a
@@ -131,7 +131,7 @@ var (
 	templates  = regexp.MustCompile(`\{\{(?:<|&lt;|%|-?\s*[a-z_]+[\s.|}])|\{%-?\s*\w`)
 )
 
-// withTemplates counts the entries with tags that a site generator should have replaced:
+// withTemplates counts the entries with tags a site generator should have replaced:
 // Hugo's shortcodes, and Liquid. It also returns the id of the first such entry.
 func (in *input) withTemplates() (n int, first string) {
 	for _, e := range in.entries {

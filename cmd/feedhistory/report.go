@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// reportHistory summarizes a history: its size, the verdict and what that means, and each gap.
+// reportHistory summarizes a history: its size, the verdict with its meaning, and each gap.
 func reportHistory(w *command.World, h *feedhistory.History, v feedhistory.Verdict, meaning string) {
 	p := terminal.NewPage(w.Asides())
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, terminal.Count(h.Documents, "document", "documents"),

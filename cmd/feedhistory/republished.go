@@ -14,14 +14,13 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// republishedFlag is the flag of the verbs that remove what history servers have
-// republished.
+// republishedFlag is the flag of the verbs that remove documents of history servers.
 type republishedFlag struct {
 	Published string `placeholder:"DIR" help:"Directory with the history server's republished feeds (default: next to the database; for PostgreSQL, in your data directory)."`
 }
 
-// removeRepublished removes the documents of feeds that history servers on this machine
-// have republished. It returns the feeds that had such documents.
+// removeRepublished removes the documents of feeds republished by history servers on
+// this machine. It returns the feeds with such documents.
 func (f *republishedFlag) removeRepublished(db database.Location, feeds ...string) (removed []string, err error) {
 	dir := cmp.Or(f.Published, (&serveCommand{Location: db}).publishedDir())
 	for _, dir := range []string{dir, privateDir(dir)} {

@@ -15,20 +15,20 @@ import (
 // An rmCommand is the verb rm.
 type rmCommand struct {
 	database.Location
-	URLs   []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that the mirror knows about them."`
+	URLs   []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything the mirror knows about them."`
 	Yes    bool     `short:"y" help:"Do not ask. Without a terminal, rm never asks."`
-	DryRun bool     `help:"Print what would be removed, and remove nothing."`
+	DryRun bool     `help:"Print the feeds to be removed, and remove nothing."`
 
 	republishedFlag
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *rmCommand) Help() string {
-	return "rm also removes the feeds' entries, and the documents that the history server has republished on this machine. To keep a copy, run feedhistory export --raw first."
+	return "rm also removes the feeds' entries, and the documents the history server has republished on this machine. To keep a copy, run feedhistory export --raw first."
 }
 
-// Run removes the feeds. It reports the feeds that the mirror does not have, and continues
-// with the others.
+// Run removes the feeds. It reports the feeds missing from the mirror, and continues with
+// the others.
 func (c *rmCommand) Run(w *command.World) error {
 	store, err := c.Open(w)
 	if err != nil {
@@ -76,8 +76,8 @@ func contents(f *mirror.Feed) string {
 	return fmt.Sprintf("%s and its %s", argument.WithoutUser(f.URL), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"))
 }
 
-// ask prints what would be removed, for --dry-run, or asks on a terminal whether to remove
-// it.
+// ask prints the things to be removed, for --dry-run, or asks on a terminal whether to
+// remove them.
 func (c *rmCommand) ask(w *command.World, store mirror.Store) error {
 	asks := !c.Yes && terminal.IsTerminal(w.Stderr) && w.FromTerminal()
 	if !c.DryRun && !asks {

@@ -25,9 +25,9 @@ import (
 
 // A serveCommand is the verb serve.
 type serveCommand struct {
-	Dir    string        `arg:"" optional:"" name:"DIR" help:"Directory that publish wrote (default: none, which runs the history server of the mirrored feeds)."`
+	Dir    string        `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
 	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
-	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents that still change (default: ${default})."`
+	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
 
 	database.Location
 	historyFlags
@@ -35,7 +35,7 @@ type serveCommand struct {
 	network.Flags
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *serveCommand) Help() string {
 	return "With DIR, serve serves the documents of a directory until it is interrupted. It sends their media types and ETags, compresses them, " +
 		"and lets caches keep archives forever.\n\n" +
@@ -97,7 +97,7 @@ func serveHTTP(w *command.World, listener net.Listener, handler http.Handler, lo
 // address returns the host and port at which this machine can reach a listener.
 func address(l net.Listener) string { return httpserver.Address(l) }
 
-// mostLooked is the maximum number of files that subscriptions reads.
+// mostLooked is the maximum number of files read by subscriptions.
 const mostLooked = 200
 
 // subscriptions returns the names of the subscription documents in a directory.

@@ -27,12 +27,12 @@ type historyFlags struct {
 	Base      string   `placeholder:"URL" help:"Public URL of the history server, with its path if a proxy serves it below one. Republished feeds contain it (default: the URL of --listen)."`
 	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
 	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
-	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that every change requires (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret required for every change (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
 	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
-// Validate refuses a base that is no URL of a server, and flags of the history server
-// with a directory.
+// Validate refuses a base other than the URL of a server, and flags of the history
+// server with a directory.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
@@ -96,8 +96,8 @@ func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) er
 	return nil
 }
 
-// tellAccess says what people need to read and to change feeds, and makes a token if the
-// server requires one and has none.
+// tellAccess explains how to get access for reading and for changing feeds, and makes a
+// token if the server requires one and has none.
 func (c *serveCommand) tellAccess(w *command.World, server *web.Server, listener net.Listener) error {
 	isLocal := web.IsLocal(listener.Addr().String())
 	switch {

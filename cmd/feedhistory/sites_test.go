@@ -109,8 +109,8 @@ func jekyllSite() generatedSite {
 
 func TestSiteGenerators(t *testing.T) {
 	for heading, site := range map[string]generatedSite{
-		"From what Hugo builds": hugoSite(), "From Hugo's Markdown": hugoSite(),
-		"From what Jekyll builds": jekyllSite(), "From Jekyll's Markdown": jekyllSite(),
+		"From Hugo's output": hugoSite(), "From Hugo's Markdown": hugoSite(),
+		"From Jekyll's output": jekyllSite(), "From Jekyll's Markdown": jekyllSite(),
 	} {
 		t.Run(heading, func(t *testing.T) {
 			if _, err := exec.LookPath(site.program); err != nil {

@@ -26,13 +26,13 @@ import (
 // A syncCommand is the verb sync.
 type syncCommand struct {
 	database.Location
-	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or that an earlier sync did not finish)."`
+	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
 	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
 	All        bool          `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
 	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
 	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
-	Private    bool          `help:"Keep the feeds that URL names private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
+	Private    bool          `help:"Keep the feeds named by URL private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
 	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
@@ -48,18 +48,18 @@ type syncCommand struct {
 	leftOut int // subscriptions of the lists that cannot be polled
 }
 
-// Help returns the text of --help that precedes the flags.
+// Help returns the text of --help before the flags.
 func (c *syncCommand) Help() string {
-	return "The first poll reads a feed's whole history; later polls read what is new, and what earlier polls could not retrieve. " +
+	return "The first poll reads a feed's whole history; later polls read new documents, and those earlier polls could not retrieve. " +
 		"You can end sync at any time: it keeps what it has read, and the next sync continues there, whether or not the feed is due. " +
 		"The same holds when --max-documents or --max-bytes ends a poll; --every then waits five minutes, or --interval if that is shorter. " +
 		"sync polls the feeds of one host one after the other, with a pause of one second, or of --pace if that is longer. " +
 		"If a host asks for no requests until some time (Retry-After), this sync and later ones comply.\n\n" +
-		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to lack something, an interrupt left a feed without its poll, or a subscription of a list was left out; otherwise 0. " +
+		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to be incomplete, an interrupt left a feed without its poll, or a subscription of a list was left out; otherwise 0. " +
 		"With --every, each feed's last poll counts."
 }
 
-// Validate refuses limits of zero, and flags that exclude each other.
+// Validate refuses limits of zero, and incompatible flags.
 func (c *syncCommand) Validate() error {
 	switch {
 	case c.Interval < time.Second:
@@ -131,7 +131,7 @@ func (c *syncCommand) Run(w *command.World) error {
 	return exit.StatusError(exit.Partial)
 }
 
-// keepPrivate marks the feeds that URL names as private, if the flags ask for it.
+// keepPrivate marks the feeds named by URL as private, if the flags ask for it.
 func (c *syncCommand) keepPrivate(keys *logins.Keyring) error {
 	if !c.Private {
 		return nil
@@ -143,7 +143,7 @@ func (c *syncCommand) keepPrivate(keys *logins.Keyring) error {
 	return keys.Set(private)
 }
 
-// newSyncing returns a syncing that polls as the flags say.
+// newSyncing returns a syncing with the settings of the flags.
 func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncing.Sync {
 	client := w.Client(w.Stderr)
 	client.Budget = c.Limits()
@@ -174,13 +174,13 @@ func (c *syncCommand) results(w *command.World) *terminal.Page {
 	return terminal.NewPage(w.Stdout)
 }
 
-// given returns the feeds that the arguments and the lists name, as the store names them.
-func (c *syncCommand) given(w *command.World) (urls []string, err error) {
+// given returns the feeds named by the arguments and the lists, as the store names them.
+func (c *syncCommand) given(w *command.World) (given []opml.Outline, err error) {
 	for _, url := range c.URLs {
 		if err := argument.CheckURL(url); err != nil {
 			return nil, err
 		}
-		urls = append(urls, argument.FeedName(url))
+		given = append(given, opml.Outline{URL: argument.FeedName(url)})
 	}
 	for _, file := range c.OPML {
 		feeds, err := readSubscriptions(w, file)
@@ -193,16 +193,17 @@ func (c *syncCommand) given(w *command.World) (urls []string, err error) {
 				c.leftOut++
 				continue
 			}
-			urls = append(urls, argument.FeedName(feed.URL))
+			feed.URL = argument.FeedName(feed.URL)
+			given = append(given, feed)
 		}
 	}
-	if len(urls) == 0 && len(c.OPML) > 0 {
+	if len(given) == 0 && len(c.OPML) > 0 {
 		return nil, errors.New("no feed in the lists can be polled")
 	}
-	return urls, nil
+	return given, nil
 }
 
-// named returns the set of the feeds that the arguments name, as the store names them.
+// named returns the set of the feeds named by the arguments, as the store names them.
 func (c *syncCommand) named() map[string]bool {
 	named := map[string]bool{}
 	for _, url := range c.URLs {
@@ -225,15 +226,15 @@ func readSubscriptions(w *command.World, file string) ([]opml.Outline, error) {
 	return feeds, err
 }
 
-// fill queues the feeds to poll. With --every, it queues none: the Poller finds those that
-// are due.
-func (c *syncCommand) fill(ctx context.Context, s *syncing.Sync, given []string) error {
+// fill queues the feeds to poll. With --every, it queues none: the Poller finds the due
+// ones.
+func (c *syncCommand) fill(ctx context.Context, s *syncing.Sync, given []opml.Outline) error {
 	if c.Every {
 		return nil
 	}
 	named := map[string]bool{}
-	for _, url := range given {
-		named[url] = true
+	for _, feed := range given {
+		named[feed.URL] = true
 	}
 	_, err := s.Poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
 		if len(given) > 0 {

@@ -252,7 +252,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// With --quiet, verbs still report errors and what is missing.
+// With --quiet, verbs still report errors and gaps.
 func TestQuietGaps(t *testing.T) {
 	w := newVerbWorld(t)
 	broken, db := w.publisher+site.Broken, "--db="+w.db

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"time"
@@ -71,11 +73,35 @@ func Example() {
 
 // The records themselves are fetched, in the preferred format.
 func ExampleHarvester_Fetch() {
-	h := atompmh.Harvester{
-		URL:    "https://example.org/records/feed.atom",
-		Accept: []string{"application/rdf+xml", "text/html"},
+	ctx, out := context.Background(), &publish.MemoryOutput{}
+	mux := http.NewServeMux()
+	mux.Handle("/", &publish.Handler{FS: out})
+	mux.HandleFunc("/1.rdf", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/rdf+xml")
+		fmt.Fprint(w, "<rdf/>")
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	producer := atompmh.Producer{Output: out, Base: server.URL, Pool: func(context.Context, time.Time) iter.Seq2[atompmh.Item, error] {
+		return func(yield func(atompmh.Item, error) bool) {
+			for _, name := range []string{"1", "2"} { // the second is not there
+				yield(atompmh.Item{
+					ID: "urn:record:" + name, Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Title: "Record " + name,
+					Representations: []atompmh.Representation{{URL: server.URL + "/" + name + ".rdf", Type: "application/rdf+xml"}},
+				}, nil)
+			}
+		}
+	}}
+	if err := producer.Update(ctx); err != nil {
+		log.Fatal(err)
 	}
-	ctx := context.Background()
+
+	h := atompmh.Harvester{
+		URL:    producer.URL(),
+		Accept: []string{"application/rdf+xml", "text/html"},
+		HTTP:   &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+	}
+	defer h.HTTP.CloseIdle()
 	harvest := h.Harvest(ctx, atompmh.Mark{})
 	for record, err := range h.Fetch(ctx, harvest.Changes()) {
 		switch {
@@ -84,9 +110,12 @@ func ExampleHarvester_Fetch() {
 		case record.Kind != atompmh.Record || record.Gone:
 			fmt.Println("not there any more:", record.ID)
 		case record.Err != nil:
-			fmt.Println("to be fetched again later:", record.Err)
+			fmt.Println("to be fetched again later:", record.ID, feedhistory.Describe(record.Err))
 		default:
-			fmt.Println(record.ID, len(record.Body), record.Type)
+			fmt.Println(record.ID, string(record.Body), record.Type)
 		}
 	}
+	// Unordered output:
+	// urn:record:1 <rdf/> application/rdf+xml
+	// not there any more: urn:record:2
 }

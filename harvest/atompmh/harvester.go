@@ -59,6 +59,12 @@ const (
 	AsRecord
 )
 
+// check returns an error for settings a Harvester cannot work with.
+func (h *Harvester) check() error {
+	return plain.Check("atompmh", plain.Number{Name: "Harvester.Overlap", Value: int64(h.Overlap)},
+		plain.Number{Name: "Harvester.Parallel", Value: int64(h.Parallel)})
+}
+
 // Harvest returns the harvest of the changes since the mark. It makes no request until
 // you range over its changes.
 func (h *Harvester) Harvest(ctx context.Context, from Mark) *Harvest {
@@ -100,6 +106,10 @@ type outcome struct {
 func (h *Harvest) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		h.outcome = outcome{}
+		if err := h.h.check(); err != nil {
+			yield(Change{}, err)
+			return
+		}
 		ranges, err := readRanges(h.h.Accept)
 		if err != nil {
 			yield(Change{}, err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -126,7 +127,11 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // then, with a different Name.
 func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
-		return errors.New("atompmh: Output and Pool must be set")
+		return errors.New("atompmh: Producer.Output and Producer.Pool must be set")
+	}
+	if err := plain.Check("atompmh", plain.Number{Name: "Producer.Settle", Value: int64(p.Settle)},
+		plain.Number{Name: "Producer.Split.Size", Value: int64(p.Split.Size)}); err != nil {
+		return err
 	}
 	if base, err := url.Parse(p.Base); err != nil || !base.IsAbs() {
 		return fmt.Errorf("atompmh: the base is not an absolute URL: %q", p.Base)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
@@ -59,6 +60,14 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
+// check returns an error for settings a Client cannot work with.
+func (c *Client) check() error {
+	l := c.Limits
+	return plain.Check("datareplication", plain.Number{Name: "Client.Parallel", Value: int64(c.Parallel)},
+		plain.Number{Name: "Limits.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Limits.Page", Value: l.Page},
+		plain.Number{Name: "Limits.Entity", Value: l.Entity})
+}
+
 // Harvest returns the harvest of the entities after the given cursor. It makes no
 // request until you range over its entities.
 func (c *Client) Harvest(ctx context.Context, from Cursor) *Harvest {
@@ -88,6 +97,10 @@ type Harvest struct {
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	return func(yield func(*Entity, error) bool) {
 		*h = Harvest{c: h.c, ctx: h.ctx, from: h.from, cursor: h.from}
+		if err := h.c.check(); err != nil {
+			yield(nil, err)
+			return
+		}
 		limits := h.c.Limits.withDefaults()
 		fetcher, done := replication.Fetcher(h.c.HTTP, limits.Page)
 		defer done()

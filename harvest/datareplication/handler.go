@@ -102,6 +102,9 @@ func (a *answer) send(w http.ResponseWriter) error {
 // answer returns the response for a name. If the error matches fs.ErrNotExist, a file
 // is gone that existed a moment ago.
 func (h *Handler) answer(name string, body bool) (*answer, error) {
+	if h.FS == nil {
+		return nil, errors.New("datareplication: Handler.FS must be set")
+	}
 	s, err := loadState(h.FS)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -155,7 +156,10 @@ func (p *Producer) CleanUp(ctx context.Context, before time.Time) error {
 // locked calls do as the only writer.
 func (p *Producer) locked(ctx context.Context, do func(*state) error) (err error) {
 	if p.Output == nil {
-		return errors.New("datareplication: Output is not set")
+		return errors.New("datareplication: Producer.Output must be set")
+	}
+	if err := plain.Check("datareplication", plain.Number{Name: "Producer.PageSize", Value: p.PageSize}); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -49,6 +49,14 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
+// check returns an error for settings a Client cannot work with.
+func (c *Client) check() error {
+	l := c.Limits
+	return plain.Check("modifiedrange", plain.Number{Name: "Client.Overlap", Value: int64(c.Overlap)},
+		plain.Number{Name: "Limits.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Limits.Items", Value: int64(l.Items)},
+		plain.Number{Name: "Limits.Bytes", Value: l.Bytes})
+}
+
 // A State is a client's memory between two syncs. Store it together with the sync's
 // documents. With the zero value, a sync gets everything.
 type State struct {
@@ -98,6 +106,10 @@ type Sync struct {
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		*s = Sync{c: s.c, ctx: s.ctx, from: s.from, at: s.from}
+		if err := s.c.check(); err != nil {
+			yield(nil, err)
+			return
+		}
 		client, done := plain.Or(s.c.HTTP)
 		defer done()
 		r := &run{

@@ -27,13 +27,13 @@ func (e *PossibleLossError) Error() string { return e.URL + ": " + e.Detail() }
 // Detail says where something may be missing.
 func (e *PossibleLossError) Detail() string {
 	if e.At.IsZero() {
-		return fmt.Sprintf("possible loss: the part of %s that came has no items, so the rest is unknown (%s)", e.Asked, e.Clause)
+		return fmt.Sprintf("possible data loss: the server sent an empty part of %s (%s)", e.Asked, e.Clause)
 	}
 	if e.Stuck {
-		return fmt.Sprintf("possible loss: the server would give the same answer for %s again, so what is older than %s cannot be retrieved (%s)",
+		return fmt.Sprintf("possible data loss: the server gives the same answer for %s again, so items older than %s cannot be retrieved (%s)",
 			e.Asked, formatTime(e.At), e.Clause)
 	}
-	return fmt.Sprintf("possible loss: only some of the items modified at %s have come, so others may be missing (%s)",
+	return fmt.Sprintf("possible data loss: the server sent only some of the items modified at %s (%s)",
 		formatTime(e.At), e.Clause)
 }
 

@@ -211,7 +211,7 @@ func TestStuck(t *testing.T) {
 	require.Len(t, h.Gaps, 1)
 	loss := feedtest.ErrorAs[*PossibleLossError](t, h.Gaps[0])
 	require.True(t, loss.Stuck)
-	require.ErrorContains(t, loss, "what is older than 2026-03-01T11:58:00Z cannot be retrieved")
+	require.ErrorContains(t, loss, "items older than 2026-03-01T11:58:00Z cannot be retrieved")
 	_, whole := sync.State()
 	require.False(t, whole)
 }

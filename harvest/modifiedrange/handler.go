@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Handler serves a collection by ranges of modification times, in all
@@ -86,6 +87,12 @@ type part struct {
 
 // page returns the most recent items of a range.
 func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
+	if h.Query == nil {
+		return part{}, errors.New("modifiedrange: Handler.Query must be set")
+	}
+	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)}); err != nil {
+		return part{}, err
+	}
 	if asked.IsEmpty() {
 		return part{covered: asked, whole: true}, nil
 	}

@@ -111,10 +111,11 @@ func (r *run) after(put Range) Range {
 	return Range{Start: r.newest.Add(clearly)}
 }
 
-// clearly is how far outside of a range an item must be to prove the range ignored.
+// clearly is how far outside of a range an item must be to prove that the server ignores
+// the range.
 const clearly = 2 * time.Second
 
-// afterDoubt continues with the previous range, now the server is known to support
+// afterDoubt continues with the previous range, now that the server is known to support
 // ranges.
 func (r *run) afterDoubt(a *answer) Range {
 	r.doubt, r.heeded, r.closed = false, true, true

@@ -20,7 +20,7 @@ func ErrorAs[E error](t require.TestingT, err error, message ...any) E {
 	return found
 }
 
-// All returns the values of a sequence, and requires all to be free of errors.
+// All returns the values of a sequence, and fails the test if one has an error.
 func All[T any](t require.TestingT, values iter.Seq2[T, error]) (all []T) {
 	for value, err := range values {
 		require.NoError(t, err)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ParseLeniently parses a reference whose path and query may have characters in need of
-// escaping. net/url refuses some of these; others make it rewrite the whole path, so %2F
-// becomes a slash. The result has no fragment.
+// ParseLeniently parses a reference whose path and query may have characters that should
+// be escaped. net/url refuses some of these; others make it rewrite the whole path, so
+// %2F becomes a slash. The result has no fragment.
 func ParseLeniently(ref string) (*url.URL, error) {
 	ref, _, _ = strings.Cut(ref, "#")
 	path := 0

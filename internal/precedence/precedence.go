@@ -12,11 +12,23 @@ import (
 type Rank struct {
 	Time time.Time // when the document was updated; if it does not say, the Time of its newer neighbour
 	Seq  int64     // the document's place in the sequence: newer documents have larger numbers
+	Kept bool      // the copy is a feed reader's: any copy of the publisher's own is more recent
 }
 
 // Compare orders ranks, older first. The place breaks ties.
 func (r Rank) Compare(other Rank) int {
-	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Seq, other.Seq))
+	return cmp.Or(r.compareKept(other), r.Time.Compare(other.Time), cmp.Compare(r.Seq, other.Seq))
+}
+
+// compareKept orders readers' copies before the publisher's.
+func (r Rank) compareKept(other Rank) int {
+	switch {
+	case r.Kept == other.Kept:
+		return 0
+	case r.Kept:
+		return -1
+	}
+	return 1
 }
 
 // A Copy is one appearance of an entry in a document.
@@ -36,10 +48,10 @@ func CopyOf(updated time.Time, doc Rank) Copy {
 	return Copy{updated, doc}
 }
 
-// Compare orders the copies of an entry, older first: by their update times, then by
-// their documents.
+// Compare orders the copies of an entry, older first: readers' copies before the
+// publisher's, then by their update times, then by their documents.
 func (c Copy) Compare(other Copy) int {
-	return cmp.Or(c.At.Compare(other.At), c.Rank.Compare(other.Rank))
+	return cmp.Or(c.Rank.compareKept(other.Rank), c.At.Compare(other.At), c.Rank.Compare(other.Rank))
 }
 
 // A Tombstone is the deletion of an entry.
@@ -61,8 +73,12 @@ func (t Tombstone) Join(other Tombstone) Tombstone {
 
 // Deletes reports whether the tombstone applies to an entry's copy: it is not older
 // than the entry's update or, if one of them has no time, its document is not older
-// than the copy's.
+// than the copy's. It always applies to a reader's copy, whose times are not the
+// publisher's word.
 func (t Tombstone) Deletes(updated time.Time, doc Rank) bool {
+	if doc.Kept {
+		return true
+	}
 	if updated.IsZero() || t.When.IsZero() {
 		return doc.Compare(t.Rank) <= 0
 	}

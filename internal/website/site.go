@@ -12,7 +12,7 @@
 //	Status: 404
 //
 // A request gets the resource with its path and query. If there is none, it gets the
-// resource with its path alone, as from a server without regard for queries, or else a
+// resource with its path alone, as from a server that ignores the query, or else a
 // 404. The name "/feed.atom#2" means "/feed.atom" from its second request on,
 // "/feed.atom@2" means it from the second poll on, however often it is requested.
 //

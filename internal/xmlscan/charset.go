@@ -130,8 +130,8 @@ func (s *source) appendNote(notes []Note, found string) []Note {
 	}
 }
 
-// choose finds the charset of a document, and reads the document in it. The first bytes
-// are ASCII.
+// choose finds the charset of a document that begins like ASCII, and reads the document
+// in it.
 func choose(data string, sources []source) (charset, reading, error) {
 	utf8Set := charset{name: utf8Name}
 	named := make([]charset, 0, 3)

@@ -146,7 +146,7 @@ func (s *Scanner) cdata(i int) Token {
 }
 
 // doctype passes over a DOCTYPE; i is after its keyword. Its internal subset may have
-// quotes, comments, processing instructions and declarations, with characters which
+// quotes, comments, processing instructions and declarations, with characters that
 // would otherwise end it. It declares nothing.
 func (s *Scanner) doctype(i int) Token {
 	end, ok := doctypeEnd(s.doc, i)

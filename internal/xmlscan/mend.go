@@ -105,7 +105,7 @@ func (m *Mender) Garbled() int {
 // Unclosed reports whether the current End has no end tag.
 func (m *Mender) Unclosed() bool { return m != nil && m.made }
 
-// Outside returns the offset of the first damage outside all entries which may have lost
+// Outside returns the offset of the first damage outside all entries that may have lost
 // something: an element without an end tag, an end tag without an element, a tag or value
 // without an end, or one with something foreign in it. Attributes merely without quotes or
 // a value, names in another case, and a "<" without markup do not count. ok is false if
@@ -118,8 +118,8 @@ func (m *Mender) Outside() (at int, ok bool) {
 }
 
 // Swallowed returns the offset of the first entry put inside another element by damage, or
-// of a comment or CDATA section unended before the entry, so the entry is not read. ok is
-// false if there has been none.
+// of a comment or CDATA section that does not end before the entry, so the entry is not
+// read. ok is false if there has been none.
 func (m *Mender) Swallowed() (at int, ok bool) {
 	if m == nil || m.swallowedAt < 0 {
 		return 0, false

@@ -173,8 +173,8 @@ func (m *Mender) endsSource() bool {
 	return false
 }
 
-// findEnds finds the elements around the one just opened which an element within it could
-// end: only those with no end tag in any element between.
+// findEnds finds the elements around the one just opened that an element within it could
+// end: only those for which all elements in between lack end tags.
 func (m *Mender) findEnds() {
 	n := len(m.open) - 1
 	f := &m.frames[n]
@@ -241,7 +241,7 @@ func (m *Mender) findSwallowed() {
 }
 
 // findHidden notices a comment, CDATA section or instruction, from i to the scanner's place,
-// which joins two entries, or begins between entries and ends within one: it lacks its end.
+// that joins two entries, or begins between entries and ends within one: it lacks its end.
 // If it contains whole entries, its author meant it so.
 func (m *Mender) findHidden(i int) {
 	if m.swallowedAt >= 0 || m.entry == "" || m.fragment || m.done {

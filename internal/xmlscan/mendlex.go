@@ -206,9 +206,9 @@ func (p *piece) value(doc string) {
 }
 
 // quoted finds the end of a value in quotes. If the closing quote is missing, the next quote
-// may be far away. So a value with the end of a tag and then the beginning of another in it
-// ends with the tag; and one up to the opening quote of another value ends before the latter's
-// attribute.
+// may be far away. So a value that contains the end of a tag and then the beginning of another
+// ends where that tag does; one that ends with the opening quote of another value ends where
+// that attribute begins.
 func (p *piece) quoted(doc string) {
 	first := nowhere // the offset of the first "<" or ">"
 	for i := p.from; i < len(doc); i++ {

@@ -233,7 +233,7 @@ func number(raw string) (r rune, n int) {
 		if d >= base {
 			break
 		}
-		// Limited against overflow: with more digits it stays forbidden.
+		// Limited, so it does not overflow: with more digits it stays forbidden.
 		r = min(r*base+d, utf8.MaxRune+1)
 	}
 	if n == first || n == len(raw) || raw[n] != ';' {

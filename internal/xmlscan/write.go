@@ -8,7 +8,7 @@ var (
 		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
 )
 
-// newEscaper returns a replacer which also removes the characters XML forbids.
+// newEscaper returns a replacer that also removes the characters XML forbids.
 func newEscaper(oldnew ...string) *strings.Replacer {
 	for c := range ' ' {
 		if c != '\t' && c != '\n' && c != '\r' {

@@ -118,6 +118,9 @@ func (t *checkedTable) row(values []any, sums *summer) *checkedRow {
 	for _, g := range t.groups {
 		group := take(width(g[0]))
 		sum := sums.of(r.prefix, group)
+		if g[0] == copyColumns {
+			sum = sums.ofCopy(r.prefix, group)
+		}
 		r.groups, r.sums = append(r.groups, group), append(r.sums, sum)
 		switch stored := take(1)[0]; stored {
 		case sum:

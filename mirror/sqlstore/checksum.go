@@ -29,6 +29,15 @@ func (s *summer) of(lists ...[]any) int64 {
 	return sum
 }
 
+// ofCopy returns the checksum of copyColumns. Rows from before there was a source have the
+// checksum of the columns before it, as do those without one.
+func (s *summer) ofCopy(key, values []any) int64 {
+	if n := len(values) - 1; values[n] == "" {
+		values = values[:n]
+	}
+	return s.of(key, values)
+}
+
 func appendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:

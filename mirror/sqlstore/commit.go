@@ -61,7 +61,7 @@ func (t transaction) entries(feed int64, c *mirror.Change) error {
 		versions = key(versions, v.ID)
 		of := versions[begin:]
 		versions = appendCopy(versions, v.Copy)
-		versions = append(versions, t.sums.of(of, versions[begin+3:]))
+		versions = append(versions, t.sums.ofCopy(of, versions[begin+3:]))
 		versions = t.appendSummed(versions, versions[begin:begin+3], &v.Content)
 	}
 	if len(touched) == 0 {

@@ -156,7 +156,7 @@ func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror
 		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM fh.versions WHERE "+ofFeed+" AND id = ?",
 			keyOf(feed), keyOf(id))
 		if after != nil {
-			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, after.Copy)...)
+			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, after.Copy)[:4]...)
 		}
 		q.add(" ORDER BY at DESC, rank_time DESC, rank_place DESC, digest DESC")
 		return q, nil

@@ -89,6 +89,7 @@ func (t transaction) healFeeds(found *Inspection) error {
 		f.Private = strings.Contains(state, `"private":true`)
 		if json.Unmarshal([]byte(state), old) == nil {
 			f.Title, f.Head, f.Private, f.Gone, f.Alias = old.Title, old.Head, old.Private || f.Private, old.Gone, old.Alias
+			f.Named, f.Folders = old.Named, old.Folders
 		}
 		if err := t.replaceFeed(key, f); err != nil {
 			return err

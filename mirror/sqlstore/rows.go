@@ -14,7 +14,7 @@ import (
 // each may be written without the others.
 const (
 	lifeColumns    = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence"
-	copyColumns    = "at, rank_time, rank_place, digest"
+	copyColumns    = "at, rank_time, rank_place, digest, source"
 	contentColumns = "format, title, link, updated, published, base, weak_id, data, size"
 	recordColumns  = lifeColumns + ", " + copyColumns
 	markColumns    = recordColumns + ", checksum, copy_checksum"
@@ -39,11 +39,11 @@ const keyColumns = "feed, id, long_id"
 func appendKey(values []any, feed int64, n name) []any { return append(values, feed, n.key, n.long) }
 
 func appendCopy(values []any, c mirror.Copy) []any {
-	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Seq, escaped(c.Digest))
+	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Seq, escaped(c.Digest), escaped(c.Source))
 }
 
 func copyTargets(c *mirror.Copy) []any {
-	return []any{timeColumn{&c.At}, timeColumn{&c.Rank.Time}, &c.Rank.Seq, textColumn{&c.Digest}}
+	return []any{timeColumn{&c.At}, timeColumn{&c.Rank.Time}, &c.Rank.Seq, textColumn{&c.Digest}, textColumn{&c.Source}}
 }
 
 func appendContent(values []any, c *mirror.Content) []any {
@@ -86,7 +86,7 @@ func (t transaction) appendRecord(values []any, r *mirror.Record, whole bool) []
 	copied := len(values)
 	values = appendCopy(values, r.Copy)
 	key := values[life-3 : life]
-	values = append(values, t.sums.of(key, values[life:copied]), t.sums.of(key, values[copied:]))
+	values = append(values, t.sums.of(key, values[life:copied]), t.sums.ofCopy(key, values[copied:]))
 	if t.one {
 		if !r.Changed.IsZero() && values[life+placeChanged] == values[life+placeAdded] {
 			values[life+placeChanged] = "="

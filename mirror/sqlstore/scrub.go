@@ -51,7 +51,7 @@ func (s *Store) Scrub(ctx context.Context) (err error) {
 		return err
 	}
 	if busy != 0 {
-		return errors.New("the write-ahead log still has what was removed: another process reads the database")
+		return errors.New("the write-ahead log still contains removed data: another process is reading the database")
 	}
 	return nil
 }

@@ -65,6 +65,9 @@ func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 }
 
 func newStore(db *sql.DB, d Dialect) (*Store, error) {
+	if db == nil {
+		return nil, errors.New("sqlstore: the database is nil")
+	}
 	s := &Store{db: db, dialect: dialects[d], write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
 	if s.directory == "" {
 		return nil, fmt.Errorf("sqlstore: unknown dialect %q", d)

@@ -60,7 +60,7 @@ var (
 		return mirror.Rank{Time: drawTime.Draw(t, "rank"), Seq: rapid.Int64Range(-2, 2).Draw(t, "place")}
 	})
 	drawCopy = rapid.Custom(func(t *rapid.T) mirror.Copy {
-		return mirror.Copy{At: drawTime.Draw(t, "at"), Rank: drawRank.Draw(t, "rank"), Digest: drawDigest.Draw(t, "digest")}
+		return mirror.Copy{At: drawTime.Draw(t, "at"), Rank: drawRank.Draw(t, "rank"), Digest: drawDigest.Draw(t, "digest"), Source: drawDigest.Draw(t, "source")}
 	})
 	drawContent = rapid.Custom(func(t *rapid.T) mirror.Content {
 		word := rapid.StringMatching(`[a-c]{1,2}( [a-c])?`)

@@ -107,7 +107,7 @@ func (w world) put(url string, records ...*mirror.Record) *mirror.Feed {
 func live(id string, updated time.Time) *mirror.Record {
 	return &mirror.Record{
 		ID: id, State: mirror.Live, First: 1, Change: 1, Added: at(0), Changed: at(0),
-		Copy:    mirror.Copy{At: updated, Rank: mirror.Rank{Time: updated, Seq: 1}, Digest: "digest of " + id},
+		Copy:    mirror.Copy{At: updated, Rank: mirror.Rank{Time: updated, Seq: 1}, Digest: "digest of " + id, Source: "source of " + id},
 		Content: content("Title", "Content", updated),
 	}
 }

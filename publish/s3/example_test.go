@@ -5,16 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/http/httptest"
+	"os"
 	"time"
+
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
-// A job publishes what is new. Another run of the job may be at work.
+// A job publishes new entries. Another run of the job may be at work.
 func Example() {
-	out, err := s3.FromEnvironment("s3://my-bucket/blog", "") // credentials: AWS_ACCESS_KEY_ID, …
+	objects := s3mem.New() // a store in memory, in the place of a real one
+	if err := objects.CreateBucket(context.Background(), "my-bucket"); err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(objects).Server())
+	defer server.Close()
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret"} {
+		if err := os.Setenv(name, value); err != nil {
+			log.Fatal(err)
+		}
+		defer os.Unsetenv(name)
+	}
+	out, err := s3.FromEnvironment("s3://my-bucket/blog", server.URL)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,4 +57,5 @@ func Example() {
 	default:
 		log.Fatal(err) // it is safe to repeat the call
 	}
+	// Output: published: https://feeds.example.org/blog/feed.atom
 }

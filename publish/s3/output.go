@@ -53,9 +53,11 @@ type Output struct {
 func (o *Output) check() error {
 	switch {
 	case o.Client == nil || o.Bucket == "":
-		return errors.New("s3: Client and Bucket must be set")
+		return errors.New("s3: Output.Client and Output.Bucket must be set")
 	case strings.Trim(o.Prefix, "/") != "" && !fs.ValidPath(strings.Trim(o.Prefix, "/")):
 		return fmt.Errorf("s3: not a path: %q", o.Prefix)
+	case o.MaxAge < 0 || o.Timeout < 0:
+		return errors.New("s3: Output.MaxAge or Output.Timeout is negative")
 	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:
 		return fmt.Errorf("s3: the lease is shorter than a second: %v", o.Lease)
 	}

@@ -23,8 +23,8 @@ type record struct {
 	// included.
 	notes map[string][]byte
 
-	// writes are changes recorded but perhaps not done: a writer who takes the lock from a
-	// crashed holder does them first. A write once done is removed with the next change.
+	// writes are changes recorded but perhaps not done: a writer that takes the lock from
+	// a crashed holder does them first. A finished write is removed with the next change.
 	writes map[string]write
 }
 

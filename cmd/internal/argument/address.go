@@ -1,5 +1,5 @@
-// Package argument reads the arguments and values of flags that people type: addresses, the
-// names of files, sizes and times.
+// Package argument reads arguments and the values of flags as people type them: addresses,
+// the names of files, sizes and times.
 package argument
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 )
 
-// WithoutUser removes the user and the password from a URL, for messages. From text that
-// is not a URL but may contain a password, it removes everything that may be one.
+// WithoutUser removes the user and the password from a URL, for messages. From text
+// other than a URL that may contain a password, it removes everything that may be one.
 func WithoutUser(arg string) string {
 	u, err := feedhistory.ParseURL(arg)
 	switch {
@@ -39,8 +39,8 @@ func WithoutUser(arg string) string {
 	return scheme + "…" + rest[at:]
 }
 
-// SiteName returns the part of an address that all addresses of a site share: the name
-// that the site's owner has registered or, if there is none, the host.
+// SiteName returns the part common to all addresses of a site: the name registered by
+// the site's owner or, if there is none, the host.
 func SiteName(address string) string {
 	host := feedhistory.HostOf(address)
 	u, err := feedhistory.ParseURL(address)
@@ -63,9 +63,9 @@ func IsURL(arg string) bool {
 	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
-// WebAddress returns the URL that people mean by example.org/feed or
-// feed://example.org/; it returns other text unchanged. If there is no scheme, it is
-// https, or http for this machine itself.
+// WebAddress returns the URL people mean by example.org/feed or feed://example.org/; it
+// returns other text unchanged. If there is no scheme, it is https, or http for this
+// machine itself.
 func WebAddress(arg string) string {
 	address := strings.TrimSpace(arg)
 	isFeed := len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
@@ -88,7 +88,7 @@ func WebAddress(arg string) string {
 }
 
 // isHost reports whether text begins with a host: a name below a public suffix, localhost,
-// an IP address or, before a path that is no file's, any name.
+// an IP address or, before a path other than a file's, any name.
 func isHost(text string) bool {
 	host := hostOf(text)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
@@ -103,7 +103,7 @@ func isHost(text string) bool {
 	if !strings.Contains(text, "/") { // without a path, it may be anything
 		return false
 	}
-	dir, _, _ := strings.Cut(text, "/") // such as nas.lan/feed and intranet/feed, unless a directory has that name
+	dir, _, _ := strings.Cut(text, "/") // such as nas.lan/feed and intranet/feed, unless a directory has the name
 	_, err := os.Stat(dir)
 	return err != nil
 }
@@ -122,7 +122,7 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// hostOf returns the host that text begins with, in lower case.
+// hostOf returns the host at the beginning of text, in lower case.
 func hostOf(text string) string {
 	host, _, _ := strings.Cut(text, "/")
 	host, _, _ = strings.Cut(host, "?")
@@ -140,9 +140,9 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// SourceAddress returns the URL that people mean by an argument that may also be the name
-// of a file. It returns the argument itself, as a file's name, if the file exists or the
-// name has no slash, unless the argument begins with feed:.
+// SourceAddress returns the URL people mean by an argument that may also be the name of a
+// file. It returns the argument itself, as a file's name, if the file exists or the name
+// has no slash, unless the argument begins with feed:.
 func SourceAddress(arg string) string {
 	if address := WebAddress(arg); address != arg {
 		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "/") || strings.HasPrefix(strings.ToLower(arg), "feed:") {

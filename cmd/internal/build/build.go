@@ -10,9 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Version returns a command's name with the library's version, or that of the
-// module where it was installed by one; the revision, if the build knows it; and the
-// Go version.
+// Version returns a command's name with the library's version, or its module's if it
+// was installed by one; the revision, if the build knows it; and the Go version.
 func Version(command string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -18,7 +18,7 @@ import (
 type pmhState struct {
 	collectionKey
 	Mark  atompmh.Mark  `json:"mark"`
-	Queue atompmh.Queue `json:"queue,omitempty"` // records that --fetch still has to fetch
+	Queue atompmh.Queue `json:"queue,omitempty"` // records still to be fetched by --fetch
 }
 
 // A pmhHarvest is a harvest of metadata records, with its results.
@@ -28,8 +28,8 @@ type pmhHarvest struct {
 	gaps    []*feedhistory.Gap
 
 	fetched []Change      // the changes and the queued records, with --fetch and --format json
-	queue   atompmh.Queue // records that are still to be fetched
-	brought int           // the number of records that --fetch has fetched
+	queue   atompmh.Queue // records still to be fetched
+	brought int           // the number of records fetched by --fetch
 }
 
 // HarvestPMH harvests metadata records.
@@ -65,7 +65,7 @@ func (c *Source) HarvestPMH(w *command.World) error {
 	return nil
 }
 
-// harvester returns the Harvester that the flags ask for.
+// harvester returns the Harvester the flags ask for.
 func (c *Source) harvester(w *command.World) *atompmh.Harvester {
 	client := w.Client(w.Stderr)
 	client.Budget.Documents, client.Budget.Bytes = c.MaxRequests, int64(c.MaxBytes)
@@ -126,7 +126,7 @@ type (
 		Whole     bool         `json:"whole"`
 		All       bool         `json:"all"` // there are no other records
 		Changes   []Change     `json:"changes"`
-		Pending   int          `json:"pending,omitempty"` // records that are still to be fetched
+		Pending   int          `json:"pending,omitempty"` // records still to be fetched
 		Gaps      []schema.Gap `json:"gaps"`
 	}
 	Change struct {
@@ -138,7 +138,7 @@ type (
 		Representations []jsonRepresentation `json:"representations,omitempty"`
 
 		// The other members are present only with --fetch.
-		Type   string `json:"type,omitempty"` // the media type that the server sent
+		Type   string `json:"type,omitempty"` // the media type from the server
 		Body   string `json:"body,omitempty"`
 		Base64 []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
 		Gone   bool   `json:"gone,omitempty"`   // the record has changed again since, or was deleted
@@ -165,7 +165,7 @@ func changeJSON(c atompmh.Change) Change {
 	return j
 }
 
-// harvestedPMH says what a harvest brought, and what is missing.
+// harvestedPMH reports a harvest's changes and gaps.
 func harvestedPMH(w *command.World, h pmhHarvest) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	kinds := map[atompmh.Kind]int{}

@@ -29,7 +29,7 @@ type replicationRun struct {
 	*command.World
 	*datareplication.Harvest
 	out      *bufio.Writer
-	noted    datareplication.Cursor // the cursor that the state has
+	noted    datareplication.Cursor // the cursor of the state
 	count    int                    // the number of entities so far
 	entities []Entity               // with --format json
 }
@@ -65,7 +65,7 @@ func (c *Source) HarvestReplication(w *command.World) error {
 	return nil
 }
 
-// replicationClient returns the Client that the flags ask for.
+// replicationClient returns the Client the flags ask for.
 func (c *Source) replicationClient(w *command.World) *datareplication.Client {
 	return &datareplication.Client{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
@@ -156,7 +156,7 @@ func entityJSON(e *datareplication.Entity) Entity {
 	return j
 }
 
-// report says what a harvest brought and, if it ended early, why.
+// report reports a harvest's entities and, if it ended early, the reason.
 func (r *replicationRun) report(broken error) {
 	p, missing := terminal.NewPage(r.Asides()), terminal.NewPage(r.Stderr)
 	p.Para("", "", terminal.Count(r.count, "entity", "entities")+" ("+terminal.Count(r.Requests(), "request", "requests")+")")
@@ -175,7 +175,7 @@ func (r *replicationRun) report(broken error) {
 	}
 }
 
-// replicationFailure says in one line why there is no harvest, and what to do.
+// replicationFailure explains in one line why there is no harvest, with advice.
 func (c *Source) replicationFailure(err error) error {
 	name, what := replicationDetail(err, c.URL)
 	todo := ReplicationAdvice(err)
@@ -191,7 +191,7 @@ func (c *Source) replicationFailure(err error) error {
 	return errors.New(name + ": " + what)
 }
 
-// replicationDetail returns the URL of the page that an error is about, and what is wrong.
+// replicationDetail returns the URL of an error's page, and the fault.
 func replicationDetail(err error, url string) (name, what string) {
 	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
 		if what = explain.Detail(page.Err); page.From != "" {
@@ -202,8 +202,7 @@ func replicationDetail(err error, url string) (name, what string) {
 	return argument.WithoutUser(cmp.Or(pageOf(err), url)), explain.Detail(err)
 }
 
-// pageOf returns the URL of the page that an error of the protocol is about; "" for
-// other errors.
+// pageOf returns the URL of the page of an error of the protocol; "" for other errors.
 func pageOf(err error) string {
 	var link *datareplication.LinkError
 	var loop *datareplication.LoopError
@@ -234,8 +233,7 @@ func pageOf(err error) string {
 	return ""
 }
 
-// ReplicationAdvice says what to do about an error of the protocol; "" for other
-// errors.
+// ReplicationAdvice is the advice for an error of the protocol; "" for other errors.
 func ReplicationAdvice(err error) string {
 	var limit *datareplication.BudgetError
 	var page *datareplication.PageError
@@ -260,7 +258,7 @@ func ReplicationAdvice(err error) string {
 	return ""
 }
 
-// pageAdvice says what to do about a page that cannot be retrieved.
+// pageAdvice is the advice for a page that cannot be retrieved.
 func pageAdvice(page *datareplication.PageError) string {
 	status, ok := errors.AsType[*feedhistory.StatusError](page.Err)
 	missing := ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
@@ -275,8 +273,7 @@ func pageAdvice(page *datareplication.PageError) string {
 	return explain.Remedy(page.Err)
 }
 
-// breaksRules reports whether an error says that the feed breaks the rules of the
-// protocol.
+// breaksRules reports whether an error means the feed breaks the rules of the protocol.
 func breaksRules(err error) bool {
 	return errors.As(err, new(*datareplication.LinkError)) || errors.As(err, new(*datareplication.LoopError)) ||
 		errors.As(err, new(*datareplication.StampError)) || errors.As(err, new(*datareplication.MalformedError))

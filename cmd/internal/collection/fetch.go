@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
-// fetchPMH prints the changes with the records themselves, and the records that earlier
+// fetchPMH prints the changes with the records themselves, and the records earlier
 // harvests could not fetch. An interrupt leaves the other records in the queue.
 func (c *Source) fetchPMH(w *command.World, harvester *atompmh.Harvester, h *pmhHarvest) error {
 	if h.queue == nil {

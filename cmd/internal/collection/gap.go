@@ -17,7 +17,7 @@ func showHarvestGap(p *terminal.Page, g *feedhistory.Gap) {
 	p.Para("    ", "    ", "what to do: "+HarvestAdvice(g))
 }
 
-// HarvestAdvice says what to do about a gap.
+// HarvestAdvice is the advice for a gap.
 func HarvestAdvice(g *feedhistory.Gap) string {
 	var loss *modifiedrange.PossibleLossError
 	var limit *modifiedrange.BudgetError

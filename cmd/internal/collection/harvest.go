@@ -1,5 +1,5 @@
 // Package collection harvests collections by the sibling protocols of RFC 5005, and produces
-// them: what the verbs harvest and produce do, for each protocol in a file of its own.
+// them: the work of the verbs harvest and produce, for each protocol in a file of its own.
 package collection
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
 )
 
-// A Source is what to harvest, and how.
+// A Source is a collection to harvest, and how.
 type Source struct {
 	URL         string         `arg:"" name:"URL" help:"The collection's address."`
 	Protocol    string         `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`

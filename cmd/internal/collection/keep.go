@@ -57,7 +57,7 @@ func (c *Source) Keep(w *command.World) error {
 	return c.kept(w, changes)
 }
 
-// unpolled marks the feed as one that sync does not poll.
+// unpolled marks the feed as one sync does not poll.
 func (c *Source) unpolled(ctx context.Context, store mirror.Store) error {
 	f, err := store.Feed(ctx, c.URL)
 	if err != nil || database.IsHarvested(f) {
@@ -99,8 +99,8 @@ func (c *Source) resources() (of datareplication.Resources) {
 	return of
 }
 
-// kept reports what the harvest brought: with --json on standard output, and always as
-// text on standard error.
+// kept reports the outcome of the harvest: with --json on standard output, and always
+// as text on standard error.
 func (c *Source) kept(w *command.World, changes *mirror.Report) error {
 	o := syncing.Outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
 	changes.Next = time.Time{} // there is no next poll

@@ -121,7 +121,7 @@ func utcTombstone(t feedhistory.Tombstone) schema.Tombstone {
 	return schema.Tombstone{Ref: t.Ref, When: schema.Time(t.When.UTC())}
 }
 
-// harvestedRange says what a harvest brought, and what is missing.
+// harvestedRange reports a harvest's modifications and gaps.
 func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(len(h.Entries), "entry", "entries"),

@@ -25,7 +25,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Production is what to publish for harvests, and how.
+// A Production is a collection to publish for harvests, and how.
 type Production struct {
 	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
 	Out       string        `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
@@ -39,7 +39,7 @@ type Production struct {
 	Snapshot  bool          `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
-// Produce publishes the lines. It returns a handler that serves the result; an error with
+// Produce publishes the lines. It returns a handler for serving the result; an error with
 // the exit status if something cannot be published yet; and any other error.
 func (c *Production) Produce(w *command.World, log *slog.Logger) (http.Handler, error, error) {
 	switch c.Protocol {
@@ -109,7 +109,7 @@ func onlyFuture(err error) string {
 	return "not published yet: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
-// itemOf returns the record that a line describes as harvest prints it.
+// itemOf returns the record described by a line in harvest's format.
 func itemOf(line Change) (item atompmh.Item, err error) {
 	item = atompmh.Item{ID: line.ID, Title: line.Title, Deleted: line.Kind == atompmh.Deleted.String()}
 	if line.Kind != "" && line.Kind != atompmh.Record.String() && !item.Deleted {
@@ -181,7 +181,7 @@ func (c *Production) produceReplication(w *command.World, log *slog.Logger) (htt
 	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
 }
 
-// produceRange returns a handler that serves the lines as a collection in memory.
+// produceRange returns a handler for serving the lines as a collection in memory.
 func (c *Production) produceRange(w *command.World, log *slog.Logger) (http.Handler, error) {
 	var items []modifiedrange.Item
 	for record, err := range publish.JSONEntries(w.Stdin) {

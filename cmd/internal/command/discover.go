@@ -11,9 +11,9 @@ import (
 )
 
 // FeedsOf returns the feeds of the web page at an address, given the error of reading the
-// address: the feeds that the page names or, if it names none, the feeds at well-known
-// places. It returns nil if the error does not say that there is a page, or if there are
-// no feeds.
+// address: the feeds named by the page or, if it names none, the feeds at well-known
+// places. It returns nil if the error does not mean there is a page, or if there are no
+// feeds.
 func FeedsOf(ctx context.Context, client *feedhistory.Client, address string, err error) feedhistory.Links {
 	page, ok := errors.AsType[*feedhistory.NotFeedError](err)
 	if !ok || !page.Page {

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// A File is what a verb writes its result to: standard output, or a file that
-// appears only when it is complete.
+// A File is the destination of a verb's result: standard output, or a file that appears
+// only when it is complete.
 type File struct {
 	io.Writer
 	file *os.File // nil means standard output
@@ -64,7 +64,7 @@ func (o *File) Commit() error {
 	return nil
 }
 
-// Discard closes and removes a file that was not committed.
+// Discard closes and removes an uncommitted file.
 func (o *File) Discard() {
 	if o.file != nil {
 		_ = o.file.Close()

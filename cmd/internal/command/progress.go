@@ -20,7 +20,7 @@ func (w *World) NewProgress() *Progress {
 	return &Progress{bar: w.NewBar(0, "looking for the feed")}
 }
 
-// Watch yields what a walk yields, and counts the documents.
+// Watch yields the documents and errors of a walk, and counts the documents.
 func (p *Progress) Watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		for doc, err := range docs {

@@ -10,10 +10,11 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// Document reads the document that an argument names: a URL, a file, or standard input.
-// With an error, it returns the part that it could read, or nil.
+// Document reads the document named by an argument: a URL, a file, or standard input.
+// With an error, it returns the readable part, or nil.
 func (w *World) Document(arg, base string) (*feedhistory.Document, error) {
 	arg = argument.SourceAddress(arg)
 	if argument.IsURL(arg) {
@@ -44,6 +45,24 @@ func (w *World) Open(arg string) (io.ReadCloser, error) {
 		err = &fs.PathError{Op: "open", Path: arg, Err: fmt.Errorf("%w (a URL begins with https:// or http://)", errNoFile)}
 	}
 	return f, err
+}
+
+// IsStream reports whether a file, or standard input, is anything but a file on a disk,
+// such as a pipe, which may end before everything was written.
+func (w *World) IsStream(arg string) bool {
+	info, err := os.Stat(arg)
+	if arg == "-" {
+		stdin, ok := w.Stdin.(*terminal.StdinReader)
+		if !ok {
+			return true
+		}
+		file, ok := stdin.In.(*os.File)
+		if !ok {
+			return true
+		}
+		info, err = file.Stat()
+	}
+	return err != nil || !info.Mode().IsRegular()
 }
 
 var (

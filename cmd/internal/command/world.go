@@ -1,5 +1,6 @@
-// Package command has what a verb of feedhistory runs with: the context, the standard
-// streams, the flags that many verbs share, and how it opens what its arguments name.
+// Package command has the environment of feedhistory's verbs: the context, the standard
+// streams, the flags common to many verbs, and the opening of files and URLs named by
+// arguments.
 package command
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// interrupted returns the exit status of a verb that an interrupt ended early. The status
-// depends on whether the verb had printed anything.
+// interrupted returns the exit status of an interrupted verb. The status depends on
+// whether the verb had printed anything.
 func (w *World) interrupted() int {
 	if out, ok := w.Stdout.(*terminal.StdoutWriter); ok && out.Written.Load() {
 		return exit.Partial
@@ -33,14 +34,14 @@ func (w *World) isInterrupt(err error) bool {
 	return w.Ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, exit.ErrInterrupted))
 }
 
-// Globals are the flags that every verb has.
+// Globals are the flags common to all verbs.
 type Globals struct {
-	Quiet   bool             `short:"q" help:"On standard error, print only errors and what is missing."`
+	Quiet   bool             `short:"q" help:"On standard error, print only errors and gaps."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
-// A World is what a verb runs with: the flags that several verbs have, the context, and
-// the standard streams.
+// A World is the environment of a verb: the flags common to several verbs, the context,
+// and the standard streams.
 type World struct {
 	*Globals
 	*network.Flags // the verb's; zero if it makes no requests
@@ -73,8 +74,8 @@ func (w *World) Status(err error, call *kong.Context) int {
 	return exit.Failed
 }
 
-// Misused says what is wrong with the command line, and where to read more, and returns
-// the exit status.
+// Misused prints the fault of the command line, and where to read more, and returns the
+// exit status.
 func (w *World) Misused(err error, call *kong.Context) int {
 	w.Say(err.Error())
 	verb := "feedhistory"
@@ -100,8 +101,8 @@ func (w *World) NewBar(total int, text string) *terminal.Bar {
 	return bar
 }
 
-// Authorized returns a client for the addresses, with the credentials that the flags
-// give.
+// Authorized returns a client for the addresses, with the credentials given by the
+// flags.
 func (w *World) Authorized(addresses ...string) (*feedhistory.Client, error) {
 	client := w.Client(w.Stderr)
 	if w.Login == nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// A verb has what a shell can complete after the verb's name.
+// A verb has the words a shell can complete after the verb's name.
 type verb struct {
 	Name, help string
-	words      []word       // words that can follow it, such as the parts of conformance
+	words      []word       // words to follow it, such as the parts of conformance
 	Flags      []*kong.Flag // the flags of the verb, of its parts, and of all verbs
 }
 
-// A word is a word that a shell can complete.
+// A word is a word for a shell to complete.
 type word struct{ name, help string }
 
-// VerbsOf returns the verbs of an application that are not hidden.
+// VerbsOf returns the visible verbs of an application.
 func VerbsOf(app *kong.Node) (verbs []verb) {
 	for _, node := range app.Children {
 		if node.Hidden {

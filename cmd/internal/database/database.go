@@ -1,5 +1,5 @@
-// Package database opens the database of the mirrored feeds, with the credentials that are
-// kept beside it, and says in plain words what is wrong with it.
+// Package database opens the database of the mirrored feeds, with the credentials kept
+// beside it, and explains its failures in plain words.
 package database
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Location is the flag of the verbs that work on mirrored feeds.
+// Location is the flag of the verbs for mirrored feeds.
 type Location struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where the mirrored feeds are: a file, or the postgres:// URL of a database (default: ${db})."`
 
@@ -77,7 +77,7 @@ func (d *Location) Place() string {
 // IsPostgres reports whether the database is a PostgreSQL server, not a file.
 func (d *Location) IsPostgres() bool { return postgres.IsURL(d.DB) }
 
-// Create opens the database. It creates one that does not exist.
+// Create opens the database. It creates a missing one.
 func (d *Location) Create(w *command.World) (*Store, error) {
 	if err := d.locate(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (d *Location) Create(w *command.World) (*Store, error) {
 	return d.Connect(w.Ctx)
 }
 
-// Open opens a database that must exist.
+// Open opens an existing database.
 func (d *Location) Open(w *command.World) (*Store, error) {
 	if err := d.find(); err != nil {
 		return nil, err
@@ -140,9 +140,9 @@ func (d *Location) Read(w *command.World) (store *Store, err error) {
 
 // readFile opens a file for reading. It opens the file twice. The first time, SQLite
 // creates no other file, because this one may belong to another program. The second
-// time, SQLite may create the shared memory of the log, which it removes later, so that
+// time, SQLite may create the shared memory of the log, which it removes later, so
 // other processes can write meanwhile. If this fails, as in a read-only directory,
-// readFile returns the store that it opened the first time.
+// readFile returns the store opened the first time.
 func (d *Location) readFile(ctx context.Context) (*Store, error) {
 	info, err := os.Stat(d.DB)
 	if err == nil && info.IsDir() {
@@ -168,7 +168,7 @@ func (d *Location) readFile(ctx context.Context) (*Store, error) {
 
 var ErrDirectory = errors.New("a directory")
 
-// hasLog reports whether a file has a write-ahead log that is not empty.
+// hasLog reports whether a file has a nonempty write-ahead log.
 func hasLog(file string) bool {
 	info, err := os.Stat(file + "-wal")
 	return err == nil && info.Size() > 0
@@ -216,8 +216,8 @@ func (d *Location) locate() error {
 	return nil
 }
 
-// Connect opens the database for reading and writing. It reads a file first, so that it
-// does not change a file of another program.
+// Connect opens the database for reading and writing. It reads a file first, so as not
+// to change a file of another program.
 func (d *Location) Connect(ctx context.Context) (*Store, error) {
 	driver, dialect := d.driver()
 	source := d.DB
@@ -259,7 +259,7 @@ func (d *Location) checkFile(ctx context.Context) error {
 	return err
 }
 
-// A UnknownError says that a feed is not in the database.
+// An UnknownError reports a feed missing from the database.
 type UnknownError struct{ feed, db string }
 
 // Error names the feed and the database.
@@ -267,14 +267,14 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s is not in %s; feedhistory list shows what is", e.feed, e.db)
 }
 
-// IsUnknown reports whether an error is that a feed is not in the database.
+// IsUnknown reports whether an error is about a feed missing from the database.
 func IsUnknown(err error) bool {
 	_, ok := errors.AsType[*UnknownError](err)
 	return ok
 }
 
-// Unknown turns an error of looking up the feed that an argument names into a message,
-// which may be that the database does not have the feed.
+// Unknown turns an error of looking up the feed named by an argument into a message,
+// such as that the database does not have the feed.
 func (d *Location) Unknown(arg string, err error) error {
 	if errors.Is(err, mirror.ErrNotFound) {
 		return &UnknownError{argument.WithoutUser(arg), d.Place()}
@@ -301,8 +301,8 @@ func (d *Location) Failure(err error) error {
 	return err
 }
 
-// storeProblem says what is wrong with a database, and what to do; "" if a database did
-// not cause the error.
+// storeProblem describes the fault of a database, with advice; "" if a database did not
+// cause the error.
 func storeProblem(err error) string {
 	switch {
 	case errors.Is(err, sqlstore.ErrForeign):
@@ -327,7 +327,7 @@ func storeProblem(err error) string {
 	return ""
 }
 
-// diskProblem says what is wrong with the disk of a file, which SQLite tells as something
+// diskProblem describes the fault of a file's disk, which SQLite reports as something
 // else; "" if the disk is sound.
 func diskProblem(file string) string {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)

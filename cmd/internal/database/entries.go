@@ -43,8 +43,8 @@ func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, fee
 	}
 }
 
-// A head is the first element of what remains of a list; at the end of the list, record
-// and err are nil.
+// A head is the first element of the rest of a list; at the end of the list, record and
+// err are nil.
 type head struct {
 	next   func() (*mirror.Record, error, bool)
 	record *mirror.Record
@@ -53,8 +53,8 @@ type head struct {
 
 func (h *head) advance() { h.record, h.err, _ = h.next() }
 
-// firstHead returns the head whose entry comes first, or the head of a list that has
-// failed; nil if all lists have ended.
+// firstHead returns the head whose entry comes first, or the head of a failed list; nil
+// if all lists have ended.
 func firstHead(heads []head) (first *head) {
 	for i := range heads {
 		switch h := &heads[i]; {
@@ -67,8 +67,7 @@ func firstHead(heads []head) (first *head) {
 	return first
 }
 
-// isBefore reports whether an entry precedes another in a list that begins with the
-// newest.
+// isBefore reports whether an entry precedes another in a list with the newest first.
 func isBefore(a, b *mirror.Record) bool {
 	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
 }

@@ -26,7 +26,7 @@ func (d *Location) Keyring() (*logins.Keyring, error) {
 	return k, err
 }
 
-// Keep stores the credentials that the flags give for feeds, which must have one origin,
+// Keep stores the credentials given by the flags for feeds, which must have one origin,
 // and returns the keyring.
 func Keep(f *logins.Login, d *Location, feeds []string) (*logins.Keyring, error) {
 	if _, err := f.Authorize(&feedhistory.Client{}, feeds); err != nil {

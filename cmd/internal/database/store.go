@@ -18,11 +18,11 @@ type Store struct {
 	*sqlstore.Store
 	DB   *sql.DB
 	Keys *logins.Keyring // the private feeds; nil if the store is only read
-	File string          // a file that was opened on the assumption that nobody writes to it; "" if none was
-	Info os.FileInfo     // about that file, when it was opened
+	File string          // a file opened on the assumption of no writers; "" if none was
+	Info os.FileInfo     // about this file, when it was opened
 }
 
-// Commit implements mirror.Store. It marks private feeds in the database, so that history
+// Commit implements mirror.Store. It marks private feeds in the database, so history
 // servers on other machines, which do not have the credentials, do not show these feeds.
 func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 	if s.Keys != nil {
@@ -35,8 +35,8 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 	return s.Store.Commit(ctx, c)
 }
 
-// Remove implements mirror.Store. It also removes the feed's credentials, and what is known
-// about its downloads.
+// Remove implements mirror.Store. It also removes the feed's credentials, and the records
+// of its downloads.
 func (s *Store) Remove(ctx context.Context, url string) error {
 	err := s.Store.Remove(ctx, url)
 	if err == nil && s.Keys != nil {
@@ -49,8 +49,8 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 	return cmp.Or(records.Open(ctx), records.Forget(ctx, url))
 }
 
-// Close closes the database. It returns an error if another process wrote to a file that
-// was opened on the assumption that nobody writes to it.
+// Close closes the database. It returns an error if another process wrote to a file
+// opened on the assumption of no writers.
 func (s *Store) Close() error {
 	err := s.DB.Close()
 	if s.File == "" {

@@ -1,6 +1,5 @@
-// Package download fetches the files that come with the entries of a mirror, such as the
-// episodes of a podcast: each once, resumed where it was cut short, under a name that no
-// other file has.
+// Package download fetches the files of a mirror's entries, such as the episodes of a
+// podcast: each once, resumed after an interruption, under a name of its own.
 package download
 
 import (
@@ -21,9 +20,9 @@ import (
 type File struct {
 	Feed   string // Feed is the URL by which the mirror names the feed.
 	URL    string
-	Name   string // Name is the path below the directory, without a number that avoids a collision.
-	Length int64  // Length is the number of bytes that the feed gives; 0 if it gives none.
-	Type   string // Type is the media type that the feed gives; "" if it gives none.
+	Name   string // Name is the path below the directory, without a number against a collision.
+	Length int64  // Length is the number of bytes given by the feed; 0 if it gives none.
+	Type   string // Type is the media type given by the feed; "" if it gives none.
 }
 
 // A Result is the outcome of a File.
@@ -41,7 +40,7 @@ type Downloader struct {
 	Records    *Records
 	Transport  http.RoundTripper                         // Transport refuses private addresses, unless they are allowed.
 	UserAgent  string                                    //
-	Credential func(feed string) *feedhistory.Credential // Credential returns what a feed's origin requires; nil means nothing.
+	Credential func(feed string) *feedhistory.Credential // Credential returns the credential required by a feed's origin; nil means none.
 	Parallel   int                                       // Parallel is the number of hosts at the same time; 0 means 4.
 	Pause      time.Duration                             // Pause is the time between two requests to a host.
 	MaxBytes   int64                                     // MaxBytes is the maximum size of a file; 0 means 10 GiB.
@@ -235,7 +234,7 @@ func (d *Downloader) settle(part string, f File) (string, error) {
 	return name, nil
 }
 
-// A CutError says that a download ended early. Another run continues it.
+// A CutError reports an interrupted download. Another run continues it.
 type CutError struct {
 	URL string
 	Err error
@@ -250,7 +249,7 @@ func (e *CutError) Detail() string { return e.Error() }
 // Unwrap returns the cause.
 func (e *CutError) Unwrap() error { return e.Err }
 
-// A counter counts what is written to a file.
+// A counter counts the bytes written to a file.
 type counter struct {
 	out *os.File
 	d   *Downloader

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fields are what a pattern of names can contain.
+// Fields are the placeholders of a pattern of names.
 type Fields struct {
 	Feed  string // Feed is the feed's title.
 	Title string // Title is the entry's title.
@@ -65,7 +65,7 @@ func Expand(pattern string, f Fields) string {
 	return path.Join(parts...) + ext
 }
 
-// reserved are the names that Windows keeps for devices.
+// reserved are the names Windows keeps for devices.
 var reserved = []string{"con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
 	"lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9"}
 
@@ -122,7 +122,7 @@ func fileOf(address, contentType string) (name, ext string) {
 	return name, ext
 }
 
-// partName returns the name of a file that is not complete.
+// partName returns the name of an incomplete file.
 func partName(f File) string { return ".feedhistory-" + keyOf(f)[:24] + ".part" }
 
 // keyOf identifies a file of a feed.
@@ -131,8 +131,7 @@ func keyOf(f File) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// names are the names in a directory, as a file system sees them that takes no notice of
-// case.
+// names are the names in a directory, as seen by a case-insensitive file system.
 type names struct{ taken map[string]bool }
 
 func namesIn(root *os.Root) (*names, error) {
@@ -148,7 +147,7 @@ func namesIn(root *os.Root) (*names, error) {
 
 func (n *names) take(name string) { n.taken[folded(name)] = true }
 
-// free returns a name that no file has: the given one, or one with a number.
+// free returns an unused name: the given one, or one with a number.
 func (n *names) free(name string) string {
 	ext := path.Ext(name)
 	for i, candidate := 2, name; ; i++ {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Records are what a database says about downloads.
+// Records are a database's records of downloads.
 type Records struct{ DB *sql.DB }
 
 const schema = `CREATE TABLE IF NOT EXISTS feedhistory_downloads (
@@ -29,8 +29,7 @@ func (r *Records) IsTaken(ctx context.Context, f File) (bool, error) {
 	return file != "", err
 }
 
-// Part returns the validator of a download that was cut short; "" if there is none that can
-// be resumed.
+// Part returns the validator of an interrupted download; "" if there is none to resume.
 func (r *Records) Part(ctx context.Context, f File) (validator string, err error) {
 	err = r.DB.QueryRowContext(ctx, "SELECT validator FROM feedhistory_downloads WHERE key = $1 AND file = ''", keyOf(f)).Scan(&validator)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -39,12 +38,12 @@ func (r *Records) Part(ctx context.Context, f File) (validator string, err error
 	return validator, err
 }
 
-// Begin records that a download has begun.
+// Begin records the beginning of a download.
 func (r *Records) Begin(ctx context.Context, f File, validator string) error {
 	return r.put(ctx, f, "", 0, validator)
 }
 
-// Taken records that a file has been downloaded.
+// Taken records a downloaded file.
 func (r *Records) Taken(ctx context.Context, f File, file string, size int64) error {
 	return r.put(context.WithoutCancel(ctx), f, file, size, "")
 }
@@ -57,7 +56,7 @@ func (r *Records) put(ctx context.Context, f File, file string, size int64, vali
 	return err
 }
 
-// Forget removes what is known about the files of a feed.
+// Forget removes the records of a feed's files.
 func (r *Records) Forget(ctx context.Context, feed string) error {
 	_, err := r.DB.ExecContext(ctx, "DELETE FROM feedhistory_downloads WHERE feed = $1", feed)
 	return err

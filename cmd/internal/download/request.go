@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// mostRedirects is the maximum number of redirects that a request follows.
+// mostRedirects is the maximum number of redirects a request follows.
 const mostRedirects = 5
 
 // request requests a file, from the byte at which an earlier download ended if the file is
@@ -84,7 +84,7 @@ func (t *loggedIn) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(req)
 }
 
-// checkRedirect refuses redirects that nobody should follow.
+// checkRedirect refuses unsafe redirects.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	before := via[len(via)-1].URL
 	switch {
@@ -104,8 +104,8 @@ func beginsAt(contentRange string, at int64) bool {
 	return strings.HasPrefix(contentRange, "bytes "+strconv.FormatInt(at, 10)+"-")
 }
 
-// validatorOf returns the validator with which a download can be resumed; "" if there is
-// none that identifies the bytes.
+// validatorOf returns the validator for resuming a download; "" if none identifies the
+// bytes.
 func validatorOf(h http.Header) string {
 	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		return tag

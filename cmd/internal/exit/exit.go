@@ -1,4 +1,4 @@
-// Package exit has the exit statuses of the command, and the errors that ask for one.
+// Package exit has the exit statuses of the command, and the errors asking for one.
 package exit
 
 import (
@@ -40,7 +40,7 @@ func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e
 
 // An InterruptedError ends the command with the exit status for an interrupt.
 type InterruptedError struct {
-	Err error // Err describes what the interrupt ended.
+	Err error // Err describes the interrupted action.
 }
 
 // Error returns the message of Err.
@@ -49,7 +49,7 @@ func (e InterruptedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e InterruptedError) Unwrap() error { return e.Err }
 
-// ErrInterrupted replaces the error of a context that an interrupt has ended.
+// ErrInterrupted replaces the error of a context ended by an interrupt.
 var ErrInterrupted = errors.New("interrupted")
 
 // An OutputError is an error of writing to standard output.

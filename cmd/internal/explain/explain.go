@@ -1,4 +1,4 @@
-// Package explain says for people what an error, a gap or a verdict means, and what to do.
+// Package explain explains errors, gaps and verdicts to people, with advice.
 package explain
 
 import (
@@ -36,7 +36,7 @@ func Detail(err error) string {
 	return feedhistory.Describe(err)
 }
 
-// Advice says what to do about a gap, and which flag to use.
+// Advice is the advice for a gap, with the flag to use.
 func Advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
 	refused, isRefused := errors.AsType[*feedhistory.RefusedError](g.Err)
@@ -66,8 +66,8 @@ func IsPrivate(err error) bool {
 	return ok && e.Rule == feedhistory.RuleAddress
 }
 
-// Failure says in one line why the document that an argument names cannot be read, and
-// what to do.
+// Failure explains in one line why the document named by an argument cannot be read,
+// with advice.
 func Failure(arg string, err error) error {
 	name := argument.WithoutUser(arg)
 	if arg == "-" {
@@ -96,7 +96,7 @@ func Failure(arg string, err error) error {
 	return said
 }
 
-// Remedy says what to do if the first document cannot be read; "" if there is nothing to
+// Remedy is the advice if the first document cannot be read; "" if there is nothing to
 // add to the error.
 func Remedy(err error) string {
 	if IsPrivate(err) {
@@ -168,7 +168,7 @@ func parseRemedy(e *feedhistory.ParseError) string {
 
 const TooLargeRemedy = "raise --max-document-bytes if you trust the publisher"
 
-// isTooLarge reports whether an error says that a document has more bytes than the limit.
+// isTooLarge reports whether an error means a document has more bytes than the limit.
 func isTooLarge(err error) bool {
 	e, ok := errors.AsType[*feedhistory.LimitError](err)
 	return ok && e.Limit == "bytes"
@@ -181,7 +181,7 @@ func statusRemedy(e *feedhistory.StatusError) string {
 	case e.Status == http.StatusNotFound:
 		return "check the address"
 	case e.Status == http.StatusUnauthorized:
-		return "the server requires a login that it accepts: use --user, --token-env, --header or --netrc, or check what you gave there"
+		return "the server requires valid credentials: check --user, --token-env, --header or --netrc"
 	case e.Status == http.StatusProxyAuthRequired:
 		return proxyLogin
 	case e.Status == http.StatusForbidden:

@@ -7,7 +7,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// Gap prints a gap, with what to do about it.
+// Gap prints a gap, with advice.
 func Gap(p *terminal.Page, g *feedhistory.Gap) {
 	p.Para("  - ", "    ", g.URL)
 	if by, ok := strings.CutPrefix(g.From, "source:"); ok {

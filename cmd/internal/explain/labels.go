@@ -17,7 +17,7 @@ var formatNames = map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhi
 // FormatText returns the usual name of a format.
 func FormatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], f.String()) }
 
-// KindText says what a document is within its feed.
+// KindText is the name of a document's role in its feed.
 func KindText(d *feedhistory.Document) string {
 	s := d.Kind().String() + ": "
 	switch d.Kind() {
@@ -60,11 +60,11 @@ func FlagText(d *feedhistory.Document) string {
 	return strings.Join(flags, ", ")
 }
 
-// VerdictText says what a verdict means.
+// VerdictText is the meaning of a verdict.
 func VerdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:
-		return "Every entry that the feed says it has is here."
+		return "Every entry the feed says it has is here."
 	case feedhistory.Window:
 		return "These are the feed's latest entries; it does not say whether there were earlier ones."
 	case feedhistory.Lossy:

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// tlsProblem says what is wrong with a server's TLS, and what to do; it returns empty text
-// for other errors.
+// tlsProblem describes the fault of a server's TLS, with advice; it returns empty text for
+// other errors.
 func tlsProblem(err error) (what, todo string) {
 	if e, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		what = "its certificate comes from an authority that this computer does not know"

@@ -41,14 +41,14 @@ func (t *FileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// header adds the header fields that a server would add, so that check does not report
-// them as missing.
+// header adds the header fields a server would add, so check does not report them as
+// missing.
 func (t *FileTransport) header(h http.Header, info fs.FileInfo) {
 	h.Set("Last-Modified", info.ModTime().UTC().Format(http.TimeFormat))
 	h.Set("Cache-Control", "no-cache")
 }
 
-// path returns the file that will be served at a URL.
+// path returns the file to be served at a URL.
 func (t *FileTransport) path(u *url.URL) (string, bool) {
 	feed, err := url.Parse(t.URL)
 	if err != nil || u.Scheme != feed.Scheme || !strings.EqualFold(u.Host, feed.Host) {

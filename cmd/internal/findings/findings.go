@@ -1,4 +1,4 @@
-// Package findings shows the findings of a check, and serves the files that are checked.
+// Package findings shows the findings of a check, and serves the files to be checked.
 package findings
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// Show shows the findings on each document, with the lines that they are about, and a
-// summary. It shows each hint on a kind of finding once.
+// Show shows the findings on each document, with their lines, and a summary. It shows
+// each hint on a kind of finding once.
 func Show(p *terminal.Page, found []check.Finding, documents int) {
 	var urls []string
 	byURL := map[string][]check.Finding{}

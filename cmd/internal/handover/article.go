@@ -23,8 +23,8 @@ type article struct {
 	enclosures []feedhistory.Link
 }
 
-// articleOf returns the article of a record. An entry without an address gets
-// that of the site, because readers require one.
+// articleOf returns the article of a record. An entry without an address gets the
+// site's, because readers require one.
 func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 	a := &article{
 		id: e.ID, url: cmp.Or(linkOf(e), site), title: clean(e.Title().Plain()), at: e.Time(),
@@ -37,8 +37,7 @@ func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 	if a.at.IsZero() {
 		a.at = r.Time()
 	}
-	// if there are too many extensions to decode, the item has those that were
-	// decoded
+	// if there are too many extensions to decode, the item has those already decoded
 	item, _ := e.Decode()
 	a.html = cmp.Or(htmlOf(e.Content(), item.Content), htmlOf(e.Summary(), item.Description))
 	if a.title == "" {
@@ -81,8 +80,8 @@ func htmlOf(t feedhistory.Text, absolute string) string {
 	return "" // other kinds of data
 }
 
-// titleLength is the number of characters of the content that are used as the
-// title of an entry without one.
+// titleLength is the number of characters of the content for the title of an entry
+// without one.
 const titleLength = 100
 
 // beginning returns the first words of HTML, as a title.
@@ -94,8 +93,8 @@ func beginning(body string) string {
 	return string([]rune(text)[:titleLength]) + "…"
 }
 
-// enclosed returns links to the enclosures as HTML, for readers that cannot
-// import enclosures; "" if there are none, or if the text links to all of them.
+// enclosed returns links to the enclosures as HTML, for readers that cannot import
+// enclosures; "" if there are none, or if the text links to all of them.
 func (a *article) enclosed() string {
 	var b strings.Builder
 	for _, l := range a.enclosures {

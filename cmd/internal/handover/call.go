@@ -150,7 +150,7 @@ func (m *Miniflux) client() *http.Client {
 	return c
 }
 
-// CloseIdle closes the connections that are not in use.
+// CloseIdle closes the unused connections.
 func (m *Miniflux) CloseIdle() { m.client().CloseIdleConnections() }
 
 // address returns the URL of a request.

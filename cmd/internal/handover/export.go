@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An Export writes mirrored feeds into files that feed readers import.
+// An Export writes mirrored feeds into files for import into feed readers.
 type Export struct {
 	Store   mirror.Store
 	Query   mirror.Query // Query selects the entries of each feed.
@@ -111,10 +111,9 @@ type greaderOrigin struct {
 // greaderState is the prefix of the states of entries, which are categories.
 const greaderState = "user/-/state/com.google/"
 
-// GoogleReader writes feeds in the format of Google Reader's export, which
-// FreshRSS imports. Ids are those of the feed, so that FreshRSS recognises the
-// entries that it has. The importer does not accept enclosures, so the content
-// links to them.
+// GoogleReader writes feeds in the format of Google Reader's export, which FreshRSS
+// imports. Ids are the feed's, so FreshRSS recognises the entries it has. The importer
+// does not accept enclosures, so the content links to them.
 func (x *Export) GoogleReader(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 	const begin = `{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`
 	return write(w, begin, "]}", x.articles(ctx, feeds), func(a origin) greaderItem {

@@ -50,9 +50,8 @@ type Handover struct {
 	// the server.
 	Doubt func(feed string, err error)
 
-	// Gone says the feed no longer answers, so it shows nothing.
-	// Otherwise a feed that cannot be read is an error, unless it answers that
-	// it is gone (410).
+	// Gone says the feed no longer answers, so it shows nothing. Otherwise a feed that
+	// cannot be read is an error, unless it answers with 410.
 	Gone bool
 
 	// Each, if not nil, is called for every entry, oldest first, with its
@@ -93,14 +92,16 @@ func (r *Report) count(o Outcome) {
 	}
 }
 
-// mostFailures is the number of entries in succession that must fail with a
-// server error for the run to end.
+// mostFailures is the number of consecutive server errors that end the run.
 const mostFailures = 3
 
 // Run hands over the entries of one feed, which the reader knows as to. The
 // report is complete even if there is an error. Another run continues
 // from there, because it asks the reader for its entries.
 func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report, error) {
+	if h.Reader == nil || h.Store == nil {
+		return nil, errors.New("handover: Handover.Reader and Handover.Store must be set")
+	}
 	f, err := h.Store.Feed(ctx, feed)
 	if err != nil {
 		return nil, err
@@ -210,7 +211,7 @@ type UnreadableError struct {
 
 // Error names the feed and the cause.
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("what the feed %s shows could not be read: %v", e.URL, e.Err)
+	return fmt.Sprintf("the feed %s could not be read: %v", e.URL, e.Err)
 }
 
 // Unwrap returns the cause.

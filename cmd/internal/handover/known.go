@@ -150,8 +150,8 @@ func addressKey(raw string) string {
 	return text
 }
 
-// linkOf returns where an entry can be read: its alternate link, an id that is
-// a URL, or an enclosure; "" if there is none.
+// linkOf returns where an entry can be read: its alternate link, a URL as an id, or an
+// enclosure; "" if there is none.
 func linkOf(e *feedhistory.Entry) string {
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != "" {
 		return link.Href

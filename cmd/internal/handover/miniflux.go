@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Miniflux is an instance of that feed reader, version 2.2.16 or newer, with
-// one of its users. Only URL and the credentials must be set.
+// A Miniflux is an instance of the feed reader, version 2.2.16 or newer, with one of
+// its users. Only URL and the credentials must be set.
 type Miniflux struct {
 	// URL is the address of the instance, such as https://reader.example.org/.
 	URL string
@@ -113,8 +113,7 @@ func (e *ReaderError) isAboutEntry() bool {
 	return false
 }
 
-// isDeleted reports whether a 400 says that the entry was deleted in the
-// reader.
+// isDeleted reports whether a 400 means the entry was deleted in the reader.
 func (e *ReaderError) isDeleted() bool {
 	return e.Status == http.StatusBadRequest && strings.Contains(e.Message, "tombstone")
 }
@@ -135,8 +134,8 @@ func (m *Miniflux) Check(ctx context.Context) error {
 	return nil
 }
 
-// isOld reports whether a version is older than 2.2.16. A version that is not a
-// number is a development version, and new.
+// isOld reports whether a version is older than 2.2.16. A version without a number is a
+// development version, and new.
 func isOld(version string) bool {
 	var have [3]int
 	for i, part := range strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3) {
@@ -216,10 +215,9 @@ func (m *Miniflux) put(ctx context.Context, feed int64, entry *minifluxEntry) (O
 	return Added, nil
 }
 
-// settle handles an entry the reader knew but did not list. Before 2.3,
-// Miniflux keeps deleted entries for a while, without their text and address,
-// and importing such an entry restores only that shell: so settle deletes it
-// again.
+// settle handles an entry the reader knew but did not list. Before 2.3, Miniflux keeps
+// deleted entries for a while, without their text and address, and importing such an
+// entry restores only the shell: so settle deletes it again.
 func (m *Miniflux) settle(ctx context.Context, id int64) (Outcome, error) {
 	var entry readerEntry
 	if _, err := m.call(ctx, http.MethodGet, fmt.Sprintf("entries/%d", id), nil, nil, &entry); err != nil {

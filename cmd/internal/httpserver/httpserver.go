@@ -1,4 +1,4 @@
-// Package httpserver has what commands that serve over HTTP have in common.
+// Package httpserver has the common parts of commands with an HTTP server.
 package httpserver
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Listen listens at an address. The error names the flag that has it.
+// Listen listens at an address. The error names its flag.
 func Listen(flag, address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
@@ -33,8 +33,8 @@ func Address(l net.Listener) string {
 // patience is how long answers under way may take when a server ends.
 const patience = 10 * time.Second
 
-// Serve serves until the context ends; then it calls ending, and lets answers that
-// are under way come to their end.
+// Serve serves until the context ends; then it calls ending, and lets answers under way
+// come to their end.
 func Serve(ctx context.Context, server *http.Server, l net.Listener, ending func()) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()

@@ -29,7 +29,7 @@ type Credentials struct {
 	Fields http.Header // nil: none
 }
 
-// Check refuses flags that exclude each other, and a user name with a colon.
+// Check refuses incompatible flags, and a user name with a colon.
 func (c *Credentials) Check() error {
 	switch {
 	case c.User != "" && c.TokenEnv != "":
@@ -84,7 +84,7 @@ func (c *Credentials) Load() error {
 	return nil
 }
 
-// headerLines returns the fields that --header gives, with those of files.
+// headerLines returns the fields of --header, with those of files.
 func headerLines(given []string) (fields []string, err error) {
 	for _, field := range given {
 		file, ok := strings.CutPrefix(field, "@")

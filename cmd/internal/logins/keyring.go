@@ -19,12 +19,12 @@ import (
 )
 
 // A Keyring has the private feeds of a database, with their credentials. It stores them
-// in a file that only its owner can read, next to the database or, for PostgreSQL, in the
+// in a file only its owner can read, next to the database or, for PostgreSQL, in the
 // user's data directory. The database itself does not have credentials, because people
 // copy databases, and history servers show them.
 type Keyring struct {
 	Name  string
-	Files *Login // the flags that name files with credentials, for feeds without stored credentials; nil if there are none
+	Files *Login // the flags naming files with credentials, for feeds without stored credentials; nil if there are none
 
 	mu    sync.Mutex
 	info  os.FileInfo            // about the file, when it was last read; nil if there was none
@@ -64,7 +64,7 @@ func (k *Keyring) read() error {
 }
 
 // Set stores credentials by the feeds' URLs. With nil, a feed is no longer private. With a
-// header without fields, a feed is private and keeps the credentials that it has.
+// header without fields, a feed is private and keeps its credentials.
 func (k *Keyring) Set(changes map[string]http.Header) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -135,8 +135,8 @@ func writePrivate(name string, text []byte) error {
 	return err
 }
 
-// ClientFor returns a function that returns a client with the credentials of a feed; nil
-// for a feed without credentials.
+// ClientFor returns a function that returns a client with the credentials of a feed;
+// nil for a feed without credentials.
 func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedhistory.Client {
 	type known struct {
 		credential *feedhistory.Credential
@@ -167,9 +167,9 @@ func sameCredential(a, b *feedhistory.Credential) bool {
 	return bytes.Equal(one, other)
 }
 
-// Credential returns the credential of a feed; nil if it has none. A feed whose credential
-// is in a file that flags name is private from then on. If the keyring cannot store that, Credential
-// returns nil.
+// Credential returns the credential of a feed; nil if it has none. A feed whose credential is in a
+// file named by flags is private from then on. If the keyring cannot store this, Credential returns
+// nil.
 func (k *Keyring) Credential(feed string) (c *feedhistory.Credential) {
 	feeds, err := k.Private()
 	if err != nil {
@@ -203,8 +203,8 @@ func (k *Keyring) Replace(page, feed string) error {
 	return k.Set(changes)
 }
 
-// Pass copies the credentials of a feed to the feed that it has become, if the other feed
-// has the same origin and no credentials. It reports whether it has copied them.
+// Pass copies the credentials of a feed to the feed it has become, if the other feed has
+// the same origin and no credentials. It reports whether it has copied them.
 func (k *Keyring) Pass(from, to string) (bool, error) {
 	feeds, err := k.Private()
 	if err != nil || len(feeds[from]) == 0 || len(feeds[to]) > 0 || !feedhistory.SameOrigin(from, to) {

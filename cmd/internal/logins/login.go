@@ -1,5 +1,5 @@
 // Package logins has the credentials for private feeds: from flags, from the environment,
-// from a netrc file, and from the keyring that a mirror keeps.
+// from a netrc file, and from a mirror's keyring.
 package logins
 
 import (
@@ -25,10 +25,10 @@ type Login struct {
 	Cookies string `placeholder:"FILE" help:"Send the cookies for the address from a file as curl and yt-dlp write it."`
 }
 
-// LoginFlags returns f: a verb that has this method reads private feeds.
+// LoginFlags returns f: a verb with this method reads private feeds.
 func (f *Login) LoginFlags() *Login { return f }
 
-// CredentialFor returns the credential that the flags give for an address; nil if they
+// CredentialFor returns the credential given by the flags for an address; nil if they
 // give none.
 func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 	if err := f.Load(); err != nil {
@@ -108,8 +108,7 @@ func (f *Login) Authorize(client *feedhistory.Client, addresses []string) (*feed
 	return own, nil
 }
 
-// netrc returns the Authorization that the netrc file has for an address; "" if it has
-// none.
+// netrc returns the netrc file's Authorization for an address; "" if it has none.
 func netrc(address string) (string, error) {
 	name := os.Getenv("NETRC")
 	if name == "" {

@@ -81,7 +81,7 @@ func (p *Page) roffText(out *bufio.Writer, text string) {
 }
 
 // roff escapes text. The page is for every computer, so roff replaces the default
-// database of this computer with that of a user in general.
+// database of this computer with any user's.
 func (p *Page) roff(text string) string {
 	if p.DB != "" {
 		text = strings.ReplaceAll(text, p.DB, "~/.local/share/feedhistory/feeds.db")

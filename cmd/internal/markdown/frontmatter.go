@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A FrontMatter is the names and values that precede an article's text.
+// A FrontMatter is the names and values before an article's text.
 type FrontMatter map[string]any
 
 // splitFrontMatter splits a text into its front matter, which is YAML between lines of
@@ -54,8 +54,7 @@ func cutLine(text []byte, line string) (before, after []byte, ok bool) {
 	return nil, nil, false
 }
 
-// text returns the first of the named values that is a text or a number; "" if there is
-// none.
+// text returns the first text or number among the named values; "" if there is none.
 func (f FrontMatter) text(names ...string) string {
 	for _, name := range names {
 		switch v := f[name].(type) {
@@ -91,15 +90,15 @@ func (f FrontMatter) list(names ...string) (list []string) {
 	return list
 }
 
-// dateLayouts are the layouts of dates in front matter, in addition to those that YAML
-// and TOML parse.
+// dateLayouts are the layouts of dates in front matter, in addition to those YAML and
+// TOML parse.
 var dateLayouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 -07:00", "2006-01-02 15:04:05 MST",
 	"2006-01-02 15:04 -0700", "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
 }
 
-// time returns the first of the named values that exists; zero if there is none. A time
-// without a zone is in the given one, so that the result does not depend on the machine.
+// time returns the first existing one of the named values; zero if there is none. A time
+// without a zone is in the given one, so the result does not depend on the machine.
 func (f FrontMatter) time(zone *time.Location, names ...string) (time.Time, error) {
 	for _, name := range names {
 		switch v := f[name].(type) {

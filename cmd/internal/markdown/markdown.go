@@ -1,4 +1,4 @@
-// Package markdown reads the articles of a site that is written in Markdown.
+// Package markdown reads the articles of a site written in Markdown.
 package markdown
 
 import (
@@ -194,7 +194,7 @@ func (s *Site) Address(front FrontMatter, at ArticlePlace) (string, error) {
 	return ref.String(), nil
 }
 
-// An ArticlePlace has what the name of an article's file says about the article.
+// An ArticlePlace has the properties of an article in its file's name.
 type ArticlePlace struct {
 	path string    // without the extension; for the index of a directory, the directory's path
 	Slug string    // the last part of the path, without a date at its start

@@ -1,4 +1,4 @@
-// Package network has the flags for requests, and makes the clients that they ask for:
+// Package network has the flags for requests, and makes the clients they ask for:
 // proxies, certificate authorities, and the guard against private addresses.
 package network
 
@@ -41,7 +41,7 @@ type Flags struct {
 
 	traffic   *Traffic
 	transport *http.Transport // nil means the library's transport
-	proxies   []*url.URL      // the proxies that the flag or the environment names
+	proxies   []*url.URL      // the proxies named by the flag or the environment
 }
 
 // Traffic returns the requests of the clients so far; only a terminal, without --verbose,
@@ -53,11 +53,11 @@ func (f *Flags) Traffic() *Traffic {
 	return f.traffic
 }
 
-// Network returns f: a verb that has this method makes requests.
+// Network returns f: a verb with this method makes requests.
 func (f *Flags) Network() *Flags { return f }
 
-// Prepare reads the files and the environment that the flags name, and refuses values
-// that no client can use.
+// Prepare reads the files and the environment named by the flags, and refuses values no
+// client can use.
 func (f *Flags) Prepare() error {
 	switch {
 	case f.Pace < 0:
@@ -77,7 +77,7 @@ func (f *Flags) Prepare() error {
 	return nil
 }
 
-// Transport returns the transport for requests that no Client makes. Like a Client, it
+// Transport returns the transport for requests without a Client. Like a Client, it
 // refuses private addresses unless the flags allow them.
 func (f *Flags) Transport() (*http.Transport, error) {
 	if f.transport != nil {
@@ -89,8 +89,8 @@ func (f *Flags) Transport() (*http.Transport, error) {
 // A proxyFunc returns the proxy for a request to a URL; nil means no proxy.
 type proxyFunc func(*url.URL) (*url.URL, error)
 
-// proxyFunc returns a function that uses the proxy that the flag names, else those that
-// the environment names; nil if there is no proxy.
+// proxyFunc returns a function for the proxy named by the flag, else for those of the
+// environment; nil if there is no proxy.
 func (f *Flags) proxyFunc() (proxyFunc, error) {
 	switch f.Proxy {
 	case "none":
@@ -154,8 +154,8 @@ func (f *Flags) roots() (*x509.CertPool, error) {
 
 // newTransport returns a transport like the library's. Without --allow-private, it refuses
 // private addresses. A proxy resolves host names itself, so with a proxy the transport
-// refuses only localhost and private addresses that are written as numbers; the proxy has
-// to refuse the others.
+// refuses only localhost and private addresses written as numbers; the proxy has to refuse
+// the others.
 func (f *Flags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transport {
 	guarded := feedhistory.Dialer()
 	guarded.Timeout = 5 * time.Second
@@ -202,7 +202,7 @@ func (f *Flags) IsProxy(address string) bool {
 	})
 }
 
-// guard refuses a private address that is written as a number, and localhost.
+// guard refuses a private address written as a number, and localhost.
 func guard(dialer *net.Dialer, u *url.URL) error {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -218,7 +218,7 @@ func guard(dialer *net.Dialer, u *url.URL) error {
 	return dialer.Control(network, net.JoinHostPort(host, "443"), nil)
 }
 
-// Client returns the Client that the flags ask for.
+// Client returns the Client the flags ask for.
 func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
 		UserAgent: f.UserAgent,

@@ -17,7 +17,7 @@ func ProxyError(err error) *net.OpError {
 	return e
 }
 
-// A ProxyRefusal is the answer of a proxy that refuses to connect to the server.
+// A ProxyRefusal is a proxy's refusal to connect to the server.
 type ProxyRefusal struct{ Status int }
 
 // Error returns the message, with the status of the answer.

@@ -10,8 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Traffic is a slog.Handler that follows the requests of clients, for a terminal. Its
-// zero value has seen none.
+// A Traffic is a slog.Handler for following the requests of clients, for a terminal.
+// Its zero value has seen none.
 type Traffic struct {
 	answers atomic.Int64
 
@@ -22,7 +22,7 @@ type Traffic struct {
 // A flight is a request without a complete answer.
 type flight struct {
 	began time.Time
-	first string // the URL that the client was asked for, if redirects led elsewhere
+	first string // the URL asked of the client, if redirects led elsewhere
 }
 
 // patience is how long a host may take before Waiting names it.
@@ -31,7 +31,7 @@ const patience = 2 * time.Second
 // Answers returns the number of answers so far.
 func (t *Traffic) Answers() int { return int(t.answers.Load()) }
 
-// Waiting returns the host that has let a request wait longest; "" if none has for two
+// Waiting returns the host with the longest waiting request; "" if none has for two
 // seconds.
 func (t *Traffic) Waiting() string {
 	t.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,10 +30,14 @@ type Outline struct {
 	Text string // the title as plain text; "" if there is none
 	URL  string
 	Site string // the address of the website; "" if there is none
+
+	// Folders are the folders that have the feed, each as a path from the outermost one.
+	// None means outside of all folders.
+	Folders [][]string
 }
 
-// Read returns the feeds of an OPML document, at any depth, each address once.
-// It skips other outlines, such as folders and links to other lists.
+// Read returns the feeds of an OPML document, at any depth, each address once,
+// with all its folders. It skips other outlines, such as links to other lists.
 func Read(r io.Reader) ([]Outline, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
@@ -42,39 +47,89 @@ func Read(r io.Reader) ([]Outline, error) {
 		return nil, fmt.Errorf("larger than %d MiB, the limit for a list of feeds", mostBytes>>20)
 	}
 	decoder := newDecoder(data)
-	var feeds []Outline
-	seen := map[string]bool{}
+	var list outlineList
 	for depth, root := 0, ""; ; {
 		token, err := decoder.Token()
 		switch token := token.(type) {
 		case nil:
 			switch {
 			case err != io.EOF:
-				return feeds, err
+				return list.feeds, err
 			case root == "":
 				return nil, errors.New("line 1: not OPML: it has no element")
 			}
-			return feeds, nil
+			return list.feeds, nil
 		case xml.EndElement:
 			depth--
+			list.leave(depth)
 		case xml.StartElement:
 			if root == "" && !strings.EqualFold(token.Name.Local, "opml") {
 				return nil, fmt.Errorf("not OPML: its root element is %s", token.Name.Local)
 			}
 			if root, depth = "opml", depth+1; depth > mostDepth {
 				line, _ := decoder.InputPos()
-				return feeds, fmt.Errorf("line %d: outlines in more than %d levels", line, mostDepth)
+				return list.feeds, fmt.Errorf("line %d: outlines in more than %d levels", line, mostDepth)
 			}
-			if feed := readOutline(token); feed.URL != "" && !seen[feed.URL] {
-				seen[feed.URL] = true
-				feeds = append(feeds, feed)
-			}
+			list.add(readOutline(token), depth)
 		}
 	}
 }
 
-// newDecoder returns a decoder that is lenient about references and end tags, in any
-// charset, as lists are often written by hand.
+// An outlineList is the feeds of a document, as far as it was read.
+type outlineList struct {
+	feeds []Outline
+	at    map[string]int // the index of each address
+	path  []string       // the folders around the next outline
+	depth []int          // the depth of each folder's element
+}
+
+// The limits for the folders of a feed.
+const (
+	mostFolders = 50
+	mostName    = 200 // characters
+)
+
+// add adds an outline: a feed, or a folder that begins.
+func (l *outlineList) add(o Outline, depth int) {
+	if o.URL == "" {
+		if name := []rune(strings.Join(strings.Fields(o.Text), " ")); len(name) > 0 {
+			l.path, l.depth = append(l.path, string(name[:min(len(name), mostName)])), append(l.depth, depth)
+		}
+		return
+	}
+	at, known := l.at[o.URL]
+	if !known {
+		if l.at == nil {
+			l.at = map[string]int{}
+		}
+		at, l.at[o.URL] = len(l.feeds), len(l.feeds)
+		l.feeds = append(l.feeds, o)
+	}
+	if len(l.path) > 0 {
+		l.feeds[at].Folders = join(l.feeds[at].Folders, [][]string{slices.Clone(l.path)})
+	}
+}
+
+// join adds folders that a list does not have.
+func join(folders, more [][]string) [][]string {
+	for _, path := range more {
+		known := slices.ContainsFunc(folders, func(other []string) bool { return slices.Equal(other, path) })
+		if !known && len(folders) < mostFolders {
+			folders = append(slices.Clone(folders), path)
+		}
+	}
+	return folders
+}
+
+// leave ends the folders whose elements are deeper.
+func (l *outlineList) leave(depth int) {
+	for n := len(l.depth) - 1; n >= 0 && l.depth[n] > depth; n-- {
+		l.path, l.depth = l.path[:n], l.depth[:n]
+	}
+}
+
+// newDecoder returns a decoder for any charset, lenient about references and end tags,
+// as lists are often written by hand.
 func newDecoder(data []byte) *xml.Decoder {
 	utf16 := bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
 	decoder := xml.NewDecoder(transform.NewReader(bytes.NewReader(data), unicode.BOMOverride(transform.Nop)))
@@ -104,10 +159,32 @@ func readOutline(element xml.StartElement) Outline {
 	return Outline{Text: cmp.Or(values["text"], values["title"]), URL: values["xmlurl"], Site: values["htmlurl"]}
 }
 
-// A Writer writes a subscription list (OPML 2.0), outline by outline.
+// A Writer writes a subscription list (OPML 2.0), outline by outline. Those in folders
+// come at the end.
 type Writer struct {
-	out *bufio.Writer
-	enc *xml.Encoder
+	out   *bufio.Writer
+	enc   *xml.Encoder
+	filed folder
+}
+
+// A folder is feeds and folders with a name.
+type folder struct {
+	name  string
+	feeds []Outline
+	inner []*folder
+}
+
+// in returns the folder at a path.
+func (f *folder) in(path []string) *folder {
+	for _, name := range path {
+		at := slices.IndexFunc(f.inner, func(inner *folder) bool { return inner.name == name })
+		if at < 0 {
+			at = len(f.inner)
+			f.inner = append(f.inner, &folder{name: name})
+		}
+		f = f.inner[at]
+	}
+	return f
 }
 
 // NewWriter begins a list with the time of its creation.
@@ -125,9 +202,20 @@ func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
 		o.enc.EncodeToken(head.End()), o.enc.EncodeToken(start("body")))
 }
 
-// Add writes a feed. An outline must have a text, so if it has none, the URL is
-// used.
+// Add writes a feed, or keeps it for its folders. An outline must have a text, so if
+// it has none, the URL is used.
 func (o *Writer) Add(feed Outline) error {
+	for _, path := range feed.Folders {
+		into := o.filed.in(path[:min(len(path), mostDepth/2)])
+		into.feeds = append(into.feeds, feed)
+	}
+	if len(feed.Folders) > 0 {
+		return nil
+	}
+	return o.write(feed)
+}
+
+func (o *Writer) write(feed Outline) error {
 	text := cmp.Or(strings.Join(strings.Fields(feed.Text), " "), feed.URL)
 	element := start("outline", "type", "rss", "text", text, "title", text, "xmlUrl", feed.URL)
 	if feed.Site != "" {
@@ -136,9 +224,21 @@ func (o *Writer) Add(feed Outline) error {
 	return cmp.Or(o.enc.EncodeToken(element), o.enc.EncodeToken(element.End()))
 }
 
+// fill writes the content of a folder.
+func (o *Writer) fill(f *folder) (err error) {
+	for _, inner := range f.inner {
+		element := start("outline", "text", inner.name, "title", inner.name)
+		err = cmp.Or(err, o.enc.EncodeToken(element), o.fill(inner), o.enc.EncodeToken(element.End()))
+	}
+	for _, feed := range f.feeds {
+		err = cmp.Or(err, o.write(feed))
+	}
+	return err
+}
+
 // Close ends the list.
 func (o *Writer) Close() error {
-	err := cmp.Or(o.enc.EncodeToken(start("body").End()), o.enc.EncodeToken(start("opml").End()), o.enc.Close())
+	err := cmp.Or(o.fill(&o.filed), o.enc.EncodeToken(start("body").End()), o.enc.EncodeToken(start("opml").End()), o.enc.Close())
 	_, end := o.out.WriteString("\n")
 	return cmp.Or(err, end, o.out.Flush())
 }

@@ -20,7 +20,7 @@ func TestRead(t *testing.T) {
 				<outline type="rss" text="One" xmlUrl="http://example.org/1" htmlUrl="http://example.org/"/></outline>
 				<outline text="Again" xmlUrl="http://example.org/1"/></outline>
 			<outline text="Two" xmlUrl="http://example.org/2"></outline></body></opml>`,
-			[]Outline{{"One", "http://example.org/1", "http://example.org/"}, {Text: "Two", URL: "http://example.org/2"}}},
+			[]Outline{{"One", "http://example.org/1", "http://example.org/", [][]string{{"News", "Deeper"}, {"News"}}}, {Text: "Two", URL: "http://example.org/2"}}},
 		{"names in any case", `<OPML><Body><Outline TITLE="One" XMLURL=" http://example.org/1 "/><outline xmlurl="http://example.org/2"/></Body></OPML>`,
 			[]Outline{{Text: "One", URL: "http://example.org/1"}, {URL: "http://example.org/2"}}},
 		{"bare ampersands", `<opml><body><outline text="R&D &copy;" xmlUrl="http://example.org/?a=1&b=2&amp;c=3"/></body></opml>`,
@@ -73,13 +73,16 @@ func TestWrite(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(t, "feeds") {
 			url := "http://example.org/" + strings.Join(strings.Fields(text.Draw(t, "path")), " ")
 			if !seen[url] {
-				feeds = append(feeds, Outline{"x" + strings.Join(strings.Fields(text.Draw(t, "text")), " "), url, rapid.SampledFrom([]string{"", "http://x/"}).Draw(t, "site")})
+				feeds = append(feeds, Outline{
+					"x" + strings.Join(strings.Fields(text.Draw(t, "text")), " "), url, rapid.SampledFrom([]string{"", "http://x/"}).Draw(t, "site"),
+					rapid.SampledFrom([][][]string{nil, {{"A"}}, {{"A", "B & <c>"}, {"C"}}}).Draw(t, "folders"),
+				})
 			}
 			seen[url] = true
 		}
 		read, err := Read(bytes.NewReader(writeOPML(t, feeds)))
 		require.NoError(t, err)
-		require.Equal(t, feeds, read)
+		require.ElementsMatch(t, feeds, read)
 	})
 }
 
@@ -95,7 +98,7 @@ func writeOPML(t require.TestingT, feeds []Outline) []byte {
 }
 
 func TestText(t *testing.T) {
-	got := string(writeOPML(t, []Outline{{URL: "http://example.org/a?b&c"}, {"One", "http://example.org/1", "http://example.org/"}}))
+	got := string(writeOPML(t, []Outline{{URL: "http://example.org/a?b&c"}, {"One", "http://example.org/1", "http://example.org/", nil}}))
 	require.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>
 <opml version="2.0">
   <head>

@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A DryRun is an Output that keeps changes in memory. Reading finds the changed files,
+// A DryRun is an Output with its changes in memory. Reading finds the changed files,
 // and the other files of the Output below.
 type DryRun struct {
 	publish.Output
@@ -20,7 +20,7 @@ type DryRun struct {
 	Written []string // in the order of writing, without hidden files
 }
 
-// NewDryRun returns an output that reads from another one and writes nothing to it.
+// NewDryRun returns an output over another one, which it only reads.
 func NewDryRun(over publish.Output) *DryRun {
 	return &DryRun{Output: over, put: map[string][]byte{}, removed: map[string]bool{}}
 }
@@ -58,7 +58,7 @@ func (d *DryRun) Remove(_ context.Context, name string) error {
 // has to wait.
 func (d *DryRun) Lock(context.Context) (func() error, error) { return func() error { return nil }, nil }
 
-// A dryFile is a file that exists only in the memory of a dryRun.
+// A dryFile is a file only in the memory of a dryRun.
 type dryFile struct {
 	*bytes.Reader
 	name string

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
-// Store are the flags of verbs that publish into an object store.
+// Store are the flags for publishing into an object store.
 type Store struct {
 	S3Endpoint string `name:"s3-endpoint" placeholder:"URL" help:"With s3://…: the URL of the store, if it is not AWS (default: AWS_ENDPOINT_URL)."`
 }
@@ -21,7 +21,7 @@ type Store struct {
 // InStore reports whether --out names an object store.
 func InStore(out string) bool { return strings.HasPrefix(out, "s3://") }
 
-// OpenOutput returns the place that a verb's --out names: a directory or an object store.
+// OpenOutput returns the place named by a verb's --out: a directory or an object store.
 func (c *Store) OpenOutput(out string) (publish.Output, error) {
 	switch {
 	case InStore(out):
@@ -39,8 +39,8 @@ func (c *Store) OpenOutput(out string) (publish.Output, error) {
 	return publish.Dir{Path: out}, nil
 }
 
-// WhileLocked repeats what locks a publish.Dir as long as another process has the lock,
-// for up to ten seconds.
+// WhileLocked repeats an action on a publish.Dir as long as another process has the
+// lock, for up to ten seconds.
 func WhileLocked[T any](do func() (T, error)) (value T, err error) {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if value, err = do(); !errors.Is(err, publish.ErrLocked) || time.Now().After(deadline) {

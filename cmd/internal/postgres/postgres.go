@@ -1,4 +1,4 @@
-// Package postgres says for people what is wrong with a PostgreSQL database.
+// Package postgres explains failures of PostgreSQL databases to people.
 package postgres
 
 import (
@@ -21,7 +21,7 @@ func Name(address string) string {
 	return "the PostgreSQL database"
 }
 
-// Problem says what the server finds wrong, given its code and message.
+// Problem explains the server's error, given its code and message.
 func Problem(code, message string) string {
 	switch code {
 	case "53100":
@@ -36,8 +36,8 @@ func Problem(code, message string) string {
 	return message
 }
 
-// Malformed says what is wrong with the URL of a database. The error's own text
-// contains the URL, so only its cause is given.
+// Malformed describes the fault of a database's URL. The error's own text contains the
+// URL, so only its cause is given.
 func Malformed(err error) string {
 	what := "this is not the URL of a PostgreSQL database"
 	if why := errors.Unwrap(err); why != nil {

@@ -5,6 +5,7 @@ package provenance
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -13,15 +14,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Provenance is what lines of JSON say about the feeds from which their entries come.
-// With --raw, fetch and export print lines with the verdict and the gaps.
+// A Provenance records the feeds that lines of JSON come from. With --raw, fetch and
+// export print lines with the verdict and the gaps.
 type Provenance struct {
 	Feeds   map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
 	Private bool                    // one of the feeds is private: its address, and those of its documents, may be secrets
+	Ended   bool                    // the last line is the one that ends the lines of --raw
 	rest    []byte                  // the part of the current line that has been written
 }
 
-var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap)"`)
+var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"`)
 
 // Write implements io.Writer. It looks for lines about feeds in the text, which another
 // reader reads at the same time.
@@ -38,9 +40,20 @@ func (p *Provenance) Write(text []byte) (int, error) {
 	}
 }
 
-// line reads the complete line in rest, if it is about a feed.
+// Close implements io.Closer. It reads a last line that has no line break.
+func (p *Provenance) Close() error {
+	if len(p.rest) > 0 {
+		p.line()
+	}
+	return nil
+}
+
+// line reads the complete line in rest, if it is about a feed or ends the lines.
 func (p *Provenance) line() {
 	defer func() { p.rest = p.rest[:0] }()
+	if len(bytes.TrimSpace(p.rest)) > 0 {
+		p.Ended = false
+	}
 	if !aboutFeed.Match(p.rest) {
 		return
 	}
@@ -55,7 +68,9 @@ func (p *Provenance) line() {
 		Gap     *mirror.GapRecord `json:"gap"`
 		Pending *mirror.Pending   `json:"pending"`
 	}
-	if json.Unmarshal(p.rest, &l) != nil || l.Feed == "" {
+	err := json.Unmarshal(p.rest, &l)
+	p.Ended = err == nil && l.Type == "end"
+	if err != nil || l.Feed == "" {
 		return // nothing else reads the line either
 	}
 	if l.Private || l.State != nil && l.State.Private {
@@ -74,8 +89,8 @@ func (p *Provenance) line() {
 	}
 }
 
-// Feed returns the feed with a URL; nil if no line has its verdict. It records that the
-// lines mention the feed.
+// Feed returns the feed with a URL; nil if no line has its verdict. It records the
+// mention of the feed.
 func (p *Provenance) Feed(url string) *mirror.Feed {
 	f, ok := p.Feeds[url]
 	if !ok {
@@ -87,6 +102,69 @@ func (p *Provenance) Feed(url string) *mirror.Feed {
 	return f
 }
 
+// HasVerdicts reports whether the lines are those of --raw, which have verdicts.
+func (p *Provenance) HasVerdicts() bool {
+	for _, f := range p.Feeds {
+		if f != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// IsWhole reports whether no feed with a verdict may have other entries.
+func (p *Provenance) IsWhole() bool {
+	for _, f := range p.Feeds {
+		if f != nil && f.Verdict != feedhistory.Whole {
+			return false
+		}
+	}
+	return true
+}
+
+// CutShort returns the gap where the reading of a feed was cut short and can go on, so
+// that older entries may still come; nil if there is none.
+func (p *Provenance) CutShort() *feedhistory.Gap {
+	for _, url := range slices.Sorted(maps.Keys(p.Feeds)) {
+		if f := p.Feeds[url]; f != nil {
+			if gap := CutShort(f.Missing(), f.Unfinished || f.More); gap != nil {
+				return gap
+			}
+		}
+	}
+	return nil
+}
+
+// CutShort returns the first of the gaps of a feed where the reading was cut short and
+// can go on. If there is none, but a poll is unfinished, it returns a gap for that;
+// otherwise nil: the feed has been read to its end.
+func CutShort(gaps []*feedhistory.Gap, unfinished bool) *feedhistory.Gap {
+	i := slices.IndexFunc(gaps, isPassing)
+	switch {
+	case i >= 0:
+		return gaps[i]
+	case unfinished:
+		return &feedhistory.Gap{Reason: feedhistory.ReasonInterrupted, Err: errors.New("its sync is under way, or was interrupted")}
+	}
+	return nil
+}
+
+// passingStatus matches the text of an answer that may be another one the next time.
+var passingStatus = regexp.MustCompile(`(^|: )(408|425|429|5\d\d) `)
+
+// isPassing reports whether the document of a gap may come the next time.
+func isPassing(g *feedhistory.Gap) bool {
+	switch g.Reason {
+	case feedhistory.ReasonInterrupted, feedhistory.ReasonNetwork:
+		return true
+	case feedhistory.ReasonBudget:
+		return !errors.Is(g.Err, mirror.ErrQuota)
+	case feedhistory.ReasonStatus:
+		return g.Err != nil && passingStatus.MatchString(feedhistory.Describe(g.Err))
+	}
+	return false
+}
+
 // mostGaps is the maximum number of gaps that readers take from a feed's Coverage.
 const mostGaps = 100
 
@@ -95,7 +173,7 @@ func (p *Provenance) others(own string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Feeds)), func(url string) bool { return url == own })
 }
 
-// Coverage returns what a feed that is made of the lines must say about the feeds from
+// Coverage returns the declaration, in a feed made of the lines, about the feeds from
 // which they come; nil if these feeds are whole, or if there is no feed other than the
 // published one, own. For a feed without a verdict, it assumes a window.
 func (p *Provenance) Coverage(own string) *feedhistory.Coverage {

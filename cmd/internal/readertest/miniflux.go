@@ -23,7 +23,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Miniflux is a model of that reader's API, from version 2.2.16 on.
+// A Miniflux is a model of the reader's API, from version 2.2.16 on.
 type Miniflux struct {
 	URL     string
 	Token   string // "" means "secret"
@@ -70,7 +70,7 @@ type Entry struct {
 type Fault struct {
 	Status     int           // the status of the answer; zero: the answer is lost
 	Message    string        // error_message
-	RetryAfter string        // the header of that name
+	RetryAfter string        // the header of this name
 	Late       bool          // the request has its effect nevertheless
 	Wait       time.Duration // before anything happens
 }
@@ -209,7 +209,7 @@ func (m *Miniflux) handler() http.Handler {
 }
 
 func (m *Miniflux) serve(w http.ResponseWriter, r *http.Request, mux http.Handler, fault *Fault) {
-	body, _ := io.ReadAll(r.Body) // only after this does the server notice that the client has gone
+	body, _ := io.ReadAll(r.Body) // only after this does the server notice the client's leaving
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if fault != nil {
 		select {
@@ -307,7 +307,7 @@ func (m *Miniflux) change(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// mostRead is the size of documents that Miniflux reads.
+// mostRead is the maximum size of documents for Miniflux.
 const mostRead = 15 << 20
 
 // refresh reads a feed, as Miniflux does: new entries are unread, those with a

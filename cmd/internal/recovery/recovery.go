@@ -16,14 +16,13 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 )
 
-// Backfill are the flags of verbs that can recover entries to which a feed does
-// not link.
+// Backfill are the flags for recovering entries to which a feed does not link.
 type Backfill struct {
 	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software."`
 	BackfillArchive string `placeholder:"URL" help:"Do the same as --backfill, and then ask a web archive: \"wayback\", or the beginning of the URLs of its TimeMaps."`
 }
 
-// Validate refuses an archive that is neither a URL nor "wayback".
+// Validate refuses an archive other than a URL or "wayback".
 func (f *Backfill) Validate() error {
 	if f.BackfillArchive == "" || f.BackfillArchive == "wayback" {
 		return nil
@@ -41,7 +40,7 @@ type walk struct {
 	Result    func(*feedhistory.History) *backfill.Result
 }
 
-// Walk returns a walk of a feed, with the methods that the flags ask for.
+// Walk returns a walk of a feed, with the methods the flags ask for.
 func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url string) walk {
 	b := f.Methods(client)
 	if b != nil && len(client.Policy.Credentials) > 0 {
@@ -56,7 +55,7 @@ func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url str
 	return walk{w.Documents(), w.Result}
 }
 
-// Methods returns the Backfill that the flags ask for; nil if they do not ask for one.
+// Methods returns the Backfill the flags ask for; nil if they do not ask for one.
 func (f *Backfill) Methods(client *feedhistory.Client) *backfill.Backfill {
 	if !f.Backfill && f.BackfillArchive == "" {
 		return nil
@@ -76,7 +75,7 @@ func (f *Backfill) methods() []backfill.Method {
 	return methods
 }
 
-// VerdictText says what a verdict means for a history of which a method may have
+// VerdictText is the meaning of a verdict for a history of which a method may have
 // recovered a part.
 func (f *Backfill) VerdictText(r *backfill.Result) string {
 	v := r.Verdict()
@@ -106,7 +105,7 @@ func DocumentOf(r *backfill.Result) *feedhistory.Document {
 	return doc
 }
 
-// History is the JSON of a history, with the method that recovered it.
+// History is the JSON of a history, with the method of its recovery.
 type History struct {
 	schema.History
 	RecoveredBy string `json:"recovered_by,omitempty"`
@@ -119,7 +118,7 @@ func NewHistory(r *backfill.Result) History {
 	return j
 }
 
-// Budget are the flags that limit the requests and the bytes for one feed.
+// Budget are the flags for limiting the requests and the bytes for one feed.
 type Budget struct {
 	MaxDocuments int           `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
 	MaxBytes     argument.Size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
@@ -136,7 +135,7 @@ func (f *Budget) Check() error {
 	return nil
 }
 
-// Limits returns the budget of a walk that the flags ask for.
+// Limits returns the budget of a walk by the flags.
 func (f *Budget) Limits() feedhistory.Budget {
 	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes)}
 }

@@ -9,8 +9,8 @@ import (
 	"iter"
 )
 
-// Lines yields the JSON value of each line that is not empty. An error ends the
-// sequence; if a line is wrong, the error names the line.
+// Lines yields the JSON value of each nonempty line. An error ends the sequence; if a
+// line is wrong, the error names the line.
 func Lines[T any](r io.Reader) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		in := bufio.NewReader(r)

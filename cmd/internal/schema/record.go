@@ -12,9 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// DeletionOf returns the deletion of an entry that is no longer part of its feed, with the
-// time of its tombstone, else the time when the mirror noticed; the zero value for an
-// entry that is part of its feed.
+// DeletionOf returns the deletion of an entry no longer part of its feed, with the time of
+// its tombstone, else the time when the mirror noticed; the zero value for a live entry.
 func DeletionOf(r *mirror.Record) publish.JSONDeletion {
 	t, ok := r.Deletion()
 	if !ok {
@@ -36,7 +35,7 @@ func RecordOf(r *mirror.Record) (*publish.JSONEntry, error) {
 // LineOfRecord returns the line for a mirrored entry and its parsed content.
 func LineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.JSONEntry {
 	record := publish.NewJSONEntry(e)
-	record.Feed, record.Deleted = r.Feed, DeletionOf(r)
+	record.Feed, record.Deleted, record.Source = r.Feed, DeletionOf(r), r.Copy.Source
 	return record
 }
 
@@ -70,9 +69,9 @@ func FeedOf(h *feedhistory.History) string {
 	return AddressOf(h.Head)
 }
 
-// AddressOf returns the address of the feed that a document belongs to: the requested
-// address, or the address to which it redirects permanently. A temporary redirect may
-// lead elsewhere the next time.
+// AddressOf returns the address of a document's feed: the requested address, or the
+// address to which it redirects permanently. A temporary redirect may lead elsewhere
+// the next time.
 func AddressOf(doc *feedhistory.Document) string {
 	return argument.WithoutUser(cmp.Or(doc.Response.Permanent, doc.Response.Requested, doc.URL))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// These types are the command's JSON. A value that the feed does not give is absent; a
-// list is present even if it is empty.
+// These types are the command's JSON. A value not given by the feed is absent; a list
+// is present even if it is empty.
 type (
 	Document struct {
 		URL       string      `json:"url,omitempty"`
@@ -43,6 +43,7 @@ type (
 		Published string `json:"published,omitempty"`
 		Title     string `json:"title,omitempty"`
 		Links     []Link `json:"links"`
+		Source    string `json:"source,omitempty"` // the reader that has kept it
 	}
 	Link struct {
 		Rel      string `json:"rel"`
@@ -94,7 +95,7 @@ func NewHistory(h *feedhistory.History) History {
 func NewEntry(e *feedhistory.Entry) Entry {
 	return Entry{
 		ID: e.ID, WeakID: e.WeakID, Updated: Time(e.Updated), Published: Time(e.Published),
-		Title: e.Title().Plain(), Links: newLinks(e.Links),
+		Title: e.Title().Plain(), Links: newLinks(e.Links), Source: e.KeptBy,
 	}
 }
 
@@ -117,7 +118,7 @@ func NewGap(g *feedhistory.Gap) Gap {
 }
 
 // Time returns a time by RFC 3339, with its zone and fraction of a second; "" for the
-// zero time and for a time that RFC 3339 cannot express.
+// zero time and for a time RFC 3339 cannot express.
 func Time(t time.Time) string {
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""

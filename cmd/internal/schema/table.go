@@ -74,7 +74,7 @@ func hrefOf(r *publish.JSONEntry, rel string) string {
 	return ""
 }
 
-// Inert returns a cell that no spreadsheet takes for a formula: an apostrophe, which marks
+// Inert returns a cell no spreadsheet takes for a formula: an apostrophe, which marks
 // text, precedes a character that could begin a formula.
 func Inert(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(cell)[0]) {

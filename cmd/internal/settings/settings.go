@@ -1,4 +1,4 @@
-// Package settings reads the flags that a file or the environment sets.
+// Package settings reads the flags set by a file or the environment.
 package settings
 
 import (
@@ -21,22 +21,28 @@ import (
 const Help = "Settings in TOML. The name of a flag and its value, such as allow-private = true, hold for all verbs that have the flag; " +
 	"in a table with the name of a verb, they hold for that verb. The variable FEEDHISTORY_CONFIG can name another file. " +
 	"An environment variable can also set a flag, such as FEEDHISTORY_ALLOW_PRIVATE=true. " +
-	"Only the command line can set --header, --user and --token-env. " +
+	"Only the command line can set --header, --user, --token-env and publish --db. " +
 	"The command line has precedence over the environment, and the environment over the file."
 
-// A Config has the values that the file of settings gives to flags. Resolve also reads
-// the environment.
+// A Config has the values of flags in the file of settings. Resolve also reads the
+// environment.
 type Config struct {
 	file string
 	all  map[string]any
 
-	exclusive map[string][][]string          // by verb: the flags and arguments that exclude each other
+	exclusive map[string][][]string          // by verb: the incompatible flags and arguments
 	formats   map[string]map[string][]string // by verb and flag: the formats with which the flag has an effect
 }
 
-// notSettings are the flags that only the command line may set. Credentials are for one
+// notSettings are the flags only the command line may set. Credentials are for one
 // address, so no setting may send them to every address.
 var notSettings = []string{"header", "user", "token-env", "help", "version"}
+
+// isSetting reports whether a setting may give a flag its value. A tag forbids it where
+// the flag of another verb with the same name has another meaning.
+func isSetting(f *kong.Flag) bool {
+	return !slices.Contains(notSettings, f.Name) && !f.Tag.Has("commandline")
+}
 
 // configFile returns the name of the user's file of settings; "" if the system has no
 // directory for it.
@@ -59,8 +65,8 @@ func configFile() string {
 	return filepath.Join(dir, "feedhistory", "config.toml")
 }
 
-// Read reads the settings. A default file that does not exist or may not be read
-// has none; a file that FEEDHISTORY_CONFIG names must exist.
+// Read reads the settings. A missing or unreadable default file has none; a file named
+// by FEEDHISTORY_CONFIG must exist.
 func Read(exclusive map[string][][]string, formats map[string]map[string][]string) (*Config, error) {
 	c := &Config{file: configFile(), exclusive: exclusive, formats: formats}
 	if c.file == "" {
@@ -77,8 +83,8 @@ func Read(exclusive map[string][][]string, formats map[string]map[string][]strin
 	return c, err
 }
 
-// Validate implements kong.Resolver. It refuses names that no flag or verb has, and flags
-// that only the command line may set.
+// Validate implements kong.Resolver. It refuses names of no flag or verb, and flags only
+// the command line may set.
 func (c *Config) Validate(app *kong.Application) error {
 	verbs := map[string][]*kong.Flag{}
 	var every []*kong.Flag
@@ -108,17 +114,18 @@ func (c *Config) Validate(app *kong.Application) error {
 }
 
 func (c *Config) check(key string, flags []*kong.Flag) error {
-	if slices.Contains(notSettings, key) {
-		return fmt.Errorf("%s: %s is for the command line only", c.file, key)
-	}
-	if !slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == key }) {
+	named := slices.DeleteFunc(slices.Clone(flags), func(f *kong.Flag) bool { return f.Name != key })
+	switch {
+	case len(named) == 0:
 		return fmt.Errorf("%s: there is no flag %s", c.file, key)
+	case !slices.ContainsFunc(named, isSetting):
+		return fmt.Errorf("%s: %s is for the command line only", c.file, key)
 	}
 	return nil
 }
 
-// yields reports whether the command line has something that a setting of the flag would
-// contradict, so that the setting has no effect.
+// yields reports whether the command line contradicts a setting of the flag, which then
+// has no effect.
 func (c *Config) yields(call *kong.Context, verb string, flag *kong.Flag) bool {
 	return slices.ContainsFunc(call.Path, func(p *kong.Path) bool {
 		name := ""
@@ -138,7 +145,7 @@ func (c *Config) yields(call *kong.Context, verb string, flag *kong.Flag) bool {
 
 // Resolve implements kong.Resolver.
 func (c *Config) Resolve(call *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
-	if slices.Contains(notSettings, flag.Name) || c.yields(call, parent.Node().Name, flag) {
+	if !isSetting(flag) || c.yields(call, parent.Node().Name, flag) {
 		return nil, nil
 	}
 	name := "FEEDHISTORY_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))

@@ -23,7 +23,7 @@ type Outcome struct {
 	kind   outcomeKind
 	forget bool      // no poll has ever read the feed, so its address may be wrong
 	until  time.Time // when the host accepts requests again
-	stray  bool      // the address was not that of a feed, and has been removed
+	stray  bool      // the address was not a feed's, and has been removed
 }
 
 type outcomeKind uint8
@@ -59,7 +59,7 @@ func outcomeOf(p mirror.Polled) Outcome {
 }
 
 // Status returns the exit status for a poll. It is not a failure if the publisher has
-// withdrawn a feed that an earlier poll has read.
+// withdrawn a feed read by an earlier poll.
 func (o *Outcome) Status() int {
 	switch {
 	case o.kind == broken, o.kind == failed && (o.forget || !o.Changes.Gone):
@@ -127,7 +127,7 @@ func (o *Outcome) Text(c *mirror.Report) string {
 	return text
 }
 
-// isWrongAddress reports whether an error means that the address may be wrong.
+// isWrongAddress reports whether an error means the address may be wrong.
 func isWrongAddress(err error) bool {
 	status, _ := errors.AsType[*feedhistory.StatusError](err)
 	parse, _ := errors.AsType[*feedhistory.ParseError](err)
@@ -136,7 +136,7 @@ func isWrongAddress(err error) bool {
 		parse != nil && parse.Reason == feedhistory.ReasonNotFeed || dns != nil && dns.IsNotFound
 }
 
-// gapsShown is the maximum number of gaps that sync shows of a feed; list shows all.
+// gapsShown is the maximum number of gaps sync shows of a feed; list shows all.
 const gapsShown = 3
 
 // A jsonSync is the outcome of a poll in JSON.
@@ -149,19 +149,19 @@ type jsonSync struct {
 	Changed   int          `json:"changed"`
 	Deleted   int          `json:"deleted"`
 	Documents int          `json:"documents"`
-	Altered   int          `json:"altered,omitempty"` // archive documents that changed, although they must not
+	Altered   int          `json:"altered,omitempty"` // archive documents changed, although they must not
 	Gaps      []schema.Gap `json:"gaps"`
 	NextPoll  string       `json:"next_poll,omitempty"`
 	Checked   string       `json:"archives_as_of,omitempty"` // the time since which each archive has been read
 	Moved     string       `json:"moved,omitempty"`
-	Alias     string       `json:"alias,omitempty"` // the mirrored feed that it has become
+	Alias     string       `json:"alias,omitempty"` // the mirrored feed it has become
 	Wait      string       `json:"wait,omitempty"`  // the feed's host asks for no requests until then, so there was none
 	Gone      bool         `json:"gone,omitempty"`
 	Busy      bool         `json:"busy,omitempty"` // another process is polling the feed
 	Error     string       `json:"error,omitempty"`
 }
 
-// JSON returns the record of a poll that sync --json prints.
+// JSON returns the record of a poll for sync --json.
 func (o *Outcome) JSON(c *mirror.Report) jsonSync {
 	j := jsonSync{
 		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf), Checked: schema.Second(c.Checked),

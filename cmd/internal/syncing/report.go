@@ -26,17 +26,17 @@ type Report struct {
 	Stdout  io.Writer
 	Page    *terminal.Page // for results
 	Asides  *terminal.Page // for the summary
-	Errors  *terminal.Page // for polls that failed
+	Errors  *terminal.Page // for failed polls
 	DB      *database.Location
 	Every   bool
 	feeds   int // the number of feeds to poll; not used with every
 	bar     *terminal.Bar
 	Counted *CountedStore  // counts the documents and entries so far
 	Told    map[string]int // the exit status of each feed's last poll
-	last    string         // the trouble that was reported last
+	last    string         // the trouble reported last
 
 	polls, added, changed, deleted int // so far
-	Ended                          int // polls that no interrupt ended
+	Ended                          int // polls not ended by an interrupt
 	left                           int // feeds whose poll an interrupt ended before it had a result
 }
 
@@ -54,7 +54,7 @@ func (r *Report) Begin(w *command.World, feeds int) {
 	}
 }
 
-// describe says on the bar what has been done. It needs the lock.
+// describe shows the work done on the bar. It needs the lock.
 func (r *Report) describe() {
 	done := terminal.Count(r.polls, "poll", "polls")
 	if !r.Every {
@@ -109,7 +109,7 @@ func (r *Report) tell(o Outcome) error {
 	return r.Page.Err
 }
 
-// Trouble reports that the store cannot be read. It reports the same error only once in
+// Trouble reports an unreadable store. It reports the same error only once in
 // succession.
 func (r *Report) Trouble(err error) {
 	if text := r.DB.Failure(err).Error(); text != r.last {
@@ -118,7 +118,7 @@ func (r *Report) Trouble(err error) {
 	}
 }
 
-// End prints the summary. left is the number of feeds that are still in the queue.
+// End prints the summary. left is the number of feeds still in the queue.
 func (r *Report) End(left int) {
 	r.bar.End()
 	if left += r.left; left > 0 && !r.Every {
@@ -158,7 +158,7 @@ func (r *Report) found(page string, feeds feedhistory.Links) {
 	}
 }
 
-// gone reports that somebody has removed a feed during the sync.
+// gone reports a feed removed by somebody during the sync.
 func (r *Report) gone(feed string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,7 +219,7 @@ func showMissing(p *terminal.Page, feed string, gaps []*feedhistory.Gap) {
 	}
 }
 
-// A CountedStore counts the documents and entries that polls commit.
+// A CountedStore counts the documents and entries committed by polls.
 type CountedStore struct {
 	mirror.Indexer
 	CommittedDocuments, CommittedEntries atomic.Int64

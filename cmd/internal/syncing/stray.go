@@ -11,22 +11,23 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// strays are the addresses that the command line names and that the database did not have
-// before. If one of them turns out not to be the address of a feed, sync removes it again;
-// if it is the address of a web page, the page's feed replaces it.
+// strays are the addresses named by the command line and new in the database. If one of
+// them turns out not to be the address of a feed, sync removes it again; if it is the
+// address of a web page, the page's feed replaces it.
 type strays struct {
 	Named map[string]bool // addresses on the command line
 	Keys  *logins.Keyring // the feeds' credentials; nil if there are none
 
 	mu    sync.Mutex
 	fresh map[string]bool              // new addresses, and whether to look for feeds on their pages
-	found map[string]feedhistory.Links // addresses that do not belong to feeds, with the feeds of the web pages there
+	found map[string]feedhistory.Links // addresses of no feed, with the feeds of the web pages there
 }
 
-// add records that an address is new in the database.
+// add records an address new in the database.
 func (s *strays) add(url string, asPage bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +58,8 @@ func (s *strays) look(ctx context.Context, m *mirror.Mirror, url string, failure
 	s.found[url] = feeds
 }
 
-// of returns what look has found: whether an address is not that of a feed, and the feeds
-// of the web page at the address.
+// of returns the findings of look: whether an address is not a feed's, and the feeds of
+// the web page at the address.
 func (s *strays) of(url string) (feeds feedhistory.Links, stray bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +67,7 @@ func (s *strays) of(url string) (feeds feedhistory.Links, stray bool) {
 	return feeds, stray
 }
 
-// ownClient returns the client that a mirror uses for one feed only; nil if there is none.
+// ownClient returns a mirror's client for one feed only; nil if there is none.
 func ownClient(m *mirror.Mirror, feed string) *feedhistory.Client {
 	if m.ClientFor == nil {
 		return nil
@@ -74,15 +75,15 @@ func ownClient(m *mirror.Mirror, feed string) *feedhistory.Client {
 	return m.ClientFor(feed)
 }
 
-// isNoFeed reports whether an error says that an address is not that of a feed.
+// isNoFeed reports whether an error means an address is not a feed's.
 func isNoFeed(err error) bool {
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	return ok && parse.Reason == feedhistory.ReasonNotFeed ||
 		feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
-// pass copies the credentials of a feed that has become another one to the other feed, if
-// that has none, and queues the other feed again: without credentials, its poll may have
+// pass copies the credentials of a feed to the other feed it has become, if the latter
+// has none, and queues the other feed again: without credentials, its poll may have
 // failed. It returns an error of the keyring.
 func (s *Sync) pass(o *Outcome) error {
 	if o.Changes == nil || o.Changes.Alias == "" || s.Strays.Keys == nil {
@@ -95,9 +96,9 @@ func (s *Sync) pass(o *Outcome) error {
 	return err
 }
 
-// forget removes an address that is not that of a feed from the store, and queues the feed
-// of the web page at the address instead, if there is one. It returns an error of the
-// store or of the keyring.
+// forget removes an address other than a feed's from the store, and queues the feed of the
+// web page at the address instead, if there is one. It returns an error of the store or of
+// the keyring.
 func (s *Sync) forget(ctx context.Context, url string, feeds feedhistory.Links) error {
 	ctx = context.WithoutCancel(ctx)
 	store := s.Poller.Mirror.Store
@@ -117,7 +118,7 @@ func (s *Sync) forget(ctx context.Context, url string, feeds feedhistory.Links) 
 		return nil
 	}
 	s.Report.found(url, feeds)
-	isNew, err := subscribe(ctx, store, feed)
+	isNew, err := subscribe(ctx, store, opml.Outline{URL: feed})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -46,34 +47,37 @@ func (s *Sync) Run(ctx context.Context) error {
 
 // Subscribe adds the given feeds to the store before the first poll. An interrupt ends it;
 // the error says how many feeds are still to be added.
-func (s *Sync) Subscribe(ctx context.Context, given []string, bar *terminal.Bar) error {
-	for i, url := range given {
+func (s *Sync) Subscribe(ctx context.Context, given []opml.Outline, bar *terminal.Bar) error {
+	for i, feed := range given {
 		if ctx.Err() != nil {
 			return exit.InterruptedError{Err: fmt.Errorf("interrupted: %d of %s added; run the same command again to continue", i, terminal.Count(len(given), "feed", "feeds"))}
 		}
 		bar.Step()
-		isNew, err := subscribe(context.WithoutCancel(ctx), s.Poller.Mirror.Store, url)
+		isNew, err := subscribe(context.WithoutCancel(ctx), s.Poller.Mirror.Store, feed)
 		if err != nil {
 			return err
 		}
-		if isNew && s.Strays.Named[url] {
-			s.Strays.add(url, true)
+		if isNew && s.Strays.Named[feed.URL] {
+			s.Strays.add(feed.URL, true)
 		}
 	}
 	return nil
 }
 
-// subscribe adds a feed to the store, and reports whether it is new.
-func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool, err error) {
-	err = store.Commit(ctx, &mirror.Change{Feed: mirror.NewFeed(url)})
+// subscribe adds a feed to the store, and reports whether it is new. A feed in the store
+// gets the title and the folders of a list.
+func subscribe(ctx context.Context, store mirror.Store, feed opml.Outline) (isNew bool, err error) {
+	f := mirror.NewFeed(feed.URL)
+	feed.Apply(f)
+	err = store.Commit(ctx, &mirror.Change{Feed: f})
 	if errors.Is(err, mirror.ErrConflict) { // the store has it
-		return false, nil
+		return false, feed.Keep(ctx, store, feed.URL)
 	}
 	return err == nil, err
 }
 
-// end reports the outcome of a poll, and replaces or removes an address that is not that of
-// a feed. It returns an error of the output, of the store or of the keyring.
+// end reports the outcome of a poll, and replaces or removes an address other than a
+// feed's. It returns an error of the output, of the store or of the keyring.
 func (s *Sync) end(ctx context.Context, o Outcome) error {
 	if o.kind == busy || o.kind == removed {
 		if _, err := s.Poller.Mirror.Store.Feed(context.WithoutCancel(ctx), o.URL); errors.Is(err, mirror.ErrNotFound) {
@@ -100,7 +104,7 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, e
 	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Alias != "" {
 		return changes, err
 	}
-	b, err := s.backfillOf(changes.URL)
+	b, err := s.backfillOf(ctx, changes.URL)
 	if err != nil {
 		return changes, err
 	}
@@ -118,16 +122,18 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, e
 
 // backfillOf returns how to recover entries of a feed: with its own credentials and, if it
 // is private, without asking web archives, which would learn its address.
-func (s *Sync) backfillOf(feed string) (*backfill.Backfill, error) {
+func (s *Sync) backfillOf(ctx context.Context, feed string) (*backfill.Backfill, error) {
 	b := *s.Backfill
 	if own := ownClient(s.Poller.Mirror, feed); own != nil {
 		b.HTTP = own
 	}
-	if s.Strays.Keys == nil {
-		return &b, nil
+	state, err := s.Poller.Mirror.Store.Feed(ctx, feed)
+	private := err != nil || state.Private
+	if s.Strays.Keys != nil {
+		keys, keysErr := s.Strays.Keys.Private()
+		private, err = private || keys[feed] != nil, errors.Join(err, keysErr)
 	}
-	private, err := s.Strays.Keys.Private()
-	if private[feed] != nil {
+	if private {
 		b.Methods = recovery.WithoutArchives(b.Methods)
 	}
 	return &b, err

@@ -11,7 +11,7 @@ import (
 // A Bar shows on one line of a terminal how far a verb is. Its nil value shows nothing.
 type Bar struct {
 	Total   int           // Total is the number of steps; 0 if it is unknown.
-	Waiting func() string // Waiting names the host that keeps the verb waiting, or returns ""; nil means none does.
+	Waiting func() string // Waiting names the host the verb is waiting for, or returns ""; nil means there is none.
 
 	w     io.Writer
 	began time.Time

@@ -11,17 +11,17 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Columns is the width that a Page is made for.
+// Columns is the width a Page is made for.
 const Columns = 80
 
 // A Page writes text for people.
 type Page struct {
 	W     io.Writer
-	Width int   // Width is the number of columns of the terminal; 0 means that there is none.
+	Width int   // Width is the number of columns of the terminal; 0 means there is none.
 	Err   error // Err is the first error of W; nothing is written after it.
 }
 
-// NewPage returns a page that writes to w.
+// NewPage returns a page written to w.
 func NewPage(w io.Writer) *Page { return &Page{W: w, Width: Width(w)} }
 
 // Line writes one line.
@@ -31,8 +31,8 @@ func (p *Page) Line(text string) {
 	}
 }
 
-// Para writes text in as many lines as it takes, after a first and a further
-// indent. A word that is too long for a line, such as a URL, stays whole.
+// Para writes text in as many lines as it takes, after a first and a further indent. A
+// word too long for a line, such as a URL, stays whole.
 func (p *Page) Para(first, further, text string) {
 	line, n := first, uniseg.StringWidth(first)
 	most := p.columns()
@@ -59,7 +59,7 @@ func (p *Page) columns() int {
 	return min(p.Width, Columns)
 }
 
-// Title shortens the title of an entry so that a line has room for a date before it and an
+// Title shortens the title of an entry so a line has room for a date before it and an
 // address after it. Without a terminal, it returns the whole title, because programs read
 // the line.
 func (p *Page) Title(title string) string {
@@ -99,7 +99,7 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Span returns a length of time: rounded, in the largest unit that it fills.
+// Span returns a length of time: rounded, in the largest unit it fills.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {

@@ -15,7 +15,7 @@ type PagerFlags struct {
 	NoPager bool `help:"Do not use a pager, which is the program that PAGER names (default: less, if it is installed)."`
 }
 
-// A Pager shows what is written to it, page by page.
+// A Pager shows the text written to it, page by page.
 type Pager struct {
 	io.Writer
 	cmd  *exec.Cmd      // the pager program; nil if there is none
@@ -23,8 +23,8 @@ type Pager struct {
 	gone bool           // the user has left the program
 }
 
-// Pager returns the user's pager if standard output is a terminal, else a pager that only
-// writes to standard output.
+// Pager returns the user's pager if standard output is a terminal, else a mere writer to
+// standard output.
 func (f *PagerFlags) Pager(stdout io.Writer) *Pager {
 	plain := &Pager{Writer: stdout}
 	name, set := os.LookupEnv("PAGER")
@@ -67,7 +67,7 @@ func (p *Pager) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// errPagerLeft is the error of writing to a pager that the user has left.
+// errPagerLeft is the error of writing to a pager after the user has left it.
 var errPagerLeft = errors.New("the user has left the pager")
 
 // Close waits until the user leaves the pager.

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/term"
 )
 
-// A StdinReader reads standard input until the context ends, so that one interrupt is
-// enough to end a command that waits for input.
+// A StdinReader reads standard input until the context ends, so one interrupt is enough
+// to end a command waiting for input.
 type StdinReader struct {
 	Ctx   context.Context
 	In    io.Reader
-	Asked bool   // a question tells people that the command waits
+	Asked bool   // a question tells people the command is waiting
 	Waits func() // called before the first read from a terminal
 
 	once   sync.Once
@@ -54,7 +54,7 @@ func (r *StdinReader) IsTerminal() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// begin starts a goroutine that reads. A read that waits for input cannot be interrupted,
+// begin starts a goroutine for reading. A read waiting for input cannot be interrupted,
 // so the goroutine may last until the process ends.
 func (r *StdinReader) begin() {
 	if r.IsTerminal() && !r.Asked {
@@ -81,7 +81,7 @@ func (r *StdinReader) begin() {
 type StdoutWriter struct {
 	io.Writer
 	Written atomic.Bool
-	Failed  atomic.Pointer[error] // the error of the last write that failed; nil if none did
+	Failed  atomic.Pointer[error] // the error of the last failed write; nil if none failed
 }
 
 // Write implements io.Writer.
@@ -96,7 +96,7 @@ func (w *StdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// IsTerminal reports whether what is written goes to a terminal.
+// IsTerminal reports whether the stream is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := fileOf(w)
 	return ok && term.IsTerminal(int(f.Fd()))

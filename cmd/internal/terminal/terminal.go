@@ -32,9 +32,9 @@ func turns(r rune) bool {
 	return r == 0x61c || r >= 0x200e && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// JSON escapes those characters in JSON that could control a terminal and that
-// encoding/json does not escape: DEL, C1 controls, and those that change the
-// direction of text. They occur only in strings, so the value stays the same.
+// JSON escapes those characters in JSON that could control a terminal but are not
+// escaped by encoding/json: DEL, C1 controls, and those that change the direction of
+// text. They occur only in strings, so the value stays the same.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, drives) {
 		return text

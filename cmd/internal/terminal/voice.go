@@ -9,11 +9,11 @@ import (
 type Voice struct {
 	Command string
 	Stderr  io.Writer
-	Silent  *bool // Silent is whether to print only errors, and what is missing.
+	Silent  *bool // Silent is whether to print only errors and gaps.
 }
 
-// Asides returns where information goes: nowhere if Silent is set. Errors, and what is
-// missing, always go to Stderr.
+// Asides returns where information goes: nowhere if Silent is set. Errors and gaps
+// always go to Stderr.
 func (v *Voice) Asides() io.Writer {
 	if *v.Silent {
 		return io.Discard

@@ -151,7 +151,7 @@ func (s *Server) askToken(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "token", "Token", tokenView{Next: s.ownPath(r.URL.Query().Get("next")), Private: s.Private})
 }
 
-// takeToken reads the token from that form.
+// takeToken reads the token from the form.
 func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
 	if s.gate.isTired(r) {
 		return errTooManyGuesses

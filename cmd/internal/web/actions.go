@@ -92,9 +92,11 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 		}
 		isNew := false
 		if known == nil {
-			if isNew, err = s.adder.add(r.Context(), address); err != nil {
+			if isNew, err = s.adder.add(r.Context(), address, o); err != nil {
 				return err
 			}
+		} else if err := o.Keep(r.Context(), s.store, known.URL); err != nil {
+			return err
 		}
 		if isNew {
 			added++
@@ -181,7 +183,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.feeds.forget(feed.URL)
-	s.drawings.documents.drop(feed.URL)
+	s.drawings.documents.Drop(feed.URL)
 	http.Redirect(w, r, s.at("/?said=removed"), http.StatusSeeOther)
 	return nil
 }

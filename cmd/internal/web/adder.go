@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An adder adds feeds, and finds out which feed an address leads to.
@@ -20,9 +22,9 @@ type adder struct {
 	log      *slog.Logger
 	replaced func(feed string) // called after another feed has replaced one
 
-	found    cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
-	failures cache[string, error]             // the failures of last polls, by the URLs of feeds
-	outcomes cache[string, string]            // messages for the next page, by random keys
+	found    publish.Cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
+	failures publish.Cache[string, error]             // the failures of last polls, by the URLs of feeds
+	outcomes publish.Cache[string, string]            // messages for the next page, by random keys
 }
 
 // dropPage removes an added page, because one of its feeds was chosen.
@@ -38,12 +40,14 @@ func (a *adder) dropPage(ctx context.Context, name, chosen string) error {
 	return a.replace(ctx, page.URL, chosen)
 }
 
-// add adds a feed to the store; it is due at once.
-func (a *adder) add(ctx context.Context, address string) (added bool, err error) {
+// add adds a feed to the store, under the title and in the folders of a list; it is due
+// at once.
+func (a *adder) add(ctx context.Context, address string, listed opml.Outline) (added bool, err error) {
 	if err := a.feeds.add(ctx, address); err != nil {
 		return false, err
 	}
 	feed := mirror.NewFeed(address)
+	listed.Apply(feed)
 	switch err := a.store.Commit(ctx, &mirror.Change{Feed: feed}); {
 	case errors.Is(err, mirror.ErrConflict):
 		return false, nil // it is there already
@@ -57,8 +61,8 @@ func (a *adder) add(ctx context.Context, address string) (added bool, err error)
 // polled is called at the end of a poll. A feed read for the first
 // time may redirect to another one, or may be a page with a feed.
 func (a *adder) polled(ctx context.Context, before *mirror.Feed, err error) {
-	if a.failures.drop(before.URL); err != nil {
-		a.failures.put(before.URL, err)
+	if a.failures.Drop(before.URL); err != nil {
+		a.failures.Put(before.URL, err)
 	}
 	feed, failed := a.store.Feed(ctx, before.URL)
 	if failed != nil {
@@ -99,14 +103,14 @@ func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) er
 // discover looks for the feeds of a page. If there is one, it replaces the
 // page; if there are several, a person chooses.
 func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
-	if came, _ := a.found.get(page.URL); came != nil {
+	if came, _ := a.found.Get(page.URL); came != nil {
 		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
 	client := a.polls.Mirror.Client
 	if client == nil {
 		client = &feedhistory.Client{}
 	}
-	a.found.put(page.URL, feedhistory.Links{})
+	a.found.Put(page.URL, feedhistory.Links{})
 	links, err := client.Discover(ctx, page.URL)
 	if err != nil {
 		return err
@@ -122,7 +126,7 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 		feeds = articles // hardly anybody means the comments
 	}
 	if len(feeds) != 1 {
-		a.found.put(page.URL, append(feedhistory.Links{}, feeds...))
+		a.found.Put(page.URL, append(feedhistory.Links{}, feeds...))
 		return nil
 	}
 	only := feeds[0].Href
@@ -131,8 +135,8 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 	} else if known != nil {
 		return a.replace(ctx, page.URL, known.URL)
 	}
-	a.found.put(only, feedhistory.Links{})
-	if _, err := a.add(ctx, only); err != nil {
+	a.found.Put(only, feedhistory.Links{})
+	if _, err := a.add(ctx, only, opml.Outline{}); err != nil {
 		return err
 	}
 	return a.replace(ctx, page.URL, only)
@@ -142,6 +146,11 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 func (a *adder) replace(ctx context.Context, feed, by string) error {
 	a.feeds.replaced(feed, by)
 	a.log.InfoContext(ctx, "replaced", "feed", feed, "by", by)
+	if old, err := a.store.Feed(ctx, feed); err == nil {
+		if err := (opml.Outline{Text: old.Named, Folders: old.Folders}).Keep(ctx, a.store, by); err != nil {
+			return err
+		}
+	}
 	if err := a.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
@@ -153,6 +162,6 @@ func (a *adder) replace(ctx context.Context, feed, by string) error {
 // remember keeps a message for the next page, and returns its key.
 func (a *adder) remember(message string) (key string) {
 	key = rand.Text()
-	a.outcomes.put(key, message)
+	a.outcomes.Put(key, message)
 	return key
 }

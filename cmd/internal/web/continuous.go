@@ -40,7 +40,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &readPage{Name: republish.Name(feed.URL), Title: republish.Title(feed), Images: showsImages(r)}
+	p := &readPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Images: showsImages(r)}
 	query := mirror.Query{Feed: feed.URL, Oldest: true, Limit: entriesRead + 1}
 	if id := r.URL.Query().Get("from"); id != "" {
 		first, err := mirror.Lookup(r.Context(), s.store, feed.URL, id)
@@ -74,7 +74,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
 func (p *readPage) add(record *mirror.Record) {
 	e, err := record.Entry()
 	p.Entries = append(p.Entries, readEntry{
-		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: newWording(record.Content, e, err, p.Images),
+		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: newWording(record.Content, record.Copy, e, err, p.Images),
 	})
 }
 
@@ -86,8 +86,8 @@ func (e *readEntry) Time() time.Time {
 	return e.Published
 }
 
-// hitsAround returns the entries before and after another one that a search
-// finds, too; nil if there is none.
+// hitsAround returns the entries before and after another one among a search's results;
+// nil if there is none.
 func (d *directory) hitsAround(ctx context.Context, r *mirror.Record, search string) (older, newer *neighbour, err error) {
 	for _, n := range []struct {
 		to     **neighbour

@@ -1,12 +1,12 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -22,19 +22,19 @@ type directory struct {
 	alike      map[string]string // the URL of a feed, by the likeness of its addresses
 	successors map[string]string // the name of a feed, by the name of another it replaced
 
-	figures cache[string, figures] // by URL
+	figures publish.Cache[string, figures] // by URL
 
-	summing sync.Mutex                // held while looking at the entries of all feeds
-	newest  cache[string, newestTime] // by URL; small, so the values of all feeds fit
-	years   cache[string, yearsOf]    // by URL, also small
+	summing sync.Mutex                        // held while looking at the entries of all feeds
+	newest  publish.Cache[string, newestTime] // by URL; small, so the values of all feeds fit
+	years   publish.Cache[string, yearsOf]    // by URL, also small
 }
 
 // forget forgets the figures of a removed feed: if it is added again,
 // its versions have the same numbers.
 func (d *directory) forget(url string) {
-	d.figures.drop(url)
-	d.newest.drop(url)
-	d.years.drop(url)
+	d.figures.Drop(url)
+	d.newest.Drop(url)
+	d.years.Drop(url)
 }
 
 // keptSmall is the minimum number of small figures to keep.
@@ -48,7 +48,7 @@ type newestTime struct {
 
 // newestOf returns the time of a feed's newest entry; zero if there is none.
 func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time, error) {
-	if known, ok := d.newest.get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.newest.Get(feed.URL); ok && known.version == feed.Version {
 		return known.newest, nil
 	}
 	now := newestTime{version: feed.Version}
@@ -60,7 +60,7 @@ func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time,
 			now.newest = r.Time()
 		}
 	}
-	d.newest.put(feed.URL, now)
+	d.newest.Put(feed.URL, now)
 	return now.newest, nil
 }
 
@@ -78,7 +78,7 @@ type yearCount struct {
 
 // yearsOf returns the number of a feed's entries in each year.
 func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount, error) {
-	if known, ok := d.years.get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.years.Get(feed.URL); ok && known.version == feed.Version {
 		return known.counts, nil
 	}
 	now := yearsOf{version: feed.Version}
@@ -97,7 +97,7 @@ func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount
 			now.counts[len(now.counts)-1].entries += m.Entries
 		}
 	}
-	d.years.put(feed.URL, now)
+	d.years.Put(feed.URL, now)
 	return now.counts, nil
 }
 
@@ -149,7 +149,7 @@ func (f figures) oldest() time.Time {
 
 // figuresOf returns the figures of a feed in its present state.
 func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, error) {
-	if known, ok := d.figures.get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.figures.Get(feed.URL); ok && known.version == feed.Version {
 		return known, nil
 	}
 	f := figures{version: feed.Version}
@@ -161,7 +161,7 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 		return f, err
 	}
 	if f.months, err = mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL}); err == nil {
-		d.figures.put(feed.URL, f)
+		d.figures.Put(feed.URL, f)
 	}
 	return f, err
 }
@@ -170,45 +170,4 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 func monthOf(t time.Time) time.Time {
 	year, m, _ := t.UTC().Date()
 	return time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
-}
-
-// A cache keeps the values put last, and some of the earlier ones.
-// The zero value is ready to use.
-type cache[K comparable, V any] struct {
-	half     int // the minimum number of values to keep; zero means 2,000
-	mu       sync.Mutex
-	new, old map[K]V
-}
-
-func (c *cache[K, V]) get(key K) (V, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if v, ok := c.new[key]; ok {
-		return v, true
-	}
-	v, ok := c.old[key]
-	if ok {
-		c.set(key, v)
-	}
-	return v, ok
-}
-
-func (c *cache[K, V]) put(key K, v V) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.set(key, v)
-}
-
-func (c *cache[K, V]) drop(key K) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.new, key)
-	delete(c.old, key)
-}
-
-func (c *cache[K, V]) set(key K, v V) {
-	if len(c.new) >= cmp.Or(c.half, 2000) || c.new == nil {
-		c.old, c.new = c.new, map[K]V{}
-	}
-	c.new[key] = v
 }

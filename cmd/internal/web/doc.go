@@ -8,10 +8,8 @@
 //
 // # Safety
 //
-// The server treats everything from a feed as hostile: it sanitises
-// markup, and the Content-Security-Policy allows no script, style or image
-// except the server's own. The server answers only requests to its own names,
-// so no other website can read its pages through a browser. A Token guards changes, and on a Private server reading, too; any other
-// server leaves out the feeds that need credentials. When the server fetches an
-// address that somebody has typed, the rules of the Mirror's Client apply.
+// The server treats everything from a feed as hostile: it sanitises markup, and the Content-Security-Policy allows no script, style
+// or image except the server's own. The server answers only requests to its own names, so no other website can read its pages
+// through a browser. A Token guards changes, and on a Private server reading, too; any other server leaves out the feeds in need of
+// credentials. When the server fetches an address somebody has typed, the rules of the Mirror's Client apply.
 package web

@@ -7,14 +7,15 @@ import (
 	"html/template"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // drawings draws timelines, and keeps those of some feeds.
 type drawings struct {
 	store     mirror.Store
 	templates *template.Template
-	timelines cache[string, template.HTML]
-	documents cache[string, knownDocuments]
+	timelines publish.Cache[string, template.HTML]
+	documents publish.Cache[string, knownDocuments]
 }
 
 // timeline returns the drawing of a feed, with the entries of a list marked in it.
@@ -22,7 +23,7 @@ type drawings struct {
 // page.
 func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
 	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Version, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
-	if drawn, ok := d.timelines.get(key); ok {
+	if drawn, ok := d.timelines.Get(key); ok {
 		return drawn, nil
 	}
 	documents, err := d.documentsOf(ctx, v.Feed)
@@ -42,7 +43,7 @@ func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *e
 		return "", err
 	}
 	drawn := template.HTML(b.String()) // written by a template
-	d.timelines.put(key, drawn)
+	d.timelines.Put(key, drawn)
 	return drawn, nil
 }
 
@@ -54,7 +55,7 @@ type knownDocuments struct {
 
 // documentsOf returns a feed's documents, as far as timelines need them.
 func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
-	if known, ok := d.documents.get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.documents.Get(feed.URL); ok && known.version == feed.Version {
 		return known.list, nil
 	}
 	var list []*mirror.DocumentRecord
@@ -64,6 +65,6 @@ func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirro
 		}
 		list = append(list, &mirror.DocumentRecord{URL: doc.URL, Names: doc.Names, Entries: doc.Entries, Oldest: doc.Oldest, Newest: doc.Newest})
 	}
-	d.documents.put(feed.URL, knownDocuments{feed.Version, list})
+	d.documents.Put(feed.URL, knownDocuments{feed.Version, list})
 	return list, nil
 }

@@ -13,9 +13,9 @@ import (
 // This file recognises a feed already here under a different address,
 // and finds the feeds of a page.
 
-// likeness returns the same text for addresses that nearly always lead to the
-// same feed: they differ only in http and https, in a final slash, or in
-// whether characters are escaped.
+// likeness returns the same text for addresses that nearly always lead to the same
+// feed: they differ only in http and https, in a final slash, or in whether characters
+// are escaped.
 func likeness(address string) string {
 	u, err := feedhistory.ParseURL(address)
 	if err != nil {

@@ -79,8 +79,8 @@ func (v *entriesView) Filters() (all []filter) {
 	return all
 }
 
-// Hits returns how many entries of the feed meet the conditions, in all
-// periods; -1 if that was not counted.
+// Hits returns how many entries of the feed meet the conditions, in all periods; -1 if
+// uncounted.
 func (v *entriesView) Hits() int64 {
 	if v.hits == nil || v.Month != "" {
 		return -1
@@ -218,7 +218,7 @@ func titled(ctx context.Context, store mirror.Store, titles map[string]string, u
 	if err != nil {
 		return "", err
 	}
-	titles[url] = republish.Title(feed)
+	titles[url] = titleOf(feed)
 	return titles[url], nil
 }
 
@@ -323,10 +323,10 @@ func (s *Server) item(r *mirror.Record, words []string) entryItem {
 		return newItem(r, words)
 	}
 	key := itemKey{r.Feed, r.ID, r.Change, r.Changed.UnixNano()}
-	item, ok := s.items.get(key)
+	item, ok := s.items.Get(key)
 	if !ok {
 		item = newItem(r, nil)
-		s.items.put(key, item)
+		s.items.Put(key, item)
 	}
 	return item
 }

@@ -58,7 +58,7 @@ func (p *entryPage) AllAudio() bool {
 	return !slices.ContainsFunc(p.Enclosures, func(e enclosure) bool { return !e.Audio })
 }
 
-// Day returns the entry's day, for the URL of that day in all years.
+// Day returns the entry's day, for the URL of the day in all years.
 func (p *entryPage) Day() string {
 	at := p.Updated
 	if at.IsZero() {
@@ -82,6 +82,7 @@ type entryText struct {
 	Episode            episode
 	Elsewhere          string        // where the content is, if not in the feed
 	Damaged            bool          // whether the stored text cannot be read
+	Source             string        // where the copy comes from, if not from the feed itself
 	Changes            template.HTML // made by the next version
 
 	plain string // the title and the text
@@ -109,8 +110,8 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	images := always || q.Has("images")
 	p := &entryPage{
 		Play: q.Has("play"), On: q.Get("play") == "on", Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
-		Feed: republish.Name(feed.URL), Of: republish.Title(feed), ID: record.ID, State: record.State,
-		entryText: newWording(record.Content, e, err, images), Added: record.Added, Changed: record.Changed,
+		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
+		entryText: newWording(record.Content, record.Copy, e, err, images), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
 	}
 	if p.State != mirror.Live {
@@ -127,7 +128,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		e, err := v.Entry()
-		p.Versions = append(p.Versions, newWording(v.Content, e, err, false))
+		p.Versions = append(p.Versions, newWording(v.Content, v.Copy, e, err, false))
 	}
 	after := &p.entryText
 	for i := range p.Versions {
@@ -160,8 +161,8 @@ func (p *entryPage) mark() {
 	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
 }
 
-func newWording(c mirror.Content, e *feedhistory.Entry, err error, images bool) entryText {
-	w := entryText{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil}
+func newWording(c mirror.Content, from mirror.Copy, e *feedhistory.Entry, err error, images bool) entryText {
+	w := entryText{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil, Source: from.Source}
 	if err != nil {
 		return w
 	}

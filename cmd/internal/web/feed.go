@@ -17,7 +17,7 @@ type feedPage struct {
 	Site      string   // the publisher's website; "" if unknown
 	Source    string   // the URL of the feed, if it can be a link
 	Published string   // the path under which the feed is published again
-	Periods   []period // the months of the year, or the days of the month, that the list shows
+	Periods   []period // the months of the year, or the days of the month, in the list
 	Said      string
 	Found     feedhistory.Links // the feeds of the page, if it is not a feed
 }
@@ -54,7 +54,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Published, p.Said = s.at("/feeds/"+name), said[r.URL.Query().Get("said")]
 	if feed.Head == "" {
-		p.Found, _ = s.adder.found.get(feed.URL)
+		p.Found, _ = s.adder.found.Get(feed.URL)
 	}
 	if p.Entries, err = s.entries(r, feed); err != nil {
 		return err

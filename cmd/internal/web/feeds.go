@@ -21,11 +21,26 @@ type feedView struct {
 	Newest      time.Time
 	Oldest      time.Time // the month of the oldest entry
 	Gaps        []gapView
-	Missing     []gapView // the gaps that are not only still to be read
+	Missing     []gapView // the gaps except those still to be read
 }
 
 // Title returns the title of the feed.
-func (v *feedView) Title() string { return republish.Title(v.Feed) }
+func (v *feedView) Title() string { return titleOf(v.Feed) }
+
+// titleOf returns the title of a feed for its reader: the reader's own one, or else the
+// publisher's.
+func titleOf(feed *mirror.Feed) string { return cmp.Or(feed.Named, republish.Title(feed)) }
+
+// A folderView is a folder with a link to its feeds.
+type folderView struct{ Says, Query string }
+
+// InFolders returns the folders of the feed.
+func (v *feedView) InFolders() (all []folderView) {
+	for _, path := range v.Folders {
+		all = append(all, folderView{strings.Join(path, " › "), listing{Folder: folderKey(path)}.page("")})
+	}
+	return all
+}
 
 // Busy reports whether the feed is about to change.
 func (v *feedView) Busy() bool { return v.Waits || v.Runs }
@@ -87,7 +102,7 @@ var said = map[string]string{
 func (s *Server) showFeeds(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := &feedsView{listing: listingOf(q), After: q.Get("after"), Said: said[q.Get("said")]}
-	if message, ok := s.adder.outcomes.get(q.Get("outcome")); ok {
+	if message, ok := s.adder.outcomes.Get(q.Get("outcome")); ok {
 		v.Said = message
 	}
 	return s.listFeeds(w, r, http.StatusOK, v)
@@ -104,8 +119,8 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 	return s.render(w, r, status, "feeds", "Feeds", v)
 }
 
-// usualFeeds lists all feeds. If they do not fit on one page, it orders them by
-// URL, so that it need not read all of them.
+// usualFeeds lists all feeds. If they do not fit on one page, it orders them by URL, so
+// it need not read all of them.
 func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
 	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
 		if err != nil {

@@ -14,7 +14,7 @@ type gapView struct {
 	Message string // why it is missing
 	Advice  string // the remedy
 	URL     string // the URL of the document
-	Shown   string // that URL without userinfo
+	Shown   string // the URL without userinfo
 	Found   time.Time
 	Retry   time.Time // when to try again; zero means at the next poll, or never
 	Reason  feedhistory.Reason

@@ -11,11 +11,10 @@ import (
 	"sync"
 )
 
-// isAddressed reports whether a request is meant for this server. If another
-// website's name leads here, a browser lets that website read the answers (DNS
-// rebinding), so such a name is refused. IP addresses belong to no website; but
-// without a Token only loopback addresses are accepted, so that only users of this
-// machine may change anything.
+// isAddressed reports whether a request is meant for this server. If another website's
+// name leads here, a browser lets the website read the answers (DNS rebinding), so such
+// a name is refused. IP addresses belong to no website; but without a Token only
+// loopback addresses are accepted, so only users of this machine may change anything.
 func (s *Server) isAddressed(r *http.Request) bool {
 	host := hostName(r.Host)
 	if base, err := url.Parse(s.base()); err == nil && hostName(base.Host) == host {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// imagesCookie makes a browser remember to show the images of a feed. It is
-// sent only to that feed's pages. The server stores nothing.
+// imagesCookie makes a browser remember to show the images of a feed. It is sent only
+// to the feed's pages. The server stores nothing.
 const imagesCookie = "images"
 
 // showsImages reports whether a visitor always wants to see the images of a

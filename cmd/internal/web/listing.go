@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A listing is a selection of feeds in an order.
@@ -17,6 +16,18 @@ type listing struct {
 	Search string
 	Show   string // a key of parts; "" means all
 	Sort   string // a key of orders; "" means the usual order
+	Folder string // a folder's path, with slashes; "" means all
+}
+
+// folderKey returns a folder's path as it is in addresses. A folder also has the feeds of
+// the folders in it.
+func folderKey(path []string) string { return strings.Join(path, "/") }
+
+// isIn reports whether the listing's folder has a feed.
+func (l listing) isIn(feed *mirror.Feed) bool {
+	return l.Folder == "" || slices.ContainsFunc(feed.Folders, func(path []string) bool {
+		return strings.HasPrefix(folderKey(path)+"/", l.Folder+"/")
+	})
 }
 
 // A choice is a choice in a form.
@@ -47,13 +58,13 @@ func listingOf(q url.Values) listing {
 		}
 		return ""
 	}
-	return listing{Search: strings.TrimSpace(q.Get("q")), Show: one("show", parts), Sort: one("sort", orders)}
+	return listing{Search: strings.TrimSpace(q.Get("q")), Show: one("show", parts), Sort: one("sort", orders), Folder: strings.Trim(q.Get("folder"), "/")}
 }
 
 // page returns the query of the page from a place on.
 func (l listing) page(at string) string {
 	q := url.Values{}
-	for key, value := range map[string]string{"q": l.Search, "show": l.Show, "sort": l.Sort, "after": at} {
+	for key, value := range map[string]string{"q": l.Search, "show": l.Show, "sort": l.Sort, "folder": l.Folder, "after": at} {
 		if value != "" {
 			q.Set(key, value)
 		}
@@ -125,9 +136,12 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		title := strings.ToLower(republish.Title(feed))
+		title := strings.ToLower(titleOf(feed))
 		text := title + " " + strings.ToLower(feed.URL)
-		if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+		for _, path := range feed.Folders {
+			text += " " + strings.ToLower(folderKey(path))
+		}
+		if !l.isIn(feed) || slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
 			continue
 		}
 		r := row{url: feed.URL, title: title, missing: int(feed.Verdict), entries: feed.Entries}
@@ -147,8 +161,8 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 	return rows, nil
 }
 
-// pageOf returns the rows on the page that begins after a feed, and the feed
-// after which the next page begins; "" if there is none.
+// pageOf returns the rows on the page after a feed, and the feed after which the next
+// page begins; "" if there is none.
 func pageOf(rows []row, after string) (page []row, next string) {
 	at := slices.IndexFunc(rows, func(r row) bool { return r.url == after }) + 1
 	page = rows[at:min(len(rows), at+feedsPerPage)]

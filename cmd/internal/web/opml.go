@@ -11,9 +11,9 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// exportOPML answers with all feeds as OPML: the feeds themselves; with
-// ?mirrored, the feeds this server publishes; or with ?feed=complete, their
-// documents for readers that follow no archives.
+// exportOPML answers with all feeds as OPML: the feeds themselves; with ?mirrored, the
+// feeds this server publishes; or with ?feed=complete, their documents for readers that
+// follow no archives.
 func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	document, q := "", r.URL.Query()
 	switch {
@@ -30,7 +30,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		o := opml.Outline{Text: republish.Title(feed), URL: cmp.Or(feed.Address, feed.URL), Site: republish.Site(feed)}
+		o := opml.OutlineOf(feed, republish.Title(feed), republish.Site(feed))
 		if document != "" {
 			name, err := s.published.Name(r.Context(), feed.URL)
 			if err != nil {
@@ -44,7 +44,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		outlines = append(outlines, o)
 	}
 	var b bytes.Buffer
-	list, err := opml.NewWriter(&b, changed) // a time that changes only with the feeds
+	list, err := opml.NewWriter(&b, changed) // a time changing only with the feeds
 	for _, o := range outlines {
 		err = cmp.Or(err, list.Add(o))
 	}
@@ -55,6 +55,6 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "text/x-opml; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="feeds.opml"`)
 	h.Set("Cache-Control", "no-cache")
-	deliver(w, r, http.StatusOK, b.Bytes())
+	republish.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
 	return nil
 }

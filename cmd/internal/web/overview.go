@@ -17,7 +17,7 @@ import (
 type overviewPage struct {
 	Feeds, Unread              int64
 	Entries, Deleted, Archives int64
-	Gaps, Gapped               int64 // the number of gaps, and of feeds that have some
+	Gaps, Gapped               int64 // the number of gaps, and of feeds with gaps
 	Chart                      yearChart
 	Verdicts, Kinds            []share
 	Bytes                      int64 // bytes of entries and of the records of documents
@@ -125,7 +125,7 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 		}
 		return
 	}
-	l := large{republish.Name(feed.URL), republish.Title(feed), sizeText(strconv.FormatInt(bytes, 10)), feed.Entries, 0, bytes}
+	l := large{republish.Name(feed.URL), titleOf(feed), sizeText(strconv.FormatInt(bytes, 10)), feed.Entries, 0, bytes}
 	at, _ := slices.BinarySearchFunc(p.Largest, l, func(a, b large) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.Name, b.Name))
 	})
@@ -165,8 +165,7 @@ type yearChart struct {
 // Plot returns the maximum height of a bar.
 func (c yearChart) Plot() float64 { return c.Base - c.Top }
 
-// mostYearLabels is the maximum number of labelled years, so that they fit on a
-// phone.
+// mostYearLabels is the maximum number of labelled years to fit on a phone.
 const mostYearLabels = 7
 
 // newYearChart draws the years from the first one with entries to the present.

@@ -16,8 +16,7 @@ type period struct {
 	Chosen  bool
 }
 
-// mostDays is the maximum number of entries of a month that are read to find its
-// days.
+// mostDays is the maximum number of entries of a month to read for finding its days.
 const mostDays = 500
 
 // periodsOf returns the months of the year a list shows, or the days of its
@@ -50,7 +49,7 @@ func monthsOf(v *entriesView, months []mirror.Month) (all []period) {
 	return all
 }
 
-// daysOf returns the days of a month that have entries.
+// daysOf returns the days of a month with entries.
 func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Feed, m mirror.Month) (all []period, err error) {
 	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Oldest: true, Limit: mostDays}
 	for record, err := range portions(ctx, d.store, query) {

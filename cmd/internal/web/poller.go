@@ -3,16 +3,22 @@ package web
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Run polls the feeds that somebody asks for, and the others as they fall due,
-// until the context ends. It polls the feeds of one host one at a time. Without
-// Run, nothing is fetched. It returns nil when all polls under way have ended.
+// Run polls the feeds somebody asks for, and the others as they fall due, until the
+// context ends. It polls the feeds of one host one at a time. Without Run, nothing is
+// fetched. It returns nil when all polls under way have ended.
 func (s *Server) Run(ctx context.Context) error {
 	s.once.Do(s.setUp)
+	var preparing sync.WaitGroup
+	if s.Output != nil { // in memory, they would fill it
+		preparing.Go(func() { s.prepared.run(ctx, s.store) })
+	}
 	s.polls.Run(ctx)
+	preparing.Wait()
 	return nil
 }
 
@@ -26,7 +32,11 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			}
 			return changes, err
 		},
-		Polled:  func(p mirror.Polled) { logPoll(s.Logger, p) },
+		Polled: func(p mirror.Polled) {
+			if logPoll(s.Logger, p); s.Output != nil && p.Err == nil && p.Changes.Failure == nil {
+				s.prepared.add(p.URL)
+			}
+		},
 		Trouble: func(err error) { s.Logger.Error("the store cannot be read or indexed", "err", err) },
 	}
 }

@@ -37,7 +37,7 @@ func progressOf(feed *mirror.Feed, waits, runs bool) progress {
 
 const (
 	watchEvery = 250 * time.Millisecond
-	aliveEvery = 15 * time.Second // so that no proxy considers the stream dead
+	aliveEvery = 15 * time.Second // no proxy may consider the stream dead
 )
 
 // tell answers once with the progress of a poll.

@@ -97,7 +97,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &dayPage{Name: republish.Name(feed.URL), Title: republish.Title(feed), Day: at}
+	p := &dayPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Day: at}
 	p.List.First = true
 	year := -1
 	for _, m := range slices.Backward(f.months) {
@@ -107,7 +107,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 		year = m.Start.Year()
 		since := time.Date(year, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 		if since.Month() != at.Month() {
-			continue // this year does not have that day
+			continue // this year does not have the day
 		}
 		query := mirror.Query{Feed: feed.URL, Since: since, Until: since.AddDate(0, 0, 1), Limit: entriesPerPage}
 		for record, err := range s.store.Entries(r.Context(), query) {
@@ -130,7 +130,7 @@ type dayPage struct {
 func (p *dayPage) Before() string { return p.Day.AddDate(0, 0, -1).Format("01-02") }
 func (p *dayPage) After() string  { return p.Day.AddDate(0, 0, 1).Format("01-02") }
 
-// An enclosure is a file that belongs to an entry.
+// An enclosure is a file of an entry.
 type enclosure struct {
 	URL, Kind, Size string
 	Audio, Video    bool
@@ -206,8 +206,8 @@ func sizeText(length string) string {
 	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
 }
 
-// marked marks in a text the words that begin with a word of a search, whatever
-// their case and accents.
+// marked marks in a text the words beginning with a word of a search, whatever their
+// case and accents.
 func marked(text string, words []string) template.HTML {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -230,7 +230,7 @@ func marked(text string, words []string) template.HTML {
 	return template.HTML(b.String()) // everything but the marks is escaped
 }
 
-// markedIn marks words in markup that has been sanitised.
+// markedIn marks words in sanitised markup.
 func markedIn(markup template.HTML, words []string) template.HTML {
 	if len(words) == 0 || markup == "" {
 		return markup

@@ -22,7 +22,7 @@ import (
 // A page answers a request. If it returns an error, it has not answered yet.
 type page func(w http.ResponseWriter, r *http.Request) error
 
-// A problem is an error that a person can do something about.
+// A problem is an error a person can do something about.
 type problem struct {
 	Status int
 	Title  string // the fault
@@ -32,8 +32,7 @@ type problem struct {
 // Error returns the Title.
 func (p *problem) Error() string { return p.Title }
 
-// noPage says that there is no such page, or that it does not support the
-// method.
+// noPage answers that there is no such page, or that it does not support the method.
 func (s *Server) noPage(w http.ResponseWriter, r *http.Request) error {
 	if allowed := s.methods(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -42,7 +41,7 @@ func (s *Server) noPage(w http.ResponseWriter, r *http.Request) error {
 	return &problem{http.StatusNotFound, "There is no such page", "Begin at the list of feeds."}
 }
 
-// methods returns the methods that a page supports.
+// methods returns the methods a page supports.
 func (s *Server) methods(r *http.Request) (allowed []string) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
@@ -168,7 +167,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	h.Add("Vary", "Cookie") // the cookie decides on the buttons
-	deliver(w, r, status, all.Bytes())
+	republish.NewBody(all.Bytes()).Serve(w, r, status)
 	return nil
 }
 
@@ -221,7 +220,7 @@ func near(t, now time.Time) string {
 	return "in " + text
 }
 
-// tail shortens a URL to the part that differs from similar URLs.
+// tail shortens a URL to the part different from similar URLs.
 func tail(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -249,9 +248,9 @@ func verdictAside(v feedhistory.Verdict) string {
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.Whole:
-		return "Every entry that the feed says it has is here."
+		return "Every entry the feed says it has is here."
 	case feedhistory.Window:
-		return "The feed shows its latest entries, and does not say what came before. Here is what was seen."
+		return "The feed lists only its latest entries. These are the ones collected so far."
 	case feedhistory.Lossy:
 		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
 	}

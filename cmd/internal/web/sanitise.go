@@ -16,9 +16,9 @@ import (
 // mostShown is the maximum size of a text to show, in bytes.
 const mostShown = 1 << 20
 
-// sanitise returns a text as harmless markup, and whether it was cut. Elements
-// that would load something, which reveals to others who reads it, become
-// links; images do, too, unless images is set.
+// sanitise returns a text as harmless markup, and whether it was cut. Elements become
+// links if they would load something, which reveals to others who reads it; images do,
+// too, unless images is set.
 func sanitise(t feedhistory.Text, images bool) (markup template.HTML, cut bool) {
 	body := t.Body
 	if cut = len(body) > mostShown; cut {
@@ -71,8 +71,7 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
-// linked makes references absolute, and replaces elements that load something
-// by links.
+// linked makes references absolute, and replaces elements that load something by links.
 func linked(body, base string, images bool) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(strings.NewReader(body), context)
@@ -97,8 +96,7 @@ func linked(body, base string, images bool) string {
 	return b.String()
 }
 
-// The elements that load something, with the text of the link that replaces
-// them.
+// The elements that load something, each with the text of its link.
 var loaded = map[string]string{
 	"img": "Image", "video": "Video", "audio": "Audio", "iframe": "Embedded page", "embed": "Embedded", "object": "Embedded",
 }

@@ -30,9 +30,8 @@ type Server struct {
 	// server publishes everything again. "" means http://127.0.0.1:8005/.
 	Base string
 
-	// Token is the secret that a person or program must show to change
-	// anything. "" means that changes need none. Reading needs a token only if
-	// Private is set.
+	// Token is the secret a person or program must show to change anything. "" means
+	// changes need none. Reading needs a token only if Private is set.
 	Token string
 
 	// Private makes reading need the Token, too. Feed readers send it as the
@@ -66,13 +65,14 @@ type Server struct {
 	origin    *http.CrossOriginProtection
 	gate      *gatekeeper
 	adder     *adder
-	store     mirror.Store // the feeds of Store that may be shown
+	store     mirror.Store // the visible feeds of Store
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
+	prepared  *preparer
 	streams   watchers
 	drawings  drawings
-	items     cache[itemKey, entryItem]
+	items     publish.Cache[itemKey, entryItem]
 }
 
 func (s *Server) setUp() {
@@ -96,16 +96,16 @@ func (s *Server) setUp() {
 	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now}
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store, root: s.root}
-	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
+	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
 	s.published = &republish.Handler{
 		Store: s.Store, Base: s.base(), Output: s.Output, Private: s.Private, PrivateOutput: s.PrivateOutput,
 		Busy: func(feed string) bool { _, runs := s.polls.State(feed); return runs },
 		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
 	}
-	s.feeds.published = s.published
+	s.feeds.published, s.prepared = s.published, newPreparer(s.published)
 	s.drawings.store, s.drawings.templates = s.store, s.templates
-	s.drawings.timelines.half, s.drawings.documents.half = mostTimelines, mostTimelines
-	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.drop}
+	s.drawings.timelines.Half, s.drawings.documents.Half = mostTimelines, mostTimelines
+	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.Drop}
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                  s.showFeeds,

@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"log/slog"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -240,20 +239,8 @@ func TestAddOPML(t *testing.T) {
 		{"<opml><outline", "This OPML file cannot be read", http.StatusUnprocessableEntity},
 		{"<opml>" + strings.Repeat(" ", mostUpload), "larger than 8 MiB", http.StatusUnprocessableEntity},
 	} {
-		var form bytes.Buffer
-		m := multipart.NewWriter(&form)
-		part, err := m.CreateFormFile("opml", "feeds.opml")
-		require.NoError(t, err)
-		_, err = io.WriteString(part, test.file)
-		require.NoError(t, err)
-		require.NoError(t, m.Close())
-		r := httptestRequest(t.Context(), http.MethodPost, "/feeds", &form)
-		r.Header.Set("Content-Type", m.FormDataContentType())
-		status, body, header := answer(t, w.Server, r)
+		status, body := w.upload(test.file)
 		require.Equal(t, test.status, status, body)
-		if status == http.StatusSeeOther {
-			body = w.page(header.Get("Location"), http.StatusOK)
-		}
 		require.Contains(t, body, test.want)
 	}
 	w.settle(w.feedURL("/news.rss"), 0)

@@ -9,17 +9,17 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync"
+
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 //go:embed static
 var staticFiles embed.FS
 
-// An asset is a static file under a name that contains a digest of its content.
+// An asset is a static file under a name with a digest of its content.
 type asset struct {
 	name, mediaType string
-	data            []byte
-	zipped          func() []byte // compresses once
+	body            *republish.Body
 }
 
 // assets are the static files by their names in the directory.
@@ -39,7 +39,7 @@ func loadAssets() assetSet {
 		extension := path.Ext(entry.Name())
 		set[entry.Name()] = &asset{
 			name:      strings.TrimSuffix(entry.Name(), extension) + "-" + hex.EncodeToString(sum[:6]) + extension,
-			mediaType: mime.TypeByExtension(extension), data: data, zipped: sync.OnceValue(func() []byte { return zipped(data) }),
+			mediaType: mime.TypeByExtension(extension), body: republish.NewBody(data),
 		}
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) serveStatic(w http.ResponseWriter, r *http.Request) error {
 		if a.name == r.PathValue("name") {
 			w.Header().Set("Content-Type", a.mediaType)
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-			deliverZipped(w, r, http.StatusOK, a.data, a.zipped)
+			a.body.Serve(w, r, http.StatusOK)
 			return nil
 		}
 	}

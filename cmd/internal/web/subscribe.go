@@ -42,7 +42,7 @@ type address struct{ URL, Says, Type string }
 // A readerLink adds a feed to a reader on the web.
 type readerLink struct{ Name, URL string }
 
-// A taker is a feed reader, with the largest document that it accepts.
+// A taker is a feed reader, with the largest document it accepts.
 type taker struct {
 	Name string
 	MB   int
@@ -86,7 +86,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	at := s.base() + "feeds/" + name + "/"
 	_, reading := s.polls.State(feed.URL)
 	p := &subscribePage{
-		Feed: feed, Name: republish.Name(feed.URL), Title: republish.Title(feed), Takes: readers, SliceAt: at + "slice.",
+		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: readers, SliceAt: at + "slice.",
 		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
 		Whole: []address{
 			{at + "index.atom", "Atom, with archives", "application/atom+xml"},
@@ -256,7 +256,7 @@ func (f *replayForm) query() url.Values {
 	return q
 }
 
-// previewed is the number of future entries that the form shows.
+// previewed is the number of future entries in the form.
 const previewed = 10
 
 // preview shows the next releases of a replay. It fixes the replay's order.

@@ -23,7 +23,7 @@ type timeline struct {
 	Blocks        []block
 	Ticks         []tick
 	Years         []year
-	Here          *bar // the period that is shown; nil if none or all is
+	Here          *bar // the period shown; nil if none or all is
 	HereSays      string
 	Kinds         []string // the kinds of blocks, each once
 	Summary       string
@@ -39,7 +39,7 @@ type bar struct {
 	X, Y, Width, Height float64
 	Query               string // the query of the list of these entries
 	Says                string
-	Chosen              bool // whether the page shows that list
+	Chosen              bool // whether the page shows this list
 }
 
 // A gridline is a number of entries at a height.
@@ -53,7 +53,7 @@ type block struct {
 	X, Width float64
 	Kind     string // "archive", "subscription", "complete", "pages", "window", "gap", "past"
 	Open     bool   // how much it covers is unknown
-	Href     string // the document, or the place on the page that says more; "" for none
+	Href     string // the document, or the place on the page with more about it; "" for none
 	Says     string
 }
 
@@ -97,7 +97,7 @@ func (s scale) x(t time.Time) float64 {
 	return tenth(s.left + share*(lineWidth-s.left))
 }
 
-// newScale returns a scale that has room for all months, and the present.
+// newScale returns a scale with room for all months, and the present.
 func newScale(months []mirror.Month, feed *mirror.Feed, left float64) scale {
 	now := time.Now()
 	if !feed.Polled.IsZero() {
@@ -188,7 +188,7 @@ func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.D
 	return t
 }
 
-// here marks the period that is shown.
+// here marks the period shown.
 func (t *timeline) here(from, to time.Time, says string) {
 	x := t.scale.x(from)
 	t.Here = &bar{X: min(x, lineWidth-4), Width: tenth(max(t.scale.x(to)-x, 4))}
@@ -272,7 +272,7 @@ func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
 	}
 }
 
-// listYears lists the years that have entries.
+// listYears lists the years with entries.
 func (t *timeline) listYears(months []mirror.Month, list *entriesView) {
 	for _, m := range months {
 		if n := len(t.Years); n > 0 && t.Years[n-1].Year == m.Start.Year() {

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A new feed is polled at once. If that shows within a moment that there is no
-// feed, the person who typed the address is told beside the field, and the feed
-// is not kept.
+// A new feed is polled at once. If the poll shows within a moment that there is no
+// feed, the person who typed the address is told beside the field, and the feed is not
+// kept.
 const (
 	trialTime = 3 * time.Second
 	trialStep = 10 * time.Millisecond
@@ -40,13 +41,13 @@ func (a *adder) addTried(ctx context.Context, typed, address string, insists boo
 }
 
 func (a *adder) addOne(ctx context.Context, address string, insists bool, until time.Time) (wrong string, err error) {
-	isNew, err := a.add(ctx, address)
+	isNew, err := a.add(ctx, address, opml.Outline{})
 	if err != nil {
 		return "", err
 	}
 	if !isNew {
-		// A feed that is hidden from this server gets the same answer as one
-		// that needs a login and is not here.
+		// A feed hidden from this server gets the same answer as one behind a login and not
+		// here.
 		if _, err := a.store.Feed(ctx, address); errors.Is(err, mirror.ErrNotFound) {
 			return needsLogin, nil
 		}
@@ -58,8 +59,8 @@ func (a *adder) addOne(ctx context.Context, address string, insists bool, until 
 	return a.try(ctx, address, until)
 }
 
-// try waits for the first poll of a feed, and forgets the feed if the poll shows
-// that there is none.
+// try waits for the first poll of a feed, and forgets the feed if the poll shows there
+// is none.
 func (a *adder) try(ctx context.Context, address string, until time.Time) (wrong string, err error) {
 	for time.Now().Before(until) {
 		feed, err := a.store.Feed(ctx, address)
@@ -70,8 +71,8 @@ func (a *adder) try(ctx context.Context, address string, until time.Time) (wrong
 			return "", err
 		}
 		waits, runs := a.polls.State(address)
-		if failure, ok := a.failures.get(address); ok && !waits && !runs {
-			if links, _ := a.found.get(address); len(links) > 0 {
+		if failure, ok := a.failures.Get(address); ok && !waits && !runs {
+			if links, _ := a.found.Get(address); len(links) > 0 {
 				return "", nil // a person chooses one of them
 			}
 			return explain(failure), a.discard(ctx, address)
@@ -85,7 +86,7 @@ func (a *adder) try(ctx context.Context, address string, until time.Time) (wrong
 	return "", nil
 }
 
-// discard removes a feed that was never read.
+// discard removes a feed never read.
 func (a *adder) discard(ctx context.Context, address string) error {
 	a.polls.Forget(address)
 	if err := a.store.Remove(ctx, address); err != nil && !errors.Is(err, mirror.ErrNotFound) {
@@ -96,7 +97,7 @@ func (a *adder) discard(ctx context.Context, address string) error {
 	return nil
 }
 
-// explain says why an address is not that of a feed, for people.
+// explain explains to people why an address is not a feed's.
 func explain(err error) string {
 	status, answered := errors.AsType[*feedhistory.StatusError](err)
 	_, refused := errors.AsType[*feedhistory.RefusedError](err)

@@ -73,6 +73,7 @@ CREATE TABLE feedhistory.entries (
 	weak_id    BOOLEAN NOT NULL DEFAULT false,
 	data       TEXT    NOT NULL DEFAULT '',
 	size       BIGINT  NOT NULL DEFAULT 0,
+	source     TEXT    NOT NULL DEFAULT '',
 	time       TEXT    COLLATE "C" NOT NULL
 		GENERATED ALWAYS AS (coalesce(nullif(published, ''), nullif(updated, ''), added)) STORED,
 	checksum         INTEGER NOT NULL DEFAULT 0, -- of the columns without the next two's
@@ -113,6 +114,7 @@ CREATE TABLE feedhistory.versions (
 	weak_id    BOOLEAN NOT NULL,
 	data       TEXT    NOT NULL,
 	size       BIGINT  NOT NULL DEFAULT 0,
+	source     TEXT    NOT NULL DEFAULT '',
 	copy_checksum    INTEGER NOT NULL DEFAULT 0,
 	content_checksum INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (feed, id, digest)

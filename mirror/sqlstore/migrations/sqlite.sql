@@ -67,6 +67,7 @@ CREATE TABLE feedhistory_entries (
 	size        INTEGER NOT NULL DEFAULT 0,
 	changed     TEXT    AS (CASE changed_own WHEN '=' THEN added ELSE changed_own END) VIRTUAL,
 	at          TEXT    AS (CASE at_own WHEN '=' THEN updated ELSE at_own END) VIRTUAL,
+	source      TEXT    NOT NULL DEFAULT '',
 	time        TEXT    AS (coalesce(nullif(published, ''), nullif(updated, ''), added)) VIRTUAL,
 	checksum         INTEGER NOT NULL DEFAULT 0, -- of the columns without the next two's
 	copy_checksum    INTEGER NOT NULL DEFAULT 0, -- of at to digest
@@ -95,6 +96,7 @@ CREATE TABLE feedhistory_versions (
 	weak_id    INTEGER NOT NULL,
 	data       TEXT    NOT NULL,
 	size       INTEGER NOT NULL DEFAULT 0,
+	source     TEXT    NOT NULL DEFAULT '',
 	copy_checksum    INTEGER NOT NULL DEFAULT 0,
 	content_checksum INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (feed, id, digest)

@@ -5,13 +5,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log"
 	"os"
-	"os/signal"
 
 	_ "modernc.org/sqlite"
 
@@ -21,54 +20,42 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		log.Fatal("usage: aggregator DATABASE [URL ...]")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(os.Args[1]))
 	if err == nil {
-		err = run(ctx, db, &feedhistory.Client{}, os.Args[2:])
+		err = run(context.Background(), db, &feedhistory.Client{}, os.Args[2:])
 	}
-	if err := cmp.Or(err, db.Close()); err != nil {
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run brings the feeds up to date, and prints how complete each is.
 func run(ctx context.Context, db *sql.DB, client *feedhistory.Client, urls []string) error {
-	_, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS articles (feed TEXT, id TEXT, title TEXT, time TEXT, PRIMARY KEY (feed, id))")
-	if err != nil {
-		return err
-	}
 	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite)
 	if err != nil {
 		return err
 	}
 	store.Hook = keepArticles
 	m := mirror.Mirror{Store: store, Client: client} // one for all feeds, to be polite to hosts
-	for _, url := range urls {
-		changes, err := m.Update(ctx, url)
-		if err != nil {
-			return err
+	_, err = db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS articles (feed TEXT, id TEXT, title TEXT, time TEXT, PRIMARY KEY (feed, id))")
+	for i := 0; err == nil && i < len(urls); i++ {
+		var report *mirror.Report
+		if report, err = m.Update(ctx, urls[i]); err == nil {
+			fmt.Println(urls[i], report.Verdict, "added", report.Added, "gaps", report.Gaps)
 		}
-		fmt.Println(url, changes.Verdict, "added", changes.Added, "gaps", changes.Gaps)
 	}
-	return nil
+	return err
 }
 
 // keepArticles makes the changes of a commit to the table articles, too.
-func keepArticles(ctx context.Context, tx *sql.Tx, d *sqlstore.Delta) error {
+func keepArticles(ctx context.Context, tx *sql.Tx, d *sqlstore.Delta) (err error) {
 	for _, r := range d.Deleted {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM articles WHERE feed = ? AND id = ?", d.Feed.URL, r.ID); err != nil {
-			return err
-		}
+		_, failed := tx.ExecContext(ctx, "DELETE FROM articles WHERE feed = ? AND id = ?", d.Feed.URL, r.ID)
+		err = errors.Join(err, failed)
 	}
 	for _, r := range append(d.Added, d.Changed...) {
-		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", d.Feed.URL, r.ID, r.Content.Title, r.Time())
-		if err != nil {
-			return err
-		}
+		_, failed := tx.ExecContext(ctx, "INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", d.Feed.URL, r.ID, r.Content.Title, r.Time())
+		err = errors.Join(err, failed)
 	}
-	return nil
+	return err
 }

@@ -1,0 +1,117 @@
+// Package freshrss reads the SQLite file that FreshRSS writes for a user, and its own
+// database.
+package freshrss
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/memory"
+	"github.com/feedhistory/feedhistory/cmd/internal/memory/rows"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// Is reports whether a file is a database of FreshRSS.
+func Is(ctx context.Context, file string) bool {
+	return rows.Has(ctx, file, "entry", "guid", "link", "id_feed") && rows.Has(ctx, file, "feed", "url", "name")
+}
+
+// A feed is a row of the table feed.
+type feed struct{ url, name string }
+
+// Read yields the feeds of a user, and then the entries.
+func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error] {
+	return func(yield func(memory.Found, error) bool) {
+		db, err := rows.Open(file)
+		if err != nil {
+			yield(memory.Found{}, err)
+			return
+		}
+		defer db.Close()
+		feeds := map[string]feed{}
+		for row, err := range rows.Read(ctx, db, "feed", "id", 0, "url", "name") {
+			switch {
+			case row == nil:
+				yield(memory.Found{}, err)
+				return
+			case err != nil:
+				if !yield(memory.Found{Damage: fmt.Errorf("feed, row %s: %w", row["id"], err)}, nil) {
+					return
+				}
+				continue
+			}
+			f := feed{html.UnescapeString(row["url"]), html.UnescapeString(row["name"])}
+			feeds[row["id"]] = f
+			if !yield(memory.Found{Feed: f.url, Title: f.name}, nil) {
+				return
+			}
+		}
+		after, _ := strconv.ParseInt(mark, 10, 64)
+		items := rows.Read(ctx, db, "entry", "id", after, "guid", "title", "author", "content", "link", "date", "id_feed", "tags", "attributes")
+		for row, err := range items {
+			if row == nil {
+				yield(memory.Found{}, err)
+				return
+			}
+			f, known := feeds[row["id_feed"]]
+			found := memory.Found{Feed: f.url, Title: f.name, Mark: row["id"]}
+			switch {
+			case err != nil:
+				found.Damage = fmt.Errorf("entry, row %s: %w", row["id"], err)
+			case !known:
+				found.Damage = fmt.Errorf("entry, row %s: there is no feed %s", row["id"], row["id_feed"])
+			default:
+				found.Entry = entryOf(row)
+			}
+			if !yield(found, nil) {
+				return
+			}
+		}
+	}
+}
+
+// entryOf returns an entry. FreshRSS stores titles, authors and addresses as HTML.
+func entryOf(row rows.Row) *mirror.Kept {
+	link := html.UnescapeString(row["link"])
+	k := &mirror.Kept{Draft: feedhistory.Draft{
+		ID: idOf(row["guid"], link), Title: memory.HTML(row["title"]), Content: memory.HTML(row["content"]),
+		Published: memory.Unix(row.Int("date")), Links: memory.Alternate(link),
+	}}
+	for author := range strings.SplitSeq(html.UnescapeString(row["author"]), ";") {
+		k.Authors = append(k.Authors, memory.Authors(strings.TrimSpace(author))...)
+	}
+	var tags []string
+	for tag := range strings.SplitSeq(html.UnescapeString(row["tags"]), "#") {
+		tags = append(tags, strings.Trim(tag, " ;"))
+	}
+	k.Categories = memory.Categories(tags)
+	var attributes struct {
+		Enclosures []struct {
+			URL, Type string
+			Length    json.Number
+		}
+	}
+	if json.Unmarshal([]byte(row["attributes"]), &attributes) == nil {
+		for _, e := range attributes.Enclosures {
+			k.Links = memory.Enclosure(k.Links, html.UnescapeString(e.URL), e.Type, e.Length.String())
+		}
+	}
+	return k
+}
+
+// made matches ids that FreshRSS makes where the feed has none.
+var made = regexp.MustCompile(`^(urn:sha1:)?[0-9a-f]{32,40}$`)
+
+func idOf(guid, link string) string {
+	if guid = strings.TrimSpace(guid); made.MatchString(guid) {
+		return ""
+	}
+	return guid
+}

@@ -1,0 +1,34 @@
+package feedhistory
+
+import (
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// KeptByElement returns an extension for a Draft: its entry is the copy of a feed
+// reader, which may have sanitised or rewritten it. Entry.KeptBy is then the reader's
+// name, wherever the entry is published again, and any copy of the publisher's own
+// takes precedence.
+//
+//	<m:kept xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0" by="newsboat"/>
+func KeptByElement(reader string) string {
+	var b strings.Builder
+	b.WriteString("<m:kept")
+	xmlscan.WriteAttr(&b, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&b, "by", reader)
+	b.WriteString("/>")
+	return b.String()
+}
+
+// keptBy reads the current element, if it names the reader whose copy the entry is.
+func (r *elements) keptBy(e *Entry) {
+	if r.s.Space() != CoverageNamespace || r.s.Local() != "kept" {
+		return
+	}
+	by, _ := r.s.Attr("", "by")
+	if by = clip(trim(by)); by == "" {
+		by = unknown
+	}
+	e.KeptBy = by
+}

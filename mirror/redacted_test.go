@@ -1,0 +1,62 @@
+package mirror_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// Whatever of a private feed quotes its address, the redacted one does not.
+func TestRedacted(t *testing.T) {
+	const url = "https://ann:pass1word@pods.example/show/s3cret?token=t0ken&x=1"
+	for name, doc := range map[string]*feedhistory.Document{
+		"id":       {ID: "https://pods.example/show/s3cret?token=t0ken&x=1", Title: "Show"},
+		"subtitle": {ID: "urn:show", Title: "Show", Subtitle: "Copied from https://pods.example/show/s3cret"},
+		"title":    {ID: "urn:show", Title: "https://pods.example/?token=t0ken&x=1"},
+		"links": {ID: "urn:show", Title: "Show", Links: feedhistory.Links{
+			{Rel: "self", Href: "https://pods.example/other"},
+			{Rel: feedhistory.RelAlternate, Href: "https://pods.example/page?token=t0ken&x=1"},
+			{Rel: feedhistory.RelAlternate, Href: "https://pods.example/about"},
+		}},
+		"empty": {},
+	} {
+		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: mirror.HeadOf(doc),
+			Known: feedhistory.Known{URL: url}, Error: url, Title: doc.Title,
+			Gaps: []mirror.GapRecord{{URL: url, From: url, Message: url, Reason: feedhistory.ReasonStatus}}}
+		f.Pending = []mirror.Pending{{GapRecord: f.Gaps[0]}}
+		r := f.Redacted()
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		for _, secret := range []string{"s3cret", "t0ken", "pass1word", "other", "ann:"} {
+			require.NotContains(t, string(text)+r.URL, secret, name)
+		}
+		require.Equal(t, "https://pods.example", r.URL)
+		require.Len(t, r.Missing(), 2)
+		require.Equal(t, url, f.URL, "the original stays")
+		require.Equal(t, name == "links", strings.Contains(r.Head, "https://pods.example/about"))
+	}
+	public := &mirror.Feed{URL: "https://ann:pass@example.org/feed?format=atom"}
+	require.Equal(t, "https://example.org/feed?format=atom", public.Redacted().URL)
+}
+
+// The entries of a private feed keep their references, but not the feed's address.
+func TestRedactedRecord(t *testing.T) {
+	const entry = `<entry xmlns="http://www.w3.org/2005/Atom" a=">" xml:base="https://pods.example/s/feed?token=t0ken&amp;x=1"><id>urn:1</id><link href="a/b"/></entry>`
+	r := &mirror.Record{ID: "urn:1", Content: mirror.Content{Format: feedhistory.Atom, Data: entry, Base: "https://pods.example/s/feed?token=t0ken"}}
+	before, err := r.Entry()
+	require.NoError(t, err)
+	e, err := r.Redacted().Entry()
+	require.NoError(t, err)
+	require.Equal(t, before.Links, e.Links)
+	require.NotContains(t, string(e.XML()), "t0ken")
+	require.Contains(t, r.Content.Data, "t0ken", "the original stays")
+	for _, odd := range []string{"", "<entry", `<entry xml:base="x`, `<a b='>' c="`} {
+		r.Content.Data = odd
+		require.Equal(t, odd, r.Redacted().Content.Data)
+	}
+}

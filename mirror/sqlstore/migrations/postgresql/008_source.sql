@@ -1,0 +1,3 @@
+-- Where a copy comes from, if it is from a feed reader, or another memory of the feed.
+ALTER TABLE feedhistory.entries ADD COLUMN source TEXT NOT NULL DEFAULT '';
+ALTER TABLE feedhistory.versions ADD COLUMN source TEXT NOT NULL DEFAULT '';

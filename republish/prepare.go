@@ -1,0 +1,31 @@
+package republish
+
+import (
+	"context"
+	"errors"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// Prepare brings the published documents of a feed up to date, so that no reader has to
+// wait for them: the archived feed in the formats somebody has asked for. If the feed has
+// at least some number of entries, its index.atom takes long to make, and Prepare makes it
+// before anybody asks. While the feed is being polled, Prepare does nothing.
+func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
+	h.once.Do(h.setUp)
+	feed, err := h.store.Feed(ctx, url)
+	if err != nil || feed.Head == "" || h.chains.busy(url) {
+		return err
+	}
+	name, err := h.Name(ctx, url)
+	if err != nil {
+		return err
+	}
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		first := format == feedhistory.Atom && feed.Entries >= large
+		if first || h.chains.isPublished(name, format) {
+			err = errors.Join(err, h.chains.update(ctx, feed, name, format))
+		}
+	}
+	return err
+}
