@@ -92,14 +92,15 @@ import (
 // The files of this package form layers. A file refers only to its own layer and to the
 // ones above it; the model keeps entries as published, so its accessors call the readers.
 //
-//	model      feedhistory entry entryxml text links gap damage errors times url
+//	model      feedhistory entry entryxml altered kept text links gap damage errors
+//	           coverage digest numbers times url · entryjson extensionjson
 //	           complete paged archived                       RFC 5005, of one document
-//	reading    parse → documentreader head coverage mend · entryreader textfinder · jsonfeed
+//	reading    parse → documentreader head mend · entryreader textfinder · atom rss jsonfeed
 //	           → elements elementlinks elementtext · entrylist → reading
 //	           decode gofeed                                 entries in gofeed's form
 //	writing    write writeatom writerss writexml extensions draft
 //	history    dedupe                                        documents, in any order
-//	HTTP       client → walk → begin bounds prefetch · poll
+//	HTTP       client → walk → begin end bounds · prefetch → guess · poll
 //
 // Below all of them, internal has the wire formats: xmlscan, markup, vocab and feedtime
 // for reading, fetch for HTTP, iri and weblink for URLs.
