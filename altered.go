@@ -2,7 +2,7 @@ package feedhistory
 
 import "time"
 
-// Entries whose exported fields no longer say what they said when they were read.
+// Entries whose exported fields were set after they were read.
 
 // isAltered reports whether the exported fields were set since the entry was read, or
 // never read at all, so that raw does not say the same.

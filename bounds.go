@@ -106,8 +106,8 @@ func (d *loopDetector) record(l *fetchResult) (fresh bool) {
 	return d.digest(l.doc, true) > 0
 }
 
-// repeatsShown reports whether an archive repeats what the first document of its
-// chain shows and no archive before had.
+// repeatsShown reports whether an archive repeats entries which the first document of
+// its chain shows, and no archive before had.
 func (d *loopDetector) repeatsShown(doc *Document) bool {
 	before, isFirst := len(d.shown), d.shown == nil
 	if isFirst {
@@ -136,6 +136,16 @@ func (d *loopDetector) digest(doc *Document, remember bool) (fresh int) {
 		}
 	}
 	return fresh
+}
+
+// sharesFacts reports whether a document has an entry or a tombstone of the current chain.
+func (d *loopDetector) sharesFacts(doc *Document) bool {
+	for f := range doc.facts() {
+		if d.facts[maphash.Comparable(d.seed, f)] == d.chain {
+			return true
+		}
+	}
+	return false
 }
 
 // isNew reports whether a document brings anything new to all chains.

@@ -29,7 +29,7 @@ type Case struct {
 	Level        Level         `json:"level"`            // the subject of the test
 	Clauses      []string      `json:"clauses"`          // such as 5005#19
 	Formats      []string      `json:"formats"`          // the formats of its documents: atom, rss, json
-	Flags        []string      `json:"flags"`            // groups it belongs to; see Flags
+	Flags        []string      `json:"flags"`            // groups it belongs to; see Flagged
 	Start        string        `json:"start"`            // the path of the address given to the reader
 	Polls        []string      `json:"polls,omitempty"`  // a word about each poll; nil if the feed is read once
 	IfDue        []int         `json:"if_due,omitempty"` // numbers of the polls at which the reader decides whether the feed is due; at others it is
@@ -49,8 +49,8 @@ const (
 	State    Level = "state"    // all of these, over several polls
 )
 
-// Levels are all levels in order.
-var Levels = []Level{Entries, Verdict, Requests, State}
+// levels are all levels in order.
+var levels = []Level{Entries, Verdict, Requests, State}
 
 // Cases returns all cases, ordered by name.
 func Cases() ([]*Case, error) {
@@ -64,7 +64,7 @@ func Cases() ([]*Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := Parse(strings.TrimSuffix(strings.TrimPrefix(name, "cases/"), ".txtar"), string(text))
+		c, err := parse(strings.TrimSuffix(strings.TrimPrefix(name, "cases/"), ".txtar"), string(text))
 		if err != nil {
 			return nil, err
 		}
@@ -100,8 +100,8 @@ func Match(cases []*Case, patterns ...string) (matched []*Case, err error) {
 	return matched, nil
 }
 
-// Parse reads a case from the text of its file.
-func Parse(name, text string) (*Case, error) {
+// parse reads a case from the text of its file.
+func parse(name, text string) (*Case, error) {
 	archive := website.Parse(text)
 	c := &Case{Name: name, Why: strings.Join(strings.Fields(archive.Comment), " "), Start: "/feed.atom", Source: text, Clauses: []string{}, Formats: []string{}, Flags: []string{}}
 	if c.Why == "" {
@@ -148,7 +148,7 @@ func Parse(name, text string) (*Case, error) {
 			c.Formats = append(c.Formats, format.name)
 		}
 	}
-	if !slices.Contains(Levels, c.Level) {
+	if !slices.Contains(levels, c.Level) {
 		return nil, fmt.Errorf("%s: unknown level %q", name, c.Level)
 	}
 	if readings, ok := archive.File("readings"); ok {
@@ -160,19 +160,14 @@ func Parse(name, text string) (*Case, error) {
 	return c, nil
 }
 
-// Flags returns all flags in order: rfc, http, security and goal, if a requirement has
-// this basis; hostile, if a document is an attack; rss1, if one is RSS 1.0; polls, if
-// the feed is read several times.
-func Flags() []string { return []string{"rfc", "http", "security", "goal", "hostile", "rss1", "polls"} }
-
-// Kind returns the first part of the name: walk, polls or behaviour.
-func (c *Case) Kind() string { return path.Dir(c.Name) }
+// knownFlags returns all flags in order.
+func knownFlags() []string { return []string{"rfc", "http", "security", "goal", "hostile", "rss1", "polls"} }
 
 // flag adds the flags following from the case's contents.
 func (c *Case) flag() {
 	given := c.Flags
 	c.Flags = []string{}
-	for _, flag := range Flags() {
+	for _, flag := range knownFlags() {
 		has := slices.Contains(given, flag)
 		switch flag {
 		case "rss1":
@@ -191,11 +186,13 @@ func (c *Case) flag() {
 }
 
 // Flagged returns the cases that have all of the flags. A flag that begins with "!" is
-// one they do not have.
+// one they do not have. The flags are rfc, http, security and goal, if a requirement has
+// this basis; hostile, if a document is an attack; rss1, if one is RSS 1.0; polls, if
+// the feed is read several times.
 func Flagged(cases []*Case, flags ...string) ([]*Case, error) {
 	var flagged []*Case
 	for _, flag := range flags {
-		if !slices.Contains(Flags(), strings.TrimPrefix(flag, "!")) {
+		if !slices.Contains(knownFlags(), strings.TrimPrefix(flag, "!")) {
 			return nil, fmt.Errorf("unknown flag %q", flag)
 		}
 	}

@@ -30,7 +30,7 @@ func (e *RunError) Error() string { return e.Reason }
 
 // Command returns a Reader that runs a program. In its arguments, {url} is replaced by
 // the address of the feed, and {state} by a directory, the same for all polls of a
-// case. The program prints a text for [ReadResult]; its environment has
+// case. The program prints a Result as JSON; its environment has
 // CONFORMANCE_DUE, which is 0 if the program decides whether the feed is due, and
 // otherwise 1. Its standard error is also written to stderr, unless stderr is nil. An
 // error is a [RunError].
@@ -64,7 +64,7 @@ func Command(stderr io.Writer, args ...string) Reader {
 		if exited := errors.As(err, &ended); err != nil && (!exited || ended.ExitCode() < 0) {
 			return nil, &RunError{Reason: err.Error(), Stderr: said.String()}
 		}
-		result, problem := ReadResult(&printed.Buffer)
+		result, problem := readResult(&printed.Buffer)
 		switch {
 		case errors.Is(problem, errNothing) && err != nil:
 			return nil, &RunError{Reason: err.Error() + ", and " + problem.Error(), Stderr: said.String(), Exited: true}

@@ -14,40 +14,40 @@ import (
 	"github.com/feedhistory/feedhistory/internal/website"
 )
 
-// A Manifest lists the cases of the folder data, which has them as plain data for
+// A manifest lists the cases of the folder data, which has them as plain data for
 // programs in any language.
-type Manifest struct {
-	Suite   string    `json:"suite"`
-	Version string    `json:"version"`
-	Site    string    `json:"site"`    // stands for the host and port of a website
-	Other   string    `json:"other"`   // stands for those of its other origin
-	Count   string    `json:"count"`   // stands for the number of requests for a resource so far, from 1
-	Missing Answer    `json:"missing"` // the answer to every other request
-	Cases   []Summary `json:"cases"`
+type manifest struct {
+	Suite   string        `json:"suite"`
+	Version string        `json:"version"`
+	Site    string        `json:"site"`    // stands for the host and port of a website
+	Other   string        `json:"other"`   // stands for those of its other origin
+	Count   string        `json:"count"`   // stands for the number of requests for a resource so far, from 1
+	Missing siteAnswer    `json:"missing"` // the answer to every other request
+	Cases   []caseSummary `json:"cases"`
 }
 
-// A Summary is a case in a Manifest. The file NAME.json has all of it.
-type Summary struct {
+// A caseSummary is a case in a manifest. The file NAME.json has all of it.
+type caseSummary struct {
 	Name  string   `json:"name"`
 	Why   string   `json:"why"`
 	Level Level    `json:"level"`
 	Flags []string `json:"flags"`
 }
 
-// A Website is a case as plain data.
-type Website struct {
+// A siteData is a case as plain data.
+type siteData struct {
 	*Case
-	Resources []Resource `json:"resources"`
+	Resources []siteResource `json:"resources"`
 }
 
-// A Resource is a resource of a website, with everything it answers in turn.
-type Resource struct {
-	Path   string   `json:"path"`   // with its query; a request without such a resource gets the one of its path alone
-	States []Answer `json:"states"` // the last one begun is sent
+// A siteResource is a resource of a website, with everything it answers in turn.
+type siteResource struct {
+	Path   string       `json:"path"`   // with its query; a request without such a resource gets the one of its path alone
+	States []siteAnswer `json:"states"` // the last one begun is sent
 }
 
-// An Answer is a resource's response. Of Body, Gzip and Raw at most one is set.
-type Answer struct {
+// A siteAnswer is a resource's response. Of Body, Gzip and Raw at most one is set.
+type siteAnswer struct {
 	Request  int         `json:"request,omitempty"`        // the first request to get it, from 1
 	Poll     int         `json:"poll,omitempty"`           // the first poll at which requests get it, from 1
 	Status   int         `json:"status"`                   // 0: the connection closes without an answer
@@ -63,8 +63,8 @@ type Answer struct {
 // mostPlain is the largest body, in bytes, to be written as text.
 const mostPlain = 16 << 10
 
-// Website returns the case as plain data.
-func (c *Case) Website() (*Website, error) {
+// siteData returns the case as plain data.
+func (c *Case) siteData() (*siteData, error) {
 	plain, _, err := website.Plain(c.Source)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
@@ -75,9 +75,9 @@ func (c *Case) Website() (*Website, error) {
 	for i, r := range named.Requirements {
 		named.Requirements[i].Of = names.Replace(r.Of)
 	}
-	w := &Website{Case: &named}
+	w := &siteData{Case: &named}
 	for _, p := range plain {
-		r := Resource{Path: p.Name}
+		r := siteResource{Path: p.Name}
 		for _, state := range p.States {
 			r.States = append(r.States, newAnswer(state))
 		}
@@ -86,8 +86,8 @@ func (c *Case) Website() (*Website, error) {
 	return w, nil
 }
 
-func newAnswer(p website.PlainState) Answer {
-	s := Answer{Status: p.Status, Header: p.Header, Cut: p.Cut, Validate: p.Validate}
+func newAnswer(p website.PlainState) siteAnswer {
+	s := siteAnswer{Status: p.Status, Header: p.Header, Cut: p.Cut, Validate: p.Validate}
 	if p.Polls {
 		s.Poll = p.From
 	} else {
@@ -112,10 +112,10 @@ func newAnswer(p website.PlainState) Answer {
 }
 
 // WriteTo writes the manifest as JSON.
-func (m *Manifest) WriteTo(w io.Writer) (int64, error) { return writeJSON(w, m) }
+func (m *manifest) WriteTo(w io.Writer) (int64, error) { return writeJSON(w, m) }
 
 // WriteTo writes the case as JSON.
-func (s *Website) WriteTo(w io.Writer) (int64, error) { return writeJSON(w, s) }
+func (s *siteData) WriteTo(w io.Writer) (int64, error) { return writeJSON(w, s) }
 
 func writeJSON(w io.Writer, value any) (int64, error) {
 	var b bytes.Buffer
@@ -128,14 +128,14 @@ func writeJSON(w io.Writer, value any) (int64, error) {
 	return b.WriteTo(w)
 }
 
-// NewManifest returns the manifest of some cases.
-func NewManifest(cases []*Case) (*Manifest, error) {
+// newManifest returns the manifest of some cases.
+func newManifest(cases []*Case) (*manifest, error) {
 	_, missing, err := website.Plain("")
-	m := &Manifest{
+	m := &manifest{
 		Suite: suite, Version: Version, Site: website.PlainSite, Other: website.PlainOther, Count: website.PlainCount, Missing: newAnswer(missing),
 	}
 	for _, c := range cases {
-		m.Cases = append(m.Cases, Summary{c.Name, c.Why, c.Level, c.Flags})
+		m.Cases = append(m.Cases, caseSummary{c.Name, c.Why, c.Level, c.Flags})
 	}
 	return m, err
 }

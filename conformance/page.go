@@ -50,7 +50,7 @@ func WritePage(w io.Writer, reports ...*Report) error {
 		}
 	}
 	return pageTemplate.Execute(w, map[string]any{
-		"Version": reports[0].Version, "Strengths": Strengths, "Reports": reports, "Rows": rows, "Levels": Levels, "Bases": Bases(),
+		"Version": reports[0].Version, "Strengths": strengths, "Reports": reports, "Rows": rows, "Levels": levels, "Bases": bases(),
 	})
 }
 

@@ -40,10 +40,10 @@ type Score struct {
 func (r *Report) count() {
 	r.countRuns()
 	r.Scores, r.Bases = map[Level]Score{}, map[Basis]Score{}
-	for _, level := range Levels {
+	for _, level := range levels {
 		r.Scores[level] = r.score(func(f Finding) bool { return f.Level == level })
 	}
-	for _, basis := range Bases() {
+	for _, basis := range bases() {
 		r.Bases[basis] = r.score(func(f Finding) bool { return f.Basis == basis })
 	}
 }
@@ -122,8 +122,8 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Trials, func(t *Trial) bool { return t.Outcome == Failed || t.Outcome == Errored })
 }
 
-// Strengths explains the strengths, for the head of every report.
-const Strengths = "RFC 5005 has no MUST for readers: section 6 obliges a reader only to tell the user when a feed is not complete. " +
+// strengths explains the strengths, for the head of every report.
+const strengths = "RFC 5005 has no MUST for readers: section 6 obliges a reader only to tell the user when a feed is not complete. " +
 	"So the strength of each requirement is this suite's; its basis says where it comes from. " +
 	"Goals are what only this suite asks for."
 
@@ -137,14 +137,14 @@ func (r *Report) WriteText(w io.Writer, warnings bool) error {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w, strings.ReplaceAll(Strengths, ". ", ".\n")+"\n")
+	fmt.Fprintln(w, strings.ReplaceAll(strengths, ". ", ".\n")+"\n")
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "level\tcases\tmust\tshould\tnot reported")
-	for _, level := range Levels {
+	for _, level := range levels {
 		fmt.Fprintf(t, "%s\t%s\n", level, r.Scores[level].columns())
 	}
 	fmt.Fprintln(t, "\nbasis\tcases\tmust\tshould\tnot reported")
-	for _, basis := range Bases() {
+	for _, basis := range bases() {
 		fmt.Fprintf(t, "%s\t%s\n", basis, r.Bases[basis].columns())
 	}
 	if err := t.Flush(); err != nil {

@@ -35,8 +35,8 @@ const (
 	Goal     Basis = "goal"     // only this suite asks for it
 )
 
-// Bases returns all bases in order.
-func Bases() []Basis { return []Basis{Standard, HTTP, Security, Goal} }
+// bases returns all bases in order.
+func bases() []Basis { return []Basis{Standard, HTTP, Security, Goal} }
 
 // A Requirement is an outcome with a strength: it must, should or may occur, or must or
 // should not.
@@ -132,7 +132,7 @@ func (c *Case) read(table string) error {
 	for i := range c.Requirements {
 		r := &c.Requirements[i]
 		row, ok := rows[r.name()]
-		if !ok || !slices.Contains(Bases(), row.Basis) {
+		if !ok || !slices.Contains(bases(), row.Basis) {
 			return fmt.Errorf("%q has no reading", r.name())
 		}
 		r.Basis, r.Clause, r.Reading, used[r.name()] = row.Basis, row.Clause, row.Reading, true

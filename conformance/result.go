@@ -100,10 +100,10 @@ func (l list) names() []string {
 // errNothing means a reader has printed nothing.
 var errNothing = errors.New("no JSON was printed")
 
-// ReadResult reads the output of a reader: a JSON object with "entries" and, if
+// readResult reads the output of a reader: a JSON object with "entries" and, if
 // the reader reports them, "verdict", "gaps" and "deleted"; or a line of JSON
 // for each entry with its "id" and "title", and one with the verdict, if any.
-func ReadResult(r io.Reader) (*Result, error) {
+func readResult(r io.Reader) (*Result, error) {
 	result, decoder := &Result{}, json.NewDecoder(r)
 	for n := 0; ; n++ {
 		var t readerOutput

@@ -89,7 +89,7 @@ func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial,
 	if ctx.Err() != nil || options.NoState && len(c.Polls) > 1 {
 		return t, nil
 	}
-	session, err := c.Begin()
+	session, err := c.begin()
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial,
 }
 
 // poll runs the reader once, and judges it.
-func (t *Trial) poll(ctx context.Context, reader Reader, session *Session, state string, options *Options) {
+func (t *Trial) poll(ctx context.Context, reader Reader, session *session, state string, options *Options) {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, dueKey{}, session.Due()), cmp.Or(options.Timeout, 20*time.Second))
 	defer cancel()
 	result, err := reader(ctx, session.URL, state)

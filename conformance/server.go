@@ -21,13 +21,13 @@ import (
 //
 // Make one with [NewServer], and close it.
 type Server struct {
-	sessions []*Session
-	named    map[string]*Session
+	sessions []*session
+	named    map[string]*session
 	mux      *http.ServeMux
 }
 
-// A Live is a case being served.
-type Live struct {
+// A live is a case being served.
+type live struct {
 	*Case
 	URL    string `json:"url"`
 	Poll   int    `json:"poll"`             // the number of the present poll, from 1
@@ -36,9 +36,9 @@ type Live struct {
 
 // NewServer serves cases on the loopback interface until it is closed.
 func NewServer(cases []*Case) (*Server, error) {
-	s := &Server{named: map[string]*Session{}, mux: http.NewServeMux()}
+	s := &Server{named: map[string]*session{}, mux: http.NewServeMux()}
 	for _, c := range cases {
-		session, err := c.Begin()
+		session, err := c.begin()
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
@@ -47,7 +47,7 @@ func NewServer(cases []*Case) (*Server, error) {
 	}
 	s.mux.HandleFunc("GET /{$}", s.list)
 	s.mux.HandleFunc("GET /index.json", s.index)
-	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *Session){
+	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *session){
 		"GET /cases/{kind}/{name}":          show,
 		"GET /cases/{kind}/{name}/requests": requests,
 		"POST /cases/{kind}/{name}/judge":   judge,
@@ -72,7 +72,7 @@ func (s *Server) Close() error {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // of finds the case named by a request.
-func (s *Server) of(handle func(http.ResponseWriter, *http.Request, *Session)) http.HandlerFunc {
+func (s *Server) of(handle func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		session, ok := s.named[r.PathValue("kind")+"/"+r.PathValue("name")]
 		if !ok {
@@ -92,27 +92,27 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
-	live := make([]Live, len(s.sessions))
+	live := make([]live, len(s.sessions))
 	for i, session := range s.sessions {
 		live[i] = session.live()
 	}
 	answer(w, http.StatusOK, map[string]any{"suite": suite, "version": Version, "cases": live})
 }
 
-func (s *Session) live() Live { return Live{Case: s.Case, URL: s.URL, Poll: s.Poll()} }
+func (s *session) live() live { return live{Case: s.Case, URL: s.URL, Poll: s.Poll()} }
 
-func show(w http.ResponseWriter, _ *http.Request, s *Session) {
+func show(w http.ResponseWriter, _ *http.Request, s *session) {
 	live := s.live()
 	live.Source = s.Case.Source
 	answer(w, http.StatusOK, live)
 }
 
-func requests(w http.ResponseWriter, _ *http.Request, s *Session) {
+func requests(w http.ResponseWriter, _ *http.Request, s *session) {
 	answer(w, http.StatusOK, s.Requests())
 }
 
-func judge(w http.ResponseWriter, r *http.Request, s *Session) {
-	result, err := ReadResult(http.MaxBytesReader(w, r.Body, mostPrinted))
+func judge(w http.ResponseWriter, r *http.Request, s *session) {
+	result, err := readResult(http.MaxBytesReader(w, r.Body, mostPrinted))
 	if err != nil && !errors.Is(err, errNothing) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -123,7 +123,7 @@ func judge(w http.ResponseWriter, r *http.Request, s *Session) {
 	})
 }
 
-func next(w http.ResponseWriter, _ *http.Request, s *Session) {
+func next(w http.ResponseWriter, _ *http.Request, s *session) {
 	if !s.Next() {
 		http.Error(w, "the case has no more polls", http.StatusConflict)
 		return
@@ -131,7 +131,7 @@ func next(w http.ResponseWriter, _ *http.Request, s *Session) {
 	answer(w, http.StatusOK, s.live())
 }
 
-func reset(w http.ResponseWriter, _ *http.Request, s *Session) {
+func reset(w http.ResponseWriter, _ *http.Request, s *session) {
 	s.Reset()
 	answer(w, http.StatusOK, s.live())
 }

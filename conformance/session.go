@@ -12,9 +12,9 @@ import (
 // guid, or the id in an item of a JSON feed.
 var published = regexp.MustCompile(`(?s)<(?:\w+:)?id(?:\s[^>]*)?>(.*?)</|<(?:\w+:)?guid(?:\s[^>]*)?>(.*?)</|"id"\s*:\s*"?([^",}]*)`)
 
-// A Session is a running case: its website, and the present poll. Begin one with
-// [Case.Begin], and close it.
-type Session struct {
+// A session is a running case: its website, and the present poll. Begin one with
+// Case.begin, and close it.
+type session struct {
 	Case *Case
 	URL  string // the address to give to the reader
 
@@ -25,9 +25,9 @@ type Session struct {
 	poll int // from 1
 }
 
-// Begin serves the case's website on the loopback interface until the session
+// begin serves the case's website on the loopback interface until the session
 // is closed.
-func (c *Case) Begin() (*Session, error) {
+func (c *Case) begin() (*session, error) {
 	site, err := c.site()
 	if err == nil {
 		err = site.Listen()
@@ -35,17 +35,17 @@ func (c *Case) Begin() (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Case: c, URL: site.URL + c.Start, site: site, ids: idsOf(c, site), poll: 1}, nil
+	return &session{Case: c, URL: site.URL + c.Start, site: site, ids: idsOf(c, site), poll: 1}, nil
 }
 
 // Other returns the URL of the website's other origin, without a final slash.
-func (s *Session) Other() string { return s.site.Other }
+func (s *session) Other() string { return s.site.Other }
 
 // Close ends the session's website.
-func (s *Session) Close() error { return s.site.Close() }
+func (s *session) Close() error { return s.site.Close() }
 
 // Reset starts the case again.
-func (s *Session) Reset() {
+func (s *session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.site.Reset()
@@ -53,7 +53,7 @@ func (s *Session) Reset() {
 }
 
 // Poll returns the number of the present poll, from 1.
-func (s *Session) Poll() int {
+func (s *session) Poll() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.poll
@@ -61,11 +61,11 @@ func (s *Session) Poll() int {
 
 // Due reports whether the feed is due at the present poll. If it is not, the
 // reader decides whether to request it.
-func (s *Session) Due() bool { return !slices.Contains(s.Case.IfDue, s.Poll()) }
+func (s *session) Due() bool { return !slices.Contains(s.Case.IfDue, s.Poll()) }
 
 // Next begins the next poll, with its website. If the case has no more polls,
 // it returns false and changes nothing.
-func (s *Session) Next() bool {
+func (s *session) Next() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poll >= len(s.Case.Polls) {
@@ -75,8 +75,8 @@ func (s *Session) Next() bool {
 	return true
 }
 
-// A Request is a request to a case's website.
-type Request struct {
+// A request is a request to a case's website.
+type request struct {
 	Poll   int    `json:"poll"` // the number of the poll, from 1
 	Method string `json:"method"`
 	URL    string `json:"url"`                         // the path; for the other origin {{other}} and the path
@@ -87,10 +87,10 @@ type Request struct {
 }
 
 // Requests returns the requests so far.
-func (s *Session) Requests() []Request {
-	requests := []Request{}
+func (s *session) Requests() []request {
+	requests := []request{}
 	for _, r := range s.site.Requests() {
-		requests = append(requests, Request{
+		requests = append(requests, request{
 			Poll: r.Poll, Method: r.Method, URL: s.site.Path(r.URL), Status: r.Status,
 			ETag: r.Header.Get("If-None-Match"), Since: r.Header.Get("If-Modified-Since"), Agent: r.Header.Get("User-Agent"),
 		})
@@ -100,7 +100,7 @@ func (s *Session) Requests() []Request {
 
 // Judge judges the present poll by the reader's report, nil if there is none, and by
 // its requests.
-func (s *Session) Judge(result *Result) []Finding {
+func (s *session) Judge(result *Result) []Finding {
 	poll := s.Poll()
 	r := &round{result: result, path: s.site.Path, ids: s.ids}
 	for _, request := range s.site.Requests() {

@@ -49,7 +49,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	back := r.Absence != 0 && c.Rank.Seq > r.Absence && !from.recalled
 	known := r.Copy.Digest != ""
 	if c.Rank.isKept() && !r.Tombstone.IsZero() {
-		return did // a reader does not bring back what the publisher has deleted
+		return did // a reader does not bring back entries the publisher has deleted
 	}
 	if c.Digest == r.Copy.Digest && r.Copy.Source == "" {
 		c.Source = "" // the publisher has shown this very copy
@@ -92,7 +92,7 @@ type source struct {
 	archive  bool // it is an archive: its entries stay in it
 	replaces bool // it is complete: only its entries count
 
-	recalled bool   // a Recall has brought it, which says nothing about what the feed has now
+	recalled bool   // a Recall has brought it, which says nothing about the feed's present entries
 	name     string // the Name of that Recall
 	absence  int64  // the Absence of the entries it adds; zero means that they are live
 }
@@ -218,7 +218,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			mg.settle(m, records[id], before[id], did)
 		}
 	}
-	mg.replaceUnnamed(m, unnamed)
+	if err := mg.replaceUnnamed(m, unnamed); err != nil {
+		return nil, err
+	}
 	mg.allowance.entering = 0
 	return m, nil
 }

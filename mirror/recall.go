@@ -12,14 +12,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Recall adds to feeds what others have kept of them: feed readers, saved documents, or
-// the repository of a website. Mirror and Name must be set. It adds feeds that the Store
-// does not have; they are due at once.
+// A Recall adds entries to feeds from the memory of others: feed readers, saved
+// documents, or the repository of a website. Mirror and Name must be set. It adds feeds
+// new to the Store; they are due at once.
 //
-// What it brings proves nothing about what is missing: the verdict stays as it is, and a
-// Recall is no poll. A missed window is closed only if the memory has entries from both
-// sides of it: the newest from before and the oldest from after. An entry that a feed has
-// deleted by tombstone does not come back, and one that a complete feed lacks is Absent.
+// Its entries prove nothing about gaps: the verdict stays as it is, and a Recall is no
+// poll. A missed window is closed only if the memory has entries from both sides of it:
+// the newest from before and the oldest from after. An entry deleted by a feed's
+// tombstone does not come back, and one missing from a complete feed is Absent.
 //
 // Use a Recall in one goroutine only, and the same one for everything from one source:
 // it remembers the entries of a few feeds, to recognise those without an id.
@@ -67,12 +67,12 @@ func (r *Recalled) Add(other Recalled) {
 // has none. Entries that cannot be stored are left out: bad has an *EntryError for each. The
 // error comes from the Store.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (Recalled, error) {
-	doc, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
+	doc, made, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
 	if err != nil {
 		return Recalled{}, err
 	}
 	doc.Title = title
-	done, err := r.add(ctx, url, doc, Rank{Time: time.Now()})
+	done, err := r.add(ctx, url, doc, made, Rank{Time: time.Now()})
 	done.Damaged = bad
 	return done, err
 }
@@ -82,7 +82,7 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (R
 // when it was saved, in case it does not say when it was updated.
 func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (Recalled, error) {
 	rank := rankOf(doc, Rank{Time: at, Seq: int64(min(older, 1<<30)) + 1})
-	return r.add(ctx, url, doc, rank)
+	return r.add(ctx, url, doc, nil, rank)
 }
 
 // An EntryError says why an entry cannot be stored.
@@ -100,13 +100,13 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // triesToAdd is how often a Recall begins again if another mirror is at work on the feed.
 const triesToAdd = 10
 
-// add merges a document, and commits it.
-func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, rank Rank) (done Recalled, err error) {
+// add merges a document, and commits it. Made has the IDs that entries without one have got.
+func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done Recalled, err error) {
 	if err := r.Mirror.check(); err != nil {
 		return done, err
 	}
 	for try := time.Duration(1); ; try++ {
-		done, err = r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, rank)
+		done, err = r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, made, rank)
 		if !errors.Is(err, ErrConflict) || try == triesToAdd {
 			return done, err
 		}
@@ -118,7 +118,7 @@ func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document,
 	}
 }
 
-func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, rank Rank) (done Recalled, err error) {
+func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done Recalled, err error) {
 	store := r.Mirror.Store
 	f, err := store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
@@ -146,7 +146,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 		return done, err
 	}
 	for _, e := range fresh.Entries {
-		if got := m.records[e.ID]; e.WeakID && got != nil && got.First > version && got.Copy.Rank.isKept() {
+		if got := m.records[e.ID]; made[e.ID] && got != nil && got.First > version {
 			f.Unnamed++
 		}
 	}

@@ -51,6 +51,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	f.Head, f.Further = HeadOf(doc), nil
 	if kind == feedhistory.Archived {
 		f.Further = furtherOf(doc)
+		p.join.fork(f.Further)
 	}
 	p.readAt(doc.Response)
 	if kind == feedhistory.Paged && !p.chain.fresh && !p.chain.toEnd {
@@ -114,7 +115,9 @@ func HeadOf(doc *feedhistory.Document) string {
 	head := *doc
 	head.Entries, head.Deleted = nil, nil
 	var b strings.Builder
-	if feedhistory.WriteAtom(&b, &head) != nil {
+	w := feedhistory.NewWriter(&b, feedhistory.Atom, &head)
+	w.Verbatim = true // what republishes it repairs it
+	if w.Close() != nil {
 		return ""
 	}
 	return b.String()

@@ -46,7 +46,7 @@ func (p *Publisher) noteName() string {
 	return dir + "." + base + ".next"
 }
 
-// note makes a call take effect, and then does what the note says.
+// note makes a call take effect, and then carries out the note.
 func (p *session) note(text string) error {
 	if err := p.Output.Put(p.ctx, p.noteName(), []byte(text)); err != nil {
 		return err

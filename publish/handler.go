@@ -24,11 +24,11 @@ import (
 //
 //	http.Handle("/feeds/", http.StripPrefix("/feeds", &publish.Handler{FS: publish.Dir{Path: "public/feeds"}}))
 //
-// Beyond what http.FileServerFS does, a Handler uses the documents themselves: it sends
-// the media type of their format, an ETag of their content, a Cache-Control for their
-// place in the feed's history, Link headers with the relations in their heads, and gzip
-// to clients accepting it. It lists no directories, and does not serve hidden files
-// (names that begin with a dot), temporary files and locks.
+// Unlike http.FileServerFS, a Handler uses the documents themselves: it sends the media
+// type of their format, an ETag of their content, a Cache-Control for their place in
+// the feed's history, Link headers with the relations in their heads, and gzip to
+// clients accepting it. It lists no directories, and does not serve hidden files (names
+// that begin with a dot), temporary files and locks.
 //
 // An archive with a next-archive no longer changes (5005#9), and its name is never
 // reused (5005#10), so caches may keep it for good. The newest archive may still gain

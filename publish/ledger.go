@@ -18,7 +18,7 @@ type ledger struct {
 	latest   time.Time // archived items are not newer than this
 	prev     string    // the name of the newest archive; "" for none
 
-	added  feedtime.Additions // what recent calls have added
+	added  feedtime.Additions // the entries recent calls have added
 	source int                // number of entries the source's own document shows; zero if unknown
 
 	// The remaining work, in a note (see commit.go).

@@ -86,10 +86,10 @@ func (h *house) figures() []figure {
 		number("structs with more than three bools", len(h.bools), 26),
 		number("exported names", h.exported, 0),
 		number("exported names without a comment", len(h.undocumented), 0.5),
-		number("unexported types named by a participle", len(h.participles), 20),
+		number("unexported types named by a participle", len(h.participles), 0.5),
 		number("internal packages imported across modules", len(h.breaches), 0.5),
 		number("words of comments", h.allWords, 0),
-		rate("what", 5.1),
-		rate("that", 23),
+		rate("what", 1),
+		rate("that", 6),
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A memoryImport is a run of import for what others have kept.
+// A memoryImport is a run of import for entries kept by others.
 type memoryImport struct {
 	*importCommand
 	w        *command.World
@@ -37,7 +37,7 @@ type memoryImport struct {
 // mostSkipped is the number of skipped rows that are named.
 const mostSkipped = 100
 
-// memory imports what the arguments name from a source that others have kept.
+// memory imports the feeds named by the arguments from a source kept by others.
 func (c *importCommand) memory(w *command.World, source *kinds.Source) (err error) {
 	store, clear, err := c.open(w)
 	if err != nil {
@@ -172,7 +172,7 @@ func (m *memoryImport) damage(err error) {
 	}
 }
 
-// A jsonImported is what an import says about a feed.
+// A jsonImported is the result of an import for a feed.
 type jsonImported struct {
 	Feed    string `json:"feed"`
 	Title   string `json:"title,omitempty"`
@@ -183,7 +183,7 @@ type jsonImported struct {
 	Closed  int    `json:"closed"`
 }
 
-// report says for each feed what has come.
+// report prints the imported entries of each feed.
 func (m *memoryImport) report(failed error) error {
 	out, asides := terminal.NewPage(m.w.Stdout), terminal.NewPage(m.w.Asides())
 	var sum mirror.Recalled

@@ -22,10 +22,10 @@
 // A change of a document is recorded first: the new bytes go into the lock's object,
 // under the condition that nobody else has taken the lock. Then the document is put,
 // under the condition that it has not changed. So a writer that was suspended and comes
-// back late fails with ErrLost, and the next holder finishes what a killed writer has
-// recorded. New archives are put with If-None-Match. Not every store has a conditional
-// DELETE, so its URL is signed for no longer than the lease: the store refuses a later
-// request.
+// back late fails with ErrLost, and the next holder finishes the recorded work of a
+// killed writer. New archives are put with If-None-Match. Not every store has a
+// conditional DELETE, so its URL is signed for no longer than the lease: the store
+// refuses a later request.
 //
 // At the first Lock, two requests test whether the store honours conditions. If
 // it does not, Lock returns ErrConditions.

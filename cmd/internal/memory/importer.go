@@ -16,17 +16,17 @@ const (
 	batchBytes   = 4 << 20
 )
 
-// An Importer stores what a source has in a mirror. Recall must be set.
+// An Importer stores the entries and documents of a source in a mirror. Recall must be set.
 type Importer struct {
 	Recall *mirror.Recall
 	Wanted func(feed string) bool  // whether to import a feed; nil means all
 	Check  func(feed string) error // why a feed cannot be mirrored; nil means each can
 
 	// Stored is called with the mark after everything up to there has been stored; nil
-	// means that nobody wants to know.
+	// means nobody wants to know.
 	Stored func(mark string) error
 
-	Damaged func(error) // is called for each row or document that is skipped
+	Damaged func(error) // is called for each skipped row or document
 	Skipped func(error) // is called for each feed that cannot be mirrored, once
 
 	Feeds []*Tally // the feeds so far, in the order in which they came
@@ -34,12 +34,12 @@ type Importer struct {
 
 	tallies map[string]*Tally // by the source's address
 	mirror  map[string]string // the mirrored feed with an address
-	entries []waiting
+	entries []pendingEntry
 	bytes   int
 	mark    string
 }
 
-// A Tally counts what has come for one feed.
+// A Tally counts the imported entries of one feed.
 type Tally struct {
 	Feed  string // the mirrored feed's URL
 	Title string
@@ -48,13 +48,13 @@ type Tally struct {
 	skipped bool
 }
 
-// A waiting entry is in the current batch.
-type waiting struct {
+// A pendingEntry is an entry in the current batch.
+type pendingEntry struct {
 	tally *Tally
 	entry mirror.Kept
 }
 
-// Run stores everything that a source yields. An error ends it; what has been stored stays.
+// Run stores everything a source yields. An error ends it; entries already stored stay.
 func (i *Importer) Run(ctx context.Context, source iter.Seq2[Found, error]) error {
 	if err := i.load(ctx); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (i *Importer) Run(ctx context.Context, source iter.Seq2[Found, error]) erro
 			if errors.Is(err, context.Canceled) {
 				return err
 			}
-			return errors.Join(err, i.flush(ctx)) // what came before is good
+			return errors.Join(err, i.flush(ctx)) // the rows before are good
 		}
 	}
 	return i.flush(ctx)
@@ -151,7 +151,7 @@ func (i *Importer) take(ctx context.Context, found *Found) error {
 	}
 	e := found.Entry
 	i.Count++
-	i.entries = append(i.entries, waiting{t, *e})
+	i.entries = append(i.entries, pendingEntry{t, *e})
 	i.bytes += len(e.Content.Body) + len(e.Summary.Body) + len(e.Title.Body) + 500
 	if found.Mark != "" {
 		i.mark = found.Mark
@@ -186,7 +186,7 @@ func (i *Importer) flush(ctx context.Context) error {
 	return i.Stored(i.mark)
 }
 
-// note adds what was done to a tally.
+// note adds the result of a batch to a tally.
 func (i *Importer) note(t *Tally, done mirror.Recalled, err error) error {
 	for _, bad := range done.Damaged {
 		if i.Damaged != nil {

@@ -1,5 +1,5 @@
-// Package memory imports what others have kept of feeds into a mirror: the entries of feed
-// readers, and saved documents. The packages below it read one format each.
+// Package memory imports feeds kept by others into a mirror: the entries of feed readers,
+// and saved documents. The packages below it read one format each.
 package memory
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Found is something that a source has: an entry, a document, a feed without either, or a
-// row that cannot be read.
+// A Found is one thing in a source: an entry, a document, a feed without either, or a row
+// that cannot be read.
 type Found struct {
-	Feed  string // the feed's URL; "" if that is unknown
+	Feed  string // the feed's URL; "" if unknown
 	Title string // the feed's title; "" if the source has none
 
 	Entry    *mirror.Kept
@@ -23,7 +23,7 @@ type Found struct {
 	Mark string
 }
 
-// A Saved is a document of the feed itself that somebody has saved.
+// A Saved is a saved document of the feed itself.
 type Saved struct {
 	*feedhistory.Document
 	Older int       // the number of documents from before

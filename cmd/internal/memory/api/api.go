@@ -45,7 +45,7 @@ func (e *Error) IsLogin() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 }
 
-// Error says what the server answered, and what to do.
+// Error is the server's answer, with advice.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %d %s", e.URL, e.Status, http.StatusText(e.Status))
 	switch {
@@ -62,7 +62,7 @@ func (s *Server) Get(ctx context.Context, path string, query url.Values, answer 
 	return s.call(ctx, http.MethodGet, path, query, nil, answer)
 }
 
-// Post sends a form. An answer that is a *string is text.
+// Post sends a form. An answer of type *string is text.
 func (s *Server) Post(ctx context.Context, path string, query, form url.Values, answer any) error {
 	return s.call(ctx, http.MethodPost, path, query, form, answer)
 }

@@ -138,8 +138,8 @@ func (r *stream) read(token string) bool {
 	}
 }
 
-// page returns the items that follow a continuation, and the next continuation. Miniflux
-// gives the items only by their numbers.
+// page returns the items after a continuation, and the next continuation. Miniflux gives
+// the items only by their numbers.
 func (r *stream) page(token string) ([]Item, string, error) {
 	query := url.Values{"output": {"json"}, "n": {strconv.Itoa(atOnce)}, "r": {"o"}}
 	if token != "" {

@@ -1,4 +1,4 @@
-// Package greader reads the entries of a user by the API that Google Reader had, which many
+// Package greader reads the entries of a user by the API of Google Reader, which many
 // readers offer, and the form in which it gives them.
 package greader
 
@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An Item is an entry in the form of Google Reader, with what Inoreader, Feedly and FreshRSS
-// add to it.
+// An Item is an entry in the form of Google Reader, with the fields Inoreader, Feedly and
+// FreshRSS add to it.
 type Item struct {
 	ID        string  `json:"id"`
 	OriginID  string  `json:"originId"` // the publisher's id, in Feedly
@@ -88,7 +88,7 @@ func (i *Item) Feed() string {
 	return url
 }
 
-// Kept returns the entry; nil if the item has nothing that could identify it.
+// Kept returns the entry; nil if nothing in the item identifies it.
 func (i *Item) Kept() *mirror.Kept {
 	href := ""
 	for _, l := range append(i.Alternate, i.Canonical...) {

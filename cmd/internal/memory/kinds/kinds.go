@@ -37,7 +37,7 @@ type Source struct {
 	Feeds []string // the feeds to import; for documents that do not name theirs, this feed
 }
 
-// New returns the source that the arguments after --from KIND name. With the kind "", it
+// New returns the source named by the arguments after --from KIND. With the kind "", it
 // looks at the file.
 func New(ctx context.Context, kind string, args []string) (*Source, error) {
 	if len(args) == 0 {
@@ -46,7 +46,7 @@ func New(ctx context.Context, kind string, args []string) (*Source, error) {
 	s := &Source{Kind: kind, Name: args[0], Feeds: args[1:]}
 	if kind == "" {
 		if s.Kind = Recognise(ctx, s.Name); s.Kind == "" {
-			return nil, fmt.Errorf("%s: not a source that can be recognised: give --from KIND, one of %s", s.Name, Names)
+			return nil, fmt.Errorf("%s: not a recognised source: use --from KIND, one of %s", s.Name, Names)
 		}
 	}
 	if !slices.Contains(strings.Split(Names, ", "), s.Kind) {
@@ -61,7 +61,7 @@ func New(ctx context.Context, kind string, args []string) (*Source, error) {
 	if s.isSaved() && len(s.Feeds) > 1 {
 		return nil, errors.New("--from " + s.Kind + ": at most one feed: the documents are all of it")
 	}
-	if s.IsServer() != argument.IsURL(s.Name) && (s.Kind == "miniflux" || s.Kind == "greader" || argument.IsURL(s.Name)) {
+	if isServer := s.IsServer(); isServer != argument.IsURL(s.Name) || !isServer && (s.Kind == "miniflux" || s.Kind == "greader") {
 		return nil, errors.New("--from " + s.Kind + ": " + argument.WithoutUser(s.Name) + " is not such a source")
 	}
 	for i, feed := range s.Feeds {
@@ -97,7 +97,7 @@ func (s *Source) Wants(feed string) bool {
 	return len(s.Feeds) == 0 || s.isSaved() || slices.Contains(s.Feeds, argument.FeedName(feed))
 }
 
-// Read yields what the source has, after a mark. The server is the one for a URL.
+// Read yields the contents of the source after a mark. The server is the one for a URL.
 func (s *Source) Read(ctx context.Context, server *api.Server, mark string) iter.Seq2[memory.Found, error] {
 	switch {
 	case s.Kind == "miniflux":
@@ -121,7 +121,7 @@ func (s *Source) Read(ctx context.Context, server *api.Server, mark string) iter
 	return takeout.Read(ctx, s.Name, s.feed(), mark)
 }
 
-// start is how much of a file tells what it is.
+// start is how much of a file reveals its kind.
 const start = 64 << 10
 
 // Recognise returns the kind of a file or directory; "" if it is none of them.

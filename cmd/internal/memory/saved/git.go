@@ -79,8 +79,8 @@ type git struct {
 	out *bufio.Reader
 }
 
-// command returns a command that changes nothing, and runs nothing that the repository's
-// configuration names.
+// command returns a command that changes nothing, and runs nothing named by the
+// repository's configuration.
 func (g *git) command(args ...string) *exec.Cmd {
 	args = append([]string{"-C", g.dir, "--no-pager", "--no-optional-locks", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false", "--literal-pathspecs"}, args...)
 	cmd := exec.CommandContext(g.ctx, "git", args...)
@@ -121,7 +121,7 @@ func (g *git) locate() error {
 	return nil
 }
 
-// feed returns the feed's address as the newest version gives it that can be read.
+// feed returns the feed's address, from the newest readable version.
 func (g *git) feed(versions []version) (feed string, err error) {
 	if err := g.start(); err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func (g *git) feed(versions []version) (feed string, err error) {
 
 func (g *git) name(v version) string { return g.path + " at " + v.commit[:min(len(v.commit), 10)] }
 
-// start starts the process that shows versions.
+// start starts the process for showing versions.
 func (g *git) start() (err error) {
 	g.cat = g.command("cat-file", "--batch")
 	if g.in, err = g.cat.StdinPipe(); err != nil {

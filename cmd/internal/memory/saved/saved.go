@@ -1,5 +1,5 @@
-// Package saved reads documents of feeds that somebody has saved: in a directory, or in the
-// history of a git repository.
+// Package saved reads saved documents of feeds: in a directory, or in the history of a git
+// repository.
 package saved
 
 import (
@@ -25,7 +25,7 @@ const most = 64 << 20
 // A parser reads saved documents.
 type parser struct{ feed string }
 
-// parse reads a document. The feed is the one given, or else what the document says. A
+// parse reads a document. The feed is the one given, or else the document's own. A
 // damaged document comes with an error.
 func (p parser) parse(data []byte) (doc *feedhistory.Document, feed string, err error) {
 	if feed = p.feed; feed == "" {
@@ -34,15 +34,15 @@ func (p parser) parse(data []byte) (doc *feedhistory.Document, feed string, err 
 			return nil, "", err
 		}
 		if feed = selfOf(doc); feed == "" {
-			return nil, "", fmt.Errorf("it does not say which feed it is of: give the feed's address after the source")
+			return nil, "", fmt.Errorf("the document does not name its feed: give the feed's address after the source")
 		}
 	}
 	doc, err = feedhistory.Parse(bytes.NewReader(data), feed)
 	return doc, feed, err
 }
 
-// selfOf returns the address that a document gives its feed: that of the subscription
-// document, for an archive (5005#13).
+// selfOf returns the address a document gives its feed: the subscription document's,
+// for an archive (5005#13).
 func selfOf(doc *feedhistory.Document) string {
 	for _, rel := range []string{feedhistory.RelCurrent, feedhistory.RelSelf} {
 		if link, ok := doc.Links.Rel(rel); ok && memory.IsWeb(link.Href) {
@@ -79,7 +79,7 @@ func (f *file) time() time.Time {
 	return f.said
 }
 
-// IsDocument reports whether a file's name is that of a saved document.
+// IsDocument reports whether a file's name belongs to a saved document.
 func IsDocument(name string) bool {
 	return slices.Contains([]string{".xml", ".atom", ".rss", ".rdf"}, strings.ToLower(filepath.Ext(name)))
 }

@@ -1,4 +1,4 @@
-// Package takeout reads what Google Reader, Inoreader and Feedly give as JSON.
+// Package takeout reads the JSON exports of Google Reader, Inoreader and Feedly.
 package takeout
 
 import (
@@ -35,7 +35,7 @@ func Is(start []byte) bool {
 	return token == json.Delim('{') && hasMember(decoder, "items")
 }
 
-// hasMember reports whether the object that the decoder is in has one of the members, with an
+// hasMember reports whether the decoder's current object has one of the members, with an
 // array or an object or a string.
 func hasMember(decoder *json.Decoder, names ...string) bool {
 	for decoder.More() {
@@ -72,7 +72,7 @@ func Read(ctx context.Context, file, feed, mark string) iter.Seq2[memory.Found, 
 	}
 }
 
-// errLeft says that the caller wants no more.
+// errLeft means the caller wants no more.
 var errLeft = errors.New("left")
 
 // A reader reads one file.
@@ -85,7 +85,7 @@ type reader struct {
 	yield   func(memory.Found, error) bool
 }
 
-// values reads the values of the file: lists of items, or objects that have one.
+// values reads the values of the file: lists of items, or objects with one.
 func (r *reader) values() error {
 	for {
 		token, err := r.decoder.Token()
