@@ -218,7 +218,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			mg.settle(m, records[id], before[id], did)
 		}
 	}
-	mg.replaceUnnamed(m, unnamed)
+	if err := mg.replaceUnnamed(m, unnamed); err != nil {
+		return nil, err
+	}
 	mg.allowance.entering = 0
 	return m, nil
 }
