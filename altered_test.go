@@ -80,6 +80,10 @@ func TestAlteredEntriesAreWrittenAsTheySay(t *testing.T) {
 			for writer, w := range written {
 				require.Equal(t, e.ID, w.ID, "%s %s %s", field, name, writer)
 				require.True(t, e.Published.Equal(w.Published), "%s %s %s", field, name, writer)
+				if n := len(e.Links); len(w.Links) > n && !e.Links.has(RelAlternate) && e.Links.has(RelEnclosure) {
+					require.Equal(t, Links{{Rel: RelAlternate, Href: e.Links[0].Href}}, w.Links[n:], "an item with an enclosure only links to it")
+					w.Links = w.Links[:n]
+				}
 				require.Equal(t, e.Links, w.Links, "%s %s %s", field, name, writer)
 				require.Equal(t, title.Body, w.Title().Body, "%s %s %s", field, name, writer)
 				if !e.Updated.IsZero() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // The law of amplification: everything derived from a document of n bytes takes at most
@@ -72,7 +73,7 @@ func requireWellFormed(t require.TestingT, text []byte) {
 			return
 		}
 		if err != nil && strings.Contains(err.Error(), "invalid XML name") {
-			err = wellFormed(string(text))
+			err = xmlscan.WellFormed(string(text))
 			require.NoError(t, err, "%.2000q", text)
 			return
 		}

@@ -55,7 +55,7 @@ func (t Text) draftable() Text {
 	if t.Src != "" {
 		t.Body = "" // RFC 4287 §4.1.3.2: the element is empty then
 	}
-	if _, err := t.atomBody(); err == nil {
+	if _, err := xmlscan.Construct(t).Written(); err == nil {
 		return t
 	}
 	if t.Type == TextXHTML {
@@ -87,7 +87,7 @@ func (d *Draft) readElements(e *Entry) {
 		if left -= len(element); left < 0 {
 			break // too many declarations for the elements' length
 		}
-		if wellFormed(element) == nil {
+		if xmlscan.WellFormed(element) == nil {
 			d.Extensions = append(d.Extensions, element)
 		}
 	}
@@ -205,30 +205,30 @@ func (d Draft) entry() (*Entry, error) {
 	}
 	w := &xmlWriter{}
 	w.b.WriteString("<entry")
-	xmlscan.WriteAttr(&w.b, "xmlns", vocab.Atom)
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns", vocab.Atom)
 	w.b.WriteString(">\n")
-	w.element("id", d.ID)
+	w.b.Element("id", d.ID)
 	if !d.Updated.IsZero() {
-		w.element("updated", d.Updated.Format(time.RFC3339Nano))
+		w.b.Element("updated", d.Updated.Format(time.RFC3339Nano))
 	}
 	if !d.Published.IsZero() {
-		w.element("published", d.Published.Format(time.RFC3339Nano))
+		w.b.Element("published", d.Published.Format(time.RFC3339Nano))
 	}
 	err := errors.Join(w.draftText("title", d.Title), w.draftText("summary", d.Summary), w.draftText("content", d.Content))
 	if err != nil {
 		return nil, fmt.Errorf("draft %s: %w", d.ID, err)
 	}
 	for _, p := range d.Authors {
-		w.author(p)
+		w.person("author", p)
 	}
 	for _, c := range d.Categories {
-		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+		w.b.Empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
 	}
 	for _, l := range d.Links {
 		w.link("link", l)
 	}
 	for _, x := range d.Extensions {
-		if err := wellFormed(x); err != nil {
+		if err := xmlscan.WellFormed(x); err != nil {
 			return nil, fmt.Errorf("draft %s: extension %q: %w", d.ID, clip(x), err)
 		}
 		w.b.WriteString(x + "\n")
@@ -242,14 +242,11 @@ func (w *xmlWriter) draftText(name string, t Text) error {
 	if t == (Text{}) && name != "title" {
 		return nil
 	}
-	if isMedia(t.Type) && name != "content" {
+	if vocab.IsMedia(t.Type) && name != "content" {
 		return fmt.Errorf("%s: type %q: the type of a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
 	}
-	body, err := t.atomBody()
-	if err != nil {
+	if err := w.b.Text(name, xmlscan.Construct(t)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	w.open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)
-	w.b.WriteString(">" + body + "</" + name + ">\n")
 	return nil
 }

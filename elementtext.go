@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"encoding/base64"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -53,24 +52,24 @@ func (r *elements) textConstruct() Text {
 		}
 		return r.textOrMarkup(t)
 	}
-	t.Type = textType(kind, mode)
-	if isMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
+	t.Type = vocab.TextType(kind, mode)
+	if vocab.IsMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
 		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.s.Offset())
 		t.Type = TextPlain
 	}
 	switch {
 	case mode == "base64":
-		t.Body = decodeBase64(r.plainText())
+		t.Body = xmlscan.DecodeBase64(r.plainText())
 	case t.Type == TextXHTML:
 		t.Body, t.Base = r.s.HTML(true, r.currentBase)
-	case !isMedia(t.Type):
+	case !vocab.IsMedia(t.Type):
 		return r.textOrMarkup(t)
-	case isXMLType(t.Type):
+	case vocab.IsXMLType(t.Type):
 		t.Body = trim(r.s.Inner())
 	case strings.HasPrefix(t.Type, "text/"):
 		t.Body = r.plainText()
 	default:
-		t.Body = decodeBase64(r.plainText())
+		t.Body = xmlscan.DecodeBase64(r.plainText())
 	}
 	return t
 }
@@ -86,38 +85,4 @@ func (r *elements) textOrMarkup(t Text) Text {
 	t.Type = TextHTML
 	t.Body, t.Base = within.s.HTML(false, within.currentBase)
 	return t
-}
-
-// decodeBase64 decodes a text, or returns it unchanged if it is not base64.
-func decodeBase64(text string) string {
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-	if err != nil {
-		return text
-	}
-	return string(data)
-}
-
-// textType returns the type of a text by the attributes of Atom 1.0 (type) or 0.3 (type
-// and mode).
-func textType(kind, mode string) string {
-	kind = strings.ToLower(trim(kind))
-	switch kind {
-	case "", "text", "plain", "text/plain":
-		return TextPlain
-	case "html", "xhtml":
-		return kind
-	case "text/xhtml":
-		return TextXHTML
-	case "text/html":
-		if mode == "xml" {
-			return TextXHTML
-		}
-		return TextHTML
-	case "application/xhtml+xml":
-		if mode == "escaped" {
-			return TextHTML
-		}
-		return TextXHTML
-	}
-	return kind
 }

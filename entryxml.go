@@ -1,8 +1,6 @@
 package feedhistory
 
 import (
-	"encoding/base64"
-	"fmt"
 	"html"
 	"strings"
 
@@ -47,7 +45,7 @@ func (e *Entry) Signed() *Entry {
 	}
 	var w xmlWriter
 	for _, p := range authors {
-		w.author(p)
+		w.person("author", p)
 	}
 	text := string(e.XML())
 	end := strings.LastIndex(text, "</")
@@ -85,45 +83,6 @@ func (e *Entry) isNative(format Format, space string) bool {
 	r := e.reader()
 	defer r.release()
 	return r.s.Space() == space
-}
-
-// isMedia reports whether a text's type is a media type, which only content may have.
-func isMedia(kind string) bool {
-	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
-}
-
-// atomBody returns the content of the Atom element for the text (RFC 4287 §3.1.1,
-// §4.1.3.3). The error says where markup is not well-formed.
-func (t Text) atomBody() (string, error) {
-	kind := strings.ToLower(t.Type)
-	switch {
-	case kind == TextXHTML:
-		div := "<div xmlns=\"" + vocab.XHTML + "\">" + t.Body + "</div>"
-		return div, wellFormed(div)
-	case t.Src != "" && t.Body == "":
-		return "", nil
-	case isXMLType(kind):
-		return t.Body, wellFormed(t.Body)
-	case isMedia(kind) && !strings.HasPrefix(kind, "text/"):
-		return base64.StdEncoding.EncodeToString([]byte(t.Body)), nil
-	}
-	var b strings.Builder
-	xmlscan.WriteText(&b, t.Body)
-	return b.String(), nil
-}
-
-// wellFormed checks whether an element is well-formed, without any leniency.
-func wellFormed(element string) error {
-	s := xmlscan.New(element, xmlscan.Limits{})
-	for s.Next() != xmlscan.Stop {
-	}
-	if err := s.Err(); err != nil {
-		return err
-	}
-	if notes, _ := s.Notes(); len(notes) > 0 {
-		return fmt.Errorf("not well-formed: %s", notes[0].Message)
-	}
-	return nil
 }
 
 // html returns the text as HTML with absolute references.

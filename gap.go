@@ -267,21 +267,21 @@ func (w *xmlWriter) coverage(c *Coverage) {
 		return
 	}
 	w.b.WriteString("<m:mirror")
-	xmlscan.WriteAttr(&w.b, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", CoverageNamespace)
 	if c.Of != "" {
-		xmlscan.WriteAttr(&w.b, "of", c.Of)
+		xmlscan.WriteAttr(&w.b.Builder, "of", c.Of)
 	}
-	xmlscan.WriteAttr(&w.b, "kind", c.Kind.String())
-	xmlscan.WriteAttr(&w.b, "verdict", c.Verdict.String())
+	xmlscan.WriteAttr(&w.b.Builder, "kind", c.Kind.String())
+	xmlscan.WriteAttr(&w.b.Builder, "verdict", c.Verdict.String())
 	if !c.AsOf.IsZero() {
-		xmlscan.WriteAttr(&w.b, "as-of", c.AsOf.UTC().Format(time.RFC3339))
+		xmlscan.WriteAttr(&w.b.Builder, "as-of", c.AsOf.UTC().Format(time.RFC3339))
 	}
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
 		w.b.WriteString("<m:gap")
-		xmlscan.WriteAttr(&w.b, "reason", g.word())
+		xmlscan.WriteAttr(&w.b.Builder, "reason", g.word())
 		if g.URL != "" {
-			xmlscan.WriteAttr(&w.b, "href", iri.Redact(g.URL))
+			xmlscan.WriteAttr(&w.b.Builder, "href", iri.Redact(g.URL))
 		}
 		w.b.WriteString("/>")
 	}

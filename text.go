@@ -1,8 +1,6 @@
 package feedhistory
 
 import (
-	"strings"
-
 	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 )
@@ -100,10 +98,4 @@ func (e *Entry) textAs(which int, literal bool) Text {
 		}
 	}
 	return choice.text
-}
-
-// isXMLType reports whether a media type is XML (RFC 4287 §4.1.3.3, RFC 7303).
-func isXMLType(media string) bool {
-	media, _, _ = strings.Cut(media, ";")
-	return strings.HasSuffix(media, "+xml") || strings.HasSuffix(media, "/xml")
 }

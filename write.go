@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // Write writes a document in its own format: RSS as RSS 2.0, and Atom as Atom 1.0. A
@@ -28,10 +30,19 @@ func WriteAtom(w io.Writer, d *Document) error { return NewWriter(w, Atom, d).Cl
 // Appendix B. Items read from RSS 2.0 keep their own XML; others are converted.
 func WriteRSS(w io.Writer, d *Document) error { return NewWriter(w, RSS, d).Close() }
 
-// A Writer writes one Atom or RSS document while its entries arrive, so a long document
-// need not fit in memory. Make one with NewWriter.
+// A Writer writes one Atom or RSS document while its entries arrive, so a long
+// document need not fit in memory. Make one with NewWriter.
+//
+// What was read leniently is written as its format requires: an entry of the document's
+// own format keeps its XML as far as that is valid. IDs stay as published, even those that
+// are no IRIs.
 type Writer struct {
+	// Verbatim keeps the entries' own XML even where it is not valid. Other entries are
+	// converted element by element, and not made valid as a whole.
+	Verbatim bool
+
 	xml    xmlWriter
+	author string // the nominal author of entries without one, if the head names nobody
 	doc    *Document
 	format Format
 	begun  bool
@@ -90,7 +101,7 @@ func (w *Writer) begin(added []*Entry) {
 	if w.begun || w.xml.err != nil {
 		return
 	}
-	w.begun = true
+	w.begun, w.xml.verbatim = true, w.Verbatim
 	updated := w.doc.lastChange(w.doc.Entries)
 	if len(w.doc.Entries) == 0 {
 		updated = w.doc.lastChange(added)
@@ -98,50 +109,84 @@ func (w *Writer) begin(added []*Entry) {
 	if w.format == RSS {
 		w.xml.rssHead(w.doc, updated)
 	} else {
-		w.xml.atomHead(w.doc, updated, len(w.doc.Entries)+len(added) > 0)
+		w.xml.atomHead(w.doc, updated, len(w.doc.Entries)+len(added) > 0, w.authors(added))
 	}
 	w.write(w.doc.Entries)
 }
 
+// authors returns the authors of an Atom document's head section. If there are none, the
+// first entries decide whether it needs one.
+func (w *Writer) authors(added []*Entry) []Person {
+	nominal := []Person{w.doc.nominalAuthor()}
+	switch {
+	case len(w.doc.Authors) > 0:
+		return w.doc.Authors
+	case w.doc.Format != Atom:
+		return nominal
+	case w.Verbatim:
+		return nil
+	}
+	for _, e := range slices.Concat(w.doc.Entries, added) {
+		if e != nil && e.format() != Atom || e != nil && !e.signed && len(e.authors()) == 0 {
+			return nominal
+		}
+	}
+	w.author = nominal[0].Name
+	return nil
+}
+
 // write writes entries: those of the format with their own XML, the others converted.
 func (w *Writer) write(entries []*Entry) {
-	native, convert := vocab.Atom, w.xml.atomEntry
-	if w.format == RSS {
-		native, convert = "", w.xml.rssItem
-	}
 	for _, e := range entries {
-		if w.xml.err == nil && e != nil {
-			e, w.xml.err = w.current(e)
-		}
 		switch {
 		case w.xml.err != nil:
-			return
 		case e == nil:
 			w.xml.err = errors.New("feedhistory: Writer: an entry is nil")
-			return
-		case !e.isNative(w.format, native):
-			convert(e)
-		case slices.Equal(e.authors(), w.doc.Authors):
-			w.xml.native(e)
 		default:
-			w.xml.native(e.Signed())
+			e, w.xml.err = current(e)
 		}
+		if w.xml.err != nil {
+			return
+		}
+		element := w.element(e)
+		if !w.Verbatim {
+			element = xmlscan.RepairEntry(element, w.format == RSS, xmlscan.Entry{
+				ID: e.ID, Title: e.Title().Plain(), Published: e.Published, Changed: e.lastChange(), Author: w.author,
+			})
+		}
+		w.xml.b.WriteString(element + "\n")
 		w.xml.flush()
 	}
 }
 
-// current returns the entry as its fields say, and in Atom with an update time, which RFC
-// 4287 §4.1.2 requires. An entry unchanged since it was read is returned as it is.
-func (w *Writer) current(e *Entry) (*Entry, error) {
-	lacksTime := w.format == Atom && e.format() == Atom && e.Updated.IsZero()
-	if e.raw == "" || !lacksTime && !e.isAltered() {
+// element returns an entry as an element of the document: with its own XML, if that is of
+// the format, or else converted.
+func (w *Writer) element(e *Entry) string {
+	native, convert := vocab.Atom, w.xml.atomEntry
+	if w.format == RSS {
+		native, convert = "", w.xml.rssItem
+	}
+	switch {
+	case !e.isNative(w.format, native):
+		before := w.xml.b.Len()
+		convert(e)
+		text := w.xml.b.String()
+		w.xml.b.Reset()
+		w.xml.b.WriteString(text[:before])
+		return strings.TrimSuffix(text[before:], "\n")
+	case slices.Equal(e.authors(), w.doc.Authors):
+		return string(e.XML())
+	}
+	return string(e.Signed().XML())
+}
+
+// current returns the entry as its fields say. An entry unchanged since it was read is
+// returned as it is.
+func current(e *Entry) (*Entry, error) {
+	if e.raw == "" || !e.isAltered() {
 		return e, nil
 	}
-	d := e.Draft()
-	if lacksTime {
-		d.Updated = e.lastChange()
-	}
-	made, err := d.entry()
+	made, err := e.Draft().entry()
 	if err != nil {
 		return nil, err
 	}

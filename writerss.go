@@ -14,13 +14,13 @@ import (
 // rssHead writes the beginning of an RSS document.
 func (w *xmlWriter) rssHead(d *Document, updated time.Time) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
-	xmlscan.WriteAttr(&w.b, "xmlns:atom", vocab.Atom)
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns:atom", vocab.Atom)
 	w.b.WriteString("><channel>\n")
-	w.element("title", d.Title)
+	w.b.Element("title", d.Title)
 	home, _ := d.Links.Rel(RelAlternate)
-	w.element("link", iri.Writable(cmp.Or(home.Href, d.URL)))
-	w.element("description", cmp.Or(d.Subtitle, d.Title))
-	w.element("lastBuildDate", updated.UTC().Format(http.TimeFormat))
+	w.b.Element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
+	w.b.Element("description", cmp.Or(d.Subtitle, d.Title))
+	w.b.Element("lastBuildDate", updated.UTC().Format(http.TimeFormat))
 	for _, l := range d.Links {
 		if l != home {
 			w.link("atom:link", l)
@@ -35,33 +35,33 @@ func (w *xmlWriter) rssItem(e *Entry) {
 	item := w.decode(e)
 	others := e.extensions()
 	w.b.WriteString("<item" + others.attrs + ">\n")
-	w.element("title", e.Title().Plain())
-	w.element(`guid isPermaLink="false"`, e.ID)
+	w.b.Element("title", e.Title().Plain())
+	w.b.Element(`guid isPermaLink="false"`, e.ID)
 	if !e.Published.IsZero() {
-		w.element("pubDate", e.Published.Format(time.RFC1123Z))
+		w.b.Element("pubDate", e.Published.Format(time.RFC1123Z))
 	}
 	if !e.Updated.IsZero() {
-		w.element("atom:updated", e.Updated.Format(time.RFC3339Nano))
+		w.b.Element("atom:updated", e.Updated.Format(time.RFC3339Nano))
 	}
 	w.rssLinks(e.Links)
 	for _, person := range item.Authors {
-		w.element(`dc:creator xmlns:dc="`+vocab.DC+`"`, cmp.Or(person.Name, person.Email))
+		w.b.Element(`dc:creator xmlns:dc="`+vocab.DC+`"`, cmp.Or(person.Name, person.Email))
 	}
 	for _, category := range item.Categories {
-		w.element("category", category)
+		w.b.Element("category", category)
 	}
 	summary := e.Summary()
-	if summary != (Text{}) {
-		w.element("description", summary.html())
+	if summary.Body != "" {
+		w.b.Element("description", summary.html())
 	}
 	switch content := e.Content(); {
-	case content == Text{}:
-	case summary == Text{} && content.Src == "" && !isMedia(content.Type):
-		w.element("description", content.html()) // readers expect the only text here
-	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
+	case content.Body+content.Src == "":
+	case summary == Text{} && content.Src == "" && !vocab.IsMedia(content.Type):
+		w.b.Element("description", content.html()) // readers expect the only text here
+	case content.Src != "", vocab.IsMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
 		w.media("atom:content", content) // RSS has no element for it
 	default:
-		w.element(`content:encoded xmlns:content="`+vocab.Content+`"`, content.html())
+		w.b.Element(`content:encoded xmlns:content="`+vocab.Content+`"`, content.html())
 	}
 	w.b.WriteString(others.elements + "</item>\n")
 }
@@ -73,9 +73,9 @@ func (w *xmlWriter) rssLinks(links Links) {
 	for _, l := range links {
 		switch {
 		case l == home:
-			w.element("link", iri.Writable(l.Href))
+			w.b.Element("link", iri.Writable(l.Href))
 		case l.Rel == RelEnclosure:
-			w.empty("enclosure", "url", iri.Writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
+			w.b.Enclosure(xmlscan.Link(l))
 		default:
 			w.link("atom:link", l)
 		}

@@ -69,7 +69,7 @@ type keepMark struct {
 	Done    bool      `json:"done,omitempty"`    // whether the walk reached its end
 	Place   place     `json:"place,omitzero"`    // where the walk continues if it did not
 	Counter string    `json:"counter,omitempty"` // the URL at which the server says how many entries it has
-	Total   int       `json:"total,omitempty"`   // its number when the mirror was whole
+	Total   int       `json:"total,omitempty"`   // the number it gave when the mirror was whole
 	Soon    bool      `json:"soon,omitempty"`    // whether to ask again at the next opportunity
 }
 

@@ -25,7 +25,7 @@ type task struct {
 	has func(ids []string) map[string]bool
 
 	counter string    // the URL at which the server says how many entries it has; "" if it does not
-	total   int       // its number, if all of them are proved to have come
+	total   int       // the number it gave, if all of them are proved to have come
 	proven  time.Time // when it counted; zero without the proof
 }
 

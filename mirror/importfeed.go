@@ -124,7 +124,7 @@ func (f *importedFeed) record(l *entryLine) (*Record, error) {
 	r.Feed, r.ID = l.Feed, l.ID
 	switch {
 	case r.Content != Content{} && l.Raw == nil:
-		return nil, errors.New("its line has no member raw, which is the entry as it was published")
+		return nil, errors.New("its line lacks the member raw, the entry as published")
 	case !slices.Contains([]State{Live, Deleted, Absent, Unseen, Erased}, r.State):
 		return nil, fmt.Errorf("%q is not a state of an entry", r.State)
 	case r.Content != Content{}:

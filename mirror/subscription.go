@@ -114,7 +114,9 @@ func HeadOf(doc *feedhistory.Document) string {
 	head := *doc
 	head.Entries, head.Deleted = nil, nil
 	var b strings.Builder
-	if feedhistory.WriteAtom(&b, &head) != nil {
+	w := feedhistory.NewWriter(&b, feedhistory.Atom, &head)
+	w.Verbatim = true // what republishes it repairs it
+	if w.Close() != nil {
 		return ""
 	}
 	return b.String()

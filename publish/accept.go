@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"time"
@@ -36,7 +35,7 @@ func (p *session) accept(s *state, c change) ([]item, error) {
 		switch err := it.follows(old); {
 		case c.correction && (!ok || old.entry == nil):
 			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Err: ErrNotPublished})
-		case ok && it.same(old):
+		case ok && p.same(it, old):
 		case !ok || err == nil:
 			known[it.id] = it
 			accepted = append(accepted, it)
@@ -84,12 +83,16 @@ func (it item) follows(old item) error {
 }
 
 // same reports whether an item is published already, as old.
-func (it item) same(old item) bool {
+func (p *Publisher) same(it, old item) bool {
 	if it.entry == nil || old.entry == nil {
 		return it.entry == old.entry && it.time.Equal(old.time)
 	}
-	return it.entry.Updated.Equal(old.entry.Updated) && (bytes.Equal(it.entry.XML(), old.entry.XML()) ||
-		bytes.Equal(it.entry.Signed().XML(), old.entry.XML())) // the authors of the entry's own feed were not ours
+	if !it.entry.Updated.Equal(old.entry.Updated) {
+		return false
+	}
+	published := p.words(old.entry)
+	return p.words(it.entry) == published ||
+		p.words(it.entry.Signed()) == published // the authors of the entry's own feed were not ours
 }
 
 // known returns the published versions of the given items, as far as they can matter.

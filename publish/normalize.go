@@ -8,12 +8,19 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // normalize returns an entry in its permanent form, which it keeps in every
-// document: in the feed's format, with an id, in Atom with an update time, and
-// with a base if it depends on one.
+// document: in the feed's format and valid, with an id, in Atom with an update
+// time, and with a base if it depends on one.
 func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	return p.permanent(e, false)
+}
+
+// permanent returns an entry in its permanent form; a verbatim one is as valid
+// as it was given.
+func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory.Entry, error) {
 	if e == nil || e.ID == "" {
 		return nil, ErrNoID
 	}
@@ -21,15 +28,17 @@ func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
 		e = p.identified(e)
 	}
-	if e != nil && p.isNormal(e) {
-		return e, nil
-	}
 	given := e
-	if e != nil && baseOf(e) == "" {
-		e = p.rewrite(e, formatOf(e), p.URL())
-	}
 	if e != nil && !p.isNormal(e) {
-		e = p.rewrite(e, format, "")
+		if baseOf(e) == "" {
+			e = p.rewrite(e, formatOf(e), p.URL(), true)
+		}
+		if e != nil && !p.isNormal(e) {
+			e = p.rewrite(e, format, "", true)
+		}
+	}
+	if e != nil && !verbatim {
+		e = p.repaired(e)
 	}
 	if e == nil || e.WeakID || e.ID != given.ID || !e.Updated.Equal(given.Updated) && !given.Updated.IsZero() {
 		return nil, ErrUnpublishable
@@ -37,11 +46,52 @@ func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 	return e, nil
 }
 
+// earlier returns an entry in the form in which earlier versions published it:
+// as valid as it was given, and with the references in a title of RSS.
+func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	normal, err := p.permanent(e, true)
+	if err != nil || formatOf(e) != feedhistory.RSS || p.format() != feedhistory.Atom {
+		return normal, err
+	}
+	var title string
+	s := xmlscan.NewFragment(string(e.XML()), nil, xmlscan.Unlimited())
+	s.Next()
+	for depth := s.Depth(); title == "" && s.Child(depth); {
+		if s.Space() == "" && s.Local() == "title" {
+			title = strings.Trim(s.ElementText(), " \t\r\n")
+		}
+	}
+	element := string(normal.XML())
+	if title != "" && title != normal.Title().Body {
+		element = withTitle(element, func(string) string { return title })
+	}
+	return feedhistory.ReadEntry(feedhistory.Atom, element, "")
+}
+
+// repaired returns a normal entry, valid: itself, if it is. It returns nil if
+// that fails.
+func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
+	unsigned, source := *e, feedhistory.Document{}
+	if e.Source != nil {
+		source = *e.Source
+	}
+	source.Authors = nil // the feed's authors need not be written on the entry
+	unsigned.Source = &source
+	valid := p.rewrite(&unsigned, p.format(), "", false)
+	if valid == nil || bytes.Equal(valid.XML(), e.XML()) {
+		return e
+	}
+	if e.Source != nil {
+		valid.Source.Authors = e.Source.Authors
+	}
+	return valid
+}
+
 // rewrite writes an entry and reads it again, at a base. It returns nil on failure.
-func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string) *feedhistory.Entry {
-	head := &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}
+func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string, verbatim bool) *feedhistory.Entry {
 	var b bytes.Buffer
-	if write(&b, head, format) != nil {
+	w := feedhistory.NewWriter(&b, format, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}})
+	if w.Verbatim = verbatim; w.Close() != nil {
 		return nil
 	}
 	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(&b, base)
@@ -72,14 +122,14 @@ func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 		way = feedhistory.Atom
 	}
 	base := cmp.Or(baseOf(e), p.URL())
-	there := p.rewrite(e, way, base)
+	there := p.rewrite(e, way, base, true)
 	if there == nil {
 		return nil
 	}
 	if there.Updated.IsZero() && e.Source != nil {
 		there.Source.Updated = e.Source.Updated
 	}
-	return p.rewrite(there, p.format(), base)
+	return p.rewrite(there, p.format(), base, true)
 }
 
 func baseOf(e *feedhistory.Entry) string {
@@ -96,11 +146,12 @@ func formatOf(e *feedhistory.Entry) feedhistory.Format {
 	return e.Source.Format
 }
 
+// write writes a document of normal entries. Those published by earlier versions
+// stay as they are.
 func write(w io.Writer, d *feedhistory.Document, format feedhistory.Format) error {
-	if format == feedhistory.RSS {
-		return feedhistory.WriteRSS(w, d)
-	}
-	return feedhistory.WriteAtom(w, d)
+	out := feedhistory.NewWriter(w, format, d)
+	out.Verbatim = true
+	return out.Close()
 }
 
 // isNormal reports whether an entry can be written as it is.

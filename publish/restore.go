@@ -121,28 +121,42 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 	if len(all.lost) == 0 {
 		return nil
 	}
-	var given []item
-	for _, e := range u.Entries {
-		if normal, err := p.normalize(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(normal))] {
-			given = append(given, entryItem(normal))
-		}
-	}
-	slices.SortStableFunc(given, func(a, b item) int { return a.change().Compare(b.change()) })
+	forms := [][]item{p.unplaced(all, u, p.normalize), p.unplaced(all, u, p.earlier)}
 	for _, l := range all.lost {
-		items, err := p.restore(s, l, given)
-		if err != nil {
-			return err
+		var items []item
+		for _, given := range forms {
+			var err error
+			if items, err = p.restore(s, l, given); err != nil {
+				return err
+			}
+			if items != nil {
+				break
+			}
 		}
 		if items == nil {
 			report.Lost = append(report.Lost, l.name)
 			continue
 		}
 		report.Restored = append(report.Restored, l.name)
-		all.add(items)
+		p.add(all, items)
 		for _, it := range items {
 			all.placed[placeOf(it)] = true
 		}
-		given = slices.DeleteFunc(given, func(it item) bool { return all.placed[placeOf(it)] })
+		for i := range forms {
+			forms[i] = slices.DeleteFunc(forms[i], func(it item) bool { return all.placed[placeOf(it)] })
+		}
 	}
 	return nil
+}
+
+// unplaced returns the entries of a source that are not published elsewhere, in
+// one of their forms, oldest first.
+func (p *Publisher) unplaced(all *publishedSet, u Batch, form func(*feedhistory.Entry) (*feedhistory.Entry, error)) (given []item) {
+	for _, e := range u.Entries {
+		if normal, err := form(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(normal))] {
+			given = append(given, entryItem(normal))
+		}
+	}
+	slices.SortStableFunc(given, func(a, b item) int { return a.change().Compare(b.change()) })
+	return given
 }

@@ -132,14 +132,14 @@ func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 func (p *session) versions(s *state) (all *publishedSet, err error) {
 	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
-		all.add(s.items())
+		p.add(all, s.items())
 	}
 	for _, it := range s.log {
 		all.placed[placeOf(it)] = true
 	}
 	all.lost, err = p.walk(s, func(a *archive) {
 		items := a.items()
-		all.add(items)
+		p.add(all, items)
 		for _, it := range items {
 			all.placed[placeOf(it)] = true
 		}
@@ -147,14 +147,15 @@ func (p *session) versions(s *state) (all *publishedSet, err error) {
 	return all, err
 }
 
-func (all *publishedSet) add(items []item) {
+// add adds what is published to a set.
+func (p *Publisher) add(all *publishedSet, items []item) {
 	for _, it := range items {
 		if _, ok := all.newest[it.id]; ok {
 			continue
 		}
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
-			v.words = words(it.entry)
+			v.words = p.words(it.entry)
 			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
 			v.link = link.Href
 		}
@@ -211,11 +212,12 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	}
 	timed := isTimed(e)
 	newer := timed && normal.Updated.After(old.time)
+	same := published && !old.deleted && (old.words == p.words(normal) || old.words == p.words(normal.Signed()))
 	switch {
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case !newer && (old.words == words(normal) || old.words == words(normal.Signed())):
+	case same && (!newer || !old.time.After(epoch)): // a time that was unknown has become known
 		report.Unchanged++
 		return item{}, nil
 	default:
@@ -254,22 +256,25 @@ func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 // unknown time, because Atom requires one.
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
 
-// words returns a digest of everything an entry says, except its update time, and an
-// unnecessary base.
-func words(e *feedhistory.Entry) digest {
+// words returns a digest of everything an entry says, in valid form, except its
+// update time, and an unnecessary base.
+func (p *Publisher) words(e *feedhistory.Entry) digest {
+	if valid := p.repaired(e); valid != nil {
+		e = valid
+	}
 	element := string(e.XML())
 	if tag, content, ok := strings.Cut(element, ">"); ok && !isRelative(e, element) {
 		before, base, _ := strings.Cut(tag, ` xml:base="`)
 		_, after, _ := strings.Cut(base, `"`)
 		element = before + after + ">" + content
 	}
-	before, after := withoutUpdated(decodedTitle(element))
+	// Titles of RSS have been decoded since they were published: that changes no entry.
+	before, after := withoutUpdated(withTitle(element, xmlscan.Unescape))
 	return sha256.Sum256([]byte(before + after))
 }
 
-// decodedTitle returns an entry with the references in its title of plain text decoded, as titles
-// of RSS are since they were published: decoding changes no entry.
-func decodedTitle(element string) string {
+// withTitle returns an entry with another title, if it has one of plain text.
+func withTitle(element string, change func(title string) string) string {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
@@ -278,12 +283,12 @@ func decodedTitle(element string) string {
 		}
 		attrs, tag := len(s.Attrs()), s.End()
 		text := s.ElementText()
-		decoded := xmlscan.Unescape(text)
-		if attrs > 0 || s.Nested() || decoded == text {
+		changed := change(text)
+		if attrs > 0 || s.Nested() || changed == text {
 			return element
 		}
 		var b strings.Builder
-		xmlscan.WriteText(&b, decoded)
+		xmlscan.WriteText(&b, changed)
 		return element[:tag] + b.String() + element[s.Offset():]
 	}
 	return element

@@ -63,6 +63,9 @@ func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 	}
 	element := string(e.XML())
 	if !m.isNative(element) {
+		if e.Changed().IsZero() {
+			e.Updated = r.Time() // when the mirror first saw it
+		}
 		if element, err = m.converted(e); err != nil {
 			return nil, err
 		}

@@ -15,7 +15,9 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -59,6 +61,11 @@ func run(root, version, out, only string, snapshot bool) error {
 	targets, err := parseTargets(only)
 	if err != nil {
 		return err
+	}
+	if !snapshot {
+		if err := replace(filepath.Join(root, "CHANGELOG.md"), regexp.MustCompile(`\(not yet released\)`), "("+when.Format(time.DateOnly)+")"); err != nil {
+			return err
+		}
 	}
 	d := &dist{root: root, out: out, version: version, when: when, work: work}
 	if err := d.make(targets); err != nil {

@@ -35,8 +35,8 @@ func prepare(root, version, cache string) error {
 	return nil
 }
 
-// setVersion changes the version in the source, the action's page, go.work and each
-// go.mod.
+// setVersion changes the version in the source, README, the action's page, go.work and
+// each go.mod.
 func setVersion(root, version string) error {
 	own := regexp.MustCompile(`(` + regexp.QuoteMeta(modules.Path) + `[a-z0-9/]*) v[^ \n]+`)
 	files := []string{"go.work"}
@@ -50,6 +50,10 @@ func setVersion(root, version string) error {
 	}
 	action := regexp.MustCompile(`publish/action@v[^ \n]+`)
 	if err := replace(filepath.Join(root, "publish/action/README.md"), action, "publish/action@"+version); err != nil {
+		return err
+	}
+	installed := regexp.MustCompile(`(/feedhistory[_-])\d+\.\d+\.\d+([_-])`)
+	if err := replace(filepath.Join(root, "README.md"), installed, "${1}"+version[1:]+"${2}"); err != nil {
 		return err
 	}
 	constant := regexp.MustCompile(`(?m)^const Version = ".*"$`)

@@ -97,7 +97,7 @@ func (w *world) feedAt(url string) (string, error) {
 	case slices.ContainsFunc(feeds, func(l feedhistory.Link) bool { return l.Href == url }):
 		return url, nil
 	case fleet.CheckURL(feeds[0].Href) != nil:
-		return "", fmt.Errorf("%s: this is not a feed, and you cannot subscribe to the one that it names: %s", url, feeds[0].Href)
+		return "", fmt.Errorf("%s: this is not a feed, and the feed it names cannot be subscribed to: %s", url, feeds[0].Href)
 	}
 	w.Tell(url + ": a web page; its feed is " + feeds[0].Href)
 	return feeds[0].Href, nil

@@ -16,7 +16,7 @@ type unsubscribeCommand struct {
 
 // Help is the text of --help besides the flags.
 func (c *unsubscribeCommand) Help() string {
-	return "This removes the feeds with everything that is known of them; feedhistory export makes a copy first."
+	return "This removes the feeds with everything known about them; feedhistory export makes a copy first."
 }
 
 // Run unsubscribes from the feeds, and says how many were not subscribed to.

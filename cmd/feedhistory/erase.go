@@ -261,7 +261,7 @@ func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased ma
 		}
 		for _, e := range doc.Entries {
 			if slices.Contains(c.IDs, e.ID) {
-				return fmt.Errorf("%s still has the entry %s: give the feed that it belongs to with --name, or remove it", c.place(name), e.ID)
+				return fmt.Errorf("%s still has the entry %s: name its feed with --name, or remove it", c.place(name), e.ID)
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func TestExportFeedIsOneDocument(t *testing.T) {
 				for i, e := range doc.Entries {
 					require.Equal(t, fmt.Sprintf("urn:%d", n-i), e.ID)
 					require.Equal(t, fmt.Sprintf("Entry <%d>", n-i), e.Title().Body)
-					require.Equal(t, "text", e.Summary().Plain())
+					require.Equal(t, "text", e.Summary().Plain()+e.Content().Plain(), "Atom has the only text of an entry without a link as content")
 				}
 			})
 		}

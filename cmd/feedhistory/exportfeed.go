@@ -38,6 +38,9 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 			if err != nil {
 				return fmt.Errorf("the entry %s: %w", r.ID, err)
 			}
+			if e.Changed().IsZero() {
+				e.Updated = r.Time() // when the mirror first saw it
+			}
 			if err := out.Add(e); err != nil {
 				return err
 			}

@@ -225,7 +225,7 @@ func TestImportErrors(t *testing.T) {
 		feed + `{"feed":"https://example.org/","id":"1","updated":"yesterday"}`:                                     "line 2: the entry 1: updated is not a time",
 		feed + `{"feed":"https://example.org/","id":"1","raw":{"format":"atom","data":"x"}}`:                        "line 2: the entry 1: ",
 		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"odd"}}`:                                  `line 2: the entry 1: "odd" is not a state`,
-		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"live","content":{"format":"atom"}}}`:     "line 2: the entry 1: its line has no member raw",
+		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"live","content":{"format":"atom"}}}`:     "line 2: the entry 1: its line lacks the member raw",
 		feed + `{"feed":"https://example.org/","id":"1"}` + "\n" + `{"feed":"https://example.org/","id":"1"}`:       "line 3: line 2 already has the id 1",
 		feed + `{"feed":"https://example.org/","type":"document","document":{}}`:                                    "line 2: the document has no url",
 		feed + `{"feed":"https://example.org/","id":7}`:                                                             "line 2: not a line about an entry",

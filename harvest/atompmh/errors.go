@@ -62,7 +62,7 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // them.
 var (
 	// ErrRecord means the record lacks a required field.
-	ErrRecord = errors.New("not a record that can be published")
+	ErrRecord = errors.New("not a publishable record")
 	// ErrLate means the record appeared after a later one, or a later state of its own,
 	// was published.
 	ErrLate = errors.New("a later change is published already")

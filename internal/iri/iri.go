@@ -9,6 +9,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // A Reference is a URI or IRI reference in its five components (RFC 3986 §3).
@@ -172,15 +174,22 @@ func ForRequest(iri string) string {
 }
 
 // Writable escapes the characters no IRI may contain, as a request would (RFC 3987
-// §3.1).
+// §3.1). Brackets belong to an address in the host only (RFC 3986 §3.2.2).
 func Writable(ref string) string {
 	i := strings.IndexFunc(ref, notInIRI)
 	if i < 0 {
 		return ref
 	}
+	host := 0
+	if at := strings.Index(ref, "//"); at >= 0 && strings.Contains(ref[:at+2], "://") || at == 0 {
+		host = len(ref)
+		if end := strings.IndexAny(ref[at+2:], "/?#"); end >= 0 {
+			host = at + 2 + end
+		}
+	}
 	var b strings.Builder
-	for _, c := range ref {
-		if notInIRI(c) {
+	for i, c := range ref {
+		if notInIRI(c) && (i >= host || c != '[' && c != ']') {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteRune(c)
@@ -189,7 +198,29 @@ func Writable(ref string) string {
 	return b.String()
 }
 
-func notInIRI(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"{}|\\^`", c) }
+func notInIRI(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"{}|\\^`[]", c) }
+
+// URI turns an absolute IRI into a URI, which RSS has instead (RFC 3987 §3.1); "" if it is
+// none.
+func URI(ref string) string {
+	r := Split(Writable(ref))
+	if r.Scheme == "" || r.HasAuthority && r.Authority == "" || r.Authority+r.Path+r.Query == "" {
+		return ""
+	}
+	if r.Authority != "" && !isASCII(r.Authority) {
+		host, err := idna.Lookup.ToASCII(r.Authority)
+		if err != nil {
+			return ""
+		}
+		r.Authority = host
+	}
+	r.Path, r.Query, r.Fragment = Escape(r.Path), Escape(r.Query), Escape(r.Fragment)
+	return r.String()
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 }) < 0
+}
 
 // WithoutFragment returns a URL without its fragment.
 func WithoutFragment(u string) string {

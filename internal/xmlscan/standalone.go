@@ -2,6 +2,7 @@ package xmlscan
 
 import (
 	"bytes"
+	"fmt"
 	"html"
 	"slices"
 	"strconv"
@@ -214,4 +215,18 @@ func appendRepairedReference(out []byte, raw string) ([]byte, int) {
 		}
 	}
 	return out, n
+}
+
+// WellFormed checks that an element is well-formed, without any leniency.
+func WellFormed(element string) error {
+	s := New(element, Limits{})
+	for s.Next() != Stop {
+	}
+	if err := s.Err(); err != nil {
+		return err
+	}
+	if notes, _ := s.Notes(); len(notes) > 0 {
+		return fmt.Errorf("not well-formed: %s", notes[0].Message)
+	}
+	return nil
 }

@@ -266,7 +266,7 @@ func pageAdvice(page *datareplication.PageError) string {
 	case missing && page.Snapshot && page.From == "":
 		return "check the address in --snapshot"
 	case missing && page.Snapshot:
-		return "harvest again, which begins with the current snapshot, and discard what came from this one"
+		return "discard the entities of this snapshot, and harvest again from the current one"
 	case missing:
 		return "try again later, or tell the server's operator that a link to it leads nowhere"
 	}

@@ -353,7 +353,7 @@ func diskProblem(file string) string {
 func sqliteProblem(e *sqlite.Error) string {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return "the disk is full; nothing that was stored is lost: make room, and run the command again"
+		return "the disk is full; nothing stored is lost: make room, and run the command again"
 	case sqlite3.SQLITE_NOTADB:
 		return "this file is not a database"
 	case sqlite3.SQLITE_CORRUPT:

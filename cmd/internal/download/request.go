@@ -21,7 +21,7 @@ const mostRedirects = 5
 func (d *Downloader) request(ctx context.Context, f File, size int64, validator string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL, nil)
 	if err != nil || req.URL.Host == "" || req.URL.Scheme != "https" && req.URL.Scheme != "http" || req.URL.User != nil {
-		return nil, errors.New("not an address that can be downloaded")
+		return nil, errors.New("not a downloadable address")
 	}
 	req.Header.Set("User-Agent", d.UserAgent)
 	req.Header.Set("Accept-Encoding", "identity") // a range is one of the file's own bytes

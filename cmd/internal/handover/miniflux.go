@@ -119,7 +119,7 @@ func (e *ReaderError) isDeleted() bool {
 }
 
 // ErrOld says a Miniflux is older than 2.2.16, and cannot import entries.
-var ErrOld = errors.New("this Miniflux cannot import entries, which needs version 2.2.16 or newer")
+var ErrOld = errors.New("this Miniflux cannot import entries: version 2.2.16 or newer is required")
 
 // Check asks the reader about itself: whether the credentials are valid, and
 // whether it can import entries (ErrOld).

@@ -25,7 +25,7 @@ func Name(address string) string {
 func Problem(code, message string) string {
 	switch code {
 	case "53100":
-		return "the server's disk is full; nothing that was stored is lost: make room, and run the command again"
+		return "the server's disk is full; nothing stored is lost: make room, and run the command again"
 	case "28P01", "28000":
 		return "the server refuses the user or the password"
 	case "3D000":

@@ -110,7 +110,7 @@ func explain(err error) string {
 	case refused:
 		return "This server may not read that address: " + err.Error() + "."
 	case parsed:
-		return "There is no feed at this address, nor a page that names one. Look for a link to the feed on the website."
+		return "There is no feed at this address, nor a page naming one. Look for a link to the feed on the website."
 	}
 	return "The address cannot be read now: " + err.Error() + "."
 }

@@ -46,7 +46,7 @@ func New(ctx context.Context, kind string, args []string) (*Source, error) {
 	s := &Source{Kind: kind, Name: args[0], Feeds: args[1:]}
 	if kind == "" {
 		if s.Kind = Recognise(ctx, s.Name); s.Kind == "" {
-			return nil, fmt.Errorf("%s: not a source that can be recognised: give --from KIND, one of %s", s.Name, Names)
+			return nil, fmt.Errorf("%s: not a recognised source: use --from KIND, one of %s", s.Name, Names)
 		}
 	}
 	if !slices.Contains(strings.Split(Names, ", "), s.Kind) {

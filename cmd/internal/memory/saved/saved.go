@@ -34,7 +34,7 @@ func (p parser) parse(data []byte) (doc *feedhistory.Document, feed string, err 
 			return nil, "", err
 		}
 		if feed = selfOf(doc); feed == "" {
-			return nil, "", fmt.Errorf("it does not say which feed it is of: give the feed's address after the source")
+			return nil, "", fmt.Errorf("the document does not name its feed: give the feed's address after the source")
 		}
 	}
 	doc, err = feedhistory.Parse(bytes.NewReader(data), feed)

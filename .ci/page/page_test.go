@@ -1,0 +1,130 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+)
+
+const repository = "https://github.com/feedhistory/feedhistory/blob/main/"
+
+// build makes the page for a URL, or skips the test if Hugo is not here.
+func build(t *testing.T, base string) (dir string) {
+	if _, err := exec.LookPath("hugo"); err != nil && os.Getenv("FEEDHISTORY_GENERATORS") != "required" {
+		t.Skip(err)
+	}
+	dir = t.TempDir()
+	for _, prints := range []string{"1 new · 0 changed · 0 unchanged", "0 new · 0 changed · 1 unchanged"} { // the second run changes nothing
+		command := exec.Command("./build", dir, base)
+		command.Env = append(os.Environ(), "GOWORK=")
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), prints)
+	}
+	return dir
+}
+
+// All links of the page lead somewhere, it needs no script, and axe finds nothing in it.
+func TestPage(t *testing.T) {
+	dir := build(t, "https://feedhistory.example/page/")
+	text, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	require.NoError(t, err)
+	root, err := html.Parse(strings.NewReader(string(text)))
+	require.NoError(t, err)
+	ids, links := map[string]bool{}, []string{}
+	for n := range root.Descendants() {
+		require.NotEqual(t, "script", n.Data)
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "id":
+				require.False(t, ids[a.Val], "%s is there twice", a.Val)
+				ids[a.Val] = true
+			case "href", "src":
+				links = append(links, a.Val)
+			}
+		}
+	}
+	require.Greater(t, len(links), 10)
+	for _, link := range links {
+		u, err := url.Parse(link)
+		require.NoError(t, err)
+		inside, isFile := strings.CutPrefix(link, repository)
+		switch {
+		case isFile:
+			require.FileExists(t, filepath.Join("../..", inside))
+		case link[0] == '#':
+			require.True(t, ids[u.Fragment], link)
+		case u.Scheme == "":
+			require.FileExists(t, filepath.Join(dir, u.Path))
+		default:
+			require.Equal(t, "https", u.Scheme, link)
+		}
+	}
+	for n := range ids {
+		require.NotContains(t, n, " ")
+	}
+	axe(t, dir, string(text))
+}
+
+// axe lets axe-core look at the page in Chromium, bright and dark.
+func axe(t *testing.T, dir, page string) {
+	if os.Getenv("FEEDHISTORY_AXE") != "required" {
+		t.Log("axe-core is tried with FEEDHISTORY_AXE=required")
+		return
+	}
+	out, err := exec.Command("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir, "axe-core@4.14.1").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	probe := strings.Replace(page, "</body>", `<script src="node_modules/axe-core/axe.min.js"></script>
+<script>axe.run().then(r => document.title = "axe:" + JSON.stringify({passes: r.passes.length, violations: r.violations.map(v => v.id + ": " + v.nodes[0].html)}))</script></body>`, 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.html"), []byte(probe), 0o600))
+	for _, dark := range []string{"--blink-settings=preferredColorScheme=1", "--blink-settings=preferredColorScheme=0"} {
+		out, err := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--window-size=390,900", dark,
+			"--user-data-dir="+t.TempDir(), "--virtual-time-budget=30000", "--dump-dom", "file://"+filepath.Join(dir, "probe.html")).Output()
+		require.NoError(t, err)
+		_, report, found := strings.Cut(string(out), "<title>axe:")
+		require.True(t, found, "axe-core did not run: %.2000s", out)
+		report, _, _ = strings.Cut(report, "</title>")
+		var result struct {
+			Passes     int
+			Violations []string
+		}
+		require.NoError(t, json.Unmarshal([]byte(html.UnescapeString(report)), &result))
+		require.Greater(t, result.Passes, 10)
+		require.Empty(t, result.Violations)
+	}
+}
+
+// The feed of news is what the command checks and reads as a whole feed.
+func TestNews(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	base := fmt.Sprintf("http://%s/", listener.Addr())
+	require.NoError(t, listener.Close())
+	dir := build(t, base)
+	command := filepath.Join(t.TempDir(), "feedhistory")
+	out, err := exec.Command("env", "GOWORK=", "go", "build", "-o", command, "../../cmd/feedhistory").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	server := exec.Command(command, "serve", "--listen", strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/"), dir)
+	require.NoError(t, server.Start())
+	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
+	require.Eventually(t, func() bool {
+		resp, err := http.Head(base + "news/feed.atom")
+		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+	}, 30e9, 10e6)
+	out, err = exec.Command(command, "check", "--allow-private", "--chain", base+"news/feed.atom").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "nothing to report")
+	out, err = exec.Command(command, "fetch", "--allow-private", base+"news/feed.atom").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "verdict: whole")
+}

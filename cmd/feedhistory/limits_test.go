@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+)
+
+// A document beyond a limit is described in plain words.
+func TestLimitsInWords(t *testing.T) {
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for want, inside := range map[string]string{
+		"elements are nested more than 256 deep":            ">" + many(300, "<a b='%d'>") + strings.Repeat("</a>", 300),
+		"an element has more than 256 attributes":           many(300, " a%d=''") + ">",
+		"more than 256 namespace declarations are in scope": "><x " + many(200, " xmlns:a%[1]d='urn:%[1]d'") + "><y " + many(200, " xmlns:b%[1]d='urn:%[1]d'") + "/></x>",
+		"the document has more than 1000000 elements":       ">" + many(1_000_001, "<a%.0d/>"),
+		"more than 50000 entries":                           ">" + many(50_001, "<entry><id>urn:%d</id></entry>"),
+	} {
+		status, _, stderr := call(t.Context(), `<feed xmlns="http://www.w3.org/2005/Atom" `+inside+"</feed>", "inspect", "-")
+		require.Equal(t, exit.Failed, status, want)
+		require.Contains(t, said(stderr), "limit: "+want)
+	}
+}
