@@ -107,6 +107,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 		d.Names = append(d.Names, p.chain.linked)
 	}
 	p.commits.held, p.chain.changed = &m.change, true
+	p.join.fork(d.Further)
 	first := p.feed.Polls
 	if known != nil {
 		first = known.First

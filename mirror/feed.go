@@ -218,6 +218,7 @@ type GapRecord struct {
 	Found   time.Time          `json:"found"`
 	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
+	Deep    bool               `json:"deep,omitempty"`  // whether all archives are to be read again before a missed window closes
 	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none
 }
 

@@ -218,9 +218,8 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			mg.settle(m, records[id], before[id], did)
 		}
 	}
-	mg.replaceUnnamed(m, unnamed)
 	mg.allowance.entering = 0
-	return m, nil
+	return m, mg.replaceUnnamed(m, unnamed)
 }
 
 // takeAll merges the entries of a document into their records. If the new ones do not

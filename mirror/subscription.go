@@ -51,6 +51,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	f.Head, f.Further = headOf(doc), nil
 	if kind == feedhistory.Archived {
 		f.Further = furtherOf(doc)
+		p.join.fork(f.Further)
 	}
 	p.readAt(doc.Response)
 	if kind == feedhistory.Paged && !p.chain.fresh && !p.chain.toEnd {
