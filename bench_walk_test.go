@@ -101,28 +101,39 @@ func BenchmarkWalkAhead(b *testing.B) {
 	month := func(i int) string {
 		return time.Date(2019, time.Month(6-i), 1, 0, 0, 0, 0, time.UTC).Format("/2006/01/")
 	}
+	random := func(i int) string { return fmt.Sprintf("/%x", uint64((i+7)*(i+7))*2654435761%1000003) }
 	for _, test := range []struct {
-		name string
-		path func(i int) string
+		name  string
+		site  *namedChain
+		known bool // by their validators
 	}{
-		{"numbers", func(i int) string { return fmt.Sprintf("/archive-%d", n-1-i) }},
-		{"months", month},
-		{"months with holes", func(i int) string { return month(i + i/10) }},
-		{"random", func(i int) string { return fmt.Sprintf("/%x", uint64((i+7)*(i+7))*2654435761%1000003) }},
+		{"numbers", chainOf(n, func(i int) string { return fmt.Sprintf("/archive-%d", n-1-i) }), false},
+		{"months", chainOf(n, month), false},
+		{"months with holes", chainOf(n, func(i int) string { return month(i + i/10) }), false},
+		{"pages", pagesOf(n, false), false},
+		{"pages with last", pagesOf(n, true), false},
+		{"random", chainOf(n, random), false},
+		{"random, known", chainOf(n, random), true},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			site := chainOf(n, test.path)
+			site, known := test.site, map[string]Known{}
 			read := func(noGuess bool) time.Duration {
 				site.asked = make(chan string, 2*n)
 				c := &Client{Transport: site, Policy: Policy{NoGuess: noGuess}}
+				opt := &WalkOptions{Known: func(url string) Known { return known[url] }}
 				started, documents := time.Now(), 0
-				for _, err := range c.Walk(b.Context(), "http://example.org/feed", nil) {
-					require.NoError(b, err)
-					documents++
+				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", opt) {
+					if !is[*Unchanged](err) {
+						require.NoError(b, err)
+					}
+					if documents++; test.known && doc != nil && documents > 1 {
+						known[doc.URL] = doc.Known()
+					}
 				}
 				require.Equal(b, n, documents)
 				return time.Since(started)
 			}
+			read(true)
 			compare(b, read)
 		})
 	}

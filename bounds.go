@@ -138,6 +138,16 @@ func (d *loopDetector) digest(doc *Document, remember bool) (fresh int) {
 	return fresh
 }
 
+// sharesFacts reports whether a document has an entry or a tombstone of the current chain.
+func (d *loopDetector) sharesFacts(doc *Document) bool {
+	for f := range doc.facts() {
+		if d.facts[maphash.Comparable(d.seed, f)] == d.chain {
+			return true
+		}
+	}
+	return false
+}
+
 // isNew reports whether a document brings anything new to all chains.
 func (d *loopDetector) isNew(doc *Document) bool {
 	for f := range doc.facts() {

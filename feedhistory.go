@@ -25,7 +25,8 @@
 // grow with the history; break to stop. You may give it any document of the feed:
 // archives and pages say where the feed begins. It requests the next document as
 // soon as it has read the head section of the last one, so a chain of n documents
-// takes about n times the time to a first byte.
+// takes about n times the time to a first byte, or a third of that if the names of the
+// documents can be told.
 //
 // [Merge] merges documents into a [History] by the specification's rules for
 // duplicates: the newest copy of an entry wins, in whatever order the copies
@@ -72,8 +73,8 @@
 //
 // A publisher sees a User-Agent with a URL, conditional requests, at most four requests
 // at a time (Policy.PerHost), and pauses between them if Client.Pace is set. Where the
-// names of archives can be told in advance, up to four requests of a walk may be for
-// documents that do not exist; Policy.NoGuess and Pace prevent this. The library obeys
+// names of archives or pages can be told in advance, up to four requests of a walk may be
+// for documents that do not exist, or be made twice; Policy.NoGuess and Pace prevent this. The library obeys
 // Retry-After, and sends neither cookies nor a Referer.
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
@@ -91,14 +92,15 @@ import (
 // The files of this package form layers. A file refers only to its own layer and to the
 // ones above it; the model keeps entries as published, so its accessors call the readers.
 //
-//	model      feedhistory entry entryxml text links gap damage errors times url
+//	model      feedhistory entry entryxml altered kept text links gap damage errors
+//	           coverage digest numbers times url · entryjson extensionjson
 //	           complete paged archived                       RFC 5005, of one document
-//	reading    parse → documentreader head coverage mend · entryreader textfinder · jsonfeed
+//	reading    parse → documentreader head mend · entryreader textfinder · atom rss jsonfeed
 //	           → elements elementlinks elementtext · entrylist → reading
 //	           decode gofeed                                 entries in gofeed's form
 //	writing    write writeatom writerss writexml extensions draft
 //	history    dedupe                                        documents, in any order
-//	HTTP       client → walk → begin bounds prefetch · poll
+//	HTTP       client → walk → begin end bounds · prefetch → guess · poll
 //
 // Below all of them, internal has the wire formats: xmlscan, markup, vocab and feedtime
 // for reading, fetch for HTTP, iri and weblink for URLs.

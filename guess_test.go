@@ -1,13 +1,16 @@
 package feedhistory
 
 import (
+	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -75,6 +78,7 @@ func TestGuesser(t *testing.T) {
 type namedChain struct {
 	paths  []string
 	next   bool // a paged feed
+	last   bool // whose pages name the last one
 	wait   time.Duration
 	status map[string]int
 	flying atomic.Int32
@@ -103,7 +107,10 @@ func (c *namedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 	if i+1 < len(c.paths) {
 		link = fmt.Sprintf(`<link rel="%s" href="%s"/>`, rel, strings.ReplaceAll(c.paths[i+1], "&", "&amp;"))
 	}
-	text := fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title>%s<entry><id>urn:%d</id></entry></feed>`, link, i)
+	if c.last {
+		link += fmt.Sprintf(`<link rel="last" href="%s"/>`, c.paths[len(c.paths)-1])
+	}
+	text := fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title>%s<entry><id>urn:%d</id><updated>2003-12-13T18:30:02Z</updated></entry></feed>`, link, i)
 	resp.StatusCode, resp.Body = http.StatusOK, io.NopCloser(strings.NewReader(text))
 	return resp, r.Context().Err()
 }
@@ -154,20 +161,18 @@ func TestGuessing(t *testing.T) {
 		wasted int
 		client func(*Client)
 	}{
-		"numbers":        {chainOf(n, func(i int) string { return fmt.Sprintf("/archive-%d", n-1-i) }), 0.35, 0, nil},
-		"padded numbers": {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d.atom", n-1-i) }), 0.35, 0, nil},
-		"pages": {func() *namedChain {
-			c := chainOf(n, func(i int) string { return fmt.Sprintf("/feed?page=%d", i+2) })
-			c.next = true
-			return c
-		}(), 1.05, 0, nil},
-		"tens":            {chainOf(n, func(i int) string { return fmt.Sprintf("/feed?start=%d", 10*i+10) }), 0.35, 4, nil},
-		"months":          {chainOf(n, month), 0.4, 4, nil},
-		"months, holes":   {chainOf(n, func(i int) string { return month(i + i/10) }), 0.9, 4, nil},
-		"random":          {chainOf(n, func(i int) string { return fmt.Sprintf("/%x", uint64(i+7)*2654435761%1000003) }), 1.05, 0, nil},
-		"random, decimal": {chainOf(n, func(i int) string { return fmt.Sprintf("/%d", 1000000+uint64((i+7)*(i+7))*2654435761%1000003) }), 1.05, 0, nil},
-		"no guess":        {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.NoGuess = true }},
-		"one at a time":   {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.PerHost = 1 }},
+		"numbers":            {chainOf(n, func(i int) string { return fmt.Sprintf("/archive-%d", n-1-i) }), 0.35, 0, nil},
+		"padded numbers":     {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d.atom", n-1-i) }), 0.35, 0, nil},
+		"pages":              {pagesOf(n, false), 0.35, 4, nil},
+		"pages with a last":  {pagesOf(n, true), 0.55, 0, nil},
+		"pages, no guessing": {pagesOf(n, false), 1.05, 0, func(c *Client) { c.Policy.NoGuess = true }},
+		"tens":               {chainOf(n, func(i int) string { return fmt.Sprintf("/feed?start=%d", 10*i+10) }), 0.35, 4, nil},
+		"months":             {chainOf(n, month), 0.4, 4, nil},
+		"months, holes":      {chainOf(n, func(i int) string { return month(i + i/10) }), 0.9, 4, nil},
+		"random":             {chainOf(n, func(i int) string { return fmt.Sprintf("/%x", uint64(i+7)*2654435761%1000003) }), 1.05, 0, nil},
+		"random, decimal":    {chainOf(n, func(i int) string { return fmt.Sprintf("/%d", 1000000+uint64((i+7)*(i+7))*2654435761%1000003) }), 1.05, 0, nil},
+		"no guess":           {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.NoGuess = true }},
+		"one at a time":      {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.PerHost = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,6 +188,82 @@ func TestGuessing(t *testing.T) {
 		})
 	}
 }
+
+func pagesOf(n int, last bool) *namedChain {
+	c := chainOf(n, func(i int) string { return fmt.Sprintf("/feed?page=%d", i+2) })
+	c.next, c.last = true, last
+	return c
+}
+
+// A growingBlog is a paged feed whose posts come during a walk. An answer takes some time, and so
+// does the way to the server and back.
+type growingBlog struct {
+	mu     sync.Mutex // protects random and the numbers
+	random *rand.Rand
+	posts  int
+	size   int
+	most   int // how many posts to come
+	last   bool
+	asked  int
+}
+
+func (b *growingBlog) RoundTrip(r *http.Request) (*http.Response, error) {
+	wait := func() {
+		b.mu.Lock()
+		d := time.Duration(1+b.random.IntN(30)) * time.Millisecond
+		b.mu.Unlock()
+		time.Sleep(d)
+	}
+	wait()
+	defer wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked++
+	for b.most > 0 && b.random.IntN(4) == 0 {
+		b.posts, b.most = b.posts+1+b.random.IntN(b.size+1), b.most-1
+	}
+	resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r}
+	n, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	pages := (b.posts + b.size - 1) / b.size
+	if n = max(n, 1); n <= pages {
+		var text strings.Builder
+		text.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title>`)
+		if n < pages {
+			fmt.Fprintf(&text, `<link rel="next" href="/feed?page=%d"/>`, n+1)
+		}
+		if b.last {
+			fmt.Fprintf(&text, `<link rel="last" href="/feed?page=%d"/>`, pages)
+		}
+		for i := b.posts - (n-1)*b.size; i > max(0, b.posts-n*b.size); i-- {
+			fmt.Fprintf(&text, `<entry><id>urn:%d</id><updated>2003-01-01T00:%02d:%02dZ</updated></entry>`, i, i/60, i%60)
+		}
+		resp.StatusCode, resp.Body = http.StatusOK, io.NopCloser(strings.NewReader(text.String()+"</feed>"))
+	}
+	return resp, r.Context().Err()
+}
+
+// Pages that are requested before they are linked lose no entry, whenever posts come. Otherwise a
+// post that moves to the next page between the two requests would be on neither.
+func TestGuessingOfMovingPages(t *testing.T) {
+	for seed := range uint64(*movingPages) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 36))
+			b := &growingBlog{random: random, size: 1 + random.IntN(5), most: random.IntN(6), last: random.IntN(3) == 0}
+			b.posts = b.size * (3 + random.IntN(20))
+			posts := b.posts
+			h, err := (&Client{Transport: b, Retry: Retry{Tries: 1}}).Fetch(t.Context(), "http://example.org/feed")
+			require.NoError(t, err)
+			require.Empty(t, h.Gaps)
+			there := ids(h.Entries)
+			for i := range posts {
+				require.Contains(t, there, fmt.Sprintf("urn:%d", i+1), "seed %d", seed)
+			}
+			require.LessOrEqual(t, b.asked, h.Documents+mostWasted, "seed %d", seed)
+		})
+	}
+}
+
+var movingPages = flag.Int("moving-pages", 300, "the number of feeds that grow while they are read")
 
 // A host that asks for patience is not guessed at, nor is one with a pace, and a budget holds.
 func TestGuessingIsPatient(t *testing.T) {
@@ -237,7 +318,7 @@ func TestGuessingChangesNothingAnywhere(t *testing.T) {
 			}
 			c.paths[i] = fmt.Sprintf("/%03d", max(at, 0))
 		}
-		c.wait = 0
+		c.wait, c.next, c.last = 0, rapid.Bool().Draw(rt, "pages"), rapid.Bool().Draw(rt, "last")
 		c.status = map[string]int{}
 		for range rapid.IntRange(0, 3).Draw(rt, "faults") {
 			c.status[fmt.Sprintf("/%03d", rapid.IntRange(0, 45).Draw(rt, "faulty"))] = rapid.SampledFrom([]int{403, 429, 500, 503, 404}).Draw(rt, "status")

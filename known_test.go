@@ -113,7 +113,7 @@ func TestWalkKnownArchives(t *testing.T) {
 			client.Policy.PerHost = perHost
 			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
 				walked(t, client, &WalkOptions{Known: knownOf(known)}))
-			require.Equal(t, conditions, s.Took())
+			require.ElementsMatch(t, conditions, s.Took())
 		}
 	}
 }

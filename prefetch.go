@@ -25,6 +25,7 @@ type prefetcher struct {
 	heads   chan arrival
 	most    int // the maximum number of flights
 	guesser guesser
+	end     string // the last page of the chain, if a link names it; no page after it is guessed
 
 	// named returns the next document named by a link in the given head, and whether to
 	// load it early.
@@ -48,6 +49,7 @@ type flight struct {
 	done    chan struct{} // closed when result is final
 	result  *fetchResult
 	guessed bool // no link has named it yet
+	ahead   bool // it was requested before the document with the link was answered
 }
 
 // An arrival is the head section of a document still arriving.
@@ -123,13 +125,35 @@ func (p *prefetcher) arrive(a arrival) {
 
 // guess requests the documents expected next.
 func (p *prefetcher) guess() {
-	for len(p.flights) < p.most {
-		url, ok := p.guesser.after(p.flights[len(p.flights)-1].url)
+	most := p.most
+	if p.end != "" { // where the number of pages is known, they are costly to make
+		most = min(most, 2)
+	}
+	for len(p.flights) < most && p.flights[len(p.flights)-1].url != p.end {
+		last := p.flights[len(p.flights)-1].url
+		url, ok := p.guesser.after(last)
+		if older := p.known(last).Older; older != "" {
+			url, ok = iri.WithoutFragment(older), !p.guesser.over
+		}
 		if !ok || p.doubtful() >= mostWasted-p.guesser.wasted || p.on(url) || !p.may(url) {
 			return
 		}
 		p.start(url, true)
+		p.flights[len(p.flights)-1].ahead = true
 	}
+}
+
+// distrust discards the documents requested before the latest one was answered.
+func (p *prefetcher) distrust() {
+	i := slices.IndexFunc(p.flights, func(f *flight) bool { return f.ahead })
+	if i < 0 {
+		return
+	}
+	for _, f := range p.flights[i:] {
+		f.cancel()
+	}
+	p.guesser.miss(len(p.flights) - i)
+	p.flights = p.flights[:i]
 }
 
 // doubtful returns the number of flights not yet named by a link.

@@ -131,7 +131,7 @@ func (r *reading) scanError(err error) *ParseError {
 		}
 	case errors.As(err, &limit):
 		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
-		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
+		e.Err = errors.New(limit.Detail())
 	}
 	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
 	return e

@@ -24,8 +24,8 @@ type WalkOptions struct {
 	//
 	// In the transaction that marks a document as processed, store the document it links
 	// to (see Document.Older) as Pending for the next walk, unless already processed.
-	// Otherwise, if this walk is interrupted, nothing ever reads the older documents. The
-	// example mirror/sqlstore/examples/aggregator does it with database/sql.
+	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
+	// Package mirror does all this; sqlstore.Store.Hook tells your own tables.
 	Processed func(url string) bool
 
 	// Last reports whether the page of a paged feed just yielded by the walk is the last
@@ -57,10 +57,12 @@ type WalkOptions struct {
 // says the feed begins, by current (5005#13) or first.
 //
 // Walk requests nothing before you range over the sequence. A break ends all requests. If
-// the links in a chain of archives differ by one step, such as archive-41 and archive-40,
-// Walk requests up to Policy.PerHost documents at a time under the URLs it expects next.
-// Only links decide which of them it yields. At most four requests of a walk turn out to
-// be wasted; none go to hosts that have asked for patience.
+// the links in a chain differ by one step, such as archive-41 and archive-40, or if
+// WalkOptions.Known knows where they lead, Walk requests up to Policy.PerHost documents at
+// a time under the URLs it expects next: two if the pages name the last one. Only links
+// decide which of them it yields, and a page is requested again if an entry may have moved
+// from there meanwhile. At most four requests of a walk turn out to be wasted; none go to
+// hosts that have asked for patience.
 //
 // If the first document fails, Walk yields the error with the readable part of the
 // document, and ends, as it does when the context ends. For a missing later document,
@@ -182,6 +184,7 @@ func (w *walk) resume(kind Kind, pending []string) {
 // begin begins a chain of the given kind.
 func (w *walk) begin(kind Kind) {
 	w.loopDetector.begin()
+	w.ahead.end = ""
 	w.ahead.guesser = guesser{wasted: w.ahead.guesser.wasted, over: w.ahead.guesser.over}
 	w.kind, w.missing, w.used.Barren, w.used.Empty = kind, nil, 0, 0
 }
@@ -194,6 +197,7 @@ func (w *walk) follow(l *fetchResult) {
 		if !processed {
 			w.noteLeads(l)
 		}
+		w.watchPages(l)
 		w.yieldDocument(l)
 		older, lost := l.older(w.kind)
 		if processed && w.kind == Archived || w.isLast(l) {
@@ -208,12 +212,28 @@ func (w *walk) follow(l *fetchResult) {
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.Older())})
 			return
-		case w.kind == Archived && slices.ContainsFunc(older, w.processed):
+		case w.kind == Archived && w.processed(older[0]):
 			w.partly = true
 			return
 		}
 		l = w.next(l.finalURL(), older...)
 	}
+}
+
+// watchPages looks for entries that have moved from one page to the next. A page requested
+// before the newer one was answered may lack such an entry, and the newer one too. But the
+// first of them is then on two pages, so the pages after these are requested anew.
+func (w *walk) watchPages(l *fetchResult) {
+	if w.kind != Paged {
+		return
+	}
+	isNewer := func(e *Entry) bool { return e.Time().After(w.newest) } // more posts have come than had been read
+	if l.doc == nil || w.sharesFacts(l.doc) || slices.ContainsFunc(l.doc.Entries, isNewer) {
+		w.ahead.distrust()
+		return
+	}
+	last, _ := l.doc.Links.Rel(RelLast)
+	w.ahead.end = iri.WithoutFragment(last.Href)
 }
 
 // hasOthers reports whether there are documents beyond the current chain.
@@ -258,7 +278,11 @@ func (w *walk) yieldDocument(l *fetchResult) {
 // none, it yields a gap with the reason.
 func (w *walk) next(from string, urls ...string) *fetchResult {
 	var gap *Gap
-	for _, url := range urls {
+	for i, url := range urls {
+		if i > 0 && w.kind == Archived && w.processed(url) {
+			w.partly = true
+			return nil
+		}
 		l, failed := w.try(url, from)
 		if failed == nil || w.ended {
 			return l
@@ -342,20 +366,19 @@ func (w *walk) named(head *Document) (url string, early bool) {
 	}
 	link, ok := head.Links.Rel(kind.Older())
 	url = iri.WithoutFragment(link.Href)
-	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.knows(head)) && w.may(url)
+	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.knows(head)) && w.known(url) == (Known{}) && w.may(url)
 }
 
 // may reports whether a document may be requested before the walk needs it.
 func (w *walk) may(url string) bool {
 	return !w.seen(url) && !w.foreign(url) && !w.ahead.on(url) && !w.spent(len(w.ahead.flights)-1) && !w.processed(url) &&
-		(w.kind != Paged || w.opt.Last == nil) && w.known(url) == (Known{})
+		(w.kind != Paged || w.opt.Last == nil)
 }
 
-// mayGuess reports whether a document may be requested without a link to it. Pages are
-// not guessed: if an older page were read before a newer one, an entry would be lost if
-// it moved from one to the other meanwhile.
+// mayGuess reports whether a document not named by a link yet may be requested. Pages need
+// times, see watchPages.
 func (w *walk) mayGuess(url string) bool {
-	return w.kind == Archived && w.start != "" && !w.c.Policy.NoGuess && w.c.Pace <= 0 && iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
+	return (w.kind == Archived || w.kind == Paged && !w.newest.IsZero() && w.known(url) == (Known{})) && w.start != "" && !w.c.Policy.NoGuess && w.c.Pace <= 0 && iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
 }
 
 func (w *walk) load(url string) *fetchResult {

@@ -119,14 +119,18 @@ func (s *source) count(url string) int {
 	return total
 }
 
-// listSize is the maximum number of posts in one list of the API.
-const listSize = 100
+// listSize is the maximum number of posts in one list of the API, mostListed in a census.
+const (
+	listSize   = 100
+	mostListed = 1_000_000
+)
 
-// census requests the list of all posts, with the count.
+// census requests the list of all posts, with the count, and hardly more pages than the
+// count needs.
 func (s *source) census(posts string) (*census, error) {
 	c := &census{at: time.Now()}
 	seen := map[int]bool{}
-	for n := 1; ; n++ {
+	for n := 1; n <= c.total/listSize+mostClosing; n++ { // posts may come meanwhile
 		url := posts + "_fields=id,guid,link,modified&orderby=id&order=asc&per_page=" + strconv.Itoa(listSize) + "&page=" + strconv.Itoa(n)
 		page, total, err := s.list(url)
 		if feedhistory.IsStatus(err, http.StatusBadRequest) && n > 1 {
@@ -136,7 +140,7 @@ func (s *source) census(posts string) (*census, error) {
 			return nil, err
 		}
 		if n == 1 {
-			c.total = total
+			c.total = min(total, mostListed)
 		}
 		before := len(c.posts)
 		for _, p := range page {

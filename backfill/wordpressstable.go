@@ -1,6 +1,7 @@
 package backfill
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
@@ -23,6 +24,8 @@ type stable struct {
 	failed   place  // the place of the first failed page
 	lastFail int    // the number of the last failed page
 	lost     answer // why the last page could not be determined
+
+	early earlyPage // the page after the current one
 }
 
 // stablePage returns the URL of page n in the order of modification. The first page is
@@ -68,7 +71,13 @@ func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven boo
 		s.yield(nil, s.lost.gap(stablePage(s.source, 1), s.doc.URL))
 		return false
 	}
-	return s.pages(from) && s.settle(posts, max(from.Latest, 1))
+	ctx, cancel := context.WithCancel(s.ctx)
+	pages := *s.source
+	pages.ctx, s.early.source = ctx, &pages
+	goOn := s.pages(from)
+	cancel()
+	s.early.running.Wait()
+	return goOn && s.settle(posts, max(from.Latest, 1))
 }
 
 // pages reads the pages from a place back to the first one; below the place's
@@ -94,7 +103,7 @@ func (s *stable) pages(from place) bool {
 // everything on the page is known already.
 func (s *stable) page(n, until int) (goOn, meets bool) {
 	url := stablePage(s.source, n)
-	a := s.get(url)
+	a := s.overlapped(n, until)
 	if a.err != nil {
 		s.inRow++
 		if a.missing() && s.read == 0 && s.inRow == 1 {

@@ -34,6 +34,8 @@ type Chain struct {
 	copies map[uint64]entryCopy
 
 	unvalidated, unfresh tally
+	forwardless          tally  // archives without a next-archive although one follows
+	followed             string // the document after the first of those
 	pmh                  pmhChain
 }
 
@@ -239,7 +241,9 @@ func (c *Chain) nextArchive(r *report, n, from *neighbour) {
 	switch {
 	case !ok && (newest || r.doc.Complete):
 	case !ok:
-		r.absent("next-archive-missing", "there is no next-archive, although %s follows", clip(from.url))
+		if c.forwardless.add(n.url); c.forwardless.n == 1 {
+			c.followed = strings.Clone(clip(from.url))
+		}
 	case n.older.href != "" && same(next.Href, n.older.href):
 		r.add("next-archive-older", at, "next-archive and prev-archive are both %s", clip(next.Href))
 	case newest && from.is(next.Href):
@@ -285,8 +289,8 @@ func (c *Chain) transport(r *report, n *neighbour) {
 
 func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), "https:") }
 
-// Gap reports a document the walk could not retrieve.
-func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
+// gap reports a document the walk could not retrieve.
+func (c *Chain) gap(g *feedhistory.Gap) []Finding {
 	c.gaps = true
 	if _, within := errors.AsType[*feedhistory.ParseError](g.Err); within && g.From == g.URL {
 		return nil // the document has been read, and has its own findings
@@ -352,6 +356,13 @@ func (c *Chain) Finish() []Finding {
 	var out []Finding
 	if last := c.lastNamed; last.href != "" && !c.gaps && c.newer.older.href == "" && !c.newer.is(last.href) {
 		out = append(out, last.finding("last-not-last", "last is %s, but the series ends at %s", clip(last.href), clip(c.newer.url)))
+	}
+	if t := c.forwardless; t.n > 0 {
+		message := "there is no next-archive, although " + c.followed + " follows"
+		if t.n > 1 {
+			message = fmt.Sprintf("%d archives (this is the newest) have no next-archive, although others follow", t.n)
+		}
+		out = append(out, newFinding("next-archive-missing", t.url, message))
 	}
 	if t := c.unvalidated; t.n > 0 {
 		out = append(out, newFinding("validators-missing", t.url, t.text(c.documents)+" neither ETag nor Last-Modified"))

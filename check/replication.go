@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type pageWalker struct {
 	*Chain
 	ctx     context.Context
 	fetcher *feedhistory.Client
-	most    int // maximum number of pages
+	most    int // maximum number of pages, 10,000 by default
 
 	feed    string // the URL of the newest page
 	newer   *replication.Page
@@ -48,7 +49,7 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 		fetcher, done := replication.Fetcher(client, mostPageBytes)
 		defer done()
 		w := &pageWalker{
-			Chain: c, ctx: ctx, fetcher: fetcher, most: client.Budget.Documents, feed: url,
+			Chain: c, ctx: ctx, fetcher: fetcher, most: cmp.Or(client.Budget.Documents, 10_000), feed: url,
 			visited: map[string]bool{}, ids: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		}
 		for url != "" {
@@ -75,7 +76,7 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 // or from the request for the newest page.
 func (w *pageWalker) page(url string) (older string, err error) {
 	w.found, w.count = nil, map[string]int{}
-	if w.most > 0 && w.documents >= w.most {
+	if w.documents >= w.most {
 		w.add("walk-cut-short", url, "there are more than %d pages", w.most)
 		return "", nil
 	}

@@ -107,6 +107,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 		d.Names = append(d.Names, p.chain.linked)
 	}
 	p.commits.held, p.chain.changed = &m.change, true
+	p.join.fork(d.Further)
 	first := p.feed.Polls
 	if known != nil {
 		first = known.First
@@ -220,7 +221,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	}
 	f := p.feed
 	if i := f.pending(url); i >= 0 {
-		if f.Pending[i].Rank.Compare(p.chain.rank) < 0 {
+		if f.Pending[i].Rank.compare(p.chain.rank) < 0 {
 			f.Pending[i].Rank = p.chain.rank
 		}
 		return p.documents.err

@@ -218,6 +218,7 @@ type GapRecord struct {
 	Found   time.Time          `json:"found"`
 	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
+	Deep    bool               `json:"deep,omitempty"`  // whether all archives are to be read again before a missed window closes
 	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none
 }
 
@@ -275,9 +276,9 @@ const (
 	pendingLimit = 1000
 )
 
-// Host returns the name of the host the feed is requested from, with the port if it is
+// host returns the name of the host the feed is requested from, with the port if it is
 // neither 80 nor 443. Poll the feeds of one host one at a time.
-func (f *Feed) Host() string { return fetch.HostOf(f.address()) }
+func (f *Feed) host() string { return fetch.HostOf(f.address()) }
 
 // next returns the version of the feed after the next commit.
 func (f *Feed) next() int64 { return f.Version + 1 }

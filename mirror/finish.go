@@ -61,7 +61,8 @@ func (p *poll) finish() (*Report, error) {
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)
 	}
-	if p.chain.changed && p.feed.Kind == feedhistory.Archived {
+	changed := p.chain.changed
+	if changed && p.feed.Kind == feedhistory.Archived {
 		if err := p.checkChain(); err != nil {
 			return p.stop(err)
 		}
@@ -69,7 +70,7 @@ func (p *poll) finish() (*Report, error) {
 	if !p.cut && !p.backlog.unread {
 		p.join.end(unfound, unfoundGap(p.feed.Known.URL, p.now))
 	}
-	if err := p.noteChecked(); err != nil {
+	if err := p.noteChecked(changed); err != nil {
 		return p.stop(err)
 	}
 	p.feed.declare()

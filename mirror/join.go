@@ -17,6 +17,7 @@ type join struct {
 	again  string // the known archive to request again, to which new archives lead
 	over   bool   // no further archive is to be read for it
 	beyond bool   // the walk has left the chain from the subscription document
+	forks  bool   // the chain goes on elsewhere, too, so all its archives must be read again
 	fresh  bool   // the chain has archives unknown when the window was found
 }
 
@@ -24,6 +25,7 @@ type join struct {
 func (j *join) begin(g GapRecord) {
 	j.feed.addGap(g)
 	j.feed.Joining, j.walks = true, true
+	j.fork(nil)
 }
 
 // beginAnew notes that the feed has become an archived one. If all its archives are yet to
@@ -108,10 +110,12 @@ func (j *join) bottom() {
 // window since it was found: new ones, down to a known one read again. If the known one
 // is yet to be read again, unread is its URL.
 func joins(g GapRecord, chain []step) (joined bool, unread string) {
-	i := slices.IndexFunc(chain, func(at step) bool { return at.first < g.Poll })
+	i := slices.IndexFunc(chain, func(at step) bool {
+		return at.first < g.Poll && (!g.Deep || at.read.Before(g.Found))
+	})
 	switch {
 	case i < 0:
-		return len(chain) > 0 && len(chain[len(chain)-1].further) == 0, ""
+		return len(chain) > 0 && !slices.ContainsFunc(chain, func(at step) bool { return len(at.further) > 0 }), ""
 	case chain[i].read.Before(g.Found):
 		return false, chain[i].url
 	}
@@ -143,11 +147,21 @@ func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 	})
 }
 
+// fork notes a document of the chain with links beyond it.
+func (j *join) fork(further []string) {
+	if j.forks = j.forks || len(further) > 0; !j.forks || j.over {
+		return
+	}
+	if i := lastMissedWindow(j.feed.Gaps); i >= 0 {
+		j.feed.Gaps[i].Deep = true
+	}
+}
+
 // close ends the join: everything between the two sides has been read.
 func (j *join) close() {
 	j.over = true
 	gaps := j.feed.Gaps
-	if i := lastMissedWindow(gaps); i >= 0 {
+	if i := lastMissedWindow(gaps); i >= 0 && !gaps[i].Deep {
 		j.feed.Gaps = slices.Delete(gaps, i, i+1)
 	}
 }

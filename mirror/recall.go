@@ -67,12 +67,12 @@ func (r *Recalled) Add(other Recalled) {
 // has none. Entries that cannot be stored are left out: bad has an *EntryError for each. The
 // error comes from the Store.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (Recalled, error) {
-	doc, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
+	doc, made, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
 	if err != nil {
 		return Recalled{}, err
 	}
 	doc.Title = title
-	done, err := r.add(ctx, url, doc, Rank{Time: time.Now()})
+	done, err := r.add(ctx, url, doc, made, Rank{Time: time.Now()})
 	done.Damaged = bad
 	return done, err
 }
@@ -82,7 +82,7 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (R
 // when it was saved, in case it does not say when it was updated.
 func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (Recalled, error) {
 	rank := rankOf(doc, Rank{Time: at, Seq: int64(min(older, 1<<30)) + 1})
-	return r.add(ctx, url, doc, rank)
+	return r.add(ctx, url, doc, nil, rank)
 }
 
 // An EntryError says why an entry cannot be stored.
@@ -100,13 +100,13 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // triesToAdd is how often a Recall begins again if another mirror is at work on the feed.
 const triesToAdd = 10
 
-// add merges a document, and commits it.
-func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, rank Rank) (done Recalled, err error) {
+// add merges a document, and commits it. Made has the IDs that entries without one have got.
+func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done Recalled, err error) {
 	if err := r.Mirror.check(); err != nil {
 		return done, err
 	}
 	for try := time.Duration(1); ; try++ {
-		done, err = r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, rank)
+		done, err = r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, made, rank)
 		if !errors.Is(err, ErrConflict) || try == triesToAdd {
 			return done, err
 		}
@@ -118,7 +118,7 @@ func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document,
 	}
 }
 
-func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, rank Rank) (done Recalled, err error) {
+func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done Recalled, err error) {
 	store := r.Mirror.Store
 	f, err := store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
@@ -146,7 +146,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 		return done, err
 	}
 	for _, e := range fresh.Entries {
-		if got := m.records[e.ID]; e.WeakID && got != nil && got.First > version && got.Copy.Rank.isKept() {
+		if got := m.records[e.ID]; made[e.ID] && got != nil && got.First > version {
 			f.Unnamed++
 		}
 	}
@@ -172,7 +172,7 @@ func (r *Recall) commit(ctx context.Context, f *Feed, doc *feedhistory.Document,
 		f.Title = doc.Title
 	}
 	if f.Head == "" && doc.URL != "" {
-		f.Head = HeadOf(doc)
+		f.Head = headOf(doc)
 	}
 	isChanged := titled || f.Version == 0 || len(c.Put)+len(c.Touch)+len(c.Versions) > 0
 	c.Feed = f

@@ -61,7 +61,7 @@ func (cs *commits) reread(d *DocumentRecord, now time.Time) {
 }
 
 // noteChecked records since when each archive of the chain has been read.
-func (p *poll) noteChecked() error {
+func (p *poll) noteChecked(changed bool) error {
 	f := p.feed
 	if f.Kind != feedhistory.Archived {
 		f.Looked, f.Checked = time.Time{}, time.Time{}
@@ -70,7 +70,7 @@ func (p *poll) noteChecked() error {
 	if f.Looked.IsZero() || p.m.Revalidate && !p.cut {
 		f.Looked = p.now
 	}
-	if !p.chain.changed && p.recheck == "" && !p.m.Revalidate && !f.Checked.IsZero() {
+	if !changed && p.recheck == "" && !p.m.Revalidate && !f.Checked.IsZero() {
 		return nil
 	}
 	chain, beyond, err := p.documents.current()

@@ -76,6 +76,20 @@ func firstOf(times [2]int64) int64 {
 	return times[1]
 }
 
+// first returns the ID that an entry without one takes first: its link, without tracking.
+func (l likeness) first(link string) string {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(link), "://")
+	if strings.TrimSuffix(rest, "/") == l.link {
+		return link
+	}
+	return strings.ToLower(scheme) + "://" + l.link
+}
+
+// isNameOf reports whether an ID is one that the entry got because it had none.
+func (l likeness) isNameOf(id string) bool {
+	return l.link != "" && linkKey(id) == l.link || id == l.name()
+}
+
 // names returns the IDs that readers' copies of an entry may have got, the surest first.
 func (l likeness) names(link string) []string {
 	names := []string{l.name()}
@@ -177,11 +191,11 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 			if r == nil || r.State != Live || !r.Copy.Rank.isKept() || mg.taken[name] || name == e.ID || records[name] != nil {
 				continue
 			}
-			same, err := mg.isSame(r, likenesses[e], links[likenesses[e].link] == 1)
+			r, err := mg.same(r, likenesses[e], links[likenesses[e].link] == 1)
 			if err != nil {
 				return nil, err
 			}
-			if same {
+			if r != nil {
 				if mg.taken == nil {
 					mg.taken = map[string]bool{}
 				}
@@ -194,27 +208,68 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 }
 
 // replaceUnnamed makes the entries that unnamed has found Absent: they are there under the
-// publisher's ids.
-func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) {
+// publisher's ids, with the readers' copies, as if these had come under them.
+func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) error {
 	for id, r := range unnamed {
-		if m.records[id].Copy.Digest == "" {
+		named := m.records[id]
+		if named.Copy.Digest == "" {
 			continue // there was no room for it
+		}
+		copies := []*Version{{ID: r.ID, Copy: r.Copy, Content: r.Content}}
+		for v, err := range mg.store.Versions(mg.ctx, mg.feed.URL, r.ID) {
+			if err != nil {
+				return err
+			}
+			copies = append(copies, v)
+		}
+		for _, v := range copies {
+			if err := mg.rename(m, named, v); err != nil {
+				return err
+			}
 		}
 		m.records[r.ID], r.Absence = r, max(mg.feed.Polls<<32, 1)
 		mg.settle(m, r, Live, &effect{touched: true})
 		mg.changes.Added, mg.changes.Changed, mg.changes.Deleted = mg.changes.Added-1, mg.changes.Changed+1, mg.changes.Deleted-1
 	}
+	return nil
 }
 
-// isSame reports whether a record without the publisher's id is of an entry.
-func (mg *merger) isSame(r *Record, l likeness, only bool) (bool, error) {
-	whole, err := Lookup(mg.ctx, mg.store, mg.feed.URL, r.ID)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
+// rename adds a reader's copy to the record with the publisher's id.
+func (mg *merger) rename(m *mergeResult, r *Record, v *Version) error {
+	e, err := v.Entry()
+	if err == nil {
+		d := e.Draft()
+		d.ID = r.ID
+		e, err = d.Undated()
 	}
 	if err != nil {
-		return false, err
+		return fmt.Errorf("entry %s: %w", v.ID, err)
+	}
+	before, from := *r, source{recalled: true}
+	did := r.take(from.copyOf(e), e, from)
+	if did.content {
+		did.version = &Version{ID: r.ID, Copy: before.Copy, Content: before.Content}
+	}
+	if did.version != nil && mg.allowance.keep > 0 {
+		m.change.Versions = append(m.change.Versions, did.version)
+		mg.feed.Usage.Contents += did.version.Content.Size
+	}
+	return nil
+}
+
+// same returns a record without the publisher's id, with its content, if it is of an entry;
+// nil otherwise.
+func (mg *merger) same(r *Record, l likeness, only bool) (*Record, error) {
+	whole, err := Lookup(mg.ctx, mg.store, mg.feed.URL, r.ID)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	c := whole.Content
-	return c.WeakID && likenessOf(c.Link, c.Title, c.Published, c.Updated).isSame(l, only), nil
+	if !likenessOf(c.Link, c.Title, c.Published, c.Updated).isSame(l, only) {
+		return nil, nil
+	}
+	return whole, nil
 }

@@ -24,8 +24,7 @@ type knownEntries struct {
 }
 
 type knownEntry struct {
-	id    string
-	named bool // the ID is the publisher's
+	id string
 	likeness
 }
 
@@ -41,12 +40,12 @@ func keyOf(texts ...string) [2]uint64 {
 }
 
 // add adds an entry; of several with one ID only the first.
-func (k *knownEntries) add(id string, named bool, l likeness) {
+func (k *knownEntries) add(id string, l likeness) {
 	if _, ok := k.byID[keyOf(id)]; ok {
 		return
 	}
 	n, place := len(k.entries), l.place()
-	k.entries = append(k.entries, knownEntry{id, named, l.short()})
+	k.entries = append(k.entries, knownEntry{id, l.short()})
 	k.byID[keyOf(id)] = n
 	for _, hash := range hashesOf(id) {
 		k.byHash[keyOf(hash)] = n
@@ -85,10 +84,12 @@ func (r *Recall) knownOf(ctx context.Context, feed string) (*knownEntries, error
 				return nil, err
 			}
 			c := &rec.Content
-			if rec.State == Absent && c.WeakID && rec.Copy.Rank.isKept() {
-				continue // it is there under the publisher's id
+			l := likenessOf(c.Link, c.Title, c.Published, c.Updated)
+			if rec.State == Absent && rec.Copy.Rank.isKept() && l.isNameOf(rec.ID) {
+				k.byID[keyOf(rec.ID)] = -1 // it is there under the publisher's id
+				continue
 			}
-			k.add(rec.ID, !(c.WeakID && rec.Copy.Rank.isKept()), likenessOf(c.Link, c.Title, c.Published, c.Updated))
+			k.add(rec.ID, l)
 		}
 	}
 	r.known[feed], r.entries = k, r.entries+len(k.entries)
@@ -116,37 +117,38 @@ func (k *knownEntries) find(hash string, l likeness, only bool) (best *knownEntr
 }
 
 // document returns the entries of a reader as a document, without bad ones that cannot be
-// stored.
-func (r *Recall) document(ctx context.Context, feed string, kept []Kept) (doc *feedhistory.Document, bad []*EntryError, err error) {
+// stored. Made has the new IDs that entries without one have got.
+func (r *Recall) document(ctx context.Context, feed string, kept []Kept) (doc *feedhistory.Document, made map[string]bool, bad []*EntryError, err error) {
 	links := map[[2]uint64]int{}
 	for i := range kept {
 		links[kept[i].likeness().place()]++
 	}
-	doc = &feedhistory.Document{Format: feedhistory.Atom}
+	doc, made = &feedhistory.Document{Format: feedhistory.Atom}, map[string]bool{}
 	for i := range kept {
-		k, named := &kept[i], true
+		k := &kept[i]
 		if k.ID == "" {
-			if named, err = r.name(ctx, feed, k, links[k.likeness().place()] == 1); err != nil {
-				return nil, nil, err
+			isNew, err := r.name(ctx, feed, k, links[k.likeness().place()] == 1)
+			if err != nil {
+				return nil, nil, nil, err
 			}
+			made[k.ID] = isNew
 		} else if known := r.known[feed]; known != nil {
-			known.add(k.ID, true, k.likeness())
+			known.add(k.ID, k.likeness())
 		}
 		e, err := k.entry(r.Name)
 		if err != nil {
 			bad = append(bad, &EntryError{cmp.Or(k.ID, k.link(), k.Title.Plain()), err})
 			continue
 		}
-		e.WeakID = !named
 		doc.Entries = append(doc.Entries, e)
 	}
-	return doc, bad, nil
+	return doc, made, bad, nil
 }
 
 // name gives an entry without an id the ID of the same entry in the feed, or a new one: its
 // link or, if another entry has that, one made of link, title and time. It reports whether
-// the ID is the publisher's.
-func (r *Recall) name(ctx context.Context, feed string, k *Kept, only bool) (named bool, err error) {
+// the ID is new.
+func (r *Recall) name(ctx context.Context, feed string, k *Kept, only bool) (isNew bool, err error) {
 	known, err := r.knownOf(ctx, feed)
 	if err != nil {
 		return false, err
@@ -154,15 +156,15 @@ func (r *Recall) name(ctx context.Context, feed string, k *Kept, only bool) (nam
 	l := k.likeness()
 	if e := known.find(k.Hash, l, only); e != nil {
 		k.ID = e.id
-		return e.named, nil
+		return false, nil
 	}
-	k.ID = k.link()
+	k.ID = l.first(k.link())
 	if _, taken := known.byID[keyOf(k.ID)]; taken || l.link == "" {
 		k.ID = l.name()
 	}
-	known.add(k.ID, false, l)
+	known.add(k.ID, l)
 	r.entries++
-	return false, nil
+	return true, nil
 }
 
 func (k *Kept) link() string {
@@ -187,8 +189,9 @@ func (k *Kept) entry(reader string) (*feedhistory.Entry, error) {
 	if d.Updated.IsZero() {
 		d.Updated = d.Published
 	}
-	if !d.Updated.IsZero() {
-		return d.Entry()
+	e, err := d.Undated()
+	if err != nil {
+		return nil, err
 	}
-	return d.Undated()
+	return e.Draft().Undated() // which stays the same under another ID, too: see merger.rename
 }

@@ -150,6 +150,7 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
 		if d := p.documents.get(u.Response.Requested); d != nil {
 			p.chain.linked, p.chain.links = u.Known.Older, append(slices.Clone(d.Further), u.Known.Instead)
+			p.join.fork(d.Further)
 			p.join.unchanged(d.First)
 			p.commits.reread(d, p.now)
 		}

@@ -101,6 +101,7 @@ func (c *checkCommand) Run(w *command.World) error {
 			return errors.Join(run.print(), explain.Failure(source, err))
 		}
 	}
+	run.acceptLone()
 	if err := run.print(); err != nil {
 		return err
 	}
@@ -124,6 +125,8 @@ type checkRun struct {
 	documents int
 	failed    bool            // a file could not be read at all
 	ofPages   map[string]bool // addresses of feeds named by web pages
+	lone      []loneArchive   // archives that name no other
+	preceding map[string]bool // addresses named as prev-archive by subscription documents
 }
 
 // remembered reads the digests recorded by an earlier run.
@@ -181,8 +184,41 @@ func (r *checkRun) source(arg string) error {
 		return nil
 	}
 	r.documents++
+	r.relate(doc, arg)
 	r.add(check.Document(doc, err, r.profile()), arg, err)
 	return nil
+}
+
+// A loneArchive is an archive document that names no other.
+type loneArchive struct{ self, file string }
+
+// relate records how a document belongs to the others.
+func (r *checkRun) relate(doc *feedhistory.Document, arg string) {
+	if doc == nil {
+		return
+	}
+	prev, ok := doc.Links.Rel(feedhistory.RelPrevArchive)
+	switch self, _ := doc.Links.Rel(feedhistory.RelSelf); {
+	case doc.Archive && !ok:
+		r.lone = append(r.lone, loneArchive{self.Href, arg})
+	case ok && !doc.Archive:
+		if r.preceding == nil {
+			r.preceding = map[string]bool{}
+		}
+		r.preceding[prev.Href] = true
+	}
+}
+
+// acceptLone removes the finding that an archive names no other, if the subscription
+// document that precedes it was checked, too: a feed's first archive is alone.
+func (r *checkRun) acceptLone() {
+	for _, archive := range r.lone {
+		if r.preceding[archive.self] {
+			r.found = slices.DeleteFunc(r.found, func(f check.Finding) bool {
+				return f.Code == "archive-without-links" && (f.URL == archive.file || f.URL == archive.self)
+			})
+		}
+	}
 }
 
 // feedAt returns the address of the feed of the web page an argument names, given the

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rclone/gofakes3"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
@@ -51,6 +52,7 @@ func scripts(newDB func() string) testscript.Params {
 			env.Setenv("ACTION", action)
 			env.Setenv("OPTIONS", "--size=2\n\n  --title=Ann & Bob write\n--link=https://example.org/{path}/\n")
 			env.Values["reader"] = new(readertest.Miniflux)
+			env.Values["objects"] = new(gofakes3.Backend)
 			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second, after each command, is too long
 			for _, name := range []string{"DB", "DB2", "DB3"} {
 				env.Setenv(name, cmp.Or(newDB(), filepath.Join("feeds", name+".db")))
@@ -77,6 +79,7 @@ func scripts(newDB func() string) testscript.Params {
 			"collection": serveCollection,
 			"entities":   entities,
 			"store":      store,
+			"dump":       dump,
 		},
 	}
 }

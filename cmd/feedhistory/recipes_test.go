@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -85,6 +86,50 @@ func TestRecipes(t *testing.T) {
 			require.LessOrEqual(t, changed, 2, "the subscription document, and a next-archive")
 		})
 	}
+}
+
+// As the repository has it, and wherever it is called from, a recipe finds publish.sh.
+func TestRecipeFindsItsScript(t *testing.T) {
+	bin, root := commandDir(t), t.TempDir()
+	for _, name := range []string{"action/publish.sh", "recipes/markdown/build.sh", "recipes/markdown/posts"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
+		out, err := exec.Command("cp", "-r", filepath.Join(published, name), filepath.Join(root, name)).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	build := exec.Command(filepath.Join(root, "recipes/markdown/build.sh"))
+	build.Dir, build.Env = t.TempDir(), append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "FEED_BRANCH=")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.FileExists(t, filepath.Join(root, "recipes/markdown/public/feeds/feed.atom"))
+}
+
+// A build that produced nothing, or next to nothing, deletes nothing.
+func TestRecipesOfAnEmptyBuild(t *testing.T) {
+	bin, dir := commandDir(t), t.TempDir()
+	step := func(entries int) (string, error) {
+		var lines strings.Builder
+		for n := range entries {
+			fmt.Fprintf(&lines, "{\"id\":\"urn:%d\",\"title\":\"T\",\"updated\":\"2003-12-13\"}\n", n)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "all.jsonl"), []byte(lines.String()), 0o600))
+		script, err := filepath.Abs(published + "/action/publish.sh")
+		require.NoError(t, err)
+		build := exec.Command(script)
+		build.Dir, build.Env = dir, buildEnv(t, bin, "FEED_STATE="+filepath.Join(dir, "state"), "FEED_FROM=all.jsonl", "FEED_DIR=site",
+			"FEED_BASE=https://example.org/feeds/", "FEED_OPTIONS=--delete-missing\n--size=10")
+		out, err := build.CombinedOutput()
+		return said(string(out)), err
+	}
+	out, err := step(40)
+	require.NoError(t, err, out)
+	for entries, want := range map[int]string{0: "the source is empty, so no entry is deleted", 3: "37 of the 40 published entries are missing"} {
+		out, err = step(entries)
+		require.Error(t, err)
+		require.Contains(t, out, want)
+	}
+	out, err = step(38)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "2 deleted")
 }
 
 // A recipeRun builds one recipe, each time in a new directory.

@@ -19,6 +19,7 @@ import (
 type Watcher struct {
 	Told      map[string]bool // Told has the events that happened once: "429", "503", "short 503" and "moved".
 	Gone      bool            // Gone reports whether the visitor has got a 410.
+	Wasted    int             // Wasted is the number of requests for archives that do not exist.
 	Unchanged int             // Unchanged is the number of answers with the status 304.
 
 	mu        sync.Mutex
@@ -58,10 +59,11 @@ const (
 	RuleQuery       = "no URL that was not published"
 	RuleMoved       = "permanent redirect remembered"
 	RuleGone        = "no request after 410"
+	RuleWasted      = "at most four requests in vain"
 )
 
 var allRules = []string{
-	RuleConditional, RuleVerbatim, RuleSpacing, RuleHours, RuleRetryAfter, RuleAgent, RulePrivate, RuleQuery, RuleMoved, RuleGone,
+	RuleConditional, RuleVerbatim, RuleSpacing, RuleHours, RuleRetryAfter, RuleAgent, RulePrivate, RuleQuery, RuleMoved, RuleGone, RuleWasted,
 }
 
 // NewWatcher returns a website whose week begins now.
@@ -199,6 +201,7 @@ func (w *Watcher) watch(r *http.Request, d *watchedDocument) {
 		w.require(RulePrivate, r.Header.Get(name) == "", "%s: %q", name, r.Header.Get(name))
 	}
 	published := r.URL.Path == FeedPath || r.URL.Path == MovedPath && w.moved || strings.HasPrefix(r.URL.Path, "/archive/")
+	w.require(RuleWasted, w.Wasted <= 4, "%s", r.URL)
 	w.require(RuleQuery, published && r.URL.RawQuery == "", "%s", r.URL)
 }
 
@@ -241,7 +244,12 @@ func (w *Watcher) feed(rw http.ResponseWriter, r *http.Request, d *watchedDocume
 // archive serves an archive document, which never changes.
 func (w *Watcher) archive(rw http.ResponseWriter, r *http.Request, d *watchedDocument) {
 	var n int
-	if _, err := fmt.Sscanf(r.URL.Path, "/archive/%d.rss", &n); err != nil || n < 0 || n > w.edition()/3 {
+	_, err := fmt.Sscanf(r.URL.Path, "/archive/%d.rss", &n)
+	exists := err == nil && n >= 0 && n <= w.edition()/3
+	if !exists {
+		w.Wasted++
+	}
+	if !exists {
 		http.NotFound(rw, r)
 		return
 	}

@@ -31,6 +31,19 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("xml: line %d: %s over the limit of %d", e.Line, e.Limit, e.Max)
 }
 
+// Detail says in words which limit the document exceeds.
+func (e *LimitError) Detail() string {
+	switch e.Limit {
+	case "depth":
+		return fmt.Sprintf("elements are nested more than %d deep", e.Max)
+	case "attributes":
+		return fmt.Sprintf("an element has more than %d attributes", e.Max)
+	case "namespaces":
+		return fmt.Sprintf("more than %d namespace declarations are in scope", e.Max)
+	}
+	return fmt.Sprintf("the document has more than %d %s", e.Max, e.Limit)
+}
+
 // Err returns nil before the end of the document and at a proper one; otherwise a
 // [*SyntaxError] or a [*LimitError].
 func (s *Scanner) Err() error { return s.err }

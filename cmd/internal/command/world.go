@@ -15,6 +15,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -67,7 +68,7 @@ func (w *World) Status(err error, call *kong.Context) int {
 	if w.isInterrupt(err) && !errors.Is(err, exit.ErrInterrupted) { // another package describes it in its own words
 		err = exit.ErrInterrupted
 	}
-	w.Say(err.Error())
+	w.Say(explain.InWords(err).Error())
 	if _, ok := errors.AsType[exit.InterruptedError](err); ok || w.isInterrupt(err) {
 		return w.interrupted()
 	}

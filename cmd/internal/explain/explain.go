@@ -33,7 +33,10 @@ func Detail(err error) string {
 	if e := network.ProxyError(err); e != nil {
 		return "the proxy cannot be reached: " + feedhistory.Describe(e.Err)
 	}
-	return feedhistory.Describe(err)
+	if what := connection(err); what != "" {
+		return what
+	}
+	return feedhistory.Describe(InWords(err))
 }
 
 // Advice is the advice for a gap, with the flag to use.

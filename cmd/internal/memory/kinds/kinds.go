@@ -61,7 +61,7 @@ func New(ctx context.Context, kind string, args []string) (*Source, error) {
 	if s.isSaved() && len(s.Feeds) > 1 {
 		return nil, errors.New("--from " + s.Kind + ": at most one feed: the documents are all of it")
 	}
-	if s.IsServer() != argument.IsURL(s.Name) && (s.Kind == "miniflux" || s.Kind == "greader" || argument.IsURL(s.Name)) {
+	if isServer := s.IsServer(); isServer != argument.IsURL(s.Name) || !isServer && (s.Kind == "miniflux" || s.Kind == "greader") {
 		return nil, errors.New("--from " + s.Kind + ": " + argument.WithoutUser(s.Name) + " is not such a source")
 	}
 	for i, feed := range s.Feeds {
