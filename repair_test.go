@@ -23,7 +23,7 @@ func TestWrittenRight(t *testing.T) {
 		{atom + dated + linked + `<published>soon</published>`, `<id>urn:1</id>`, `published`},
 		{atom + `<id>urn:1</id><title>T</title><updated>13 Dec 2003 18:30:02 GMT</updated>` + linked, `<updated>2003-12-13T18:30:02Z</updated>`, ""},
 		{atom + `<id>urn:1</id><title>T</title>` + linked, `<updated>2003-12-13T18:30:02Z</updated>`, `1970`},
-		{atom + dated + `<summary>a</summary>`, `<content>a</content>`, `summary`},
+		{atom + dated + `<summary>a</summary>`, `<content type="text">a</content>`, `summary`},
 		{atom + dated + `<link rel="enclosure" href="http://a.example/1.mp3"/>`, `<link rel="alternate" href="http://a.example/1.mp3"/>`, ""},
 		{atom + dated + linked + `<author><name>B</name><email>nobody</email></author>`, `<author><name>B</name>` + "\n" + `</author>`, `nobody`},
 		{atom + dated + linked + `<category label="c"/>`, `<category term="c" label="c"/>`, ""},
