@@ -6,17 +6,10 @@ import (
 	"strings"
 )
 
-<<<<<<< HEAD
-// A Step is the difference between two URLs, such as those of neighbouring archives.
-type Step struct {
-	at    int // the index of the changing number
-	By    int
-=======
 // A Step is the difference between two URLs with one number, or month, changed.
 type Step struct {
 	at    int  // the index of the changing number
 	By    int  // the difference of the numbers, or the number of months
->>>>>>> main
 	Month bool // the number is a month, and the one before it the year, or it has both
 }
 
