@@ -342,17 +342,6 @@ func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 	return nil, w.gapOf(l, from)
 }
 
-// takeHeld removes a held document and returns it; nil if there is no such one.
-func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
-	i := slices.IndexFunc(w.held, isIt)
-	if i < 0 {
-		return nil
-	}
-	held := w.held[i]
-	w.held = slices.Delete(w.held, i, i+1)
-	return held
-}
-
 // named returns the next document named by the given head, and whether to load it
 // early. It is not if a later link could still lead elsewhere, because a wasted request
 // counts against the host's rate limit; nor if the document is known, because earlier
