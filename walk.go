@@ -376,9 +376,15 @@ func (w *walk) may(url string) bool {
 }
 
 // mayGuess reports whether a document not named by a link yet may be requested. Pages need
-// times, see watchPages.
+// times, see watchPages. Where documents may be Processed, what an earlier one brings
+// decides whether the walk needs a known one.
 func (w *walk) mayGuess(url string) bool {
-	return (w.kind == Archived || w.kind == Paged && !w.newest.IsZero() && w.known(url) == (Known{})) && w.start != "" && !w.c.Policy.NoGuess && w.c.Pace <= 0 && iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
+	switch {
+	case w.start == "", w.c.Policy.NoGuess, w.c.Pace > 0, w.kind != Archived && w.kind != Paged, w.kind == Paged && w.newest.IsZero(),
+		(w.kind == Paged || w.opt.Processed != nil) && w.known(url) != (Known{}):
+		return false
+	}
+	return iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
 }
 
 func (w *walk) load(url string) *fetchResult {
