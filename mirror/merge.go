@@ -218,11 +218,8 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			mg.settle(m, records[id], before[id], did)
 		}
 	}
-	if err := mg.replaceUnnamed(m, unnamed); err != nil {
-		return nil, err
-	}
 	mg.allowance.entering = 0
-	return m, nil
+	return m, mg.replaceUnnamed(m, unnamed)
 }
 
 // takeAll merges the entries of a document into their records. If the new ones do not

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -34,7 +35,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 			refused.Add(1)
 		}
 	}))
-	before := heap()
+	before, resident := heap(), rss(t)
 	var open []net.Conn
 	for range clients {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -46,6 +47,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return int(refused.Load()) >= clients-mostStreams && under.Load() <= mostStreams }, 2*time.Minute, 10*time.Millisecond)
 	require.Positive(t, under.Load())
+	require.Less(t, rss(t)-resident, int64(mostStreams*12*entry), "the memory of the process, before it is collected")
 	require.Less(t, heap()-before, int64(mostStreams*6*entry))
 	for _, conn := range open {
 		require.NoError(t, conn.Close())
@@ -58,6 +60,19 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// rss returns the resident memory of this process in bytes; zero if the system does not
+// tell.
+func rss(t *testing.T) int64 {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident int64
+	_, err = fmt.Sscan(string(data), &size, &resident)
+	require.NoError(t, err)
+	return resident * int64(os.Getpagesize())
 }
 
 type statusWriter struct {

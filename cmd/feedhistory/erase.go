@@ -204,7 +204,7 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 // published erases the entries from the published feeds, and adds their ids to erased.
 func (c *eraseCommand) published(ctx context.Context, p *terminal.Page, erased map[string]bool) error {
 	var err error
-	if c.output, err = c.OpenOutput(c.Out); err != nil {
+	if c.output, err = c.OpenOutput(c.Out, nil); err != nil {
 		return err
 	}
 	feeds, err := c.publishers()

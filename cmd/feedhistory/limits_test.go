@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,7 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/publish/s3"
 )
+
+// A lost lease is reported once, on one line.
+func TestLostLeaseInWords(t *testing.T) {
+	lost := &s3.Error{Op: "put", Bucket: "b", Key: ".lock", Err: s3.ErrLost}
+	err := (&publishCommand{Out: "s3://b/x"}).failure(errors.Join(lost, lost))
+	require.ErrorContains(t, err, "s3://b/x: the lock was lost, because")
+	require.NotContains(t, err.Error(), "\n")
+}
 
 // A document beyond a limit is described in plain words.
 func TestLimitsInWords(t *testing.T) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -143,6 +144,7 @@ func TestInterruptOnce(t *testing.T) {
 		{"/slow.atom", []string{"check"}, exit.Interrupted},
 		{"/slow.atom", []string{"sync", "--db", db}, exit.Interrupted},
 		{"/feed.atom", []string{"sync", "--db", db}, exit.Partial},
+		{"/feed.atom", []string{"check", "--chain"}, exit.Partial},
 	} {
 		t.Run(test.args[0]+test.path, func(t *testing.T) {
 			p := onTerminal(t, nil, append(test.args, "--allow-private", server.URL+test.path)...)
@@ -156,8 +158,29 @@ func TestInterruptOnce(t *testing.T) {
 			}
 			require.NoError(t, p.cmd.Process.Signal(syscall.SIGINT))
 			require.Equal(t, test.want, p.wait(), p.screen())
+			if test.args[0] == "check" && test.want == exit.Partial {
+				require.Contains(t, p.screen(), "1 document checked", "the part that was read")
+			}
 		})
 	}
+}
+
+// A long list of feeds is worked on visibly from the beginning, and one interrupt ends it.
+func TestInterruptedList(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	var list strings.Builder
+	list.WriteString("<opml><body>")
+	for n := range 10_000 {
+		fmt.Fprintf(&list, "<outline xmlUrl='%s/%d'/>", server.URL, n)
+	}
+	list.WriteString("</body></opml>")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "list.opml"), []byte(list.String()), 0o600))
+	p := onTerminal(t, nil, "sync", "--db", filepath.Join(dir, "feeds.db"), "--allow-private", "--opml", filepath.Join(dir, "list.opml"))
+	p.await("adding feeds")
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGINT))
+	require.Equal(t, exit.Interrupted, p.wait(), p)
+	require.Contains(t, p.screen(), "interrupted")
 }
 
 // An interrupt in a pager is for the pager: the command does not leave it alone with

@@ -20,6 +20,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
 // A publishCommand is the verb publish.
@@ -103,7 +104,7 @@ func (c *publishCommand) Run(w *command.World) error {
 		return err
 	}
 	p := c.publisher()
-	if p.Output, err = c.OpenOutput(c.Out); err != nil {
+	if p.Output, err = c.OpenOutput(c.Out, c.Log(w.Stderr)); err != nil {
 		return err
 	}
 	if p.Head, err = c.head(p, in); err != nil {
@@ -162,6 +163,8 @@ func (c *publishCommand) failure(err error) error {
 	switch {
 	case errors.Is(err, publish.ErrLocked) && !outputs.InStore(c.Out):
 		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
+	case errors.Is(err, s3.ErrLost): // which the unlocking reports again
+		return errors.New(c.Out + ": the lock was lost, because this process or its network was held up, and another one may be publishing there; publish again")
 	case errors.Is(err, publish.ErrEmptySource):
 		return fmt.Errorf("--delete-missing: %w; nothing is published", err)
 	case errors.Is(err, publish.ErrForeign):

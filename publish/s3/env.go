@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -47,12 +48,18 @@ func FromEnvironment(target, endpoint string) (*Output, error) {
 			return nil, errors.New("the endpoint is not of the form https://host")
 		}
 	}
-	client, err := minio.New(at.Host, &minio.Options{Creds: keys, Secure: at.Scheme == "https", Region: region})
+	transport, err := minio.DefaultTransport(at.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
+	logged := &loggedTransport{next: transport}
+	client, err := minio.New(at.Host, &minio.Options{Creds: keys, Secure: at.Scheme == "https", Region: region, Transport: logged})
 	if err != nil {
 		return nil, err
 	}
 	client.SetAppInfo("feedhistory", feedhistory.Version)
-	o := &Output{Client: client, Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
+	o := &Output{Client: client, Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), HTTP: &http.Client{Transport: logged}}
+	logged.of = o
 	return o, o.check()
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,6 +43,10 @@ type Output struct {
 	// HTTP sends the requests to delete objects, which Client cannot sign for a limited
 	// time. Nil means http.DefaultClient.
 	HTTP *http.Client
+
+	// Logger gets each request and answer at level Debug. It has an effect only on an
+	// Output of FromEnvironment. Nil means no log.
+	Logger *slog.Logger
 
 	mu       sync.Mutex
 	held     *lease      // nil if this Output does not hold the lock

@@ -218,6 +218,14 @@ func guard(dialer *net.Dialer, u *url.URL) error {
 	return dialer.Control(network, net.JoinHostPort(host, "443"), nil)
 }
 
+// Log returns the log of --verbose; nil without that flag.
+func (f *Flags) Log(stderr io.Writer) *slog.Logger {
+	if !f.Verbose {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
 // Client returns the Client the flags ask for.
 func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
@@ -232,8 +240,7 @@ func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 	if !f.Verbose && terminal.IsTerminal(stderr) {
 		c.Logger = slog.New(f.Traffic())
 	}
-	if f.Verbose {
-		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if c.Logger = cmp.Or(f.Log(stderr), c.Logger); f.Verbose {
 		message := "requests go through a proxy"
 		if f.Proxy == "" { // the environment may exclude addresses from the proxy
 			message = "the environment names a proxy"

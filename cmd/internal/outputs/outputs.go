@@ -5,6 +5,7 @@ package outputs
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -21,14 +22,16 @@ type Store struct {
 // InStore reports whether --out names an object store.
 func InStore(out string) bool { return strings.HasPrefix(out, "s3://") }
 
-// OpenOutput returns the place named by a verb's --out: a directory or an object store.
-func (c *Store) OpenOutput(out string) (publish.Output, error) {
+// OpenOutput returns the place named by a verb's --out: a directory or an object store,
+// whose requests go to the log, unless it is nil.
+func (c *Store) OpenOutput(out string, log *slog.Logger) (publish.Output, error) {
 	switch {
 	case InStore(out):
 		o, err := s3.FromEnvironment(out, c.S3Endpoint)
 		if err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
 		}
+		o.Logger = log
 		return o, nil
 	case c.S3Endpoint != "":
 		return nil, errors.New("--s3-endpoint: --out is a directory")

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -118,6 +119,33 @@ func TestBrowserLook(t *testing.T) {
 		}
 	}
 }
+
+// With letters twice as large, as readers can set them, nothing is wider than the window
+// and nothing is cut off.
+func TestBrowserLargeLetters(t *testing.T) {
+	b := newTab(t, chromedp.Flag("blink-settings", "defaultFontSize=32"))
+	w := newWorld(t, nil)
+	for _, place := range w.sights() {
+		for _, width := range widths {
+			b.resize(width)
+			b.open(w.url + place.path)
+			require.Equal(t, "32px", evaluate[string](b, `getComputedStyle(document.documentElement).fontSize`))
+			what := fmt.Sprintf("%s-%d", place.name, width)
+			assert.LessOrEqual(t, evaluate[int64](b, "document.documentElement.scrollWidth"), width, "%s: %s", what, evaluate[string](b, overhanging))
+			assert.Empty(t, evaluate[string](b, cutOff), what)
+			b.view("large-" + what)
+		}
+	}
+}
+
+// overhanging lists the elements that are wider than the window.
+const overhanging = `[...document.querySelectorAll("main *, header *, footer *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+	.slice(0, 5).map(e => e.outerHTML.slice(0, 80)).join("; ")`
+
+// cutOff lists texts of which a part is hidden.
+const cutOff = `[...document.querySelectorAll("button, a, p, h1, h2, td, th, label")].filter(e => e.checkVisibility() &&
+	["hidden", "clip"].includes(getComputedStyle(e).overflowX) && e.scrollWidth > e.clientWidth + 1 && !e.closest(".hidden, .skip"))
+	.map(e => e.textContent.slice(0, 30)).join("; ")`
 
 // small lists texts that are too small to be read.
 const small = `[...document.querySelectorAll("body *")].filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim()))

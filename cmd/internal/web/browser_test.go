@@ -369,4 +369,35 @@ func TestBrowserKeys(t *testing.T) {
 	newer := evaluate[string](b, `document.querySelector("[data-read]").dataset.newer`)
 	press("n")
 	b.loads(`document.querySelector("[data-read]")?.dataset.id === "` + newer + `"`)
+	older := evaluate[string](b, `document.querySelector("[data-read]").dataset.older`)
+	press("p")
+	b.loads(`document.querySelector("[data-read]")?.dataset.id === "` + older + `"`)
+	original := evaluate[string](b, `{ const link = document.querySelector("[data-original]");
+		link.addEventListener("click", (event) => { event.preventDefault(); window.followed = link.href }); link.href }`)
+	press("o")
+	require.Equal(t, original, evaluate[string](b, `window.followed`))
+}
+
+// An address that is no feed is answered beside the field, which keeps it; the feed of a
+// page is found.
+func TestBrowserAdding(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	b.open(w.url)
+	for typed, want := range map[string]string{
+		w.feedURL("/nothing.atom"):       "There is nothing at this address: the answer was 404",
+		"ftp://example.org/":             "Only addresses that begin with http",
+		"http://user:secret@example.org": "An address with a password",
+	} {
+		b.do(chromedp.SetValue(chromedp.CSS("#url"), typed))
+		b.click(".add button.main")
+		require.Contains(t, b.text("#wrong"), want)
+		require.Equal(t, typed, evaluate[string](b, `document.querySelector("#url").value`))
+		require.Equal(t, "wrong", evaluate[string](b, `document.activeElement.getAttribute("aria-describedby")`))
+	}
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll(".list").length`), "nothing was kept")
+	b.do(chromedp.SetValue(chromedp.CSS("#url"), w.feedURL("/tides.atom")))
+	b.click(".add button.main")
+	b.loads(`document.querySelectorAll(".entries .title").length === 2`)
+	require.Contains(t, b.text("h1"), "Tides")
 }

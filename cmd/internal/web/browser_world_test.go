@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ type tab struct {
 
 // newTab starts Chromium. If there is none, the test is skipped, or fails with
 // FEEDHISTORY_BROWSER=required.
-func newTab(t testing.TB) *tab {
+func newTab(t testing.TB, flags ...chromedp.ExecAllocatorOption) *tab {
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil && path == "" {
@@ -51,9 +52,10 @@ func newTab(t testing.TB) *tab {
 	if path == "" {
 		t.Skip("no Chromium was found; with FEEDHISTORY_BROWSER=required that is a failure")
 	}
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1080, 860),
-		chromedp.WSURLReadTimeout(patience))...)
+		chromedp.WSURLReadTimeout(patience),
+	}, flags)...)
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
