@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -23,25 +24,6 @@ type Extension struct {
 	XML   string            `json:"xml,omitempty"` // the element itself, which takes precedence
 }
 
-// usualPrefixes are the prefixes of extensions, whatever prefix a document
-// uses.
-var usualPrefixes = map[string]string{
-	"http://www.itunes.com/dtds/podcast-1.0.dtd":           "itunes",
-	"https://podcastindex.org/namespace/1.0":               "podcast",
-	"http://search.yahoo.com/mrss/":                        "media",
-	"http://podlove.org/simple-chapters":                   "psc",
-	"http://purl.org/dc/elements/1.1/":                     "dc",
-	"http://purl.org/dc/terms/":                            "dcterms",
-	"http://purl.org/rss/1.0/modules/slash/":               "slash",
-	"http://purl.org/rss/1.0/modules/threading/":           "thr",
-	"http://purl.org/syndication/thread/1.0":               "thr",
-	"http://wellformedweb.org/commentAPI/":                 "wfw",
-	"http://www.georss.org/georss":                         "georss",
-	"http://www.google.com/schemas/play-podcasts/1.0":      "googleplay",
-	"http://rssnamespace.org/feedburner/ext/1.0":           "feedburner",
-	"http://backend.userland.com/creativeCommonsRssModule": "creativeCommons",
-}
-
 // extensionOf describes an element.
 func extensionOf(element string) Extension {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
@@ -49,7 +31,7 @@ func extensionOf(element string) Extension {
 		return Extension{XML: element}
 	}
 	x := Extension{Name: s.Local(), Space: s.Space()}
-	if prefix := cmp.Or(usualPrefixes[x.Space], s.Prefix()); prefix != "" {
+	if prefix := cmp.Or(vocab.UsualPrefix(x.Space), s.Prefix()); prefix != "" {
 		x.Name = prefix + ":" + s.Local()
 	}
 	whole := false

@@ -24,8 +24,8 @@ type WalkOptions struct {
 	//
 	// In the transaction that marks a document as processed, store the document it links
 	// to (see Document.Older) as Pending for the next walk, unless already processed.
-	// Otherwise, if this walk is interrupted, nothing ever reads the older documents. The
-	// example mirror/sqlstore/examples/aggregator does it with database/sql.
+	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
+	// Package mirror does all this; sqlstore.Store.Hook tells your own tables.
 	Processed func(url string) bool
 
 	// Last reports whether the page of a paged feed just yielded by the walk is the last

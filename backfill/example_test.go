@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -93,4 +94,18 @@ func ExampleMemento() {
 		fmt.Println(m.Name())
 	}
 	// Output: memento
+}
+
+// Only the methods of two platforms are tried.
+func ExampleMethod() {
+	feed, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"><channel><generator>https://wordpress.org/?v=6.4</generator></channel></rss>`), "https://example.org/feed/")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range []backfill.Method{backfill.WordPress{}, backfill.Blogger{}} {
+		fmt.Println(m.Name(), m.Recognise(feed))
+	}
+	// Output:
+	// wordpress yes
+	// blogger no
 }

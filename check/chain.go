@@ -289,8 +289,8 @@ func (c *Chain) transport(r *report, n *neighbour) {
 
 func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), "https:") }
 
-// Gap reports a document the walk could not retrieve.
-func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
+// gap reports a document the walk could not retrieve.
+func (c *Chain) gap(g *feedhistory.Gap) []Finding {
 	c.gaps = true
 	if _, within := errors.AsType[*feedhistory.ParseError](g.Err); within && g.From == g.URL {
 		return nil // the document has been read, and has its own findings

@@ -56,3 +56,15 @@ func ExampleChain() {
 	// Output:
 	// https://example.org/feed.atom:2:36: error: prev-archive leads to https://example.org/2003.atom, whose entries are from 2003-12-31T00:00:00Z on, but those here end at 2003-12-13T18:30:02Z [prev-archive-newer, RFC 5005 §4]
 }
+
+// Rules are for documentation, and for programs that let users choose.
+func ExampleRules() {
+	counts := map[check.Scope]int{}
+	for _, r := range check.Rules() {
+		if r.Level == check.Error {
+			counts[r.Scope]++
+		}
+	}
+	fmt.Println(counts[check.OneDocument] > 0, counts[check.WholeChain] > 0, counts[check.PagesOfEntities] > 0)
+	// Output: true true true
+}

@@ -78,7 +78,7 @@ func (w *walker) follow(url string) (goOn bool, err error) {
 		case isGap && gap.Reason == feedhistory.ReasonDetached:
 			w.given, w.detached = gap, true
 		case isGap:
-			found = w.Gap(gap)
+			found = w.gap(gap)
 		default:
 			f := failure(err, url)
 			if f.Code == codeUnavailable {

@@ -161,7 +161,9 @@ func parse(name, text string) (*Case, error) {
 }
 
 // knownFlags returns all flags in order.
-func knownFlags() []string { return []string{"rfc", "http", "security", "goal", "hostile", "rss1", "polls"} }
+func knownFlags() []string {
+	return []string{"rfc", "http", "security", "goal", "hostile", "rss1", "polls"}
+}
 
 // flag adds the flags following from the case's contents.
 func (c *Case) flag() {

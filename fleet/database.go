@@ -145,8 +145,8 @@ func (d *Database) migrate(ctx context.Context, river *rivermigrate.Migrator[pgx
 	})
 }
 
-// Ping returns an error if the database does not answer.
-func (d *Database) Ping(ctx context.Context) error { return d.pool.Ping(ctx) }
+// ping returns an error if the database does not answer.
+func (d *Database) ping(ctx context.Context) error { return d.pool.Ping(ctx) }
 
 // Close closes the connections. Workers must have ended.
 func (d *Database) Close() {

@@ -139,7 +139,7 @@ func (w *Worker) health(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case !w.running.Load():
 		what = "the worker is not running"
-	case w.Database.Ping(ctx) != nil:
+	case w.Database.ping(ctx) != nil:
 		what = "the database does not answer"
 	}
 	if what != "ok" {

@@ -23,10 +23,10 @@ func TestAmplification(t *testing.T) {
 			require.Error(t, err)
 			return
 		}
-		stored := len(HeadOf(doc))
+		stored := len(headOf(doc))
 		again := &feedhistory.Document{Format: feedhistory.Atom}
 		for _, e := range doc.Entries {
-			c := ContentOf(e)
+			c := contentOf(e)
 			stored += len(e.ID) + len(c.Data) + len(c.Title) + len(c.Link) + len(c.Base)
 			restored, err := c.entry(e.ID)
 			require.NoError(t, err)

@@ -221,7 +221,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	}
 	f := p.feed
 	if i := f.pending(url); i >= 0 {
-		if f.Pending[i].Rank.Compare(p.chain.rank) < 0 {
+		if f.Pending[i].Rank.compare(p.chain.rank) < 0 {
 			f.Pending[i].Rank = p.chain.rank
 		}
 		return p.documents.err

@@ -48,10 +48,10 @@ func (f *Feed) Due(now time.Time) bool {
 	return !f.Next.After(now) || f.Polled.After(now.Add(clockError)) // Polled in the future: the clock has been set back
 }
 
-// UnderWay reports whether another mirror seems to be at work on the feed: the
+// underWay reports whether another mirror seems to be at work on the feed: the
 // last commit of an unfinished poll is less than a minute old. Polling the feed
 // anyway does no harm, but one of the two mirrors gives way with ErrConflict.
-func (f *Feed) UnderWay(now time.Time) bool {
+func (f *Feed) underWay(now time.Time) bool {
 	since := now.Sub(f.Next)
 	return f.Unfinished && since < underWay && since > -underWay
 }

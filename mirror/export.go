@@ -126,7 +126,7 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 	now := time.Now().UTC()
 	state := &Feed{URL: feed, Kind: h.Kind, Verdict: v, Entries: int64(len(h.Entries)), Polls: 1, Polled: now, Changed: now}
 	if h.Head != nil {
-		state.Title, state.Head = h.Head.Title, HeadOf(h.Head)
+		state.Title, state.Head = h.Head.Title, headOf(h.Head)
 	}
 	private := x.Private != nil && x.Private(feed)
 	err := writeLine(w, feedLine{line: line{"feed", feed}, Version: 1, Private: private, State: state})

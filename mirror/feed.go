@@ -276,9 +276,9 @@ const (
 	pendingLimit = 1000
 )
 
-// Host returns the name of the host the feed is requested from, with the port if it is
+// host returns the name of the host the feed is requested from, with the port if it is
 // neither 80 nor 443. Poll the feeds of one host one at a time.
-func (f *Feed) Host() string { return fetch.HostOf(f.address()) }
+func (f *Feed) host() string { return fetch.HostOf(f.address()) }
 
 // next returns the version of the feed after the next commit.
 func (f *Feed) next() int64 { return f.Version + 1 }

@@ -20,7 +20,7 @@ func TestHeadKeepsLanguageAndIcon(t *testing.T) {
 	} {
 		doc, err := feedhistory.Parse(strings.NewReader(text), "http://example.org/feed")
 		require.NoError(t, err, format)
-		feed := &Feed{Head: HeadOf(doc)}
+		feed := &Feed{Head: headOf(doc)}
 		head, err := feed.Document()
 		require.NoError(t, err, format)
 		require.Equal(t, "de-CH", head.Language, format)

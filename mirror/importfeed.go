@@ -149,7 +149,7 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Content = ContentOf(e)
+	r.Content = contentOf(e)
 	if r.Copy.Digest = e.Digest(); l.Raw != nil && l.Raw.Digest != "" {
 		r.Copy.Digest = l.Raw.Digest
 	}

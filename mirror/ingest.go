@@ -190,7 +190,7 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	}
 	f.Title = cmp.Or(f.Title, doc.Title)
 	if f.Head == "" {
-		f.Head = HeadOf(doc)
+		f.Head = headOf(doc)
 	}
 	if doc.Complete && len(doc.Missing(feedhistory.Plain)) == 0 {
 		return p.complete(m)

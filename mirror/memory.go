@@ -112,7 +112,7 @@ func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 			return nil, nil
 		}
 		return slices.SortedFunc(slices.Values(f.documents), func(a, b *DocumentRecord) int {
-			return cmp.Or(b.Rank.Compare(a.Rank), cmp.Compare(b.URL, a.URL))
+			return cmp.Or(b.Rank.compare(a.Rank), cmp.Compare(b.URL, a.URL))
 		}), nil
 	})
 }
@@ -292,7 +292,7 @@ func (f *memoryFeed) prune(id string, keep int) {
 
 // compareVersions orders the versions of an entry, newest first.
 func compareVersions(a, b *Version) int {
-	return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
+	return cmp.Or(b.Copy.compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
 }
 
 // file stores the documents of a change.

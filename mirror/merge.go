@@ -55,10 +55,10 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		c.Source = "" // the publisher has shown this very copy
 	}
 	switch {
-	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
-		did.touched = r.Copy.Compare(c) != 0 || r.Copy.Source != c.Source || back
+	case !known || from.replaces || back || c.compare(r.Copy) >= 0:
+		did.touched = r.Copy.compare(c) != 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
-			r.Content, r.Archived = ContentOf(e), false
+			r.Content, r.Archived = contentOf(e), false
 		}
 		switch r.Copy = c; {
 		case !from.recalled:
@@ -67,7 +67,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 			r.Absence = from.absence
 		}
 	case c.Digest != r.Copy.Digest:
-		did.version = &Version{ID: r.ID, Copy: c, Content: ContentOf(e)}
+		did.version = &Version{ID: r.ID, Copy: c, Content: contentOf(e)}
 	}
 	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
 	if from.archive && asNew && !r.Archived {
@@ -82,7 +82,7 @@ func (r *Record) bury(t TombstoneRecord) (touched bool) {
 	joined := t.precedence().Join(old.precedence())
 	t = TombstoneRecord{joined.When, Rank{joined.Rank.Time, joined.Rank.Seq}}
 	r.Tombstone = t
-	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
+	return !t.When.Equal(old.When) || t.Rank.compare(old.Rank) != 0
 }
 
 // A source is a document whose entries are merged.

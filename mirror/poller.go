@@ -91,7 +91,7 @@ func (p *Poller) lock() {
 func (p *Poller) Add(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()
-	p.queue.add(f.URL, f.Host())
+	p.queue.add(f.URL, f.host())
 	p.rouse()
 }
 
@@ -129,7 +129,7 @@ func (p *Poller) Hurry(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()
 	delete(p.held, f.URL)
-	p.queue.add(f.URL, f.Host())
+	p.queue.add(f.URL, f.host())
 	p.queue.hurry(f.URL)
 	p.rouse()
 }

@@ -172,7 +172,7 @@ func (r *Recall) commit(ctx context.Context, f *Feed, doc *feedhistory.Document,
 		f.Title = doc.Title
 	}
 	if f.Head == "" && doc.URL != "" {
-		f.Head = HeadOf(doc)
+		f.Head = headOf(doc)
 	}
 	isChanged := titled || f.Version == 0 || len(c.Put)+len(c.Touch)+len(c.Versions) > 0
 	c.Feed = f

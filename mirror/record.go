@@ -105,8 +105,8 @@ type Content struct {
 	Size int64 `json:"size,omitempty"` // the size in bytes, as counted for the Quota; zero if it was stored before quotas existed
 }
 
-// ContentOf returns the content to store for an entry; zero for nil.
-func ContentOf(e *feedhistory.Entry) Content {
+// contentOf returns the content to store for an entry; zero for nil.
+func contentOf(e *feedhistory.Entry) Content {
 	if e == nil {
 		return Content{}
 	}
@@ -146,8 +146,8 @@ type Rank struct {
 	Seq  int64     `json:"place,omitempty"` // the place in the chain, counted over all polls; newer documents have larger numbers
 }
 
-// Compare orders ranks, older first.
-func (r Rank) Compare(other Rank) int {
+// compare orders ranks, older first.
+func (r Rank) compare(other Rank) int {
 	return r.precedence().Compare(other.precedence())
 }
 
@@ -166,8 +166,8 @@ type Copy struct {
 	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
 }
 
-// Compare orders the copies of an entry, older first (5005#20, 5005#21).
-func (c Copy) Compare(other Copy) int {
+// compare orders the copies of an entry, older first (5005#20, 5005#21).
+func (c Copy) compare(other Copy) int {
 	return c.precedence().Compare(other.precedence())
 }
 

@@ -73,14 +73,14 @@ func (f *Feed) redactedHead() string {
 		sum := sha256.Sum256([]byte(doc.ID))
 		doc.ID = "urn:sha256:" + hex.EncodeToString(sum[:])
 	}
-	if head := HeadOf(doc); !quotes(head, secrets) {
+	if head := headOf(doc); !quotes(head, secrets) {
 		return head
 	}
 	plain := &feedhistory.Document{Format: feedhistory.Atom, ID: doc.ID, Title: doc.Title, Updated: doc.Updated}
 	if quotes(plain.Title, secrets) {
 		plain.Title = hostURL(f.URL)
 	}
-	return HeadOf(plain)
+	return headOf(plain)
 }
 
 // secrets returns the parts of the feed's URLs that may be secrets: userinfo,

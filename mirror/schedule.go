@@ -135,7 +135,7 @@ type candidate struct {
 }
 
 func candidateOf(f *Feed, now time.Time) candidate {
-	c := candidate{url: f.URL, host: f.Host(), next: f.Next}
+	c := candidate{url: f.URL, host: f.host(), next: f.Next}
 	if f.Waits(now) {
 		c.wait = f.Wait
 	}
@@ -208,7 +208,7 @@ func (p *Poller) dueAt(ctx context.Context, f *Feed, now time.Time) time.Time {
 		return now
 	case f.Gone, f.Alias != "":
 		return never
-	case f.UnderWay(now):
+	case f.underWay(now):
 		return f.Next.Add(holdFor)
 	case f.Due(now) && !f.More:
 		return now
@@ -242,7 +242,7 @@ func (p *Poller) poll(ctx context.Context, t *turn) (e Polled) {
 	defer t.cancel()
 	e.URL = t.feed
 	if e.Before, e.Err = p.Mirror.Store.Feed(ctx, t.feed); e.Err == nil {
-		if until := p.quietUntil(e.Before.Host()); !until.IsZero() {
+		if until := p.quietUntil(e.Before.host()); !until.IsZero() {
 			e.Changes = e.Before.leftAlone(until)
 			return e
 		}

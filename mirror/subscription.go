@@ -48,7 +48,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	}
 	p.chain.read, p.chain.start = true, doc.Response.Requested
 	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
-	f.Head, f.Further = HeadOf(doc), nil
+	f.Head, f.Further = headOf(doc), nil
 	if kind == feedhistory.Archived {
 		f.Further = furtherOf(doc)
 		p.join.fork(f.Further)
@@ -109,9 +109,9 @@ func (f *Feed) short(doc *feedhistory.Document, m *mergeResult, now time.Time) {
 	}
 }
 
-// HeadOf returns a document's head section as Atom, or "" if it cannot be
+// headOf returns a document's head section as Atom, or "" if it cannot be
 // written.
-func HeadOf(doc *feedhistory.Document) string {
+func headOf(doc *feedhistory.Document) string {
 	head := *doc
 	head.Entries, head.Deleted = nil, nil
 	var b strings.Builder

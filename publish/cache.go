@@ -41,10 +41,10 @@ func (c *Cache[K, V]) Get(key K) (V, bool) {
 }
 
 // Put keeps a value of size one.
-func (c *Cache[K, V]) Put(key K, value V) { c.PutSized(key, value, 1) }
+func (c *Cache[K, V]) Put(key K, value V) { c.putSized(key, value, 1) }
 
-// PutSized keeps a value, unless it is larger than Half.
-func (c *Cache[K, V]) PutSized(key K, value V, size int64) {
+// putSized keeps a value, unless it is larger than Half.
+func (c *Cache[K, V]) putSized(key K, value V, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(key)

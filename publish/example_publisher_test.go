@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log"
@@ -51,4 +52,19 @@ func ExamplePublisher() {
 	// feed/2003/11-….atom
 	// feed.atom
 	// https://example.org/blog/feed.atom
+}
+
+// The history of another feed is published again. Entries need an id.
+func ExamplePublisher_AppendHistory() {
+	p := &publish.Publisher{Output: &publish.MemoryOutput{}, Base: "https://example.org/"}
+	entry, err := feedhistory.Draft{ID: "urn:1", Updated: time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)}.Entry()
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, history := context.Background(), &feedhistory.History{Entries: []*feedhistory.Entry{entry}}
+	fmt.Println(p.AppendHistory(ctx, history))
+	fmt.Println(errors.Is(p.Append(ctx, &feedhistory.Entry{}), publish.ErrNoID))
+	// Output:
+	// <nil>
+	// true
 }

@@ -294,7 +294,7 @@ func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error)
 		sum := sha256.Sum256(c.data)
 		c.tag = entityTag(sum[:])
 	}
-	h.compressed.PutSized(d.tag[0], c, int64(len(c.data))+256)
+	h.compressed.putSized(d.tag[0], c, int64(len(c.data))+256)
 	_, err = f.rewind()
 	return c, err
 }

@@ -156,7 +156,7 @@ func TestCache(t *testing.T) {
 	}
 	_, ok := c.Get("50")
 	assert.False(t, ok)
-	c.PutSized("large", 1, 5)
+	c.putSized("large", 1, 5)
 	_, ok = c.Get("large")
 	assert.False(t, ok)
 	c.Put("99", 7)

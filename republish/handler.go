@@ -58,7 +58,7 @@ type Handler struct {
 
 	// Fail answers a request with an error: an *Error, an error matching
 	// mirror.ErrNotFound, or a failure of the Store or the Output, which is
-	// logged already. Nil means Fail, with plain text.
+	// logged already. Nil means plain text.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
 	once      sync.Once
@@ -227,11 +227,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		h.Fail(w, r, err)
 		return
 	}
-	Fail(w, r, err)
+	failPlainly(w, r, err)
 }
 
-// Fail answers a request with an error as plain text.
-func Fail(w http.ResponseWriter, _ *http.Request, err error) {
+// failPlainly answers a request with an error as plain text.
+func failPlainly(w http.ResponseWriter, _ *http.Request, err error) {
 	refused, ok := errors.AsType[*Error](err)
 	switch {
 	case ok:

@@ -59,8 +59,10 @@ func (c *importCommand) memory(w *command.World, source *kinds.Source) (err erro
 	mark := ""
 	if !c.DryRun {
 		m.place = m.placeOf()
-		if mark = m.read(); mark != "" {
+		if mark = m.read(); mark != "" && !isEmpty(w.Ctx, store) {
 			w.Tell("continuing where the last import of this source ended")
+		} else {
+			mark = ""
 		}
 		m.importer.Stored = m.write
 	}
@@ -97,6 +99,14 @@ func (c *importCommand) open(w *command.World) (*database.Store, func() error, e
 	empty := database.Location{DB: filepath.Join(dir, "empty.db")}
 	store, err := empty.Create(w)
 	return store, func() error { return os.RemoveAll(dir) }, err
+}
+
+// isEmpty reports whether a database has no feeds: it was removed since the last import.
+func isEmpty(ctx context.Context, store mirror.Store) bool {
+	for _, err := range store.Feeds(ctx, mirror.FeedQuery{Limit: 1}) {
+		return err != nil
+	}
+	return true
 }
 
 // checkFeed says why a feed cannot be mirrored.

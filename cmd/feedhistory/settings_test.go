@@ -85,7 +85,7 @@ func numberedSettings(t *testing.T) map[string]struct {
 		"atompmh":   {pmh, func() error { return first(pmh.Harvest(ctx, atompmh.Mark{}).Changes()) }, ""},
 		"drClient":  {drc, func() error { return first(drc.Harvest(ctx, datareplication.Cursor{}).Entities()) }, ""},
 		"drServer":  {drp, func() error { return drp.Append(ctx) }, ""},
-		"mrClient":  {mrc, func() error { return first(mrc.Sync(ctx, modifiedrange.State{}).Documents()) }, ""},
+		"mrClient":  {mrc, func() error { return first(mrc.Sync(ctx, modifiedrange.State{}).Documents()) }, "Overlap"},
 		"Options": {options, func() error {
 			_, err := conformance.Run(ctx, func(context.Context, string, string) (*conformance.Result, error) { return nil, nil }, nil, options)
 			return err

@@ -52,7 +52,7 @@ func (l Limits) withDefaults() Limits {
 // check returns an error for settings a Client cannot work with.
 func (c *Client) check() error {
 	l := c.Limits
-	return plain.Check("modifiedrange", plain.Number{Name: "Client.Overlap", Value: int64(c.Overlap)},
+	return plain.Check("modifiedrange",
 		plain.Number{Name: "Limits.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Limits.Items", Value: int64(l.Items)},
 		plain.Number{Name: "Limits.Bytes", Value: l.Bytes})
 }

@@ -93,7 +93,7 @@ func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
 	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)}); err != nil {
 		return part{}, err
 	}
-	if asked.IsEmpty() {
+	if asked.isEmpty() {
 		return part{covered: asked, whole: true}, nil
 	}
 	limit := cmp.Or(max(h.Limit, 0), 100)
@@ -123,7 +123,7 @@ func (h *Handler) complete(ctx context.Context, asked Range, p part) (part, erro
 	}
 	p.items = slices.Concat(newer, group)
 	rest := Range{asked.Start, oldest}
-	if !rest.IsEmpty() {
+	if !rest.isEmpty() {
 		older, err := h.query(ctx, rest, 1)
 		if err != nil || len(older) > 0 {
 			return p, err

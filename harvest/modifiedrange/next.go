@@ -97,7 +97,7 @@ func (r *run) afterClaim(a *answer) (Range, error) {
 // the range. In the latter case it sends the items again if asked for a time
 // clearly before them, or else after everything.
 func (r *run) tellApart(a *answer) Range {
-	if before := r.below(a.asked.End.Add(-clearly)); !before.IsEmpty() {
+	if before := r.below(a.asked.End.Add(-clearly)); !before.isEmpty() {
 		r.doubt, r.put = true, a.asked
 		return before
 	}

@@ -22,8 +22,8 @@ func (r Range) Contains(t time.Time) bool {
 	return !t.Before(r.Start) && (r.End.IsZero() || t.Before(r.End))
 }
 
-// IsEmpty reports whether the range contains no time.
-func (r Range) IsEmpty() bool { return !r.End.IsZero() && !r.Start.Before(r.End) }
+// isEmpty reports whether the range contains no time.
+func (r Range) isEmpty() bool { return !r.End.IsZero() && !r.Start.Before(r.End) }
 
 // narrower reports whether the range ends before another.
 func (r Range) narrower(than Range) bool {

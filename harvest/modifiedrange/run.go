@@ -78,7 +78,7 @@ func (r *run) run() {
 			r.span, err = r.next(a)
 			r.forget(a)
 		}
-		if err == nil && r.span.IsEmpty() && len(r.lost) > 0 && !r.heeded {
+		if err == nil && r.span.isEmpty() && len(r.lost) > 0 && !r.heeded {
 			r.span = r.after(nothing)
 		}
 		if r.heeded {
@@ -87,14 +87,14 @@ func (r *run) run() {
 		switch {
 		case r.left:
 			return
-		case err == nil && r.span.IsEmpty() && !r.from.Rest.End.IsZero():
+		case err == nil && r.span.isEmpty() && !r.from.Rest.End.IsZero():
 			r.tell()
 			r.from = State{Since: r.from.Rest.Next}
 			r.at, r.Sync.next = r.from, State{}
 			clear(r.seen)
 			clear(r.ids)
 			r.restart()
-		case err == nil && r.span.IsEmpty():
+		case err == nil && r.span.isEmpty():
 			r.tell()
 			r.whole = !r.lossy && !r.left
 			return
@@ -139,7 +139,7 @@ func (r *run) forget(a *answer) {
 	if !r.heeded || r.doubt || !r.tie.IsZero() || !r.claimed.IsZero() || r.span.End.IsZero() || len(r.lost) > 0 {
 		return
 	}
-	if !r.span.IsEmpty() {
+	if !r.span.isEmpty() {
 		r.at = State{Since: r.from.Since, Rest: Rest{
 			End: r.span.End, Next: r.Sync.next.Since, Dialect: r.dialects[0], Closed: r.closed,
 		}}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A Step is the difference between two URLs.
+// A Step is the difference between two URLs with one number, or month, changed.
 type Step struct {
 	at    int  // the index of the changing number
-	By    int  // how far
+	By    int  // the difference of the numbers, or the number of months
 	Month bool // the number is a month, and the one before it the year, or it has both
 }
 

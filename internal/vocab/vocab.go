@@ -2,7 +2,10 @@
 // misspell them.
 package vocab
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // The namespaces with a meaning in feeds. Elements are recognised by namespace, never
 // by prefix.
@@ -132,6 +135,19 @@ func atomNameOf(local string) string {
 func Prefix(space string) (prefix string, ok bool) {
 	prefix, ok = usualPrefixes[space]
 	return prefix, ok
+}
+
+// UsualPrefix returns the usual prefix of a namespace, also of those gofeed does not know;
+// "" if there is none.
+func UsualPrefix(space string) string {
+	return cmp.Or(usualPrefixes[space], laterPrefixes[space])
+}
+
+// laterPrefixes are those of vocabularies unknown to gofeed.
+var laterPrefixes = map[string]string{
+	"https://podcastindex.org/namespace/1.0":          "podcast",
+	"http://purl.org/syndication/thread/1.0":          "thr",
+	"http://www.google.com/schemas/play-podcasts/1.0": "googleplay",
 }
 
 // usualPrefixes are the prefixes by which gofeed names vocabularies, whatever the

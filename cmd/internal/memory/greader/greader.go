@@ -161,7 +161,7 @@ func (r *stream) page(token string) ([]Item, string, error) {
 	}
 	items, next, err2 := r.numbered(query)
 	if err2 != nil {
-		return nil, "", err
+		return nil, "", errors.Join(err, err2)
 	}
 	r.numbers = true
 	return items, next, nil
@@ -179,7 +179,11 @@ func (r *stream) numbered(query url.Values) ([]Item, string, error) {
 	if err := r.server.Get(r.ctx, base+"stream/items/ids", query, &list); err != nil || len(list.Refs) == 0 {
 		return nil, "", err
 	}
-	form := url.Values{}
+	var token string // a POST needs one, in some readers
+	if err := r.server.Get(r.ctx, base+"token", nil, &token); err != nil {
+		return nil, "", err
+	}
+	form := url.Values{"T": {strings.TrimSpace(token)}}
 	for _, ref := range list.Refs {
 		form.Add("i", ref.ID)
 	}

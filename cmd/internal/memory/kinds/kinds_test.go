@@ -318,8 +318,13 @@ func (g *greader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		next["itemRefs"] = refs
 		answer(next)
+	case path == "/reader/api/0/token":
+		_, _ = w.Write([]byte("for POST"))
 	case path == "/reader/api/0/stream/items/contents" && r.Method == http.MethodPost:
-		_ = r.ParseForm()
+		if _ = r.ParseForm(); r.PostForm.Get("T") != "for POST" {
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+			return
+		}
 		items := []any{}
 		for _, id := range r.Form["i"] {
 			n, _ := strconv.Atoi(id)

@@ -1,0 +1,16 @@
+package mirror
+
+import (
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// UnderWay reports whether another mirror seems to be at work on the feed.
+func (f *Feed) UnderWay(now time.Time) bool { return f.underWay(now) }
+
+// Host returns the host of the feed's address.
+func (f *Feed) Host() string { return f.host() }
+
+// HeadOf returns the head section of a document to store.
+func HeadOf(doc *feedhistory.Document) string { return headOf(doc) }
