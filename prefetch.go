@@ -255,3 +255,14 @@ func (l *fetchResult) finalURL() string {
 	}
 	return l.doc.URL
 }
+
+// takeHeld removes a held document and returns it; nil if there is no such one.
+func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
+	i := slices.IndexFunc(w.held, isIt)
+	if i < 0 {
+		return nil
+	}
+	held := w.held[i]
+	w.held = slices.Delete(w.held, i, i+1)
+	return held
+}

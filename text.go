@@ -42,6 +42,18 @@ func (t Text) absolute() string {
 	return markup.Absolute(t.Body, t.Base)
 }
 
+// chosen returns the best of the current element's children for a text.
+func (r *elements) chosen(c textChoice) textChoice {
+	for depth := r.s.Depth(); c.rank < vocab.FirstRank && r.s.Child(depth); {
+		if r.isGroup() {
+			c.offerAll(r)
+		} else if c.offer(r) {
+			c.medium = 0
+		}
+	}
+	return c
+}
+
 // Title returns the entry's title.
 func (e *Entry) Title() Text { return e.text(0) }
 
@@ -89,13 +101,16 @@ func (e *Entry) textAs(which int, literal bool) Text {
 		r.s.Next()
 		return r.textConstruct()
 	}
-	choice := textChoice{what: textNames[which]}
-	for depth := r.s.Depth(); choice.rank < vocab.FirstRank && r.s.Child(depth); {
-		if r.isGroup() {
-			choice.offerAll(r)
-		} else {
-			choice.offer(r)
-		}
+	choose := func(what, medium int) textChoice {
+		defer r.readAgain(e.raw, e.scope, e.format())
+		return r.chosen(textChoice{what: textNames[what], medium: medium})
+	}
+	if which == 0 {
+		return choose(0, 0).text
+	}
+	choice := choose(which, choose(0, 0).medium)
+	if choice.rank == 0 && (which == 1 || choose(1, 0).rank > 0) { // content beside a summary
+		return choice.beside
 	}
 	return choice.text
 }

@@ -8,29 +8,39 @@ import (
 
 // A textChoice is the best element so far for an entry's title, summary or content.
 type textChoice struct {
-	what string
-	text Text
-	rank int
+	what   string
+	text   Text
+	rank   int
+	medium int  // the offset of the media:content the title comes from; 0 if it comes from elsewhere
+	beside Text // the description beside that title
 }
 
 // offer takes the current element, if it is better.
-func (c *textChoice) offer(r *elements) {
+func (c *textChoice) offer(r *elements) (taken bool) {
 	if n := r.textRank(c.what); n > c.rank {
-		c.text, c.rank = r.textConstruct(), n
+		c.text, c.rank, taken = r.textConstruct(), n, true
 	}
+	return taken
 }
 
 // offerAll takes the best of the children of the current element, which is a group. A
-// description of one of the media in it is no summary of the entry.
+// description of one of the media describes the entry only beside the entry's title.
 func (c *textChoice) offerAll(r *elements) {
-	if r.s.Local() == "content" && c.what != "title" {
+	at, isMedium := r.s.Offset(), r.s.Local() == "content"
+	if isMedium && c.what != "title" && c.medium != at {
 		return
 	}
 	for depth := r.s.Depth(); r.s.Child(depth); {
-		if r.isGroup() {
+		switch {
+		case r.isGroup():
 			c.offerAll(r)
-		} else if r.space() == vocab.Media {
-			c.offer(r)
+		case r.space() != vocab.Media:
+		case isMedium && c.what != "title":
+			if r.textRank("summary") > 0 {
+				c.beside = r.textConstruct()
+			}
+		case c.offer(r) && isMedium:
+			c.medium = at
 		}
 	}
 }

@@ -326,17 +326,6 @@ func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 	return nil, w.gapOf(l, from)
 }
 
-// takeHeld removes a held document and returns it; nil if there is no such one.
-func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
-	i := slices.IndexFunc(w.held, isIt)
-	if i < 0 {
-		return nil
-	}
-	held := w.held[i]
-	w.held = slices.Delete(w.held, i, i+1)
-	return held
-}
-
 func (w *walk) load(url string) *fetchResult {
 	w.see(url)
 	w.used.Documents++

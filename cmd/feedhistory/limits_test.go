@@ -3,12 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
@@ -18,6 +23,27 @@ func TestLostLeaseInWords(t *testing.T) {
 	err := (&publishCommand{Out: "s3://b/x"}).failure(errors.Join(lost, lost))
 	require.ErrorContains(t, err, "s3://b/x: the lock was lost, because")
 	require.NotContains(t, err.Error(), "\n")
+}
+
+// A file of cookies as curl and yt-dlp write it opens a feed, and only its own host gets
+// the cookies that are for it.
+func TestCookieFile(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Cookie") != "session=s3cret" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title><entry><id>urn:1</id></entry></feed>`)
+	}))
+	file := filepath.Join(t.TempDir(), "cookies.txt")
+	require.NoError(t, os.WriteFile(file, []byte("# Netscape HTTP Cookie File\n\n#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\ts3cret\n"+
+		".example.org\tTRUE\t/\tFALSE\t0\tother\tx\n127.0.0.1\tFALSE\t/\tFALSE\t1\told\tx\n"), 0o600))
+	status, _, _ := call(t.Context(), "", "fetch", "--allow-private", server.URL)
+	require.Equal(t, exit.Failed, status)
+	status, stdout, stderr := call(t.Context(), "", "fetch", "--allow-private", "--cookies", file, "-v", server.URL)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "urn:1")
+	require.NotContains(t, stdout+stderr, "s3cret")
 }
 
 // A document beyond a limit is described in plain words.

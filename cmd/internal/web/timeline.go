@@ -45,7 +45,7 @@ type bar struct {
 // A gridline is a number of entries at a height.
 type gridline struct {
 	Y     float64
-	Label string
+	Label string // "" for none
 }
 
 // A block is a document, several documents, or a gap.
@@ -233,16 +233,16 @@ func (h heights) marks(unit string) []gridline {
 	if h.most == 1 {
 		unit = ""
 	}
-	at := func(n int64) gridline {
-		return gridline{barsTop + barsHeight - h.of(n), plural(n, "entry", "entries") + unit}
-	}
+	at := func(n int64) gridline { return gridline{Y: barsTop + barsHeight - h.of(n)} }
 	marks := []gridline{at(h.most)}
+	marks[0].Label = plural(h.most, "entry", "entries") + unit
 	half := h.most / 2
 	if h.root {
 		half = h.most / 4
 	}
-	if half > 0 && half < h.most {
+	if half > 0 && half < h.most { // a label of its own would lie on the bars
 		marks = append(marks, at(half))
+		marks[0].Label += "; at the lower line, " + count(half)
 	}
 	return marks
 }
