@@ -90,8 +90,9 @@ func connection(err error) string {
 	errno, isErrno := errors.AsType[syscall.Errno](err)
 	op, isOp := errors.AsType[*net.OpError](err)
 	ours := errors.As(err, new(*feedhistory.RefusedError)) || errors.As(err, new(*feedhistory.TimeoutError)) || errors.As(err, new(*feedhistory.TruncatedError)) || errors.As(err, new(*feedhistory.ParseError))
+	var detailed interface{ Detail() string } // it has its own words
 	switch {
-	case isDNS || ours:
+	case isDNS || ours || errors.As(err, &detailed):
 		return ""
 	case isErrno && isOp:
 		return errno.Error()
