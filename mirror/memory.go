@@ -340,6 +340,10 @@ func (f *Feed) clone() *Feed {
 	twin.Pending, twin.Gaps = slices.Clone(f.Pending), slices.Clone(f.Gaps)
 	twin.Shown, twin.Sought = slices.Clone(f.Shown), slices.Clone(f.Sought)
 	twin.Mark, twin.Further = slices.Clone(f.Mark), slices.Clone(f.Further)
+	twin.Folders = slices.Clone(f.Folders)
+	for i, path := range f.Folders {
+		twin.Folders[i] = slices.Clone(path)
+	}
 	return twin
 }
 

@@ -134,6 +134,9 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 // options returns the options of the walk.
 func (p *poll) options() *feedhistory.WalkOptions {
 	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
+	if p.m.Revalidate {
+		opt.Processed = nil
+	}
 	for _, pending := range p.feed.Pending {
 		switch {
 		case !p.backlog.urls[pending.URL]:
@@ -159,7 +162,7 @@ func (p *poll) options() *feedhistory.WalkOptions {
 // During a search for entries no document counts as processed, but unread documents
 // come first; nor does one needed by the join, or to be requested again.
 func (p *poll) processed(url string) bool {
-	if p.m.Revalidate || p.completed != nil || url == p.recheck || p.join.covers() || !p.backlog.unread && p.search.covers(url) {
+	if p.completed != nil || url == p.recheck || p.join.covers() || !p.backlog.unread && p.search.covers(url) {
 		return false
 	}
 	if i := p.feed.pending(url); i >= 0 && (p.leavesAlone(&p.feed.Pending[i]) || p.feed.Pending[i].Quota) {
