@@ -179,7 +179,7 @@ func TestSyncAsOf(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"all entries the server counted on 20": {"list", db, url},
-		`"as_of":"20`: {"list", db, "--json"},
+		`"as_of":"20`:                          {"list", db, "--json"},
 	} {
 		status, stdout, _ := call(t.Context(), "", args...)
 		if status != exit.OK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
