@@ -93,7 +93,7 @@ func (c *eraseCommand) mirrored(w *command.World, p *terminal.Page, published ma
 		if published[id] {
 			p.Para("", "  ", c.Location.Place()+": there is no entry with the id "+id)
 		} else {
-			unknown = cmp.Or(unknown, fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.Location.Place()))
+			unknown = cmp.Or(unknown, fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries shows the ids", id, c.Location.Place()))
 		}
 	}
 	if len(of) == 0 || unknown != nil && c.Out == "" {

@@ -62,6 +62,8 @@ func (c *handoverCommand) Validate() error {
 		return errors.New("--token-env, --token-file and --user exclude each other")
 	case strings.Contains(c.User, ":"):
 		return errors.New("--user: a name has no colon; set the password in " + logins.PasswordVariable)
+	case c.To != "" && !argument.IsURL(c.To):
+		return errors.New("--to: " + c.To + " is not the address of a reader: it begins with https:// or http://")
 	case c.FeedID != 0 && len(c.URLs) != 1:
 		return errors.New("--feed-id: give one feed's URL")
 	}

@@ -236,15 +236,18 @@ func TestPager(t *testing.T) {
 }
 
 // narrow is a terminal of 30 columns.
-func narrow(t *testing.T, args ...string) *pseudoTerminal {
+func narrow(t *testing.T, args ...string) *pseudoTerminal { return ofColumns(t, 30, args...) }
+
+// ofColumns runs the command on a terminal of that width.
+func ofColumns(t *testing.T, columns uint16, args ...string) *pseudoTerminal {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Args[0] = "feedhistory"
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10", "TERM=xterm", "PAGER=cat", "XDG_CONFIG_HOME="+t.TempDir())
-	return startTerminal(t, cmd, &pty.Winsize{Rows: 24, Cols: 30})
+	return startTerminal(t, cmd, &pty.Winsize{Rows: 24, Cols: columns})
 }
 
-// On a terminal, fetch prints a table; neither it nor the bar is torn by 30 columns. A
-// format, or a file, gets what a pipe gets.
+// On a terminal, fetch prints a table; neither it nor the bar is torn by 30 columns, and
+// 120 show more of a title. A format, or a file, gets what a pipe gets.
 func TestTable(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title><entry><id>urn:1</id><updated>2003-12-13T00:00:00Z</updated>
@@ -257,6 +260,9 @@ func TestTable(t *testing.T) {
 	p = narrow(t, "fetch", "--allow-private", url)
 	require.Zero(t, p.wait(), p)
 	require.Contains(t, p.screen(), "2003-12-13  A title that is…  https://example.org/1\n")
+	p = ofColumns(t, 120, "fetch", "--allow-private", url)
+	require.Zero(t, p.wait(), p)
+	require.Regexp(t, "2003-12-13  A title that is much longer than any terminal of thirty columns +https://example.org/1\n", p.screen())
 	for _, args := range [][]string{{"--json"}, {"--format", "jsonl"}} {
 		p = onTerminal(t, nil, append([]string{"fetch", "--allow-private", url}, args...)...)
 		require.Zero(t, p.wait(), p)

@@ -172,6 +172,8 @@ func CheckURL(arg string) error {
 	u, err := feedhistory.ParseURL(arg)
 	var why *url.Error
 	switch {
+	case arg == "":
+		return exit.UsageError("give a URL: it begins with https:// or http://")
 	case !IsURL(arg):
 		return exit.UsageError(shown + " is not a URL: a URL begins with https:// or http://")
 	case err != nil && shown != arg:

@@ -78,12 +78,17 @@ func (w *World) Status(err error, call *kong.Context) int {
 // Misused prints the fault of the command line, and where to read more, and returns the
 // exit status.
 func (w *World) Misused(err error, call *kong.Context) int {
-	w.Say(err.Error())
-	verb := "feedhistory"
+	verb, text := "feedhistory", err.Error()
 	var parse *kong.ParseError
 	if call == nil && errors.As(err, &parse) {
 		call = parse.Context
 	}
+	if parse != nil && (call.Selected() == nil || !call.Selected().Leaf()) {
+		if rest, ok := strings.CutPrefix(text, "unexpected argument "); ok {
+			text = "there is no verb " + rest
+		}
+	}
+	w.Say(text)
 	if call != nil && call.Selected() != nil {
 		verb = call.Selected().FullPath()
 	}

@@ -162,7 +162,7 @@ func (m *Miniflux) address(path string, query url.Values) (string, error) {
 	case u.User != nil:
 		return "", errors.New("the reader's address contains a user: give credentials separately")
 	case !isWeb(m.URL) || u.Host == "":
-		return "", fmt.Errorf("%s is not the address of a reader: it must begin with https:// or http://", m.URL)
+		return "", fmt.Errorf("%s is not the address of a reader: it begins with https:// or http://", m.URL)
 	}
 	u.RawQuery, u.Fragment = query.Encode(), ""
 	base := strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1")
