@@ -51,6 +51,8 @@ var leniencyRules = []Rule{
 		"a link without href", "add href, or remove the link"},
 	{"lt-in-attribute", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §3.1",
 		"< in an attribute's value", "write &lt;"},
+	{"malformed-declaration", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.8",
+		"an XML declaration without version, or with its parts in another order", "write <?xml version=\"1.0\" encoding=\"utf-8\"?>"},
 	{"misplaced-declaration", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.8",
 		"an XML declaration that is not at the beginning", "put nothing before it, not even an empty line"},
 	{"missing-space", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §3.1",
