@@ -277,11 +277,8 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 	if !ok {
 		return err
 	}
-	contentType := header.Get("Content-Type")
-	mediaType, _, _ := strings.Cut(strings.ToLower(contentType), ";")
-	mediaType = strings.TrimSpace(mediaType)
-	page := errors.Is(parse, ErrWebPage) ||
-		(mediaType == "text/html" || mediaType == "application/xhtml+xml") && strings.Contains(text, "<")
+	kind := mediaType(header)
+	page := errors.Is(parse, ErrWebPage) || (kind == "text/html" || kind == "application/xhtml+xml") && strings.Contains(text, "<")
 	if page && (parse.Reason == ReasonMalformed || parse.Reason == ReasonNotFeed) {
 		parse = &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseFeed, Line: 1, Column: 1, Err: ErrWebPage}
 	}
@@ -290,7 +287,7 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 	}
 	e := &NotFeedError{URL: base, Page: page, Err: parse}
 	if page {
-		for _, l := range weblink.FeedLinks(text, base, contentType, c.Limits.withDefaults().URL) {
+		for _, l := range weblink.FeedLinks(text, base, header.Get("Content-Type"), c.Limits.withDefaults().URL) {
 			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}

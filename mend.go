@@ -50,8 +50,7 @@ func (p Parser) mend(r *documentReader) *documentReader {
 
 // isProse reports whether a document has a media type no feed has: its text may quote one.
 func isProse(header http.Header) bool {
-	mediaType, _, _ := strings.Cut(strings.ToLower(header.Get("Content-Type")), ";")
-	kind, subtype, _ := strings.Cut(strings.TrimSpace(mediaType), "/")
+	kind, subtype, _ := strings.Cut(mediaType(header), "/")
 	switch kind {
 	case "message", "multipart", "image", "audio", "video", "font":
 		return true

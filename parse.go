@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -55,7 +56,8 @@ type Parser struct {
 	// Header is the header of the HTTP response; nil means there is none. It contributes
 	// the charset of Content-Type, which takes precedence over the XML declaration's if
 	// the bytes permit (RFC 7303 §3), Last-Modified, and links with relations missing
-	// from the document itself.
+	// from the document itself. The document decides about the format; a Content-Type
+	// of another one leads to a Note.
 	Header http.Header
 
 	// Strict makes the parser stop where XML is not well-formed, except at harmless
@@ -115,8 +117,39 @@ func (p Parser) parse(data, base string) (doc *Document, err error) {
 	}
 	if doc != nil {
 		doc.raw = data
+		doc.noteMediaType(p.Header)
 	}
 	return doc, err
+}
+
+// noteMediaType notes a Content-Type that promises another format. General types, such as
+// application/xml and text/plain, promise none.
+func (d *Document) noteMediaType(header http.Header) {
+	declared := mediaType(header)
+	var promised Format
+	switch declared {
+	default:
+		return
+	case "text/html", "application/xhtml+xml": // a web page, and no feed
+	case "application/atom+xml":
+		promised = Atom
+	case "application/rss+xml":
+		promised = RSS
+	case "application/feed+json", "application/json":
+		promised = JSONFeed
+	}
+	if promised == d.Format {
+		return
+	}
+	note := Note{Code: "media-type-mismatch", Message: "Content-Type is " + declared + ", but the document is read as " +
+		name(d.Format, "", "Atom", "RSS", "JSON Feed")}
+	d.Notes = slices.Insert(d.Notes[:min(len(d.Notes), maxNotes-1)], 0, note)
+}
+
+// mediaType returns a response's media type in lower case, without its parameters.
+func mediaType(header http.Header) string {
+	kind, _, _ := strings.Cut(strings.ToLower(header.Get("Content-Type")), ";")
+	return strings.TrimSpace(kind)
 }
 
 func (p Parser) parseXML(data, base string) (*Document, error) {

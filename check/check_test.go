@@ -2,6 +2,7 @@ package check
 
 import (
 	"flag"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -64,9 +65,9 @@ func TestDocuments(t *testing.T) {
 			for _, f := range a.Files {
 				switch {
 				case strings.HasPrefix(f.Name, "clean"):
-					require.Empty(t, fixture(t, a, f.Data), f.Name)
+					require.Empty(t, fixture(t, a, f), f.Name)
 				case strings.HasPrefix(f.Name, "raises"):
-					found := fixture(t, a, f.Data)
+					found := fixture(t, a, f)
 					require.Equal(t, []string{r.Code}, codes(found), "%s: %v", f.Name, found)
 					for _, f := range found {
 						testFinding(t, f, r)
@@ -79,14 +80,19 @@ func TestDocuments(t *testing.T) {
 	require.Len(t, found, len(files), "a file without a rule")
 }
 
-// fixture checks one document of a fixture.
-func fixture(t *testing.T, a *feedtest.Archive, text string) []Finding {
+// fixture checks one document of a fixture. Its Content-Type is in the file that has
+// the name with type- before it.
+func fixture(t *testing.T, a *feedtest.Archive, f feedtest.File) []Finding {
 	t.Helper()
 	base := documentBase
 	if given, ok := a.File("base"); ok {
 		base = strings.TrimSpace(given)
 	}
-	doc, err := feedhistory.Parse(strings.NewReader(new(feedtest.Site).Expand(text)), base)
+	var p feedhistory.Parser
+	if kind, ok := a.File("type-" + f.Name); ok {
+		p.Header = http.Header{"Content-Type": {strings.TrimSpace(kind)}}
+	}
+	doc, err := p.Parse(strings.NewReader(new(feedtest.Site).Expand(f.Data)), base)
 	return Document(doc, err, profile(a))
 }
 

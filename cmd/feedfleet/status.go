@@ -62,8 +62,8 @@ func showStatus(p *terminal.Page, s *fleet.Status, late time.Duration, now time.
 	number := func(n int64, note string) string { return fmt.Sprintf("%d%s", n, note) }
 	p.Field("feeds", number(s.Feeds, fmt.Sprintf(" on %s", terminal.Count(int(s.Hosts), "host", "hosts"))))
 	p.Field("running", terminal.Count(int(s.Running), "host", "hosts"))
-	p.Field("due", number(s.Due, fmt.Sprintf(", %d of them for more than %s", s.Late, terminal.Span(late))))
-	p.Field("new", number(s.New, ", not polled yet"))
+	p.Field("due", dueText(s, late))
+	p.Field("new", number(s.New, " not polled yet"))
 	p.Field("failing", fmt.Sprint(s.Failing))
 	p.Field("gone", fmt.Sprint(s.Gone))
 	p.Field("dead", fmt.Sprint(s.Dead))
@@ -78,13 +78,24 @@ func showStatus(p *terminal.Page, s *fleet.Status, late time.Duration, now time.
 	for _, f := range s.Errors {
 		p.Line("")
 		p.Line(terminal.Clean(f.URL))
-		p.Para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", f.Error, terminal.Until(f.Next, now)))
+		p.Para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", strings.TrimPrefix(f.Error, f.URL+": "), terminal.Until(f.Next, now)))
 	}
 	for _, l := range s.Letters {
 		p.Line("")
 		p.Line(terminal.Clean(l.URL))
 		p.Para("  - ", "    ", fmt.Sprintf("dead letter, since %s: %s", terminal.Time(l.Died), l.Reason))
 	}
+}
+
+// dueText says how many feeds are due, and how many of them are late.
+func dueText(s *fleet.Status, late time.Duration) string {
+	switch {
+	case s.Due == 0:
+		return "0"
+	case s.Late == 0:
+		return fmt.Sprintf("%d, none of them for more than %s", s.Due, terminal.Span(late))
+	}
+	return fmt.Sprintf("%d, %d of them for more than %s", s.Due, s.Late, terminal.Span(late))
 }
 
 // verdictCounts lists the verdicts, the best first.

@@ -178,8 +178,8 @@ func TestSyncAsOf(t *testing.T) {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
-		"all entries that the server counted on 20": {"list", db, url},
-		`"as_of":"20`: {"list", db, "--json"},
+		"all entries the server counted on 20": {"list", db, url},
+		`"as_of":"20`:                          {"list", db, "--json"},
 	} {
 		status, stdout, _ := call(t.Context(), "", args...)
 		if status != exit.OK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {

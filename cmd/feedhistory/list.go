@@ -260,7 +260,7 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
-		return "These are all entries the server counted on " + terminal.Time(f.WholeAsOf()) + ", and those polls have added since."
+		return "These are all entries the server counted on " + terminal.Time(f.WholeAsOf()) + ", and those added by polls since."
 	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
 		return "Everything the server shows was read, but the feed does not declare its history: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:

@@ -208,7 +208,7 @@ func TestAdviceMessages(t *testing.T) {
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "use --user")
+		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "check --user")
 	require.Contains(t, explain.VerdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
 	findings.Show(terminal.NewPage(&out), []check.Finding{{}}, 1)
