@@ -51,6 +51,8 @@ var leniencyRules = []Rule{
 		"a link without href", "add href, or remove the link"},
 	{"lt-in-attribute", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §3.1",
 		"< in an attribute's value", "write &lt;"},
+	{"malformed-declaration", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.8",
+		"an XML declaration without version, or with its parts in another order", "write <?xml version=\"1.0\" encoding=\"utf-8\"?>"},
 	{"media-type-mismatch", Warning, OneDocument, RFC5005, formatsAll, "RFC 9110 §8.3",
 		"a Content-Type that is not the document's", "serve Atom as application/atom+xml, RSS as application/rss+xml, JSON Feed as application/feed+json"},
 	{"misplaced-declaration", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.8",

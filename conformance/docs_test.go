@@ -28,6 +28,7 @@ func TestDocuments(t *testing.T) {
 		names[c.Name] = true
 	}
 	require.Contains(t, read(t, "README.md"), fmt.Sprintf("It has %d websites", len(all)))
+	require.Equal(t, read(t, "../LICENSE"), read(t, "data/LICENSE"), "who copies the folder has its licence")
 	mistakes := read(t, "MISTAKES.md")
 	shown := regexp.MustCompile("`((?:walk|polls)/[a-z0-9-]+)`").FindAllStringSubmatch(mistakes, -1)
 	require.NotEmpty(t, shown)

@@ -122,10 +122,50 @@ func (s *Scanner) procInst(i int) Token {
 		return s.syntax(i, "processing instruction without a target")
 	case i > 0 && strings.EqualFold(target, "xml"):
 		s.note("misplaced-declaration", i, "XML declaration that is not at the beginning", "")
+	case i == 0 && strings.EqualFold(target, "xml") && !wellDeclared(s.doc[:j+n]):
+		s.note("malformed-declaration", i, "XML declaration without version, or with its parts in another order", "")
 	}
 	s.controls(j, j+n)
 	s.end = j + n + len("?>")
 	return misc
+}
+
+// wellDeclared reports whether an XML declaration, without its end, has the form of XML 1.0 §2.8:
+// a version 1.x, then possibly encoding and standalone.
+func wellDeclared(declaration string) bool {
+	rest, ok := strings.CutPrefix(declaration, "<?xml")
+	if !ok {
+		return false
+	}
+	rest, value, ok := pseudoAttribute(rest, "version")
+	if !ok || !strings.HasPrefix(value, "1.") || strings.Trim(value[2:], "0123456789") != "" {
+		return false
+	}
+	if after, value, ok := pseudoAttribute(rest, "encoding"); ok && value != "" {
+		rest = after
+	}
+	if after, value, ok := pseudoAttribute(rest, "standalone"); ok && (value == "yes" || value == "no") {
+		rest = after
+	}
+	return strings.Trim(rest, " \t\r\n") == ""
+}
+
+// pseudoAttribute reads an attribute of an XML declaration, after white space, and returns
+// what follows.
+func pseudoAttribute(text, name string) (rest, value string, ok bool) {
+	const space = " \t\r\n"
+	inner := strings.TrimLeft(text, space)
+	inner, ok = strings.CutPrefix(inner, name)
+	if !ok || len(inner)+len(name) == len(text) {
+		return text, "", false
+	}
+	inner, ok = strings.CutPrefix(strings.TrimLeft(inner, space), "=")
+	inner = strings.TrimLeft(inner, space)
+	if !ok || inner == "" || inner[0] != '"' && inner[0] != '\'' {
+		return text, "", false
+	}
+	value, rest, ok = strings.Cut(inner[1:], inner[:1])
+	return rest, value, ok
 }
 
 // cdata reads the CDATA section at i.
