@@ -61,9 +61,14 @@ func orMemory(out publish.Output) publish.Output {
 	return out
 }
 
-// isPrivate reports whether the feed with a name is private.
-func (d *directory) isPrivate(name string) (bool, error) {
+// isPrivate reports whether the feed with a name is private. A name that is to be written
+// may be younger than the last look at all feeds, so they are read again for it.
+func (d *directory) isPrivate(name string, written bool) (bool, error) {
 	feed, err := d.feed(context.Background(), name)
+	if written && errors.Is(err, mirror.ErrNotFound) {
+		d.expire()
+		feed, err = d.feed(context.Background(), name)
+	}
 	if errors.Is(err, mirror.ErrNotFound) {
 		return false, nil
 	}

@@ -86,6 +86,13 @@ func (d *directory) url(ctx context.Context, name string) (string, error) {
 	return url, nil
 }
 
+// expire makes the next unknown name read all feeds.
+func (d *directory) expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = time.Time{}
+}
+
 // look reads all feeds.
 func (d *directory) look(ctx context.Context) error {
 	d.read, d.urls = time.Now(), map[string]string{}

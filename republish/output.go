@@ -98,7 +98,7 @@ func (s *stagedOutput) Remove(ctx context.Context, name string) error {
 type dividedOutput struct {
 	publish.Output                // of the other feeds
 	private        publish.Output // nil means private feeds are not published
-	isPrivate      func(name string) (bool, error)
+	isPrivate      func(name string, written bool) (bool, error)
 }
 
 // parts returns the parts in use.
@@ -112,7 +112,7 @@ func (d *dividedOutput) parts() []publish.Output {
 // of returns the part of a file.
 func (d *dividedOutput) of(op, file string) (publish.Output, error) {
 	name, _, _ := strings.Cut(file, "/")
-	private, err := d.isPrivate(name)
+	private, err := d.isPrivate(name, op == "put")
 	switch {
 	case err != nil:
 		return nil, err

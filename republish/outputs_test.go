@@ -35,7 +35,7 @@ func TestDivided(t *testing.T) {
 		outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
 			d := &dividedOutput{
 				Output: publish.Dir{Path: t.TempDir()}, private: publish.Dir{Path: t.TempDir()},
-				isPrivate: func(name string) (bool, error) { return name == "private", nil },
+				isPrivate: func(name string, _ bool) (bool, error) { return name == "private", nil },
 			}
 			return subOutput{d, name}, subOutput{d, name}
 		})
@@ -48,7 +48,7 @@ func TestDividedUnknown(t *testing.T) {
 	t.Parallel()
 	m := &publish.MemoryOutput{}
 	require.NoError(t, m.Put(t.Context(), "name/file", nil))
-	d := &dividedOutput{Output: m, private: m, isPrivate: func(string) (bool, error) { return false, io.ErrUnexpectedEOF }}
+	d := &dividedOutput{Output: m, private: m, isPrivate: func(string, bool) (bool, error) { return false, io.ErrUnexpectedEOF }}
 	_, err := d.Open("name/file")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.ErrorIs(t, d.Put(t.Context(), "name/file", nil), io.ErrUnexpectedEOF)
