@@ -30,7 +30,7 @@ func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool, au
 	}
 	alternates := map[string]bool{}
 	for _, l := range d.Links {
-		if kind := l.Type + " " + l.HrefLang; l.Rel == RelAlternate && alternates[kind] {
+		if kind := l.Type + " " + l.HrefLang; l.Rel == RelAlternate && alternates[kind] && !w.verbatim {
 			l.Rel = "related" // RFC 4287 §4.1.1: one alternate of a type and language
 		} else if l.Rel == RelAlternate {
 			alternates[kind] = true
