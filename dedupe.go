@@ -160,7 +160,7 @@ func (m *Merger) Add(doc *Document, err error) bool {
 }
 
 // History returns the history of the documents added so far, and the error Merge would
-// return. Until the walk is at its end, a Gap matching ErrUnread stands for the rest,
+// return. Until the walk is at its end, a Gap matching ErrUnread covers the rest,
 // so the verdict is Partial.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.unchanged == nil {

@@ -131,7 +131,7 @@ func (w *walk) examine(at lead) {
 	from := at.from
 	if gap := w.forbids(at.Href); gap != nil {
 		if gap.From = from; gap.Reason == ReasonBudget || gap.Reason == ReasonBarren {
-			w.leads = nil // one gap stands for all
+			w.leads = nil // one gap covers all
 		}
 		w.gap(gap)
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Each loop that asks for one page more ends, whatever the server answers. The numbers are
-// those of requests.
+// Each loop over pages ends, even if the server never runs out of them. The numbers count
+// requests.
 func TestLoops(t *testing.T) {
 	const posts = 60 // in pages of 10: 6 pages, and about as many requests to look again
 	list := func(w http.ResponseWriter, total, from, n int) {

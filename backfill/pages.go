@@ -93,7 +93,7 @@ func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 //
 // Entries published meanwhile move others to later pages, so some come twice. At the
 // end the first page is read again for the new ones. A withdrawn entry moves others to
-// pages already read; nobody notices this.
+// pages already read, which goes unnoticed.
 type series struct {
 	*source
 	end    pageEnd

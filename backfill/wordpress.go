@@ -24,7 +24,7 @@ import (
 // So at the end it asks the REST API how many posts there are, and which, a hundred at
 // a time. If a post is missing, it reads the page with the post, and asks the API
 // again. If each counted post had come before the count, and is listed after it, they
-// are all, whatever happened meanwhile; only a post withdrawn and put back within these
+// are all, even if posts came or went meanwhile; only a post withdrawn and put back within these
 // seconds could falsify this. If new posts come faster, the walk is lossy.
 //
 // The API also says how many pages there are. Without it, the walk finds the

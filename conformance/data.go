@@ -19,9 +19,9 @@ import (
 type manifest struct {
 	Suite   string        `json:"suite"`
 	Version string        `json:"version"`
-	Site    string        `json:"site"`    // stands for the host and port of a website
-	Other   string        `json:"other"`   // stands for those of its other origin
-	Count   string        `json:"count"`   // stands for the number of requests for a resource so far, from 1
+	Site    string        `json:"site"`    // placeholder of the website's host and port
+	Other   string        `json:"other"`   // placeholder of its other origin's host and port
+	Count   string        `json:"count"`   // placeholder of the number of requests for a resource so far, from 1
 	Missing siteAnswer    `json:"missing"` // the answer to every other request
 	Cases   []caseSummary `json:"cases"`
 }

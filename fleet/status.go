@@ -56,7 +56,7 @@ type FailingFeed struct {
 	Next     time.Time `json:"next"`     // when the next try is due
 }
 
-// A StatusQuery selects the parts of a Status beside the numbers.
+// A StatusQuery selects the parts of a Status in addition to the numbers.
 type StatusQuery struct {
 	Late    time.Duration // how long a feed may be due before it counts as late; zero means five minutes
 	Hosts   int           // maximum number of hosts: those with the most late feeds, then the most due, then the most feeds

@@ -48,8 +48,8 @@ func (f figure) bound() string {
 	return fmt.Sprintf("(at most %g)", f.most)
 }
 
-// figures returns the rows of the table. A bound is what has been reached so far: whoever
-// does better lowers it.
+// figures returns the rows of the table. A bound is the best value so far: whoever
+// improves on it lowers it.
 func (h *house) figures() []figure {
 	number := func(name string, n int, most float64) figure {
 		return figure{name: name, value: fmt.Sprint(n), n: float64(n), most: most}

@@ -104,7 +104,7 @@ func axe(t *testing.T, dir, page string) {
 	}
 }
 
-// The feed of news is what the command checks and reads as a whole feed.
+// The command checks the feed of news without findings, and reads it as a whole feed.
 func TestNews(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
-// What status prints, whole: of no feeds, and of every state that feeds and hosts have.
+// The whole output of status: without feeds, and with feeds and hosts in every state.
 func TestStatusText(t *testing.T) {
 	now := time.Date(2003, 12, 13, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {

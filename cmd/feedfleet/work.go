@@ -95,7 +95,7 @@ func (c *workCommand) await(w *world) (*fleet.Database, error) {
 	}
 }
 
-// isStarting reports whether a database may accept connections later: nobody listens there,
+// isStarting reports whether a database may accept connections later: its port is closed,
 // or the server is starting up, shutting down or out of connections.
 func isStarting(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {

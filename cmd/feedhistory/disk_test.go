@@ -28,7 +28,7 @@ func TestFailedDisk(t *testing.T) {
 	}
 }
 
-// A read-only file system is called so by what writes, and read by what reads.
+// Verbs that write name a read-only file system; verbs that only read work on it.
 func TestReadOnlyFileSystem(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)

@@ -50,8 +50,8 @@ func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *read
 	return nil
 }
 
-// exportHead returns the document without the feed's entries. Its only entries stand for
-// gaps.
+// exportHead returns the document without the feed's entries. The only
+// entries in it describe gaps.
 func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
 	url := f.URL
 	if f.Private {

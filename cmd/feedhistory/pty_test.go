@@ -247,7 +247,7 @@ func ofColumns(t *testing.T, columns uint16, args ...string) *pseudoTerminal {
 }
 
 // On a terminal, fetch prints a table; neither it nor the bar is torn by 30 columns, and
-// 120 show more of a title. A format, or a file, gets what a pipe gets.
+// 120 show more of a title. With a format or an output file, the output is as in a pipe.
 func TestTable(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title><entry><id>urn:1</id><updated>2003-12-13T00:00:00Z</updated>

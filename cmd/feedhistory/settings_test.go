@@ -29,7 +29,7 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// asked returns what a handler answers with, as an error, unless that is a success.
+// asked returns a handler's answer as an error, or nil for a success.
 func asked(h http.Handler) error {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/feed.atom", nil))

@@ -1,5 +1,5 @@
 // Package database opens the database of the mirrored feeds, with the credentials kept
-// beside it, and explains its failures in plain words.
+// in the file next to it, and explains its errors in plain words.
 package database
 
 import (

@@ -378,8 +378,8 @@ func TestBrowserKeys(t *testing.T) {
 	require.Equal(t, original, evaluate[string](b, `window.followed`))
 }
 
-// An address that is no feed is answered beside the field, which keeps it; the feed of a
-// page is found.
+// For an address that is no feed, the error is shown next to the field, which keeps the
+// address; the feed of a page is found.
 func TestBrowserAdding(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)

@@ -14,8 +14,7 @@ import (
 )
 
 // A new feed is polled at once. If the poll shows within a moment that there is no
-// feed, the person who typed the address is told beside the field, and the feed is not
-// kept.
+// feed, the error is shown next to the field, and the feed is not kept.
 const (
 	trialTime = 3 * time.Second
 	trialStep = 10 * time.Millisecond
