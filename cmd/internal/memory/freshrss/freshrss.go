@@ -36,22 +36,13 @@ func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error]
 		}
 		defer db.Close()
 		feeds := map[string]feed{}
-		for row, err := range rows.Read(ctx, db, "feed", "id", 0, "url", "name") {
-			switch {
-			case row == nil:
-				yield(memory.Found{}, err)
-				return
-			case err != nil:
-				if !yield(memory.Found{Damage: fmt.Errorf("feed, row %s: %w", row["id"], err)}, nil) {
-					return
-				}
-				continue
-			}
+		goesOn := rows.Feeds(ctx, db, "feed", "id", []string{"url", "name"}, yield, func(row rows.Row) (url, title string) {
 			f := feed{html.UnescapeString(row["url"]), html.UnescapeString(row["name"])}
 			feeds[row["id"]] = f
-			if !yield(memory.Found{Feed: f.url, Title: f.name}, nil) {
-				return
-			}
+			return f.url, f.name
+		})
+		if !goesOn {
+			return
 		}
 		after, _ := strconv.ParseInt(mark, 10, 64)
 		items := rows.Read(ctx, db, "entry", "id", after, "guid", "title", "author", "content", "link", "date", "id_feed", "tags", "attributes")

@@ -30,21 +30,12 @@ func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error]
 		}
 		defer db.Close()
 		titles := map[string]string{}
-		for row, err := range rows.Read(ctx, db, "rss_feed", "rowid", 0, "rssurl", "title") {
-			switch {
-			case row == nil:
-				yield(memory.Found{}, err)
-				return
-			case err != nil:
-				if !yield(memory.Found{Damage: fmt.Errorf("rss_feed, row %s: %w", row["rowid"], err)}, nil) {
-					return
-				}
-				continue
-			}
+		goesOn := rows.Feeds(ctx, db, "rss_feed", "rowid", []string{"rssurl", "title"}, yield, func(row rows.Row) (url, title string) {
 			titles[row["rssurl"]] = row["title"]
-			if !yield(memory.Found{Feed: row["rssurl"], Title: row["title"]}, nil) {
-				return
-			}
+			return row["rssurl"], row["title"]
+		})
+		if !goesOn {
+			return
 		}
 		after, _ := strconv.ParseInt(mark, 10, 64)
 		items := rows.Read(ctx, db, "rss_item", "id", after, "guid", "title", "author", "url", "feedurl", "pubDate", "content",

@@ -12,6 +12,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/feedhistory/feedhistory/cmd/internal/memory"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
@@ -71,6 +72,27 @@ type Row map[string]string
 func (r Row) Int(column string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSpace(r[column]), 10, 64)
 	return n
+}
+
+// Feeds yields the feeds of a table, each row by the given function, and reports whether
+// to go on. A row that cannot be read is yielded as damage.
+func Feeds(ctx context.Context, db *sql.DB, table, key string, columns []string, yield func(memory.Found, error) bool, feed func(Row) (url, title string)) bool {
+	for row, err := range Read(ctx, db, table, key, 0, columns...) {
+		if row == nil {
+			yield(memory.Found{}, err)
+			return false
+		}
+		var found memory.Found
+		if err != nil {
+			found.Damage = fmt.Errorf("%s, row %s: %w", table, row[key], err)
+		} else {
+			found.Feed, found.Title = feed(row)
+		}
+		if !yield(found, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // Read yields the rows of a table that follow a key, in its order. Columns that the table
