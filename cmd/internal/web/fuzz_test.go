@@ -22,6 +22,7 @@ func FuzzSanitise(f *testing.F) {
 		`<svg><style><img src=x onerror=a()></style></svg>`, `<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=a()&gt;">`,
 		`<a href="java&#10;script:a()">x</a>`, `<noscript><p title="</noscript><img src=x onerror=a()>">`, `<video><source src="//v"></video>`,
 		`<object data="javascript:a()"><embed src="x"></object>`, `<form id="main"><input name="q"></form>`, "<pre>\n\n<!--", `<a href="http://[">x`,
+		`<img title="first" alt="x" src="java&#10;script:a()">`,
 	} {
 		f.Add(seed, "https://example.org/a/", true)
 		f.Add(seed, "%zz", false)
@@ -34,10 +35,14 @@ func FuzzSanitise(f *testing.F) {
 		withImages, _ := sanitise(text, true)
 		for root := range fragment(t, withImages).Descendants() {
 			if root.Data == "img" && root.Type == html.ElementNode {
-				require.Contains(t, []string{"src", "alt"}, root.Attr[0].Key)
-				u, err := url.Parse(root.Attr[0].Val)
-				require.NoError(t, err)
-				require.Contains(t, []string{"", "http", "https"}, u.Scheme)
+				for _, a := range root.Attr {
+					require.Contains(t, []string{"src", "alt", "title", "lang", "dir"}, a.Key)
+					if a.Key == "src" {
+						u, err := url.Parse(a.Val)
+						require.NoError(t, err)
+						require.Contains(t, []string{"", "http", "https"}, u.Scheme)
+					}
+				}
 				continue
 			}
 			require.NotContains(t, []string{"script", "style", "svg", "iframe", "object", "form", "video", "audio"}, root.Data)
