@@ -252,7 +252,6 @@ type Entry struct {
 	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See KeptByElement
 
 	raw     string         // the element or JSON object, as published
-	json    *jsonItem      // raw, decoded; nil in the XML formats, and if raw is short
 	scope   *xmlscan.Scope // its inheritance from its surroundings
 	texts   textPlaces
 	read    uint64 // the digest of the exported fields that raw says; see isAltered
