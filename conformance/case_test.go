@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/conformance"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var (
@@ -17,7 +17,7 @@ var (
 	every  = flag.Bool("all", false, "run the readers of other projects on all cases")
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 var clause = regexp.MustCompile(`^(5005(#([1-9]|1[0-9]|2[0-8])| §[0-9.]+| Appendix B)|RFC [0-9]+( §[0-9.]+)?|XML 1\.0 §[0-9.]+|JSON Feed 1\.1|erratum [0-9]+|feedhistory mirror/1\.0)$`)
 
