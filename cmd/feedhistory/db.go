@@ -29,7 +29,8 @@ type dbCommand struct {
 type dbCheckCommand struct {
 	database.Location
 	Heal bool `help:"Fetch damaged feeds again, and rebuild the search index if it differs."`
-	JSON bool `name:"json" help:"Print JSON Lines (one object a line): each damage."`
+
+	terminal.JSONFlag `set:"record=each damage"`
 
 	network.Flags
 	logins.Login
@@ -148,7 +149,8 @@ func counts(p *terminal.Page, found *sqlstore.Inspection) {
 // A dbInfoCommand is the verb db info.
 type dbInfoCommand struct {
 	database.Location
-	JSON bool `name:"json" help:"Print JSON Lines (one object a line): the information."`
+
+	terminal.JSONFlag `set:"record=the information"`
 }
 
 // An information is the line of db info --json.

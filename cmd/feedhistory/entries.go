@@ -31,7 +31,8 @@ type entriesCommand struct {
 	Deleted bool            `help:"Also show entries no longer part of their feed."`
 	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
-	JSON    bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
+
+	terminal.JSONFlag `set:"record=each entry"`
 
 	Enclosures bool `xor:"json" help:"Print a line for each file of an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
 

@@ -24,7 +24,8 @@ type entryCommand struct {
 	database.Location
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so."`
 	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
-	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
+
+	terminal.JSONFlag `set:"record=the entry"`
 
 	terminal.PagerFlags
 }

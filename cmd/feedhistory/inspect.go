@@ -19,7 +19,8 @@ import (
 type inspectCommand struct {
 	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
 	Base   string `placeholder:"URL" help:"URL against which relative references in a file resolve."`
-	JSON   bool   `name:"json" help:"Print JSON Lines (one object a line): the document."`
+
+	terminal.JSONFlag `set:"record=the document"`
 
 	network.Flags
 	logins.Login

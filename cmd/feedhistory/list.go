@@ -24,7 +24,8 @@ type listCommand struct {
 	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with each gap and how to close it."`
 	Due     bool   `help:"List only feeds due for a poll: their time has come, or an earlier poll left something unread."`
 	Partial bool   `help:"List only feeds known to be incomplete."`
-	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
+
+	terminal.JSONFlag `set:"record=each feed"`
 }
 
 // Help returns the text of --help before the flags.

@@ -34,7 +34,8 @@ type syncCommand struct {
 	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
 	Private    bool          `help:"Keep the feeds named by URL private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
-	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
+
+	terminal.JSONFlag `set:"record=each feed"`
 
 	Quota        argument.Size `default:"2GiB" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
 	QuotaEntries int64         `default:"5000000" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
