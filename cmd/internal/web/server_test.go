@@ -162,6 +162,7 @@ func TestAdd(t *testing.T) {
 		"https://":                   "That is not the address of a feed",
 		"ftp://example.org/feed":     "Only addresses that begin with http",
 		"https://me:pw@example.org/": "An address with a password",
+		"example.org/?token=s3cret":  "This address seems to have a secret in it",
 		"http://[::1":                "That is not the address of a feed",
 		"https://example.org/" + strings.Repeat("x", 2000): "The address is too long",
 	} {

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"cmp"
@@ -12,16 +12,16 @@ import (
 
 // A Report is the result of testing a reader.
 type Report struct {
-	Version string          `json:"version"`           // the version of the suite
-	Reader  string          `json:"reader"`            // the reader's name and version, as given by the tester
-	Command []string        `json:"command,omitempty"` // the reader's command; nil if unknown
-	At      time.Time       `json:"at,omitzero"`       // when the reader was tested; zero if unknown
-	Runs    int             `json:"runs"`
-	Errors  int             `json:"errors"`           // number of failed runs; everything required of them counts as not met
-	Stderr  string          `json:"stderr,omitempty"` // end of the standard error of the first failed run
-	Scores  map[Level]Score `json:"scores"`
-	Bases   map[Basis]Score `json:"bases"` // the same requirements by their basis; Cases are those with such a requirement
-	Trials  []*Trial        `json:"cases"` // the results of the cases, in their order
+	Version string           `json:"version"`           // the version of the suite
+	Reader  string           `json:"reader"`            // the reader's name and version, as given by the tester
+	Command []string         `json:"command,omitempty"` // the reader's command; nil if unknown
+	At      time.Time        `json:"at,omitzero"`       // when the reader was tested; zero if unknown
+	Runs    int              `json:"runs"`
+	Errors  int              `json:"errors"`           // number of failed runs; everything required of them counts as not met
+	Stderr  string           `json:"stderr,omitempty"` // end of the standard error of the first failed run
+	Scores  map[string]Score `json:"scores"`
+	Bases   map[string]Score `json:"bases"` // the same requirements by their basis; Cases are those with such a requirement
+	Trials  []*Trial         `json:"cases"` // the results of the cases, in their order
 }
 
 // A Score counts the requirements of a level.
@@ -39,7 +39,7 @@ type Score struct {
 // count counts the runs and the findings.
 func (r *Report) count() {
 	r.countRuns()
-	r.Scores, r.Bases = map[Level]Score{}, map[Basis]Score{}
+	r.Scores, r.Bases = map[string]Score{}, map[string]Score{}
 	for _, level := range levels {
 		r.Scores[level] = r.score(func(f Finding) bool { return f.Level == level })
 	}
@@ -99,7 +99,7 @@ func (r *Report) score(selects func(Finding) bool) (s Score) {
 }
 
 func (s *Score) add(f Finding) {
-	strong := f.Strength.strong()
+	strong := strong(f.Strength)
 	switch {
 	case f.Outcome == Silent:
 		s.Silent++
@@ -180,7 +180,7 @@ func (t *Trial) writeText(w io.Writer, warnings bool) {
 
 // describe names the requirement of a finding.
 func (f Finding) describe() string {
-	text := fmt.Sprintf("%s: %s (%s)", f.Outcome, f.Requirement, strings.TrimSpace(string(f.Basis)+" "+f.Clause))
+	text := fmt.Sprintf("%s: %s (%s)", f.Outcome, f.Requirement, strings.TrimSpace(f.Basis+" "+f.Clause))
 	if f.Poll > 0 {
 		text = fmt.Sprintf("poll %d: %s", f.Poll, text)
 	}

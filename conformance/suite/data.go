@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ type manifest struct {
 type caseSummary struct {
 	Name  string   `json:"name"`
 	Why   string   `json:"why"`
-	Level Level    `json:"level"`
+	Level string   `json:"level"`
 	Flags []string `json:"flags"`
 }
 
@@ -132,7 +132,7 @@ func writeJSON(w io.Writer, value any) (int64, error) {
 func newManifest(cases []*Case) (*manifest, error) {
 	_, missing, err := website.Plain("")
 	m := &manifest{
-		Suite: suite, Version: Version, Site: website.PlainSite, Other: website.PlainOther, Count: website.PlainCount, Missing: newAnswer(missing),
+		Suite: suite, Version: version, Site: website.PlainSite, Other: website.PlainOther, Count: website.PlainCount, Missing: newAnswer(missing),
 	}
 	for _, c := range cases {
 		m.Cases = append(m.Cases, caseSummary{c.Name, c.Why, c.Level, c.Flags})

@@ -1,4 +1,4 @@
-package conformance_test
+package suite_test
 
 import (
 	"bufio"
@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
 // outcomes returns the outcomes in a report by the names of the duties.
-func outcomes(r *conformance.PublisherReport) map[string]conformance.Outcome {
-	outcomes := map[string]conformance.Outcome{}
+func outcomes(r *suite.PublisherReport) map[string]suite.Outcome {
+	outcomes := map[string]suite.Outcome{}
 	for _, d := range r.Duties {
 		outcomes[d.Name] = d.Outcome
 	}
@@ -47,7 +47,7 @@ func TestOurPublisher(t *testing.T) {
 	}
 	add := func(context.Context) error { n++; return write(n, "New") }
 	require.NoError(t, add(t.Context()))
-	driven := &conformance.Publisher{
+	driven := &suite.Publisher{
 		URL: p.URL(), Add: add,
 		Edit:   func(context.Context) error { return write(2, "Edited") },
 		Delete: func(context.Context) error { return p.Delete(t.Context(), "urn:3", clock.Add(time.Hour)) },
@@ -56,9 +56,9 @@ func TestOurPublisher(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, report.Archives, 2)
 	for _, d := range report.Duties {
-		want := conformance.Passed
+		want := suite.Passed
 		if d.Name == "paged" {
-			want = conformance.Silent
+			want = suite.Silent
 		}
 		require.Equal(t, want, d.Outcome, "%s: %q", d.Name, d.Messages)
 	}
@@ -84,17 +84,17 @@ func TestPagedPublisher(t *testing.T) {
 		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(body))))
 		http.ServeContent(w, r, "feed.xml", time.Time{}, strings.NewReader(body))
 	}))
-	driven := &conformance.Publisher{URL: server.URL + "/feed", Add: func(context.Context) error { n++; return nil }}
+	driven := &suite.Publisher{URL: server.URL + "/feed", Add: func(context.Context) error { n++; return nil }}
 	report, err := driven.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "paged", report.Kind)
 	require.False(t, report.Failed())
 	got := outcomes(report)
 	for _, name := range []string{"well-formed", "newest", "kept", "paged", "document-times", "not-modified", "modified"} {
-		require.Equal(t, conformance.Passed, got[name], name)
+		require.Equal(t, suite.Passed, got[name], name)
 	}
 	for _, name := range []string{"prev-archive", "current", "archive", "bytes"} {
-		require.Equal(t, conformance.Silent, got[name], name)
+		require.Equal(t, suite.Silent, got[name], name)
 	}
 }
 
@@ -112,9 +112,9 @@ func TestWrongPages(t *testing.T) {
 					_, _ = w.Write([]byte(second))
 				}
 			}))
-			report, err := (&conformance.Publisher{URL: server.URL + "/feed"}).Run(t.Context())
+			report, err := (&suite.Publisher{URL: server.URL + "/feed"}).Run(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, conformance.Failed, outcomes(report)["paged"])
+			require.Equal(t, suite.Failed, outcomes(report)["paged"])
 		})
 	}
 }
@@ -147,12 +147,12 @@ func TestPublisherOfLastModified(t *testing.T) {
 		return p.Append(t.Context(), e)
 	}
 	require.NoError(t, add(t.Context()))
-	driven := &conformance.Publisher{URL: p.URL(), Add: add}
+	driven := &suite.Publisher{URL: p.URL(), Add: add}
 	report, err := driven.Run(t.Context())
 	require.NoError(t, err)
 	require.False(t, report.Failed(), "%+v", outcomes(report))
-	require.Equal(t, conformance.Passed, outcomes(report)["modified"])
-	require.Equal(t, conformance.Passed, outcomes(report)["not-modified"])
+	require.Equal(t, suite.Passed, outcomes(report)["modified"])
+	require.Equal(t, suite.Passed, outcomes(report)["not-modified"])
 }
 
 // A blog is a small publisher whose faults can be switched on.
@@ -285,7 +285,7 @@ func (b *blog) render(head string, posts []post) string {
 // breaks. A publisher without faults breaks none.
 func TestWrongPublishers(t *testing.T) {
 	names := []string{""}
-	report, err := (&conformance.Publisher{URL: "http://127.0.0.1:1/"}).Run(t.Context())
+	report, err := (&suite.Publisher{URL: "http://127.0.0.1:1/"}).Run(t.Context())
 	require.Error(t, err)
 	for _, d := range report.Duties {
 		if d.Name != "paged" { // TestPagedPublisher has it
@@ -298,16 +298,16 @@ func TestWrongPublishers(t *testing.T) {
 			b := &blog{fault: fault, size: 3}
 			require.NoError(t, b.add(t.Context()))
 			server := feedtest.Server(t, b)
-			driven := &conformance.Publisher{
+			driven := &suite.Publisher{
 				URL: server.URL + "/feed", Add: b.add, Edit: b.edit, Delete: b.delete, Adds: 12, Settle: 100 * time.Millisecond,
 			}
 			report, err := driven.Run(t.Context())
 			require.NoError(t, err)
 			for name, outcome := range outcomes(report) {
 				if name == fault {
-					require.Contains(t, []conformance.Outcome{conformance.Warned, conformance.Failed}, outcome, "%s", name)
+					require.Contains(t, []suite.Outcome{suite.Warned, suite.Failed}, outcome, "%s", name)
 				} else if fault == "" && name != "paged" {
-					require.Equal(t, conformance.Passed, outcome, "%s: %v", name, report.Duties)
+					require.Equal(t, suite.Passed, outcome, "%s: %v", name, report.Duties)
 				}
 			}
 		})

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // A Reader reads the feed at a URL, and reports its contents. The state is a directory,
 // the same for all polls of a case, and new for each case; a reader that keeps nothing
 // ignores it. An error is a failed run, and everything required of it counts as not
-// met. To find no feed is no error: it returns a Result with Failed, or a [RunError]
+// met. To find no feed is no error: it returns a Result with Failed, or a [runError]
 // with Exited.
 type Reader func(ctx context.Context, url, state string) (*Result, error)
 
@@ -33,7 +33,7 @@ type Options struct {
 type Trial struct {
 	Name     string    `json:"name"`
 	Why      string    `json:"why"`
-	Level    Level     `json:"level"`
+	Level    string    `json:"level"`
 	Clauses  []string  `json:"clauses"`
 	Flags    []string  `json:"flags,omitempty"`
 	Outcome  Outcome   `json:"outcome"` // worst outcome of the findings; none if the case was not run, or nothing was reported
@@ -43,7 +43,7 @@ type Trial struct {
 
 	runs    int
 	refused int         // the runs ended by an exit where there is no feed
-	failed  []*RunError // the runs without a result, those included
+	failed  []*runError // the runs without a result, those included
 }
 
 // Run tests a reader on cases. The error is the suite's or the context's, never
@@ -58,7 +58,7 @@ func Run(ctx context.Context, reader Reader, cases []*Case, options *Options) (*
 		return nil, err
 	}
 	var (
-		report = &Report{Version: Version, Trials: make([]*Trial, len(cases))}
+		report = &Report{Version: version, Trials: make([]*Trial, len(cases))}
 		slots  = make(chan struct{}, cmp.Or(options.Parallel, 4))
 		errs   = make([]error, len(cases))
 		group  sync.WaitGroup
@@ -117,12 +117,12 @@ func (t *Trial) poll(ctx context.Context, reader Reader, session *session, state
 		t.Findings = append(t.Findings, session.Judge(result)...)
 		return
 	}
-	failure, ok := errors.AsType[*RunError](err)
+	failure, ok := errors.AsType[*runError](err)
 	switch {
 	case ctx.Err() != nil && !ok:
-		failure = &RunError{Reason: "did not finish in time"}
+		failure = &runError{Reason: "did not finish in time"}
 	case !ok:
-		failure = &RunError{Reason: err.Error()}
+		failure = &runError{Reason: err.Error()}
 	}
 	t.failed = append(t.failed, failure)
 	findings := session.Judge(&Result{Failed: true})
@@ -151,7 +151,7 @@ func Due(ctx context.Context) bool {
 // needsEntries reports whether a reader must have some entry; if so, there is a feed.
 func needsEntries(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
-		return f.What == "entry" && (f.Strength == Must || f.Strength == Should)
+		return f.What == "entry" && (f.Strength == must || f.Strength == should)
 	})
 }
 

@@ -1,7 +1,6 @@
-package conformance
+package suite
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"path"
@@ -10,23 +9,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/conformance/cases"
 	"github.com/feedhistory/feedhistory/internal/website"
 )
 
-// Version is the version of the suite. A published case keeps its name, its
+// version is the version of the suite. A published case keeps its name, its
 // website and its requirements; a change of any of these makes a new version.
-const Version = "v2"
+const version = "v2"
 
 const suite = "RFC 5005 conformance"
-
-//go:embed cases
-var files embed.FS
 
 // A Case is a website with one fault, or none, and the requirements of a reader.
 type Case struct {
 	Name         string        `json:"name"`             // such as walk/archived; it never changes
 	Why          string        `json:"why"`              // why the case exists, in a sentence or two
-	Level        Level         `json:"level"`            // the subject of the test
+	Level        string        `json:"level"`            // the subject of the test
 	Clauses      []string      `json:"clauses"`          // such as 5005#19
 	Formats      []string      `json:"formats"`          // the formats of its documents: atom, rss, json
 	Flags        []string      `json:"flags"`            // groups it belongs to; see Flagged
@@ -37,41 +34,38 @@ type Case struct {
 	Source       string        `json:"-"`                // the case's file, in the format of FORMAT.md
 }
 
-// A Level is a kind of outcome a reader may report. The suite does not judge levels a
-// reader does not report.
-type Level string
-
-// The levels.
+// The levels are the kinds of outcome a reader may report. The suite does not judge those it
+// does not report.
 const (
-	Entries  Level = "entries"  // the entries reported, each once, in the right version
-	Verdict  Level = "verdict"  // the gaps reported
-	Requests Level = "requests" // its requests, and how often it makes them
-	State    Level = "state"    // all of these, over several polls
+	levelEntries  = "entries"  // the entries reported, each once, in the right version
+	levelVerdict  = "verdict"  // the gaps reported
+	levelRequests = "requests" // its requests, and how often it makes them
+	levelState    = "state"    // all of these, over several polls
 )
 
 // levels are all levels in order.
-var levels = []Level{Entries, Verdict, Requests, State}
+var levels = []string{levelEntries, levelVerdict, levelRequests, levelState}
 
 // Cases returns all cases, ordered by name.
 func Cases() ([]*Case, error) {
-	names, err := fs.Glob(files, "cases/*/*.txtar")
+	names, err := fs.Glob(cases.Files, "*/*.txtar")
 	if err != nil {
 		return nil, err
 	}
-	cases := make([]*Case, 0, len(names))
+	all := make([]*Case, 0, len(names))
 	for _, name := range names {
-		text, err := files.ReadFile(name)
+		text, err := cases.Files.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		c, err := parse(strings.TrimSuffix(strings.TrimPrefix(name, "cases/"), ".txtar"), string(text))
+		c, err := parse(strings.TrimSuffix(name, ".txtar"), string(text))
 		if err != nil {
 			return nil, err
 		}
-		cases = append(cases, c)
+		all = append(all, c)
 	}
-	slices.SortFunc(cases, func(a, b *Case) int { return strings.Compare(a.Name, b.Name) })
-	return cases, nil
+	slices.SortFunc(all, func(a, b *Case) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 // Match returns the cases whose names match one of the patterns, which have the
@@ -123,7 +117,7 @@ func parse(name, text string) (*Case, error) {
 		switch key {
 		case "":
 		case "level":
-			c.Level = Level(rest)
+			c.Level = rest
 		case "clauses":
 			c.Clauses = strings.Split(rest, ", ")
 		case "start":
@@ -137,7 +131,7 @@ func parse(name, text string) (*Case, error) {
 				err = fmt.Errorf("there is no poll %d", poll)
 			}
 		default:
-			err = c.require(poll, Strength(key), rest)
+			err = c.require(poll, key, rest)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", name, line, err)
@@ -178,7 +172,7 @@ func (c *Case) flag() {
 			has = len(c.Polls) > 0
 		default:
 			has = has || slices.ContainsFunc(c.Requirements, func(r Requirement) bool {
-				return r.Strength != May && string(r.Basis) == flag
+				return r.Strength != may && r.Basis == flag
 			})
 		}
 		if has {

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"fmt"
@@ -43,19 +43,19 @@ type round struct {
 // judge judges a poll of a case; the poll is 0 if the case has only one.
 func (c *Case) judge(poll int, r *round) (findings []Finding) {
 	for _, required := range c.Requirements {
-		if required.Poll != poll || required.Strength == May {
+		if required.Poll != poll || required.Strength == may {
 			continue
 		}
 		f := Finding{Requirement: required, Outcome: Passed}
 		holds, told, message := r.holds(required)
-		forbidden := required.Strength == MustNot || required.Strength == ShouldNot
+		forbidden := required.Strength == mustNot || required.Strength == shouldNot
 		switch {
-		case r.result == nil && levelOf(required.What) != Requests:
+		case r.result == nil && levelOf(required.What) != levelRequests:
 			f.Outcome, f.Message = Errored, "the reader reported nothing"
 		case !told:
 			f.Outcome = Silent
 		case holds != forbidden:
-		case required.Strength == Should || required.Strength == ShouldNot:
+		case required.Strength == should || required.Strength == shouldNot:
 			f.Outcome, f.Message = Warned, message
 		default:
 			f.Outcome, f.Message = Failed, message
@@ -71,7 +71,7 @@ func (r *round) holds(q Requirement) (holds, told bool, message string) {
 	switch {
 	case q.What == "field":
 		return r.field(q)
-	case levelOf(q.What) == Requests:
+	case levelOf(q.What) == levelRequests:
 		holds, message = r.asked(q)
 		return holds, true, message
 	case r.result == nil:

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ func Shell(url, line string) func(ctx context.Context) error {
 
 // Run tests the publisher. An error means a step failed, or the feed cannot be read.
 func (p *Publisher) Run(ctx context.Context) (*PublisherReport, error) {
-	d := &drive{Publisher: p, http: p.HTTP, report: &PublisherReport{Version: Version, URL: p.URL, Duties: duties()}}
+	d := &drive{Publisher: p, http: p.HTTP, report: &PublisherReport{Version: version, URL: p.URL, Duties: duties()}}
 	if d.http == nil {
 		d.http = &http.Client{Timeout: time.Minute}
 	}

@@ -1,6 +1,20 @@
-package conformance
+package suite
 
 import "io"
+
+// The words of reports.
+const (
+	Must, MustNot, Should, ShouldNot, May         = must, mustNot, should, shouldNot, may
+	LevelEntries, LevelVerdict                    = levelEntries, levelVerdict
+	LevelRequests, LevelState                     = levelRequests, levelState
+	BasisRFC, BasisHTTP, BasisSecurity, BasisGoal = basisRFC, basisHTTP, basisSecurity, basisGoal
+)
+
+// Version is the version of the suite.
+const Version = version
+
+// RunError is a run without a result.
+type RunError = runError
 
 // Request is a request to a case's website.
 type Request = request

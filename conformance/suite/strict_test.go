@@ -1,4 +1,4 @@
-package conformance_test
+package suite_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 )
 
 // A strict is a second reader, which shares no code with the first. It reads
@@ -158,7 +158,7 @@ func (s *strict) take(d *strictDoc) {
 }
 
 // read reads the feed once, or polls it again.
-func (s *strict) read(address string) *conformance.Result {
+func (s *strict) read(address string) *suite.Result {
 	if s.entries == nil || s.forgets {
 		s.entries, s.deleted, s.processed = map[string]strictEntry{}, map[string]time.Time{}, map[string]bool{}
 		s.all, s.pending, s.polled = nil, nil, false
@@ -279,8 +279,8 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 }
 
 // tell returns the result of the reader.
-func (s *strict) tell(verdict string) *conformance.Result {
-	r := &conformance.Result{Verdict: verdict, Gaps: s.gaps, Deleted: []string{}}
+func (s *strict) tell(verdict string) *suite.Result {
+	r := &suite.Result{Verdict: verdict, Gaps: s.gaps, Deleted: []string{}}
 	for id, when := range s.deleted {
 		if e, ok := s.entries[id]; ok && e.updated.After(when) || s.ignoresDeletions {
 			continue
@@ -289,12 +289,12 @@ func (s *strict) tell(verdict string) *conformance.Result {
 		delete(s.entries, id)
 	}
 	for _, e := range s.entries {
-		r.Entries = append(r.Entries, conformance.Entry{ID: e.id, Title: e.title})
+		r.Entries = append(r.Entries, suite.Entry{ID: e.id, Title: e.title})
 	}
 	if s.keepsAll {
 		r.Entries = nil
 		for _, e := range s.all {
-			r.Entries = append(r.Entries, conformance.Entry{ID: e.id, Title: e.title})
+			r.Entries = append(r.Entries, suite.Entry{ID: e.id, Title: e.title})
 		}
 	}
 	switch {

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"fmt"
@@ -7,49 +7,43 @@ import (
 	"strings"
 )
 
-// A Strength says how strong a requirement is.
-type Strength string
-
 // The strengths. A reader that breaks one of the first two fails; one that breaks one
 // of the next two gets a warning; with the last, both outcomes are correct.
 const (
-	Must      Strength = "must"
-	MustNot   Strength = "must-not"
-	Should    Strength = "should"
-	ShouldNot Strength = "should-not"
-	May       Strength = "may"
+	must      = "must"
+	mustNot   = "must-not"
+	should    = "should"
+	shouldNot = "should-not"
+	may       = "may"
 )
 
 // strong reports whether breaking the requirement is a failure.
-func (s Strength) strong() bool { return s == Must || s == MustNot }
-
-// A Basis is where a requirement comes from.
-type Basis string
+func strong(strength string) bool { return strength == must || strength == mustNot }
 
 // The bases. RFC 5005 has no MUST for readers, so the strength of a requirement
 // is always this suite's; the basis says who else asks for the same.
 const (
-	Standard Basis = "rfc"      // a clause of an RFC or of XML asks for it
-	HTTP     Basis = "http"     // HTTP defines it, and good clients do it
-	Security Basis = "security" // protects the reader, the server or the network
-	Goal     Basis = "goal"     // only this suite asks for it
+	basisRFC      = "rfc"      // a clause of an RFC or of XML asks for it
+	basisHTTP     = "http"     // HTTP defines it, and good clients do it
+	basisSecurity = "security" // protects the reader, the server or the network
+	basisGoal     = "goal"     // only this suite asks for it
 )
 
 // bases returns all bases in order.
-func bases() []Basis { return []Basis{Standard, HTTP, Security, Goal} }
+func bases() []string { return []string{basisRFC, basisHTTP, basisSecurity, basisGoal} }
 
 // A Requirement is an outcome with a strength: it must, should or may occur, or must or
 // should not.
 type Requirement struct {
-	Poll     int      `json:"poll,omitempty"` // number of the poll, from 1; 0 if there is only one
-	Strength Strength `json:"strength"`
-	What     string   `json:"what"`            // a word of FORMAT.md's table, such as entry
-	Of       string   `json:"of,omitempty"`    // an id, a path, a verdict or a number
-	Value    string   `json:"value,omitempty"` // title of a version, number of requests for a path, or header field
-	Level    Level    `json:"level"`           // the level it tests
-	Basis    Basis    `json:"basis"`
-	Clause   string   `json:"clause,omitempty"` // the clause it is based on; "" if there is none
-	Reading  string   `json:"reading"`          // the result of reading the clause a second time
+	Poll     int    `json:"poll,omitempty"` // number of the poll, from 1; 0 if there is only one
+	Strength string `json:"strength"`
+	What     string `json:"what"`            // a word of FORMAT.md's table, such as entry
+	Of       string `json:"of,omitempty"`    // an id, a path, a verdict or a number
+	Value    string `json:"value,omitempty"` // title of a version, number of requests for a path, or header field
+	Level    string `json:"level"`           // the level it tests
+	Basis    string `json:"basis"`
+	Clause   string `json:"clause,omitempty"` // the clause it is based on; "" if there is none
+	Reading  string `json:"reading"`          // the result of reading the clause a second time
 }
 
 // String returns the requirement as it is in the case's file.
@@ -64,14 +58,14 @@ func (r Requirement) name() string {
 }
 
 // levelOf returns the level of a requirement; "" if there is no such requirement.
-func levelOf(what string) Level {
+func levelOf(what string) string {
 	switch what {
 	case "entry", "version", "once", "other":
-		return Entries
+		return levelEntries
 	case "verdict", "whole-without", "gap", "deleted":
-		return Verdict
+		return levelVerdict
 	case "requests", "request", "conditional", "field":
-		return Requests
+		return levelRequests
 	}
 	return ""
 }
@@ -79,7 +73,7 @@ func levelOf(what string) Level {
 var numbered = regexp.MustCompile(`^[0-9]+$`)
 
 // require adds a requirement.
-func (c *Case) require(poll int, strength Strength, text string) error {
+func (c *Case) require(poll int, strength string, text string) error {
 	what, rest, _ := strings.Cut(text, " ")
 	r := Requirement{Poll: poll, Strength: strength, What: what, Of: strings.TrimSpace(rest), Level: levelOf(what)}
 	if slices.Contains([]string{"version", "request", "field"}, what) {
@@ -88,7 +82,7 @@ func (c *Case) require(poll int, strength Strength, text string) error {
 	switch {
 	case poll == 0 && len(c.Polls) > 0:
 		return fmt.Errorf("the poll is missing")
-	case !slices.Contains([]Strength{Must, MustNot, Should, ShouldNot, May}, strength):
+	case !slices.Contains([]string{must, mustNot, should, shouldNot, may}, strength):
 		return fmt.Errorf("unknown strength %q", strength)
 	case r.Level == "":
 		return fmt.Errorf("unknown requirement %q", what)
@@ -106,7 +100,7 @@ func (c *Case) require(poll int, strength Strength, text string) error {
 		return fmt.Errorf("the name and value of the field are missing")
 	}
 	if len(c.Polls) > 0 {
-		r.Level = State
+		r.Level = levelState
 	}
 	c.Requirements = append(c.Requirements, r)
 	return nil
@@ -124,7 +118,7 @@ func (c *Case) read(table string) error {
 		for name := range strings.SplitSeq(cells[0], ", ") {
 			clause := strings.TrimSpace(cells[2])
 			rows[strings.TrimSpace(name)] = Requirement{
-				Basis: Basis(strings.TrimSpace(cells[1])), Clause: strings.Trim(clause, "–"), Reading: strings.TrimSpace(cells[3]),
+				Basis: strings.TrimSpace(cells[1]), Clause: strings.Trim(clause, "–"), Reading: strings.TrimSpace(cells[3]),
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	_ "embed"
@@ -71,7 +71,7 @@ func (t *Trial) text() string {
 // matters returns why a failed requirement matters to the reader's user, or to the
 // publisher.
 func (r Requirement) matters() string {
-	switch forbidden := r.Strength == MustNot || r.Strength == ShouldNot; {
+	switch forbidden := r.Strength == mustNot || r.Strength == shouldNot; {
 	case r.What == "entry" && !forbidden:
 		return "The user never sees this entry."
 	case r.What == "entry":
@@ -95,7 +95,7 @@ func (r Requirement) matters() string {
 // WriteBadge writes the results of a report as JSON for an endpoint badge of
 // shields.io: how many of the cases with requirements of an RFC are passed.
 func WriteBadge(w io.Writer, report *Report) error {
-	score := report.Bases[Standard]
+	score := report.Bases[basisRFC]
 	badge := struct {
 		Schema  int    `json:"schemaVersion"`
 		Label   string `json:"label"`

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"encoding/json"
@@ -85,7 +85,7 @@ func (s *Server) of(handle func(http.ResponseWriter, *http.Request, *session)) h
 
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintf(w, "RFC 5005 conformance %s: %d cases. Everything as JSON: /index.json\n\n", Version, len(s.sessions))
+	fmt.Fprintf(w, "RFC 5005 conformance %s: %d cases. Everything as JSON: /index.json\n\n", version, len(s.sessions))
 	for _, session := range s.sessions {
 		fmt.Fprintf(w, "%s\n  %s\n  %s\n", session.Case.Name, session.URL, session.Case.Why)
 	}
@@ -96,7 +96,7 @@ func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
 	for i, session := range s.sessions {
 		live[i] = session.live()
 	}
-	answer(w, http.StatusOK, map[string]any{"suite": suite, "version": Version, "cases": live})
+	answer(w, http.StatusOK, map[string]any{"suite": suite, "version": version, "cases": live})
 }
 
 func (s *session) live() live { return live{Case: s.Case, URL: s.URL, Poll: s.Poll()} }

@@ -1,4 +1,4 @@
-package conformance_test
+package suite_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -49,7 +49,7 @@ func TestCurl(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
-	suite, err := conformance.NewServer(cases(t))
+	suite, err := suite.NewServer(cases(t))
 	require.NoError(t, err)
 	server := httptest.NewServer(suite)
 	t.Cleanup(func() { server.Close(); require.NoError(t, suite.Close()) })
@@ -92,14 +92,14 @@ func TestRunners(t *testing.T) {
 				}
 				t.Skipf("%q fails", test.needs)
 			}
-			some, err := conformance.Match(cases(t), "walk/archived", "walk/complete")
+			some, err := suite.Match(cases(t), "walk/archived", "walk/complete")
 			require.NoError(t, err)
-			report, err := conformance.Run(t.Context(), conformance.Command(os.Stderr, test.command...), some, &conformance.Options{Parallel: 2, NoState: true, Timeout: patience})
+			report, err := suite.Run(t.Context(), suite.Command(os.Stderr, test.command...), some, &suite.Options{Parallel: 2, NoState: true, Timeout: patience})
 			require.NoError(t, err)
 			for _, trial := range report.Trials {
-				want := conformance.Passed
+				want := suite.Passed
 				if !test.loops && strings.HasPrefix(trial.Name, "walk/archived") {
-					want = conformance.Failed
+					want = suite.Failed
 				}
 				require.Equal(t, want, trial.Outcome, "%s: %s", trial.Name, said(t, report, true))
 			}
@@ -111,10 +111,10 @@ func TestRunners(t *testing.T) {
 // that needs no state. The long form runs all of these cases.
 func TestWalkers(t *testing.T) {
 	t.Parallel()
-	some, err := conformance.Flagged(cases(t), "rfc", "!polls")
+	some, err := suite.Flagged(cases(t), "rfc", "!polls")
 	require.NoError(t, err)
 	if !*every {
-		some, err = conformance.Match(some, "*-given-first", "archive-404", "archived*", "complete", "duplicate-*", "ids-*", "paged")
+		some, err = suite.Match(some, "*-given-first", "archive-404", "archived*", "complete", "duplicate-*", "ids-*", "paged")
 		require.NoError(t, err)
 	}
 	for file, command := range map[string][]string{
@@ -125,7 +125,7 @@ func TestWalkers(t *testing.T) {
 			if exec.CommandContext(t.Context(), command[0], "--version").Run() != nil || strings.HasSuffix(file, ".py") && exec.CommandContext(t.Context(), command[0], "-c", "import feedparser").Run() != nil {
 				t.Skip("cannot run here")
 			}
-			report, err := conformance.Run(t.Context(), conformance.Command(nil, append(command, file, "{url}")...), some, &conformance.Options{Parallel: 2, Timeout: patience})
+			report, err := suite.Run(t.Context(), suite.Command(nil, append(command, file, "{url}")...), some, &suite.Options{Parallel: 2, Timeout: patience})
 			require.NoError(t, err)
 			require.False(t, report.Failed(), said(t, report, false))
 		})

@@ -1,4 +1,4 @@
-package conformance_test
+package suite_test
 
 import (
 	"cmp"
@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-func cases(t testing.TB) []*conformance.Case {
+func cases(t testing.TB) []*suite.Case {
 	t.Helper()
-	cases, err := conformance.Cases()
+	cases, err := suite.Cases()
 	require.NoError(t, err)
 	require.NotEmpty(t, cases)
 	return cases
@@ -32,14 +32,14 @@ func client() *feedhistory.Client {
 }
 
 // walked is the library without a mirror.
-func walked(ctx context.Context, url, _ string) (*conformance.Result, error) {
+func walked(ctx context.Context, url, _ string) (*suite.Result, error) {
 	h, err := client().Fetch(ctx, url)
 	if h == nil {
-		return &conformance.Result{Failed: err != nil}, nil
+		return &suite.Result{Failed: err != nil}, nil
 	}
-	r := &conformance.Result{Verdict: h.Verdict().String(), Gaps: gaps(h.Gaps), Deleted: []string{}}
+	r := &suite.Result{Verdict: h.Verdict().String(), Gaps: gaps(h.Gaps), Deleted: []string{}}
 	for _, e := range h.Entries {
-		r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Title().Plain()})
+		r.Entries = append(r.Entries, suite.Entry{ID: e.ID, Title: e.Title().Plain()})
 	}
 	for _, d := range h.Deleted {
 		r.Deleted = append(r.Deleted, d.Ref)
@@ -48,27 +48,27 @@ func walked(ctx context.Context, url, _ string) (*conformance.Result, error) {
 }
 
 // mirrors is the library with a mirror for each state.
-func mirrors() conformance.Reader {
+func mirrors() suite.Reader {
 	var kept sync.Map
-	return func(ctx context.Context, url, state string) (*conformance.Result, error) {
+	return func(ctx context.Context, url, state string) (*suite.Result, error) {
 		m, _ := kept.LoadOrStore(state, &mirror.Mirror{Store: &mirror.Memory{}, Client: client()})
 		return mirrored(ctx, m.(*mirror.Mirror), url)
 	}
 }
 
-func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*conformance.Result, error) {
+func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*suite.Result, error) {
 	feed, err := m.Store.Feed(ctx, url)
-	if err == nil && !conformance.Due(ctx) && !feed.Due(time.Now()) {
-		return kept(ctx, m, &conformance.Result{})
+	if err == nil && !suite.Due(ctx) && !feed.Due(time.Now()) {
+		return kept(ctx, m, &suite.Result{})
 	}
 	changes, err := m.Update(ctx, url)
 	if wait := new(mirror.WaitError); errors.As(err, &wait) {
-		return kept(ctx, m, &conformance.Result{})
+		return kept(ctx, m, &suite.Result{})
 	}
 	if changes == nil {
 		return nil, errors.Join(errors.New("no changes"), err)
 	}
-	r := &conformance.Result{Verdict: changes.Verdict.String(), Gaps: gaps(changes.Gaps)}
+	r := &suite.Result{Verdict: changes.Verdict.String(), Gaps: gaps(changes.Gaps)}
 	if _, err := kept(ctx, m, r); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*conformance.R
 }
 
 // kept adds what a mirror has to a result.
-func kept(ctx context.Context, m *mirror.Mirror, r *conformance.Result) (*conformance.Result, error) {
+func kept(ctx context.Context, m *mirror.Mirror, r *suite.Result) (*suite.Result, error) {
 	for record, err := range m.Store.Entries(ctx, mirror.Query{}) {
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func kept(ctx context.Context, m *mirror.Mirror, r *conformance.Result) (*confor
 		if err != nil {
 			return nil, err
 		}
-		r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Title().Plain()})
+		r.Entries = append(r.Entries, suite.Entry{ID: e.ID, Title: e.Title().Plain()})
 	}
 	return r, nil
 }
@@ -102,7 +102,7 @@ func gaps(gaps []*feedhistory.Gap) []string {
 }
 
 // polled returns the cases with several polls, and the others.
-func polled(t testing.TB) (polled, once []*conformance.Case) {
+func polled(t testing.TB) (polled, once []*suite.Case) {
 	for _, c := range cases(t) {
 		if len(c.Polls) > 0 {
 			polled = append(polled, c)
@@ -117,7 +117,7 @@ func polled(t testing.TB) (polled, once []*conformance.Case) {
 const patience = 5 * time.Minute
 
 // said returns what is wrong as text.
-func said(t testing.TB, r *conformance.Report, warnings bool) string {
+func said(t testing.TB, r *suite.Report, warnings bool) string {
 	t.Helper()
 	var b strings.Builder
 	require.NoError(t, r.WriteText(&b, warnings))
@@ -129,14 +129,14 @@ func TestOurs(t *testing.T) {
 	t.Parallel()
 	polled, once := polled(t)
 	for _, test := range []struct {
-		reader conformance.Reader
-		cases  []*conformance.Case
+		reader suite.Reader
+		cases  []*suite.Case
 		silent int // a feed that does not exist has no gaps
 	}{{walked, once, 1}, {mirrors(), polled, 0}} {
-		report, err := conformance.Run(t.Context(), test.reader, test.cases, &conformance.Options{Timeout: patience})
+		report, err := suite.Run(t.Context(), test.reader, test.cases, &suite.Options{Timeout: patience})
 		require.NoError(t, err)
 		silent := 0
-		for _, level := range conformance.Levels {
+		for _, level := range suite.Levels {
 			s := report.Scores[level]
 			require.Equal(t, s.MustAll, s.Must, said(t, report, true))
 			require.Equal(t, s.ShouldAll, s.Should, said(t, report, true))
@@ -150,15 +150,15 @@ func TestOurs(t *testing.T) {
 func TestOursMirrored(t *testing.T) {
 	t.Parallel()
 	_, once := polled(t)
-	report, err := conformance.Run(t.Context(), mirrors(), once, &conformance.Options{Timeout: patience})
+	report, err := suite.Run(t.Context(), mirrors(), once, &suite.Options{Timeout: patience})
 	require.NoError(t, err)
 	require.False(t, report.Failed(), said(t, report, false))
 }
 
 // stricts returns a reader with the given faults for each state.
-func stricts(f faults) conformance.Reader {
+func stricts(f faults) suite.Reader {
 	var kept sync.Map
-	return func(_ context.Context, url, state string) (*conformance.Result, error) {
+	return func(_ context.Context, url, state string) (*suite.Result, error) {
 		s, _ := kept.LoadOrStore(state, &strict{faults: f})
 		return s.(*strict).read(url), nil
 	}
@@ -168,7 +168,7 @@ func stricts(f faults) conformance.Reader {
 // stops at the first error.
 func TestStrict(t *testing.T) {
 	t.Parallel()
-	report, err := conformance.Run(t.Context(), stricts(faults{}), cases(t), &conformance.Options{Timeout: patience})
+	report, err := suite.Run(t.Context(), stricts(faults{}), cases(t), &suite.Options{Timeout: patience})
 	require.NoError(t, err)
 	require.False(t, report.Failed(), said(t, report, false))
 }
@@ -178,40 +178,40 @@ func TestWrong(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		faults faults
-		level  conformance.Level
-		worst  conformance.Outcome
+		level  string
+		worst  suite.Outcome
 		at     string // a case that shows it
 	}{
-		{"reads one document", faults{oneDocument: true}, conformance.Entries, conformance.Failed, "walk/archived"},
-		{"leaves out the last archive", faults{skipsLast: true}, conformance.Entries, conformance.Failed, "walk/archived"},
-		{"keeps every copy", faults{keepsAll: true}, conformance.Entries, conformance.Warned, "walk/duplicate-newer-in-the-feed"},
-		{"keeps the oldest copy", faults{keepsOldest: true}, conformance.Entries, conformance.Warned, "walk/duplicate-newer-in-the-feed"},
-		{"ignores deletions", faults{ignoresDeletions: true}, conformance.Entries, conformance.Warned, "walk/tombstone"},
-		{"resolves against the feed", faults{baseIsFeed: true}, conformance.Entries, conformance.Failed, "walk/base-after-a-redirect"},
-		{"normalises ids", faults{lowerCase: true}, conformance.Entries, conformance.Failed, "walk/ids-that-nearly-match"},
-		{"always says whole", faults{alwaysWhole: true}, conformance.Verdict, conformance.Failed, "walk/archive-404"},
-		{"never says whole", faults{alwaysPartial: true}, conformance.Verdict, conformance.Failed, "walk/archived"},
-		{"hides what is missing", faults{noGaps: true}, conformance.Verdict, conformance.Failed, "walk/archive-404"},
-		{"follows loops", faults{loops: true}, conformance.Requests, conformance.Warned, "walk/cycle-of-three-archives"},
-		{"forgets", faults{forgets: true}, conformance.State, conformance.Failed, "polls/plain"},
-		{"has the last poll only", faults{deletes: true}, conformance.State, conformance.Failed, "polls/archived"},
-		{"asks for all again", faults{asksAllAlways: true}, conformance.State, conformance.Warned, "polls/archived"},
-		{"keeps what a complete feed drops", faults{followsComplete: true}, conformance.State, conformance.Warned, "polls/complete"},
+		{"reads one document", faults{oneDocument: true}, suite.LevelEntries, suite.Failed, "walk/archived"},
+		{"leaves out the last archive", faults{skipsLast: true}, suite.LevelEntries, suite.Failed, "walk/archived"},
+		{"keeps every copy", faults{keepsAll: true}, suite.LevelEntries, suite.Warned, "walk/duplicate-newer-in-the-feed"},
+		{"keeps the oldest copy", faults{keepsOldest: true}, suite.LevelEntries, suite.Warned, "walk/duplicate-newer-in-the-feed"},
+		{"ignores deletions", faults{ignoresDeletions: true}, suite.LevelEntries, suite.Warned, "walk/tombstone"},
+		{"resolves against the feed", faults{baseIsFeed: true}, suite.LevelEntries, suite.Failed, "walk/base-after-a-redirect"},
+		{"normalises ids", faults{lowerCase: true}, suite.LevelEntries, suite.Failed, "walk/ids-that-nearly-match"},
+		{"always says whole", faults{alwaysWhole: true}, suite.LevelVerdict, suite.Failed, "walk/archive-404"},
+		{"never says whole", faults{alwaysPartial: true}, suite.LevelVerdict, suite.Failed, "walk/archived"},
+		{"hides what is missing", faults{noGaps: true}, suite.LevelVerdict, suite.Failed, "walk/archive-404"},
+		{"follows loops", faults{loops: true}, suite.LevelRequests, suite.Warned, "walk/cycle-of-three-archives"},
+		{"forgets", faults{forgets: true}, suite.LevelState, suite.Failed, "polls/plain"},
+		{"has the last poll only", faults{deletes: true}, suite.LevelState, suite.Failed, "polls/archived"},
+		{"asks for all again", faults{asksAllAlways: true}, suite.LevelState, suite.Warned, "polls/archived"},
+		{"keeps what a complete feed drops", faults{followsComplete: true}, suite.LevelState, suite.Warned, "polls/complete"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			shown, err := conformance.Match(cases(t), test.at)
+			shown, err := suite.Match(cases(t), test.at)
 			require.NoError(t, err)
-			report, err := conformance.Run(t.Context(), stricts(test.faults), shown, &conformance.Options{Timeout: patience})
+			report, err := suite.Run(t.Context(), stricts(test.faults), shown, &suite.Options{Timeout: patience})
 			require.NoError(t, err)
 			found := false
 			for _, f := range report.Trials[0].Findings {
 				found = found || f.Level == test.level && f.Outcome == test.worst
 			}
 			require.True(t, found, said(t, report, true))
-			right, err := conformance.Run(t.Context(), stricts(faults{}), shown, &conformance.Options{Timeout: patience})
+			right, err := suite.Run(t.Context(), stricts(faults{}), shown, &suite.Options{Timeout: patience})
 			require.NoError(t, err)
-			require.Equal(t, conformance.Passed, right.Trials[0].Outcome, said(t, right, true))
+			require.Equal(t, suite.Passed, right.Trials[0].Outcome, said(t, right, true))
 		})
 	}
 }
@@ -220,25 +220,25 @@ func TestWrong(t *testing.T) {
 // it; it fails nothing.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
-	behaviour, err := conformance.Match(cases(t), "behaviour/*")
+	behaviour, err := suite.Match(cases(t), "behaviour/*")
 	require.NoError(t, err)
-	report, err := conformance.Run(t.Context(), stricts(faults{}), behaviour, &conformance.Options{Timeout: patience})
+	report, err := suite.Run(t.Context(), stricts(faults{}), behaviour, &suite.Options{Timeout: patience})
 	require.NoError(t, err)
-	outcomes := map[string]conformance.Outcome{}
+	outcomes := map[string]suite.Outcome{}
 	for _, trial := range report.Trials {
 		outcomes[strings.TrimPrefix(trial.Name, "behaviour/")] = trial.Outcome
 	}
-	require.Equal(t, map[string]conformance.Outcome{
-		"archives-once": conformance.Passed, "at-once": conformance.Warned, "cookie": conformance.Passed, "etag": conformance.Warned,
-		"etag-changes": conformance.Warned, "gone": conformance.Warned, "gzip": conformance.Passed, "last-modified": conformance.Warned,
-		"max-age": conformance.Warned, "rss-ttl": conformance.Warned, "too-many-requests": conformance.Warned, "unavailable": conformance.Warned,
+	require.Equal(t, map[string]suite.Outcome{
+		"archives-once": suite.Passed, "at-once": suite.Warned, "cookie": suite.Passed, "etag": suite.Warned,
+		"etag-changes": suite.Warned, "gone": suite.Warned, "gzip": suite.Passed, "last-modified": suite.Warned,
+		"max-age": suite.Warned, "rss-ttl": suite.Warned, "too-many-requests": suite.Warned, "unavailable": suite.Warned,
 	}, outcomes, said(t, report, true))
 }
 
 // A program that does not work has met nothing, and the report begins with that.
 func TestBroken(t *testing.T) {
 	t.Parallel()
-	some, err := conformance.Match(cases(t), "walk/archived", "walk/feed-404", "walk/cycle-of-three", "polls/plain")
+	some, err := suite.Match(cases(t), "walk/archived", "walk/feed-404", "walk/cycle-of-three", "polls/plain")
 	require.NoError(t, err)
 	for _, test := range []struct{ name, script, reason, stderr string }{
 		{"exits", "echo no such module >&2; exit 1", "exit status 1, and no JSON was printed", "no such module"},
@@ -249,8 +249,8 @@ func TestBroken(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			reader := conformance.Command(nil, "sh", "-c", test.script)
-			report, err := conformance.Run(t.Context(), reader, some, &conformance.Options{Timeout: map[bool]time.Duration{true: time.Second, false: patience}[test.name == "hangs"]})
+			reader := suite.Command(nil, "sh", "-c", test.script)
+			report, err := suite.Run(t.Context(), reader, some, &suite.Options{Timeout: map[bool]time.Duration{true: time.Second, false: patience}[test.name == "hangs"]})
 			require.NoError(t, err)
 			text := said(t, report, false)
 			require.Regexp(t, fmt.Sprintf(`^failed in %d of %d runs\n`, report.Runs, report.Runs), text)
@@ -259,7 +259,7 @@ func TestBroken(t *testing.T) {
 			require.Contains(t, text, test.stderr)
 			require.True(t, report.Failed())
 			for _, trial := range report.Trials {
-				require.Equal(t, conformance.Errored, trial.Outcome, trial.Name)
+				require.Equal(t, suite.Errored, trial.Outcome, trial.Name)
 				require.Contains(t, trial.Problem, test.reason)
 			}
 			for _, s := range report.Scores {
@@ -273,16 +273,16 @@ func TestBroken(t *testing.T) {
 // one.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	some, err := conformance.Match(cases(t), "walk/complete", "walk/feed-404", "walk/plain")
+	some, err := suite.Match(cases(t), "walk/complete", "walk/feed-404", "walk/plain")
 	require.NoError(t, err)
 	reads := `case $1 in *feed.atom) curl -sf "$1" >/dev/null || exit 1;; esac; case $(curl -s "$1") in *complete*) exit 1;; esac; echo '{"entries":["urn:2","urn:1"]}'`
-	report, err := conformance.Run(t.Context(), conformance.Command(nil, "sh", "-c", reads, "sh", "{url}"), some, &conformance.Options{Timeout: patience})
+	report, err := suite.Run(t.Context(), suite.Command(nil, "sh", "-c", reads, "sh", "{url}"), some, &suite.Options{Timeout: patience})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Errors)
 	require.Equal(t, 3, report.Runs)
-	outcomes := map[string]conformance.Outcome{}
+	outcomes := map[string]suite.Outcome{}
 	for _, trial := range report.Trials {
 		outcomes[trial.Name] = trial.Outcome
 	}
-	require.Equal(t, map[string]conformance.Outcome{"walk/complete": conformance.Errored, "walk/feed-404": conformance.Passed, "walk/plain": conformance.Passed}, outcomes)
+	require.Equal(t, map[string]suite.Outcome{"walk/complete": suite.Errored, "walk/feed-404": suite.Passed, "walk/plain": suite.Passed}, outcomes)
 }

@@ -1,4 +1,4 @@
-package conformance
+package suite
 
 import (
 	"bytes"
@@ -15,25 +15,25 @@ import (
 // mostPrinted is the maximum size of a program's output in bytes.
 const mostPrinted = 64 << 20
 
-// mostTold is how much of a program's standard error a RunError keeps, in bytes.
+// mostTold is how much of a program's standard error a runError keeps, in bytes.
 const mostTold = 2 << 10
 
-// A RunError is a program's run without a result.
-type RunError struct {
+// A runError is a program's run without a result.
+type runError struct {
 	Reason string // such as "exit status 1"
 	Stderr string // the end of its standard error
 	Exited bool   // it printed nothing and exited with a status other than 0, which is right where there is no feed
 }
 
 // Error returns the reason.
-func (e *RunError) Error() string { return e.Reason }
+func (e *runError) Error() string { return e.Reason }
 
 // Command returns a Reader that runs a program. In its arguments, {url} is replaced by
 // the address of the feed, and {state} by a directory, the same for all polls of a
 // case. The program prints a Result as JSON; its environment has
 // CONFORMANCE_DUE, which is 0 if the program decides whether the feed is due, and
 // otherwise 1. Its standard error is also written to stderr, unless stderr is nil. An
-// error is a [RunError].
+// error is a [runError].
 func Command(stderr io.Writer, args ...string) Reader {
 	return func(ctx context.Context, url, state string) (*Result, error) {
 		if len(args) == 0 {
@@ -58,18 +58,18 @@ func Command(stderr io.Writer, args ...string) Reader {
 		}
 		err := cmd.Run()
 		if ctx.Err() != nil {
-			return nil, &RunError{Reason: "did not finish in time", Stderr: said.String()}
+			return nil, &runError{Reason: "did not finish in time", Stderr: said.String()}
 		}
 		var ended *exec.ExitError
 		if exited := errors.As(err, &ended); err != nil && (!exited || ended.ExitCode() < 0) {
-			return nil, &RunError{Reason: err.Error(), Stderr: said.String()}
+			return nil, &runError{Reason: err.Error(), Stderr: said.String()}
 		}
 		result, problem := readResult(&printed.Buffer)
 		switch {
 		case errors.Is(problem, errNothing) && err != nil:
-			return nil, &RunError{Reason: err.Error() + ", and " + problem.Error(), Stderr: said.String(), Exited: true}
+			return nil, &runError{Reason: err.Error() + ", and " + problem.Error(), Stderr: said.String(), Exited: true}
 		case problem != nil:
-			return nil, &RunError{Reason: problem.Error(), Stderr: said.String()}
+			return nil, &runError{Reason: problem.Error(), Stderr: said.String()}
 		}
 		return result, nil
 	}

@@ -1,4 +1,4 @@
-package conformance_test
+package suite_test
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 )
 
 // dataFiles returns the files of the folder data that are made from the cases.
@@ -29,7 +29,7 @@ func dataFiles(t testing.TB) map[string]string {
 		require.NoError(t, err)
 		files[filepath.Join("data", name)] = b.String()
 	}
-	manifest, err := conformance.NewManifest(cases(t))
+	manifest, err := suite.NewManifest(cases(t))
 	require.NoError(t, err)
 	add("manifest.json", manifest)
 	for _, c := range cases(t) {
@@ -51,12 +51,12 @@ func TestData(t *testing.T) {
 	}
 	found, err := filepath.Glob("data/*/*.json")
 	require.NoError(t, err)
-	require.Equal(t, slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(append(found, "data/manifest.json"))), "data has other files than the cases: run go test ./conformance -run TestData -update")
+	require.Equal(t, slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(append(found, "data/manifest.json"))), "data has other files than the cases: run go test ./conformance/suite -run TestData -update")
 	for name, text := range files {
 		got, err := os.ReadFile(name)
 		require.NoError(t, err)
 		if string(got) != text {
-			t.Fatalf("%s is not what the cases say: run go test ./conformance -run TestData -update, and decide whether the version must change", name)
+			t.Fatalf("%s is not what the cases say: run go test ./conformance/suite -run TestData -update, and decide whether the version must change", name)
 		}
 		require.NotContains(t, text, "{{", "a template")
 	}
@@ -64,8 +64,8 @@ func TestData(t *testing.T) {
 	text, err := os.ReadFile("data/package.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &packed))
-	require.Equal(t, conformance.Version, "v"+strings.TrimSuffix(packed.Version, ".0.0"))
-	require.Contains(t, read(t, "data/CHANGELOG.md"), "\n## "+conformance.Version+"\n")
+	require.Equal(t, suite.Version, "v"+strings.TrimSuffix(packed.Version, ".0.0"))
+	require.Contains(t, read(t, "data/CHANGELOG.md"), "\n## "+suite.Version+"\n")
 }
 
 // A player is a server of the folder data in some language.
@@ -156,7 +156,7 @@ func TestPlayers(t *testing.T) {
 	}
 }
 
-func comparePlayed(t *testing.T, p *player, c *conformance.Case) {
+func comparePlayed(t *testing.T, p *player, c *suite.Case) {
 	t.Helper()
 	ours, err := c.Begin()
 	require.NoError(t, err)

@@ -1,14 +1,15 @@
-package conformance_test
+package suite_test
 
 import (
 	"flag"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
@@ -17,7 +18,13 @@ var (
 	every  = flag.Bool("all", false, "run the readers of other projects on all cases")
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// The tests read the files of the folder above.
+func TestMain(m *testing.M) {
+	if err := os.Chdir(".."); err != nil {
+		panic(err)
+	}
+	leaktest.Main(m)
+}
 
 var clause = regexp.MustCompile(`^(5005(#([1-9]|1[0-9]|2[0-8])| §[0-9.]+| Appendix B)|RFC [0-9]+( §[0-9.]+)?|XML 1\.0 §[0-9.]+|JSON Feed 1\.1|erratum [0-9]+|feedhistory mirror/1\.0)$`)
 
@@ -34,7 +41,7 @@ func TestCases(t *testing.T) {
 		require.True(t, strings.HasSuffix(c.Why, ".") || strings.HasSuffix(c.Why, ".)"), "%s: %q", c.Name, c.Why)
 		strong, seen := 0, map[string]bool{}
 		for _, q := range c.Requirements {
-			if q.Strength == conformance.Must || q.Strength == conformance.MustNot {
+			if q.Strength == suite.Must || q.Strength == suite.MustNot {
 				strong++
 			}
 			key := strings.Join([]string{string(rune(q.Poll)), q.What, q.Of}, " ")
@@ -65,16 +72,16 @@ func TestParse(t *testing.T) {
 		feed + "-- polls --\nfirst\n-- judge --\nlevel state\nmust entry urn:1\n":         "the poll is missing",
 		feed + "-- polls --\nfirst\n-- judge --\nlevel state\npoll 2\nmust entry urn:1\n": "no poll 2",
 	} {
-		_, err := conformance.Parse("walk/x", text)
+		_, err := suite.Parse("walk/x", text)
 		require.ErrorContains(t, err, problem, text)
 	}
-	c, err := conformance.Parse("polls/x", feed+"-- polls --\nfirst\nagain\n-- judge --\nlevel state\nclauses 5005#19, RFC 6721\nstart /a\npoll 2\nmust version urn:1 Two words\n")
+	c, err := suite.Parse("polls/x", feed+"-- polls --\nfirst\nagain\n-- judge --\nlevel state\nclauses 5005#19, RFC 6721\nstart /a\npoll 2\nmust version urn:1 Two words\n")
 	require.NoError(t, err)
 	require.Equal(t, []string{"first", "again"}, c.Polls)
 	require.Equal(t, []string{"5005#19", "RFC 6721"}, c.Clauses)
 	require.Equal(t, "/a", c.Start)
-	require.Equal(t, []conformance.Requirement{
-		{Poll: 2, Strength: conformance.Must, What: "version", Of: "urn:1", Value: "Two words", Level: conformance.State},
+	require.Equal(t, []suite.Requirement{
+		{Poll: 2, Strength: suite.Must, What: "version", Of: "urn:1", Value: "Two words", Level: suite.LevelState},
 	}, c.Requirements)
 }
 
@@ -86,7 +93,7 @@ func TestMatch(t *testing.T) {
 		"walk/rfc5005-*": {"walk/rfc5005-archived-atom", "walk/rfc5005-archived-rss", "walk/rfc5005-paged-atom"},
 		"none":           nil,
 	} {
-		matched, err := conformance.Match(all, pattern)
+		matched, err := suite.Match(all, pattern)
 		require.NoError(t, err)
 		var names []string
 		for _, c := range matched {
@@ -94,26 +101,26 @@ func TestMatch(t *testing.T) {
 		}
 		require.Equal(t, want, names)
 	}
-	_, err := conformance.Match(all, "[")
+	_, err := suite.Match(all, "[")
 	require.Error(t, err)
 }
 
 func TestReadResult(t *testing.T) {
-	for text, want := range map[string]*conformance.Result{
-		`{"entries":["urn:1",{"id":"urn:2","title":"Two"}]}`: {Entries: []conformance.Entry{{ID: "urn:1"}, {ID: "urn:2", Title: "Two"}}},
+	for text, want := range map[string]*suite.Result{
+		`{"entries":["urn:1",{"id":"urn:2","title":"Two"}]}`: {Entries: []suite.Entry{{ID: "urn:1"}, {ID: "urn:2", Title: "Two"}}},
 		`{"entries":[]}`: {},
 		`{"entries":[],"verdict":"partial","gaps":["http://a/",{"url":"http://b/","reason":"status"}],"deleted":[{"ref":"urn:3"},"urn:4"]}`: {
 			Verdict: "partial", Gaps: []string{"http://a/", "http://b/"}, Deleted: []string{"urn:3", "urn:4"},
 		},
 		`{"gaps":[],"deleted":[]}`: {Gaps: []string{}, Deleted: []string{}},
 		"{\"id\":\"urn:1\",\"title\":\"One\"}\n{\"id\":\"urn:2\"}\n{\"verdict\":\"whole\",\"deleted\":0}\n": {
-			Entries: []conformance.Entry{{ID: "urn:1", Title: "One"}, {ID: "urn:2"}}, Verdict: "whole",
+			Entries: []suite.Entry{{ID: "urn:1", Title: "One"}, {ID: "urn:2"}}, Verdict: "whole",
 		},
 		`{"failed":true}`: {Failed: true},
-		`{"id":"urn:1","title":{"type":"html","body":"<b>One</b> &amp; all"}}`: {Entries: []conformance.Entry{{ID: "urn:1", Title: "One & all"}}},
-		`{"entries":[{"id":"urn:1","title":{"type":"text","body":"<b>"}}]}`:    {Entries: []conformance.Entry{{ID: "urn:1", Title: "<b>"}}},
+		`{"id":"urn:1","title":{"type":"html","body":"<b>One</b> &amp; all"}}`: {Entries: []suite.Entry{{ID: "urn:1", Title: "One & all"}}},
+		`{"entries":[{"id":"urn:1","title":{"type":"text","body":"<b>"}}]}`:    {Entries: []suite.Entry{{ID: "urn:1", Title: "<b>"}}},
 	} {
-		got, err := conformance.ReadResult(strings.NewReader(text))
+		got, err := suite.ReadResult(strings.NewReader(text))
 		require.NoError(t, err, text)
 		if len(want.Entries) == 0 {
 			require.Empty(t, got.Entries)
@@ -122,7 +129,7 @@ func TestReadResult(t *testing.T) {
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "  ", "<feed/>", `{"entries":[1]}`, `{"entries":["urn:1"]`, `[]`} {
-		_, err := conformance.ReadResult(strings.NewReader(text))
+		_, err := suite.ReadResult(strings.NewReader(text))
 		require.Error(t, err, text)
 	}
 }
