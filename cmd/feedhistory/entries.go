@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -137,9 +138,9 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 		record.Private = c.private.Has(ctx, r.Feed)
 		return terminal.WriteJSON(p.W, record)
 	case c.Enclosures:
-		return showEnclosures(p, e, r.Time())
+		return show.Enclosures(p, e, r.Time())
 	case !c.Long:
-		line := entryLine(p, e, r.Time(), r.ID)
+		line := show.Line(p, e, r.Time(), r.ID)
 		if several {
 			line += "  " + terminal.Clean(r.Feed)
 		}
@@ -149,7 +150,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 		p.Line(line)
 		return p.Err
 	}
-	showEntry(p, e)
+	show.Entry(p, e)
 	if several {
 		p.Para("      ", "      ", "of "+r.Feed)
 	}
