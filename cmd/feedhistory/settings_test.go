@@ -17,7 +17,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/handover"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
@@ -73,7 +73,7 @@ func numberedSettings(t *testing.T) map[string]struct {
 	drc := &datareplication.Client{URL: "x:"}
 	drp := &datareplication.Producer{Output: &publish.MemoryOutput{}}
 	mrc := &modifiedrange.Client{URL: "x:"}
-	options := &conformance.Options{}
+	options := &suite.Options{}
 	worker := &fleet.Worker{Database: &fleet.Database{}}
 	parser := &feedhistory.Parser{}
 	e, err := feedhistory.Draft{ID: "urn:1", Updated: time.Now()}.Entry()
@@ -88,7 +88,7 @@ func numberedSettings(t *testing.T) map[string]struct {
 		"drServer":  {drp, func() error { return drp.Append(ctx) }, ""},
 		"mrClient":  {mrc, func() error { return first(mrc.Sync(ctx, modifiedrange.State{}).Documents()) }, "Overlap"},
 		"Options": {options, func() error {
-			_, err := conformance.Run(ctx, func(context.Context, string, string) (*conformance.Result, error) { return nil, nil }, nil, options)
+			_, err := suite.Run(ctx, func(context.Context, string, string) (*suite.Result, error) { return nil, nil }, nil, options)
 			return err
 		}, ""},
 		"Worker": {worker, func() error { return worker.Run(ctx) }, "Versions Recheck Pause"},
@@ -177,7 +177,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		"datareplication: Handler.FS must be set":                func() error { return logged(func(l *slog.Logger) { _ = asked(&datareplication.Handler{Logger: l}) }) },
 		"datareplication: Producer.Output must be set":           func() error { return (&datareplication.Producer{}).Append(ctx) },
 		"atompmh: Producer.Output and Producer.Pool must be set": func() error { return (&atompmh.Producer{}).Update(ctx) },
-		"conformance: Run: the Reader is nil":                    func() error { _, err := conformance.Run(ctx, nil, nil, nil); return err },
+		"conformance: Run: the Reader is nil":                    func() error { _, err := suite.Run(ctx, nil, nil, nil); return err },
 		"fleet: Worker.Database must be set":                     func() error { return (&fleet.Worker{}).Run(ctx) },
 		"s3: Output.Client and Output.Bucket must be set":        func() error { _, err := (&s3.Output{}).Lock(ctx); return err },
 		"handover: Handover.Reader and Handover.Store must be set": func() error {
