@@ -90,6 +90,15 @@ func (o *Output) during(ctx context.Context, l *lease) (context.Context, context
 	}
 }
 
+// reading returns a context for a method of fs.FS, which has none. The holder of the lock
+// reads on behalf of whoever asked for the lock.
+func (o *Output) reading() (context.Context, context.CancelFunc) {
+	if l := o.holder(); l != nil {
+		return o.context(l.caller)
+	}
+	return o.context(context.Background())
+}
+
 // holder returns the lease of this Output, or nil.
 func (o *Output) holder() *lease {
 	o.mu.Lock()
@@ -117,7 +126,7 @@ func (o *Output) find(op, name string) (*object, error) {
 	if name == "." {
 		return nil, &fs.PathError{Op: op, Path: name, Err: errDirectory}
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.reading()
 	defer cancel()
 	if isHidden(name) {
 		return o.note(ctx, op, name)
@@ -199,7 +208,7 @@ func (o *Output) Stat(name string) (fs.FileInfo, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.reading()
 	defer cancel()
 	l := o.holder()
 	there, err := o.head(ctx, o.key(name))
@@ -231,7 +240,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.reading()
 	defer cancel()
 	prefix := strings.TrimPrefix(o.key(name)+"/", "./")
 	objects, err := o.list(ctx, prefix, 0)
