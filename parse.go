@@ -60,9 +60,9 @@ type Parser struct {
 	// of another one leads to a Note.
 	Header http.Header
 
-	// Strict makes the parser stop where XML is not well-formed, except at harmless
-	// errors, such as a bare ampersand. Otherwise it mends the document there. It
-	// always stops where JSON is not well-formed.
+	// Strict makes the parser stop where XML or JSON is not well-formed, except at
+	// harmless errors of XML, such as a bare ampersand. Otherwise it mends the document
+	// there.
 	Strict bool
 }
 

@@ -41,6 +41,8 @@ var leniencyRules = []Rule{
 		"entries with one id, but nothing else in common", "give each entry an id of its own"},
 	{"invalid-bytes", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §4.3.3",
 		"bytes that are invalid in the document's charset", "write UTF-8"},
+	{"json-items", Warning, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",
+		"a JSON Feed without items, or with a name for them that differs in its letters' case", "add \"items\", an array, which may be empty"},
 	{"json-type", Note, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",
 		"a member of the wrong type", "write it with the type that JSON Feed gives it"},
 	{"json-version", Note, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",

@@ -12,6 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Feed is the state of a mirrored feed. Its entries and documents are in the
@@ -32,8 +33,8 @@ type Feed struct {
 	// permanently redirects there, is no longer due, and keeps its entries.
 	Alias string `json:"alias,omitempty"`
 
-	// Private says whether only those who have its credentials may read the feed.
-	// A Mirror does not change it; set it in the Store when you subscribe.
+	// Private says whether only those who have its credentials, or know its secret URL, may
+	// read the feed. A Mirror does not change it; set it in the Store when you subscribe.
 	Private bool `json:"private,omitempty"`
 
 	// Named is the subscriber's own title of the feed; "" means Title. Folders are the
@@ -135,8 +136,11 @@ func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, no
 
 // NewFeed returns the state of a feed never polled. To subscribe to it, commit the
 // state: the feed is then due. If the Store has the feed already, the error of Commit
-// matches ErrConflict.
-func NewFeed(url string) *Feed { return &Feed{URL: url, Verdict: feedhistory.Partial} }
+// matches ErrConflict. A feed whose URL seems to have a secret, such as ?token=…, is
+// Private unless you set that to false.
+func NewFeed(url string) *Feed {
+	return &Feed{URL: url, Verdict: feedhistory.Partial, Private: iri.HasSecret(url)}
+}
 
 // Document returns the head section of the feed's subscription document,
 // without entries. The error matches ErrNotFound if none was ever read.

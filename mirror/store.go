@@ -193,7 +193,7 @@ type FeedQuery struct {
 	// with both Due and After is an error.
 	After string
 
-	Limit int // Limit is the maximum number of feeds; zero means all.
+	Limit int // Limit is the maximum number of feeds; zero means all, a negative one is an error.
 }
 
 // A Query selects entries. The zero value selects all live entries of all
@@ -231,7 +231,7 @@ type Query struct {
 
 	Deleted bool // Deleted includes entries no longer live but with a Content.
 	Gone    bool // Gone selects only entries no longer live but with a Content.
-	Limit   int  // Limit is the maximum number of entries; zero means all.
+	Limit   int  // Limit is the maximum number of entries; zero means all, a negative one is an error.
 
 	// Bare selects instead the entries neither live nor with a Content: entries of which
 	// only a tombstone is known, and erased ones. Search finds none of them.

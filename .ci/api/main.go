@@ -116,6 +116,9 @@ func value(c *types.Const) string {
 
 func typeLines(o *types.TypeName, short types.Qualifier) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if o.IsAlias() {
+		return []string{fmt.Sprintf("type %s = %s", o.Name(), types.TypeString(types.Unalias(o.Type()), short))}
+	}
 	switch t := o.Type().Underlying().(type) {
 	case *types.Struct:
 		add("type %s struct", o.Name())

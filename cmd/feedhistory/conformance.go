@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 )
 
 // A conformanceCommand is the verb conformance.
@@ -25,19 +25,19 @@ type caseFlags struct {
 }
 
 // cases returns the cases chosen by the flags.
-func (f *caseFlags) cases() ([]*conformance.Case, error) {
-	cases, err := conformance.Cases()
+func (f *caseFlags) cases() ([]*suite.Case, error) {
+	cases, err := suite.Cases()
 	if err != nil {
 		return nil, err
 	}
-	if cases, err = conformance.Match(cases, f.Case...); err != nil {
+	if cases, err = suite.Match(cases, f.Case...); err != nil {
 		return nil, exit.UsageError("--case: " + err.Error())
 	}
-	if cases, err = conformance.Flagged(cases, f.Flag...); err != nil {
+	if cases, err = suite.Flagged(cases, f.Flag...); err != nil {
 		return nil, exit.UsageError("--flag: " + err.Error())
 	}
 	if len(f.Format) > 0 {
-		cases = slices.DeleteFunc(slices.Clone(cases), func(c *conformance.Case) bool {
+		cases = slices.DeleteFunc(slices.Clone(cases), func(c *suite.Case) bool {
 			return slices.ContainsFunc(c.Formats, func(format string) bool { return !slices.Contains(f.Format, format) })
 		})
 	}

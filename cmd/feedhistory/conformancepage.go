@@ -7,7 +7,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 )
 
 // A conformancePageCommand is the verb conformance page.
@@ -23,13 +23,13 @@ func (c *conformancePageCommand) Help() string {
 
 // Run makes the page.
 func (c *conformancePageCommand) Run(w *command.World) error {
-	var reports []*conformance.Report
+	var reports []*suite.Report
 	for _, name := range c.Reports {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		for report, err := range schema.Lines[*conformance.Report](bytes.NewReader(data)) {
+		for report, err := range schema.Lines[*suite.Report](bytes.NewReader(data)) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -37,9 +37,9 @@ func (c *conformancePageCommand) Run(w *command.World) error {
 		}
 	}
 	if c.Badge != "" && len(reports) > 0 {
-		if err := writeFile(c.Badge, func(f *os.File) error { return conformance.WriteBadge(f, reports[0]) }); err != nil {
+		if err := writeFile(c.Badge, func(f *os.File) error { return suite.WriteBadge(f, reports[0]) }); err != nil {
 			return err
 		}
 	}
-	return conformance.WritePage(w.Stdout, reports...)
+	return suite.WritePage(w.Stdout, reports...)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 )
 
 // A conformancePublisherCommand is the verb conformance publisher.
@@ -47,9 +47,9 @@ func (c *conformancePublisherCommand) Run(w *command.World) error {
 		if line == "" {
 			return nil
 		}
-		return conformance.Shell(c.URL, line)
+		return suite.Shell(c.URL, line)
 	}
-	p := &conformance.Publisher{
+	p := &suite.Publisher{
 		URL: c.URL, Add: step(c.Add), Edit: step(c.Edit), Delete: step(c.Delete), Adds: c.Adds, Settle: c.Settle,
 	}
 	report, err := p.Run(w.Ctx)

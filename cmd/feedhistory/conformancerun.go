@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 )
 
 // A conformanceRunCommand is the verb conformance run.
@@ -73,8 +73,8 @@ func (c *conformanceRunCommand) Run(w *command.World) error {
 	if c.Verbose {
 		stderr = w.Stderr
 	}
-	report, err := conformance.Run(w.Ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
-		Parallel: c.Parallel, Timeout: c.Timeout, NoState: !conformance.Keeps(command),
+	report, err := suite.Run(w.Ctx, suite.Command(stderr, command...), cases, &suite.Options{
+		Parallel: c.Parallel, Timeout: c.Timeout, NoState: !suite.Keeps(command),
 	})
 	if err != nil {
 		return err
@@ -90,9 +90,9 @@ func (c *conformanceRunCommand) Run(w *command.World) error {
 	return nil
 }
 
-func (c *conformanceRunCommand) print(w *command.World, report *conformance.Report) error {
+func (c *conformanceRunCommand) print(w *command.World, report *suite.Report) error {
 	if c.HTML != "" {
-		if err := writeFile(c.HTML, func(f *os.File) error { return conformance.WritePage(f, report) }); err != nil {
+		if err := writeFile(c.HTML, func(f *os.File) error { return suite.WritePage(f, report) }); err != nil {
 			return err
 		}
 	}

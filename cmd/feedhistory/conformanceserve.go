@@ -7,7 +7,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
-	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/conformance/suite"
 )
 
 // A conformanceServeCommand is the verb conformance serve.
@@ -33,7 +33,7 @@ func (c *conformanceServeCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	server, err := conformance.NewServer(cases)
+	server, err := suite.NewServer(cases)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

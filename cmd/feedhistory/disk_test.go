@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"io"
 	"net/http"
 	"os"
@@ -84,4 +85,30 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		require.Contains(t, stderr, test.want+"\n")
 		require.NotContains(t, stderr, "another user")
 	}
+}
+
+// A copy of newsboat's cache that does not fit says which directory is too small.
+func TestFullTemporaryDirectory(t *testing.T) {
+	dir := t.TempDir()
+	cache := filepath.Join(dir, "cache.db")
+	db, err := sql.Open("sqlite", "file:"+cache)
+	require.NoError(t, err)
+	_, err = db.Exec("CREATE TABLE rss_item (id INTEGER PRIMARY KEY, guid, feedurl, pubDate, content); INSERT INTO rss_item VALUES (1, '', '', 0, hex(zeroblob(500000)))")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	small, program := filepath.Join(dir, "small"), filepath.Join(t.TempDir(), "feedhistory")
+	require.NoError(t, os.Mkdir(small, 0o700))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(self, program))
+	c := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64k tmpfs "$0" || exit 99; exec "$@"`,
+		small, program, "import", "--db", filepath.Join(dir, "feeds.db"), cache)
+	c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+dir, "TMPDIR="+small)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	if _ = c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() == 99 {
+		t.Skip("this system gives its users no mounts: " + stderr.String())
+	}
+	require.Equal(t, exit.Failed, c.ProcessState.ExitCode(), stderr.String())
+	require.Equal(t, "feedhistory: "+small+" has no room for a copy of "+cache+" (2 MB): set TMPDIR to a directory that has\n", stderr.String())
 }

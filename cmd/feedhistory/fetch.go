@@ -222,9 +222,10 @@ func (f *feedFetch) print(r *backfill.Result) error {
 	return printHistory(f.out, r, f.Format, f.isPrivate(schema.FeedOf(r.History)))
 }
 
-// isPrivate reports whether there are credentials for the origin of a feed.
+// isPrivate reports whether there are credentials for the origin of a feed, or its address
+// seems to have a secret.
 func (f *feedFetch) isPrivate(feed string) bool {
-	return slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
+	return mirror.NewFeed(feed).Private || slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
 		return feedhistory.SameOrigin(c.Origin, feed)
 	})
 }

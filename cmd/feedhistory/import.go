@@ -44,7 +44,8 @@ func (c *importCommand) Help() string {
 		"A file's kind is recognised without --from.\n\n" +
 		"The publisher's copy of an entry always wins over a reader's, and deleted entries do not come back. " +
 		"The verdict stays as it is, because a reader proves nothing about gaps. A missed window is closed if the memory has entries from both sides of it. " +
-		"The exit status is 3 if rows were skipped because they cannot be read."
+		"The exit status is 3 if rows were skipped because they cannot be read.\n\n" +
+		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room."
 }
 
 // Validate refuses flags that do not go together.

@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/api"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/kinds"
@@ -39,6 +40,11 @@ const mostSkipped = 100
 
 // memory imports the feeds named by the arguments from a source kept by others.
 func (c *importCommand) memory(w *command.World, source *kinds.Source) (err error) {
+	if !source.IsServer() {
+		if _, err := os.Stat(source.Name); err != nil {
+			return explain.Failure(source.Name, err)
+		}
+	}
 	store, clear, err := c.open(w)
 	if err != nil {
 		return err
@@ -165,7 +171,13 @@ func (m *memoryImport) run(server *api.Server, mark string) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if problem := m.Failure(err); problem != err {
+	place := m.Location
+	if e, ok := errors.AsType[*memory.SourceError](err); ok {
+		if place, err = (database.Location{DB: m.source.Name}), e.Err; m.importer.Count == 0 {
+			return place.Failure(err)
+		}
+	}
+	if problem := place.Failure(err); problem != err {
 		err = problem
 	}
 	return fmt.Errorf("%w; run the same import again to continue", err)
@@ -208,7 +220,11 @@ func (m *memoryImport) report(failed error) error {
 		}
 		out.Para("", "  ", argument.WithoutUser(t.Feed)+": "+countsOf(t.Recalled, m.DryRun))
 	}
-	if len(m.importer.Feeds) == 0 && failed == nil && len(m.source.Feeds) > 0 {
+	switch {
+	case len(m.importer.Feeds) > 0:
+	case failed != nil:
+		return nil
+	case len(m.source.Feeds) > 0:
 		return errors.New(argument.WithoutUser(m.source.Name) + " does not have " + strings.Join(m.source.Feeds, ", "))
 	}
 	text := terminal.Count(len(m.importer.Feeds), "feed", "feeds") + " · " + countsOf(sum, m.DryRun)
@@ -246,8 +262,8 @@ func countsOf(r mirror.Recalled, dry bool) string {
 // placeOf returns the file for where to continue. Its name tells the source and the database,
 // its content nothing.
 func (m *memoryImport) placeOf() string {
-	db := database.DefaultDB()
-	if db == "" {
+	dir := marks()
+	if dir == "" {
 		return ""
 	}
 	name := m.source.Name
@@ -265,7 +281,16 @@ func (m *memoryImport) placeOf() string {
 		place = m.DB
 	}
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{m.source.Kind, name, state, place}, m.source.Feeds...), "\n")))
-	return filepath.Join(filepath.Dir(db), "imports", hex.EncodeToString(sum[:16]))
+	return filepath.Join(dir, hex.EncodeToString(sum[:16]))
+}
+
+// marks is the directory of the files that say where to continue; "" for none.
+func marks() string {
+	db := database.DefaultDB()
+	if db == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(db), "imports")
 }
 
 // read returns the mark of an import that was cut short; "" if there was none.

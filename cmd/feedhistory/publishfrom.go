@@ -182,6 +182,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 	}
 	reportHistory(w, r.History, r.Verdict(), explain.VerdictText(r.Verdict()))
 	in := fromHistory(r.History)
+	in.about.Private = f.isPrivate(from) || f.isPrivate(in.head.URL)
 	in.cut = provenance.CutShort(r.History.Gaps, false)
 	if in.head.Coverage == nil && !in.whole && argument.SiteName(in.head.URL) != argument.SiteName(c.Base) {
 		// The feed of the same site may have everything without declaring it. The feed of

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
@@ -60,6 +61,9 @@ func (c *rmCommand) Run(w *command.World) error {
 			continue
 		}
 		p.Para("", "  ", "removed "+contents(f))
+	}
+	if dir := marks(); dir != "" {
+		_ = os.RemoveAll(dir) // another import of the removed feeds begins at its beginning
 	}
 	_, left := c.removeRepublished(c.Location, names...)
 	if err := cmp.Or(failed, left); err != nil {

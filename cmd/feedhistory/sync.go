@@ -33,6 +33,7 @@ type syncCommand struct {
 	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
 	Private    bool          `help:"Keep the feeds named by URL private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
+	Public     bool          `help:"Show the feeds named by URL to everybody, although their address seems to have a secret (?token=…): without --public, such a feed is private."`
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
 	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
@@ -74,6 +75,10 @@ func (c *syncCommand) Validate() error {
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
 	case c.Private && len(c.URLs) == 0:
 		return errors.New("--private is for the feeds that URL names")
+	case c.Public && len(c.URLs) == 0:
+		return errors.New("--public is for the feeds that URL names")
+	case c.Public && c.Private:
+		return errors.New("--public and --private exclude each other")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
 	}
@@ -107,6 +112,9 @@ func (c *syncCommand) Run(w *command.World) error {
 	bar := w.NewBar(len(given), "adding feeds")
 	err = s.Subscribe(w.Ctx, given, bar)
 	bar.End()
+	if err == nil && c.Public {
+		err = c.show(w.Ctx, store)
+	}
 	if err == nil {
 		err = c.fill(w.Ctx, s, given)
 	}
@@ -143,13 +151,28 @@ func (c *syncCommand) keepPrivate(keys *logins.Keyring) error {
 	return keys.Set(private)
 }
 
+// show makes the feeds named by URL public.
+func (c *syncCommand) show(ctx context.Context, store mirror.Store) error {
+	for _, url := range c.URLs {
+		err := database.Amend(context.WithoutCancel(ctx), store, argument.FeedName(url), func(f *mirror.Feed) bool {
+			changes := f.Private
+			f.Private = false
+			return changes
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // newSyncing returns a syncing with the settings of the flags.
 func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncing.Sync {
 	client := w.Client(w.Stderr)
 	client.Budget = c.Limits()
 	counted := &syncing.CountedStore{Indexer: store}
 	s := &syncing.Sync{
-		Backfill: c.Methods(client), Every: c.Every,
+		Backfill: c.Methods(client), Every: c.Every, Public: c.Public,
 		Report: &syncing.Report{
 			JSON: c.JSON, Every: c.Every, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
 			DB: &c.Location, Counted: counted, Told: map[string]int{},

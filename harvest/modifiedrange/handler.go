@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -26,7 +27,7 @@ type Handler struct {
 	Limit int
 
 	// Partial is the status of a partial answer, from 201 to 299; the proposal leaves the
-	// choice open (modified-range#3). Zero means 206.
+	// choice open (modified-range#3). Zero means 206, another number is an error.
 	Partial int
 
 	// Head describes the feed: ID, Title, Authors, Links … Do not change it while
@@ -89,13 +90,17 @@ func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
 	if h.Query == nil {
 		return part{}, errors.New("modifiedrange: Handler.Query must be set")
 	}
-	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)}); err != nil {
+	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)},
+		plain.Number{Name: "Handler.Partial", Value: int64(h.Partial)}); err != nil {
 		return part{}, err
+	}
+	if h.Partial != 0 && (h.Partial <= http.StatusOK || h.Partial > 299) {
+		return part{}, fmt.Errorf("modifiedrange: Handler.Partial is not from 201 to 299: %d", h.Partial)
 	}
 	if asked.isEmpty() {
 		return part{covered: asked, whole: true}, nil
 	}
-	items, whole, err := h.pool().Recent(ctx, asked.Start, asked.End, cmp.Or(max(h.Limit, 0), 100))
+	items, whole, err := h.pool().Recent(ctx, asked.Start, asked.End, cmp.Or(h.Limit, 100))
 	if err != nil || whole {
 		return part{items, asked, true}, err
 	}
@@ -161,13 +166,10 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
 }
 
 func (h *Handler) status(p part) int {
-	switch {
-	case p.whole:
+	if p.whole {
 		return http.StatusOK
-	case h.Partial <= http.StatusOK || h.Partial > 299:
-		return http.StatusPartialContent
 	}
-	return h.Partial
+	return cmp.Or(h.Partial, http.StatusPartialContent)
 }
 
 // fail answers with an error, unless the client has gone.

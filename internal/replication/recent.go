@@ -3,6 +3,7 @@ package replication
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -18,6 +19,7 @@ type Pool[T any] struct {
 // Recent returns the most recent items of a range: about limit of them, because it never
 // cuts through a group of equal times. It reports whether these are all.
 func (p Pool[T]) Recent(ctx context.Context, start, end time.Time, limit int) (items []T, whole bool, err error) {
+	limit = min(limit, math.MaxInt-1)
 	items, err = p.ask(ctx, start, end, limit+1)
 	if err != nil || len(items) <= limit {
 		return items, true, err

@@ -54,20 +54,33 @@ type pendingEntry struct {
 	entry mirror.Kept
 }
 
+// A SourceError is an error of the source, not of the mirror.
+type SourceError struct{ Err error }
+
+// Error returns the message of Err.
+func (e *SourceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SourceError) Unwrap() error { return e.Err }
+
 // Run stores everything a source yields. An error ends it; entries already stored stay.
+// Errors of the source match *SourceError.
 func (i *Importer) Run(ctx context.Context, source iter.Seq2[Found, error]) error {
 	if err := i.load(ctx); err != nil {
 		return err
 	}
 	for found, err := range source {
-		if err == nil {
-			err = i.take(ctx, &found)
-		}
-		if err != nil {
-			if errors.Is(err, context.Canceled) {
-				return err
+		switch {
+		case errors.Is(err, context.Canceled):
+			return err
+		case err != nil:
+			if failed := i.flush(ctx); failed != nil { // the rows before are good
+				return failed
 			}
-			return errors.Join(err, i.flush(ctx)) // the rows before are good
+			return &SourceError{err}
+		}
+		if err := i.take(ctx, &found); err != nil {
+			return err
 		}
 	}
 	return i.flush(ctx)

@@ -3,6 +3,8 @@
 package memory
 
 import (
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -28,6 +30,17 @@ type Saved struct {
 	*feedhistory.Document
 	Older int       // the number of documents from before
 	At    time.Time // when it was saved
+}
+
+// made matches ids that FreshRSS makes where the feed has none.
+var made = regexp.MustCompile(`^(urn:sha1:)?[0-9a-f]{32,40}$`)
+
+// PublisherID returns an id of FreshRSS; "" for one it has made itself.
+func PublisherID(id string) string {
+	if id = strings.TrimSpace(id); made.MatchString(id) {
+		return ""
+	}
+	return id
 }
 
 // Unix returns a time in seconds or, if it is far in the future then, in smaller units;

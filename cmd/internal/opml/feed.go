@@ -3,9 +3,9 @@ package opml
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -29,23 +29,8 @@ func (o Outline) Apply(f *mirror.Feed) (changed bool) {
 	return changed
 }
 
-// mostTries bounds the attempts to change a feed while it is polled.
-const mostTries = 20
-
 // Keep stores the title and the folders of the outline with a feed. It changes nothing if
 // the store does not have the feed.
-func (o Outline) Keep(ctx context.Context, store mirror.Store, url string) (err error) {
-	for range mostTries {
-		f, missing := store.Feed(ctx, url)
-		if errors.Is(missing, mirror.ErrNotFound) {
-			return nil
-		}
-		if missing != nil || !o.Apply(f) {
-			return missing
-		}
-		if err = store.Commit(ctx, &mirror.Change{Feed: f}); !errors.Is(err, mirror.ErrConflict) {
-			return err
-		}
-	}
-	return err
+func (o Outline) Keep(ctx context.Context, store mirror.Store, url string) error {
+	return database.Amend(ctx, store, url, o.Apply)
 }

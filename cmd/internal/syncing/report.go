@@ -158,6 +158,14 @@ func (r *Report) found(page string, feeds feedhistory.Links) {
 	}
 }
 
+// private reports a new feed kept private because of its address.
+func (r *Report) private(feed string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.Clear()
+	r.Asides.Line(terminal.Clean(argument.WithoutUser(feed) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody"))
+}
+
 // gone reports a feed removed by somebody during the sync.
 func (r *Report) gone(feed string) {
 	r.mu.Lock()

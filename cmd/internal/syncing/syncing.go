@@ -21,6 +21,7 @@ type Sync struct {
 	Report   *Report
 	Strays   strays
 	Every    bool // do not end; poll each feed when it is due
+	Public   bool // the feeds named by the user are public, even if their addresses seem to have secrets
 }
 
 // Run polls the queued feeds. With every, it polls each feed when it is due, until the
@@ -59,6 +60,9 @@ func (s *Sync) Subscribe(ctx context.Context, given []opml.Outline, bar *termina
 		}
 		if isNew && s.Strays.Named[feed.URL] {
 			s.Strays.add(feed.URL, true)
+		}
+		if isNew && mirror.NewFeed(feed.URL).Private && !(s.Public && s.Strays.Named[feed.URL]) {
+			s.Report.private(feed.URL)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.addAll(w, r, outlines)
 	}
-	address, message := feedAddress(typed)
+	address, message := s.newAddress(typed)
 	if message != "" {
 		return wrong(message)
 	}
@@ -81,7 +82,7 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 	added, here := 0, 0
 	var unreadable []string
 	for _, o := range outlines {
-		address, wrong := feedAddress(o.URL)
+		address, wrong := s.newAddress(o.URL)
 		if wrong != "" {
 			unreadable = append(unreadable, o.URL)
 			continue
@@ -149,6 +150,15 @@ func feedAddress(typed string) (address, wrong string) {
 		return "", "The address is too long."
 	}
 	return u.String(), ""
+}
+
+// newAddress is feedAddress, for a feed to add. It refuses feeds this server would not show.
+func (s *Server) newAddress(typed string) (address, wrong string) {
+	if address, wrong = feedAddress(typed); wrong == "" && !s.Private && mirror.NewFeed(address).Private {
+		return "", "This address seems to have a secret in it, so the feed is private, and this server shows no private feeds. " +
+			"Mirror it with feedhistory sync, and read it with feedhistory serve --private."
+	}
+	return address, wrong
 }
 
 // pollNow lets a feed be polled at once.

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 var (
@@ -232,6 +233,20 @@ func TestReadContinuously(t *testing.T) {
 	require.Contains(t, w.page(page+"/read?from="+url.QueryEscape(ids[5]), http.StatusOK), ids[5])
 	w.page(page+"/read?from=nothing", http.StatusNotFound)
 	w.page(w.add("/news.rss")+"/read", http.StatusOK)
+}
+
+// A copy kept by a reader names it, wherever the entry is shown.
+func TestReaderOfCopyIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	page := w.add("/news.rss")
+	_, err := (&mirror.Recall{Mirror: w.Mirror, Name: "newsboat"}).Entries(t.Context(), w.feedURL("/news.rss"), "", []mirror.Kept{
+		{Draft: feedhistory.Draft{ID: "urn:kept", Title: feedhistory.Text{Body: "Kept"}, Content: feedhistory.Text{Body: "Text"}}},
+	})
+	require.NoError(t, err)
+	for _, path := range []string{"/entry?id=urn:kept", "/read?from=urn:kept"} {
+		require.Contains(t, w.page(page+path, http.StatusOK), "· kept by <bdi>newsboat</bdi>", path)
+	}
 }
 
 // A year leads to its months, a month to its days, and a search from hit to hit.

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists
 	}
-	leaktest.Main(m)
+	feedtest.Main(m)
 }
 
 func httptestRequest(ctx context.Context, method, path string, body io.Reader) *http.Request {
@@ -162,6 +162,7 @@ func TestAdd(t *testing.T) {
 		"https://":                   "That is not the address of a feed",
 		"ftp://example.org/feed":     "Only addresses that begin with http",
 		"https://me:pw@example.org/": "An address with a password",
+		"example.org/?token=s3cret":  "This address seems to have a secret in it",
 		"http://[::1":                "That is not the address of a feed",
 		"https://example.org/" + strings.Repeat("x", 2000): "The address is too long",
 	} {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -29,7 +28,7 @@ type feed struct{ url, name string }
 // Read yields the feeds of a user, and then the entries.
 func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error] {
 	return func(yield func(memory.Found, error) bool) {
-		db, err := rows.Open(file)
+		db, err := rows.Open(ctx, file)
 		if err != nil {
 			yield(memory.Found{}, err)
 			return
@@ -72,7 +71,7 @@ func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error]
 func entryOf(row rows.Row) *mirror.Kept {
 	link := html.UnescapeString(row["link"])
 	k := &mirror.Kept{Draft: feedhistory.Draft{
-		ID: idOf(row["guid"], link), Title: memory.HTML(row["title"]), Content: memory.HTML(row["content"]),
+		ID: memory.PublisherID(row["guid"]), Title: memory.HTML(row["title"]), Content: memory.HTML(row["content"]),
 		Published: memory.Unix(row.Int("date")), Links: memory.Alternate(link),
 	}}
 	for author := range strings.SplitSeq(html.UnescapeString(row["author"]), ";") {
@@ -95,14 +94,4 @@ func entryOf(row rows.Row) *mirror.Kept {
 		}
 	}
 	return k
-}
-
-// made matches ids that FreshRSS makes where the feed has none.
-var made = regexp.MustCompile(`^(urn:sha1:)?[0-9a-f]{32,40}$`)
-
-func idOf(guid, link string) string {
-	if guid = strings.TrimSpace(guid); made.MatchString(guid) {
-		return ""
-	}
-	return guid
 }

@@ -97,7 +97,7 @@ func (i *Item) Kept() *mirror.Kept {
 		}
 	}
 	k := &mirror.Kept{Draft: feedhistory.Draft{
-		ID: strings.TrimSpace(cmp.Or(i.OriginID, i.GUID)), Title: memory.HTML(i.Title), Authors: memory.Authors(i.Author), Links: memory.Alternate(href),
+		ID: cmp.Or(strings.TrimSpace(i.OriginID), memory.PublisherID(i.GUID)), Title: memory.HTML(i.Title), Authors: memory.Authors(i.Author), Links: memory.Alternate(href),
 		Content:   memory.HTML(cmp.Or(i.Content.Text, i.Summary.Text)),
 		Published: memory.Unix(int64(i.Published)), Updated: memory.Unix(int64(i.Updated)),
 	}}

@@ -1,6 +1,7 @@
 package kinds_test
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,11 +25,11 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/api"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/kinds"
 	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // A result is what an import has done.
 type result struct {
@@ -134,6 +136,34 @@ INSERT INTO rss_item VALUES
 	require.Empty(t, imported(t, source(t, "newsboat", file, "http://c.example/feed"), nil, "").entries, "only one feed")
 }
 
+// The rows of a damaged page are skipped and named; those before and after it come.
+func TestDamagedCache(t *testing.T) {
+	const rows, page = 600, 4096
+	file := filepath.Join(t.TempDir(), "cache.db")
+	execute(t, file, newsboatTables+fmt.Sprintf(`
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO rss_item SELECT i, 'urn:' || i, 'Entry ' || i, '', 'http://a.example/' || i, 'http://a.example/feed', 1700000000 + i, '<p>Text</p>', 0, '', '', 0, '' FROM n`, rows))
+	sound, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for damaged, want := range map[string]string{"Entry 300": "and those up to %d are lost", "Entry 600": "and those after it are lost"} {
+		text := slices.Clone(sound)
+		at := strings.Index(string(text), damaged) / page * page
+		require.Positive(t, at)
+		copy(text[at:], bytes.Repeat([]byte{0xa5}, page))
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		r := imported(t, source(t, "newsboat", file), nil, "")
+		require.NoError(t, r.err)
+		require.Len(t, r.damaged, 2)
+		require.Contains(t, r.damaged[0], file+" is damaged, so rows may be missing: Tree ")
+		from, to := 0, rows
+		_, _ = fmt.Sscanf(r.damaged[1], "rss_item, row %d: this row "+want, &from, &to)
+		require.Contains(t, r.damaged[1], "are lost: database disk image is malformed")
+		require.Len(t, r.entries, rows-(to-from+1))
+		require.Contains(t, r.entries, fmt.Sprint("Entry ", from-1))
+		require.NotContains(t, r.entries, damaged)
+	}
+}
+
 // Newsboat itself fills a cache, which is imported while it runs.
 func TestNewsboatItself(t *testing.T) {
 	if _, err := exec.LookPath("newsboat"); err != nil {
@@ -178,7 +208,7 @@ func TestNewsboatItself(t *testing.T) {
 		}
 		r = imported(t, source(t, "newsboat", cache), nil, "")
 		return r.err == nil && len(r.entries) == 30
-	}, time.Minute, time.Second) // not more often: each look takes a lock for a moment, when newsboat may want to write
+	}, time.Minute, 10*time.Millisecond)
 	require.Nil(t, cmd.ProcessState, "newsboat still runs")
 	m := &mirror.Mirror{Store: r.store, Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
 	defer m.Client.CloseIdle()
@@ -363,6 +393,8 @@ func TestTakeout(t *testing.T) {
 		"origin":{"streamId":"feed/http://a.example/feed","title":"A"}}`
 	feedly := `{"id":"x","originId":"urn:2","fingerprint":"f","title":"Two","published":1200000000000,"alternate":[{"href":"http://a.example/2"}],
 		"summary":{"content":"Two"},"origin":{"streamId":"feed/http://a.example/feed","title":"A"}}`
+	feedly += `,{"id":"y","guid":"2a20df9cf13f061a2d38f16d28d11d599d9f042d","title":"Made","alternate":[{"href":"http://a.example/4"}],
+		"origin":{"streamId":"feed/2","feedUrl":"http://a.example/feed"}}`
 	damaged := `{"title":7,"origin":{}},{"title":"No feed","alternate":[{"href":"http://a.example/3"}]}`
 	for name, text := range map[string]string{
 		"an object": `{"direction":"ltr","id":"user/1/state/com.google/starred","items":[` + item + "," + feedly + "," + damaged + `],"continuation":"x"}`,
@@ -376,12 +408,13 @@ func TestTakeout(t *testing.T) {
 			require.Len(t, r.damaged, 2)
 			require.Equal(t, "http://a.example/1", r.entries["One"].ID)
 			require.Equal(t, "urn:2", r.entries["Two"].ID)
+			require.Equal(t, "http://a.example/4", r.entries["Made"].ID, "FreshRSS has made the id")
 			require.Equal(t, 2008, r.entries["Two"].Content.Published.Year())
-			require.Len(t, imported(t, source(t, "google-reader", file), nil, "1").entries, 1, "after a mark")
+			require.Len(t, imported(t, source(t, "google-reader", file), nil, "1").entries, 2, "after a mark")
 			require.NoError(t, os.WriteFile(file, []byte(text[:len(text)-20]), 0o600))
 			cut := imported(t, source(t, "google-reader", file), nil, "")
 			require.ErrorContains(t, cut.err, "after item")
-			require.Len(t, cut.entries, 2, "what came before is there")
+			require.Len(t, cut.entries, 3, "what came before is there")
 		})
 	}
 	file := filepath.Join(t.TempDir(), "export.jsonl")

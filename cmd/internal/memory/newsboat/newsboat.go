@@ -20,10 +20,10 @@ func Is(ctx context.Context, file string) bool {
 	return rows.Has(ctx, file, "rss_item", "guid", "feedurl", "pubDate")
 }
 
-// Read yields the feeds of a cache, and then its items. Newsboat may be running.
+// Read yields the feeds of a cache, and then its items.
 func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error] {
 	return func(yield func(memory.Found, error) bool) {
-		db, err := rows.Open(file)
+		db, err := rows.Open(ctx, file)
 		if err != nil {
 			yield(memory.Found{}, err)
 			return

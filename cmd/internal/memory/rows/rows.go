@@ -4,33 +4,24 @@ package rows
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strconv"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/memory"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// atOnce is the number of rows in a query, so that no lock is held for long.
+// atOnce is the number of rows in a query.
 const atOnce = 100
 
 // longest is the number of bytes that are read of a text.
 const longest = 16 << 20
-
-// Open opens a database for reading only.
-func Open(file string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", sqlstore.SQLiteReaderDSN(file, false)+"&_pragma=busy_timeout(30000)")
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	return db, nil
-}
 
 // Columns returns the names of a table's columns; none if there is no such table.
 func Columns(ctx context.Context, db *sql.DB, table string) (names []string, err error) {
@@ -49,22 +40,6 @@ func Columns(ctx context.Context, db *sql.DB, table string) (names []string, err
 	return names, found.Err()
 }
 
-// Has reports whether a file is a database with all of these columns in a table.
-func Has(ctx context.Context, file, table string, columns ...string) bool {
-	db, err := Open(file)
-	if err != nil {
-		return false
-	}
-	defer db.Close()
-	names, err := Columns(ctx, db, table)
-	for _, column := range columns {
-		if !slices.Contains(names, column) {
-			return false
-		}
-	}
-	return err == nil && len(names) > 0
-}
-
 // A Row has the values of a row as text, by column.
 type Row map[string]string
 
@@ -75,9 +50,12 @@ func (r Row) Int(column string) int64 {
 }
 
 // Feeds yields the feeds of a table, each row by the given function, and reports whether
-// to go on. A row that cannot be read is yielded as damage.
-func Feeds(ctx context.Context, db *sql.DB, table, key string, columns []string, yield func(memory.Found, error) bool, feed func(Row) (url, title string)) bool {
-	for row, err := range Read(ctx, db, table, key, 0, columns...) {
+// to go on. A fault of the database and a row that cannot be read are yielded as damage.
+func Feeds(ctx context.Context, c *Copy, table, key string, columns []string, yield func(memory.Found, error) bool, feed func(Row) (url, title string)) bool {
+	if c.Damage != nil && !yield(memory.Found{Damage: c.Damage}, nil) {
+		return false
+	}
+	for row, err := range Read(ctx, c, table, key, 0, columns...) {
 		if row == nil {
 			yield(memory.Found{}, err)
 			return false
@@ -98,9 +76,12 @@ func Feeds(ctx context.Context, db *sql.DB, table, key string, columns []string,
 // Read yields the rows of a table that follow a key, in its order. Columns that the table
 // lacks are left out. A row that cannot be read comes with its key and an error, and the
 // others follow; an error without a row ends the sequence.
-func Read(ctx context.Context, db *sql.DB, table, key string, after int64, wanted ...string) iter.Seq2[Row, error] {
+func Read(ctx context.Context, c *Copy, table, key string, after int64, wanted ...string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		have, err := Columns(ctx, db, table)
+		have, err := Columns(ctx, c.DB, table)
+		if err == nil && len(have) == 0 {
+			err = fmt.Errorf("%s: there is no table %s in it", c.name, table)
+		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -111,10 +92,11 @@ func Read(ctx context.Context, db *sql.DB, table, key string, after int64, wante
 				parts = append(parts, column)
 			}
 		}
-		t := &reader{ctx: ctx, db: db, columns: parts, query: selection(table, key, parts)}
+		t := &reader{ctx: ctx, db: c.DB, columns: parts, query: selection(table, key, parts)}
 		keys := fmt.Sprintf("FROM %s WHERE %s > ? ORDER BY %s LIMIT %d", table, key, key, atOnce)
 		t.sizes = "SELECT " + key + ", coalesce(length(" + strings.Join(parts[1:], "), 0) + coalesce(length(") + "), 0) " + keys
 		t.keys = "SELECT " + key + ", 0 " + keys
+		t.first = fmt.Sprintf("SELECT %s FROM %s WHERE %s > ? ORDER BY %s LIMIT 1", key, table, key, key)
 		for {
 			last, more := t.page(after, yield)
 			if !more {
@@ -140,18 +122,19 @@ type reader struct {
 	columns     []string
 	query       string
 	sizes, keys string
+	first       string
 }
 
 // page yields a page, and returns its last key and whether there may be more.
 func (t *reader) page(after int64, yield func(Row, error) bool) (last int64, more bool) {
 	keys, err := t.keysAfter(t.sizes, after)
 	if err != nil && t.ctx.Err() == nil { // a damaged row has no size
-		keys, err = t.keysAfter(t.keys, after)
-		keys = keys[:min(len(keys), 1)]
+		if keys, err = t.keysAfter(t.keys, after); len(keys) > 0 {
+			keys, err = keys[:1], nil
+		}
 	}
 	if err != nil {
-		yield(nil, err)
-		return 0, false
+		return t.lost(after, err, yield)
 	}
 	if len(keys) == 0 {
 		return 0, false
@@ -172,7 +155,7 @@ func (t *reader) page(after int64, yield func(Row, error) bool) (last int64, mor
 			yield(nil, t.ctx.Err())
 			return 0, false
 		}
-		row := Row{t.columns[0]: strconv.FormatInt(key, 10)}
+		row := t.row(key)
 		if err == nil && len(single) == 1 {
 			row = single[0]
 		}
@@ -182,6 +165,40 @@ func (t *reader) page(after int64, yield func(Row, error) bool) (last int64, mor
 	}
 	return last, true
 }
+
+// lost yields the damage of the rows after a key, and returns the key before the first
+// readable one, if there is any.
+func (t *reader) lost(after int64, err error, yield func(Row, error) bool) (last int64, more bool) {
+	if failed, ok := errors.AsType[*sqlite.Error](err); !ok || failed.Code()&0xff != sqlite3.SQLITE_CORRUPT {
+		yield(nil, err)
+		return 0, false
+	}
+	bad, good, step := after, after, int64(1) // the rows after good can be read
+	for ; t.isLost(good); step *= 2 {
+		if bad, good = good, good+step; t.ctx.Err() != nil || good < bad || step < 0 {
+			yield(t.row(after+1), fmt.Errorf("this row and those after it are lost: %w", err))
+			return 0, false
+		}
+	}
+	for bad+1 < good {
+		if middle := bad + (good-bad)/2; t.isLost(middle) {
+			bad = middle
+		} else {
+			good = middle
+		}
+	}
+	return good, yield(t.row(after+1), fmt.Errorf("this row and those up to %d are lost: %w", good, err))
+}
+
+// isLost reports whether the first row after a key cannot be read.
+func (t *reader) isLost(after int64) bool {
+	var key int64
+	err := t.db.QueryRowContext(t.ctx, t.first, after).Scan(&key)
+	return err != nil && !errors.Is(err, sql.ErrNoRows)
+}
+
+// row returns a row that cannot be read.
+func (t *reader) row(key int64) Row { return Row{t.columns[0]: strconv.FormatInt(key, 10)} }
 
 // bytesAtOnce is the size of a page, unless it has only one row.
 const bytesAtOnce = 4 << 20

@@ -66,7 +66,11 @@ func Read(ctx context.Context, file, feed, mark string) iter.Seq2[memory.Found, 
 		defer f.Close()
 		after, _ := strconv.Atoi(mark)
 		r := &reader{ctx: ctx, decoder: json.NewDecoder(bufio.NewReader(f)), feed: feed, after: after, yield: yield}
-		if err := r.values(); err != nil && !errors.Is(err, errLeft) {
+		err = r.values()
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the file is cut short")
+		}
+		if err != nil && !errors.Is(err, errLeft) {
 			yield(memory.Found{}, fmt.Errorf("%s: after item %d: %w", file, r.n, err))
 		}
 	}

@@ -1,0 +1,73 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// fault names the environment variable that makes the test's reader drop an entry.
+const fault = "CONFORMANCE_TEST_FAULT"
+
+// read reads every feed to its end.
+func read(ctx context.Context, url, _ string) (*conformance.Result, error) {
+	c := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	defer c.CloseIdle()
+	h, err := c.Fetch(ctx, url)
+	if h == nil {
+		return &conformance.Result{Failed: err != nil}, nil
+	}
+	r := &conformance.Result{Verdict: h.Verdict().String()}
+	for _, e := range h.Entries {
+		r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Title().Plain()})
+	}
+	if os.Getenv(fault) != "" {
+		r.Entries = r.Entries[:1]
+	}
+	return r, nil
+}
+
+func TestReader(t *testing.T) {
+	conformance.Run(t, read, &conformance.Options{NoState: true, Flags: []string{"rfc", "!hostile"}, Skip: []string{"behaviour/*"}})
+}
+
+// A publisher is tested by the steps that change its feed.
+func TestPublisher(t *testing.T) {
+	out := &publish.MemoryOutput{}
+	server := feedtest.Server(t, &publish.Handler{FS: out})
+	p := &publish.Publisher{Output: out, Base: server.URL + "/", Head: &feedhistory.Document{Title: "A"}, Split: feedhistory.Split{Size: 2}}
+	n, clock := 0, time.Date(2003, 12, 1, 0, 0, 0, 0, time.UTC)
+	add := func(ctx context.Context) error {
+		n++
+		clock = clock.Add(time.Hour)
+		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", n), Title: feedhistory.Text{Body: "New"}, Updated: clock}.Entry()
+		return errors.Join(err, p.Append(ctx, e))
+	}
+	require.NoError(t, add(t.Context()))
+	conformance.RunPublisher(t, &conformance.Publisher{URL: p.URL(), Add: add})
+}
+
+// A reader with a fault fails, case by case.
+func TestFault(t *testing.T) {
+	if os.Getenv(fault) != "" {
+		t.Skip("runs itself")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestReader$/walk/archived$", "-test.v")
+	cmd.Env = append(os.Environ(), fault+"=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "--- FAIL: TestReader/walk/archived")
+	require.Contains(t, string(out), "the entry is missing")
+	require.NotContains(t, string(out), "walk/complete")
+}

@@ -1,0 +1,314 @@
+package suite_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/conformance/suite"
+)
+
+// A strict is a second reader, which shares no code with the first. It reads
+// only what encoding/xml considers well-formed, stops at the first error of a
+// chain, and repairs nothing. It is a correct reader, so no requirement may
+// fail it. Its faults can be switched on one by one.
+type strict struct {
+	faults
+
+	entries   map[string]strictEntry
+	all       []strictEntry // all copies
+	deleted   map[string]time.Time
+	processed map[string]bool
+	pending   []string
+	missed    bool // a window did not overlap
+	polled    bool
+
+	gaps     []string
+	requests int
+}
+
+// The faults of wrong readers.
+type faults struct {
+	oneDocument, keepsAll, keepsOldest, ignoresDeletions   bool
+	alwaysWhole, alwaysPartial, noGaps, loops              bool
+	baseIsFeed, lowerCase, forgets, deletes, asksAllAlways bool
+	followsComplete, skipsLast                             bool
+}
+
+type strictEntry struct {
+	id, title    string
+	updated, doc time.Time
+}
+
+type strictDoc struct {
+	url               string
+	complete, archive bool
+	updated           time.Time
+	entries           []strictEntry
+	deleted           map[string]time.Time
+	links             map[string]string
+}
+
+const (
+	spaceAtom = "http://www.w3.org/2005/Atom"
+	spaceFH   = "http://purl.org/syndication/history/1.0"
+	spaceAT   = "http://purl.org/atompub/tombstones/1.0"
+	spaceXML  = "http://www.w3.org/XML/1998/namespace"
+)
+
+var strictClient = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: -1, DisableKeepAlives: true}}
+
+func (s *strict) get(address string) (*strictDoc, error) {
+	if s.requests++; s.requests > 400 {
+		return nil, errors.New("too many requests")
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || u.User != nil {
+		return nil, fmt.Errorf("%s: refused", address)
+	}
+	resp, err := strictClient.Get(address)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.New(resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1_690_000))
+	if err != nil || len(body) == 1_690_000 {
+		return nil, errors.Join(err, errors.New("too large"))
+	}
+	doc := &strictDoc{url: resp.Request.URL.String(), links: map[string]string{}, deleted: map[string]time.Time{}}
+	if s.baseIsFeed {
+		doc.url = u.Scheme + "://" + u.Host + "/feed.atom"
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return doc, doc.json(body)
+	}
+	if err = doc.xml(body); err == nil && s.lowerCase {
+		for i := range doc.entries {
+			doc.entries[i].id = strings.ToLower(strings.TrimSuffix(doc.entries[i].id, "#"))
+		}
+	}
+	return doc, err
+}
+
+func (d *strictDoc) json(body []byte) error {
+	var feed struct {
+		Version string
+		NextURL string `json:"next_url"`
+		Items   []struct {
+			ID    string
+			Title string
+			Date  time.Time `json:"date_modified"`
+		}
+	}
+	if err := json.Unmarshal(body, &feed); err != nil {
+		return err
+	}
+	if feed.NextURL != "" {
+		d.link("next", feed.NextURL, d.url)
+	}
+	for _, item := range feed.Items {
+		d.entries = append(d.entries, strictEntry{item.ID, item.Title, item.Date, d.updated})
+	}
+	return nil
+}
+
+func (d *strictDoc) link(rel, href, base string) {
+	if _, known := d.links[rel]; !known && href == "" {
+		d.links[rel] = "none:" // the document exists, but cannot be retrieved
+	}
+	b, err := url.Parse(base)
+	if err != nil {
+		return
+	}
+	u, err := b.Parse(href)
+	if _, known := d.links[rel]; known || err != nil {
+		return
+	}
+	u.Fragment = ""
+	d.links[rel] = u.String()
+}
+
+// take merges a document that is older than those before it.
+func (s *strict) take(d *strictDoc) {
+	for _, e := range d.entries {
+		s.all = append(s.all, e)
+		old, known := s.entries[e.id]
+		better := e.updated.After(old.updated) || e.updated.Equal(old.updated) && e.doc.After(old.doc)
+		if s.keepsOldest {
+			better = true
+		}
+		if !known || better {
+			s.entries[e.id] = e
+		}
+	}
+	for id, when := range d.deleted {
+		if when.After(s.deleted[id]) {
+			s.deleted[id] = when
+		}
+	}
+}
+
+// read reads the feed once, or polls it again.
+func (s *strict) read(address string) *suite.Result {
+	if s.entries == nil || s.forgets {
+		s.entries, s.deleted, s.processed = map[string]strictEntry{}, map[string]time.Time{}, map[string]bool{}
+		s.all, s.pending, s.polled = nil, nil, false
+	}
+	s.gaps, s.requests = []string{}, 0
+	head, err := s.get(address)
+	if err != nil {
+		s.gaps = append(s.gaps, address)
+		return s.tell("failed")
+	}
+	verdict := "window"
+	next, rel := "", "prev-archive"
+	head = s.subscription(head, address)
+	known := false
+	for _, e := range head.entries {
+		_, ok := s.entries[e.id]
+		known = known || ok
+	}
+	switch {
+	case head.complete && !s.followsComplete:
+		verdict = "whole"
+		s.entries, s.all, s.pending, s.gaps = map[string]strictEntry{}, nil, nil, []string{}
+	case head.links[rel] != "":
+		verdict, next = "whole", head.links[rel]
+	case head.links["next"] != "" || head.links["previous"] != "":
+		verdict, rel, next = "lossy", "next", head.links["next"]
+		if head.links["previous"] != "" {
+			s.gaps = append(s.gaps, head.url)
+		}
+	default:
+		s.missed = s.missed || s.polled && !known && len(s.entries) > 0
+	}
+	if s.deletes {
+		s.entries, s.all = map[string]strictEntry{}, nil
+	}
+	s.takeNewest(head)
+	s.polled = true
+	if s.oneDocument {
+		if next != "" {
+			s.gaps = append(s.gaps, next)
+		}
+		return s.tell(verdict)
+	}
+	pending := append([]string{next}, s.pending...)
+	s.pending = nil
+	s.missed = s.missed && rel == "prev-archive" && verdict != "whole"
+	walked := map[string]bool{head.url: true, address: true}
+	for _, link := range pending {
+		s.chain(link, rel, walked)
+	}
+	return s.tell(verdict)
+}
+
+// subscription returns the document that an archive calls current, or the one
+// that was read.
+func (s *strict) subscription(head *strictDoc, address string) *strictDoc {
+	switch current := head.links["current"]; {
+	case head.archive && current != "" && current != address && !s.oneDocument:
+		s.take(head)
+		s.pending = append(s.pending, head.links["prev-archive"])
+		s.processed[head.url] = true
+		newer, err := s.get(current)
+		if err != nil {
+			s.gaps = append(s.gaps, current)
+			return head
+		}
+		if newer.archive {
+			s.gaps = append(s.gaps, newer.url)
+		}
+		return newer
+	case head.archive || head.links["next-archive"] != "":
+		s.gaps = append(s.gaps, head.url)
+	}
+	return head
+}
+
+// takeNewest merges a document that is newer than everything known.
+func (s *strict) takeNewest(d *strictDoc) {
+	older := s.entries
+	s.entries = map[string]strictEntry{}
+	s.take(d)
+	for id, e := range older {
+		if now, ok := s.entries[id]; !ok || e.updated.After(now.updated) {
+			s.entries[id] = e
+		}
+	}
+}
+
+func (s *strict) chain(link, rel string, walked map[string]bool) {
+	for link != "" {
+		if walked[link] && !s.loops {
+			s.gaps = append(s.gaps, link)
+			return
+		}
+		if rel == "prev-archive" && s.processed[link] && !s.asksAllAlways && !s.loops {
+			return
+		}
+		walked[link] = true
+		doc, err := s.get(link)
+		if err == nil && walked[doc.url] && doc.url != link && !s.loops {
+			err = errors.New("a loop")
+		}
+		if err != nil {
+			s.gaps = append(s.gaps, link)
+			if rel == "prev-archive" {
+				s.pending = append(s.pending, link)
+			}
+			return
+		}
+		if s.skipsLast && doc.links[rel] == "" {
+			return
+		}
+		walked[doc.url] = true
+		s.take(doc)
+		s.processed[link], s.processed[doc.url] = true, true
+		link = doc.links[rel]
+	}
+}
+
+// tell returns the result of the reader.
+func (s *strict) tell(verdict string) *suite.Result {
+	r := &suite.Result{Verdict: verdict, Gaps: s.gaps, Deleted: []string{}}
+	for id, when := range s.deleted {
+		if e, ok := s.entries[id]; ok && e.updated.After(when) || s.ignoresDeletions {
+			continue
+		}
+		r.Deleted = append(r.Deleted, id)
+		delete(s.entries, id)
+	}
+	for _, e := range s.entries {
+		r.Entries = append(r.Entries, suite.Entry{ID: e.id, Title: e.title})
+	}
+	if s.keepsAll {
+		r.Entries = nil
+		for _, e := range s.all {
+			r.Entries = append(r.Entries, suite.Entry{ID: e.id, Title: e.title})
+		}
+	}
+	switch {
+	case s.alwaysWhole:
+		r.Verdict = "whole"
+	case s.alwaysPartial:
+		r.Verdict = "partial"
+	case verdict == "failed":
+		r.Failed, r.Verdict = len(s.entries) == 0, "partial"
+	case (len(s.gaps) > 0 || s.missed) && !s.noGaps:
+		r.Verdict = "partial"
+	}
+	if s.noGaps {
+		r.Gaps = []string{}
+	}
+	return r
+}

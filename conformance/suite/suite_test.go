@@ -1,0 +1,288 @@
+package suite_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/conformance/suite"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+func cases(t testing.TB) []*suite.Case {
+	t.Helper()
+	cases, err := suite.Cases()
+	require.NoError(t, err)
+	require.NotEmpty(t, cases)
+	return cases
+}
+
+// client returns the client for the tests: the default one, except for the time
+// between two tries.
+func client() *feedhistory.Client {
+	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 2, Base: time.Millisecond}}
+}
+
+// walked is the library without a mirror.
+func walked(ctx context.Context, url, _ string) (*suite.Result, error) {
+	h, err := client().Fetch(ctx, url)
+	if h == nil {
+		return &suite.Result{Failed: err != nil}, nil
+	}
+	r := &suite.Result{Verdict: h.Verdict().String(), Gaps: gaps(h.Gaps), Deleted: []string{}}
+	for _, e := range h.Entries {
+		r.Entries = append(r.Entries, suite.Entry{ID: e.ID, Title: e.Title().Plain()})
+	}
+	for _, d := range h.Deleted {
+		r.Deleted = append(r.Deleted, d.Ref)
+	}
+	return r, nil
+}
+
+// mirrors is the library with a mirror for each state.
+func mirrors() suite.Reader {
+	var kept sync.Map
+	return func(ctx context.Context, url, state string) (*suite.Result, error) {
+		m, _ := kept.LoadOrStore(state, &mirror.Mirror{Store: &mirror.Memory{}, Client: client()})
+		return mirrored(ctx, m.(*mirror.Mirror), url)
+	}
+}
+
+func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*suite.Result, error) {
+	feed, err := m.Store.Feed(ctx, url)
+	if err == nil && !suite.Due(ctx) && !feed.Due(time.Now()) {
+		return kept(ctx, m, &suite.Result{})
+	}
+	changes, err := m.Update(ctx, url)
+	if wait := new(mirror.WaitError); errors.As(err, &wait) {
+		return kept(ctx, m, &suite.Result{})
+	}
+	if changes == nil {
+		return nil, errors.Join(errors.New("no changes"), err)
+	}
+	r := &suite.Result{Verdict: changes.Verdict.String(), Gaps: gaps(changes.Gaps)}
+	if _, err := kept(ctx, m, r); err != nil {
+		return nil, err
+	}
+	if cmp.Or(err, changes.Failure) != nil {
+		r.Failed, r.Gaps = len(r.Entries) == 0, append(r.Gaps, url)
+	}
+	return r, nil
+}
+
+// kept adds what a mirror has to a result.
+func kept(ctx context.Context, m *mirror.Mirror, r *suite.Result) (*suite.Result, error) {
+	for record, err := range m.Store.Entries(ctx, mirror.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		e, err := record.Entry()
+		if err != nil {
+			return nil, err
+		}
+		r.Entries = append(r.Entries, suite.Entry{ID: e.ID, Title: e.Title().Plain()})
+	}
+	return r, nil
+}
+
+func gaps(gaps []*feedhistory.Gap) []string {
+	urls := []string{}
+	for _, g := range gaps {
+		urls = append(urls, g.URL)
+	}
+	return urls
+}
+
+// polled returns the cases with several polls, and the others.
+func polled(t testing.TB) (polled, once []*suite.Case) {
+	for _, c := range cases(t) {
+		if len(c.Polls) > 0 {
+			polled = append(polled, c)
+		} else {
+			once = append(once, c)
+		}
+	}
+	return polled, once
+}
+
+// patience is how long a poll may take on however busy a machine.
+const patience = 5 * time.Minute
+
+// said returns what is wrong as text.
+func said(t testing.TB, r *suite.Report, warnings bool) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, r.WriteText(&b, warnings))
+	return b.String()
+}
+
+// This library meets all requirements, at all levels, and reports everything.
+func TestOurs(t *testing.T) {
+	t.Parallel()
+	polled, once := polled(t)
+	for _, test := range []struct {
+		reader suite.Reader
+		cases  []*suite.Case
+		silent int // a feed that does not exist has no gaps
+	}{{walked, once, 1}, {mirrors(), polled, 0}} {
+		report, err := suite.Run(t.Context(), test.reader, test.cases, &suite.Options{Timeout: patience})
+		require.NoError(t, err)
+		silent := 0
+		for _, level := range suite.Levels {
+			s := report.Scores[level]
+			require.Equal(t, s.MustAll, s.Must, said(t, report, true))
+			require.Equal(t, s.ShouldAll, s.Should, said(t, report, true))
+			silent += s.Silent
+		}
+		require.LessOrEqual(t, silent, test.silent, said(t, report, true))
+	}
+}
+
+// A mirror that polls once also meets every must.
+func TestOursMirrored(t *testing.T) {
+	t.Parallel()
+	_, once := polled(t)
+	report, err := suite.Run(t.Context(), mirrors(), once, &suite.Options{Timeout: patience})
+	require.NoError(t, err)
+	require.False(t, report.Failed(), said(t, report, false))
+}
+
+// stricts returns a reader with the given faults for each state.
+func stricts(f faults) suite.Reader {
+	var kept sync.Map
+	return func(_ context.Context, url, state string) (*suite.Result, error) {
+		s, _ := kept.LoadOrStore(state, &strict{faults: f})
+		return s.(*strict).read(url), nil
+	}
+}
+
+// The suite does not fail a reader that reads only well-formed documents, and
+// stops at the first error.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	report, err := suite.Run(t.Context(), stricts(faults{}), cases(t), &suite.Options{Timeout: patience})
+	require.NoError(t, err)
+	require.False(t, report.Failed(), said(t, report, false))
+}
+
+// Wrong readers are found out, at the level of their fault.
+func TestWrong(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		faults faults
+		level  string
+		worst  suite.Outcome
+		at     string // a case that shows it
+	}{
+		{"reads one document", faults{oneDocument: true}, suite.LevelEntries, suite.Failed, "walk/archived"},
+		{"leaves out the last archive", faults{skipsLast: true}, suite.LevelEntries, suite.Failed, "walk/archived"},
+		{"keeps every copy", faults{keepsAll: true}, suite.LevelEntries, suite.Warned, "walk/duplicate-newer-in-the-feed"},
+		{"keeps the oldest copy", faults{keepsOldest: true}, suite.LevelEntries, suite.Warned, "walk/duplicate-newer-in-the-feed"},
+		{"ignores deletions", faults{ignoresDeletions: true}, suite.LevelEntries, suite.Warned, "walk/tombstone"},
+		{"resolves against the feed", faults{baseIsFeed: true}, suite.LevelEntries, suite.Failed, "walk/base-after-a-redirect"},
+		{"normalises ids", faults{lowerCase: true}, suite.LevelEntries, suite.Failed, "walk/ids-that-nearly-match"},
+		{"always says whole", faults{alwaysWhole: true}, suite.LevelVerdict, suite.Failed, "walk/archive-404"},
+		{"never says whole", faults{alwaysPartial: true}, suite.LevelVerdict, suite.Failed, "walk/archived"},
+		{"hides what is missing", faults{noGaps: true}, suite.LevelVerdict, suite.Failed, "walk/archive-404"},
+		{"follows loops", faults{loops: true}, suite.LevelRequests, suite.Warned, "walk/cycle-of-three-archives"},
+		{"forgets", faults{forgets: true}, suite.LevelState, suite.Failed, "polls/plain"},
+		{"has the last poll only", faults{deletes: true}, suite.LevelState, suite.Failed, "polls/archived"},
+		{"asks for all again", faults{asksAllAlways: true}, suite.LevelState, suite.Warned, "polls/archived"},
+		{"keeps what a complete feed drops", faults{followsComplete: true}, suite.LevelState, suite.Warned, "polls/complete"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			shown, err := suite.Match(cases(t), test.at)
+			require.NoError(t, err)
+			report, err := suite.Run(t.Context(), stricts(test.faults), shown, &suite.Options{Timeout: patience})
+			require.NoError(t, err)
+			found := false
+			for _, f := range report.Trials[0].Findings {
+				found = found || f.Level == test.level && f.Outcome == test.worst
+			}
+			require.True(t, found, said(t, report, true))
+			right, err := suite.Run(t.Context(), stricts(faults{}), shown, &suite.Options{Timeout: patience})
+			require.NoError(t, err)
+			require.Equal(t, suite.Passed, right.Trials[0].Outcome, said(t, right, true))
+		})
+	}
+}
+
+// A reader that asks unconditionally, whenever it is called, gets a warning for
+// it; it fails nothing.
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	behaviour, err := suite.Match(cases(t), "behaviour/*")
+	require.NoError(t, err)
+	report, err := suite.Run(t.Context(), stricts(faults{}), behaviour, &suite.Options{Timeout: patience})
+	require.NoError(t, err)
+	outcomes := map[string]suite.Outcome{}
+	for _, trial := range report.Trials {
+		outcomes[strings.TrimPrefix(trial.Name, "behaviour/")] = trial.Outcome
+	}
+	require.Equal(t, map[string]suite.Outcome{
+		"archives-once": suite.Passed, "at-once": suite.Warned, "cookie": suite.Passed, "etag": suite.Warned,
+		"etag-changes": suite.Warned, "gone": suite.Warned, "gzip": suite.Passed, "last-modified": suite.Warned,
+		"max-age": suite.Warned, "rss-ttl": suite.Warned, "too-many-requests": suite.Warned, "unavailable": suite.Warned,
+	}, outcomes, said(t, report, true))
+}
+
+// A program that does not work has met nothing, and the report begins with that.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	some, err := suite.Match(cases(t), "walk/archived", "walk/feed-404", "walk/cycle-of-three", "polls/plain")
+	require.NoError(t, err)
+	for _, test := range []struct{ name, script, reason, stderr string }{
+		{"exits", "echo no such module >&2; exit 1", "exit status 1, and no JSON was printed", "no such module"},
+		{"prints nothing", "true", "no JSON was printed", ""},
+		{"prints something else", "echo hello", "the output is not the expected JSON", ""},
+		{"hangs", "exec sleep 60", "did not finish in time", ""},
+		{"is killed", "kill -9 $$", "signal: killed", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reader := suite.Command(nil, "sh", "-c", test.script)
+			report, err := suite.Run(t.Context(), reader, some, &suite.Options{Timeout: map[bool]time.Duration{true: time.Second, false: patience}[test.name == "hangs"]})
+			require.NoError(t, err)
+			text := said(t, report, false)
+			require.Regexp(t, fmt.Sprintf(`^failed in %d of %d runs\n`, report.Runs, report.Runs), text)
+			require.Positive(t, report.Runs)
+			require.Equal(t, test.stderr, report.Stderr)
+			require.Contains(t, text, test.stderr)
+			require.True(t, report.Failed())
+			for _, trial := range report.Trials {
+				require.Equal(t, suite.Errored, trial.Outcome, trial.Name)
+				require.Contains(t, trial.Problem, test.reason)
+			}
+			for _, s := range report.Scores {
+				require.Zero(t, s.Must+s.Should+s.Silent)
+			}
+		})
+	}
+}
+
+// A program may exit without a word where there is no feed, but not where there is
+// one.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	some, err := suite.Match(cases(t), "walk/complete", "walk/feed-404", "walk/plain")
+	require.NoError(t, err)
+	reads := `case $1 in *feed.atom) curl -sf "$1" >/dev/null || exit 1;; esac; case $(curl -s "$1") in *complete*) exit 1;; esac; echo '{"entries":["urn:2","urn:1"]}'`
+	report, err := suite.Run(t.Context(), suite.Command(nil, "sh", "-c", reads, "sh", "{url}"), some, &suite.Options{Timeout: patience})
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Errors)
+	require.Equal(t, 3, report.Runs)
+	outcomes := map[string]suite.Outcome{}
+	for _, trial := range report.Trials {
+		outcomes[trial.Name] = trial.Outcome
+	}
+	require.Equal(t, map[string]suite.Outcome{"walk/complete": suite.Errored, "walk/feed-404": suite.Passed, "walk/plain": suite.Passed}, outcomes)
+}
