@@ -169,7 +169,7 @@ func (p *poll) complete(m *mergeResult) error {
 		before := r.State
 		r.State = r.state()
 		p.merger.count(r, before)
-		r.Change, r.Changed = p.feed.next(), p.now
+		r.Change, r.Changed = p.feed.next(), p.feed.Changed
 		r.Content.Data = ""
 		m.change.Touch = append(m.change.Touch, r)
 	}
