@@ -65,5 +65,5 @@ func TestSchemaVersion(t *testing.T) {
 	require.EqualValues(t, 1, status(t, open(t, dsn)).Feeds)
 	sql(t, db, `UPDATE fleet_schema SET version = 99`)
 	_, err := fleet.Open(t.Context(), dsn)
-	require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows 1")
+	require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows 2")
 }
