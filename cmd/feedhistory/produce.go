@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/collection"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
@@ -52,7 +52,7 @@ func (c *produceCommand) Validate() error {
 	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != collection.AtomPMH:
 		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
 	}
-	if base, err := url.Parse(c.Base); c.Base != "" && (err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http") {
+	if c.Base != "" && !argument.IsWeb(c.Base) {
 		return errors.New("--base: not the URL of a directory: " + c.Base)
 	}
 	return nil
