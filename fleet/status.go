@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -56,7 +57,8 @@ type FailingFeed struct {
 	Next     time.Time `json:"next"`     // when the next try is due
 }
 
-// A StatusQuery selects the parts of a Status in addition to the numbers.
+// A StatusQuery selects the parts of a Status in addition to the numbers. The maxima are
+// zero for none. A negative number is an error.
 type StatusQuery struct {
 	Late    time.Duration // how long a feed may be due before it counts as late; zero means five minutes
 	Hosts   int           // maximum number of hosts: those with the most late feeds, then the most due, then the most feeds
@@ -66,6 +68,12 @@ type StatusQuery struct {
 
 // Status returns an overview of the feeds. It reads a row of each feed.
 func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
+	switch {
+	case q.Late < 0:
+		return nil, errors.New("fleet: StatusQuery.Late is negative")
+	case min(q.Hosts, q.Letters, q.Errors) < 0:
+		return nil, errors.New("fleet: StatusQuery.Hosts, Letters or Errors is negative")
+	}
 	q.Late = cmp.Or(q.Late, 5*time.Minute)
 	s := &Status{Verdicts: map[string]int64{}}
 	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {

@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -63,9 +65,10 @@ const mostPlans = 32
 
 // Slices cuts a feed into slices of at most a size in bytes, from its oldest entry on,
 // so existing slices stay when the feed grows. Entries with the same time stay
-// together, so a slice may be larger.
+// together, so a slice may be larger; with a size of zero, each time has its own. A
+// negative size is an error.
 func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
-	if err := h.ready(); err != nil {
+	if err := cmp.Or(h.ready(), plain.Check("republish", plain.Number{Name: "Slices: the size", Value: size})); err != nil {
 		return Plan{}, err
 	}
 	return h.documents.slices(ctx, feed, size)

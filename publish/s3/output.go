@@ -61,9 +61,13 @@ func (o *Output) check() error {
 		return errors.New("s3: Output.Client and Output.Bucket must be set")
 	case strings.Trim(o.Prefix, "/") != "" && !fs.ValidPath(strings.Trim(o.Prefix, "/")):
 		return fmt.Errorf("s3: not a path: %q", o.Prefix)
-	case o.MaxAge < 0 || o.Timeout < 0:
-		return errors.New("s3: Output.MaxAge or Output.Timeout is negative")
-	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:
+	case o.MaxAge < 0:
+		return errors.New("s3: Output.MaxAge is negative")
+	case o.Timeout < 0:
+		return errors.New("s3: Output.Timeout is negative")
+	case o.Lease < 0:
+		return errors.New("s3: Output.Lease is negative")
+	case o.Lease > 0 && o.Lease < time.Second:
 		return fmt.Errorf("s3: the lease is shorter than a second: %v", o.Lease)
 	}
 	return nil
