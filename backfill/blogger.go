@@ -117,7 +117,9 @@ func (b *blogger) walk() (heeded, proven bool) {
 	for range 2 {
 		heeded, whole := b.ranges()
 		if !heeded || !whole {
-			b.task.again = heeded
+			if b.task.state = unended; heeded {
+				b.task.state = restart
+			}
 			return heeded, false
 		}
 		missing, proven := b.prove()

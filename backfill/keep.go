@@ -249,7 +249,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 				return nil, false
 			}
 			k.learn()
-			k.mark.Total, k.mark.Done = k.task.total, k.mark.Method == None || k.task.done
+			k.mark.Total, k.mark.Done = k.task.total, k.mark.Method == None || k.task.state == ended
 			k.mark.Soon = k.task.soon && !k.mark.Soon // only once
 			return k.note(), k.w.probe.Proven
 		},

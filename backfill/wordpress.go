@@ -103,7 +103,7 @@ func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhis
 		s := newSource(ctx, c, doc, p)
 		oldest := stablePage(s, 1)
 		if p.Mode == modeModified && s.keep(oldest).failure() != nil {
-			s.task.again = true
+			s.task.state = restart
 			yield(nil, s.keep(oldest).gap(oldest, doc.URL))
 			return
 		}

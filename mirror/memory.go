@@ -163,6 +163,8 @@ func (q *Query) has(r *Record) bool {
 // hasState reports whether the query selects records in the state of this one.
 func (q *Query) hasState(r *Record) bool {
 	switch bare := r.Content.Format == 0; {
+	case q.Every:
+		return true
 	case q.Bare:
 		return r.State != Live && bare
 	case r.State == Live:
@@ -175,6 +177,9 @@ func (q *Query) hasState(r *Record) bool {
 // compare compares places in the order of the query.
 func (q *Query) compare(a, b *Place) int {
 	if q.AfterVersion != nil {
+		if q.Latest {
+			a, b = b, a
+		}
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
 	if q.Oldest {

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
 // A Handler serves a collection by ranges of modification times, in all
@@ -101,58 +100,27 @@ func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
 	if asked.isEmpty() {
 		return part{covered: asked, whole: true}, nil
 	}
-	limit := cmp.Or(min(h.Limit, math.MaxInt-1), 100)
-	items, err := h.query(ctx, asked, limit+1)
-	if err != nil || len(items) <= limit {
+	items, whole, err := h.pool().Recent(ctx, asked.Start, asked.End, cmp.Or(h.Limit, 100))
+	if err != nil || whole {
 		return part{items, asked, true}, err
 	}
-	oldest := items[limit-1].Modified
-	p := part{items: items[:limit], covered: Range{oldest, asked.End}}
-	if !items[limit].Modified.Equal(oldest) {
-		return p, nil
-	}
-	return h.complete(ctx, asked, p)
+	return part{items: items, covered: Range{items[len(items)-1].Modified, asked.End}}, nil
 }
 
-// complete adds the missing items of the group of equal stamps at the end of a
-// part. After that, nothing may be left.
-func (h *Handler) complete(ctx context.Context, asked Range, p part) (part, error) {
-	oldest := p.covered.Start
-	group, err := h.query(ctx, Range{oldest, oldest.Add(tick)}, 0)
-	if err != nil {
-		return part{}, err
+// pool returns the query, with a check of its items.
+func (h *Handler) pool() replication.Pool[Item] {
+	return replication.Pool[Item]{
+		At: func(item Item) time.Time { return item.Modified },
+		Query: func(ctx context.Context, start, end time.Time, limit int) ([]Item, error) {
+			items, err := h.Query(ctx, start, end, limit)
+			for _, item := range items {
+				if err == nil {
+					err = item.check(Range{start, end})
+				}
+			}
+			return items, err
+		},
 	}
-	newer := p.items
-	for len(newer) > 0 && newer[len(newer)-1].Modified.Equal(oldest) {
-		newer = newer[:len(newer)-1]
-	}
-	p.items = slices.Concat(newer, group)
-	rest := Range{asked.Start, oldest}
-	if !rest.isEmpty() {
-		older, err := h.query(ctx, rest, 1)
-		if err != nil || len(older) > 0 {
-			return p, err
-		}
-	}
-	p.covered, p.whole = asked, true
-	return p, nil
-}
-
-// query runs the query and checks the items.
-func (h *Handler) query(ctx context.Context, within Range, limit int) ([]Item, error) {
-	items, err := h.Query(ctx, within.Start, within.End, limit)
-	if err != nil {
-		return nil, err
-	}
-	for i, item := range items {
-		if err := item.check(within); err != nil {
-			return nil, err
-		}
-		if i > 0 && item.Modified.After(items[i-1].Modified) {
-			return nil, fmt.Errorf("%s: it is newer than the item before it", item.id())
-		}
-	}
-	return items, nil
 }
 
 // document returns the feed document of an answer.

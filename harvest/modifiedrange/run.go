@@ -25,7 +25,6 @@ type run struct {
 	begun    bool      // a document was yielded
 	left     bool      // the caller has stopped ranging over the documents
 
-	stamp  stampKind
 	unit   time.Duration         // the smallest unit of the stamps so far; zero if there are none
 	seen   map[itemState]Dialect // the items received, each with the last dialect that brought it
 	ids    map[string]int        // the IDs of the entries received, with the number of the request

@@ -9,7 +9,7 @@ func (s *Scanner) declaration(i int) Token {
 		return s.comment(i)
 	case strings.HasPrefix(rest, "<![CDATA[") && len(s.open) > 0:
 		return s.cdata(i)
-	case strings.HasPrefix(rest, "<!DOCTYPE") && !s.rooted:
+	case strings.HasPrefix(rest, "<!DOCTYPE") && s.part == inProlog:
 		return s.doctype(i + len("<!DOCTYPE"))
 	case len(rest) < 9 && (strings.HasPrefix("<!--", rest) ||
 		strings.HasPrefix("<![CDATA[", rest) || strings.HasPrefix("<!DOCTYPE", rest)):
@@ -179,7 +179,9 @@ func (s *Scanner) cdata(i int) Token {
 	if !s.again && nestedCData(s.doc[body:body+n]) >= 0 {
 		s.oddSections.add(s.doc[i : body+n])
 	}
-	s.plain = s.control(body) >= body+n
+	if s.form = coded; s.control(body) >= body+n {
+		s.form = literal
+	}
 	s.controls(body, body+n)
 	s.end = body + n + len("]]>")
 	return CData
