@@ -68,7 +68,11 @@ func (s *Store) rebuild(ctx context.Context, found *Inspection) error {
 	}
 	said, err := column(ctx, s.db, "PRAGMA integrity_check")
 	if err == nil && !slices.Equal(said, []string{"ok"}) {
-		err = ErrStructure
+		return ErrStructure
+	}
+	fault, failed := s.schemaFault(ctx)
+	if err = errors.Join(err, failed); fault != "" {
+		err = errors.Join(ErrStructure, errors.New(fault))
 	}
 	return err
 }
