@@ -165,7 +165,7 @@ func (r *jsonReader) jsonError(err error) *ParseError {
 		e.Offset, e.Err = r.mended.Original(syntax.Offset), syntax.Err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		e.Reason = ReasonTruncated
+		e.Reason, e.Err = ReasonTruncated, errors.New("the document ends before its JSON does")
 	}
 	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
 	return e
