@@ -25,6 +25,9 @@ func (i *Inspection) Index() bool { return i.index }
 // SQLite file is damaged beyond its indexes, the error matches ErrStructure: export the
 // readable part, and import it into a new database.
 func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, err error) {
+	if found == nil {
+		return nil, errors.New("sqlstore: Heal: the Inspection is nil")
+	}
 	if found.structural {
 		if err := s.rebuild(ctx, found); err != nil {
 			return nil, failure(ctx, err)
