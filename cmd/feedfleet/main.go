@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/build"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
@@ -122,7 +123,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		if _, usage := errors.AsType[usageError](err); !usage {
 			if !errors.Is(err, errSaid) {
-				w.Say(err.Error())
+				w.Say(explain.InWords(err).Error())
 			}
 			return exitFailed
 		}
