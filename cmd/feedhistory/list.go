@@ -140,16 +140,25 @@ func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error
 	if c.JSON {
 		return terminal.WriteJSON(l.page.W, feedJSON(f, newest))
 	}
-	if l.feeds == 0 {
+	if l.page.Fits(tableWidth) && l.feeds == 0 {
 		l.page.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
 	}
 	l.feeds++
-	l.page.Line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), terminal.Clean(f.URL)))
+	if l.page.Fits(tableWidth) {
+		l.page.Line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), terminal.Clean(f.URL)))
+	} else {
+		l.page.Line(terminal.Clean(f.URL))
+		l.page.Para("  ", "  ", fmt.Sprintf("%s · %s · newest %s · polled %s · next %s", verdictOf(f),
+			terminal.Count(int(f.Entries), "entry", "entries"), day(newest), ago(f.Polled, l.now), nextOf(f, l.now)))
+	}
 	if f.Failures > 0 {
 		l.page.Para("  - ", "    ", failuresOf(f))
 	}
 	return l.page.Err
 }
+
+// tableWidth is the width of the list without the URLs.
+const tableWidth = 50
 
 // row returns a line of the list. The URL comes last and is never shortened, so people
 // can copy it.

@@ -27,16 +27,16 @@ import (
 
 // A Production is a collection to publish for harvests, and how.
 type Production struct {
-	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
-	Out       string        `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
-	Listen    string        `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
-	Base      string        `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
-	Title     string        `help:"With atom-pmh and modified-range: the feed's title."`
-	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
-	Settle    time.Duration `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
-	Size      int           `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
-	PageSize  argument.Size `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
-	Snapshot  bool          `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
+	Protocol  string          `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	Out       string          `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
+	Listen    argument.Listen `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	Base      string          `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
+	Title     string          `help:"With atom-pmh and modified-range: the feed's title."`
+	Deletions string          `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
+	Settle    time.Duration   `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Size      int             `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize  argument.Size   `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	Snapshot  bool            `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
 // Produce publishes the lines. It returns a handler for serving the result; an error with
