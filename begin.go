@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net"
 	"net/http"
-	"sync/atomic"
 
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -39,17 +38,6 @@ func (d *Document) beginning() (Link, bool) {
 func (d *Document) beginsElsewhere() bool {
 	link, ok := d.beginning()
 	return ok && iri.WithoutFragment(link.Href) != d.URL
-}
-
-// A place has a walk's findings about a document it yields.
-type place struct {
-	feed   Kind   // the kind of the document's chain; Plain if it is in none
-	begins string // the target of its link to the beginning, unless it leads elsewhere
-	again  bool   // the next walk from here must look for the beginning again
-
-	// unread reports whether the walk may yield more. Its documents share it, so a Merger
-	// knows whether it has all of them.
-	unread *atomic.Bool
 }
 
 // mostSteps is the maximum number of documents to read to find where a feed begins.
@@ -140,7 +128,7 @@ func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Ga
 	case next.unchanged() != nil:
 		return next, nil
 	case next.err != nil:
-		w.forget(url)
+		w.loops.Forget(url)
 		return nil, w.gapOf(next, last.doc.URL)
 	case next.doc.URL == last.url, next.doc.URL == last.doc.URL, isTwin(last, next) && !isElsewhere(last.doc):
 		last.doc.place.begins = url
@@ -219,7 +207,7 @@ func isTwin(l, beginning *fetchResult) bool {
 	self, ok := l.doc.Links.Rel(RelSelf)
 	other, named := beginning.doc.Links.Rel(RelSelf)
 	return l.text == beginning.text ||
-		ok && named && self.Href == other.Href && l.doc.hasFactsOf(beginning.doc)
+		ok && named && self.Href == other.Href && chain.EqualFacts(l.doc.facts(), beginning.doc.facts())
 }
 
 // isElsewhere reports whether a document names another one as the current one. It may
@@ -231,29 +219,17 @@ func isElsewhere(d *Document) bool {
 }
 
 // facts yields the IDs and times of a document's entries and tombstones.
-func (d *Document) facts() iter.Seq[fact] {
-	return func(yield func(fact) bool) {
+func (d *Document) facts() iter.Seq[chain.Fact] {
+	return func(yield func(chain.Fact) bool) {
 		for _, e := range d.Entries {
-			if !yield(fact{e.ID, e.Updated.UnixNano(), false}) {
+			if !yield(chain.Fact{ID: e.ID, Time: e.Updated.UnixNano()}) {
 				return
 			}
 		}
 		for _, t := range d.Deleted {
-			if !yield(fact{t.Ref, t.When.UnixNano(), true}) {
+			if !yield(chain.Fact{ID: t.Ref, Time: t.When.UnixNano(), Deleted: true}) {
 				return
 			}
 		}
 	}
-}
-
-// hasFactsOf reports whether two documents have the same entries and tombstones.
-func (d *Document) hasFactsOf(other *Document) bool {
-	mine, theirs := map[fact]bool{}, map[fact]bool{}
-	for f := range d.facts() {
-		mine[f] = true
-	}
-	for f := range other.facts() {
-		theirs[f] = true
-	}
-	return maps.Equal(mine, theirs)
 }

@@ -3,21 +3,16 @@ package feedhistory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
 // Version is the library's version, which the User-Agent names.
@@ -147,6 +142,13 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
 
+// Poll is Get for a document you have read before. It makes a conditional request, and
+// returns an *Unchanged error if the document has not changed.
+func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
+	l := c.load(ctx, url, known, nil)
+	return l.doc, l.err
+}
+
 // CloseIdle closes the connections kept open for further requests. You may still use
 // the Client afterwards.
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
@@ -236,10 +238,9 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	if head == nil || known.Digest != "" {
 		peek = nil
 	}
-	digest := newBodyDigest()
 	var cut error
-	l.text, cut = receive(io.TeeReader(resp.Body, digest), resp.Header.Get("Content-Length"), peek)
-	if response.Digest = digest.String(); cut == nil && response.Digest == known.Digest {
+	l.text, response.Digest, cut = resp.Text(peek)
+	if cut == nil && response.Digest == known.Digest {
 		l.err = &Unchanged{known, response, resp.Header}
 		return l
 	}
@@ -252,34 +253,6 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		l.err = cut // more precise than a truncation
 	}
 	return l
-}
-
-// peekMost is the length of the longest head section whose links are followed early.
-const peekMost = 1 << 20
-
-// receive reads a body to its end. In the meantime it calls peek, unless nil, with the
-// bytes received so far, until peek returns false.
-func receive(body io.Reader, length string, peek func(prefix string) bool) (string, error) {
-	var text strings.Builder
-	if n, err := strconv.Atoi(length); err == nil && n > 0 {
-		text.Grow(min(n, peekMost))
-	}
-	buf := make([]byte, 32<<10)
-	for next := 1; ; {
-		n, err := body.Read(buf)
-		text.Write(buf[:n])
-		switch {
-		case errors.Is(err, io.EOF):
-			return text.String(), nil
-		case err != nil:
-			return text.String(), err
-		}
-		if n := text.Len(); peek != nil && n >= next {
-			if next = n + n/4; n > peekMost || !peek(text.String()) {
-				peek = nil
-			}
-		}
-	}
 }
 
 // A Request is for Do. Only its URL is required.
@@ -340,63 +313,4 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 	}
 	resp.Body = publicBody{resp.Body}
 	return resp, nil
-}
-
-// Discover returns the feeds of the web page at address, the best first: those the page
-// names, see [NotFeedError]. If it names none, Discover looks for one at well-known
-// places, such as /feed or /atom.xml, in the page's directory and at the root of its
-// host, with at most 14 requests, one after another, and returns the first it finds. If
-// there is a feed at address itself, it returns only that.
-//
-// To find no feed is not an error; the errors are those of Get. Discover does not
-// request the feeds a page names, which may be at any host, or missing.
-func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
-	address = iri.WithoutFragment(address)
-	doc, err := c.Get(ctx, address)
-	if doc != nil {
-		return Links{feedLink(address, doc)}, nil
-	}
-	other, ok := errors.AsType[*NotFeedError](err)
-	switch {
-	case !ok:
-		return nil, err
-	case len(other.Feeds) > 0 || !other.Page:
-		return other.Feeds, nil
-	}
-	return c.wellKnown(ctx, other.URL)
-}
-
-// wellKnownPlaces are the paths at which the software of websites serves feeds.
-var wellKnownPlaces = []string{"feed", "feed.xml", "atom.xml", "index.xml", "rss.xml", "rss", "feed.json"}
-
-// wellKnown looks for a feed at the well-known places of a page's site. It gives up
-// after an error that the other places are likely to repeat.
-func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
-	base, err := url.Parse(page)
-	if err != nil {
-		return nil, err
-	}
-	dirs := []string{base.ResolveReference(&url.URL{Path: "."}).String(), base.ResolveReference(&url.URL{Path: "/"}).String()}
-	for _, dir := range slices.Compact(dirs) {
-		for _, place := range wellKnownPlaces {
-			doc, err := c.Get(ctx, dir+place)
-			if doc != nil {
-				return Links{feedLink(dir+place, doc)}, nil
-			}
-			status, ok := errors.AsType[*StatusError](err)
-			if ok && (status.Status == http.StatusTooManyRequests || status.Status >= 500) || !ok && !is[*ParseError](err) && !is[*RefusedError](err) {
-				return nil, err
-			}
-		}
-	}
-	return nil, nil
-}
-
-// feedLink returns the link to a feed as a page would have it.
-func feedLink(address string, doc *Document) Link {
-	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: weblink.ClipTitle(doc.Title)}
-}
-
-func (f Format) mediaType() string {
-	return name(f, "", "application/atom+xml", "application/rss+xml", "application/feed+json")
 }

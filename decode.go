@@ -11,6 +11,7 @@ import (
 	ext "github.com/mmcdole/gofeed/extensions"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/jsonfeed"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -318,23 +319,23 @@ func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 
 // decodeJSON returns a JSON Feed's item in gofeed's form.
 func (e *Entry) decodeJSON() *gofeed.Item {
-	from, base := e.jsonItem(), e.scope.Base
+	from, base := jsonfeed.ReadItem(e.raw), e.scope.Base
 	item := &gofeed.Item{
-		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
+		Title: e.Title().Body, Description: e.Summary().Body, Content: e.Content().absolute(),
 		Published: from.Published, PublishedParsed: given(new(e.Published)),
 		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
 	}
 	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
 		item.Image = &gofeed.Image{URL: iri.Resolve(base, image)}
 	}
-	if from.Author != (jsonAuthor{}) {
-		item.Author = from.Author.gofeed()
+	if from.Author != (jsonfeed.Author{}) {
+		item.Author = jsonAuthor(from.Author)
 		item.Authors = []*gofeed.Person{item.Author}
 	}
 	if from.Authors != nil {
 		item.Authors = nil
 		for _, a := range from.Authors {
-			item.Authors = append(item.Authors, a.gofeed())
+			item.Authors = append(item.Authors, jsonAuthor(a))
 		}
 	}
 	item.Categories = slices.Clone(from.Tags)
@@ -342,8 +343,8 @@ func (e *Entry) decodeJSON() *gofeed.Item {
 	return e.finishItem(item)
 }
 
-// gofeed returns the author in gofeed's form.
-func (a jsonAuthor) gofeed() *gofeed.Person {
+// jsonAuthor returns an author in gofeed's form.
+func jsonAuthor(a jsonfeed.Author) *gofeed.Person {
 	p := personOf(a.Name)
 	p.URL = a.URL
 	return p

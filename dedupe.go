@@ -293,18 +293,13 @@ func (m *Merger) rest(err error) *Gap {
 	return gap
 }
 
-// isUnread reports whether the walk of the last document may yield more.
-func (m *Merger) isUnread() bool {
-	return m.err == nil && m.last != nil && m.last.place.unread != nil && m.last.place.unread.Load()
-}
-
 func (m *Merger) history() *History {
 	if m.h.Head == nil && len(m.h.Gaps) == 0 {
 		return nil
 	}
 	h := m.h
 	h.Entries, h.Gaps = slices.Clone(m.entries), slices.Clone(m.h.Gaps)
-	if m.isUnread() {
+	if m.err == nil && m.last != nil && !m.last.place.isLast() {
 		h.Gaps = append(h.Gaps, m.rest(ErrUnread))
 	}
 	if len(m.deleted) == 0 {

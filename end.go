@@ -87,11 +87,11 @@ func (w *walk) noteLeads(l *fetchResult) {
 		further = append(further, next)
 	}
 	for _, link := range further {
-		if w.seen(link.Href) {
+		if w.loops.HasSeen(link.Href) {
 			continue
 		}
 		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark()}
-		if at.Rel != at.mark && at.isOptional() && (w.torn || w.partly) { // the documents it should lead to may not have been read
+		if at.Rel != at.mark && at.isOptional() && (w.gaps > 0 || w.partly) { // the documents it should lead to may not have been read
 			continue
 		}
 		w.leads = append(w.leads, at)
@@ -115,7 +115,7 @@ func (w *walk) explore() {
 	for len(w.leads) > 0 && w.goesOn() {
 		next := w.leads[0]
 		w.leads = w.leads[1:]
-		if w.seen(next.Href) || w.processed(next.Href) {
+		if w.loops.HasSeen(next.Href) || w.processed(next.Href) {
 			continue
 		}
 		w.begin(Paged)
@@ -155,14 +155,14 @@ func (w *walk) examine(at lead) {
 			w.fail(l, from)
 		}
 		return
-	case l.doc.URL != l.url && w.seen(l.doc.URL), w.bodies[w.key(l.text)] > 0:
+	case l.doc.URL != l.url && w.loops.HasSeen(l.doc.URL), w.loops.HasRead(l.text):
 		return // it is a document of a chain
 	}
 	newer := w.succeeds(at, l.doc)
 	if newer && w.isAhead(l.doc) {
 		return
 	}
-	fresh := w.isNew(l.doc) && !newer
+	fresh := w.loops.IsNew(l.doc.facts()) && !newer
 	for _, link := range l.doc.Links {
 		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
@@ -193,14 +193,14 @@ func (w *walk) succeeds(at lead, d *Document) bool {
 		return false
 	}
 	older, ok := d.Links.Rel(RelPrevArchive)
-	return ok && w.seen(iri.WithoutFragment(older.Href))
+	return ok && w.loops.HasSeen(iri.WithoutFragment(older.Href))
 }
 
 // isAhead reports whether all entries of an archive are in the subscription document, or
 // newer than it: they are published only once it has changed.
 func (w *walk) isAhead(d *Document) bool {
 	return w.shown != nil && !slices.ContainsFunc(d.Entries, func(e *Entry) bool {
-		return !w.has(w.shown, e.ID) && !e.Changed().After(w.newest)
+		return !w.shown.Has(e.ID) && !e.Changed().After(w.newest)
 	})
 }
 
@@ -234,7 +234,7 @@ func (w *walk) isForeign(d *Document, from string) *Gap {
 	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(RelNextArchive) {
 		return nil
 	}
-	if link, ok := d.Links.Rel(RelCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.seen(iri.WithoutFragment(link.Href)) {
+	if link, ok := d.Links.Rel(RelCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
 		return nil
 	}
 	return w.foreigner(d, from)
@@ -250,12 +250,12 @@ func (w *walk) foreigner(d *Document, from string) *Gap {
 // the chain from there. It may belong to another feed, because links to the beginning
 // become stale.
 func (w *walk) unreached(l *fetchResult) {
-	proven := w.whole && !w.torn && !w.partly
+	proven := (w.feed == Complete || w.feed == Archived) && w.gaps == 0 && !w.partly
 	if proven && l.doc.ID != "" && w.id != "" && l.doc.ID != w.id {
 		w.gap(w.foreigner(l.doc, ""))
 		return
 	}
-	proven = proven && w.isNew(l.doc)
+	proven = proven && w.loops.IsNew(l.doc.facts())
 	if proven {
 		w.pending++ // the gap
 	}
@@ -264,7 +264,7 @@ func (w *walk) unreached(l *fetchResult) {
 	if !proven {
 		return
 	}
-	if w.pending--; !w.torn {
+	if w.pending--; w.gaps == 0 {
 		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Redact(w.start))})
 	}
 }

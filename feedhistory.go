@@ -93,17 +93,18 @@ import (
 // ones above it; the model keeps entries as published, so its accessors call the readers.
 //
 //	model      feedhistory entry entryxml altered kept text links gap damage errors
-//	           coverage digest numbers times url · entryjson extensionjson
+//	           coverage digest known numbers place schedule times url
+//	           entryjson extensionjson
 //	           complete paged archived                       RFC 5005, of one document
 //	reading    parse → documentreader head mend · entryreader textfinder · atom rss jsonfeed
 //	           → elements elementlinks elementtext · entrylist → reading
 //	           decode gofeed                                 entries in gofeed's form
 //	writing    write writeatom writerss writexml extensions draft
 //	history    dedupe                                        documents, in any order
-//	HTTP       client → walk → begin end bounds · prefetch → guess · poll
+//	HTTP       client discover → walk → begin end bounds prefetch → fetchresult
 //
-// Below all of them, internal has the wire formats: xmlscan, markup, vocab and feedtime
-// for reading, fetch for HTTP, iri and weblink for URLs.
+// Below all of them, internal has the wire formats (xmlscan, markup, vocab and feedtime),
+// HTTP (fetch), the order of a walk's documents (chain), and URLs (iri and weblink).
 
 // Fetch returns the whole history of the feed at url, read by a Client with the
 // default settings. See Client.Fetch.
@@ -252,7 +253,6 @@ type Entry struct {
 	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See KeptByElement
 
 	raw     string         // the element or JSON object, as published
-	json    *jsonItem      // raw, decoded; nil in the XML formats, and if raw is short
 	scope   *xmlscan.Scope // its inheritance from its surroundings
 	texts   textPlaces
 	read    uint64 // the digest of the exported fields that raw says; see isAltered

@@ -16,12 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
 var update = flag.Bool("update", false, "write what came out as what is wanted")
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // TestFixtures parses every file that has a golden file: the parsed document as JSON, in a
 // file with the same name and ".json".

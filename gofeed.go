@@ -6,10 +6,11 @@ import (
 
 	"github.com/mmcdole/gofeed"
 	ext "github.com/mmcdole/gofeed/extensions"
-	jsonfeed "github.com/mmcdole/gofeed/json"
+	gofeedjson "github.com/mmcdole/gofeed/json"
 	"github.com/mmcdole/gofeed/rss"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/jsonfeed"
 	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -230,7 +231,7 @@ func (d *Document) jsonFeed(entries []*Entry) *gofeed.Feed {
 	}
 	if len(entries) > 0 {
 		if first := entries[0]; first.format() == JSONFeed {
-			item := first.jsonItem()
+			item := jsonfeed.ReadItem(first.raw)
 			feed.Updated, feed.UpdatedParsed = item.Modified, given(new(first.Updated))
 			feed.Published, feed.PublishedParsed = item.Published, given(new(first.Published))
 		}
@@ -248,7 +249,7 @@ func personOf(text string) *gofeed.Person {
 	if text = strings.TrimSpace(text); !strings.Contains(text, "@") { // gofeed would return the same
 		return &gofeed.Person{Name: text}
 	}
-	feed, err := new(gofeed.DefaultJSONTranslator).Translate(&jsonfeed.Feed{Author: &jsonfeed.Author{Name: text}})
+	feed, err := new(gofeed.DefaultJSONTranslator).Translate(&gofeedjson.Feed{Author: &gofeedjson.Author{Name: text}})
 	if err != nil {
 		return &gofeed.Person{Name: text}
 	}

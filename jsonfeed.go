@@ -1,16 +1,16 @@
 package feedhistory
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"strconv"
+	"math"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/feedhistory/feedhistory/internal/exactjson"
+	"github.com/feedhistory/feedhistory/internal/jsonfeed"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -42,62 +42,26 @@ func decodeJSON(data, contentType string) (text string, clean bool, err error) {
 	return text, false, err
 }
 
-// A jsonItem is an item, with the members gofeed knows. The id may be a number, which
-// readers convert to a string (version 1.0).
-type jsonItem struct {
-	ID          json.RawMessage  `json:"id"`
-	URL         string           `json:"url,omitempty"`
-	ExternalURL string           `json:"external_url,omitempty"`
-	Title       string           `json:"title,omitempty"`
-	Summary     string           `json:"summary,omitempty"`
-	HTML        string           `json:"content_html,omitempty"`
-	Text        string           `json:"content_text,omitempty"`
-	Image       string           `json:"image,omitempty"`
-	BannerImage string           `json:"banner_image,omitempty"`
-	Published   string           `json:"date_published,omitempty"`
-	Modified    string           `json:"date_modified,omitempty"`
-	Tags        []string         `json:"tags,omitempty"`
-	Author      jsonAuthor       `json:"author,omitzero"`
-	Authors     []jsonAuthor     `json:"authors,omitempty"`
-	Attachments []jsonAttachment `json:"attachments,omitempty"`
-}
-
-type jsonAuthor struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-}
-
-type jsonAttachment struct {
-	URL      string  `json:"url"`
-	MimeType string  `json:"mime_type"`
-	Title    string  `json:"title,omitempty"`
-	Size     float64 `json:"size_in_bytes,omitempty"`
-}
-
-// length returns the attachment's size as the length of a link.
-func (a jsonAttachment) length() string {
-	if a.Size <= 0 {
-		return ""
-	}
-	return strconv.FormatFloat(a.Size, 'f', 0, 64)
-}
-
 func (p Parser) parseJSON(data, base string) (*Document, error) {
 	text, clean, err := decodeJSON(data, p.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	}
-	r := &jsonReader{reading: p.newReading(text, base)}
-	r.doc.Format = JSONFeed
-	r.head.in, r.list.in = &r.reading, &r.reading
+	var twice []xmlscan.Note
+	if !p.Strict {
+		text, twice = xmlscan.EncodedOnce(text)
+	}
+	r := p.readJSON(text, base, &jsonfeed.Mended{Text: text})
+	if !p.Strict && is[*jsonfeed.SyntaxError](r.values.Err()) {
+		if mended := jsonfeed.Mend(text); len(mended.Notes) > 0 {
+			r = p.readJSON(text, base, mended)
+		}
+	}
+	r.addNotes(twice)
 	if !clean {
 		r.note("invalid-bytes", "JSON is always UTF-8 (RFC 8259 §8.1), but this document is not", 0)
 	}
-	version, err := r.jsonFeed(json.NewDecoder(strings.NewReader(r.text)))
-	if err != nil && r.err == nil {
-		r.err = r.jsonError(err)
-	}
-	if !strings.Contains(version, "jsonfeed.org/version/") {
+	if !strings.Contains(r.doc.version, "jsonfeed.org/version/") {
 		if len(r.doc.Entries) == 0 {
 			return nil, cmp.Or(r.err, &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseJSON,
 				Err: errors.New("a JSON object without version and items is not a feed")})
@@ -111,189 +75,160 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 // A jsonReader reads a JSON Feed.
 type jsonReader struct {
 	reading
-	head headReader
-	list entryList
-	item *jsonItem // memory for the next item
+	head   headReader
+	list   entryList
+	values *jsonfeed.Reader
+	mended *jsonfeed.Mended // the text of values
+	item   jsonfeed.Item    // memory for the next item
+	items  string           // the member with the items; "" if there is none
 }
 
-// jsonFeed reads the top-level object member by member, so it stops at a limit before
-// it reads more.
-func (r *jsonReader) jsonFeed(d *json.Decoder) (version string, err error) {
-	if _, err = d.Token(); err != nil {
-		return "", err
+// readJSON reads a text, which may be mended.
+func (p Parser) readJSON(text, base string, mended *jsonfeed.Mended) *jsonReader {
+	r := &jsonReader{reading: p.newReading(text, base), mended: mended}
+	r.doc.Format = JSONFeed
+	r.head.in, r.list.in = &r.reading, &r.reading
+	r.values = jsonfeed.New(mended.Text, func(message string, offset int) { r.note("json-type", message, mended.Original(offset)) })
+	for _, n := range mended.Notes {
+		r.note("json-syntax", n.Message, n.Offset)
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return version, err
-		}
-		switch key {
-		case "version":
-			version, err = r.jsonString(d)
-			r.doc.version = version
-		case "title":
-			r.doc.Title, err = r.jsonHead(d)
-		case "description":
-			r.doc.Subtitle, err = r.jsonHead(d)
-		case "language":
-			r.doc.Language, err = r.jsonHead(d)
-		case "icon", "favicon":
-			err = r.jsonIcon(d, key == "icon")
-		case "author", "authors":
-			err = r.jsonAuthors(d, key == "authors")
-		case "home_page_url":
-			err = r.jsonLink(d, RelAlternate)
-		case "feed_url":
-			err = r.jsonLink(d, RelSelf)
-		case "next_url":
-			err = r.jsonLink(d, RelNext)
-		case "items":
-			err = r.jsonItems(d)
-		default:
-			err = d.Decode(new(json.RawMessage))
-		}
-		if err != nil || r.err != nil {
-			return version, err
+	for name := range r.values.Members() {
+		if r.member(name); r.err != nil {
+			return r
 		}
 	}
-	_, err = d.Token()
-	return version, err
+	r.values.End()
+	if err := r.values.Err(); err != nil {
+		r.err = r.jsonError(err)
+	} else if r.items != "items" {
+		r.withoutItems()
+	}
+	return r
+}
+
+// offset returns the place of the last value.
+func (r *jsonReader) offset() int { return r.mended.Original(r.values.Offset()) }
+
+// member reads a member of the top-level object, so reading stops at a limit before it
+// reads more.
+func (r *jsonReader) member(name string) {
+	switch name {
+	case "version":
+		r.doc.version = r.values.Text()
+	case "title":
+		r.doc.Title = r.headText()
+	case "description":
+		r.doc.Subtitle = r.headText()
+	case "language":
+		r.doc.Language = r.headText()
+	case "icon": // which is larger than the favicon
+		r.icon(2)
+	case "favicon":
+		r.icon(1)
+	case "author": // of version 1.0
+		if a := r.values.Author(); len(r.doc.Authors) == 0 {
+			r.authors(a)
+		}
+	case "authors":
+		r.authors(r.values.Authors()...)
+	case "home_page_url":
+		r.link(RelAlternate)
+	case "feed_url":
+		r.link(RelSelf)
+	case "next_url":
+		r.link(RelNext)
+	case "items":
+		r.items = name
+		r.readItems()
+	default:
+		if r.items == "" && strings.EqualFold(name, "items") {
+			r.items = name
+		}
+	}
+}
+
+// withoutItems notes that there are no items, or that they are a member with another name.
+func (r *jsonReader) withoutItems() {
+	if r.items == "" {
+		r.note("json-items", "a JSON Feed has items, but this document has none", 0)
+		return
+	}
+	what := fmt.Sprintf("the entries are not read, because they are in %q instead of \"items\"", clip(r.items))
+	r.note("json-items", what, 0)
+	r.doc.damage = &damage{r.failure(0, ReasonMalformed, clauseJSON, what), true}
 }
 
 // jsonError returns the reader's error, with its place.
 func (r *jsonReader) jsonError(err error) *ParseError {
 	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		e.Offset = int(syntax.Offset)
-	} else if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		e.Reason, e.Offset, e.Err = ReasonTruncated, len(r.text), io.ErrUnexpectedEOF
+	if syntax, ok := errors.AsType[*jsonfeed.SyntaxError](err); ok {
+		e.Offset, e.Err = r.mended.Original(syntax.Offset), syntax.Err
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		e.Reason, e.Err = ReasonTruncated, errors.New("the document ends before its JSON does")
 	}
 	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
 	return e
 }
 
-// jsonString reads a member of type string; a note reports another type.
-func (r *jsonReader) jsonString(d *json.Decoder) (s string, err error) {
-	offset := int(d.InputOffset())
-	err = d.Decode(&s)
-	if is[*json.UnmarshalTypeError](err) {
-		r.note("json-type", err.Error(), offset)
-		err = nil
+// headText reads a text of the head section.
+func (r *jsonReader) headText() string { return r.head.shorten(r.values.Text(), r.offset()) }
+
+// icon reads the URL of an icon.
+func (r *jsonReader) icon(rank int) {
+	if ref := trim(r.headText()); ref != "" {
+		r.head.setIcon(r.absolute(r.doc.URL, ref, r.offset()), rank)
 	}
-	return s, err
 }
 
-// jsonHead reads a text of the head section.
-func (r *jsonReader) jsonHead(d *json.Decoder) (string, error) {
-	s, err := r.jsonString(d)
-	return r.head.shorten(s, int(d.InputOffset())), err
-}
-
-// jsonIcon reads the URL of an icon or favicon; the icon is larger, and preferred.
-func (r *jsonReader) jsonIcon(d *json.Decoder, icon bool) error {
-	rank := 1
-	if icon {
-		rank = 2
-	}
-	ref, err := r.jsonHead(d)
-	if ref = trim(ref); ref != "" {
-		r.head.setIcon(r.absolute(r.doc.URL, ref, int(d.InputOffset())), rank)
-	}
-	return err
-}
-
-// jsonAuthors reads the feed's authors; version 1.0 has only one.
-func (r *jsonReader) jsonAuthors(d *json.Decoder, several bool) (err error) {
-	authors := make([]jsonAuthor, 1)
-	offset := int(d.InputOffset())
-	if several {
-		err = d.Decode(&authors)
-	} else {
-		err = d.Decode(&authors[0])
-	}
-	if is[*json.UnmarshalTypeError](err) {
-		r.note("json-type", err.Error(), offset)
-		err = nil
-	}
-	if !several && len(r.doc.Authors) > 0 {
-		return err
-	}
+// authors sets the feed's authors.
+func (r *jsonReader) authors(authors ...jsonfeed.Author) {
 	r.doc.Authors = nil
 	for _, a := range authors {
-		if a != (jsonAuthor{}) && len(r.doc.Authors) < maxExtra && r.head.fits(len(a.Name)+len(a.URL), offset) {
+		if a != (jsonfeed.Author{}) && len(r.doc.Authors) < maxExtra && r.head.fits(len(a.Name)+len(a.URL), r.offset()) {
 			p := personOf(a.Name)
 			r.doc.Authors = append(r.doc.Authors, Person{Name: p.Name, Email: p.Email, URI: a.URL})
 		}
 	}
-	return err
 }
 
-func (r *jsonReader) jsonLink(d *json.Decoder, rel string) error {
-	offset := int(d.InputOffset())
-	var raw json.RawMessage
-	if err := d.Decode(&raw); err != nil {
-		return err
-	}
-	var ref string
-	if err := json.Unmarshal(raw, &ref); err != nil {
-		r.note("json-type", err.Error(), offset)
-		r.doc.lose(rel)
-	}
+// link reads the URL of a link of the head section.
+func (r *jsonReader) link(rel string) {
+	ref, ok := r.values.URL()
 	if ref = trim(ref); ref != "" {
-		if ref = r.absolute(r.doc.URL, ref, offset); ref == "" {
-			r.doc.lose(rel)
-			return nil
-		}
-		if len(r.doc.Links) == r.limits.HeadLinks {
-			r.err = limitError(r.doc.URL, "links in the head section", r.limits.HeadLinks)
-			return nil
-		}
+		ref = r.absolute(r.doc.URL, ref, r.offset())
+		ok = ref != ""
+	}
+	switch {
+	case !ok:
+		r.doc.lose(rel)
+	case ref == "":
+	case len(r.doc.Links) == r.limits.HeadLinks:
+		r.err = limitError(r.doc.URL, "links in the head section", r.limits.HeadLinks)
+	default:
 		r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
 	}
-	return nil
 }
 
-func (r *jsonReader) jsonItems(d *json.Decoder) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		r.note("json-type", "the items are not an array", int(d.InputOffset()))
-		return err
-	}
+// readItems reads the items as entries.
+func (r *jsonReader) readItems() {
 	sc := xmlscan.BaseScope(r.doc.URL)
-	for d.More() {
+	for range r.values.Elements() {
 		if r.list.full() {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
-			return nil
+			return
 		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return err
+		if raw := r.values.Item(&r.item); raw != "" {
+			r.entry(raw, sc)
 		}
-		end := int(d.InputOffset())
-		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc)
 	}
-	_, err := d.Token()
-	return err
 }
 
-// jsonItem reads an item as an entry.
-func (r *jsonReader) jsonItem(raw string, offset int, sc *xmlscan.Scope) {
-	if !strings.HasPrefix(raw, "{") {
-		r.note("json-type", "an item is not an object", offset)
-		return
-	}
-	if r.item == nil {
-		r.item = new(jsonItem)
-	}
-	item := r.item
-	*item = jsonItem{}
-	if err := exactjson.Unmarshal(raw, item); err != nil {
-		r.note("json-type", err.Error(), offset)
-	}
+// entry reads the current item as an entry.
+func (r *jsonReader) entry(raw string, sc *xmlscan.Scope) {
+	item, offset := &r.item, r.mended.Original(r.values.Offset()-len(raw))
 	e := r.list.add(sc)
-	e.raw, e.ID = raw, jsonID(item.ID)
-	if len(raw) > fewBytes {
-		e.json, r.item = item, nil
-	}
+	e.raw, e.ID, e.texts = raw, item.ID, jsonPlaces(item.Places)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
 	link := func(l Link) {
 		if l.Href = trim(l.Href); l.Href != "" {
@@ -303,10 +238,14 @@ func (r *jsonReader) jsonItem(raw string, offset int, sc *xmlscan.Scope) {
 	link(Link{Rel: RelAlternate, Href: item.URL})
 	link(Link{Rel: "related", Href: item.ExternalURL})
 	for _, a := range item.Attachments {
-		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.length()})
+		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.Length()})
 	}
 	e.Links = r.list.links()
-	r.list.keep(e, offset, xmlscan.Loan{Markup: item.HTML})
+	need := xmlscan.Loan{}
+	if item.Places.IsHTML && len(r.doc.URL) > xmlscan.ShortBase {
+		need.Markup = jsonfeed.StringAt(raw, item.Places.Content)
+	}
+	r.list.keep(e, offset, need)
 }
 
 // addLink adds a link to the current entry, which has n bytes.
@@ -321,48 +260,34 @@ func (r *jsonReader) addLink(l Link, offset, n int) {
 	r.list.setLinks(links, from, n)
 }
 
-// fewBytes is the length up to which it is cheaper to decode an item again than to
-// keep it decoded.
-const fewBytes = 512
-
-// jsonItem returns the decoded item. Parse has already noted members of a wrong type.
-func (e *Entry) jsonItem() *jsonItem {
-	if e.json != nil {
-		return e.json
+// jsonPlaces returns the places of an item's texts. That of content_text is negative.
+func jsonPlaces(p jsonfeed.Places) textPlaces {
+	if !p.IsHTML {
+		p.Content = -p.Content
 	}
-	item := new(jsonItem)
-	_ = exactjson.Unmarshal(e.raw, item)
-	return item
+	places := textPlaces{}
+	for i, at := range [...]int{p.Title, p.Summary, p.Content} {
+		if at = cmp.Or(at, -1); at <= math.MaxInt32 && at >= math.MinInt32 {
+			places[i] = int32(at)
+		}
+	}
+	return places
 }
 
-// jsonID reads an id: a string, or a number as written.
-func jsonID(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return trim(s)
+// jsonText returns one of a JSON Feed item's texts.
+func (e *Entry) jsonText(which int) Text {
+	place := int(e.texts[which])
+	if place == 0 {
+		place = int(jsonPlaces(jsonfeed.ReadItem(e.raw).Places)[which])
 	}
-	if raw = bytes.TrimSpace(raw); len(raw) > 0 && (raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
-		return string(raw)
-	}
-	return ""
-}
-
-// jsonText returns a JSON Feed item's text: "title", "summary" or "content".
-func (e *Entry) jsonText(what string) Text {
-	item, t := e.jsonItem(), Text{Type: TextPlain, Base: e.scope.Base}
+	t := Text{Type: TextPlain, Base: e.scope.Base}
 	switch {
-	case what == "title":
-		t.Body = item.Title
-	case what == "summary":
-		t.Body = item.Summary
-	case item.HTML != "":
-		t.Type, t.Body = TextHTML, item.HTML
-	default:
-		t.Body = item.Text
-	}
-	if t.Body == "" {
+	case place == -1 || place == 0:
 		return Text{}
+	case place > 0 && which == 2:
+		t.Type = TextHTML
 	}
+	t.Body = jsonfeed.StringAt(e.raw, max(place, -place))
 	return t
 }
 

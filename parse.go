@@ -60,9 +60,9 @@ type Parser struct {
 	// of another one leads to a Note.
 	Header http.Header
 
-	// Strict makes the parser stop where XML is not well-formed, except at harmless
-	// errors, such as a bare ampersand. Otherwise it mends the document there. It
-	// always stops where JSON is not well-formed.
+	// Strict makes the parser stop where XML or JSON is not well-formed, except at
+	// harmless errors of XML, such as a bare ampersand. Otherwise it mends the document
+	// there.
 	Strict bool
 }
 
@@ -181,6 +181,11 @@ func (p Parser) newReader(data, base string) (*documentReader, error) {
 	text, notes, err := xmlscan.Decode(data, p.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	}
+	if !p.Strict && !slices.ContainsFunc(notes, func(n xmlscan.Note) bool { return n.Offset > 0 }) {
+		var twice []xmlscan.Note
+		text, twice = xmlscan.XMLEncodedOnce(text)
+		notes = append(notes, twice...)
 	}
 	text = xmlscan.Expand(text)
 	r := p.newDocumentReader(text, base)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 func clientOf(s *feedtest.Sites) *Client {
@@ -24,12 +25,6 @@ func clientOf(s *feedtest.Sites) *Client {
 func feed(id, head string) string {
 	return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">` + head +
 		"<entry><id>" + id + "</id></entry></feed>"
-}
-
-func digestOf(text string) string {
-	d := newBodyDigest()
-	_, _ = io.WriteString(d, text)
-	return d.String()
 }
 
 func gzipped(text string) string {
@@ -53,19 +48,19 @@ func TestPoll(t *testing.T) {
 		{"304", Known{ETag: `"1"`}, feedtest.Reply{Status: 304}, "unchanged"},
 		{"304, by date", Known{LastModified: "yesterday"}, feedtest.Reply{Status: 304}, "unchanged"},
 		{"304 that nobody asked for", Known{}, feedtest.Reply{Status: 304}, "status"},
-		{"304 though only a digest was known", Known{Digest: digestOf(text)}, feedtest.Reply{Status: 304}, "status"},
-		{"the same bytes", Known{Digest: digestOf(text)}, feedtest.Reply{Body: text}, "unchanged"},
-		{"the same bytes, in spite of validators", Known{ETag: `"1"`, Digest: digestOf(text)}, feedtest.Reply{Body: text}, "unchanged"},
-		{"the same bytes, compressed", Known{Digest: digestOf(text)},
+		{"304 though only a digest was known", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Status: 304}, "status"},
+		{"the same bytes", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: text}, "unchanged"},
+		{"the same bytes, in spite of validators", Known{ETag: `"1"`, Digest: fetch.Digest(text)}, feedtest.Reply{Body: text}, "unchanged"},
+		{"the same bytes, compressed", Known{Digest: fetch.Digest(text)},
 			feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(text)}, "unchanged"},
-		{"the same bytes, which are not parsed again", Known{Digest: digestOf(broken)}, feedtest.Reply{Body: broken}, "unchanged"},
-		{"the same bytes, but cut short", Known{Digest: digestOf(text[:40])},
+		{"the same bytes, which are not parsed again", Known{Digest: fetch.Digest(broken)}, feedtest.Reply{Body: broken}, "unchanged"},
+		{"the same bytes, but cut short", Known{Digest: fetch.Digest(text[:40])},
 			feedtest.Reply{Header: []string{"Content-Length: " + strconv.Itoa(len(text))}, Body: text[:40]}, "truncated"},
-		{"other bytes", Known{Digest: digestOf(text)}, feedtest.Reply{Body: text + " "}, "document"},
-		{"the same length", Known{Digest: digestOf(text)}, feedtest.Reply{Body: feed("urn:2", "")}, "document"},
-		{"nothing, again", Known{Digest: digestOf("")}, feedtest.Reply{}, "unchanged"},
+		{"other bytes", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: text + " "}, "document"},
+		{"the same length", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: feed("urn:2", "")}, "document"},
+		{"nothing, again", Known{Digest: fetch.Digest("")}, feedtest.Reply{}, "unchanged"},
 		{"nothing known", Known{}, feedtest.Reply{Body: text}, "document"},
-		{"other bytes, broken", Known{Digest: digestOf(text)}, feedtest.Reply{Body: broken}, "truncated"},
+		{"other bytes, broken", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: broken}, "truncated"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +69,7 @@ func TestPoll(t *testing.T) {
 			switch test.want {
 			case "document":
 				require.NoError(t, err)
-				require.Equal(t, digestOf(test.reply.Body), doc.Response.Digest)
+				require.Equal(t, fetch.Digest(test.reply.Body), doc.Response.Digest)
 				require.Equal(t, doc.Response.Digest, doc.Known().Digest)
 			case "unchanged":
 				require.Nil(t, doc)

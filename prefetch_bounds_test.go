@@ -20,8 +20,8 @@ import (
 
 // linear is an archived feed of n documents without faults. The links come before the
 // entries, which are long.
-func linear(n int) *chain {
-	c := &chain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
+func linear(n int) *faultyChain {
+	c := &faultyChain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
 	for i := range n {
 		var b strings.Builder
 		b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom">`)
@@ -96,7 +96,7 @@ func TestAheadLeftEndsRequests(t *testing.T) {
 // document may overrule them until its end.
 func TestAheadMisled(t *testing.T) {
 	const count = 20
-	c := &chain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
+	c := &faultyChain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
 	want := make([]string, count)
 	for i := range count {
 		url := "http://a.example/" + strconv.Itoa(i)

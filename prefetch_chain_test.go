@@ -3,12 +3,12 @@ package feedhistory
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"pgregory.net/rapid"
 )
 
@@ -17,7 +17,7 @@ type chainer struct {
 	*rapid.T
 	urls []string
 	kind Kind
-	c    *chain
+	c    *faultyChain
 	lies map[int]string // documents whose header names another one than they do themselves
 }
 
@@ -28,7 +28,7 @@ func (g *chainer) odds(n int, what string) bool {
 
 func (g *chainer) any() string { return rapid.SampledFrom(g.urls).Draw(g.T, "any document") }
 
-func drawChain(t *rapid.T) *chain {
+func drawChain(t *rapid.T) *faultyChain {
 	g := &chainer{T: t, lies: map[int]string{}, kind: rapid.SampledFrom([]Kind{Archived, Archived, Paged}).Draw(t, "kind")}
 	for i := range rapid.SampledFrom([]int{9, 14, 20, 12, 16, 6, 3, 1}).Draw(t, "documents") {
 		host := "a.example"
@@ -37,7 +37,7 @@ func drawChain(t *rapid.T) *chain {
 		}
 		g.urls = append(g.urls, fmt.Sprintf("http://%s/%d", host, i))
 	}
-	g.c = &chain{
+	g.c = &faultyChain{
 		replies: map[string]feedtest.Reply{}, again: map[string]feedtest.Reply{}, etags: map[string]string{}, known: map[string]Known{},
 		start: g.urls[0],
 	}
@@ -85,9 +85,7 @@ func (g *chainer) options() {
 		if g.odds(16, "known") {
 			c.known[url] = Known{URL: url, ETag: c.etags[url], Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
 		} else if body := c.replies[url].Body; g.odds(16, "known by its digest") {
-			digest := newBodyDigest()
-			_, _ = io.WriteString(digest, body)
-			c.known[url] = Known{URL: url, Digest: digest.String(), Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
+			c.known[url] = Known{URL: url, Digest: fetch.Digest(body), Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A chain is a feed with faults, and a walk over it.
-type chain struct {
+// A faultyChain is a feed with faults, and a walk over it.
+type faultyChain struct {
 	replies map[string]feedtest.Reply
 	again   map[string]feedtest.Reply // what a URL answers from the second request on, where that differs
 	etags   map[string]string
@@ -27,7 +27,7 @@ type chain struct {
 }
 
 // GoString shows a chain for which a property fails.
-func (c *chain) GoString() string {
+func (c *faultyChain) GoString() string {
 	var b strings.Builder
 	show := func(title string, replies map[string]feedtest.Reply) {
 		for url, r := range replies {
@@ -42,10 +42,10 @@ func (c *chain) GoString() string {
 }
 
 // String returns what GoString returns.
-func (c *chain) String() string { return c.GoString() }
+func (c *faultyChain) String() string { return c.GoString() }
 
 // server returns a function that answers as the chain does, from its beginning.
-func (c *chain) server() func(*http.Request) feedtest.Reply {
+func (c *faultyChain) server() func(*http.Request) feedtest.Reply {
 	counts := map[string]int{}
 	return func(r *http.Request) feedtest.Reply {
 		url := r.URL.String()
@@ -70,7 +70,7 @@ func (c *chain) server() func(*http.Request) feedtest.Reply {
 
 // walk walks over the chain on its own line, and calls visit for each yield until that returns
 // false. PerHost is as in Policy.
-func (c *chain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *feedtest.Line {
+func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *feedtest.Line {
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &Client{
 		Transport: l, Budget: c.budget,
@@ -90,7 +90,7 @@ func (c *chain) walk(ctx context.Context, perHost int, seed uint64, visit func(n
 	return l
 }
 
-func (c *chain) options() *WalkOptions {
+func (c *faultyChain) options() *WalkOptions {
 	return &WalkOptions{
 		Processed: func(url string) bool { return slices.Contains(c.processed, url) },
 		Known:     func(url string) Known { return c.known[url] },
@@ -99,7 +99,7 @@ func (c *chain) options() *WalkOptions {
 }
 
 // all returns everything that a walk yields.
-func (c *chain) all(perHost int, seed uint64) (yields []string, l *feedtest.Line) {
+func (c *faultyChain) all(perHost int, seed uint64) (yields []string, l *feedtest.Line) {
 	l = c.walk(context.Background(), perHost, seed, func(_ int, doc *Document, err error) bool {
 		yields = append(yields, yielded(doc, err))
 		return true

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -75,5 +76,29 @@ func TestTextsOfAMedium(t *testing.T) {
 		require.NoError(t, err)
 		e := doc.Entries[0]
 		require.Equal(t, want, [3]string{e.Title().Body, e.Summary().Body, e.Content().Body}, before)
+	}
+}
+
+// An entry without a time has its document's: the feed's own, then the response's. RSS
+// needs none.
+func TestUndated(t *testing.T) {
+	const text = `<rss><channel><title>F</title>%<item><guid>urn:1</guid><title>T</title></item></channel></rss>`
+	const built, published = `<lastBuildDate>Sat, 13 Dec 2003 18:30:02 GMT</lastBuildDate>`, `<pubDate>Fri, 12 Dec 2003 18:30:02 GMT</pubDate>`
+	response := http.Header{"Last-Modified": {"Thu, 11 Dec 2003 18:30:02 GMT"}}
+	for _, test := range []struct {
+		head   string
+		header http.Header
+		want   string
+	}{
+		{published + built, response, "2003-12-13"}, {published, response, "2003-12-12"}, {"", response, "2003-12-11"}, {"", nil, "1970-01-01"},
+	} {
+		doc, err := Parser{Header: test.header}.Parse(strings.NewReader(strings.Replace(text, "%", test.head, 1)), "http://a.example/feed")
+		require.NoError(t, err)
+		var atom, rss strings.Builder
+		require.NoError(t, WriteAtom(&atom, doc))
+		require.Equal(t, 2, strings.Count(atom.String(), "<updated>"+test.want), atom.String())
+		require.NoError(t, WriteRSS(&rss, doc))
+		require.NotContains(t, rss.String(), "1970")
+		require.Equal(t, test.head+test.header.Get("Last-Modified") != "", strings.Contains(rss.String(), "<lastBuildDate>"))
 	}
 }

@@ -75,7 +75,7 @@ func (e *Entry) format() Format {
 var textNames = [...]string{"title", "summary", "content"}
 
 // textPlaces are the offsets at which an entry's texts begin: 0 if unknown, -1 if there
-// is no such text.
+// is no such text. For JSON Feed, see jsonText.
 type textPlaces [len(textNames)]int32
 
 // text reads one of the three texts from the entry as published.
@@ -88,10 +88,10 @@ func (e *Entry) text(which int) (best Text) {
 func (e *Entry) textAs(which int, literal bool) Text {
 	place := e.texts[which]
 	switch {
+	case e.format() == JSONFeed:
+		return e.jsonText(which)
 	case e.raw == "" || place < 0:
 		return Text{}
-	case e.format() == JSONFeed:
-		return e.jsonText(textNames[which])
 	}
 	r := e.reader()
 	defer r.release()

@@ -21,15 +21,19 @@ func (e *Entry) Changed() time.Time { return feedtime.First(e.Updated, e.Publish
 func (e *Entry) lastChange() time.Time {
 	var source time.Time
 	if e.Source != nil {
-		source = e.Source.documentTime()
+		source = e.Source.datedTime()
 	}
-	return feedtime.First(e.Changed(), source, time.Unix(0, 0).UTC())
+	return feedtime.First(e.Changed(), source, epoch)
 }
 
+// epoch stands for an unknown time where a format requires one.
+var epoch = time.Unix(0, 0).UTC()
+
 // lastChange returns when the document was updated or, if it does not say, the latest
-// change of the given entries.
+// change of the given entries. It is the epoch if none has a time, and zero if there are
+// none.
 func (d *Document) lastChange(entries []*Entry) time.Time {
-	if t := d.documentTime(); !t.IsZero() {
+	if t := d.datedTime(); !t.IsZero() {
 		return t
 	}
 	var t time.Time
@@ -39,6 +43,12 @@ func (d *Document) lastChange(entries []*Entry) time.Time {
 		}
 	}
 	return t
+}
+
+// datedTime is the time for what says none itself: the feed's own, or the response's. It
+// is the same at each run.
+func (d *Document) datedTime() time.Time {
+	return feedtime.First(d.Updated, d.Published, d.LastModified)
 }
 
 // documentTime is the time to decide between duplicates with the same update time or

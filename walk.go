@@ -8,48 +8,11 @@ import (
 	"iter"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
-
-// WalkOptions tell a walk about the documents you already have. This package remembers
-// nothing between calls; package mirror does.
-type WalkOptions struct {
-	// Processed reports whether you processed (stored) the archive document at a URL
-	// before this walk: the walk does not go beyond it (5005#19). Nil means you have
-	// processed none. It is called by the goroutine ranging over the walk. It may look
-	// into the store you are filling: documents of this walk do not end it.
-	//
-	// In the transaction that marks a document as processed, store the document it links
-	// to (see Document.Older) as Pending for the next walk, unless already processed.
-	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
-	// Package mirror does all this; sqlstore.Store.Hook tells your own tables.
-	Processed func(url string) bool
-
-	// Last reports whether the page of a paged feed just yielded by the walk is the last
-	// one to read. Pages change, so only their entries tell whether you know the older
-	// ones. Nil means to read all pages. If Last is set, the walk requests no page in
-	// advance.
-	Last func(page *Document) bool
-
-	// First is the document at the given URL, if you have just read it, for instance to
-	// recognise it as a feed: the walk does not request it again. It yields a copy. Nil
-	// means to request it.
-	First *Document
-
-	// Known returns the Known of a document from an earlier reading, or the zero value.
-	// The walk requests such a document conditionally. If it has not changed, the walk
-	// yields a nil document and an *Unchanged, and continues where Known.Older leads. It
-	// is called in the same goroutine as Processed.
-	Known func(url string) Known
-
-	// Pending are the archive documents at which earlier walks were cut short, and
-	// PendingPages such pages of a paged feed. At its end, the walk continues at
-	// each Pending document in this order, and then at each of PendingPages.
-	Pending, PendingPages []string
-}
 
 // Walk yields the documents of the feed at url, newest first: its subscription
 // document, then those prev-archive links lead to in an archived feed, or next links in
@@ -73,15 +36,15 @@ type WalkOptions struct {
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
-			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), ahead: newPrefetcher(ctx, c),
-			loopDetector: newLoopDetector(), claimed: set{}, unread: new(atomic.Bool),
+			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(),
+			loops: chain.NewLoopDetector(), claimed: chain.NewSet(), progress: new(progress),
 		}
 		if opt != nil {
 			w.opt = *opt
 		}
 		w.pending = len(w.opt.Pending) + len(w.opt.PendingPages)
-		w.ahead.named, w.ahead.may, w.ahead.known = w.named, w.mayGuess, w.known
-		defer w.ahead.stop()
+		w.ahead = chain.NewPrefetcher(ctx, c.Policy.PerHost, w.source())
+		defer w.ahead.Stop()
 		w.run(iri.WithoutFragment(url))
 	}
 }
@@ -93,7 +56,8 @@ type walk struct {
 	ctx   context.Context
 	opt   WalkOptions
 	yield func(*Document, error) bool
-	ahead *prefetcher
+	ahead *chain.Prefetcher[*fetchResult, *Document]
+	loops *chain.LoopDetector
 	ended bool // the caller has left, or an error has ended the walk
 
 	budget, used Budget
@@ -103,21 +67,19 @@ type walk struct {
 	origins  []string       // URLs at the origins SameOrigin allows
 	kind     Kind           // of the current chain
 	held     []*fetchResult // the documents read to find where the feed begins, until the chain reaches them
-	shown    set            // the IDs of the entries in the subscription document; nil if it is unchanged
+	shown    *chain.Set     // the IDs of the entries in the subscription document; nil if it is unchanged
 	newest   time.Time      // when the newest of them changed
 	leads    []lead         // the links beyond the chains, to explore at their end
-	whole    bool           // the feed is of a kind that may be whole
+	feed     Kind           // of the subscription document
 	reported string         // the URL of the last document whose contradiction was reported
 	idle     int            // the number of consecutive documents beyond the chains without anything new
-	torn     bool           // there is a gap
+	gaps     int            // yielded so far
 	partly   bool           // a chain ended at a document the caller knows, so this walk cannot tell new entries
-	claimed  set            // the self links of documents not processed before
+	claimed  *chain.Set     // the self links of documents not processed before
 	reread   bool           // the subscription document has been read a second time
 	missing  *Gap           // the reason why it was
 	pending  int            // the number of documents at which earlier walks were cut short and this one is still to continue
-	unread   *atomic.Bool
-
-	loopDetector
+	progress *progress
 }
 
 func (w *walk) run(url string) {
@@ -132,9 +94,9 @@ func (w *walk) run(url string) {
 		l = w.beginning(l)
 	}
 	if w.start, w.kind = l.url, l.kind(); l.doc != nil {
-		w.id, w.shown = l.doc.ID, set{}
+		w.id, w.shown = l.doc.ID, chain.NewSet()
 		for _, e := range l.doc.Entries {
-			w.add(w.shown, e.ID)
+			w.shown.Add(e.ID)
 			if at := e.Changed(); at.After(w.newest) {
 				w.newest = at
 			}
@@ -142,7 +104,7 @@ func (w *walk) run(url string) {
 	} else {
 		w.id = l.unchanged().Known.ID
 	}
-	w.whole = w.kind == Complete || w.kind == Archived
+	w.feed = w.kind
 	w.follow(l)
 	for len(w.held) > 0 && w.goesOn() {
 		l, w.held = w.held[0], w.held[1:]
@@ -153,7 +115,7 @@ func (w *walk) run(url string) {
 	w.resume(Paged, w.opt.PendingPages)
 	w.explore()
 	if !w.ended {
-		w.unread.Store(false)
+		w.progress.more.Store(false)
 	}
 }
 
@@ -162,7 +124,7 @@ func (w *walk) first(url string) *fetchResult {
 	if w.opt.First == nil {
 		return w.load(url)
 	}
-	w.see(url)
+	w.loops.See(url)
 	doc := *w.opt.First
 	doc.place = place{}
 	return &fetchResult{url: url, doc: &doc, text: doc.Received()}
@@ -173,7 +135,7 @@ func (w *walk) resume(kind Kind, pending []string) {
 	for _, url := range pending {
 		w.pending--
 		url = iri.WithoutFragment(url)
-		if w.ended || w.seen(url) || kind == Archived && w.processed(url) {
+		if w.ended || w.loops.HasSeen(url) || kind == Archived && w.processed(url) {
 			continue
 		}
 		w.begin(kind)
@@ -183,9 +145,8 @@ func (w *walk) resume(kind Kind, pending []string) {
 
 // begin begins a chain of the given kind.
 func (w *walk) begin(kind Kind) {
-	w.loopDetector.begin()
-	w.ahead.end = ""
-	w.ahead.guesser = guesser{wasted: w.ahead.guesser.wasted, over: w.ahead.guesser.over}
+	w.loops.Begin()
+	w.ahead.Begin()
 	w.kind, w.missing, w.used.Barren, w.used.Empty = kind, nil, 0, 0
 }
 
@@ -208,7 +169,7 @@ func (w *walk) follow(l *fetchResult) {
 		case w.ended || len(older) == 0 && !lost:
 			return
 		case len(older) == 0:
-			w.unread.Store(w.hasOthers())
+			w.progress.more.Store(w.hasOthers())
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.Older())})
 			return
@@ -223,28 +184,28 @@ func (w *walk) follow(l *fetchResult) {
 // hasOthers reports whether there are documents beyond the current chain.
 func (w *walk) hasOthers() bool {
 	return len(w.held) > 0 || w.pending > 0 ||
-		slices.ContainsFunc(w.leads, func(l lead) bool { return !w.seen(l.Href) && !w.processed(l.Href) })
+		slices.ContainsFunc(w.leads, func(l lead) bool { return !w.loops.HasSeen(l.Href) && !w.processed(l.Href) })
 }
 
 func (w *walk) yieldDocument(l *fetchResult) {
 	older, lost := l.older(w.kind)
-	w.unread.Store(len(older) > 0 || lost || w.hasOthers())
+	w.progress.more.Store(len(older) > 0 || lost || w.hasOthers())
 	if u := l.unchanged(); u != nil {
-		w.see(u.Known.URL)
+		w.loops.See(u.Known.URL)
 		if w.ended = !w.yield(nil, l.err); u.Known.Damaged {
 			w.gap(&Gap{URL: u.Known.URL, From: u.Known.URL, Reason: ReasonMalformed, Err: errors.New("it has not changed, and is still damaged")})
 		}
 		return
 	}
-	w.count(l, w.record(l))
-	l.doc.place.feed, l.doc.place.unread = w.kind, w.unread
+	w.count(l, w.loops.Record(l.read()))
+	l.doc.place.feed, l.doc.place.walk = w.kind, w.progress
 	if l.err != nil {
 		w.fail(l, l.from)
 		return
 	}
 	missing := l.doc.Missing(w.kind)
 	if len(missing) > len(l.doc.Gaps) || l.doc.lostBeyond(w.kind) != "" { // the others come after the document
-		w.unread.Store(true)
+		w.progress.more.Store(true)
 	}
 	if w.ended = !w.yield(l.doc, nil); w.ended {
 		return
@@ -283,7 +244,7 @@ func (w *walk) next(from string, urls ...string) *fetchResult {
 		w.missing = gap
 		return moved
 	}
-	w.unread.Store(w.hasOthers())
+	w.progress.more.Store(w.hasOthers())
 	w.gap(gap)
 	return nil
 }
@@ -297,7 +258,7 @@ func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 	if held := w.takeHeld(func(l *fetchResult) bool { return l.url == url }); held != nil {
 		return held, nil
 	}
-	if w.joins(url) {
+	if w.loops.Joins(url) {
 		return nil, w.missing // which is still missing
 	}
 	if gap := w.forbids(url); gap != nil {
@@ -310,8 +271,10 @@ func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 		return l.doc != nil && (l.doc.URL == held.url || l.doc.URL == held.doc.URL)
 	})
 	if held == nil {
-		if why := w.repeats(l); why != "" {
-			return nil, &Gap{URL: url, From: from, Reason: ReasonLoop, Err: errors.New(why)}
+		if l.doc != nil {
+			if why := w.loops.Repeats(l.read()); why != "" {
+				return nil, &Gap{URL: url, From: from, Reason: ReasonLoop, Err: errors.New(why)}
+			}
 		}
 	}
 	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l.doc, from)); gap != nil && held == nil {
@@ -327,9 +290,12 @@ func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 }
 
 func (w *walk) load(url string) *fetchResult {
-	w.see(url)
+	w.loops.See(url)
 	w.used.Documents++
-	l := w.ahead.load(url)
+	l := w.ahead.Load(url)
+	if l == nil {
+		l = &fetchResult{url: url, err: errUnended}
+	}
 	w.used.Bytes += int64(len(l.text))
 	return l
 }
@@ -350,7 +316,7 @@ func (w *walk) moved(missing *Gap) *fetchResult {
 		return nil
 	}
 	older := head.doc.Links.targets(RelPrevArchive)
-	if len(older) == 0 || w.seen(older[0]) || w.processed(older[0]) {
+	if len(older) == 0 || w.loops.HasSeen(older[0]) || w.processed(older[0]) {
 		return nil
 	}
 	head.doc.reread = true
@@ -402,7 +368,8 @@ func (w *walk) gap(g *Gap) {
 	if w.ended {
 		return
 	}
-	w.torn, g.Found = true, time.Now()
+	w.gaps++
+	g.Found = time.Now()
 	w.log("gap", "url", iri.Redact(g.URL), "from", iri.Redact(g.From), "reason", g.Reason.String(), "error", g.Err)
 	w.ended = !w.yield(nil, g)
 }

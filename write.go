@@ -52,8 +52,10 @@ type Writer struct {
 // NewWriter returns a Writer of a document in the given format, Atom or RSS. The head
 // section and the first entries are doc's; Add writes more. A nil doc is an empty one.
 //
-// If doc has neither Updated nor LastModified, the document's update time is that of
-// doc's newest entry or, if it has none, of the newest among those of the first Add.
+// If doc has neither Updated, Published nor LastModified, the document's update time is
+// that of doc's newest entry or, if it has none, of the newest among those of the first
+// Add. In Atom, an entry without a time has its document's, by the same order; the last
+// resort is 1970, because Atom requires a time.
 func NewWriter(w io.Writer, format Format, doc *Document) *Writer {
 	d := &Writer{xml: xmlWriter{w: w}, doc: doc, format: format}
 	if doc == nil {

@@ -20,7 +20,9 @@ func (w *xmlWriter) rssHead(d *Document, updated time.Time) {
 	home, _ := d.Links.Rel(RelAlternate)
 	w.b.Element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
 	w.b.Element("description", cmp.Or(d.Subtitle, d.Title))
-	w.b.Element("lastBuildDate", updated.UTC().Format(http.TimeFormat))
+	if updated.After(epoch) {
+		w.b.Element("lastBuildDate", updated.UTC().Format(http.TimeFormat))
+	}
 	for _, l := range d.Links {
 		if l != home {
 			w.link("atom:link", l)

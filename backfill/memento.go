@@ -26,7 +26,7 @@ const waybackMachine = "https://web.archive.org/web/timemap/link/"
 // nothing as deleted.
 type Memento struct {
 	TimeMap string        // the part of a TimeMap's URL before the feed's URL; "" means the Wayback Machine
-	Pace    time.Duration // the minimum time between requests to the archive; zero means one second
+	Pace    time.Duration // the minimum time between requests to the archive; zero means one second, a negative one is an error
 
 	// All requests every snapshot. By default Memento skips the snapshots between two with
 	// a common entry. Since the feed's window has moved from one to the other without a
@@ -40,6 +40,9 @@ func (Memento) Name() string { return "memento" }
 
 // Recognise returns Maybe for plain feeds, because any feed may be archived.
 func (Memento) Recognise(doc *feedhistory.Document) Sign {
+	if doc == nil {
+		return No
+	}
 	if doc.Kind() != feedhistory.Plain {
 		return No
 	}
@@ -55,6 +58,14 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 // may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
+		if err := given(c, doc, p); err != nil {
+			yield(nil, err)
+			return
+		}
+		if err := plain.Check("backfill", plain.Number{Name: "Memento.Pace", Value: int64(m.Pace)}); err != nil {
+			yield(nil, err)
+			return
+		}
 		a := newArchive(m, ctx, c)
 		defer a.http.CloseIdle()
 		list, err := a.list(cmp.Or(m.TimeMap, waybackMachine) + cmp.Or(doc.Response.Requested, doc.URL))

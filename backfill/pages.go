@@ -16,6 +16,9 @@ func (p platform) Name() string { return p.Label }
 
 // Recognise looks for the signs of the platform in a plain feed.
 func (p platform) Recognise(doc *feedhistory.Document) Sign {
+	if doc == nil {
+		return No
+	}
 	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
 		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
@@ -38,6 +41,9 @@ func hasPrefixFold(s, prefix string) bool {
 
 // Probe requests one page.
 func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
+	if err := given(c, doc, probe); err != nil {
+		return false, err
+	}
 	works, err := p.series(newSource(ctx, c, doc, probe)).works()
 	if !works && err == nil {
 		probe.Reason = "it seems to be made by " + p.Label + ", but another page brings nothing else"
@@ -51,6 +57,9 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 // Walk yields the pages after the first, and then the first again if it has
 // changed.
 func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
+	if err := given(c, doc, probe); err != nil {
+		return func(yield func(*feedhistory.Document, error) bool) { yield(nil, err) }
+	}
 	return p.series(newSource(ctx, c, doc, probe)).walk
 }
 
@@ -110,7 +119,6 @@ type series struct {
 	before []string // the IDs of the previous page
 	again  bool     // whether the page was the same as the one before it
 	barren int      // pages in succession without new entries
-	stuck  bool     // whether the server sends the same over and over
 
 	until    int   // the walk may end after this page when it reaches known entries
 	failed   place // the place of the first unreadable page
@@ -218,8 +226,8 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 			continue
 		}
 		failed = false
-		again := s.repeats(a.doc)
-		if s.stuck {
+		again, stuck := s.repeats(a.doc)
+		if stuck {
 			reason := feedhistory.ReasonBarren
 			if again {
 				reason = feedhistory.ReasonLoop
@@ -264,12 +272,12 @@ func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhis
 	return again || yield(doc, nil)
 }
 
-// repeats reports whether a page equals the previous one. The server is stuck if this
-// happens twice, or if too many pages brought nothing new. It may happen once, to a
+// repeats reports whether a page equals the previous one, and whether the server sends
+// the same over and over: the server is stuck if this happens twice, or if too many pages brought nothing new. It may happen once, to a
 // page of one entry moved by a new one.
-func (s *series) repeats(doc *feedhistory.Document) bool {
-	again := len(s.before) > 0 && slices.Equal(s.before, list(doc.Entries))
-	s.stuck = again && s.again || s.barren >= withDefaults(s.c.Budget).Barren
+func (s *series) repeats(doc *feedhistory.Document) (again, stuck bool) {
+	again = len(s.before) > 0 && slices.Equal(s.before, list(doc.Entries))
+	stuck = again && s.again || s.barren >= withDefaults(s.c.Budget).Barren
 	s.again = again
-	return again
+	return again, stuck
 }

@@ -100,7 +100,9 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 }
 
 func (r *run) pass(m Method) {
-	r.task.done = false
+	if r.task.state == ended {
+		r.task.state = unended
+	}
 	if !r.read(r.first) {
 		return
 	}
@@ -112,7 +114,9 @@ func (r *run) pass(m Method) {
 			return
 		}
 	}
-	r.task.done = !r.task.place.begun() && !r.task.again
+	if !r.task.place.begun() && r.task.state == unended {
+		r.task.state = ended
+	}
 }
 
 // hand yields a method's document or error, within the budget, and reports whether the

@@ -10,8 +10,7 @@ import (
 // and its findings. The zero value is a walk over everything, from the beginning.
 type task struct {
 	place place
-	done  bool // the walk has reached its end, perhaps with gaps
-	again bool // the walk must begin again
+	state taskState
 	soon  bool // nothing could be proved because an answer was missing
 
 	// refill makes a walk read only the entries newer than the known ones.
@@ -28,6 +27,15 @@ type task struct {
 	total   int       // the number it gave, if all of them are proved to have come
 	proven  time.Time // when it counted; zero without the proof
 }
+
+// A taskState is how a walk has ended.
+type taskState uint8
+
+const (
+	unended taskState = iota // the walk may continue at its place
+	restart                  // the walk must begin again
+	ended                    // the walk has reached its end, perhaps with gaps
+)
 
 // A place is how far a walk has come. Before a document is yielded, the place is set to
 // the next one.

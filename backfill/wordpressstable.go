@@ -67,7 +67,7 @@ func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven boo
 		s.tail = []*feedhistory.Entry{}
 	}
 	if s.lost.err != nil {
-		s.task.again = true
+		s.task.state = restart
 		s.yield(nil, s.lost.gap(stablePage(s.source, 1), s.doc.URL))
 		return false
 	}

@@ -28,12 +28,12 @@ type Chain struct {
 	lastNamed    link   // the link pages name as last
 	mixed        bool
 	archives     map[string]bool // used if there are Digests
-	timed        bool            // a document says when it or an entry was updated
 
 	seed   maphash.Seed
 	copies map[uint64]entryCopy
 
 	unvalidated, unfresh tally
+	undated              tally  // documents silent about when they and their entries were updated
 	forwardless          tally  // archives without a next-archive although one follows
 	followed             string // the document after the first of those
 	pmh                  pmhChain
@@ -86,7 +86,12 @@ func (t tally) text(all int) string {
 func (c *Chain) Documents() int { return c.documents }
 
 // Add checks the next document, by itself and as part of the chain.
-func (c *Chain) Add(doc *feedhistory.Document) []Finding { return c.add(doc, nil) }
+func (c *Chain) Add(doc *feedhistory.Document) []Finding {
+	if doc == nil {
+		return nil
+	}
+	return c.add(doc, nil)
+}
 
 func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	n := newNeighbour(doc)
@@ -107,7 +112,9 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	}
 	c.transport(r, n)
 	c.entries(r)
-	c.timed = c.timed || r.isTimed()
+	if !r.isTimed() {
+		c.undated.add(n.url)
+	}
 	if c.kind == feedhistory.Paged && c.lastNamed.href == "" {
 		c.lastNamed = r.linkTo(feedhistory.RelLast)
 	}
@@ -370,7 +377,7 @@ func (c *Chain) Finish() []Finding {
 	if t := c.unfresh; t.n > 0 {
 		out = append(out, newFinding("cache-headers-missing", t.url, t.text(c.documents)+" neither Cache-Control nor Expires"))
 	}
-	if c.kind == feedhistory.Archived && c.documents > 1 && !c.timed {
+	if c.kind == feedhistory.Archived && c.documents > 1 && c.undated.n == c.documents {
 		out = append(out, newFinding("edits-unnoticed", c.first.url,
 			fmt.Sprintf("none of the %d documents says when it or an entry was updated", c.documents)))
 	}

@@ -11,12 +11,11 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
 var update = flag.Bool("update", false, "write the table into the README")
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // documentBase is the URL of the documents in fixtures, unless one has a
 // different base.

@@ -90,8 +90,9 @@ func (o *outline) jsonItems(doc *feedhistory.Document) {
 	for _, e := range doc.Entries {
 		raw := string(e.JSON())
 		i := strings.Index(doc.Text()[from:], raw)
-		if i < 0 {
-			return
+		if i < 0 { // it was mended
+			o.entries = append(o.entries, entryPlace{at: nowhere, end: nowhere, id: nowhere})
+			continue
 		}
 		at := from + i
 		from = at + len(raw)

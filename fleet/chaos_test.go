@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
@@ -34,8 +35,8 @@ type disorder struct {
 }
 
 // Whatever is killed, the mirror ends up equal to what is published, no entry
-// is there twice, no host has had two requests at once, and nothing that was
-// acknowledged is lost.
+// is there twice, no host has had two requests at once or one before the end of a wait it
+// asked for, and nothing that was acknowledged is lost.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	d := disorder{hosts: 20, feeds: 3, workers: 3, kills: 8, restarts: 2, between: 600 * time.Millisecond}
@@ -49,14 +50,18 @@ func TestChaos(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = own.Stop() }) // it removes the data; the server that it started has ended long since
 	config := processConfig{
-		DSN: own.Database(t), Every: time.Second, Slice: 2 * time.Second, Pause: -1, Random: true, Commits: filepath.Join(t.TempDir(), "commits"),
+		DSN: own.Database(t), Every: time.Second, Slice: 2 * time.Second, Pause: -1, Random: true,
+		Commits: filepath.Join(t.TempDir(), "commits"), Waits: filepath.Join(t.TempDir(), "waits"),
+		Retry: feedhistory.Retry{Tries: 2, MaxWait: time.Second}, // a wait of a second is spent in the client
 	}
 	w := &world{models: map[string]*feedtest.Model{}}
 	db := open(t, config.DSN)
 	postgres := newControl(t, db)
 	t.Cleanup(func() { postgres.do(t, "stop", "-m", "immediate") })
 	for range d.hosts {
-		w.sites = append(w.sites, newSite(t))
+		s := newSite(t)
+		s.mood.set(0.03)
+		w.sites = append(w.sites, s)
 	}
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	w.publish(t, db, d.feeds-1, 30)
@@ -95,6 +100,7 @@ func TestChaos(t *testing.T) {
 	}
 	w.check(t, db)
 	checkCommits(t, db, config.Commits)
+	w.checkWaits(t, config.Waits)
 	s := status(t, db)
 	require.EqualValues(t, d.hosts*d.feeds, s.Feeds)
 	require.Zero(t, s.Dead)
@@ -162,6 +168,9 @@ func (w *world) goOn(seed uint64) (end func()) {
 		<-ended
 		for _, m := range w.models {
 			m.Fail(0)
+		}
+		for _, s := range w.sites {
+			s.mood.set(0)
 		}
 	}
 }

@@ -75,6 +75,7 @@ const dueFeeds = `
 	SELECT h.host, f.url, f.tries, f.due, h.until - now()
 	FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS a (host, token, most)
 	JOIN fleet_hosts h ON h.host = a.host AND h.holder = a.token AND h.until > now()
+		AND (h.wait IS NULL OR h.wait <= now())
 	CROSS JOIN LATERAL (
 		SELECT url, tries, due FROM fleet_feeds WHERE host = a.host AND due <= now() ORDER BY due LIMIT a.most
 	) f`

@@ -82,7 +82,7 @@ const riverTables = 2
 var riverUnused = []string{"river_job_args_index", "river_job_metadata_index"}
 
 // newestSchema is the version of the fleet's own tables, in fleet_schema.
-const newestSchema = 1
+const newestSchema = 2
 
 // prepare makes the missing tables, and opens the store. If none is missing, it only
 // reads: it locks nothing, and a role with read access can use it.

@@ -34,6 +34,9 @@ func (d *Database) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
+// Sweep runs the sweep of a worker with the given lease.
+func (d *Database) Sweep(ctx context.Context, lease time.Duration) error { return d.sweep(ctx, lease) }
+
 // Backend returns the process of PostgreSQL that serves a connection.
 func (d *Database) Backend(ctx context.Context) (pid int, err error) {
 	return pid, d.pool.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
@@ -99,7 +102,7 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 		{"lock", lockHosts, []any{hosts, tokens}},
 		{"store", update, args},
 		{"note", noteFeeds, []any{urls, due}},
-		{"release", releaseHosts, []any{hosts, pauses}},
+		{"release", releaseHosts, []any{hosts, pauses, pauses}},
 	} {
 		rows, err := d.pool.Query(ctx, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "+q.query, q.args...)
 		if err != nil {
@@ -113,3 +116,13 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 	}
 	return plans, nil
 }
+
+// The intervals at which a worker looks for due hosts.
+const (
+	PlanOften  = planOften
+	PlanSeldom = planSeldom
+)
+
+// MostAtPause is the number of feeds of a host that a worker claims together, with a
+// pause of a second.
+const MostAtPause = int(mostLate / time.Second)

@@ -75,7 +75,7 @@ func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
 const holdHosts = `
 	WITH free AS (
 		SELECT host, holder IS NOT NULL AS doubtful FROM fleet_hosts
-		WHERE due <= now() AND (until IS NULL OR until <= now())
+		WHERE due <= now() AND (until IS NULL OR until <= now()) AND (wait IS NULL OR wait <= now())
 		ORDER BY due LIMIT $3 FOR UPDATE SKIP LOCKED
 	)
 	UPDATE fleet_hosts h SET holder = $1, until = now() + $2::interval, due = now() + $2::interval
@@ -95,9 +95,10 @@ func (d *Database) sweep(ctx context.Context, lease time.Duration) error {
 	b.Queue(`
 		WITH first AS (SELECT host, min(due) AS due FROM fleet_feeds WHERE due IS NOT NULL GROUP BY host)
 		INSERT INTO fleet_hosts AS h (host, due) SELECT host, due FROM first ORDER BY host
-		ON CONFLICT (host) DO UPDATE SET due = excluded.due
-		WHERE h.due IS NULL OR h.due > greatest(excluded.due, now()) + $1`, lease)
+		ON CONFLICT (host) DO UPDATE SET due = greatest(excluded.due, h.wait)
+		WHERE h.due IS NULL OR h.due > greatest(excluded.due, h.wait, now()) + $1`, lease)
 	b.Queue(`
-		DELETE FROM fleet_hosts h WHERE due IS NULL AND NOT EXISTS (SELECT FROM fleet_feeds f WHERE f.host = h.host)`)
+		DELETE FROM fleet_hosts h WHERE due IS NULL AND (wait IS NULL OR wait <= now())
+			AND NOT EXISTS (SELECT FROM fleet_feeds f WHERE f.host = h.host)`)
 	return d.brief(ctx, &b)
 }

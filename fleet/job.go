@@ -97,7 +97,7 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 			if v.polled {
 				v.w.rest(ctx)
 			}
-			if !v.w.goesOn(ctx, v.end) {
+			if !v.w.goesOn(ctx, v.end) || v.w.waits.left(v.host) > 0 {
 				return v.write(true)
 			}
 			if err = v.take(ctx, t); err != nil {
@@ -173,7 +173,7 @@ func (v *visit) writeHeld(release bool) error {
 		v.timer.Stop()
 		v.timer = nil
 	}
-	n := &write{hold: v.hold, polls: v.held, release: release, pause: v.w.pause()}
+	n := &write{hold: v.hold, polls: v.held, release: release, pause: v.w.pause(), wait: v.w.waits.left(v.host)}
 	v.held = nil
 	if len(n.polls) == 0 && !release {
 		return nil

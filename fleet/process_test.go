@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 	"testing"
 	"time"
@@ -30,10 +32,13 @@ type processConfig struct {
 	DSN                 string
 	Every, Slice, Pause time.Duration
 	Hosts               int
-	Proxy               string // where all requests go; "" means to their hosts
-	Random              bool   // whether batches have random sizes
-	Commits             string // a file in which each acknowledged commit is recorded; "" for none
-	Metrics             string // the beginning of the name of a file for the metrics at the end; "" for none
+	Retry               feedhistory.Retry // zero means one try
+	Proxy               string            // where all requests go; "" means to their hosts
+	Random              bool              // whether batches have random sizes
+	Commits             string            // a file in which each acknowledged commit is recorded; "" for none
+	Waits               string            // a file in which each wait that a host has asked for is recorded; "" for none
+	Profile             string            // a file for a CPU profile; "" for none
+	Metrics             string            // the beginning of the name of a file for the metrics at the end; "" for none
 }
 
 // A process is a worker in a separate process.
@@ -109,7 +114,26 @@ func runWorker(ctx context.Context, config processConfig) (atWork bool, err erro
 		defer commits.Close()
 		db.Store = noting{db.Store, commits}
 	}
+	if config.Profile != "" {
+		profile, err := os.Create(config.Profile)
+		if err != nil {
+			return false, err
+		}
+		defer profile.Close()
+		if err := pprof.StartCPUProfile(profile); err != nil {
+			return false, err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	w := config.worker(db)
+	if config.Waits != "" {
+		waits, err := os.OpenFile(config.Waits, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return false, err
+		}
+		defer waits.Close()
+		w.Client.Wrap = func(next http.RoundTripper) http.RoundTripper { return noteOfWaits{next, waits} }
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	for !w.Running() {
@@ -133,7 +157,7 @@ func (config processConfig) worker(db *fleet.Database) *fleet.Worker {
 	w := &fleet.Worker{
 		Database: db, Every: config.Every, Slice: config.Slice, Pause: config.Pause, Tries: 100, Hosts: config.Hosts,
 		Client: &feedhistory.Client{
-			Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1}, Retry: feedhistory.Retry{Tries: 1},
+			Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1}, Retry: cmp.Or(config.Retry, feedhistory.Retry{Tries: 1}),
 		},
 	}
 	if config.Random {

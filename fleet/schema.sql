@@ -6,8 +6,11 @@ CREATE TABLE IF NOT EXISTS fleet_hosts (
 	host   text COLLATE "C" PRIMARY KEY,
 	due    timestamptz, -- when it is to have a job, again if it has got none; NULL: not at all
 	holder bigint,      -- a number of the worker's own
-	until  timestamptz
+	until  timestamptz,
+	wait   timestamptz  -- until when it asks to be left alone (Retry-After)
 ) WITH (fillfactor = 70);
+
+ALTER TABLE fleet_hosts ADD COLUMN IF NOT EXISTS wait timestamptz; -- since version 2
 
 CREATE INDEX IF NOT EXISTS fleet_hosts_due ON fleet_hosts (due);
 
@@ -34,4 +37,4 @@ CREATE INDEX IF NOT EXISTS fleet_feeds_died ON fleet_feeds (died) WHERE died IS 
 -- be made.
 CREATE TABLE IF NOT EXISTS fleet_schema (version integer NOT NULL);
 DELETE FROM fleet_schema;
-INSERT INTO fleet_schema VALUES (1);
+INSERT INTO fleet_schema VALUES (2);

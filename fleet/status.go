@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -56,7 +57,8 @@ type FailingFeed struct {
 	Next     time.Time `json:"next"`     // when the next try is due
 }
 
-// A StatusQuery selects the parts of a Status in addition to the numbers.
+// A StatusQuery selects the parts of a Status in addition to the numbers. The maxima are
+// zero for none. A negative number is an error.
 type StatusQuery struct {
 	Late    time.Duration // how long a feed may be due before it counts as late; zero means five minutes
 	Hosts   int           // maximum number of hosts: those with the most late feeds, then the most due, then the most feeds
@@ -66,6 +68,12 @@ type StatusQuery struct {
 
 // Status returns an overview of the feeds. It reads a row of each feed.
 func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
+	switch {
+	case q.Late < 0:
+		return nil, errors.New("fleet: StatusQuery.Late is negative")
+	case min(q.Hosts, q.Letters, q.Errors) < 0:
+		return nil, errors.New("fleet: StatusQuery.Hosts, Letters or Errors is negative")
+	}
 	q.Late = cmp.Or(q.Late, 5*time.Minute)
 	s := &Status{Verdicts: map[string]int64{}}
 	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -103,19 +111,29 @@ func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
 }
 
 const (
+	// A feed is not due while its host waits.
 	statusNumbers = `
-		SELECT count(*), (SELECT count(*) FROM fleet_hosts), (SELECT count(*) FROM fleet_hosts WHERE until > now()),
-			count(*) FILTER (WHERE due <= now()), count(*) FILTER (WHERE due <= now() - $1::interval),
+		WITH waiting AS (
+			SELECT count(*) FILTER (WHERE h.wait > now()) AS due,
+				count(*) FILTER (WHERE f.due <= now() - $1::interval) AS late
+			FROM fleet_hosts h JOIN fleet_feeds f USING (host)
+			WHERE h.wait > now() - $1::interval AND f.due <= now()
+		)
+		SELECT count(*), (SELECT count(*) FROM fleet_hosts h WHERE due IS NOT NULL OR EXISTS (SELECT FROM fleet_feeds f WHERE f.host = h.host)),
+			(SELECT count(*) FROM fleet_hosts WHERE until > now()),
+			count(*) FILTER (WHERE due <= now()) - (SELECT due FROM waiting),
+			count(*) FILTER (WHERE due <= now() - $1::interval) - (SELECT late FROM waiting),
 			count(*) FILTER (WHERE polled IS NULL), count(*) FILTER (WHERE error <> '' AND due IS NOT NULL),
 			count(*) FILTER (WHERE gone), count(died)
 		FROM fleet_feeds`
 	statusHosts = `
-		SELECT host, h.until > now() IS TRUE AS running, count(*) AS feeds, count(*) FILTER (WHERE f.due <= now()) AS due,
-			count(*) FILTER (WHERE f.due <= now() - $2::interval) AS late,
-			count(*) FILTER (WHERE error <> '' AND f.due IS NOT NULL) AS failing,
-			count(died) AS dead, coalesce(min(f.due), '0001-01-01T00:00:00Z') AS next
+		SELECT host, h.until > now() IS TRUE AS running, count(*) AS feeds,
+			count(*) FILTER (WHERE f.due <= now() AND (h.wait <= now()) IS NOT FALSE) AS due,
+			count(*) FILTER (WHERE f.due <= now() - $2::interval AND (h.wait <= now() - $2::interval) IS NOT FALSE) AS late,
+			count(*) FILTER (WHERE error <> '' AND f.due IS NOT NULL) AS failing, count(died) AS dead,
+			coalesce(CASE WHEN min(f.due) < h.wait THEN h.wait ELSE min(f.due) END, '0001-01-01T00:00:00Z') AS next
 		FROM fleet_feeds f LEFT JOIN fleet_hosts h USING (host)
-		GROUP BY host, h.until ORDER BY late DESC, due DESC, feeds DESC, host LIMIT $1`
+		GROUP BY host, h.until, h.wait ORDER BY late DESC, due DESC, feeds DESC, host LIMIT $1`
 	statusLetters = `
 		SELECT url, dead AS reason, died FROM fleet_feeds WHERE died IS NOT NULL ORDER BY died DESC, url LIMIT $1`
 	statusErrors = `

@@ -60,7 +60,8 @@ type Worker struct {
 	Logger *slog.Logger
 
 	once    sync.Once
-	client  *feedhistory.Client
+	client  *feedhistory.Client // Client, storing waits
+	waits   *hostWaits
 	metrics *metrics
 	river   *river.Client[pgx.Tx]
 	begun   atomic.Bool
@@ -135,12 +136,11 @@ func (w *Worker) setUp() error {
 		return err
 	}
 	w.once.Do(func() {
-		w.client, w.ending, w.metrics = w.Client, make(chan struct{}), newMetrics(w.Database)
-		if w.client == nil {
-			w.client = &feedhistory.Client{
-				Budget: feedhistory.Budget{Documents: 1000}, Policy: feedhistory.Policy{PerHost: 1},
-			}
-		}
+		w.ending, w.metrics = make(chan struct{}), newMetrics(w.Database)
+		w.waits = &hostWaits{database: w.Database, trouble: w.trouble}
+		w.client = keepWaits(cmp.Or(w.Client, &feedhistory.Client{
+			Budget: feedhistory.Budget{Documents: 1000}, Policy: feedhistory.Policy{PerHost: 1},
+		}), w.waits)
 		w.room, w.freed = make(chan struct{}, w.hosts()), make(chan struct{}, 1)
 		w.claims.do = w.Database.claim
 		w.writes.do = w.Database.write

@@ -97,6 +97,7 @@ func start(t testing.TB, w *fleet.Worker) (stop func()) {
 type site struct {
 	URL   string
 	mux   *http.ServeMux
+	mood  moodySite
 	now   atomic.Int64
 	most  atomic.Int64
 	asked atomic.Int64
@@ -131,7 +132,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.now.Add(-1)
 	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
 	}
-	s.mux.ServeHTTP(w, r)
+	if !s.mood.isAway(w) {
+		s.mux.ServeHTTP(w, r)
+	}
 }
 
 // times returns when the site got requests.

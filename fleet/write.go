@@ -16,6 +16,7 @@ type write struct {
 	polls   []*routine
 	release bool
 	pause   time.Duration // how long the host must rest after it is released
+	wait    time.Duration // how long it asks to be left alone; zero or less if it does not
 
 	held bool // result: whether the host was still the worker's
 }
@@ -39,7 +40,7 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 		var polls []*routine
 		var states []*mirror.Feed
 		var released []string
-		var pauses []time.Duration
+		var pauses, waits []time.Duration
 		for _, w := range writes {
 			if w.held = held[w.host]; !w.held {
 				continue
@@ -49,7 +50,7 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 				polls, states = append(polls, p), append(states, p.state)
 			}
 			if w.release {
-				released, pauses = append(released, w.host), append(pauses, w.pause)
+				released, pauses, waits = append(released, w.host), append(pauses, w.pause), append(waits, w.wait)
 			}
 		}
 		if len(polls) > 0 {
@@ -61,7 +62,7 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 			}
 		}
 		if len(released) > 0 {
-			_, err = tx.Exec(ctx, releaseHosts, released, pauses)
+			_, err = tx.Exec(ctx, releaseHosts, released, pauses, waits)
 		}
 		return err
 	})
@@ -136,9 +137,9 @@ const (
 		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = a.due, failures = 0, error = '', gone = false
 		FROM unnest($1::text[], $2::timestamptz[]) AS a (url, due) WHERE f.url = a.url
 		RETURNING f.url`
-	// A host is due when one of its feeds is, but not before the pause is over.
+	// A host is due when one of its feeds is, but not before the pause and the wait are over.
 	releaseHosts = `
-		UPDATE fleet_hosts h SET holder = NULL, until = NULL,
-			due = (SELECT CASE WHEN min(f.due) IS NOT NULL THEN greatest(min(f.due), now() + a.pause) END FROM fleet_feeds f WHERE f.host = a.host)
-		FROM unnest($1::text[], $2::interval[]) AS a (host, pause) WHERE h.host = a.host`
+		UPDATE fleet_hosts h SET holder = NULL, until = NULL, wait = CASE WHEN a.wait > '0' THEN greatest(h.wait, now() + a.wait) ELSE h.wait END,
+			due = (SELECT CASE WHEN min(f.due) IS NOT NULL THEN greatest(min(f.due), now() + a.pause, now() + a.wait, h.wait) END FROM fleet_feeds f WHERE f.host = a.host)
+		FROM unnest($1::text[], $2::interval[], $3::interval[]) AS a (host, pause, wait) WHERE h.host = a.host`
 )

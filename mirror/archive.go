@@ -75,11 +75,11 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	if err != nil {
 		return err
 	}
-	p.commits.held, p.chain.fresh = &m.change, m.fresh
+	p.commits.held, p.pages.fresh = &m.change, m.fresh
 	if m.refused > 0 {
 		return p.refuse(doc, m.refused, rank, true)
 	}
-	if p.chain.fresh || p.chain.toEnd || p.backlog.reached {
+	if p.pages.goesOn() || p.backlog.reached {
 		return p.link(doc, feedhistory.Paged)
 	}
 	return nil
@@ -319,7 +319,7 @@ func (p *poll) damaged(doc *feedhistory.Document) error {
 	if err != nil {
 		return err
 	}
-	p.chain.rank, p.commits.held, p.chain.fresh = rank, &m.change, true
+	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, true
 	kind := feedhistory.Archived
 	if page {
 		kind = feedhistory.Paged

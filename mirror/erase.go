@@ -28,7 +28,7 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	f.changed(time.Now())
 	change := &Change{Feed: f}
 	for _, id := range ids {
 		r := records[id]
@@ -51,9 +51,8 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 		f.Shown = slices.DeleteFunc(f.Shown, func(shown string) bool { return shown == id })
 		f.Sought = slices.DeleteFunc(f.Sought, func(sought string) bool { return sought == id })
 		change.Put = append(change.Put, &Record{
-			Feed: f.URL, ID: id, State: Erased, First: r.First, Change: f.Version + 1, Added: r.Added, Changed: now,
+			Feed: f.URL, ID: id, State: Erased, First: r.First, Change: f.Version + 1, Added: r.Added, Changed: f.Changed,
 		})
 	}
-	f.Changed = now
 	return m.Store.Commit(ctx, change)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -128,6 +129,10 @@ type Feed struct {
 	AsOf    time.Time `json:"as_of,omitzero"`
 	Counted int64     `json:"counted,omitempty"`
 }
+
+// changed records a change at a time. Changed never goes back when the clock does, so the
+// order of Record.Changed is the order of Record.Change.
+func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, now) }
 
 // NewFeed returns the state of a feed never polled. To subscribe to it, commit the
 // state: the feed is then due. If the Store has the feed already, the error of Commit

@@ -23,6 +23,11 @@ type Source struct {
 	// errors. A Complete document replaces everything in the mirror (5005#1).
 	Documents iter.Seq2[*feedhistory.Document, error]
 
+	// Stamp returns when an entry last changed, if the source knows better than the entry
+	// itself: the duplicate rules, and tombstones, then go by this time. Nil means the
+	// entry's own time counts.
+	Stamp func(*feedhistory.Entry) time.Time
+
 	// Adds means the source continues where it ended instead of beginning again: the gaps
 	// it left earlier then stay until their documents come, or until End says proven.
 	Adds bool
@@ -57,6 +62,9 @@ type Source struct {
 // it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
 // Feed.Polled.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
+	if src.Documents == nil {
+		return nil, errors.New("mirror: Merge: Source.Documents must be set")
+	}
 	p, err := m.begin(ctx, url)
 	if err != nil {
 		return nil, err
@@ -96,7 +104,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			continue
 		}
 		p.snapshot = f.clone()
-		if err := p.ingest(doc); err != nil {
+		if err := p.ingest(doc, src.Stamp); err != nil {
 			return p.stop(err)
 		}
 		p.snapshot = nil
@@ -175,10 +183,10 @@ func (p *poll) sourceGap(message string) GapRecord {
 	}
 }
 
-func (p *poll) ingest(doc *feedhistory.Document) error {
+func (p *poll) ingest(doc *feedhistory.Document, stamp func(*feedhistory.Entry) time.Time) error {
 	rank := rankOf(doc, p.chain.rank)
 	p.chain.rank = Rank{Time: rank.Time, Seq: rank.Seq - 1}
-	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
+	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete, stamp: stamp})
 	if err != nil {
 		return err
 	}

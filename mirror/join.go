@@ -13,18 +13,32 @@ import (
 // although they should not (5005#9), or link late (5005#15).
 type join struct {
 	feed   *Feed
-	walks  bool   // the walk looks for a joining archive
+	state  joinState
 	again  string // the known archive to request again, to which new archives lead
-	over   bool   // no further archive is to be read for it
 	beyond bool   // the walk has left the chain from the subscription document
 	forks  bool   // the chain goes on elsewhere, too, so all its archives must be read again
 	fresh  bool   // the chain has archives unknown when the window was found
 }
 
+// A joinState is how far a join has come.
+type joinState uint8
+
+const (
+	joinNeedless joinState = iota
+	joinWanted             // the walk looks for a joining archive
+	joinOver               // no further archive is to be read for it
+)
+
+// want makes the walk look for a joining archive.
+func (j *join) want() {
+	j.feed.Joining = true
+	j.state = max(j.state, joinWanted)
+}
+
 // begin notes a subscription document with no entry in common with earlier ones.
 func (j *join) begin(g GapRecord) {
 	j.feed.addGap(g)
-	j.feed.Joining, j.walks = true, true
+	j.want()
 	j.fork(nil)
 }
 
@@ -36,7 +50,7 @@ func (j *join) beginAnew() {
 		widest := j.feed.Gaps[first]
 		widest.Anew = true
 		j.feed.Gaps = append(slices.DeleteFunc(j.feed.Gaps, isMissedWindow), widest)
-		j.feed.Joining, j.walks = true, true
+		j.want()
 		return
 	}
 	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, isMissedWindow)
@@ -44,7 +58,7 @@ func (j *join) beginAnew() {
 
 // covers reports whether the join needs known archives.
 func (j *join) covers() bool {
-	return j.walks && !j.over && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
+	return j.state == joinWanted && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
 }
 
 // meet notes an archive of the chain, with the result of its merge and the first poll
@@ -62,18 +76,18 @@ func (j *join) meet(m *mergeResult, first int64) {
 	if first < j.feed.Gaps[i].Poll && !before {
 		return // all of its ids have changed: those of older ones may have, too
 	}
-	if j.pass(first, before, after || m.filled) {
-		j.over = j.over || before
+	if j.pass(first, before, after || m.filled) && before {
+		j.state = joinOver
 	}
 }
 
 // unchanged notes an unchanged archive of the chain.
 func (j *join) unchanged(first int64) {
-	if i := lastMissedWindow(j.feed.Gaps); i >= 0 && j.feed.Gaps[i].Anew && !j.over && !j.beyond {
+	if i := lastMissedWindow(j.feed.Gaps); i >= 0 && j.feed.Gaps[i].Anew && j.state != joinOver && !j.beyond {
 		j.close()
 	}
 	if j.pass(first, false, false) {
-		j.over = true
+		j.state = joinOver
 	}
 }
 
@@ -82,11 +96,12 @@ func (j *join) unchanged(first int64) {
 // filled since. It reports whether the archive is a known one and does not join.
 func (j *join) pass(first int64, before, filled bool) bool {
 	i := lastMissedWindow(j.feed.Gaps)
-	if j.beyond || j.over || i < 0 {
+	if j.beyond || j.state == joinOver || i < 0 {
 		return false
 	}
 	if isNew := first >= j.feed.Gaps[i].Poll; isNew {
-		j.fresh, j.feed.Joining, j.walks = true, true, true
+		j.fresh = true
+		j.want()
 		if before {
 			j.close()
 		}
@@ -149,7 +164,7 @@ func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 
 // fork notes a document of the chain with links beyond it.
 func (j *join) fork(further []string) {
-	if j.forks = j.forks || len(further) > 0; !j.forks || j.over {
+	if j.forks = j.forks || len(further) > 0; !j.forks || j.state == joinOver {
 		return
 	}
 	if i := lastMissedWindow(j.feed.Gaps); i >= 0 {
@@ -159,7 +174,7 @@ func (j *join) fork(further []string) {
 
 // close ends the join: everything between the two sides has been read.
 func (j *join) close() {
-	j.over = true
+	j.state = joinOver
 	gaps := j.feed.Gaps
 	if i := lastMissedWindow(gaps); i >= 0 && !gaps[i].Deep {
 		j.feed.Gaps = slices.Delete(gaps, i, i+1)

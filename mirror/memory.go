@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
@@ -50,6 +51,9 @@ func (m *Memory) feed(ctx context.Context, url string) (*memoryFeed, error) {
 // Feeds implements Store.
 func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
 	return sequence(ctx, m, (*Feed).clone, func() (found []*Feed, err error) {
+		if err := plain.Check("mirror", plain.Number{Name: "FeedQuery.Limit", Value: int64(q.Limit)}); err != nil {
+			return nil, err
+		}
 		if q.After != "" && !q.Due.IsZero() {
 			return nil, errors.New("mirror: a FeedQuery cannot have both Due and After")
 		}
@@ -124,6 +128,9 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 		q.AfterVersion = &after
 	}
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
+		if err := plain.Check("mirror", plain.Number{Name: "Query.Limit", Value: int64(q.Limit)}); err != nil {
+			return nil, err
+		}
 		if q.AfterVersion != nil && q.Feed == "" {
 			return nil, errors.New("mirror: a Query for Changes needs a Feed")
 		}
@@ -156,6 +163,8 @@ func (q *Query) has(r *Record) bool {
 // hasState reports whether the query selects records in the state of this one.
 func (q *Query) hasState(r *Record) bool {
 	switch bare := r.Content.Format == 0; {
+	case q.Every:
+		return true
 	case q.Bare:
 		return r.State != Live && bare
 	case r.State == Live:
@@ -168,6 +177,9 @@ func (q *Query) hasState(r *Record) bool {
 // compare compares places in the order of the query.
 func (q *Query) compare(a, b *Place) int {
 	if q.AfterVersion != nil {
+		if q.Latest {
+			a, b = b, a
+		}
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
 	if q.Oldest {
@@ -213,6 +225,9 @@ func (m *Memory) Remove(ctx context.Context, url string) error {
 
 // Commit implements Store.
 func (m *Memory) Commit(ctx context.Context, c *Change) error {
+	if c == nil || c.Feed == nil {
+		return errors.New("mirror: Memory.Commit: the Change, or its Feed, is nil")
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f, err := m.feed(ctx, c.Feed.URL)

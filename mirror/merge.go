@@ -32,7 +32,11 @@ func (r *Record) state() State {
 func (r *Record) isBuried() bool {
 	rank := r.Copy.Rank.precedence()
 	rank.Kept = r.Copy.Rank.isKept()
-	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, rank)
+	updated := r.Content.Updated
+	if !updated.IsZero() {
+		updated = r.Copy.At // the entry's own time, unless its source knew better
+	}
+	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(updated, rank)
 }
 
 // An effect is the effect of a document on a record.
@@ -92,9 +96,10 @@ type source struct {
 	archive  bool // it is an archive: its entries stay in it
 	replaces bool // it is complete: only its entries count
 
-	recalled bool   // a Recall has brought it, which says nothing about the feed's present entries
-	name     string // the Name of that Recall
-	absence  int64  // the Absence of the entries it adds; zero means that they are live
+	recalled bool                               // a Recall has brought it, which says nothing about the feed's present entries
+	name     string                             // the Name of that Recall
+	stamp    func(*feedhistory.Entry) time.Time // see Source.Stamp
+	absence  int64                              // the Absence of the entries it adds; zero means that they are live
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
@@ -110,7 +115,11 @@ func (s source) copyOf(e *feedhistory.Entry) Copy {
 func (s source) precedence(e *feedhistory.Entry) precedence.Copy {
 	rank := s.rank.precedence()
 	rank.Kept = e.KeptBy != ""
-	return precedence.CopyOf(e.Updated, rank)
+	updated := e.Updated
+	if s.stamp != nil {
+		updated = s.stamp(e)
+	}
+	return precedence.CopyOf(updated, rank)
 }
 
 // entries returns the document's entries, each once. Of several copies it
@@ -271,7 +280,7 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	}
 	if r.State != before || did.content {
 		mg.count(r, before)
-		r.Change, r.Changed = mg.feed.next(), mg.now
+		r.Change, r.Changed = mg.feed.next(), mg.feed.Changed
 		m.fresh = true
 	}
 	if r.First == 0 && r.Copy.Digest != "" {
@@ -309,5 +318,5 @@ func (mg *merger) count(r *Record, before State) {
 	case r.State != Live && before == Unseen: // deleted before it ever came
 		f.Deleted++
 	}
-	f.Changed = mg.now
+	f.changed(mg.now)
 }

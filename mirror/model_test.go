@@ -18,11 +18,10 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 const modelURL = "http://model.example/feed"
 

@@ -26,6 +26,7 @@ type poll struct {
 
 	request   request
 	chain     chain
+	pages     pageWalk
 	backlog   backlog
 	search    search
 	join      join
@@ -58,9 +59,16 @@ type chain struct {
 	links   []string // all it links to, as there may be several links
 	rank    Rank     // the rank of the latest document
 	changed bool     // the chain of archives may have changed
-	toEnd   bool     // the walk reads pages to the end, not only to the first known one
-	fresh   bool     // the latest page brought something new
 }
+
+// A pageWalk is how far the walk follows a paged feed.
+type pageWalk struct {
+	toEnd bool // to the end, not only to the first known page
+	fresh bool // the latest page brought something new
+}
+
+// goesOn reports whether the page after the latest one is wanted.
+func (w pageWalk) goesOn() bool { return w.toEnd || w.fresh }
 
 // A backlog is the walk through documents left pending by earlier polls.
 type backlog struct {
@@ -87,10 +95,8 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, from: feed.Version, now: now, changes: &Report{URL: url},
 		ready: feed.Next, unended: feed.Unfinished,
-		chain: chain{
-			changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
-			toEnd:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
-		},
+		chain: chain{changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole},
+		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || feed.Known.URL == ""},
 		waits: hostWaits{feed: feed, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
@@ -152,8 +158,8 @@ func (p *poll) options() *feedhistory.WalkOptions {
 	if p.recheck != "" {
 		opt.Pending = append(opt.Pending, p.recheck)
 	}
-	if !p.chain.toEnd {
-		opt.Last = func(*feedhistory.Document) bool { return !p.chain.fresh && !p.backlog.reached }
+	if !p.pages.toEnd {
+		opt.Last = func(*feedhistory.Document) bool { return !p.pages.goesOn() && !p.backlog.reached }
 	}
 	return opt
 }

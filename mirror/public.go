@@ -58,7 +58,7 @@ func (s publicStore) Feed(ctx context.Context, url string) (*Feed, error) {
 // Feeds implements Store.
 func (s publicStore) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
 	limit := q.Limit
-	q.Limit = 0 // the number of hidden feeds is not known
+	q.Limit = min(limit, 0) // the number of hidden feeds is not known
 	return visible(s.Store.Feeds(ctx, q), limit, func(f *Feed) (bool, error) { return !f.Private, nil })
 }
 
@@ -100,7 +100,7 @@ func (s publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*V
 func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
 	limit := q.Limit
 	if q.Feed == "" {
-		q.Limit = 0 // the number of hidden entries is not known
+		q.Limit = min(limit, 0) // the number of hidden entries is not known
 	}
 	type visibility struct {
 		version  int64

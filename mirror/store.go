@@ -193,7 +193,7 @@ type FeedQuery struct {
 	// with both Due and After is an error.
 	After string
 
-	Limit int // Limit is the maximum number of feeds; zero means all.
+	Limit int // Limit is the maximum number of feeds; zero means all, a negative one is an error.
 }
 
 // A Query selects entries. The zero value selects all live entries of all
@@ -219,19 +219,26 @@ type Query struct {
 	AfterVersion *int64
 
 	// Beyond, if not nil, selects only entries after this place in the order: older ones,
-	// or newer ones with Oldest, or later changes with AfterVersion.
+	// or newer ones with Oldest, or later changes with AfterVersion; earlier ones with
+	// Latest.
 	Beyond *Place
 
 	// Oldest puts the oldest entries first. It has no effect with AfterVersion.
 	Oldest bool
 
+	// Latest, with AfterVersion, puts the latest changes first.
+	Latest bool
+
 	Deleted bool // Deleted includes entries no longer live but with a Content.
 	Gone    bool // Gone selects only entries no longer live but with a Content.
-	Limit   int  // Limit is the maximum number of entries; zero means all.
+	Limit   int  // Limit is the maximum number of entries; zero means all, a negative one is an error.
 
 	// Bare selects instead the entries neither live nor with a Content: entries of which
 	// only a tombstone is known, and erased ones. Search finds none of them.
 	Bare bool
+
+	// Every selects all entries, whatever their State.
+	Every bool
 }
 
 // A Place is where a Record is in the order of a Query.

@@ -25,9 +25,9 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	if err != nil {
 		return err
 	}
-	p.chain.rank, p.commits.held, p.chain.fresh = rank, &m.change, m.fresh
+	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
-	p.chain.toEnd = p.chain.toEnd || f.Kind != feedhistory.Paged
+	p.pages.toEnd = p.pages.toEnd || f.Kind != feedhistory.Paged
 	f.clearGaps(contradicts && kind != feedhistory.Complete, doc.URL, doc.Response.Requested)
 	p.join.reaches(doc, m.records)
 	err = p.arrive(doc, m, contradicts)
@@ -54,7 +54,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 		p.join.fork(f.Further)
 	}
 	p.readAt(doc.Response)
-	if kind == feedhistory.Paged && !p.chain.fresh && !p.chain.toEnd {
+	if kind == feedhistory.Paged && !p.pages.goesOn() {
 		return nil
 	}
 	return p.link(doc, kind)
@@ -169,7 +169,7 @@ func (p *poll) complete(m *mergeResult) error {
 		before := r.State
 		r.State = r.state()
 		p.merger.count(r, before)
-		r.Change, r.Changed = p.feed.next(), p.now
+		r.Change, r.Changed = p.feed.next(), p.feed.Changed
 		r.Content.Data = ""
 		m.change.Touch = append(m.change.Touch, r)
 	}

@@ -14,7 +14,8 @@ import (
 // forgotten.
 type Cache[K comparable, V any] struct {
 	// Half is half the capacity, in the unit of the sizes. The Cache never
-	// forgets the values used last, up to this size. Zero means 2,000.
+	// forgets the values used last, up to this size. Zero means 2,000; a
+	// Cache with a negative one keeps nothing.
 	Half int64
 
 	mu         sync.Mutex

@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -31,7 +32,7 @@ type Batch struct {
 
 	// Shown is the number of entries the source's own document shows, if it is
 	// another feed: the subscription document shows at least as many. Zero
-	// means as many as in the last call that said.
+	// means as many as in the last call that said. A negative one is an error.
 	Shown int
 
 	// Now is the time for entries without a time, or changed without a newer one. Entries
@@ -72,6 +73,9 @@ type Report struct {
 // time. To compare, Publish reads all archives. It writes a missing archive again if
 // the source still has exactly its entries.
 func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
+	if err := plain.Check("publish", plain.Number{Name: "Batch.Shown", Value: int64(u.Shown)}); err != nil {
+		return nil, err
+	}
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}

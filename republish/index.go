@@ -26,6 +26,7 @@ type chains struct {
 	size  int    // entries per archive; zero means 100
 	log   *slog.Logger
 
+	all     *directory // the feeds of the store, private ones included
 	out     *dividedOutput
 	handler http.Handler                  // serves out
 	names   publish.Cache[string, string] // the names of directories, by the URLs of feeds
@@ -45,7 +46,7 @@ func newChains(h *Handler) *chains {
 		out.private = subOutput{orMemory(h.PrivateOutput), base}
 	}
 	c := &chains{
-		store: h.store, busy: h.Busy, feeds: h.base() + "feeds/", size: h.Size, log: h.Logger, out: out,
+		store: h.store, busy: h.Busy, feeds: h.base() + "feeds/", size: h.Size, log: h.Logger, all: all, out: out,
 		handler: http.StripPrefix("/feeds", &publish.Handler{FS: out, MaxAge: time.Minute, Logger: h.Logger}),
 	}
 	if c.busy == nil {
@@ -62,15 +63,13 @@ func orMemory(out publish.Output) publish.Output {
 }
 
 // isPrivate reports whether the feed with a name is private. A name that is to be written
-// may be younger than the last look at all feeds, so they are read again for it.
+// may be younger than the last look at all feeds, so they are read again for it. The error
+// of an unknown name matches mirror.ErrNotFound: such a name may be that of a private feed.
 func (d *directory) isPrivate(name string, written bool) (bool, error) {
 	feed, err := d.feed(context.Background(), name)
 	if written && errors.Is(err, mirror.ErrNotFound) {
 		d.expire()
 		feed, err = d.feed(context.Background(), name)
-	}
-	if errors.Is(err, mirror.ErrNotFound) {
-		return false, nil
 	}
 	return err == nil && feed.Private, err
 }

@@ -106,6 +106,15 @@ func (d *directory) look(ctx context.Context) error {
 	return nil
 }
 
+// add records a feed that all feeds may have been read without.
+func (d *directory) add(feed string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.urls != nil { // otherwise all feeds are still to be read
+		d.note(feed)
+	}
+}
+
 // note records both names of a feed.
 func (d *directory) note(feed string) {
 	for _, name := range []string{Name(feed), oldName(feed)} {
@@ -156,9 +165,7 @@ func (h *Handler) Reserve(ctx context.Context, feed string) error {
 	if !owns {
 		return ErrNameTaken
 	}
-	h.names.mu.Lock()
-	defer h.names.mu.Unlock()
-	h.names.note(feed)
+	h.names.add(feed)
 	return nil
 }
 
@@ -176,6 +183,7 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	h.chains.all.add(feed)
 	name := Name(feed)
 	if old := oldName(feed); owns && (h.chains.isPublished(old, feedhistory.Atom) || h.chains.isPublished(old, feedhistory.RSS)) {
 		name = old

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -113,15 +114,16 @@ func (d *dividedOutput) parts() []publish.Output {
 func (d *dividedOutput) of(op, file string) (publish.Output, error) {
 	name, _, _ := strings.Cut(file, "/")
 	private, err := d.isPrivate(name, op == "put")
+	unknown := errors.Is(err, mirror.ErrNotFound)
 	switch {
+	case op == "open" && unknown, err == nil && private && d.private == nil:
+		return nil, &fs.PathError{Op: op, Path: file, Err: fs.ErrNotExist}
 	case err != nil:
 		return nil, err
-	case !private:
-		return d.Output, nil
-	case d.private == nil:
-		return nil, &fs.PathError{Op: op, Path: file, Err: fs.ErrNotExist}
+	case private:
+		return d.private, nil
 	}
-	return d.private, nil
+	return d.Output, nil
 }
 
 // Open implements fs.FS.

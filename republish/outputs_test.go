@@ -2,8 +2,10 @@ package republish
 
 import (
 	"io"
+	"io/fs"
 	"testing"
 
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/outputtest"
 	"github.com/stretchr/testify/require"
@@ -40,6 +42,28 @@ func TestDivided(t *testing.T) {
 			return subOutput{d, name}, subOutput{d, name}
 		})
 	}
+}
+
+// TestDividedStranger checks that a file of an unknown feed, which may be a private one,
+// is neither read nor written.
+func TestDividedStranger(t *testing.T) {
+	t.Parallel()
+	m := &publish.MemoryOutput{}
+	name := Name("https://example.org/feed")
+	require.NoError(t, m.Put(t.Context(), name+"/file", nil))
+	store := &mirror.Memory{}
+	all := &directory{store: store}
+	d := &dividedOutput{Output: m, private: &publish.MemoryOutput{}, isPrivate: all.isPrivate}
+	_, err := d.Open(name + "/file")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, d.Put(t.Context(), name+"/file", nil), mirror.ErrNotFound)
+	require.ErrorIs(t, d.Remove(t.Context(), name+"/file"), mirror.ErrNotFound)
+
+	withNames(t, store, "https://example.org/feed")
+	all.add("https://example.org/feed")
+	f, err := d.Open(name + "/file")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
 }
 
 // TestDividedUnknown checks that nothing is read or written if it is not known whose

@@ -261,9 +261,12 @@ type Release struct {
 	Empty bool      // whether nothing comes then, because the entry was deleted
 }
 
-// Preview returns the next releases of a replay, at most n, and fixes the order
-// of its entries. The error is an *Error if the feed has no such replay.
+// Preview returns the next releases of a replay, at most n (none, if n is not positive),
+// and fixes the order of its entries. The error is an *Error if the feed has no such replay.
 func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n int) (*Preview, error) {
+	if feed == nil || r == nil {
+		return nil, errors.New("republish: Handler.Preview: the Feed or the Replay is nil")
+	}
 	name, err := h.Name(ctx, feed.URL)
 	if err != nil {
 		return nil, err
@@ -284,7 +287,7 @@ func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n i
 		}
 		return -1
 	})
-	for _, x := range table[p.Released:min(len(table), p.Released+n)] {
+	for _, x := range table[p.Released:][:min(max(n, 0), len(table)-p.Released)] {
 		p.Next = append(p.Next, Release{At: x.at.In(r.zone), ID: x.id, Empty: x.empty})
 	}
 	return p, nil

@@ -1,7 +1,9 @@
 package republish
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -63,10 +66,14 @@ const mostPlans = 32
 
 // Slices cuts a feed into slices of at most a size in bytes, from its oldest entry on,
 // so existing slices stay when the feed grows. Entries with the same time stay
-// together, so a slice may be larger.
+// together, so a slice may be larger; with a size of zero, each time has its own. A
+// negative size is an error.
 func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
-	if err := h.ready(); err != nil {
+	if err := cmp.Or(h.ready(), plain.Check("republish", plain.Number{Name: "Slices: the size", Value: size})); err != nil {
 		return Plan{}, err
+	}
+	if feed == nil {
+		return Plan{}, errors.New("republish: Handler.Slices: the Feed is nil")
 	}
 	return h.documents.slices(ctx, feed, size)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists
 	}
-	leaktest.Main(m)
+	feedtest.Main(m)
 }
 
 // A world is a website with feeds, a mirror of them, and a Handler.

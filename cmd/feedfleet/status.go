@@ -17,7 +17,8 @@ type statusCommand struct {
 	database
 	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due before it counts as late (default: ${default})."`
 	Top  int           `default:"10" placeholder:"N" help:"List at most N hosts, failing feeds and dead letters each (default: ${default})."`
-	JSON bool          `name:"json" help:"Print JSON Lines (one object a line): the status."`
+
+	terminal.JSONFlag `set:"record=the status"`
 }
 
 // Help is the text of --help besides the flags.

@@ -48,8 +48,8 @@ func (c *checkCommand) Help() string {
 
 // Validate refuses URLs that cannot be fetched, limits below 1, and incompatible flags.
 func (c *checkCommand) Validate() error {
-	switch u, err := url.Parse(c.Base); {
-	case c.Base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
+	switch {
+	case c.Base != "" && !argument.IsWeb(c.Base):
 		return errors.New("--base: " + c.Base + " is not an absolute URL")
 	case (c.Digests != "" || c.Save != "" || c.Against != "") && !c.Chain:
 		return errors.New("--digests, --save and --against are for --chain")

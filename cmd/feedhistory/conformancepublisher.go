@@ -20,7 +20,8 @@ type conformancePublisherCommand struct {
 	Delete string        `placeholder:"CMD" help:"Command that deletes an entry."`
 	Adds   int           `default:"200" placeholder:"N" help:"Add at most N entries until an archive is closed (default: ${default})."`
 	Settle time.Duration `default:"5s" placeholder:"TIME" help:"How long the feed may take to show a step (default: ${default})."`
-	JSON   bool          `name:"json" help:"Print JSON Lines (one object a line): the report."`
+
+	terminal.JSONFlag `set:"record=the report"`
 }
 
 // Help returns the text of --help before the flags.

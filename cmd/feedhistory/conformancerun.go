@@ -25,9 +25,11 @@ type conformanceRunCommand struct {
 	Parallel int           `default:"2" placeholder:"N" help:"Test N cases at the same time (default: ${default})."`
 	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Maximum time for one run of the program (default: ${default})."`
 	Warnings bool          `help:"Also show each \"should\" broken by the program."`
-	JSON     bool          `name:"json" help:"Print JSON Lines (one object a line): the whole report."`
-	Verbose  bool          `short:"v" help:"Show the program's standard error of each run; without it, only that of the first run that failed."`
-	HTML     string        `name:"html" placeholder:"FILE" help:"Also write the report as an HTML page."`
+
+	terminal.JSONFlag `set:"record=the whole report"`
+
+	Verbose bool   `short:"v" help:"Show the program's standard error of each run; without it, only that of the first run that failed."`
+	HTML    string `name:"html" placeholder:"FILE" help:"Also write the report as an HTML page."`
 
 	caseFlags
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -29,7 +30,8 @@ type dbCommand struct {
 type dbCheckCommand struct {
 	database.Location
 	Heal bool `help:"Fetch damaged feeds again, and rebuild the search index if it differs."`
-	JSON bool `name:"json" help:"Print JSON Lines (one object a line): each damage."`
+
+	terminal.JSONFlag `set:"record=each damage"`
 
 	network.Flags
 	logins.Login
@@ -85,7 +87,7 @@ func (c *dbCheckCommand) heal(w *command.World, found *sqlstore.Inspection) erro
 		return err
 	}
 	sync := syncCommand{
-		Location: c.Location, URLs: feeds, Interval: time.Hour, Parallel: 8, Quota: 2 << 30, QuotaEntries: 5_000_000,
+		Location: c.Location, URLs: feeds, Polling: syncing.Polling{Interval: time.Hour, Parallel: 8, Quota: 2 << 30, QuotaEntries: 5_000_000},
 		Flags: c.Flags, Login: c.Login,
 	}
 	aside := *w
@@ -148,7 +150,8 @@ func counts(p *terminal.Page, found *sqlstore.Inspection) {
 // A dbInfoCommand is the verb db info.
 type dbInfoCommand struct {
 	database.Location
-	JSON bool `name:"json" help:"Print JSON Lines (one object a line): the information."`
+
+	terminal.JSONFlag `set:"record=the information"`
 }
 
 // An information is the line of db info --json.

@@ -208,7 +208,7 @@ func (c *downloadCommand) missing(ctx context.Context, records *download.Records
 // filesOf returns the files of an entry.
 func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed string) (files []download.File) {
 	for _, l := range e.Links {
-		if l.Rel != feedhistory.RelEnclosure || !isOnWeb(l.Href) || !c.isOfType(l) {
+		if l.Rel != feedhistory.RelEnclosure || !argument.IsWeb(l.Href) || !c.isOfType(l) {
 			continue
 		}
 		length, _ := strconv.ParseInt(strings.TrimSpace(l.Length), 10, 64)

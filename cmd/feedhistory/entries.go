@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -31,7 +32,8 @@ type entriesCommand struct {
 	Deleted bool            `help:"Also show entries no longer part of their feed."`
 	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
-	JSON    bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
+
+	terminal.JSONFlag `set:"record=each entry"`
 
 	Enclosures bool `xor:"json" help:"Print a line for each file of an entry, such as a podcast's episode: URL, type, length, duration, episode, date and title, with tabs between them."`
 
@@ -136,9 +138,9 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 		record.Private = c.private.Has(ctx, r.Feed)
 		return terminal.WriteJSON(p.W, record)
 	case c.Enclosures:
-		return showEnclosures(p, e, r.Time())
+		return show.Enclosures(p, e, r.Time())
 	case !c.Long:
-		line := entryLine(p, e, r.Time(), r.ID)
+		line := show.Line(p, e, r.Time(), r.ID)
 		if several {
 			line += "  " + terminal.Clean(r.Feed)
 		}
@@ -148,7 +150,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 		p.Line(line)
 		return p.Err
 	}
-	showEntry(p, e)
+	show.Entry(p, e)
 	if several {
 		p.Para("      ", "      ", "of "+r.Feed)
 	}

@@ -5,16 +5,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -24,7 +23,8 @@ type entryCommand struct {
 	database.Location
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so."`
 	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
-	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
+
+	terminal.JSONFlag `set:"record=the entry"`
 
 	terminal.PagerFlags
 }
@@ -50,7 +50,7 @@ func (c *entryCommand) Run(w *command.World) (err error) {
 	out := c.Pager(w.Stdout)
 	buffered := bufio.NewWriter(out)
 	p := &terminal.Page{W: buffered, Width: terminal.Width(w.Stdout)}
-	showArticle(p, e, r)
+	show.Article(p, e, r)
 	return terminal.UnlessLeft(cmp.Or(p.Err, buffered.Flush(), out.Close()))
 }
 
@@ -109,62 +109,3 @@ func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirr
 	}
 	return nil, nil
 }
-
-// showArticle shows an entry as text.
-func showArticle(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
-	title := e.Title().Plain()
-	if terminal.Clean(title) == "" {
-		title = "(no title)"
-	}
-	p.Para("", "", title)
-	p.Line("")
-	p.Field("feed", r.Feed)
-	p.Field("id", idText(e))
-	if item, _ := e.Decode(); item != nil {
-		var names []string
-		for _, a := range item.Authors {
-			names = append(names, a.Name)
-		}
-		p.Field("by", strings.Join(names, ", "))
-	}
-	p.Field("source", r.Copy.Source)
-	p.Field("published", terminal.Time(e.Published))
-	p.Field("updated", terminal.Time(e.Updated))
-	for _, link := range e.Links {
-		switch link.Rel {
-		case feedhistory.RelAlternate:
-			p.Field("link", link.Href)
-		case feedhistory.RelEnclosure:
-			p.Field("file", link.Href)
-		}
-	}
-	if d := schema.DeletionOf(r); d.Deleted {
-		p.Field("deleted", terminal.Time(d.When))
-	}
-	text := e.Content().Plain()
-	if strings.TrimSpace(text) == "" {
-		text = e.Summary().Plain()
-	}
-	empty := true // whether the last line was empty
-	p.Line("")
-	for line := range strings.Lines(text) {
-		blank := terminal.Clean(line) == ""
-		if !blank || !empty {
-			p.Para("", "", line)
-		}
-		empty = blank
-	}
-}
-
-// entryLine returns an entry as one line: the day, the title and, at the end and never
-// shortened so people can copy it, its id or address.
-func entryLine(p *terminal.Page, e *feedhistory.Entry, at time.Time, address string) string {
-	title := terminal.Clean(e.Title().Plain())
-	if title == "" {
-		title = terminal.Cut(terminal.Clean(e.Content().Plain()), untitled)
-	}
-	return fmt.Sprintf("%s  %s  %s", day(at), p.Title(title), terminal.Clean(address))
-}
-
-// untitled is the width of the text shown instead of a missing title.
-const untitled = 60

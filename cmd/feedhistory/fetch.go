@@ -27,9 +27,11 @@ type fetchCommand struct {
 	Since  argument.Moment `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Limit  int             `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
 	Format string          `default:"" enum:",jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default, but for a terminal, which shows a table); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
-	JSON   bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
-	Raw    bool            `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
-	Output string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when it is complete."`
+
+	terminal.JSONFlag `set:"record=each entry"`
+
+	Raw    bool   `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
+	Output string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when it is complete."`
 
 	recovery.Budget
 	recovery.Backfill

@@ -10,6 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -63,7 +64,7 @@ func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 	}
 	if f.Format == tableFormat {
 		link, _ := e.Links.Rel(feedhistory.RelAlternate)
-		_, err := fmt.Fprintln(f.out, entryLine(&terminal.Page{Width: terminal.Width(f.Stdout)}, e, e.Time(), cmp.Or(link.Href, e.ID)))
+		_, err := fmt.Fprintln(f.out, show.Line(&terminal.Page{Width: terminal.Width(f.Stdout)}, e, e.Time(), cmp.Or(link.Href, e.ID)))
 		return err
 	}
 	record := publish.NewJSONEntry(e)

@@ -37,7 +37,8 @@ type handoverCommand struct {
 	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
 	Gone    bool   `help:"Hand over every entry, because the feed no longer answers."`
 	DryRun  bool   `help:"Print the entries to be handed over, and change nothing."`
-	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
+
+	terminal.JSONFlag `set:"record=each feed"`
 
 	network.Flags
 }

@@ -50,6 +50,7 @@ func (c *harvestCommand) Validate() error {
 		of   []string
 	}{
 		{"--accept", len(c.Accept) > 0, []string{collection.AtomPMH}},
+		{"--historical", c.Historical, []string{collection.AtomPMH}},
 		{"--fetch", c.Fetch, []string{collection.AtomPMH}},
 		{"--snapshot", c.Snapshot != "", []string{collection.DataReplication}},
 		{"--key", c.Key != "", []string{collection.DataReplication}},

@@ -68,6 +68,9 @@ func scripts(newDB func() string) testscript.Params {
 			"listen": listen,
 			"reach":  reach,
 			"fill":   fill,
+
+			"relayed": relayed,
+
 			"secure": secure,
 			"guard":  guardSite,
 			"proxy":  proxySite,

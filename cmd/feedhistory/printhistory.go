@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
@@ -19,7 +21,11 @@ func printHistory(w io.Writer, r *backfill.Result, format string, private bool) 
 	case "json":
 		return terminal.WriteJSON(w, recovery.NewHistory(r))
 	case "atom":
-		return feedhistory.WriteAtom(w, recovery.DocumentOf(r))
+		doc := recovery.DocumentOf(r)
+		if slices.ContainsFunc(doc.Entries, isUndated) || len(doc.Entries) == 0 && isUndated(&feedhistory.Entry{Source: doc}) {
+			return errUndated
+		}
+		return feedhistory.WriteAtom(w, doc)
 	case "rss":
 		return feedhistory.WriteRSS(w, recovery.DocumentOf(r))
 	case "csv":
@@ -32,6 +38,16 @@ func printHistory(w io.Writer, r *backfill.Result, format string, private bool) 
 		}
 	}
 	return nil
+}
+
+// errUndated is the error for a feed that Atom cannot express without inventing times.
+var errUndated = errors.New("the feed cannot be written as Atom, which requires a time of each entry: neither the feed nor the server's response has one; " +
+	"use --format rss or json, or mirror the feed with feedhistory sync, which keeps the time at which it first saw an entry")
+
+// isUndated reports whether neither an entry nor its document has a time.
+func isUndated(e *feedhistory.Entry) bool {
+	s := e.Source
+	return e.Changed().IsZero() && (s == nil || s.Updated.IsZero() && s.Published.IsZero() && s.LastModified.IsZero())
 }
 
 // recordsOf yields a history's entries.

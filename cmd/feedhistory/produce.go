@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
+	"path/filepath"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/collection"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 )
 
@@ -23,17 +26,25 @@ func (c *produceCommand) Help() string {
 		`or {"kind": "deleted", "id": …, "time": …}. Give all records, or only those that have changed.` + "\n\n" +
 		`datareplication: {"id": "1", "operation": "PUT", "type": "text/plain", "body": "…"}, with "base64" instead of "body" if the body is not text, ` +
 		`and optionally "header": {"X-Key": "…"}. produce appends the entities; appending the same lines again does nothing.` + "\n\n" +
-		"modified-range: entries as publish reads them. Give the whole collection."
+		"modified-range: entries as publish reads them, or the lines that harvest prints.\n\n" +
+		"With --db, the first run may give lines in any order. A later run, even while another serves the database, gives all lines " +
+		"or only those that have changed; a change must have a later time than what is published, because harvests look for no others."
 }
 
 // Validate refuses missing, useless and negative flags.
 func (c *produceCommand) Validate() error {
 	switch {
-	case c.Out == "" && c.Listen == "":
-		return errors.New("give --out, --listen or both")
+	case c.Out == "" && c.Listen == "" && c.DB == "":
+		return errors.New("give --out, --listen or both, or --db")
+	case c.DB != "" && c.Protocol == collection.DataReplication:
+		return errors.New("--db: datareplication keeps its pages in a directory: --out")
+	case c.DB != "" && (c.Out != "" || c.Deletions != "entry" || c.Settle > 0):
+		return errors.New("--db excludes --out, --deletions and --settle")
+	case c.Historical && c.Protocol != collection.AtomPMH:
+		return fmt.Errorf("--historical: %s has no such flag", c.Protocol)
 	case c.Out != "" && c.Protocol == collection.ModifiedRange:
 		return errors.New("--out: modified-range has no documents to put into a directory; --listen serves it")
-	case c.Base == "" && c.Listen == "" && c.Protocol == collection.AtomPMH:
+	case c.Base == "" && c.Listen == "" && c.Out != "" && c.Protocol == collection.AtomPMH:
 		return errors.New("--base is required without --listen")
 	case c.Size < 0:
 		return errors.New("--size: a number cannot be negative")
@@ -46,7 +57,7 @@ func (c *produceCommand) Validate() error {
 	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != collection.AtomPMH:
 		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
 	}
-	if base, err := url.Parse(c.Base); c.Base != "" && (err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http") {
+	if c.Base != "" && !argument.IsWeb(c.Base) {
 		return errors.New("--base: not the URL of a directory: " + c.Base)
 	}
 	return nil
@@ -64,13 +75,21 @@ func (c *produceCommand) Run(w *command.World) (err error) {
 			c.Base = "http://" + address(listener) + "/"
 		}
 	}
-	if c.Out == "" && c.Protocol != collection.ModifiedRange {
-		if c.Out, err = os.MkdirTemp("", "feedhistory"); err != nil {
+	pools := c.Pools()
+	if c.Out == "" && c.DB == "" {
+		dir, err := os.MkdirTemp("", "feedhistory")
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(c.Out)) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if c.Out = dir; pools {
+			c.DB = filepath.Join(dir, "collection.db")
+		}
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
+	if pools {
+		return c.runPool(w, listener, log)
+	}
 	handler, waiting, err := c.Produce(w, log)
 	if err != nil {
 		return err
@@ -79,4 +98,30 @@ func (c *produceCommand) Run(w *command.World) (err error) {
 		return serveHTTP(w, listener, handler, log)
 	}
 	return waiting
+}
+
+// runPool adds the lines to the collection's database, and serves it meanwhile and
+// afterwards.
+func (c *produceCommand) runPool(w *command.World, listener net.Listener, log *slog.Logger) (err error) {
+	pool, err := c.OpenPool(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	if listener == nil {
+		return pool.Load(w)
+	}
+	ctx, cancel := context.WithCancel(w.Ctx)
+	defer cancel()
+	serving := *w
+	serving.Ctx = ctx
+	served := make(chan error, 1)
+	handler := pool.Handler(w, log)
+	go func() { served <- serveHTTP(&serving, listener, handler, log) }()
+	if err := pool.Load(w); err != nil && !errors.Is(err, exit.StatusError(exit.Partial)) {
+		cancel()
+		<-served
+		return err
+	}
+	return <-served
 }

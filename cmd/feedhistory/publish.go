@@ -26,33 +26,38 @@ import (
 
 // A publishCommand is the verb publish.
 type publishCommand struct {
-	Out            string           `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
-	Base           string           `required:"" placeholder:"URL" help:"URL where that directory is served."`
-	From           string           `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
-	Name           string           `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
-	Format         string           `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
-	Size           int              `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
-	By             string           `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Make an archive for each year, month or day instead."`
-	Title          string           `help:"The feed's title."`
-	Author         string           `help:"The feed's author."`
-	ID             string           `help:"The feed's id (default: the subscription document's URL)."`
-	Link           string           `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
-	EntryID        string           `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
-	Site           string           `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
-	SiteDir        string           `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
-	Timezone       string           `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
-	DryRun         bool             `help:"Print the files to be written, and write nothing."`
-	Force          bool             `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
-	IncludePrivate bool             `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
-	DeleteMissing  bool             `help:"Publish the deletion of entries no longer in the source."`
-	MaxDeletions   argument.Maximum `placeholder:"N|all" help:"With --delete-missing: delete at most N entries, or any number (default: 5, or a fifth of the published entries if that is more). Lines from a pipe need it, if they do not come from --raw."`
-	DB             string           `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed's URL as --from: publish sync's mirror of it in this database."`
+	Out            string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
+	Base           string `required:"" placeholder:"URL" help:"URL where that directory is served."`
+	From           string `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
+	Name           string `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
+	Format         string `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
+	Size           int    `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
+	By             string `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Make an archive for each year, month or day instead."`
+	Title          string `help:"The feed's title."`
+	Author         string `help:"The feed's author."`
+	ID             string `help:"The feed's id (default: the subscription document's URL)."`
+	Link           string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
+	EntryID        string `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
+	Site           string `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
+	SiteDir        string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
+	Timezone       string `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
+	DryRun         bool   `help:"Print the files to be written, and write nothing."`
+	Force          bool   `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
+	IncludePrivate bool   `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
+	DB             string `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed's URL as --from: publish sync's mirror of it in this database."`
 
+	deletionFlags
 	outputs.Store
 	network.Flags
 	recovery.Budget
 
 	was string // the feed's earlier address, if it differs and older archives link to it; else ""
+}
+
+// deletionFlags are the flags for entries the source no longer has.
+type deletionFlags struct {
+	DeleteMissing bool             `help:"Publish the deletion of entries no longer in the source."`
+	MaxDeletions  argument.Maximum `placeholder:"N|all" help:"With --delete-missing: delete at most N entries, or any number (default: 5, or a fifth of the published entries if that is more). Lines from a pipe need it, if they do not come from --raw."`
 }
 
 // Help returns the text of --help before the flags.
@@ -67,7 +72,7 @@ func (c *publishCommand) Validate() error {
 	switch {
 	case c.Base == "": // kong reports it
 		return nil
-	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
+	case err != nil || !argument.IsWeb(c.Base):
 		return errors.New("--base: not the URL of a directory: " + argument.WithoutUser(c.Base))
 	case base.User != nil:
 		return errors.New("--base: a user or password in the URL, which everybody could read in the feed")
@@ -82,7 +87,7 @@ func (c *publishCommand) Validate() error {
 	case c.Size > 0 && c.By != "":
 		return errors.New("--size and --by exclude each other")
 	}
-	if site, err := url.Parse(c.Site); c.Site != "" && (err != nil || site.Host == "" || site.Scheme != "https" && site.Scheme != "http") {
+	if c.Site != "" && !argument.IsWeb(c.Site) {
 		return errors.New("--site: not the URL of a site: " + c.Site)
 	}
 	if _, err := time.LoadLocation(c.Timezone); err != nil {

@@ -26,9 +26,10 @@ import (
 
 // A serveCommand is the verb serve.
 type serveCommand struct {
-	Dir    string          `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
-	Listen argument.Listen `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
-	MaxAge time.Duration   `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
+	Dir      string          `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
+	Listen   argument.Listen `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
+	Protocol string          `enum:",atom-pmh,datareplication,modified-range" default:"" placeholder:"PROTOCOL" help:"Give the feeds of the database out by a protocol, for harvest: atom-pmh, datareplication or modified-range."`
+	MaxAge   time.Duration   `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
 
 	database.Location
 	historyFlags
@@ -42,7 +43,9 @@ func (c *serveCommand) Help() string {
 		"and lets caches keep archives forever.\n\n" +
 		"Without DIR, the history server shows the feeds of a database as pages, republishes each with its whole history, " +
 		"and polls each when it is due. The database may be new: you can add feeds on the first page. " +
-		"Every change requires the token if there is one; with --private, reading requires it, too."
+		"Every change requires the token if there is one; with --private, reading requires it, too.\n\n" +
+		"With --protocol, serve gives out each feed of the database that is not private for harvest to read, and only reads the database: " +
+		"run sync or harvest --db meanwhile to keep it current. With datareplication, the directory in --published keeps the pages."
 }
 
 // These limits for the steps of a request keep clients from holding connections open
@@ -55,7 +58,10 @@ const (
 
 // Run serves until the context ends.
 func (c *serveCommand) Run(w *command.World) error {
-	if c.Dir == "" {
+	switch {
+	case c.Protocol != "":
+		return c.serveProtocol(w)
+	case c.Dir == "":
 		listener, err := httpserver.Listen(cmp.Or(c.Listen, usualHistory))
 		if err != nil {
 			return err

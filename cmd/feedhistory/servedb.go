@@ -40,6 +40,10 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--max-age: a time cannot be negative")
 	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
 		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
+	case c.Protocol != "" && c.Dir != "":
+		return errors.New("--protocol is for the feeds of a database: leave out DIR")
+	case c.Protocol != "" && (c.Private || len(c.Name) > 0):
+		return errors.New("--protocol shows the feeds to everybody: leave out --private and --name")
 	case c.Base == "":
 		return nil
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:

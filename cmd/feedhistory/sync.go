@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -26,20 +25,15 @@ import (
 // A syncCommand is the verb sync.
 type syncCommand struct {
 	database.Location
-	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
-	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
-	All        bool          `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
-	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
-	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
-	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
-	Private    bool          `help:"Keep the feeds named by URL private, because their address is a secret: as with credentials, only serve --private shows them, and no web archive is asked about them."`
-	Public     bool          `help:"Show the feeds named by URL to everybody, although their address seems to have a secret (?token=…): without --public, such a feed is private."`
-	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
-	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
+	URLs  []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
+	OPML  []string `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
+	All   bool     `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
+	Every bool     `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
 
-	Quota        argument.Size `default:"2GiB" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
-	QuotaEntries int64         `default:"5000000" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
+	terminal.JSONFlag `set:"record=each feed"`
 
+	syncing.Privacy
+	syncing.Polling
 	recovery.Budget
 	recovery.Backfill
 
@@ -63,22 +57,8 @@ func (c *syncCommand) Help() string {
 // Validate refuses limits of zero, and incompatible flags.
 func (c *syncCommand) Validate() error {
 	switch {
-	case c.Interval < time.Second:
-		return errors.New("--interval: at least 1s")
-	case c.Parallel < 1:
-		return errors.New("--parallel: at least 1")
-	case c.Quota < 1:
-		return errors.New("--quota: at least 1")
-	case c.QuotaEntries < 1:
-		return errors.New("--quota-entries: at least 1")
 	case c.All && c.Every:
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
-	case c.Private && len(c.URLs) == 0:
-		return errors.New("--private is for the feeds that URL names")
-	case c.Public && len(c.URLs) == 0:
-		return errors.New("--public is for the feeds that URL names")
-	case c.Public && c.Private:
-		return errors.New("--public and --private exclude each other")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
 	}
@@ -87,7 +67,7 @@ func (c *syncCommand) Validate() error {
 			return fmt.Errorf("--every takes no time: give --interval %s for the time between two polls", d)
 		}
 	}
-	return errors.Join(c.Check(), c.Backfill.Validate())
+	return errors.Join(c.Polling.Check(), c.Privacy.Check(c.URLs), c.Budget.Check(), c.Backfill.Validate())
 }
 
 // Run polls the feeds and reports on each.
@@ -110,15 +90,15 @@ func (c *syncCommand) Run(w *command.World) error {
 	if s.Strays.Keys, err = database.Keep(&c.Login, &c.Location, slices.Sorted(maps.Keys(s.Strays.Named))); err != nil {
 		return err
 	}
-	if err := c.keepPrivate(s.Strays.Keys); err != nil {
+	if err := c.Hide(s.Strays.Keys, c.URLs); err != nil {
 		return err
 	}
 	s.Poller.Mirror.ClientFor = s.Strays.Keys.ClientFor(s.Poller.Mirror.Client)
 	bar := w.NewBar(len(given), "adding feeds")
 	err = s.Subscribe(w.Ctx, given, bar)
 	bar.End()
-	if err == nil && c.Public {
-		err = c.show(w.Ctx, store)
+	if err == nil {
+		err = c.Show(w.Ctx, store, c.URLs)
 	}
 	if err == nil {
 		err = c.fill(w.Ctx, s, given)
@@ -144,33 +124,6 @@ func (c *syncCommand) Run(w *command.World) error {
 	return exit.StatusError(exit.Partial)
 }
 
-// keepPrivate marks the feeds named by URL as private, if the flags ask for it.
-func (c *syncCommand) keepPrivate(keys *logins.Keyring) error {
-	if !c.Private {
-		return nil
-	}
-	private := map[string]http.Header{}
-	for _, url := range c.URLs {
-		private[argument.FeedName(url)] = http.Header{}
-	}
-	return keys.Set(private)
-}
-
-// show makes the feeds named by URL public.
-func (c *syncCommand) show(ctx context.Context, store mirror.Store) error {
-	for _, url := range c.URLs {
-		err := database.Amend(context.WithoutCancel(ctx), store, argument.FeedName(url), func(f *mirror.Feed) bool {
-			changes := f.Private
-			f.Private = false
-			return changes
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // newSyncing returns a syncing with the settings of the flags.
 func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncing.Sync {
 	client := w.Client(w.Stderr)
@@ -183,13 +136,8 @@ func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncin
 			DB: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}
-	s.Poller = &mirror.Poller{
-		Mirror: &mirror.Mirror{
-			Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate,
-			Quota: mirror.Quota{Bytes: int64(c.Quota), Entries: c.QuotaEntries},
-		},
-		Parallel: c.Parallel, Pause: max(time.Second, w.Pace), Poll: s.Poll, Trouble: s.Report.Trouble,
-	}
+	s.Poller = c.Poller(counted, client)
+	s.Poller.Pause, s.Poller.Poll, s.Poller.Trouble = max(time.Second, w.Pace), s.Poll, s.Report.Trouble
 	return s
 }
 

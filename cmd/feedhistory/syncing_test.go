@@ -88,7 +88,7 @@ func (w *testWeb) times(url string, began time.Time) (times []time.Duration) {
 func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing.Sync, *testWeb, *bytes.Buffer) {
 	web := &testWeb{inFlight: map[string]int{}, status: map[string]int{}}
 	var stderr bytes.Buffer
-	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
+	c := &syncCommand{Polling: syncing.Polling{Interval: time.Hour, Parallel: 8}, Every: every}
 	c.DB = "feeds.db"
 	s := c.newSyncing(&command.World{Globals: &command.Globals{}, Flags: &network.Flags{}, Stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
 	s.Poller.Mirror.Client = &feedhistory.Client{Transport: web}

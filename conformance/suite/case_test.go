@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/conformance/suite"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var (
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if err := os.Chdir(".."); err != nil {
 		panic(err)
 	}
-	leaktest.Main(m)
+	feedtest.Main(m)
 }
 
 var clause = regexp.MustCompile(`^(5005(#([1-9]|1[0-9]|2[0-8])| §[0-9.]+| Appendix B)|RFC [0-9]+( §[0-9.]+)?|XML 1\.0 §[0-9.]+|JSON Feed 1\.1|erratum [0-9]+|feedhistory mirror/1\.0)$`)

@@ -97,7 +97,7 @@ func newAnswer(p website.PlainState) siteAnswer {
 		s.Length = &p.Length
 	}
 	switch {
-	case p.Coded || !utf8.ValidString(p.Body):
+	case !utf8.ValidString(p.Body): // gzip is not
 		s.Raw = base64.StdEncoding.EncodeToString([]byte(p.Body))
 	case len(p.Body) > mostPlain:
 		var b bytes.Buffer

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Publisher is a publisher to be tested: it is made to add, edit and delete
@@ -45,8 +46,13 @@ func Shell(url, line string) func(ctx context.Context) error {
 	}
 }
 
-// Run tests the publisher. An error means a step failed, or the feed cannot be read.
+// Run tests the publisher. An error means a step failed, the feed cannot be read, or a
+// number is negative; or it is the context's.
 func (p *Publisher) Run(ctx context.Context) (*PublisherReport, error) {
+	if err := plain.Check("conformance", plain.Number{Name: "Publisher.Adds", Value: int64(p.Adds)},
+		plain.Number{Name: "Publisher.Settle", Value: int64(p.Settle)}); err != nil {
+		return nil, err
+	}
 	d := &drive{Publisher: p, http: p.HTTP, report: &PublisherReport{Version: version, URL: p.URL, Duties: duties()}}
 	if d.http == nil {
 		d.http = &http.Client{Timeout: time.Minute}
@@ -109,7 +115,7 @@ func (d *drive) add(ctx context.Context) error {
 		return nil
 	}
 	newest := d.last.newest()
-	for range cmp.Or(max(d.Adds, 0), 200) {
+	for range cmp.Or(d.Adds, 200) {
 		if err := d.step(ctx, "add", d.Add); err != nil {
 			return err
 		}
@@ -162,7 +168,7 @@ func (d *drive) pause(ctx context.Context) error {
 // settled waits until the subscription document has changed, or Settle has
 // passed.
 func (d *drive) settled(ctx context.Context) (*snapshot, error) {
-	end := time.Now().Add(cmp.Or(max(d.Settle, 0), 5*time.Second))
+	end := time.Now().Add(cmp.Or(d.Settle, 5*time.Second))
 	for time.Now().Before(end) {
 		page, err := d.get(ctx, d.URL, nil)
 		if err == nil && !bytes.Equal(page.body, d.last.feed.body) {

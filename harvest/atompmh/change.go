@@ -64,6 +64,19 @@ func representations(e *feedhistory.Entry) (all []Representation) {
 	return all
 }
 
+// RepresentationsOf returns the representations of the record an entry is about; nil if it
+// is no entry of a record (atom-pmh consumer#3), or cannot be published as it is.
+func RepresentationsOf(e *feedhistory.Entry) []Representation {
+	all := representations(e)
+	if kindOf(e) != Record {
+		return nil
+	}
+	if _, err := (Item{ID: e.ID, Modified: e.Updated, Representations: all}).Entry(); err != nil {
+		return nil
+	}
+	return all
+}
+
 // kindOf classifies an entry (atom-pmh consumer#3); it cannot distinguish
 // active from historical Records. An entry without its own id or time says
 // nothing about any record.

@@ -8,8 +8,9 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// entry returns the entry of the item: an active entry or a deletion entry.
-func (it Item) entry() (*feedhistory.Entry, error) {
+// Entry returns the entry of the item: an active entry, or a deletion entry. The error is a
+// *RecordError.
+func (it Item) Entry() (*feedhistory.Entry, error) {
 	if !isTime(it.Modified) {
 		return nil, it.refused("atom-pmh#11", "it has no last modified time that can be written")
 	}

@@ -224,21 +224,14 @@ func (p *Producer) document(name string) (*feedhistory.Document, error) {
 
 // head returns the head section, which describes the feed.
 func (p *Producer) head(published *feedhistory.Document) *feedhistory.Document {
-	head := feedhistory.Document{Title: p.Base}
-	switch {
-	case p.Head != nil:
-		head = *p.Head
-	case published != nil:
-		head = *published
+	given := p.Head
+	if given == nil {
+		given = published
+	} else if given.ID == "" && published != nil {
+		named := *given
+		named.ID, given = published.ID, &named
 	}
-	if head.ID == "" && published != nil {
-		head.ID = published.ID
-	}
-	head.ID = cmp.Or(head.ID, p.URL())
-	if len(head.Authors) == 0 {
-		head.Authors = []feedhistory.Person{{Name: cmp.Or(head.Title, head.ID)}}
-	}
-	return &head
+	return headOf(given, p.Base, p.URL())
 }
 
 // entries returns the entries of the changes since a time, oldest first.
@@ -248,7 +241,7 @@ func (p *Producer) entries(ctx context.Context, since time.Time) (entries []*fee
 		if err != nil {
 			return nil, err
 		}
-		e, err := it.entry()
+		e, err := it.Entry()
 		if err == nil && given[it.ID] {
 			err = it.refused("atom-pmh#8", "the pool returned it twice")
 		}

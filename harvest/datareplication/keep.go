@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -29,7 +30,7 @@ type Resources struct {
 	// PATCH is an error.
 	Patch func(key string, e *Entity) (*Entity, error)
 
-	Size int // Size is the number of entities to commit together; zero means 500.
+	Size int // Size is the number of entities to commit together; zero means 500, a negative one is an error.
 }
 
 // Keep harvests the feed of the Client into a mirror's store, beginning at the cursor
@@ -48,6 +49,9 @@ type Resources struct {
 // unseen, before a ReachError, stay in the mirror when a second snapshot is read.
 func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
+	if err := plain.Check(name, plain.Number{Name: "Resources.Size", Value: int64(of.Size)}); err != nil {
+		return nil, err
+	}
 	d := documents{Resources: of, c: c}
 	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {
 		return nil, err

@@ -15,11 +15,10 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // A memory is an Output that can fail.
 type memory struct {

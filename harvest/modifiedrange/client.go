@@ -90,6 +90,7 @@ type Sync struct {
 	whole    bool
 	lossy    bool // a loss was yielded
 	dialect  Dialect
+	stamp    stampKind
 	requests int
 }
 

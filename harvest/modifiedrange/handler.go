@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
 // A Handler serves a collection by ranges of modification times, in all
@@ -27,7 +27,7 @@ type Handler struct {
 	Limit int
 
 	// Partial is the status of a partial answer, from 201 to 299; the proposal leaves the
-	// choice open (modified-range#3). Zero means 206.
+	// choice open (modified-range#3). Zero means 206, another number is an error.
 	Partial int
 
 	// Head describes the feed: ID, Title, Authors, Links … Do not change it while
@@ -90,64 +90,37 @@ func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
 	if h.Query == nil {
 		return part{}, errors.New("modifiedrange: Handler.Query must be set")
 	}
-	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)}); err != nil {
+	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)},
+		plain.Number{Name: "Handler.Partial", Value: int64(h.Partial)}); err != nil {
 		return part{}, err
+	}
+	if h.Partial != 0 && (h.Partial <= http.StatusOK || h.Partial > 299) {
+		return part{}, fmt.Errorf("modifiedrange: Handler.Partial is not from 201 to 299: %d", h.Partial)
 	}
 	if asked.isEmpty() {
 		return part{covered: asked, whole: true}, nil
 	}
-	limit := cmp.Or(max(h.Limit, 0), 100)
-	items, err := h.query(ctx, asked, limit+1)
-	if err != nil || len(items) <= limit {
+	items, whole, err := h.pool().Recent(ctx, asked.Start, asked.End, cmp.Or(h.Limit, 100))
+	if err != nil || whole {
 		return part{items, asked, true}, err
 	}
-	oldest := items[limit-1].Modified
-	p := part{items: items[:limit], covered: Range{oldest, asked.End}}
-	if !items[limit].Modified.Equal(oldest) {
-		return p, nil
-	}
-	return h.complete(ctx, asked, p)
+	return part{items: items, covered: Range{items[len(items)-1].Modified, asked.End}}, nil
 }
 
-// complete adds the missing items of the group of equal stamps at the end of a
-// part. After that, nothing may be left.
-func (h *Handler) complete(ctx context.Context, asked Range, p part) (part, error) {
-	oldest := p.covered.Start
-	group, err := h.query(ctx, Range{oldest, oldest.Add(tick)}, 0)
-	if err != nil {
-		return part{}, err
+// pool returns the query, with a check of its items.
+func (h *Handler) pool() replication.Pool[Item] {
+	return replication.Pool[Item]{
+		At: func(item Item) time.Time { return item.Modified },
+		Query: func(ctx context.Context, start, end time.Time, limit int) ([]Item, error) {
+			items, err := h.Query(ctx, start, end, limit)
+			for _, item := range items {
+				if err == nil {
+					err = item.check(Range{start, end})
+				}
+			}
+			return items, err
+		},
 	}
-	newer := p.items
-	for len(newer) > 0 && newer[len(newer)-1].Modified.Equal(oldest) {
-		newer = newer[:len(newer)-1]
-	}
-	p.items = slices.Concat(newer, group)
-	rest := Range{asked.Start, oldest}
-	if !rest.isEmpty() {
-		older, err := h.query(ctx, rest, 1)
-		if err != nil || len(older) > 0 {
-			return p, err
-		}
-	}
-	p.covered, p.whole = asked, true
-	return p, nil
-}
-
-// query runs the query and checks the items.
-func (h *Handler) query(ctx context.Context, within Range, limit int) ([]Item, error) {
-	items, err := h.Query(ctx, within.Start, within.End, limit)
-	if err != nil {
-		return nil, err
-	}
-	for i, item := range items {
-		if err := item.check(within); err != nil {
-			return nil, err
-		}
-		if i > 0 && item.Modified.After(items[i-1].Modified) {
-			return nil, fmt.Errorf("%s: it is newer than the item before it", item.id())
-		}
-	}
-	return items, nil
 }
 
 // document returns the feed document of an answer.
@@ -193,13 +166,10 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
 }
 
 func (h *Handler) status(p part) int {
-	switch {
-	case p.whole:
+	if p.whole {
 		return http.StatusOK
-	case h.Partial <= http.StatusOK || h.Partial > 299:
-		return http.StatusPartialContent
 	}
-	return h.Partial
+	return cmp.Or(h.Partial, http.StatusPartialContent)
 }
 
 // fail answers with an error, unless the client has gone.

@@ -28,9 +28,9 @@ func (i Item) check(within Range) error {
 		return errItem
 	case !within.Contains(i.Modified):
 		return fmt.Errorf("%s: modified at %s, which is outside of %s", i.id(), formatTime(i.Modified), within)
-	case i.Entry != nil && !stampOf(i.Entry).Equal(i.Modified):
+	case i.Entry != nil && !StampOf(i.Entry).Equal(i.Modified):
 		return fmt.Errorf("%s: its XML says that it was modified at %s, the query says at %s (modified-range#6)",
-			i.id(), formatTime(stampOf(i.Entry)), formatTime(i.Modified))
+			i.id(), formatTime(StampOf(i.Entry)), formatTime(i.Modified))
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package modifiedrange
 import (
 	"context"
 	"encoding/json"
+	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -13,6 +15,9 @@ import (
 // Keep commits each answer with the part of the range still to be asked for. So an
 // interrupted sync continues there, and only its last answer comes again, which does no
 // harm.
+//
+// The stamps decide which state of an entry is the latest, and whether a deletion is, even
+// if they are not the entries' update times.
 //
 // Missing parts are among the Gaps of the result. The error is the first document's,
 // the store's or the context's.
@@ -32,7 +37,8 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, er
 		return mark, whole
 	}
 	return m.Merge(ctx, c.URL, mirror.Source{
-		Name: name, Documents: sync.Documents(), End: mark, Adds: from.Rest != Rest{},
+		Name: name, Documents: sync.Documents(), Stamp: func(e *feedhistory.Entry) time.Time { return sync.stamp.of(e) },
+		End: mark, Adds: from.Rest != Rest{},
 		Mark: func() json.RawMessage {
 			mark, _ := mark()
 			return mark

@@ -47,8 +47,8 @@ func choose(entries []*feedhistory.Entry) stampKind {
 	return stampEdited
 }
 
-// stampOf returns the stamp of an entry by itself.
-func stampOf(e *feedhistory.Entry) time.Time {
+// StampOf returns the stamp of an entry by itself; zero if it has none (modified-range#6).
+func StampOf(e *feedhistory.Entry) time.Time {
 	return feedtime.First(edited(e), e.Updated)
 }
 

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 const collection = "http://example.org/collections/categories"
 

@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { Main(m) }
 
 const example = `A site with everything.
 -- /feed.atom --

@@ -17,14 +17,22 @@ type dateText struct {
 	count    int           // their number
 	month    int           // by its name; zero if there was none
 	separate byte          // the last character neither a space nor part of anything
-	afterT   bool          // the previous character is the T of ISO 8601
-	inNumber bool          // the previous character belongs to a number of the date
+	before   precedingText
 
 	clock  clock
 	zone   Zone
 	zoned  bool
 	korean bool // written in the Korean way; Korean time is nine hours ahead
 }
+
+// A precedingText is the text right before the next character, as far as it matters.
+type precedingText uint8
+
+const (
+	otherText precedingText = iota
+	isoT                    // the T of ISO 8601
+	ofNumber                // a number of the date
+)
 
 // A dateNumber is a number in a date.
 type dateNumber struct {
@@ -82,7 +90,7 @@ func (d *dateText) token() bool {
 		return false
 	}
 	d.at++
-	d.inNumber, d.afterT = false, false
+	d.before = otherText
 	return true
 }
 
@@ -111,8 +119,10 @@ func (d *dateText) next(c byte, digit bool) bool {
 // number reads a number, which may belong to the date or begin a time.
 func (d *dateText) number() bool {
 	value, digits := d.digits()
-	afterT := d.afterT
-	d.afterT = false
+	afterT := d.before == isoT
+	if afterT {
+		d.before = otherText
+	}
 	switch {
 	case digits <= 2 && d.next(':', true):
 		return d.time(value)
@@ -133,7 +143,7 @@ func (d *dateText) number() bool {
 func (d *dateText) add(value, digits int) {
 	d.numbers[d.count] = dateNumber{value, digits, d.separate}
 	d.count++
-	d.separate, d.inNumber = 0, true
+	d.separate, d.before = 0, ofNumber
 }
 
 // compactDate splits YYYYMMDD, YYYYDDD, or the former with a time.
@@ -222,11 +232,11 @@ func (d *dateText) beginsOffset() bool {
 	case d.zoned || len(rest) < 2 || rest[0] != '+' && rest[0] != '-' || !isDigit(rest[1]):
 		return false
 	case d.clock.set:
-		return rest[0] == '+' || d.dated() || !d.inNumber // 15:04 02-01-2006
+		return rest[0] == '+' || d.dated() || d.before != ofNumber // 15:04 02-01-2006
 	case !d.dated():
 		return false
 	}
-	return rest[0] == '+' || len(rest) == len("-0700") && !d.inNumber || len(rest) == len("-07:00") && rest[3] == ':'
+	return rest[0] == '+' || len(rest) == len("-0700") && d.before != ofNumber || len(rest) == len("-07:00") && rest[3] == ':'
 }
 
 // offset reads the offset of a zone from UTC: +h, +hh, +hmm, +hhmm, +hh:mm, and

@@ -53,13 +53,13 @@ func (d *dateText) word() bool {
 	}
 	word := d.text[start:d.at]
 	lower := strings.ToLower(word)
-	afterNumber := d.inNumber
-	d.inNumber = false
+	afterNumber := d.before == ofNumber
+	d.before = otherText
 	month := 0
 	switch {
 	case start == 0 && (d.next(',', false) || strings.HasPrefix(d.text[d.at:], ".,")), has(weekdays, lower): // in any language
 	case lower == "t" && d.count > 0 && !d.clock.set && d.at < len(d.text) && isDigit(d.text[d.at]):
-		d.afterT = true
+		d.before = isoT
 	case d.halfDay(lower), d.cjk(lower):
 	case afterNumber && has(ordinals, lower):
 	case !d.clock.set && has(fillers, lower), lower == "uhr":

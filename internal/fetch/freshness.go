@@ -21,9 +21,8 @@ type Freshness struct {
 	// Age is how old the answer already was when it arrived; zero means new.
 	Age time.Duration
 
-	NoStore   bool // the answer must not be stored
-	NoCache   bool // the answer must not be used again without asking the server
-	Immutable bool // the document will not change while it is fresh
+	NoStore bool // the answer must not be stored
+	NoCache bool // the answer must not be used again without asking the server
 }
 
 // Until returns when an answer received at the given time stops being fresh: the
@@ -67,8 +66,6 @@ func (f *Freshness) directives(line string) {
 		case "no-cache":
 			// With field names it concerns only those fields (RFC 9111 §5.2.2.4).
 			f.NoCache = f.NoCache || value == ""
-		case "immutable":
-			f.Immutable = true
 		case "max-age":
 			if !f.Explicit {
 				f.Explicit = true

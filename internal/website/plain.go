@@ -34,7 +34,6 @@ type PlainState struct {
 	Length   int         // the Content-Length
 	Cut      bool        // there is no Content-Length; the connection closes after the body
 	Validate bool        // there is an ETag, the SHA-256 of the body; a request with it gets a 304
-	Coded    bool        // the body is gzip
 }
 
 // Plain returns the resources of a website without templates, and the answer to
@@ -50,7 +49,7 @@ func Plain(text string) ([]PlainResource, PlainState, error) {
 		r := PlainResource{Name: name}
 		for _, state := range states {
 			plain := s.plain(name, state)
-			if plain.Coded && strings.Contains(state.body, "{{") && strings.Contains(s.expand(state.body, 0), ".invalid") {
+			if plain.isCoded() && strings.Contains(state.body, "{{") && strings.Contains(s.expand(state.body, 0), ".invalid") {
 				return nil, PlainState{}, fmt.Errorf("%s: a body that is sent as gzip names its website", name)
 			}
 			r.States = append(r.States, plain)
@@ -61,16 +60,21 @@ func Plain(text string) ([]PlainResource, PlainState, error) {
 	return resources, s.plain("", missing), nil
 }
 
+// isCoded reports whether the body is gzip.
+func (p *PlainState) isCoded() bool {
+	return slices.Contains(p.Header, [2]string{"Content-Encoding", "gzip"})
+}
+
 func (s *Site) plain(name string, r resource) PlainState {
 	name, _, _ = strings.Cut(name, "?")
-	p := PlainState{From: r.from, Polls: r.polls, Status: 200}
+	p, coded := PlainState{From: r.from, Polls: r.polls, Status: 200}, false
 	kind := contentType(path.Clean("/" + name))
 	for _, f := range r.header {
 		switch value := s.expand(f[1], 0); f[0] {
 		case "Status":
 			p.Status, _ = strconv.Atoi(value) // zero for "none"
 		case "X-Gzip":
-			p.Coded = true
+			coded = true
 		case "X-Validate":
 			p.Validate = true
 		case "Content-Type":
@@ -88,7 +92,7 @@ func (s *Site) plain(name string, r resource) PlainState {
 	p.Body, _, p.Cut = strings.Cut(p.Body, "{{cut}}")
 	before, after, _ := strings.Cut(p.Body, "{{abort}}")
 	p.Body, p.Length = before, len(before)+len(after)
-	if p.Coded {
+	if coded {
 		p.Body = compress(p.Body)
 		p.Header, p.Length = append(p.Header, [2]string{"Content-Encoding", "gzip"}), len(p.Body)
 	}

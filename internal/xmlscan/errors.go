@@ -73,19 +73,19 @@ func (s *Scanner) truncated() Token {
 }
 
 func (s *Scanner) fail(err *SyntaxError) Token {
-	if s.rooted && len(s.open) == 0 {
+	if s.part != inProlog && len(s.open) == 0 {
 		s.afterRoot(s.start)
 		return Stop
 	}
 	err.Line, err.Column = Line(s.doc, err.Offset)
-	s.err, s.done = err, true
+	s.err, s.part = err, ended
 	return Stop
 }
 
 // exceeded ends the scan with a limit error.
 func (s *Scanner) exceeded(limit string, max, at int) Token {
 	line, _ := Line(s.doc, at)
-	s.err, s.done = &LimitError{Limit: limit, Max: max, Offset: at, Line: line}, true
+	s.err, s.part = &LimitError{Limit: limit, Max: max, Offset: at, Line: line}, ended
 	return Stop
 }
 

@@ -152,7 +152,7 @@ func (m *Mender) next() Token {
 
 // step moves to the next token, misc included.
 func (m *Mender) step() Token {
-	if m.done {
+	if m.part == ended {
 		return Stop
 	}
 	m.start = m.end
@@ -169,7 +169,7 @@ func (m *Mender) step() Token {
 	case m.due > 0:
 		m.due--
 		return m.popUnclosed()
-	case len(m.open) == 0 && !m.rooted:
+	case len(m.open) == 0 && m.part == inProlog:
 		return m.beforeRoot()
 	case len(m.open) == 0 && !m.outside():
 		return Stop
@@ -207,7 +207,7 @@ func (m *Mender) beforeRoot() Token {
 // markup reads the markup after the "<" at i.
 func (m *Mender) markup(i int) Token {
 	inside := len(m.open) > 0
-	switch kind := markupAt(m.doc, i, inside, m.rooted); kind {
+	switch kind := markupAt(m.doc, i, inside, m.part != inProlog); kind {
 	case markupStart:
 		return m.startTag(i + 1)
 	case markupEnd:
@@ -217,9 +217,13 @@ func (m *Mender) markup(i int) Token {
 		return m.comment(i)
 	case markupCData:
 		defer m.findHidden(i)
-		if text, end := cdataEnd(m.doc, i); text == end && end < len(m.doc) {
+		text, end := cdataEnd(m.doc, i)
+		if at := endAround(m.doc, i); m.fragment && text == len(m.doc) && at >= 0 { // its document had another section after it
+			text, end = at, at
+		}
+		if text == end && end < len(m.doc) {
 			m.recovered("odd-markup", i, "CDATA section without its end", "")
-			m.plain, m.unended, m.end = false, true, end
+			m.form, m.unended, m.end = coded, true, end
 			return CData
 		}
 		return m.cdata(i)

@@ -244,7 +244,7 @@ func (m *Mender) findSwallowed() {
 // that joins two entries, or begins between entries and ends within one: it lacks its end.
 // If it contains whole entries, its author meant it so.
 func (m *Mender) findHidden(i int) {
-	if m.swallowedAt >= 0 || m.entry == "" || m.fragment || m.done {
+	if m.swallowedAt >= 0 || m.entry == "" || m.fragment || m.part == ended {
 		return
 	}
 	if open, joins := hidden(m.doc[i:m.end], m.entry); joins || m.entryAt == 0 && open != 0 {

@@ -12,7 +12,7 @@ func (m *Mender) startTag(i int) Token {
 	if m.elements++; m.elements > m.lim.Elements {
 		return m.exceeded("elements", m.lim.Elements, i)
 	}
-	m.rooted = true
+	m.part = inBody
 	m.dropped = m.dropped[:0]
 	m.push(name{start: i, local: j - len(local), end: j, space: noSpace})
 	if !m.attributes(j) || !m.resolveNames() {

@@ -112,7 +112,7 @@ func (c *Cursor) ElementText() string {
 		case Start:
 			c.nested = true
 		case Text, CData:
-			if c.plain && only == "" && len(buf) == 0 {
+			if c.form == literal && only == "" && len(buf) == 0 {
 				only = c.raw()
 				continue
 			}

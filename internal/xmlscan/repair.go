@@ -58,13 +58,15 @@ type reviser struct {
 	seen       map[string]bool   // the elements written, by name
 	alternates map[string]string // the alternate links, by type and language
 	has        inventory
+	wordless   bool // the content is elsewhere, or no text
 }
 
 // An inventory lists the elements on which the repair of others depends.
 type inventory struct {
-	content, alternate, author bool
-	summary, bytes             bool   // bytes: the content is elsewhere, or no text
-	enclosure                  string // the URL of the first one
+	content   bool // content, or an alternate link
+	summary   bool
+	author    bool
+	enclosure string // the URL of the first one
 }
 
 // newReviser returns a reviser of an element where the namespaces of a document are in
@@ -201,7 +203,7 @@ func (r *reviser) survey(element string) {
 			r.has.author = r.has.author || p.Name+p.Email+p.URI != ""
 		case "link":
 			for _, l := range s.links() {
-				r.has.alternate = r.has.alternate || l.Rel == "alternate"
+				r.has.content = r.has.content || l.Rel == "alternate"
 				if l.Rel == "enclosure" && r.has.enclosure == "" {
 					r.has.enclosure = l.Href
 				}

@@ -119,7 +119,7 @@ func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) 
 	if !r.once(name) {
 		return "", false
 	}
-	if r.has.bytes = r.has.bytes || t.Src != "" || t.isBytes(); valid {
+	if r.wordless = r.wordless || t.Src != "" || t.isBytes(); valid {
 		return "", true
 	}
 	return r.written(func(w *Markup) { r.writeText(w, name, t) }), false
@@ -127,7 +127,7 @@ func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) 
 
 // isContentMissing reports whether an entry has neither content nor a link to it.
 func (r *reviser) isContentMissing() bool {
-	return r.entry != nil && !r.has.content && !r.has.alternate
+	return r.entry != nil && !r.has.content
 }
 
 // writeText writes a construct, without a base and a language that it takes from the entry.
@@ -337,7 +337,7 @@ func (r *reviser) addAtom() {
 	default:
 		r.add(r.written(func(w *Markup) { w.Empty("content") }))
 	}
-	if r.has.bytes { // RFC 4287 §4.1.2: a reader needs words, too
+	if r.wordless { // RFC 4287 §4.1.2: a reader needs words, too
 		element("summary", e.Title)
 	}
 }

@@ -67,9 +67,7 @@ type Scanner struct {
 	tok        Token
 	start, end int  // the current token's range in doc
 	empty      bool // the current token is an empty-element tag; its End comes next
-	plain      bool // the current Text or CData means its literal characters
-	clean      bool // the current Text has no control characters but tabs and newlines
-	rooted     bool // the root element has been opened
+	form       form // of the current Text or CData
 	name       name // of the current Start or End
 	attrs      []attr
 	list       []Attr // the same as attrs, once requested
@@ -80,12 +78,30 @@ type Scanner struct {
 	open     []frame
 	elements int
 	before   int // the value of lenient before the current Start
-	done     bool
+	part     part
 	err      error
 
 	unended     bool     // the current CData lacks its end
 	oddSections sections // see OddSections
 }
+
+// A form says how much decoding a Text or CData needs.
+type form uint8
+
+const (
+	coded   form = iota // it has control characters other than tabs and newlines
+	escaped             // it has references
+	literal             // it means its characters
+)
+
+// A part is a part of a document.
+type part uint8
+
+const (
+	inProlog part = iota // before the root element
+	inBody               // from the root element on
+	ended                // after the end of the scan
+)
 
 // A name is the name of an element or attribute. It refers to the document and to the bindings
 // by offsets, so the garbage collector need not examine it.
@@ -124,7 +140,7 @@ func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
 
 // step moves to the next token, misc included.
 func (s *Scanner) step() Token {
-	if s.done {
+	if s.part == ended {
 		return Stop
 	}
 	s.start = s.end
@@ -158,16 +174,16 @@ func (s *Scanner) outside() bool {
 	i := skipSpace(s.doc, s.start)
 	s.start, s.end = i, i
 	switch {
-	case !s.rooted && i == len(s.doc):
+	case s.part == inProlog && i == len(s.doc):
 		s.truncated()
 		return false
-	case !s.rooted && s.doc[i] != '<':
+	case s.part == inProlog && s.doc[i] != '<':
 		s.syntax(i, "text outside the root element")
 		return false
-	case !s.rooted:
+	case s.part == inProlog:
 		return true
 	case i == len(s.doc):
-		s.done = true
+		s.part = ended
 		return false
 	case hasPrefixAt(s.doc, i, "<!--"), hasPrefixAt(s.doc, i, "<?"):
 		return true
@@ -179,7 +195,7 @@ func (s *Scanner) outside() bool {
 // afterRoot ends the scan at anything forbidden after the root element.
 func (s *Scanner) afterRoot(at int) {
 	s.note("content-after-root", at, "content after the end of the root element", "")
-	s.done = true
+	s.part = ended
 }
 
 // Depth returns the number of open elements. At a Start this includes the element itself, at its

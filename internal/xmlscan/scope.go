@@ -131,7 +131,7 @@ func (sc *Scope) Lends(l Loan) bool {
 	reach := l.Reach.Max(sc.reach)
 	own := l.Links + sc.written
 	most := own + sc.bound
-	if reach.Whole > shortBase {
+	if reach.Whole > ShortBase {
 		most += reach.Whole * (strings.Count(l.Markup, "=") + strings.Count(l.Markup, "&") + strings.Count(l.Markup, "</"))
 	}
 	if Affords(len(l.Raw), most) {
@@ -140,16 +140,16 @@ func (sc *Scope) Lends(l Loan) bool {
 	for _, b := range sc.needed(l.Raw) {
 		own += len(b.Prefix) + len(b.URI)
 	}
-	if reach.Whole > shortBase {
+	if reach.Whole > ShortBase {
 		paths, others := markup.CountRelative(l.Markup)
 		own += paths*reach.Path + others*reach.Whole
 	}
 	return Affords(len(l.Raw), own)
 }
 
-// shortBase is the length up to which a base costs no more than a few times as much as
+// ShortBase is the length up to which a base costs no more than a few times as much as
 // a reference to it.
-const shortBase = 64
+const ShortBase = 64
 
 // Attrs returns the attributes by which an element gives its content the bindings, the
 // language and, if told to, the base.

@@ -62,7 +62,7 @@ func (s *Scanner) startTag(i int) Token {
 	case len(s.open) == s.lim.Depth:
 		return s.exceeded("depth", s.lim.Depth, i)
 	}
-	s.rooted = true
+	s.part = inBody
 	s.dropped = s.dropped[:0]
 	s.push(n)
 	if !s.attributes(n.end) || !s.resolveNames() {

@@ -13,9 +13,15 @@ func (s *Scanner) text(i int) Token {
 	if n := strings.IndexByte(s.doc[i:], '<'); n >= 0 {
 		s.end = i + n
 	}
-	s.clean = s.control(i) >= s.end
-	s.plain = s.clean && s.ampersand(i) >= s.end
-	if !s.again && (!s.plain || s.bracket(i) < s.end) {
+	switch {
+	case s.control(i) < s.end:
+		s.form = coded
+	case s.ampersand(i) < s.end:
+		s.form = escaped
+	default:
+		s.form = literal
+	}
+	if !s.again && (s.form != literal || s.bracket(i) < s.end) {
 		s.noteText(i, s.end)
 	}
 	return Text
@@ -26,11 +32,11 @@ func (s *Scanner) text(i int) Token {
 func (s *Scanner) AppendText(dst []byte) []byte {
 	raw := s.raw()
 	switch {
-	case s.plain:
+	case s.form == literal:
 		return append(dst, raw...)
 	case s.tok == CData:
 		return appendDecoded(dst, raw, decodeCData)
-	case !s.clean:
+	case s.form == coded:
 		return appendDecoded(dst, raw, decodeText)
 	}
 	for {
@@ -47,7 +53,7 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 // Plain returns the current Text or CData as a part of the document, if it means its literal
 // characters.
 func (s *Scanner) Plain() (text string, ok bool) {
-	return s.raw(), s.plain && (s.tok == Text || s.tok == CData)
+	return s.raw(), s.form == literal && (s.tok == Text || s.tok == CData)
 }
 
 // raw returns the current Text or CData as written.

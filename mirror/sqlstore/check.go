@@ -2,14 +2,11 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
 
-	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
@@ -56,81 +53,6 @@ func (i *Inspection) add(table, feed, id, what string) {
 		return
 	}
 	i.Damages = append(i.Damages, Damage{table, feed, id, what})
-}
-
-// A checkedTable is a table whose rows have checksums.
-type checkedTable struct {
-	name   string
-	place  string      // the columns telling a row from others
-	prefix string      // columns in every checksum
-	groups [][2]string // the columns of each checksum, and its own column
-}
-
-// checkedTables are in the order in which they are checked: the feeds come first.
-func checkedTables() []checkedTable {
-	return []checkedTable{
-		{"feeds", "key", "url, long_url", [][2]string{{feedColumns, "checksum"}}},
-		{"polls", "feed", "", [][2]string{{pollColumns, "checksum"}}},
-		{"entries", "key", keyColumns, [][2]string{
-			{lifeColumns, "checksum"}, {copyColumns, "copy_checksum"}, {contentColumns, "content_checksum"},
-		}},
-		{"versions", "feed, id, digest", keyColumns, [][2]string{{copyColumns, "copy_checksum"}, {contentColumns, "content_checksum"}}},
-		{"documents", "key", "", [][2]string{{documentColumns, "checksum"}}},
-	}
-}
-
-// width returns the number of columns in a list.
-func width(columns string) int {
-	if columns == "" {
-		return 0
-	}
-	return strings.Count(columns, ",") + 1
-}
-
-// A checkedRow is a row with the outcome of comparing its checksums.
-type checkedRow struct {
-	place, prefix []any
-	groups        [][]any
-	sums          []int64 // as computed
-	intact        bool    // no known checksum differs
-	sealed        bool    // all checksums are known
-}
-
-// query returns the query for the rows of a table.
-func (t *checkedTable) query() string {
-	columns := []string{t.place}
-	if t.prefix != "" {
-		columns = append(columns, t.prefix)
-	}
-	for _, g := range t.groups {
-		columns = append(columns, g[0], g[1])
-	}
-	return "SELECT " + strings.Join(columns, ", ") + " FROM fh." + t.name
-}
-
-// row compares the checksums of a row's values.
-func (t *checkedTable) row(values []any, sums *summer) *checkedRow {
-	take := func(n int) (part []any) {
-		part, values = values[:n:n], values[n:]
-		return part
-	}
-	r := &checkedRow{place: take(width(t.place)), prefix: take(width(t.prefix)), intact: true, sealed: true}
-	for _, g := range t.groups {
-		group := take(width(g[0]))
-		sum := sums.of(r.prefix, group)
-		if g[0] == copyColumns {
-			sum = sums.ofCopy(r.prefix, group)
-		}
-		r.groups, r.sums = append(r.groups, group), append(r.sums, sum)
-		switch stored := take(1)[0]; stored {
-		case sum:
-		case int64(0):
-			r.sealed = false
-		default:
-			r.intact = false
-		}
-	}
-	return r
 }
 
 // A checker checks a store.
@@ -208,6 +130,12 @@ func (c *checker) structure(ctx context.Context) {
 		})
 		c.failed(ctx, "file", err)
 	}
+	fault, err := c.store.schemaFault(ctx)
+	if fault != "" {
+		c.structural = true
+		c.add("file", "", "", fault)
+	}
+	c.failed(ctx, "file", err)
 }
 
 // scan calls a function for each row of a query.
@@ -236,182 +164,4 @@ func scanRows(ctx context.Context, q queryer, query string, each func(values []a
 		each(values)
 	}
 	return rows.Err()
-}
-
-// textOf returns a column's text as it was before it was escaped.
-func textOf(v any) string {
-	s, _ := v.(string)
-	return unescaped(s)
-}
-
-// nameIn returns the ID or URL in two columns, of which the second is for long ones.
-func nameIn(key, long any) string {
-	if long != nil {
-		return textOf(long)
-	}
-	return textOf(key)
-}
-
-// row checks a row of a table.
-func (c *checker) row(t *checkedTable, r *checkedRow) {
-	if !r.sealed {
-		c.Unsealed++
-	}
-	feed, id, what := "", "", ""
-	switch t.name {
-	case "feeds":
-		feed, what = c.feed(r)
-	case "polls":
-		feed = c.urls[r.place[0]]
-		c.polled[r.place[0]] = true
-	case "entries":
-		feed, id, what = c.entry(r)
-	case "versions":
-		c.Versions++
-		feed, id = c.urls[r.prefix[0]], nameIn(r.prefix[1], r.prefix[2])
-		_, what = contentIn(id, r.groups[1])
-	case "documents":
-		feed, id, what = c.document(r)
-	}
-	if !r.intact {
-		what = "it differs from its checksum"
-	}
-	if what != "" {
-		c.damaged(t.name, r.place, feed, id, what)
-	}
-}
-
-func (c *checker) feed(r *checkedRow) (url, what string) {
-	c.Feeds++
-	url = nameIn(r.prefix[0], r.prefix[1])
-	c.urls[r.place[0]] = url
-	c.counted[r.place[0]], _ = r.groups[0][3].(int64)
-	f := &mirror.Feed{}
-	state, _ := r.groups[0][7].(string)
-	if err := json.Unmarshal([]byte(state), f); err != nil {
-		return url, "its state cannot be read: " + err.Error()
-	}
-	c.Pending += int64(len(f.Pending))
-	return url, ""
-}
-
-func (c *checker) entry(r *checkedRow) (feed, id, what string) {
-	c.Entries++
-	feed, id = c.urls[r.prefix[0]], nameIn(r.prefix[1], r.prefix[2])
-	if r.groups[0][0] == string(mirror.Live) {
-		c.live[r.prefix[0]]++
-	}
-	record, what := contentIn(id, r.groups[2])
-	if what != "" || !r.intact { // its words are unknown
-		c.words[r.place[0]] = 0
-		return feed, id, what
-	}
-	fillWords(&c.set, record)
-	for _, word := range c.set.Words() {
-		c.words[r.place[0]] += maphash.String(c.seed, word)
-	}
-	if len(c.set.Words()) > 0 {
-		c.ids[r.place[0]] = [2]string{feed, id}
-	}
-	return feed, id, ""
-}
-
-// contentIn returns the record with the content in a row, and its damage.
-func contentIn(id string, values []any) (r *mirror.Record, what string) {
-	r = &mirror.Record{ID: id}
-	r.Content.Title, r.Content.Base, r.Content.Data = textOf(values[1]), textOf(values[5]), textOf(values[7])
-	_ = formatColumn{&r.Content.Format}.Scan(values[0]) // it has no error
-	switch r.Content.Format {
-	case 0:
-		return r, ""
-	case unknownFormat:
-		return r, "its format is unknown"
-	}
-	if _, err := r.Entry(); err != nil {
-		return r, "it cannot be read: " + err.Error()
-	}
-	return r, ""
-}
-
-func (c *checker) document(r *checkedRow) (feed, url, what string) {
-	c.Documents++
-	feed, url = c.urls[r.groups[0][0]], textOf(r.groups[0][1])
-	d := &mirror.DocumentRecord{}
-	state, _ := r.groups[0][4].(string)
-	if err := json.Unmarshal([]byte(state), d); err != nil {
-		return feed, url, "its state cannot be read: " + err.Error()
-	}
-	names := keysOf(d.Names)
-	slices.Sort(names)
-	c.names[r.place[0]] = 0
-	for _, name := range slices.Compact(names) {
-		c.names[r.place[0]] += maphash.String(c.seed, fmt.Sprint(r.groups[0][0], " ", name))
-	}
-	return feed, url, ""
-}
-
-// checkNames compares the names of the documents.
-func (c *checker) checkNames(ctx context.Context) {
-	err := c.scan(ctx, "SELECT document, feed, name FROM fh.names", func(values []any) {
-		c.names[values[0]] -= maphash.String(c.seed, fmt.Sprint(values[1], " ", values[2]))
-	})
-	c.failed(ctx, "names", err)
-	different := int64(0)
-	for _, sum := range c.names {
-		if sum != 0 {
-			different++
-		}
-	}
-	if different > 0 {
-		c.add("names", "", "", fmt.Sprintf("%d documents have other names", different))
-		for _, url := range c.urls { // whose is unknown
-			c.refetch[url] = true
-		}
-	}
-}
-
-// checkIndex compares the words of the entries, except waiting ones.
-func (c *checker) checkIndex(ctx context.Context) {
-	err := c.indexed(ctx, func(key any, word string) { c.words[key] -= maphash.String(c.seed, word) })
-	if err == nil {
-		err = c.scan(ctx, "SELECT key FROM fh.unindexed", func(values []any) {
-			c.Unindexed++
-			delete(c.words, values[0])
-		})
-	}
-	c.failed(ctx, "search", err)
-	different := int64(0)
-	for key, sum := range c.words {
-		if _, readable := c.ids[key]; sum != 0 && (readable || !c.isDamaged(key)) {
-			different++
-		}
-	}
-	if c.index = different > 0 || err != nil; different > 0 {
-		c.add("search", "", "", fmt.Sprintf("%d entries have other words than the index", different))
-	}
-}
-
-// isDamaged reports whether an entry is known to be damaged.
-func (c *checker) isDamaged(key any) bool {
-	return slices.ContainsFunc(c.rows["entries"], func(place []any) bool { return place[0] == key })
-}
-
-// indexed calls a function for each word of each entry in the index.
-func (c *checker) indexed(ctx context.Context, each func(key any, word string)) error {
-	if !c.store.one {
-		return c.scan(ctx, "SELECT rowid, unnest(tsvector_to_array(words)) FROM fh.search", func(values []any) {
-			word, _ := values[1].(string)
-			each(values[0], word)
-		})
-	}
-	return c.store.aside(ctx, func(conn *sql.Conn) error {
-		if _, err := conn.ExecContext(ctx, "CREATE VIRTUAL TABLE temp.feedhistory_words USING fts5vocab(main, feedhistory_search, instance)"); err != nil {
-			return err
-		}
-		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "DROP TABLE temp.feedhistory_words") }()
-		return scanRows(ctx, conn, "SELECT doc, term FROM temp.feedhistory_words", func(values []any) {
-			word, _ := values[1].(string)
-			each(values[0], word)
-		})
-	})
 }

@@ -101,10 +101,14 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 	s.narrow(ask, q, found)
 	if q.AfterVersion != nil {
 		ask.add(s.every("change >= 0")+" AND change > ?", *q.AfterVersion)
-		if beyond != nil {
-			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
+		than, order := ">", ""
+		if q.Latest {
+			than, order = "<", " DESC"
 		}
-		ask.add(" ORDER BY change, coalesce(long_id, id)")
+		if beyond != nil {
+			ask.add(" AND change "+than+"= ? AND (change, coalesce(long_id, id)) "+than+" (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
+		}
+		ask.add(" ORDER BY change" + order + ", coalesce(long_id, id)" + order)
 		return ask
 	}
 	if q.Feed != "" {
@@ -130,6 +134,7 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 // narrow adds the conditions of a query, except for the feed and the place.
 func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
 	switch {
+	case q.Every:
 	case q.Bare:
 		ask.add(" AND state <> 'live' AND format = ''")
 	case q.Gone:

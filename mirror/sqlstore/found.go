@@ -22,13 +22,21 @@ type search struct {
 	words  string  // the wanted words, in the index's syntax
 	fresh  []int64 // results among the entries waiting to be indexed, for a reader
 
-	counted bool    // there are more than a few results
-	sparse  bool    // a walk has not found enough
-	settled bool    // the results are looked up in the index for the rest of the query
-	some    bool    // keys has all results for the next page, or for all pages once settled
-	keys    []int64 // keys of entries
-	want    int     // maximum size of a page
+	stage searchStage
+	some  bool    // keys has all results for the next page, or for all pages once settled
+	keys  []int64 // keys of entries
+	want  int     // maximum size of a page
 }
+
+// A searchStage is how much a search knows about its results.
+type searchStage uint8
+
+const (
+	uncounted searchStage = iota
+	many                  // there are more than a few
+	sparse                // there are, but a walk has not found enough
+	settled               // the rest of the query looks them up in the index
+)
 
 // A reach says how far a search goes before it changes its method. It does not
 // affect the results.
@@ -50,18 +58,18 @@ type reach struct {
 
 // prepare chooses the method for the next page.
 func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Place) error {
-	if f == nil || f.settled {
+	if f == nil || f.stage == settled {
 		return nil
 	}
 	f.some, f.keys = false, nil
 	if q.AfterVersion != nil {
-		f.settled = true
+		f.stage = settled
 		return nil
 	}
 	// SQLite stops at the first few, unless it must gather all words with a beginning;
 	// PostgreSQL gathers all before it knows there are too many.
 	if f.one && !f.prefix {
-		if err := f.count(ctx); err != nil || f.settled {
+		if err := f.count(ctx); err != nil || f.stage == settled {
 			return err
 		}
 	}
@@ -69,30 +77,31 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Pl
 	if q.Limit > 0 {
 		f.want = min(f.want, q.Limit)
 	}
-	if !f.sparse {
-		enough, err := f.walk(ctx, q, beyond)
-		if f.some, f.sparse = enough, !enough; err != nil || enough {
-			return err
-		}
-		if err := f.count(ctx); err != nil || f.settled {
-			return err
-		}
-	}
 	var err error
-	f.some, err = f.pick(ctx, q, beyond)
-	f.settled = !f.some // if the words are common, then elsewhere: in another feed, or at another time
+	if f.stage < sparse {
+		if f.some, err = f.walk(ctx, q, beyond); err != nil || f.some {
+			return err
+		}
+		if err := f.count(ctx); err != nil || f.stage == settled {
+			return err
+		}
+		f.stage = sparse
+	}
+	if f.some, err = f.pick(ctx, q, beyond); !f.some {
+		f.stage = settled // if the words are common, then elsewhere: in another feed, or at another time
+	}
 	return err
 }
 
 // count looks up the results if they are few.
 func (f *search) count(ctx context.Context) error {
-	if f.counted {
+	if f.stage >= many {
 		return nil
 	}
-	f.counted = true
+	f.stage = many
 	keys, err := f.numbers(ctx, f.hits+" LIMIT "+strconv.Itoa(f.reach.few+1), f.words)
-	if f.settled = err == nil && len(keys) <= f.reach.few; f.settled {
-		f.some, f.keys = true, keys
+	if err == nil && len(keys) <= f.reach.few {
+		f.stage, f.some, f.keys = settled, true, keys
 	}
 	return err
 }
@@ -220,14 +229,16 @@ type condition struct {
 
 // more reports whether there may be more results than the next page's query finds,
 // because entries gathered by the walk may be gone by then.
-func (f *search) more() bool { return f != nil && f.some && !f.settled && len(f.keys) >= f.want }
+func (f *search) more() bool {
+	return f != nil && f.some && f.stage != settled && len(f.keys) >= f.want
+}
 
 // condition returns the condition entries must meet.
 func (f *search) condition() condition {
 	switch {
 	case f == nil:
 		return condition{}
-	case f.settled && f.some:
+	case f.stage == settled && f.some:
 		return f.with("key"+f.in, list(&f.dialect, f.keys))
 	case f.some: // they include those waiting to be indexed
 		return condition{sql: "key" + f.in, args: []any{list(&f.dialect, f.keys)}}

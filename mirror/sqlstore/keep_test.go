@@ -95,8 +95,8 @@ func (d database) dump(t *testing.T, db *sql.DB) []byte {
 
 var migrated = flag.Int("rows", 2000, "how many entries TestMigrateMany brings up to date")
 
-// TestMigrateMany brings a database of the version before with many entries up to date, and
-// logs how long that takes.
+// TestMigrateMany brings a database of the last version whose entries a migration rewrites up
+// to date, with many entries, and logs how long that takes.
 func TestMigrateMany(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		dialect := create(t).dialect

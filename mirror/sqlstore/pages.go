@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"iter"
 	"math/bits"
 	"strconv"
@@ -45,6 +46,10 @@ func pages[T any](
 	query func(after *T) (*question, error), scan func(*sql.Rows) (*T, int, error),
 ) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
+		if limit < 0 {
+			yield(nil, errors.New("sqlstore: Limit is negative"))
+			return
+		}
 		var last *T
 		for left := limit; limit <= 0 || left > 0; {
 			rows := pageRows

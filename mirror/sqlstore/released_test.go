@@ -21,17 +21,31 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Released migrations never change, because a database that has run one does
-// not run it again. A change becomes a new migration, which is added here when
-// it is released.
+// Migrations never change, because a database that has run one does not run it again. A
+// change is a new migration; testdata/migrations.sha256 gets its checksum (sha256sum).
 func TestMigrationsStay(t *testing.T) {
-	for name, want := range map[string]string{
-		"sqlite/001_mirror.sql":     "9576a6d7ba8864b955dfc14de850fc31bdde7225b6b3e3d27cea43e7d02be7f4",
-		"postgresql/001_mirror.sql": "69f145e12ab0826b594f0d70c1f6dfe4b8c533644e3587e9148ba81d72044225",
-	} {
-		data := feedtest.ReadFile(t, filepath.Join("migrations", name))
-		sum := sha256.Sum256(data)
-		require.Equal(t, want, hex.EncodeToString(sum[:]), "%s has been released, and must not change", name)
+	sums := map[string]string{}
+	for line := range strings.Lines(string(feedtest.ReadFile(t, "testdata/migrations.sha256"))) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		require.True(t, ok, line)
+		sums[name] = sum
+	}
+	files := feedtest.Glob(t, "migrations/*/*.sql")
+	require.Len(t, sums, len(files))
+	for _, file := range files {
+		sum := sha256.Sum256(feedtest.ReadFile(t, file))
+		name := strings.TrimPrefix(filepath.ToSlash(file), "migrations/")
+		require.Equal(t, sums[name], hex.EncodeToString(sum[:]), "%s must not change", name)
+	}
+}
+
+// Each migration's version has a database in testdata/released.
+func TestEachVersionKept(t *testing.T) {
+	for dialect, ending := range map[string]string{"sqlite": ".sqlite.gz", "postgresql": ".postgresql.sql.gz"} {
+		for _, file := range feedtest.Glob(t, filepath.Join("migrations", dialect, "*.sql")) {
+			version, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(file), "0"), "_")
+			require.FileExists(t, filepath.Join("testdata/released", version+ending))
+		}
 	}
 }
 
@@ -172,11 +186,7 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 // schemaOf lists the objects of our part of a database's schema.
 func schemaOf(t *testing.T, d database) (list []string) {
 	t.Helper()
-	query := `SELECT concat_ws(' ', m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk, c.hidden) FROM sqlite_schema m, pragma_table_xinfo(m.name) c
-			WHERE m.name LIKE 'feedhistory%'
-		UNION ALL SELECT coalesce(sql, name) FROM sqlite_schema WHERE type = 'index'
-		UNION ALL SELECT concat_ws(' ', name, type, wr, strict) FROM pragma_table_list WHERE name LIKE 'feedhistory%'
-		UNION ALL SELECT concat_ws(' ', m.name, f."table", f."from", f."to", f.on_delete) FROM sqlite_schema m, pragma_foreign_key_list(m.name) f`
+	query := sqlstore.SchemaQuery
 	if d.dialect == sqlstore.PostgreSQL {
 		query = `SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, collation_name, generation_expression)
 			FROM information_schema.columns WHERE table_schema = 'feedhistory'

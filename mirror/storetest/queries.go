@@ -214,6 +214,12 @@ func testDeleted(t *testing.T, w world) {
 	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Deleted: true, Feed: feedURL, Oldest: true}))
 	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Feed: feedURL, AfterVersion: &zero}))
 	require.Empty(t, w.ids(mirror.Query{Bare: true, Feed: "another feed"}))
+	every := []string{"unseen", "live3", "absent2", "deleted1", "live0"}
+	require.Equal(t, every, w.ids(mirror.Query{Every: true, Feed: feedURL, AfterVersion: &zero, Latest: true}))
+	require.Equal(t, reversed(every), w.ids(mirror.Query{Every: true, Feed: feedURL, AfterVersion: &zero}))
+	before := &mirror.Place{Change: 4}
+	require.Equal(t, every[2:4], w.ids(mirror.Query{Every: true, Feed: feedURL, AfterVersion: &zero, Latest: true, Beyond: before, Limit: 2}))
+	require.Equal(t, every[1:2], w.ids(mirror.Query{Feed: feedURL, AfterVersion: &zero, Latest: true, Limit: 1}))
 
 	back := *want[2]
 	back.State = mirror.Live

@@ -19,6 +19,7 @@ type lease struct {
 	o      *Output
 	ctx    context.Context // ends when the lock is lost
 	lose   context.CancelCauseFunc
+	caller context.Context // of Lock
 	beats  sync.WaitGroup
 	resign chan struct{} // closed by unlock
 	ahead  time.Duration // how far our clock is ahead of the store's, at most; zero if it is behind
@@ -48,7 +49,8 @@ func (o *Output) lockKey() string { return o.key(lockName) }
 var served = publish.Served{Type: "application/octet-stream", CacheControl: "no-store"}
 
 // Lock implements publish.Output. The lock of a crashed writer becomes free when its
-// lease has expired. Lock then finishes the changes recorded by the writer.
+// lease has expired. Lock then finishes the changes recorded by the writer. Until the
+// unlock, the context also ends this Output's methods of fs.FS, which have none.
 func (o *Output) Lock(ctx context.Context) (unlock func() error, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,14 +60,16 @@ func (o *Output) Lock(ctx context.Context) (unlock func() error, err error) {
 	if o.held != nil {
 		return nil, publish.ErrLocked
 	}
+	caller := ctx
 	ctx, cancel := o.context(ctx)
 	defer cancel()
 	l, err := o.take(ctx)
 	if err != nil {
 		return nil, err
 	}
+	l.caller = caller
 	if err := l.begin(ctx); err != nil {
-		l.free(ctx)
+		l.giveUp(ctx)
 		return nil, err
 	}
 	o.held = l
@@ -98,19 +102,31 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 	next := last.clone()
 	next.holder, next.lease, next.free = rand.Text(), o.lease(), false
 	next.sequence++
-	etag, err := o.store(ctx, o.lockKey(), next.encode(), there.etag, served)
-	if errors.Is(err, errCondition) {
-		return nil, fmt.Errorf("s3://%s/%s: %w", o.Bucket, o.lockKey(), publish.ErrLocked) // another writer was faster
-	}
-	if err != nil {
-		return nil, err
-	}
-	l := &lease{o: o, record: next, etag: etag, confirmed: begun, tags: map[string]string{}, resign: make(chan struct{})}
+	l := &lease{o: o, record: next, etag: there.etag, confirmed: begun, tags: map[string]string{}, resign: make(chan struct{})}
+	l.ctx, l.lose = context.WithCancelCause(context.Background())
 	if !there.now.IsZero() {
 		l.ahead = max(0, time.Since(there.now)) // the store answered some time ago, in whole seconds
 	}
-	l.ctx, l.lose = context.WithCancelCause(context.Background())
-	return l, nil
+	l.asked = &question{next, next.encode(), begun}
+	etag, err := o.store(ctx, o.lockKey(), l.asked.data, there.etag, served)
+	switch {
+	case err == nil:
+		l.accept(etag)
+		return l, nil
+	case errors.Is(err, errCondition): // another writer was faster
+		err = fmt.Errorf("s3://%s/%s: %w", o.Bucket, o.lockKey(), publish.ErrLocked)
+	case ctx.Err() != nil: // the store may have the request nevertheless
+		l.giveUp(ctx)
+	}
+	return nil, err
+}
+
+// giveUp releases the lock even if the context has ended.
+func (l *lease) giveUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	l.free(ctx)
+	l.lose(ErrNotLocked)
 }
 
 // begin finishes the recorded changes of a crashed holder.
@@ -249,12 +265,16 @@ func (l *lease) failed(err error) error {
 	return err
 }
 
+// releaseTime is the maximum time to release the lock: whoever has interrupted a writer
+// waits for it.
+const releaseTime = 10 * time.Second
+
 // unlock releases the lock. If this fails, the lock becomes free by itself, and nothing
 // published is lost, so there is no error to report.
 func (l *lease) unlock() error {
 	close(l.resign)
 	l.beats.Wait()
-	ctx, cancel := l.o.context(l.ctx)
+	ctx, cancel := context.WithTimeout(l.ctx, releaseTime)
 	defer cancel()
 	l.free(ctx)
 	l.lose(ErrNotLocked)

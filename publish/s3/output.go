@@ -61,9 +61,13 @@ func (o *Output) check() error {
 		return errors.New("s3: Output.Client and Output.Bucket must be set")
 	case strings.Trim(o.Prefix, "/") != "" && !fs.ValidPath(strings.Trim(o.Prefix, "/")):
 		return fmt.Errorf("s3: not a path: %q", o.Prefix)
-	case o.MaxAge < 0 || o.Timeout < 0:
-		return errors.New("s3: Output.MaxAge or Output.Timeout is negative")
-	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:
+	case o.MaxAge < 0:
+		return errors.New("s3: Output.MaxAge is negative")
+	case o.Timeout < 0:
+		return errors.New("s3: Output.Timeout is negative")
+	case o.Lease < 0:
+		return errors.New("s3: Output.Lease is negative")
+	case o.Lease > 0 && o.Lease < time.Second:
 		return fmt.Errorf("s3: the lease is shorter than a second: %v", o.Lease)
 	}
 	return nil
@@ -84,6 +88,15 @@ func (o *Output) during(ctx context.Context, l *lease) (context.Context, context
 		lose(nil)
 		cancel()
 	}
+}
+
+// reading returns a context for a method of fs.FS, which has none. The holder of the lock
+// reads on behalf of whoever asked for the lock.
+func (o *Output) reading() (context.Context, context.CancelFunc) {
+	if l := o.holder(); l != nil {
+		return o.context(l.caller)
+	}
+	return o.context(context.Background())
 }
 
 // holder returns the lease of this Output, or nil.
@@ -113,7 +126,7 @@ func (o *Output) find(op, name string) (*object, error) {
 	if name == "." {
 		return nil, &fs.PathError{Op: op, Path: name, Err: errDirectory}
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.reading()
 	defer cancel()
 	if isHidden(name) {
 		return o.note(ctx, op, name)
@@ -195,7 +208,7 @@ func (o *Output) Stat(name string) (fs.FileInfo, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.reading()
 	defer cancel()
 	l := o.holder()
 	there, err := o.head(ctx, o.key(name))
@@ -227,7 +240,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.reading()
 	defer cancel()
 	prefix := strings.TrimPrefix(o.key(name)+"/", "./")
 	objects, err := o.list(ctx, prefix, 0)

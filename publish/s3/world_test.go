@@ -1,6 +1,7 @@
 package s3_test
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -53,6 +54,7 @@ const (
 	unknown501       // conditions are refused
 	halfAnswer       // the answer ends in the middle
 	landsHangs       // it takes effect, and no answer comes
+	hangs            // no answer comes, and it does not take effect
 )
 
 func newStore(t testing.TB) *store {
@@ -115,9 +117,22 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	w.Header().Set("Date", s.Now().Format(http.TimeFormat))
-	if r.Method == http.MethodPut || r.Method == http.MethodDelete {
+	writes := r.Method == http.MethodPut || r.Method == http.MethodDelete
+	if writes {
 		s.writes.Lock()
 		defer s.writes.Unlock()
+	}
+	if how == hangs || how == landsHangs {
+		if how == landsHangs {
+			s.handle.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		if writes {
+			s.writes.Unlock()
+			defer s.writes.Lock()
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice a closed connection
+		<-r.Context().Done()
+		return
 	}
 	switch how {
 	case none:
@@ -138,11 +153,6 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case landsCut:
 		s.handle.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
-	case landsHangs:
-		s.handle.ServeHTTP(httptest.NewRecorder(), r)
-		s.writes.Unlock()
-		<-r.Context().Done()
-		s.writes.Lock()
 	case cut:
 		panic(http.ErrAbortHandler)
 	case halfAnswer:

@@ -63,6 +63,12 @@ func IsURL(arg string) bool {
 	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
+// IsWeb reports whether an address is an absolute URL of the web.
+func IsWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
+}
+
 // WebAddress returns the URL people mean by example.org/feed or feed://example.org/; it
 // returns other text unchanged. If there is no scheme, it is https, or http for this
 // machine itself.

@@ -69,7 +69,7 @@ func (c *Source) HarvestPMH(w *command.World) error {
 func (c *Source) harvester(w *command.World) *atompmh.Harvester {
 	client := w.Client(w.Stderr)
 	client.Budget.Documents, client.Budget.Bytes = c.MaxRequests, int64(c.MaxBytes)
-	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.Authorize(), Accept: c.Accept}
+	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.Authorize(), Accept: c.Accept, Historical: c.Historical}
 	if c.Overlap != nil {
 		h.Overlap = *c.Overlap
 	}
@@ -106,16 +106,33 @@ func (c *Source) printPMH(w *command.World, h pmhHarvest) error {
 			Changes: h.fetched, Pending: len(h.queue), Gaps: schema.Each(h.gaps, schema.NewGap),
 		}
 		if !c.Fetch {
-			j.Changes = schema.Each(h.changes, changeJSON)
+			j.Changes = h.lines()
 		}
 		err = terminal.WriteJSON(out, j)
 		return errors.Join(err, out.Flush())
 	}
-	for _, change := range h.changes {
-		err = errors.Join(err, terminal.WriteJSON(out, changeJSON(change)))
+	for _, change := range h.lines() {
+		err = errors.Join(err, terminal.WriteJSON(out, change))
 	}
 	return errors.Join(err, out.Flush())
 }
+
+// lines returns the changes, each after the record's earlier states.
+func (h pmhHarvest) lines() []Change {
+	lines := []Change{}
+	for _, c := range h.changes {
+		for _, e := range c.Historical {
+			earlier := changeJSON(atompmh.Change{ID: c.ID, Time: e.Updated, Entry: e, Representations: atompmh.RepresentationsOf(e)})
+			earlier.Kind = historicalKind
+			lines = append(lines, earlier)
+		}
+		lines = append(lines, changeJSON(c))
+	}
+	return lines
+}
+
+// historicalKind is the Kind of a line about an earlier state of a record.
+const historicalKind = "historical"
 
 // A jsonPMH is a whole harvest in JSON, a jsonChange one change.
 type (

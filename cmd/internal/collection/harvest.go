@@ -8,6 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // A Source is a collection to harvest, and how.
@@ -21,6 +22,7 @@ type Source struct {
 	Lenient     bool           `help:"With datareplication: accept entities without a Content-ID, with the Content-ID of another entity, or with an unknown operation."`
 	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto (the default), which is the first that the server understands."`
 	Overlap     *time.Duration `placeholder:"TIME" help:"With modified-range and atom-pmh: how far the next harvest reaches back (default: 1m, with atom-pmh 0s)."`
+	Historical  bool           `help:"With atom-pmh: also print the entries of records' earlier states, as far as the producer keeps them. A mirror has them anyway."`
 	Fetch       bool           `help:"With atom-pmh: also request and print the records themselves. The state lists the records that could not be fetched, for the next harvest."`
 	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror: a file, or the postgres:// URL of a database."`
 	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: header field of an entity that names its resource. Without this flag, the mirror has an entry for each entity, as a log does."`
@@ -28,7 +30,8 @@ type Source struct {
 	MaxBytes    argument.Size  `default:"1GiB" placeholder:"SIZE" help:"With atom-pmh and modified-range: read at most SIZE, decompressed (default: ${default})."`
 	MaxItems    int            `default:"1000000" placeholder:"N" help:"With modified-range: receive at most N items (default: ${default})."`
 	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
-	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the result for the collection."`
+
+	terminal.JSONFlag `set:"record=each change, which is the default; with --db, the result for the collection"`
 
 	logins.Credentials
 

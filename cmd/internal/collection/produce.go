@@ -1,7 +1,6 @@
 package collection
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/textproto"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,37 +19,38 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
-	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
 // A Production is a collection to publish for harvests, and how.
 type Production struct {
-	Protocol  string          `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
-	Out       string          `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
-	Listen    argument.Listen `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
-	Base      string          `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
-	Title     string          `help:"With atom-pmh and modified-range: the feed's title."`
-	Deletions string          `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
-	Settle    time.Duration   `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
-	Size      int             `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
-	PageSize  argument.Size   `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
-	Snapshot  bool            `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
+	Protocol   string          `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	Out        string          `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
+	Listen     argument.Listen `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	DB         string          `name:"db" placeholder:"FILE|URL" help:"With atom-pmh and modified-range: keep the collection in a database instead: a file, or a postgres:// URL. --listen serves it while other runs add to it."`
+	Base       string          `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
+	Title      string          `help:"With atom-pmh and modified-range: the feed's title."`
+	Deletions  string          `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
+	Settle     time.Duration   `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Historical bool            `help:"With atom-pmh: keep the entries of records' earlier states."`
+	Size       int             `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize   argument.Size   `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	Snapshot   bool            `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
-// Produce publishes the lines. It returns a handler for serving the result; an error with
-// the exit status if something cannot be published yet; and any other error.
+// Produce publishes the lines in a directory. It returns a handler for serving the result; an
+// error with the exit status if something cannot be published yet; and any other error.
 func (c *Production) Produce(w *command.World, log *slog.Logger) (http.Handler, error, error) {
-	switch c.Protocol {
-	case AtomPMH:
+	if c.Protocol == AtomPMH {
 		return c.producePMH(w, log)
-	case DataReplication:
-		handler, err := c.produceReplication(w, log)
-		return handler, nil, err
-	default:
-		handler, err := c.produceRange(w, log)
-		return handler, nil, err
 	}
+	handler, err := c.produceReplication(w, log)
+	return handler, nil, err
+}
+
+// Pools reports whether the collection is produced from a database.
+func (c *Production) Pools() bool {
+	return c.DB != "" || c.Protocol == ModifiedRange || c.Protocol == AtomPMH && c.Out == "" && c.Deletions == "entry" && c.Settle == 0
 }
 
 // producePMH publishes metadata records.
@@ -60,6 +59,9 @@ func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler htt
 	for line, err := range schema.Lines[Change](w.Stdin) {
 		if err != nil {
 			return nil, nil, err
+		}
+		if line.Kind == historicalKind {
+			continue
 		}
 		item, err := itemOf(line)
 		if err != nil {
@@ -71,7 +73,7 @@ func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler htt
 		return nil, nil, errors.New("the input has no record: publishing none would delete all")
 	}
 	p := &atompmh.Producer{
-		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Split: feedhistory.Split{Size: c.Size},
+		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Historical: c.Historical, Split: feedhistory.Split{Size: c.Size},
 		Pool: func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
 			return func(yield func(atompmh.Item, error) bool) {
 				for _, item := range items {
@@ -112,7 +114,7 @@ func onlyFuture(err error) string {
 // itemOf returns the record described by a line in harvest's format.
 func itemOf(line Change) (item atompmh.Item, err error) {
 	item = atompmh.Item{ID: line.ID, Title: line.Title, Deleted: line.Kind == atompmh.Deleted.String()}
-	if line.Kind != "" && line.Kind != atompmh.Record.String() && !item.Deleted {
+	if line.Kind != "" && line.Kind != atompmh.Record.String() && line.Kind != historicalKind && !item.Deleted {
 		return item, fmt.Errorf("the record %q is of the kind %q: neither record nor deleted", line.ID, line.Kind)
 	}
 	if item.Modified, err = time.Parse(time.RFC3339, line.Time); err != nil {
@@ -179,41 +181,4 @@ func (c *Production) produceReplication(w *command.World, log *slog.Logger) (htt
 		w.Tell("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
 	}
 	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
-}
-
-// produceRange returns a handler for serving the lines as a collection in memory.
-func (c *Production) produceRange(w *command.World, log *slog.Logger) (http.Handler, error) {
-	var items []modifiedrange.Item
-	for record, err := range publish.JSONEntries(w.Stdin) {
-		if err != nil {
-			return nil, err
-		}
-		item := modifiedrange.Item{Modified: record.Deleted.When, Deleted: record.ID}
-		if !record.Deleted.Deleted {
-			e, err := record.Entry()
-			if err != nil {
-				return nil, fmt.Errorf("the entry %q: %w", record.ID, err)
-			}
-			item = modifiedrange.Item{Modified: e.Updated, Entry: e}
-		} else if item.Modified.IsZero() {
-			return nil, fmt.Errorf("the deletion of %q has no time", record.ID)
-		}
-		items = append(items, item)
-	}
-	slices.SortStableFunc(items, func(a, b modifiedrange.Item) int { return b.Modified.Compare(a.Modified) })
-	w.Tell("the collection: " + c.Base)
-	return &modifiedrange.Handler{
-		Limit: c.Size, Head: &feedhistory.Document{ID: c.Base, Title: cmp.Or(c.Title, c.Base)}, Logger: log,
-		Query: func(_ context.Context, start, end time.Time, limit int) (found []modifiedrange.Item, err error) {
-			within := modifiedrange.Range{Start: start, End: end}
-			for _, item := range items {
-				if within.Contains(item.Modified) {
-					if found = append(found, item); len(found) == limit {
-						break
-					}
-				}
-			}
-			return found, nil
-		},
-	}, nil
 }

@@ -39,7 +39,7 @@ func Show(p *terminal.Page, found []check.Finding, documents int) {
 		p.Line(sum + "nothing to report")
 		return
 	}
-	p.Line(sum + strings.Join([]string{
+	p.Para("", "", sum+strings.Join([]string{
 		terminal.Count(levels[check.Error], "error", "errors"),
 		terminal.Count(levels[check.Warning], "warning", "warnings"),
 		terminal.Count(levels[check.Note], "note", "notes"),

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/url"
 	"slices"
 
 	"github.com/feedhistory/feedhistory"
@@ -24,13 +23,10 @@ type Backfill struct {
 
 // Validate refuses an archive other than a URL or "wayback".
 func (f *Backfill) Validate() error {
-	if f.BackfillArchive == "" || f.BackfillArchive == "wayback" {
+	if f.BackfillArchive == "" || f.BackfillArchive == "wayback" || argument.IsWeb(f.BackfillArchive) {
 		return nil
 	}
-	if u, err := url.Parse(f.BackfillArchive); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("--backfill-archive: neither an http or https URL nor \"wayback\": " + f.BackfillArchive)
-	}
-	return nil
+	return errors.New("--backfill-archive: neither an http or https URL nor \"wayback\": " + f.BackfillArchive)
 }
 
 // A walk reads the documents of a feed and, if the flags ask for it, recovers entries
@@ -146,4 +142,13 @@ func WithoutArchives(methods []backfill.Method) []backfill.Method {
 		_, asks := m.(backfill.Memento)
 		return asks
 	})
+}
+
+// Applicable returns the names of the methods for the software named by a document.
+func Applicable(doc *feedhistory.Document) (names []string) {
+	sure, _ := new(backfill.Backfill).Candidates(doc)
+	for _, m := range sure {
+		names = append(names, m.Name())
+	}
+	return names
 }

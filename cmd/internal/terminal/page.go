@@ -1,8 +1,6 @@
 package terminal
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -124,18 +122,6 @@ func (p *Page) Field(label, value string) {
 	if value != "" {
 		p.Para(fmt.Sprintf("  %-9s ", label), strings.Repeat(" ", 12), value)
 	}
-}
-
-// WriteJSON writes a value as a line of JSON Lines.
-func WriteJSON(w io.Writer, value any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return err
-	}
-	_, err := w.Write(JSON(b.Bytes()))
-	return err
 }
 
 // Count returns a number with its noun.

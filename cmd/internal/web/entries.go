@@ -2,17 +2,13 @@ package web
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"html/template"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
@@ -22,61 +18,17 @@ import (
 
 const entriesPerPage = 50
 
-// An entriesView is a list of entries, with the request for it.
+// An entriesView is a list of entries.
 type entriesView struct {
+	selection
 	Items  []entryItem
-	Search string
-	Month  string    // the first month, as in "2003-11"; "" means all
-	Span   int       // the number of months
-	Day    int       // the day of the month; zero means all
-	From   time.Time // the beginning of the period
-	To     time.Time // the last day of the period
-	Gone   bool      // only entries no longer part of the feed
-	Oldest bool      // oldest entries first
-	First  bool      // whether this is the first page
-	Next   string    // the query of the next page; "" for none
-	Newest string    // the query of the first page
-	Wrong  string    // why the request has no answer
-	River  bool      // entries of all feeds
+	First  bool   // whether this is the first page
+	Next   string // the query of the next page; "" for none
+	Newest string // the query of the first page
+	Wrong  string // why the request has no answer
+	River  bool   // entries of all feeds
 
 	hits []mirror.Month // the number of entries in each month, unless the list has all entries
-}
-
-// Asked reports whether the list has only a selection of the entries.
-func (v *entriesView) Asked() bool { return v.Search != "" || v.Month != "" || v.Gone }
-
-// A filter is a condition of a list.
-type filter struct {
-	Says    string
-	Without string // the query of the list without the condition
-}
-
-// Filters returns the conditions of the list.
-func (v *entriesView) Filters() (all []filter) {
-	without := func(drop func(*entriesView)) string {
-		other := *v
-		drop(&other)
-		return other.page("")
-	}
-	if v.Search != "" {
-		all = append(all, filter{"With “" + v.Search + "”", without(func(v *entriesView) { v.Search = "" })})
-	}
-	if v.Month != "" {
-		says := "From " + v.From.Format("January 2006")
-		switch {
-		case v.Span == 12 && v.From.Month() == time.January:
-			says = "From " + v.From.Format("2006")
-		case v.Span > 1:
-			says += " to " + v.To.Format("January 2006")
-		case v.Day > 0:
-			says = "From " + day(v.From)
-		}
-		all = append(all, filter{says, without(func(v *entriesView) { v.Month, v.Span, v.Day = "", 0, 0 })})
-	}
-	if v.Gone {
-		all = append(all, filter{"No longer part of the feed", without(func(v *entriesView) { v.Gone = false })})
-	}
-	return all
 }
 
 // Hits returns how many entries of the feed meet the conditions, in all periods; -1 if
@@ -90,23 +42,6 @@ func (v *entriesView) Hits() int64 {
 		all += m.Entries
 	}
 	return all
-}
-
-// period returns the query of the same list for some months only.
-func (v *entriesView) period(from time.Time, months int) string {
-	other := *v
-	other.Month, other.Span, other.Day = from.Format("2006-01"), months, 0
-	return other.page("")
-}
-
-// contains reports whether the list's period contains these months.
-func (v *entriesView) contains(from time.Time, months int) bool {
-	return v.Month != "" && !from.Before(v.From) && !from.AddDate(0, months, 0).After(v.To.AddDate(0, 0, 1))
-}
-
-// isPeriod reports whether the list's period is exactly these months.
-func (v *entriesView) isPeriod(from time.Time, months int) bool {
-	return v.Month != "" && v.From.Equal(from) && v.Span == months
 }
 
 // An entryItem is an entry in a list.
@@ -134,7 +69,8 @@ func (s *Server) showRiver(w http.ResponseWriter, r *http.Request) error {
 // entries returns the entries a request selects: of a feed or, if feed is
 // nil, of all feeds.
 func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, error) {
-	v, query := entriesQuery(r.URL.Query())
+	asked, query := newSelection(r.URL.Query())
+	v := &entriesView{selection: asked, First: query.Beyond == nil, Newest: asked.page("")}
 	titles, words := map[string]string{}, foldedWords(v.Search)
 	if v.River = feed == nil; !v.River {
 		query.Feed = feed.URL
@@ -220,94 +156,6 @@ func titled(ctx context.Context, store mirror.Store, titles map[string]string, u
 	}
 	titles[url] = titleOf(feed)
 	return titles[url], nil
-}
-
-// entriesQuery reads the query of a URL. It ignores invalid values.
-func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
-	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != "", Oldest: q.Get("order") == "oldest"}
-	query := mirror.Query{Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Oldest: v.Oldest, Limit: entriesPerPage + 1}
-	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
-		v.Month, v.From, v.Span = q.Get("month"), from, 1
-		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {
-			v.Span = span
-		}
-		query.Since, query.Until = from, from.AddDate(0, v.Span, 0)
-		if n, err := strconv.Atoi(q.Get("day")); err == nil && v.Span == 1 && n >= 1 && n <= query.Until.AddDate(0, 0, -1).Day() {
-			v.Day, v.From = n, from.AddDate(0, 0, n-1)
-			query.Since, query.Until = v.From, v.From.AddDate(0, 0, 1)
-		}
-		v.To = query.Until.AddDate(0, 0, -1)
-	}
-	query.Beyond = parseToken(q.Get("before"))
-	v.First = query.Beyond == nil
-	v.Newest = v.page("")
-	return v, query
-}
-
-// page returns the query of the page from a place on.
-func (v *entriesView) page(before string) string {
-	q := url.Values{}
-	if v.Search != "" {
-		q.Set("q", v.Search)
-	}
-	if v.Month != "" {
-		q.Set("month", v.Month)
-	}
-	if v.Span > 1 {
-		q.Set("span", strconv.Itoa(v.Span))
-	}
-	if v.Day > 0 {
-		q.Set("day", strconv.Itoa(v.Day))
-	}
-	if v.Gone {
-		q.Set("deleted", "1")
-	}
-	if v.Oldest {
-		q.Set("order", "oldest")
-	}
-	if before != "" {
-		q.Set("before", before)
-	}
-	return "?" + q.Encode()
-}
-
-// Turned returns the query of the same list in the opposite order.
-func (v *entriesView) Turned() string {
-	other := *v
-	other.Oldest = !v.Oldest
-	return other.page("")
-}
-
-// All returns the query of all entries, in the same order.
-func (v *entriesView) All() string { return (&entriesView{Oldest: v.Oldest}).page("") }
-
-// isBeginning reports whether the last word of a search may be incomplete,
-// because somebody is still typing. One or two letters do not count, because
-// too many words begin with them.
-func isBeginning(search string) bool {
-	last := search[strings.LastIndexFunc(search, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })+1:]
-	return utf8.RuneCountInString(last) > 2
-}
-
-// token encodes a place for a URL.
-func token(c *mirror.Place) string {
-	text := c.Time.UTC().Format(time.RFC3339Nano) + "\n" + c.Feed + "\n" + c.ID
-	return base64.RawURLEncoding.EncodeToString([]byte(text))
-}
-
-// parseToken decodes a token; nil, which means the first page, if it is
-// invalid.
-func parseToken(token string) *mirror.Place {
-	text, err := base64.RawURLEncoding.DecodeString(token)
-	parts := strings.SplitN(string(text), "\n", 3)
-	if err != nil || len(parts) < 3 || !utf8.Valid(text) {
-		return nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, parts[0])
-	if err != nil {
-		return nil
-	}
-	return &mirror.Place{Time: at, Feed: parts[1], ID: parts[2]}
 }
 
 // The maximum sizes of the text a list reads of an entry, and shows.

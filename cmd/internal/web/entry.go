@@ -24,19 +24,63 @@ type entryPage struct {
 	Added, Changed time.Time
 	Link           string // the original; "" if unknown
 	Enclosures     []enclosure
-	Play           bool // whether enclosures can be played
-	Images         bool // whether images are shown
-	Always         bool // whether images of all entries of the feed are shown
+	Play           player
+	Images         imageMode
 	HasImages      bool
 	Older, Newer   *neighbour
 	OlderHit       *neighbour // the hits of the search before and after the entry
 	NewerHit       *neighbour
-	On             bool // whether audio starts, because the entry before has been played
 	Versions       []entryText
 	Strip          *strip        // nil if there is nothing to show around the entry
 	Search         string        // the search whose words are marked
 	Marked         template.HTML // the title with these words marked
 }
+
+// A player says whether enclosures can be played on the page.
+type player uint8
+
+const (
+	noPlayer player = iota
+	idlePlayer
+	runningPlayer // audio starts, because the entry before has been played
+)
+
+// playerOf returns the player a query asks for.
+func playerOf(q url.Values) player {
+	switch {
+	case q.Get("play") == "on":
+		return runningPlayer
+	case q.Has("play"):
+		return idlePlayer
+	}
+	return noPlayer
+}
+
+// Runs reports whether audio starts.
+func (p player) Runs() bool { return p == runningPlayer }
+
+// An imageMode says whether images are shown.
+type imageMode uint8
+
+const (
+	imageLinks   imageMode = iota // as links
+	imagesOnce                    // in this entry
+	imagesAlways                  // in all entries of the feed
+)
+
+// imageModeOf returns how a request wants images.
+func imageModeOf(r *http.Request) imageMode {
+	switch {
+	case showsImages(r):
+		return imagesAlways
+	case r.URL.Query().Has("images"):
+		return imagesOnce
+	}
+	return imageLinks
+}
+
+// Always reports whether images of all entries of the feed are shown.
+func (m imageMode) Always() bool { return m == imagesAlways }
 
 // More returns the query of the same page with one more setting.
 func (p *entryPage) More(asked string) string {
@@ -44,7 +88,7 @@ func (p *entryPage) More(asked string) string {
 	if p.Search != "" {
 		q.Set("q", p.Search)
 	}
-	if p.Play {
+	if p.Play != noPlayer {
 		q.Set("play", "")
 	}
 	if asked != "" {
@@ -106,12 +150,11 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	}
 	e, err := record.Entry()
 	q := r.URL.Query()
-	always := showsImages(r)
-	images := always || q.Has("images")
+	mode := imageModeOf(r)
 	p := &entryPage{
-		Play: q.Has("play"), On: q.Get("play") == "on", Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
+		Play: playerOf(q), Images: mode, Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
-		entryText: newWording(record.Content, record.Copy, e, err, images), Added: record.Added, Changed: record.Changed,
+		entryText: newWording(record.Content, record.Copy, e, err, mode != imageLinks), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
 	}
 	if p.State != mirror.Live {
@@ -148,8 +191,8 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.HasImages = p.Episode.Artwork != "" || strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")
 	p.mark()
-	if p.Play || p.Images {
-		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
+	if p.Play != noPlayer || p.Images != imageLinks {
+		w.Header().Set("Content-Security-Policy", policyWith(p.Play != noPlayer, p.Images != imageLinks))
 	}
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }

@@ -58,7 +58,7 @@ func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Fee
 		}
 		day := record.Time().UTC().Day()
 		if n := len(all); n == 0 || all[n-1].Says != strconv.Itoa(day) {
-			list := *v
+			list := v.selection
 			list.Month, list.Span, list.Day = m.Start.Format("2006-01"), 1, day
 			all = append(all, period{Says: strconv.Itoa(day), Query: list.page(""), Chosen: v.Day == day})
 		}

@@ -129,28 +129,33 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 
 // A layout is the frame of every page.
 type layout struct {
-	Title   string
-	Page    string // the name of the template
-	Path    string
-	Token   bool // whether there is a token
-	May     bool // whether the visitor may change anything
-	Out     bool // whether the visitor can log out
-	Refresh bool // whether the page must be loaded again soon if there is no script
-	View    any
+	Title string
+	Page  string // the name of the template
+	Path  string
+	Token bool // whether there is a token
+	May   bool // whether the visitor may change anything
+	Out   bool // whether the visitor can log out
+	View  any
+}
 
-	Alternates []address // the feeds of the page
+// Refresh reports whether the page must be loaded again soon if there is no script.
+func (l layout) Refresh() bool {
+	refresher, ok := l.View.(interface{ refresh() bool })
+	return ok && refresher.refresh()
+}
+
+// Alternates returns the feeds of the page.
+func (l layout) Alternates() []address {
+	if offers, ok := l.View.(interface{ alternates() []address }); ok {
+		return offers.alternates()
+	}
+	return nil
 }
 
 // render answers with a page, either all of it or nothing.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name, title string, view any) error {
 	l := layout{
 		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: s.gate.mayChange(r), Out: s.gate.hasCookie(r), View: view,
-	}
-	if refresher, ok := view.(interface{ refresh() bool }); ok {
-		l.Refresh = refresher.refresh()
-	}
-	if offers, ok := view.(interface{ alternates() []address }); ok {
-		l.Alternates = offers.alternates()
 	}
 	var body, all bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&body, name+".html", l); err != nil {

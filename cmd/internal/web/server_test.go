@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/leaktest"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists
 	}
-	leaktest.Main(m)
+	feedtest.Main(m)
 }
 
 func httptestRequest(ctx context.Context, method, path string, body io.Reader) *http.Request {

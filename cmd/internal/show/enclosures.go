@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"net/url"
@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// showEnclosures prints a line for each file of an entry, for downloaders: the file's address,
+// Enclosures prints a line for each file of an entry, for downloaders: the file's address,
 // type, length in bytes, duration, episode, date and title, with tabs between them. An unknown
 // value is empty. It prints only files on the web, and escapes each address as one word for
 // xargs and shells.
-func showEnclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
+func Enclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
 	record := publish.NewJSONEntry(e)
 	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
 	if episode == "" {
@@ -24,17 +25,11 @@ func showEnclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error 
 		if l.Rel != feedhistory.RelEnclosure {
 			continue
 		}
-		if u, err := url.Parse(l.Href); err == nil && isOnWeb(l.Href) {
-			p.Line(strings.Join([]string{oneWord.Replace(u.String()), terminal.Clean(l.Type), terminal.Clean(l.Length), terminal.Clean(duration), terminal.Clean(episode), day(at), terminal.Clean(e.Title().Plain())}, "\t"))
+		if u, err := url.Parse(l.Href); err == nil && argument.IsWeb(l.Href) {
+			p.Line(strings.Join([]string{oneWord.Replace(u.String()), terminal.Clean(l.Type), terminal.Clean(l.Length), terminal.Clean(duration), terminal.Clean(episode), Day(at), terminal.Clean(e.Title().Plain())}, "\t"))
 		}
 	}
 	return p.Err
-}
-
-// isOnWeb reports whether an address can be requested.
-func isOnWeb(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
 // oneWord escapes the characters between words in xargs and shells.

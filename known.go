@@ -2,11 +2,7 @@ package feedhistory
 
 import (
 	"cmp"
-	"context"
-	"encoding/hex"
 	"fmt"
-	"hash"
-	"hash/crc32"
 	"net/http"
 	"time"
 
@@ -82,84 +78,39 @@ func newResponse(resp *fetch.Response) Response {
 	}
 }
 
-// A bodyDigest is two checksums and the length of a body. It is computed while the
-// body arrives, at the speed of memory.
-type bodyDigest struct {
-	castagnoli, ieee hash.Hash32
-	length           int64
+// WalkOptions tell a walk about the documents you already have. This package remembers
+// nothing between calls; package mirror does.
+type WalkOptions struct {
+	// Processed reports whether you processed (stored) the archive document at a URL
+	// before this walk: the walk does not go beyond it (5005#19). Nil means you have
+	// processed none. It is called by the goroutine ranging over the walk. It may look
+	// into the store you are filling: documents of this walk do not end it.
+	//
+	// In the transaction that marks a document as processed, store the document it links
+	// to (see Document.Older) as Pending for the next walk, unless already processed.
+	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
+	// Package mirror does all this; sqlstore.Store.Hook tells your own tables.
+	Processed func(url string) bool
+
+	// Last reports whether the page of a paged feed just yielded by the walk is the last
+	// one to read. Pages change, so only their entries tell whether you know the older
+	// ones. Nil means to read all pages. If Last is set, the walk requests no page in
+	// advance.
+	Last func(page *Document) bool
+
+	// First is the document at the given URL, if you have just read it, for instance to
+	// recognise it as a feed: the walk does not request it again. It yields a copy. Nil
+	// means to request it.
+	First *Document
+
+	// Known returns the Known of a document from an earlier reading, or the zero value.
+	// The walk requests such a document conditionally. If it has not changed, the walk
+	// yields a nil document and an *Unchanged, and continues where Known.Older leads. It
+	// is called in the same goroutine as Processed.
+	Known func(url string) Known
+
+	// Pending are the archive documents at which earlier walks were cut short, and
+	// PendingPages such pages of a paged feed. At its end, the walk continues at
+	// each Pending document in this order, and then at each of PendingPages.
+	Pending, PendingPages []string
 }
-
-func newBodyDigest() *bodyDigest {
-	return &bodyDigest{castagnoli: crc32.New(crc32.MakeTable(crc32.Castagnoli)), ieee: crc32.NewIEEE()}
-}
-
-func (d *bodyDigest) Write(p []byte) (int, error) {
-	d.length += int64(len(p))
-	_, _ = d.castagnoli.Write(p)
-	return d.ieee.Write(p)
-}
-
-func (d *bodyDigest) String() string {
-	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
-}
-
-// Poll is Get for a document you have read before. It makes a conditional request, and
-// returns an *Unchanged error if the document has not changed.
-func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
-	l := c.load(ctx, url, known, nil)
-	return l.doc, l.err
-}
-
-// A Schedule is when a feed asks to be polled, by RSS's ttl, skipHours and skipDays,
-// and the syndication module's updatePeriod and updateFrequency. The zero value means
-// the feed does not say.
-type Schedule struct {
-	Every     time.Duration // Every is the minimum time between polls; zero means the feed does not say.
-	SkipHours uint32        // SkipHours has a bit for each hour of the day (UTC) in which not to poll; the lowest is midnight.
-	SkipDays  uint8         // SkipDays has a bit for each day of the week (UTC) on which not to poll; the lowest is Sunday.
-}
-
-// Next returns the earliest time at which a poll makes sense: when the response is
-// no longer fresh and the feed's interval has passed, outside the hours and days to
-// skip, and at most a month after the response. It returns the zero time if neither
-// the schedule nor the response says anything.
-func (s Schedule) Next(r Response) time.Time {
-	next := r.Fresh
-	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
-		next = at
-	}
-	if latest := r.Received.Add(maxInterval); next.After(latest) && !r.Received.IsZero() {
-		next = latest
-	}
-	if next.IsZero() && s.skips(r.Received) {
-		next = r.Received
-	}
-	return s.unskipped(next)
-}
-
-func (s Schedule) skips(t time.Time) bool {
-	t = t.UTC()
-	return s.SkipDays>>t.Weekday()&1 == 1 || s.SkipHours>>t.Hour()&1 == 1
-}
-
-// unskipped returns the time, or the first hour after it that is not skipped. A
-// schedule that skips everything skips nothing.
-func (s Schedule) unskipped(t time.Time) time.Time {
-	if t.IsZero() || !s.skips(t) {
-		return t
-	}
-	hour := t.Truncate(time.Hour)
-	for range 8 * 24 {
-		if hour = hour.Add(time.Hour); !s.skips(hour) {
-			return hour
-		}
-	}
-	return t
-}
-
-// NextPoll returns when to request the document again, or the zero time if neither
-// the document nor the response says. See Schedule.Next.
-func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
-
-// maxInterval is the longest interval, so no feed can silence its readers for good.
-const maxInterval = 31 * 24 * time.Hour

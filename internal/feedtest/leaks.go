@@ -1,5 +1,4 @@
-// Package leaktest runs tests, and fails if they leave goroutines behind.
-package leaktest
+package feedtest
 
 import (
 	"fmt"
@@ -11,7 +10,7 @@ import (
 )
 
 // Main runs a package's tests, and fails if they leave goroutines behind: func
-// TestMain(m *testing.M) { leaktest.Main(m) }. On a busy machine, goroutines take longer
+// TestMain(m *testing.M) { feedtest.Main(m) }. On a busy machine, goroutines take longer
 // to end than goleak waits.
 func Main(m *testing.M) {
 	code := m.Run()

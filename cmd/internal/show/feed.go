@@ -1,0 +1,169 @@
+package show
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// FeedTitles prints the titles of a list of feeds.
+func FeedTitles(p *terminal.Page) {
+	if p.Fits(tableWidth) {
+		p.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
+	}
+}
+
+// tableWidth is the width of the list without the URLs.
+const tableWidth = 50
+
+// FeedRow prints a feed as a line of a list, with a second line if its last polls failed.
+// On a narrow terminal, it is a paragraph.
+func FeedRow(p *terminal.Page, f *mirror.Feed, newest, now time.Time) {
+	if p.Fits(tableWidth) {
+		p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(f.URL)))
+	} else {
+		p.Line(terminal.Clean(f.URL))
+		p.Para("  ", "  ", fmt.Sprintf("%s · %s · newest %s · polled %s · next %s", verdictOf(f),
+			terminal.Count(int(f.Entries), "entry", "entries"), Day(newest), ago(f.Polled, now), nextOf(f, now)))
+	}
+	if f.Failures > 0 {
+		p.Para("  - ", "    ", failuresOf(f))
+	}
+}
+
+// row returns a line of the list. The URL comes last and is never shortened, so people
+// can copy it.
+func row(verdict, entries, newest, polled, next, url string) string {
+	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
+}
+
+// verdictOf returns a feed's verdict for the list, with the number of gaps.
+func verdictOf(f *mirror.Feed) string {
+	if f.Alias != "" {
+		return "alias"
+	}
+	if gaps := len(f.Missing()); gaps > 0 {
+		return fmt.Sprintf("%s (%d)", f.Verdict, gaps)
+	}
+	return f.Verdict.String()
+}
+
+// nextOf returns one word for when sync polls a feed next, or why it does not.
+func nextOf(f *mirror.Feed, now time.Time) string {
+	switch {
+	case f.Gone:
+		return "gone"
+	case f.Importing():
+		return "import"
+	case database.IsHarvested(f):
+		return "harvest"
+	case f.Alias != "":
+		return "-"
+	case f.Due(now):
+		return "due"
+	}
+	return terminal.Span(f.Next.Sub(now))
+}
+
+// failuresOf says how many of a feed's last polls failed, and why the last one did.
+func failuresOf(f *mirror.Feed) string {
+	return terminal.Count(f.Failures, "poll", "polls") + " failed: " + f.Error
+}
+
+// Feed shows a feed in full.
+func Feed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
+	p.Para("", "", titled(f.Title))
+	p.Line("")
+	p.Field("feed", f.URL)
+	p.Field("moved to", f.Address)
+	p.Field("alias of", f.Alias)
+	p.Field("kind", f.Kind.String())
+	p.Field("source", f.Source)
+	p.Field("entries", entriesOf(f, newest))
+	if f.Documents > 0 {
+		p.Field("archives", archivesOf(f))
+	}
+	p.Field("changed", stamp(f.Changed, now))
+	p.Field("polled", stamp(f.Polled, now))
+	switch next := nextOf(f, now); {
+	case f.Gone:
+		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
+	case f.Importing():
+		p.Field("next poll", "none: run the same import again first")
+	case database.IsHarvested(f):
+		p.Field("next poll", "none: feedhistory harvest keeps it current")
+	case f.Alias != "":
+		p.Field("next poll", "none: the feed has become another one, which sync polls instead; the entries of this one are kept")
+	case next == "due":
+		p.Field("next poll", "due")
+	default:
+		p.Field("next poll", fmt.Sprintf("%s (%s)", terminal.Time(f.Next), terminal.Until(f.Next, now)))
+	}
+	if f.Failures > 0 {
+		p.Field("failed", failuresOf(f))
+	}
+	if f.Waits(now) {
+		p.Field("wait", "its host asks for no requests until "+terminal.Time(f.Wait))
+	}
+	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
+	for _, g := range f.Missing() {
+		explain.Gap(p, g)
+	}
+}
+
+// meaning explains a feed's verdict.
+func meaning(f *mirror.Feed) string {
+	switch {
+	case !f.WholeAsOf().IsZero():
+		return "These are all entries the server counted on " + terminal.Time(f.WholeAsOf()) + ", and those added by polls since."
+	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
+		return "Everything the server shows was read, but the feed does not declare its history: entries may have slipped through."
+	case f.Verdict != feedhistory.Partial:
+		return explain.VerdictText(f.Verdict)
+	case f.Importing():
+		return "Its import is not complete."
+	case f.Known.URL == "":
+		return "The feed could not be read yet."
+	}
+	return "Something is missing:"
+}
+
+// archivesOf says how many archives were read, and as of when the verdict speaks of them.
+func archivesOf(f *mirror.Feed) string {
+	if f.Checked.IsZero() {
+		return fmt.Sprint(f.Documents)
+	}
+	return fmt.Sprintf("%d, as of %s: each has been read since", f.Documents, terminal.Time(f.Checked))
+}
+
+func entriesOf(f *mirror.Feed, newest time.Time) string {
+	text := fmt.Sprint(f.Entries)
+	if f.Deleted > 0 {
+		text += fmt.Sprintf(", and %d deleted", f.Deleted)
+	}
+	if !newest.IsZero() {
+		text += "; the newest: " + terminal.Time(newest)
+	}
+	return text
+}
+
+// stamp returns a time, and how long ago it was.
+func stamp(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s ago)", terminal.Time(t), terminal.Span(now.Sub(t)))
+}
+
+// ago returns how long ago a time was, for a table.
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return terminal.Span(now.Sub(t))
+}

@@ -1,0 +1,142 @@
+package atompmh
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/replication"
+)
+
+// A Handler is a producer without files: it makes each document of the feed from a query
+// when somebody requests it. Archives have the URL of the subscription document, with the
+// time before which their entries changed as the parameter before.
+//
+// Each link leads to the items before the oldest one here. So a chain stays readable while
+// the pool changes, and a harvest cut short can go on at any later time. A record changed
+// meanwhile leaves its archive, as the specification allows, and comes with the next
+// harvest; for that, later changes must have later times.
+type Handler struct {
+	// Query finds the items created, modified or deleted at or after start and before end,
+	// most recent first, and at most limit of them. A zero time, or a zero limit, means no
+	// bound. Earlier Items of a record become historical entries (atom-pmh#27). Several
+	// goroutines may call it at the same time.
+	Query func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
+
+	URL    string                // URL is the absolute URL of the subscription document.
+	Head   *feedhistory.Document // Head describes the feed; nil means URL is its title.
+	Size   int                   // Size is the approximate number of entries in a document; zero means 100.
+	Logger *slog.Logger          // Logger logs failed queries; nil means no logging.
+}
+
+const paramBefore = "before"
+
+// ServeHTTP answers GET and HEAD requests.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+		return
+	}
+	var before time.Time
+	if text := r.URL.Query().Get(paramBefore); text != "" {
+		var err error
+		if before, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			http.NotFound(w, r)
+			return
+		}
+	}
+	text, err := h.document(r.Context(), before.UTC())
+	if err != nil {
+		if r.Context().Err() == nil {
+			http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+			if h.Logger != nil {
+				h.Logger.Error("a document cannot be made", "url", r.URL.String(), "err", err)
+			}
+		}
+		return
+	}
+	sum := sha256.Sum256(text)
+	header := w.Header()
+	header.Set("Content-Type", "application/atom+xml; charset=utf-8")
+	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
+}
+
+// document returns the document of the items before a time; zero means the subscription
+// document.
+func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error) {
+	if h.Query == nil || h.URL == "" {
+		return nil, errors.New("atompmh: Handler.Query and Handler.URL must be set")
+	}
+	if err := plain.Check("atompmh", plain.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
+		return nil, err
+	}
+	pool := replication.Pool[Item]{Query: h.Query, At: func(it Item) time.Time { return it.Modified }}
+	items, whole, err := pool.Recent(ctx, time.Time{}, before, cmp.Or(h.Size, 100))
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]*feedhistory.Entry, len(items))
+	deletions := false
+	for i, it := range items {
+		if entries[i], err = it.Entry(); err != nil {
+			return nil, err
+		}
+		deletions = deletions || it.Deleted
+	}
+	older := ""
+	if !whole {
+		older = h.archive(items[len(items)-1].Modified)
+	}
+	var doc *feedhistory.Document
+	switch head := headOf(h.Head, h.URL, h.URL); {
+	case !before.IsZero():
+		doc = feedhistory.NewArchive(head, entries, feedhistory.ArchiveAt{Self: h.archive(before), Prev: older, Current: h.URL})
+	case whole && !deletions: // atom-pmh#32, atom-pmh#18
+		doc = feedhistory.NewComplete(head, entries, h.URL)
+	default:
+		doc = feedhistory.NewSubscription(head, entries, h.URL, older)
+	}
+	doc.Updated = time.Unix(0, 0).UTC() // of a feed without entries
+	if len(items) > 0 {
+		doc.Updated = items[0].Modified.UTC() // atom-pmh#5, atom-pmh#7
+	}
+	var text bytes.Buffer
+	err = feedhistory.WriteAtom(&text, doc)
+	return text.Bytes(), err
+}
+
+// archive returns the URL of the archive of the items before a time.
+func (h *Handler) archive(before time.Time) string {
+	address, query, _ := strings.Cut(h.URL, "?")
+	values, _ := url.ParseQuery(query)
+	values.Set(paramBefore, before.UTC().Format(time.RFC3339Nano))
+	return address + "?" + values.Encode()
+}
+
+// headOf returns the head section of a feed: with an ID, by default the feed's URL, and
+// with an author, as Atom requires, by default its title.
+func headOf(given *feedhistory.Document, title, url string) *feedhistory.Document {
+	head := feedhistory.Document{Title: title}
+	if given != nil {
+		head = *given
+	}
+	head.ID = cmp.Or(head.ID, url)
+	if len(head.Authors) == 0 {
+		head.Authors = []feedhistory.Person{{Name: cmp.Or(head.Title, head.ID)}}
+	}
+	return &head
+}
