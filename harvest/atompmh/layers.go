@@ -69,7 +69,7 @@ func (k *keeper) collected() []*feedhistory.Document {
 	for _, c := range k.r.changes() {
 		layers = addTo(layers, k.choose(c, k.ranges))
 	}
-	layers[0].Complete = k.r.all && k.r.whole()
+	layers[0].Complete = k.r.scope == everything && k.r.whole()
 	layers = slices.DeleteFunc(layers, func(doc *feedhistory.Document) bool {
 		return len(doc.Entries)+len(doc.Deleted) == 0 && !doc.Complete
 	})

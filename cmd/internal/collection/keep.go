@@ -61,7 +61,7 @@ func (c *Source) Keep(w *command.World) error {
 // oneCache bounds the memory of a store used by one goroutine: each connection has a cache.
 func oneCache(store *database.Store) {
 	store.DB.SetMaxOpenConns(1)
-	_, _ = store.DB.Exec("PRAGMA cache_size=-2000")
+	_, _ = store.DB.Exec("PRAGMA cache_size=-4000")
 }
 
 // unpolled marks the feed as one sync does not poll.

@@ -28,7 +28,7 @@ import (
 type Production struct {
 	Protocol   string          `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
 	Out        string          `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
-	Listen     string          `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	Listen     argument.Listen `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
 	DB         string          `name:"db" placeholder:"FILE|URL" help:"With atom-pmh and modified-range: keep the collection in a database instead: a file, or a postgres:// URL. --listen serves it while other runs add to it."`
 	Base       string          `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
 	Title      string          `help:"With atom-pmh and modified-range: the feed's title."`
