@@ -13,6 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/collection"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 )
 
 // A produceCommand is the verb produce, the counterpart of harvest.
@@ -39,21 +40,34 @@ func (c *produceCommand) Validate() error {
 		return errors.New("--db: datareplication keeps its pages in a directory: --out")
 	case c.DB != "" && (c.Out != "" || c.Deletions != "entry" || c.Settle > 0):
 		return errors.New("--db excludes --out, --deletions and --settle")
-	case c.Historical && c.Protocol != collection.AtomPMH:
-		return fmt.Errorf("--historical: %s has no such flag", c.Protocol)
 	case c.Out != "" && c.Protocol == collection.ModifiedRange:
 		return errors.New("--out: modified-range has no documents to put into a directory; --listen serves it")
 	case c.Base == "" && c.Listen == "" && c.Out != "" && c.Protocol == collection.AtomPMH:
 		return errors.New("--base is required without --listen")
-	case c.Size < 0 || c.PageSize < 1 || c.Settle < 0:
-		return errors.New("--size and --settle cannot be negative, and --page-size must be at least 1")
-	case c.Snapshot && c.Protocol != collection.DataReplication:
-		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
-	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != collection.AtomPMH:
-		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
-	}
-	if c.Base != "" && !argument.IsWeb(c.Base) {
+	case c.Size < 0:
+		return errors.New("--size: a number cannot be negative")
+	case c.Settle < 0:
+		return errors.New("--settle: a time cannot be negative")
+	case c.PageSize < 1:
+		return errors.New("--page-size: at least 1")
+	case c.Base != "" && !argument.IsWeb(c.Base):
 		return errors.New("--base: not the URL of a directory: " + c.Base)
+	}
+	return c.validateProtocol()
+}
+
+// validateProtocol refuses flags of another protocol.
+func (c *produceCommand) validateProtocol() error {
+	isPMH, isReplication := c.Protocol == collection.AtomPMH, c.Protocol == collection.DataReplication
+	switch {
+	case !c.CleanUp.IsZero() && (!isReplication || c.Out == ""):
+		return errors.New("--clean-up is for datareplication with --out")
+	case c.Historical && !isPMH:
+		return fmt.Errorf("--historical: %s has no such flag", c.Protocol)
+	case c.Snapshot && !isReplication:
+		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
+	case (c.Deletions != "entry" || c.Settle > 0) && !isPMH:
+		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
 	}
 	return nil
 }
@@ -62,7 +76,7 @@ func (c *produceCommand) Validate() error {
 func (c *produceCommand) Run(w *command.World) (err error) {
 	var listener net.Listener
 	if c.Listen != "" {
-		if listener, err = (&serveCommand{Listen: c.Listen}).listen(""); err != nil {
+		if listener, err = httpserver.Listen(c.Listen); err != nil {
 			return err
 		}
 		defer listener.Close()
