@@ -66,7 +66,7 @@ func isStale(n feedhistory.Note) bool { return n.Code == "beginning-not-there" }
 // mended are the notes about errors at which other readers give up.
 var mended = map[string]bool{
 	"content-before-root": true, "json-syntax": true, "odd-attribute": true, "odd-end-tag": true, "odd-markup": true, "odd-tag": true,
-	"stray-end-tag": true, "unclosed-element": true,
+	"second-doctype": true, "stray-end-tag": true, "unclosed-element": true,
 }
 
 func (r *report) flags() {

@@ -204,6 +204,9 @@ func (s *Scanner) doctype(i int) Token {
 	if !ok {
 		return s.truncated()
 	}
+	if s.doctypes++; s.doctypes > 1 {
+		s.note("second-doctype", s.start, "a second DOCTYPE", "")
+	}
 	s.end = end
 	return misc
 }

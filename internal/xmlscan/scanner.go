@@ -79,6 +79,7 @@ type Scanner struct {
 	elements int
 	before   int // the value of lenient before the current Start
 	part     part
+	doctypes int // read so far
 	err      error
 
 	unended     bool     // the current CData lacks its end
