@@ -19,6 +19,8 @@ var update = flag.Bool("update", false, "write the transcripts again")
 // TestCalvin is the proposal's own example, request by request: a server
 // returns at most three items at a time, Calvin syncs with it, and Hobbes
 // modifies "Go-carts" meanwhile, which comes with the next sync.
+//
+// Duties: modified-range#8.
 func TestCalvin(t *testing.T) {
 	s := &store{now: at(t, "2004-10-31T19:29:00Z")}
 	for title, when := range map[string]string{

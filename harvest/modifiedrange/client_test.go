@@ -75,6 +75,7 @@ func TestEmptyPart(t *testing.T) {
 	assert.Contains(t, loss.Error(), "modified-range#4")
 }
 
+// Duties: modified-range#12.
 func TestLimits(t *testing.T) {
 	for limit, limits := range map[string]Limits{
 		"requests": {Requests: 2}, "items": {Items: 3}, "bytes": {Bytes: 500},
