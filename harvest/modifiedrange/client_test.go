@@ -117,7 +117,7 @@ func TestLostResponses(t *testing.T) {
 	continued := w.client().Sync(t.Context(), next)
 	h, err = feedhistory.Merge(continued.Documents())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"urn:0:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first within the Overlap
+	assert.Equal(t, []string{"urn:0:0", "urn:1:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first two within the overlaps
 	after, whole := continued.State()
 	assert.True(t, whole)
 	assert.Zero(t, after.Rest)
