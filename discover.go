@@ -19,6 +19,7 @@ import (
 //
 // To find no feed is not an error; the errors are those of Get. Discover does not
 // request the feeds a page names, which may be at any host, or missing.
+// The error may be the context's.
 func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 	address = iri.WithoutFragment(address)
 	doc, err := c.Get(ctx, address)

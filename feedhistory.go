@@ -107,7 +107,7 @@ import (
 // HTTP (fetch), the order of a walk's documents (chain), and URLs (iri and weblink).
 
 // Fetch returns the whole history of the feed at url, read by a Client with the
-// default settings. See Client.Fetch.
+// default settings. See Client.Fetch. The error may be the context's.
 func Fetch(ctx context.Context, url string) (*History, error) {
 	c := new(Client)
 	defer c.CloseIdle()

@@ -68,7 +68,7 @@ func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 
 // Probe requests the oldest page and, if the server ignores the order, the
 // second page. If the feed does not name its software, the header of the answer
-// must.
+// must. The error may be the context's.
 func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
 	if err := given(c, doc, p); err != nil {
 		return false, err
@@ -93,7 +93,7 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	return works, err
 }
 
-// Walk yields the pages.
+// Walk yields the pages. The error may be the context's.
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		if err := given(c, doc, p); err != nil {

@@ -46,7 +46,7 @@ var _ mirror.Store = (*Store)(nil)
 // feedhistory in PostgreSQL. Open refuses a database in which these names are taken,
 // with an error that matches ErrForeign; a database written to by a newer version of
 // this package; and connections to SQLite that could break the store's promises. The
-// caller owns the database, and closes it.
+// caller owns the database, and closes it. The error may be the context's.
 func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {
