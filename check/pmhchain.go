@@ -8,6 +8,7 @@ type pmhChain struct {
 	completed string // the URL of a document with fh:complete
 	deletions bool
 	archived  bool // whether there is an archive
+	empty     bool // whether the documents so far have no entries
 }
 
 // document compares a document with the one linking to it.
@@ -19,12 +20,14 @@ func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 	for i := range d.Entries {
 		p.deletions = p.deletions || r.entry(i).content == emptyContent
 	}
+	wasEmpty := c.documents == 1 || p.empty
+	p.empty = wasEmpty && len(d.Entries) == 0
 	if c.documents == 1 {
 		p.complete = d.Complete
 		p.archived = n.older.href != ""
 		return
 	}
-	if d.Complete && !p.complete {
+	if d.Complete && !p.complete && !wasEmpty { // the text allows it after an empty subscription document
 		r.add("pmh-complete-in-archive", r.flagAt("complete"), "this archive has fh:complete, but the subscription document does not")
 	}
 	if p.complete {
