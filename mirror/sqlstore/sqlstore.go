@@ -39,7 +39,10 @@ type Store struct {
 	prepared map[string]*sql.Stmt // by their text
 }
 
-var _ mirror.Store = (*Store)(nil)
+var (
+	_ mirror.Store    = (*Store)(nil)
+	_ mirror.Calendar = (*Store)(nil)
+)
 
 // Open returns the store in a database, and brings its schema up to date. The database
 // may have other tables: ours begin with feedhistory_ in SQLite, and are in the schema
