@@ -18,7 +18,7 @@ type elements struct {
 	done bool // the rest is not read
 
 	native  string            // the namespace of the root, or of the entry read again
-	exact   string            // the last of the common namespaces
+	exact   string            // the last of the exact namespaces
 	spaces  map[string]string // the meanings of the other namespaces
 	lang    string            // xml:lang around an entry read again
 	bases   []baseURL         // the xml:base attributes in scope
@@ -95,11 +95,16 @@ func (r *elements) space() string {
 		return space
 	}
 	if meant, ok := r.spaces[space]; ok {
+		if meant == space {
+			r.exact = space
+		}
 		r.odd = r.odd || meant != space
 		return meant
 	}
 	meant := vocab.MeantSpace(space)
-	if meant != space {
+	if meant == space {
+		r.exact = space
+	} else {
 		r.odd = true
 		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.s.Offset())
 	}
@@ -135,8 +140,10 @@ func (r *elements) spelt(name string) string {
 }
 
 // isRSS reports whether the current element belongs to RSS itself.
-func (r *elements) isRSS() bool {
-	space := r.space()
+func (r *elements) isRSS() bool { return r.isOfRSS(r.space()) }
+
+// isOfRSS reports whether a namespace is RSS's own.
+func (r *elements) isOfRSS(space string) bool {
 	return space == "" || space == r.native || vocab.RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 
@@ -174,11 +181,9 @@ func (r *elements) person() (p Person) {
 	return p
 }
 
-// release ends the use of a reader from Entry.reader.
-func (r *elements) release() {
-	r.reset("", new(xmlscan.Scope), 0)
-	readers.Put(r)
-}
+// release ends the use of a reader from Entry.reader. The pool forgets it, and the text it
+// has read, at a garbage collection.
+func (r *elements) release() { readers.Put(r) }
 
 // A baseURL is an xml:base attribute, identified by its place, and the URL it resolves
 // to.
@@ -199,7 +204,7 @@ func (e *Entry) reader() *elements {
 var readers = sync.Pool{New: func() any { return newElements() }}
 
 func newElements() *elements {
-	return &elements{s: new(xmlscan.Cursor), reading: reading{doc: new(Document)}}
+	return &elements{s: new(xmlscan.Cursor), reading: reading{doc: new(Document), limits: Limits{}.withDefaults()}}
 }
 
 // newFragment returns a reader at the start tag of an element.
@@ -221,7 +226,7 @@ func (r *elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.s.ReadAgain(raw, sc.Bindings, sc.Clean)
 	*r.doc = Document{URL: sc.Base, Format: format}
 	*r = elements{
-		reading: reading{doc: r.doc, text: raw, limits: Limits{}.withDefaults()},
+		reading: reading{doc: r.doc, text: raw, limits: r.limits},
 		s:       r.s, bases: r.bases[:0], spaces: r.spaces, lang: sc.Lang,
 	}
 	if len(r.spaces) > 50 {

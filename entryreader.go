@@ -100,10 +100,11 @@ func (r *entryReader) rssItem(e *Entry) {
 	rank, published, permalink, atomID := 0, 0, false, ""
 	var texts textFinder
 	for r.child(depth) {
-		if !r.isRSS() {
+		if space := r.space(); !r.isOfRSS(space) {
+			local := r.s.Local()
 			r.keptBy(e)
-			texts.look(r, r.s.Local())
-			switch space, local := r.space(), r.s.Local(); {
+			texts.look(r, local)
+			switch {
 			case vocab.UpdateRank(space, local) > rank:
 				e.Updated, rank = r.timeText(), vocab.UpdateRank(space, local)
 			case vocab.PublishedRank(space, local) > published:

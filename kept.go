@@ -23,7 +23,7 @@ func KeptByElement(reader string) string {
 
 // keptBy reads the current element, if it names the reader whose copy the entry is.
 func (r *elements) keptBy(e *Entry) {
-	if r.s.Space() != CoverageNamespace || r.s.Local() != "kept" {
+	if r.s.Local() != "kept" || r.s.Space() != CoverageNamespace {
 		return
 	}
 	by, _ := r.s.Attr("", "by")

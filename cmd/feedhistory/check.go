@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"net/url"
@@ -34,9 +32,8 @@ type checkCommand struct {
 	Against         string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since --save recorded them."`
 	Representations bool     `help:"With --profile atom-pmh: also request a sample of 20 records' representations."`
 	MaxDocuments    int      `default:"10000" placeholder:"N" help:"With --chain: read at most N documents (default: ${default})."`
-	JSON            bool     `name:"json" xor:"format" help:"Print JSON Lines (one object a line): each finding."`
-	SARIF           bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
 
+	findings.Format
 	network.Flags
 	logins.Login
 }
@@ -383,40 +380,12 @@ func (r *checkRun) representations() error {
 
 // print prints the findings.
 func (r *checkRun) print() error {
-	switch {
-	case r.JSON:
-		out := bufio.NewWriter(r.Stdout)
-		for _, f := range r.found {
-			if err := terminal.WriteJSON(out, findingJSON(f)); err != nil {
-				return err
-			}
-		}
-		return out.Flush()
-	case r.SARIF:
-		var out bytes.Buffer
-		if err := check.WriteSARIF(&out, r.found); err != nil {
-			return err
-		}
-		_, err := r.Stdout.Write(terminal.JSON(out.Bytes()))
-		return err
+	if r.IsForPrograms() {
+		return r.Write(r.Stdout, r.found)
 	}
 	p := terminal.NewPage(r.Stdout)
 	if r.documents > 0 || !r.failed {
 		findings.Show(p, r.found, r.documents)
 	}
 	return p.Err
-}
-
-// A jsonFinding is a finding in the command's JSON.
-type jsonFinding struct {
-	Code    string `json:"code"`
-	Clause  string `json:"clause"`
-	Level   string `json:"level"`
-	Message string `json:"message"`
-	Where   string `json:"where"`
-	Hint    string `json:"hint"`
-}
-
-func findingJSON(f check.Finding) jsonFinding {
-	return jsonFinding{f.Code, f.Clause, f.Level.String(), f.Message, f.Where(), f.Hint}
 }
