@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,7 +143,9 @@ type NotFeedError struct {
 }
 
 // Error is the text of Err.
-func (e *NotFeedError) Error() string { return e.Err.Error() }
+func (e *NotFeedError) Error() string {
+	return cmp.Or(e.Err, &ParseError{URL: e.URL, Reason: ReasonNotFeed}).Error()
+}
 
 // Unwrap returns Err.
 func (e *NotFeedError) Unwrap() error { return e.Err }

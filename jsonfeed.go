@@ -48,12 +48,17 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	}
+	var twice []xmlscan.Note
+	if !p.Strict {
+		text, twice = xmlscan.EncodedOnce(text)
+	}
 	r := p.readJSON(text, base, &jsonfeed.Mended{Text: text})
 	if !p.Strict && is[*jsonfeed.SyntaxError](r.values.Err()) {
 		if mended := jsonfeed.Mend(text); len(mended.Notes) > 0 {
 			r = p.readJSON(text, base, mended)
 		}
 	}
+	r.addNotes(twice)
 	if !clean {
 		r.note("invalid-bytes", "JSON is always UTF-8 (RFC 8259 §8.1), but this document is not", 0)
 	}
@@ -161,7 +166,7 @@ func (r *jsonReader) jsonError(err error) *ParseError {
 		e.Offset, e.Err = r.mended.Original(syntax.Offset), syntax.Err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		e.Reason = ReasonTruncated
+		e.Reason, e.Err = ReasonTruncated, errors.New("the document ends before its JSON does")
 	}
 	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
 	return e

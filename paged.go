@@ -31,9 +31,12 @@ func NewPage(head *Document, entries []*Entry, at Page) *Document {
 }
 
 // NewPages splits entries, newest first, into pages of the given size; a size below
-// 1 means 1. The URL of page n, counted from 1, is url(n). Without entries it returns one
-// empty page.
+// 1 means 1. The URL of page n, counted from 1, is url(n); a nil url panics. Without entries
+// it returns one empty page.
 func NewPages(head *Document, entries []*Entry, size int, url func(n int) string) (pages []*Document) {
+	if url == nil {
+		panic("feedhistory: NewPages: url is nil")
+	}
 	chunks := slices.Collect(slices.Chunk(entries, max(size, 1)))
 	if len(chunks) == 0 {
 		chunks = [][]*Entry{nil}

@@ -182,6 +182,11 @@ func (p Parser) newReader(data, base string) (*documentReader, error) {
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
 	}
+	if !p.Strict && !slices.ContainsFunc(notes, func(n xmlscan.Note) bool { return n.Offset > 0 }) {
+		var twice []xmlscan.Note
+		text, twice = xmlscan.XMLEncodedOnce(text)
+		notes = append(notes, twice...)
+	}
 	text = xmlscan.Expand(text)
 	r := p.newDocumentReader(text, base)
 	r.Cursor, r.decoding = xmlscan.New(text, p.scanLimits()), notes

@@ -104,6 +104,9 @@ func (b *Backfill) methods() []Method {
 // that recognise it, then those that may suit it. It makes no request. For complete and
 // archived feeds it returns none.
 func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) {
+	if doc == nil {
+		return nil, nil
+	}
 	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
 		return nil, nil
 	}

@@ -40,6 +40,9 @@ func (Blogger) Name() string { return "blogger" }
 
 // Recognise looks at the generator.
 func (Blogger) Recognise(doc *feedhistory.Document) Sign {
+	if doc == nil {
+		return No
+	}
 	generator := readHead(doc).generator
 	if generator == "Blogger" || strings.HasPrefix(generator, "Blogger http") {
 		return Yes
@@ -55,6 +58,10 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 // Walk yields the answers of the server.
 func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
+		if err := given(c, doc, p); err != nil {
+			yield(nil, err)
+			return
+		}
 		b := &blogger{source: newSource(ctx, c, doc, p), yield: yield, seen: ids(doc.Entries)}
 		if p.Mode != modeIndex && !b.task.place.begun() && !b.task.refill {
 			heeded, proven := b.walk()

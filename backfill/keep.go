@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -32,6 +33,9 @@ import (
 // The error is the store's, mirror.ErrNotFound if the store does not have the
 // feed, or the context's.
 func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mirror.Report, error) {
+	if m == nil || m.Store == nil {
+		return nil, errors.New("backfill: Keep: the Mirror, or its Store, is nil")
+	}
 	feed, err := m.Store.Feed(ctx, url)
 	if err != nil {
 		return nil, err

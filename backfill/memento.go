@@ -40,6 +40,9 @@ func (Memento) Name() string { return "memento" }
 
 // Recognise returns Maybe for plain feeds, because any feed may be archived.
 func (Memento) Recognise(doc *feedhistory.Document) Sign {
+	if doc == nil {
+		return No
+	}
 	if doc.Kind() != feedhistory.Plain {
 		return No
 	}
@@ -55,6 +58,10 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 // may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
+		if err := given(c, doc, p); err != nil {
+			yield(nil, err)
+			return
+		}
 		if err := plain.Check("backfill", plain.Number{Name: "Memento.Pace", Value: int64(m.Pace)}); err != nil {
 			yield(nil, err)
 			return

@@ -16,6 +16,9 @@ func (p platform) Name() string { return p.Label }
 
 // Recognise looks for the signs of the platform in a plain feed.
 func (p platform) Recognise(doc *feedhistory.Document) Sign {
+	if doc == nil {
+		return No
+	}
 	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
 		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
@@ -38,6 +41,9 @@ func hasPrefixFold(s, prefix string) bool {
 
 // Probe requests one page.
 func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
+	if err := given(c, doc, probe); err != nil {
+		return false, err
+	}
 	works, err := p.series(newSource(ctx, c, doc, probe)).works()
 	if !works && err == nil {
 		probe.Reason = "it seems to be made by " + p.Label + ", but another page brings nothing else"
@@ -51,6 +57,9 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 // Walk yields the pages after the first, and then the first again if it has
 // changed.
 func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
+	if err := given(c, doc, probe); err != nil {
+		return func(yield func(*feedhistory.Document, error) bool) { yield(nil, err) }
+	}
 	return p.series(newSource(ctx, c, doc, probe)).walk
 }
 

@@ -52,6 +52,14 @@ type source struct {
 	task *task
 }
 
+// given returns an error if an argument of a method's Walk or Probe is nil.
+func given(c *feedhistory.Client, doc *feedhistory.Document, p *Probe) error {
+	if c == nil || doc == nil || p == nil {
+		return errors.New("backfill: Method: the Client, the Document or the Probe is nil")
+	}
+	return nil
+}
+
 func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) *source {
 	if p.kept == nil {
 		p.kept = map[string]answer{}

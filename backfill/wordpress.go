@@ -51,6 +51,9 @@ func (WordPress) Name() string { return "wordpress" }
 // Recognise looks at the generator. A feed without one may be WordPress's,
 // because some sites remove it.
 func (WordPress) Recognise(doc *feedhistory.Document) Sign {
+	if doc == nil {
+		return No
+	}
 	if doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
 		return No
 	}
@@ -67,6 +70,9 @@ func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 // second page. If the feed does not name its software, the header of the answer
 // must.
 func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
+	if err := given(c, doc, p); err != nil {
+		return false, err
+	}
 	s := newSource(ctx, c, doc, p)
 	oldest := s.keep(stablePage(s, 1))
 	if w.Recognise(doc) == Maybe && !isWordPress(oldest.header) {
@@ -90,6 +96,10 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 // Walk yields the pages.
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
+		if err := given(c, doc, p); err != nil {
+			yield(nil, err)
+			return
+		}
 		s := newSource(ctx, c, doc, p)
 		oldest := stablePage(s, 1)
 		if p.Mode == modeModified && s.keep(oldest).failure() != nil {

@@ -86,7 +86,12 @@ func (t tally) text(all int) string {
 func (c *Chain) Documents() int { return c.documents }
 
 // Add checks the next document, by itself and as part of the chain.
-func (c *Chain) Add(doc *feedhistory.Document) []Finding { return c.add(doc, nil) }
+func (c *Chain) Add(doc *feedhistory.Document) []Finding {
+	if doc == nil {
+		return nil
+	}
+	return c.add(doc, nil)
+}
 
 func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	n := newNeighbour(doc)

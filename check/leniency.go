@@ -29,6 +29,8 @@ var leniencyRules = []Rule{
 		"write whole, window, lossy or partial as the verdict, and at most a hundred gaps"},
 	{"element-skipped", Note, OneDocument, RFC5005, formatsXML, "RFC 5005 §6",
 		"an element of the head section left out because it is too long, by itself or with the namespaces and base it inherits", "shorten it, or the namespace names and xml:base around it"},
+	{"encoded-twice", Error, OneDocument, RFC5005, formatsAll, "RFC 3629 §3",
+		"UTF-8 that was encoded as UTF-8 once more: Ã© for é", "convert no text that is UTF-8 already"},
 	{"entry-skipped", Warning, OneDocument, RFC5005, formatsAll, "RFC 5005 §6",
 		"an entry that is left out, because its id is too long, it has too many links, or it inherits too much from its surroundings", "shorten the id; write fewer links; shorten xml:base and the namespace names"},
 	{"entries-wrapped", Warning, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.1.1",

@@ -14,6 +14,11 @@ import (
 // profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
 // GET.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
+	if client == nil {
+		return func(yield func(Finding, error) bool) {
+			yield(Finding{}, errors.New("check: Chain.Walk: the Client is nil"))
+		}
+	}
 	if c.Profile == DataReplication {
 		return c.walkPages(ctx, client, url)
 	}

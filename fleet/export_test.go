@@ -116,3 +116,13 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 	}
 	return plans, nil
 }
+
+// The intervals at which a worker looks for due hosts.
+const (
+	PlanOften  = planOften
+	PlanSeldom = planSeldom
+)
+
+// MostAtPause is the number of feeds of a host that a worker claims together, with a
+// pause of a second.
+const MostAtPause = int(mostLate / time.Second)

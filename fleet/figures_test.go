@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,9 +34,10 @@ func TestFigures(t *testing.T) {
 	}
 	t.Run("subscriptions", measureSubscriptions)
 	for _, workers := range []int{1, 2, 4} {
-		t.Run(fmt.Sprintf("unchanged/%d workers", workers), func(t *testing.T) { measureUnchanged(t, workers, 10_000, 1_000) })
+		t.Run(fmt.Sprintf("unchanged/%d workers", workers), func(t *testing.T) { measureUnchanged(t, workers, 100, 10_000, 1_000) })
 	}
-	t.Run("unchanged/a feed a host", func(t *testing.T) { measureUnchanged(t, 1, 10_000, 10_000) })
+	t.Run("unchanged/a feed a host", func(t *testing.T) { measureUnchanged(t, 1, 100, 10_000, 10_000) })
+	t.Run("unchanged/a feed a host, many at once", func(t *testing.T) { measureUnchanged(t, 1, 1000, 20_000, 20_000) })
 	t.Run("due", measureDue)
 	t.Run("entries", measureEntries)
 }
@@ -108,9 +112,9 @@ func measured(t testing.TB, config processConfig, workers int) (stop func()) {
 	}
 }
 
-// measureUnchanged measures how fast unchanged feeds are polled, and what a
-// poll costs the database, by its own statistics.
-func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
+// measureUnchanged measures how fast unchanged feeds are polled by workers that poll a
+// number of hosts at once, and what a poll costs the database, by its own statistics.
+func measureUnchanged(t *testing.T, workers, atOnce, feeds, hosts int) {
 	own, err := pgtest.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = own.Stop() })
@@ -123,7 +127,7 @@ func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
 	sql(t, db, `CREATE EXTENSION pg_stat_statements`)
 	c, proxy := startCrowd(t)
 	config := processConfig{
-		DSN: dsn, Every: time.Hour, Slice: time.Minute, Hosts: 100, Pause: -1, Proxy: proxy,
+		DSN: dsn, Every: time.Hour, Slice: time.Minute, Hosts: atOnce, Pause: -1, Proxy: proxy, Profile: os.Getenv("PROFILE"),
 	}
 	subscribe(t, db, feedURLs(feeds, hosts)...)
 	from := c.requests.Load()
@@ -136,8 +140,10 @@ func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
 	time.Sleep(2 * time.Second) // until the statistics have arrived
 	sql(t, db, `SELECT pg_stat_reset_shared('wal'), pg_stat_statements_reset()`)
 	from = c.requests.Load()
+	server, publisher := serverTime(t, postgres.data), ownTime(t)
 	stop = measured(t, config, workers)
 	awaitPolls(t, db, c, from, "unchanged", int64(feeds))
+	t.Logf("CPU time of PostgreSQL: %v, and of the publishers: %v", serverTime(t, postgres.data)-server, ownTime(t)-publisher)
 	stop()
 	time.Sleep(2 * time.Second)
 	costs, err := db.Costs(t.Context())
@@ -148,6 +154,34 @@ func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
 	for _, line := range costs.Longest {
 		t.Log(line)
 	}
+}
+
+// serverTime returns the CPU time of a server's processes that are alive.
+func serverTime(t testing.TB, data string) (sum time.Duration) {
+	main, _, _ := strings.Cut(string(feedtest.ReadFile(t, filepath.Join(data, "postmaster.pid"))), "\n")
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(t, err)
+	for _, file := range stats {
+		stat, err := os.ReadFile(file) // the process may have ended
+		_, after, ok := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(after)
+		if err != nil || !ok || fields[1] != main {
+			continue
+		}
+		for _, ticks := range fields[11:13] { // user and system, in hundredths of a second
+			n, err := strconv.Atoi(ticks)
+			require.NoError(t, err)
+			sum += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return sum
+}
+
+// ownTime returns the CPU time of this process.
+func ownTime(t testing.TB) time.Duration {
+	var used syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // awaitPolls waits until no feed is due, and returns the rate of the polls,

@@ -2,6 +2,8 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -10,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
-// When the tables are there, opening a fleet, its status and subscribing take no lock above
-// ROW EXCLUSIVE: they do not wait for one of SHARE UPDATE EXCLUSIVE on every table, such as
+// When the tables are there, opening a fleet, its status, subscribing and a worker that
+// starts and polls take no lock above ROW EXCLUSIVE: they do not wait for one of SHARE UPDATE EXCLUSIVE on every table, such as
 // VACUUM takes, which conflicts with all of those.
 func TestLocks(t *testing.T) {
 	t.Parallel()
@@ -36,9 +38,14 @@ func TestLocks(t *testing.T) {
 	limited := dsn + "&lock_timeout=60000"
 	db := open(t, limited)
 	require.EqualValues(t, 1, status(t, db).Feeds)
-	added, err := db.Subscribe(t.Context(), []string{"http://other.example/feed"})
+	site := newSite(t)
+	site.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, crowdFeed, "") })
+	added, err := db.Subscribe(t.Context(), []string{site.URL + "/feed"})
 	require.NoError(t, err)
 	require.Equal(t, 1, added)
+	stop := start(t, newWorker(t, db))
+	eventually(t, db, func(s *fleet.Status) bool { return s.Verdicts["window"] == 1 || s.Verdicts["whole"] == 1 })
+	stop()
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type processConfig struct {
 	Random              bool              // whether batches have random sizes
 	Commits             string            // a file in which each acknowledged commit is recorded; "" for none
 	Waits               string            // a file in which each wait that a host has asked for is recorded; "" for none
+	Profile             string            // a file for a CPU profile; "" for none
 	Metrics             string            // the beginning of the name of a file for the metrics at the end; "" for none
 }
 
@@ -111,6 +113,17 @@ func runWorker(ctx context.Context, config processConfig) (atWork bool, err erro
 		}
 		defer commits.Close()
 		db.Store = noting{db.Store, commits}
+	}
+	if config.Profile != "" {
+		profile, err := os.Create(config.Profile)
+		if err != nil {
+			return false, err
+		}
+		defer profile.Close()
+		if err := pprof.StartCPUProfile(profile); err != nil {
+			return false, err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	w := config.worker(db)
 	if config.Waits != "" {

@@ -33,6 +33,9 @@ func (x *Export) Feeds(ctx context.Context, w io.Writer, feeds iter.Seq2[*Feed, 
 	if x.Store == nil {
 		return errors.New("mirror: Export.Store must be set")
 	}
+	if w == nil || feeds == nil {
+		return errors.New("mirror: Export.Feeds: the io.Writer or the feeds are nil")
+	}
 	for f, err := range feeds {
 		if err == nil {
 			err = x.feed(ctx, withoutPasswords(w, f), f)
@@ -123,6 +126,9 @@ func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
 // History writes a fetched history of a feed as if one poll had mirrored it,
 // with the given verdict.
 func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v feedhistory.Verdict) error {
+	if w == nil || h == nil {
+		return errors.New("mirror: Export.History: the io.Writer or the History is nil")
+	}
 	now := time.Now().UTC()
 	state := &Feed{URL: feed, Kind: h.Kind, Verdict: v, Entries: int64(len(h.Entries)), Polls: 1, Polled: now, Changed: now}
 	if h.Head != nil {

@@ -73,6 +73,9 @@ func (in *Import) Read(ctx context.Context, r io.Reader) error {
 	if in.Store == nil {
 		return errors.New("mirror: Import.Store must be set")
 	}
+	if r == nil {
+		return errors.New("mirror: Import.Read: the io.Reader is nil")
+	}
 	in.ctx, in.feed, in.Ended = ctx, nil, false
 	lines, n := bufio.NewScanner(r), 0
 	lines.Buffer(make([]byte, 0, 64<<10), importLine)

@@ -62,6 +62,9 @@ type Source struct {
 // it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
 // Feed.Polled.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
+	if src.Documents == nil {
+		return nil, errors.New("mirror: Merge: Source.Documents must be set")
+	}
 	p, err := m.begin(ctx, url)
 	if err != nil {
 		return nil, err

@@ -225,6 +225,9 @@ func (m *Memory) Remove(ctx context.Context, url string) error {
 
 // Commit implements Store.
 func (m *Memory) Commit(ctx context.Context, c *Change) error {
+	if c == nil || c.Feed == nil {
+		return errors.New("mirror: Memory.Commit: the Change, or its Feed, is nil")
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f, err := m.feed(ctx, c.Feed.URL)

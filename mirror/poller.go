@@ -87,8 +87,11 @@ func (p *Poller) lock() {
 }
 
 // Add puts a feed into the queue, whether it is due or not, unless it is there
-// already or is being polled.
+// already or is being polled. A nil Feed panics.
 func (p *Poller) Add(f *Feed) {
+	if f == nil {
+		panic("mirror: Poller.Add: the Feed is nil")
+	}
 	p.lock()
 	defer p.mu.Unlock()
 	p.queue.add(f.URL, f.host())
@@ -124,8 +127,12 @@ func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool
 	return p.queue.waiting, nil
 }
 
-// Hurry polls a feed next: ahead of all waiting ones, and without a pause.
+// Hurry polls a feed next: ahead of all waiting ones, and without a pause. A nil Feed
+// panics.
 func (p *Poller) Hurry(f *Feed) {
+	if f == nil {
+		panic("mirror: Poller.Hurry: the Feed is nil")
+	}
 	p.lock()
 	defer p.mu.Unlock()
 	delete(p.held, f.URL)

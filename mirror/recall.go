@@ -67,6 +67,12 @@ func (r *Recalled) Add(other Recalled) {
 // has none. Entries that cannot be stored are left out: bad has an *EntryError for each. The
 // error comes from the Store.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (Recalled, error) {
+	if r.Mirror == nil {
+		return Recalled{}, errors.New("mirror: Recall.Mirror must be set")
+	}
+	if err := r.Mirror.check(); err != nil {
+		return Recalled{}, err
+	}
 	doc, made, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
 	if err != nil {
 		return Recalled{}, err
@@ -81,6 +87,9 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (R
 // a repository. Older is the number of documents that the source has from before; at is
 // when it was saved, in case it does not say when it was updated.
 func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (Recalled, error) {
+	if doc == nil {
+		return Recalled{}, errors.New("mirror: Recall.Document: the Document is nil")
+	}
 	rank := rankOf(doc, Rank{Time: at, Seq: int64(min(older, 1<<30)) + 1})
 	return r.add(ctx, url, doc, nil, rank)
 }

@@ -63,6 +63,10 @@ func (d JSONDeletion) MarshalJSON() ([]byte, error) {
 // sequence.
 func JSONEntries(r io.Reader) iter.Seq2[*JSONEntry, error] {
 	return func(yield func(*JSONEntry, error) bool) {
+		if r == nil {
+			yield(nil, errors.New("publish: JSONEntries: the io.Reader is nil"))
+			return
+		}
 		lines, seen := bufio.NewScanner(r), map[string]int{}
 		lines.Buffer(nil, maxDocument)
 		n := 1
@@ -176,6 +180,9 @@ type JSONRaw struct {
 // NewJSONRaw returns an entry as it was published, with its feed's authors if it
 // has none.
 func NewJSONRaw(e *feedhistory.Entry) *JSONRaw {
+	if e == nil {
+		return nil
+	}
 	raw := &JSONRaw{Digest: e.Digest(), Format: feedhistory.Atom}
 	signed := e.Signed()
 	if signed.Source != nil {

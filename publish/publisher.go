@@ -139,6 +139,9 @@ func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) e
 // ShownIn returns the number of entries of a history that its subscription
 // document shows.
 func ShownIn(h *feedhistory.History) (n int) {
+	if h == nil {
+		return 0
+	}
 	for _, e := range h.Entries {
 		if e.Source != nil && h.Head != nil && e.Source.URL == h.Head.URL {
 			n++

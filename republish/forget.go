@@ -16,6 +16,9 @@ import (
 // it again on request, with the entries the Store has by then. If somebody is
 // publishing, the error matches publish.ErrLocked, and nothing is removed.
 func Forget(ctx context.Context, out publish.Output, feeds ...string) (forgotten []string, err error) {
+	if out == nil {
+		return nil, errors.New("republish: Forget: the Output is nil")
+	}
 	unlock, err := out.Lock(ctx)
 	if err != nil {
 		return nil, err

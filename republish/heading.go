@@ -16,6 +16,9 @@ import (
 // Title returns the title under which a feed is published: its own, or else its
 // URL. Of a private feed's URL it has only the host.
 func Title(feed *mirror.Feed) string {
+	if feed == nil {
+		return ""
+	}
 	_, address, _ := strings.Cut(cmp.Or(addressOf(feed), hostOf(feed)), "://")
 	return cmp.Or(strings.TrimSpace(feed.Redacted().Title), strings.TrimSuffix(address, "/"))
 }
@@ -42,6 +45,9 @@ func gapsOf(feed *mirror.Feed) []*feedhistory.Gap { return feed.Redacted().Missi
 
 // Site returns the URL of the website a feed belongs to; "" if unknown.
 func Site(feed *mirror.Feed) string {
+	if feed == nil {
+		return ""
+	}
 	head, err := feed.Redacted().Document()
 	if err != nil {
 		return ""

@@ -12,7 +12,9 @@ import (
 // at least some number of entries, its index.atom takes long to make, and Prepare makes it
 // before anybody asks. While the feed is being polled, Prepare does nothing.
 func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
-	h.once.Do(h.setUp)
+	if err := h.ready(); err != nil {
+		return err
+	}
 	feed, err := h.store.Feed(ctx, url)
 	if err != nil || feed.Head == "" || h.chains.busy(url) {
 		return err

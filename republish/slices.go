@@ -3,6 +3,7 @@ package republish
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,6 +71,9 @@ const mostPlans = 32
 func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
 	if err := cmp.Or(h.ready(), plain.Check("republish", plain.Number{Name: "Slices: the size", Value: size})); err != nil {
 		return Plan{}, err
+	}
+	if feed == nil {
+		return Plan{}, errors.New("republish: Handler.Slices: the Feed is nil")
 	}
 	return h.documents.slices(ctx, feed, size)
 }

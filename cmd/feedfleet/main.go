@@ -19,6 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/build"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/usage"
 )
 
 // The exit statuses.
@@ -112,7 +113,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
 	)
-	call, err := parser.Parse(args)
+	call, err := parser.Parse(usage.AsFlags(args))
 	if ended >= 0 {
 		return ended
 	}
@@ -120,7 +121,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if err = call.Run(w); err == nil {
 			return exitOK
 		}
-		if _, usage := errors.AsType[usageError](err); !usage {
+		if _, wrong := errors.AsType[usageError](err); !wrong {
 			if !errors.Is(err, errSaid) {
 				w.Say(err.Error())
 			}
@@ -134,7 +135,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if call != nil && call.Selected() != nil {
 		verb = " " + call.Selected().Name
 	}
-	w.Say(err.Error())
+	w.Say(usage.Text(err, nil))
 	w.Say("see feedfleet" + verb + " --help")
 	return exitUsage
 }

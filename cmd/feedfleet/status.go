@@ -53,10 +53,13 @@ func (c *statusCommand) Run(w *world) error {
 		return terminal.WriteJSON(w.stdout, s)
 	}
 	out := bufio.NewWriter(w.stdout)
-	p := &terminal.Page{W: out}
+	p := &terminal.Page{W: out, Width: terminal.Width(w.stdout)}
 	showStatus(p, s, c.Late, time.Now())
 	return errors.Join(p.Err, out.Flush())
 }
+
+// tableWidth is the width of the table of hosts without their names.
+const tableWidth = 54
 
 // showStatus shows the state of the feeds.
 func showStatus(p *terminal.Page, s *fleet.Status, late time.Duration, now time.Time) {
@@ -71,8 +74,16 @@ func showStatus(p *terminal.Page, s *fleet.Status, late time.Duration, now time.
 	p.Field("verdicts", verdictCounts(s.Verdicts))
 	if len(s.ByHost) > 0 {
 		p.Line("")
-		p.Line(fmt.Sprintf("%8s %8s %8s %8s %8s %6s  %s", "FEEDS", "DUE", "LATE", "FAILING", "DEAD", "NEXT", "HOST"))
+		if p.Fits(tableWidth) {
+			p.Line(fmt.Sprintf("%8s %8s %8s %8s %8s %6s  %s", "FEEDS", "DUE", "LATE", "FAILING", "DEAD", "NEXT", "HOST"))
+		}
 		for _, h := range s.ByHost {
+			if !p.Fits(tableWidth) {
+				p.Line(terminal.Clean(h.Host))
+				p.Para("  ", "  ", fmt.Sprintf("%s · %d due · %d late · %d failing · %d dead · next %s",
+					terminal.Count(int(h.Feeds), "feed", "feeds"), h.Due, h.Late, h.Failing, h.Dead, hostNext(h, now)))
+				continue
+			}
 			p.Line(fmt.Sprintf("%8d %8d %8d %8d %8d %6s  %s", h.Feeds, h.Due, h.Late, h.Failing, h.Dead, hostNext(h, now), terminal.Clean(h.Host)))
 		}
 	}

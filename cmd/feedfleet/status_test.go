@@ -72,3 +72,14 @@ https://c.example/feed
 		require.Equal(t, strings.TrimPrefix(test.want, "\n"), out.String())
 	}
 }
+
+// On a narrow terminal, no line of the hosts is longer than it.
+func TestNarrowStatus(t *testing.T) {
+	now := time.Date(2003, 12, 13, 12, 0, 0, 0, time.UTC)
+	var out strings.Builder
+	p := &terminal.Page{W: &out, Width: 30}
+	showStatus(p, &fleet.Status{ByHost: []fleet.HostStatus{{Host: "a.example", Feeds: 3, Due: 2, Late: 1, Running: true}}}, 5*time.Minute, now)
+	require.NoError(t, p.Err)
+	_, hosts, _ := strings.Cut(out.String(), "\n\n")
+	require.Equal(t, "a.example\n  3 feeds · 2 due · 1 late · 0\n  failing · 0 dead · next now\n", hosts)
+}

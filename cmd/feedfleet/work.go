@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 	"github.com/feedhistory/feedhistory/fleet"
 )
@@ -17,11 +19,11 @@ import (
 // A workCommand is the verb work.
 type workCommand struct {
 	database
-	Listen   string        `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
-	Interval time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
-	Pause    time.Duration `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
-	Hosts    int           `default:"100" placeholder:"N" help:"Poll N hosts at the same time (default: ${default})."`
-	Slice    time.Duration `default:"2m" placeholder:"TIME" help:"How long a poll may take before its host makes room for others (default: ${default})."`
+	Listen   argument.Listen `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
+	Interval time.Duration   `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
+	Pause    time.Duration   `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
+	Hosts    int             `default:"100" placeholder:"N" help:"Poll N hosts at the same time (default: ${default})."`
+	Slice    time.Duration   `default:"2m" placeholder:"TIME" help:"How long a poll may take before its host makes room for others (default: ${default})."`
 }
 
 // Help is the text of --help besides the flags.
@@ -52,6 +54,14 @@ const slicedDocuments = 1000
 
 // Run works until the context ends.
 func (c *workCommand) Run(w *world) error {
+	var listener net.Listener
+	if c.Listen != "" {
+		var err error
+		if listener, err = httpserver.Listen(c.Listen); err != nil {
+			return err
+		}
+		defer listener.Close()
+	}
 	db, err := c.await(w)
 	if err != nil {
 		return err
@@ -68,11 +78,11 @@ func (c *workCommand) Run(w *world) error {
 	if c.Pause == 0 {
 		worker.Pause = -1
 	}
-	if c.Listen == "" {
+	if listener == nil {
 		w.Tell("at work on " + c.name())
 		return worker.Run(w.ctx)
 	}
-	return c.listening(w, worker, log)
+	return c.listening(w, worker, listener, log)
 }
 
 // await opens the database. It waits for a server that is starting, or does not answer
@@ -108,11 +118,7 @@ func isStarting(err error) bool {
 const patience = 10 * time.Second
 
 // listening works and answers until the context ends.
-func (c *workCommand) listening(w *world, worker *fleet.Worker, log *slog.Logger) error {
-	listener, err := httpserver.Listen("--listen", c.Listen)
-	if err != nil {
-		return err
-	}
+func (c *workCommand) listening(w *world, worker *fleet.Worker, listener net.Listener, log *slog.Logger) error {
 	w.Tell("at work on " + c.name() + "; http://" + httpserver.Address(listener) + "/metrics")
 	ctx, cancel := context.WithCancel(w.ctx)
 	served := make(chan error, 1)
@@ -123,7 +129,7 @@ func (c *workCommand) listening(w *world, worker *fleet.Worker, log *slog.Logger
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		}, listener, func() { w.Tell("ending") })
 	}()
-	err = worker.Run(ctx)
+	err := worker.Run(ctx)
 	cancel()
 	return errors.Join(err, <-served)
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -131,11 +130,14 @@ type checkRun struct {
 
 // remembered reads the digests recorded by an earlier run.
 func (r *checkRun) remembered() (err error) {
+	if err := errors.Join(argument.CheckTarget("--digests", r.Digests), argument.CheckTarget("--save", r.Save)); err != nil {
+		return err
+	}
 	switch file := cmp.Or(r.Digests, r.Against); {
 	case file != "":
 		if r.Against != "" {
 			if _, err := os.Stat(r.Against); err != nil {
-				return fmt.Errorf("--against: %w", err)
+				return exit.UsageError("--against: " + r.Against + ": " + explain.Detail(err))
 			}
 		}
 		r.digests, err = check.ReadDigests(file)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 )
 
@@ -40,21 +38,10 @@ type commandLine struct {
 	Conformance conformanceCommand `cmd:"" help:"Test readers and publishers, in any language, against RFC 5005."`
 }
 
-// The verbs help and version do the same as the flags --help and --version; see asFlags.
+// The verbs help and version do the same as the flags --help and --version; see usage.AsFlags.
 type (
 	helpCommand struct {
 		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb (default: list all verbs)."`
 	}
 	versionCommand struct{}
 )
-
-// asFlags replaces the verbs help and version with the flags.
-func asFlags(args []string) []string {
-	switch {
-	case len(args) > 0 && args[0] == "help":
-		return append(slices.Clone(args[1:]), "--help")
-	case len(args) > 0 && args[0] == "version":
-		return append(slices.Clone(args[1:]), "--version")
-	}
-	return args
-}

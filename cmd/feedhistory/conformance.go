@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/conformance/suite"
@@ -24,6 +26,8 @@ type caseFlags struct {
 	Format []string `sep:"," placeholder:"FORMAT" help:"Only cases whose documents all have one of these formats: atom, rss, json."`
 }
 
+var caseFormats = []string{"atom", "rss", "json"}
+
 // cases returns the cases chosen by the flags.
 func (f *caseFlags) cases() ([]*suite.Case, error) {
 	cases, err := suite.Cases()
@@ -34,15 +38,20 @@ func (f *caseFlags) cases() ([]*suite.Case, error) {
 		return nil, exit.UsageError("--case: " + err.Error())
 	}
 	if cases, err = suite.Flagged(cases, f.Flag...); err != nil {
-		return nil, exit.UsageError("--flag: " + err.Error())
+		return nil, exit.UsageError("--flag: " + err.Error() + "; see --help for those there are")
 	}
 	if len(f.Format) > 0 {
+		for _, format := range f.Format {
+			if !slices.Contains(caseFormats, format) {
+				return nil, exit.UsageError(fmt.Sprintf("--format: %q is none of %s", format, strings.Join(caseFormats, ", ")))
+			}
+		}
 		cases = slices.DeleteFunc(slices.Clone(cases), func(c *suite.Case) bool {
 			return slices.ContainsFunc(c.Formats, func(format string) bool { return !slices.Contains(f.Format, format) })
 		})
 	}
 	if len(cases) == 0 {
-		return nil, exit.UsageError("there is no such case")
+		return nil, exit.UsageError("no case has all of this: --case, --flag and --format leave none")
 	}
 	return cases, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/conformance/suite"
@@ -23,6 +24,9 @@ func (c *conformancePageCommand) Help() string {
 
 // Run makes the page.
 func (c *conformancePageCommand) Run(w *command.World) error {
+	if err := argument.CheckTarget("--badge", c.Badge); err != nil {
+		return err
+	}
 	var reports []*suite.Report
 	for _, name := range c.Reports {
 		data, err := os.ReadFile(name)

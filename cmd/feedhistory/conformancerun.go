@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -62,10 +64,13 @@ func (c *conformanceRunCommand) Run(w *command.World) error {
 	case len(command) > 0 && command[0] == "--":
 		command = command[1:]
 	case len(command) > 0 && strings.HasPrefix(command[0], "-"):
-		return exit.UsageError("unknown flag " + command[0] + "; the program and its arguments come after --")
+		return exit.UsageError("there is no flag " + command[0] + "; the program and its arguments come after --")
 	}
 	if len(command) == 0 {
 		return exit.UsageError("give the program and its arguments after --")
+	}
+	if err := argument.CheckTarget("--html", c.HTML); err != nil {
+		return err
 	}
 	cases, err := c.cases()
 	if err != nil {
@@ -101,5 +106,11 @@ func (c *conformanceRunCommand) print(w *command.World, report *suite.Report) er
 	if c.JSON {
 		return terminal.WriteJSON(w.Stdout, report)
 	}
-	return report.WriteText(w.Stdout, c.Warnings)
+	var text bytes.Buffer
+	if err := report.WriteText(&text, c.Warnings); err != nil {
+		return err
+	}
+	p := terminal.NewPage(w.Stdout)
+	p.Text(text.String())
+	return p.Err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 	"github.com/feedhistory/feedhistory/conformance/suite"
@@ -12,7 +13,7 @@ import (
 
 // A conformanceServeCommand is the verb conformance serve.
 type conformanceServeCommand struct {
-	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to listen (default: ${default}); port 0 means any free port."`
+	Listen argument.Listen `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to listen (default: ${default}); port 0 means any free port."`
 
 	caseFlags
 }
@@ -29,7 +30,7 @@ func (c *conformanceServeCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	listener, err := httpserver.Listen("--listen", c.Listen)
+	listener, err := httpserver.Listen(c.Listen)
 	if err != nil {
 		return err
 	}

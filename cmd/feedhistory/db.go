@@ -219,7 +219,7 @@ func (c *dbBackupCommand) Run(w *command.World) error {
 func backup(ctx context.Context, store *database.Store, file string) error {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = errors.New(file + ": the file exists")
+			err = errors.New(file + ": the file exists already; give another name, or remove it first")
 		}
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/demo"
@@ -21,7 +22,7 @@ import (
 
 // A demoCommand is the verb demo.
 type demoCommand struct {
-	Listen string `default:"127.0.0.1:8005" placeholder:"ADDRESS" help:"Where the history server listens (default: ${default}); port 0 means any free port."`
+	Listen argument.Listen `default:"127.0.0.1:8005" placeholder:"ADDRESS" help:"Where the history server listens (default: ${default}); port 0 means any free port."`
 }
 
 // Help returns the text of --help before the flags.
@@ -32,6 +33,11 @@ func (c *demoCommand) Help() string {
 
 // Run serves the website and the history server until the context ends.
 func (c *demoCommand) Run(w *command.World) error {
+	listener, err := httpserver.Listen(c.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
 	dir, err := os.MkdirTemp("", "feedhistory-demo-")
 	if err != nil {
 		return err
@@ -53,14 +59,14 @@ func (c *demoCommand) Run(w *command.World) error {
 	}
 	w.Tell("other commands can read the feeds, too: feedhistory fetch --allow-private " + site + demo.Archived)
 	w.Tell("Ctrl-C ends the demo and removes its database")
-	server := serveCommand{Listen: c.Listen, Location: location}
-	return server.serveHistory(w)
+	server := serveCommand{Location: location}
+	return server.serveHistory(w, listener)
 }
 
 // serveDemoSite serves the website on a free port of the loopback interface until end is
 // called.
 func serveDemoSite(ctx context.Context) (site string, end func(), err error) {
-	listener, err := httpserver.Listen("the demo's website", "127.0.0.1:0")
+	listener, err := httpserver.Listen("127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/handover"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
@@ -65,6 +66,10 @@ func (c *handoverCommand) Validate() error {
 		return errors.New("--user: a name has no colon; set the password in " + logins.PasswordVariable)
 	case c.To != "" && !argument.IsURL(c.To):
 		return errors.New("--to: " + c.To + " is not the address of a reader: it begins with https:// or http://")
+	case c.Through != "" && !argument.IsURL(c.Through):
+		return errors.New("--through: " + c.Through + " is not the address of a history server: it begins with https:// or http://")
+	case c.FeedID < 0:
+		return errors.New("--feed-id: a number cannot be negative")
 	case c.FeedID != 0 && len(c.URLs) != 1:
 		return errors.New("--feed-id: give one feed's URL")
 	}
@@ -123,7 +128,7 @@ func (c *handoverCommand) reader(w *command.World) (*handover.Miniflux, error) {
 	case c.TokenFile != "":
 		text, err := os.ReadFile(c.TokenFile)
 		if err != nil {
-			return nil, err
+			return nil, exit.UsageError("--token-file: " + c.TokenFile + ": " + explain.Detail(err))
 		}
 		if m.Token = strings.TrimSpace(string(text)); m.Token == "" {
 			return nil, exit.UsageError("--token-file: " + c.TokenFile + " is empty")

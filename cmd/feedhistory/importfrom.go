@@ -11,15 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory"
-	"github.com/feedhistory/feedhistory/cmd/internal/memory/api"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/kinds"
+	"github.com/feedhistory/feedhistory/cmd/internal/readerapi"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -124,7 +126,7 @@ func checkFeed(feed string) error {
 }
 
 // server returns the server of a source, with the credentials that the flags give.
-func (c *importCommand) server(w *command.World, source *kinds.Source) (*api.Server, error) {
+func (c *importCommand) server(w *command.World, source *kinds.Source) (*readerapi.Server, error) {
 	if !source.IsServer() {
 		return nil, nil
 	}
@@ -141,7 +143,10 @@ func (c *importCommand) server(w *command.World, source *kinds.Source) (*api.Ser
 	if err != nil {
 		return nil, err
 	}
-	s := &api.Server{URL: source.Name, Header: http.Header{}, Transport: transport, UserAgent: w.UserAgent}
+	s := &readerapi.Server{
+		URL: source.Name, Header: http.Header{}, Transport: transport, UserAgent: w.UserAgent,
+		Retry: feedhistory.Retry{Tries: 4, MaxWait: 5 * time.Minute}, Login: "--user, --token-env, --header or --netrc",
+	}
 	if credential == nil {
 		return nil, exit.UsageError("the reader needs a login: --token-env VARIABLE, or --user NAME with the password in FEEDHISTORY_PASSWORD, or --netrc")
 	}
@@ -155,7 +160,7 @@ func (c *importCommand) server(w *command.World, source *kinds.Source) (*api.Ser
 }
 
 // run imports everything, with a bar.
-func (m *memoryImport) run(server *api.Server, mark string) error {
+func (m *memoryImport) run(server *readerapi.Server, mark string) error {
 	bar := m.w.NewBar(0, "reading "+m.source.Kind)
 	defer bar.End()
 	source := m.source.Read(m.w.Ctx, server, mark)

@@ -27,6 +27,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/settings"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/usage"
 )
 
 const description = `Everything that a feed ever published, and a verdict on what is missing.
@@ -57,6 +58,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return w.Misused(err, nil)
 	}
+	w.SetBy = settings.SetBy
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
 		kong.Vars{
@@ -68,7 +70,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err := checkEmpty(args); err != nil {
 		return w.Misused(err, nil)
 	}
-	call, err := parser.Parse(asFlags(args))
+	call, err := parser.Parse(usage.AsFlags(args))
 	failed := out.Failed.Load()
 	switch {
 	case failed != nil: // the help, or the version, could not be printed
@@ -83,7 +85,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if verb, ok := verb.(interface{ LoginFlags() *logins.Login }); ok {
 			w.Login = verb.LoginFlags()
 		}
-		if err := w.Prepare(); err != nil {
+		err := w.Prepare()
+		if err == nil && w.Login != nil {
+			err = w.Login.Verify()
+		}
+		if err != nil {
 			return w.Status(err, call)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/collection"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 )
 
 // A produceCommand is the verb produce, the counterpart of harvest.
@@ -45,8 +46,12 @@ func (c *produceCommand) Validate() error {
 		return errors.New("--out: modified-range has no documents to put into a directory; --listen serves it")
 	case c.Base == "" && c.Listen == "" && c.Out != "" && c.Protocol == collection.AtomPMH:
 		return errors.New("--base is required without --listen")
-	case c.Size < 0 || c.PageSize < 1 || c.Settle < 0:
-		return errors.New("--size and --settle cannot be negative, and --page-size must be at least 1")
+	case c.Size < 0:
+		return errors.New("--size: a number cannot be negative")
+	case c.Settle < 0:
+		return errors.New("--settle: a time cannot be negative")
+	case c.PageSize < 1:
+		return errors.New("--page-size: at least 1")
 	case c.Snapshot && c.Protocol != collection.DataReplication:
 		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
 	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != collection.AtomPMH:
@@ -62,7 +67,7 @@ func (c *produceCommand) Validate() error {
 func (c *produceCommand) Run(w *command.World) (err error) {
 	var listener net.Listener
 	if c.Listen != "" {
-		if listener, err = (&serveCommand{Listen: c.Listen}).listen(""); err != nil {
+		if listener, err = httpserver.Listen(c.Listen); err != nil {
 			return err
 		}
 		defer listener.Close()

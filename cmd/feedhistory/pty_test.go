@@ -260,6 +260,17 @@ func TestTable(t *testing.T) {
 	p = narrow(t, "fetch", "--allow-private", url)
 	require.Zero(t, p.wait(), p)
 	require.Contains(t, p.screen(), "2003-12-13  A title that is…  https://example.org/1\n")
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	done(t, "", "sync", "--db", db, "--allow-private", url)
+	p = narrow(t, "list", "--db", db)
+	require.Zero(t, p.wait(), p)
+	require.Regexp(t, `^`+url+`\n  window · 1 entry · newest\n  2003-12-13 · polled \S+ ·\n  next \S+\n$`, p.screen())
+	p = narrow(t, "check", "--allow-private", url)
+	require.Equal(t, exit.Failed, p.wait(), p)
+	require.Contains(t, p.screen(), "error: ")
+	for line := range strings.Lines(p.screen()) {
+		require.True(t, strings.Contains(line, url) || len([]rune(line)) <= 31, line)
+	}
 	p = ofColumns(t, 120, "fetch", "--allow-private", url)
 	require.Zero(t, p.wait(), p)
 	require.Regexp(t, "2003-12-13  A title that is much longer than any terminal of thirty columns +https://example.org/1\n", p.screen())

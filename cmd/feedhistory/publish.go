@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -79,6 +80,8 @@ func (c *publishCommand) Validate() error {
 		return errors.New("--base: a directory's URL has no query and no fragment: " + c.Base)
 	case c.Name != "" && (!fs.ValidPath(c.Name) || c.Name == "."):
 		return errors.New("--name: a file's name, or a path below the directory that --out names: " + c.Name)
+	case c.Name != "" && path.Ext(c.Name) == "":
+		return errors.New("--name: give it an extension, such as feed.atom: " + c.Name)
 	case c.Size < 0:
 		return errors.New("--size: at least 1")
 	case c.Size > 0 && c.By != "":

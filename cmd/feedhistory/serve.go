@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
@@ -25,10 +26,10 @@ import (
 
 // A serveCommand is the verb serve.
 type serveCommand struct {
-	Dir      string        `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
-	Listen   string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
-	Protocol string        `enum:",atom-pmh,datareplication,modified-range" default:"" placeholder:"PROTOCOL" help:"Give the feeds of the database out by a protocol, for harvest: atom-pmh, datareplication or modified-range."`
-	MaxAge   time.Duration `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
+	Dir      string          `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
+	Listen   argument.Listen `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
+	Protocol string          `enum:",atom-pmh,datareplication,modified-range" default:"" placeholder:"PROTOCOL" help:"Give the feeds of the database out by a protocol, for harvest: atom-pmh, datareplication or modified-range."`
+	MaxAge   time.Duration   `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
 
 	database.Location
 	historyFlags
@@ -61,12 +62,16 @@ func (c *serveCommand) Run(w *command.World) error {
 	case c.Protocol != "":
 		return c.serveProtocol(w)
 	case c.Dir == "":
-		return c.serveHistory(w)
+		listener, err := httpserver.Listen(cmp.Or(c.Listen, usualHistory))
+		if err != nil {
+			return err
+		}
+		return c.serveHistory(w, listener)
 	}
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return errors.New(c.Dir + ": there is no such directory")
 	}
-	listener, err := c.listen("127.0.0.1:8080")
+	listener, err := httpserver.Listen(cmp.Or(c.Listen, "127.0.0.1:8080"))
 	if err != nil {
 		return err
 	}
@@ -81,11 +86,6 @@ func (c *serveCommand) Run(w *command.World) error {
 		}
 	}
 	return serveHTTP(w, listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
-}
-
-// listen listens at the address in --listen or, without the flag, at the usual one.
-func (c *serveCommand) listen(usual string) (net.Listener, error) {
-	return httpserver.Listen("--listen", cmp.Or(c.Listen, usual))
 }
 
 // serveHTTP serves until the context ends.

@@ -36,6 +36,8 @@ type historyFlags struct {
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
+	case c.MaxAge < 0:
+		return errors.New("--max-age: a time cannot be negative")
 	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
 		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
 	case c.Protocol != "" && c.Dir != "":
@@ -50,17 +52,17 @@ func (c *serveCommand) Validate() error {
 	return nil
 }
 
+// usualHistory is the usual address of the history server.
+const usualHistory = "127.0.0.1:8005"
+
 // serveHistory runs the history server on a database until the context ends.
-func (c *serveCommand) serveHistory(w *command.World) error {
+func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) error {
+	defer listener.Close()
 	store, err := c.Create(w)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	listener, err := c.listen("127.0.0.1:8005")
-	if err != nil {
-		return err
-	}
 	level := slog.LevelWarn
 	if w.Verbose {
 		level = slog.LevelInfo

@@ -13,6 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/collection"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 	"github.com/feedhistory/feedhistory/harvest/relay"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -27,7 +28,7 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 		return err
 	}
 	defer store.Close()
-	listener, err := c.listen("127.0.0.1:8005")
+	listener, err := httpserver.Listen(cmp.Or(c.Listen, usualHistory))
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,11 @@ func (c *syncCommand) Validate() error {
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
 	}
+	for _, url := range c.URLs {
+		if d, err := time.ParseDuration(url); err == nil && c.Every {
+			return fmt.Errorf("--every takes no time: give --interval %s for the time between two polls", d)
+		}
+	}
 	return errors.Join(c.Polling.Check(), c.Privacy.Check(c.URLs), c.Budget.Check(), c.Backfill.Validate())
 }
 

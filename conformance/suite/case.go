@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -76,6 +77,9 @@ func Match(cases []*Case, patterns ...string) (matched []*Case, err error) {
 		return cases, nil
 	}
 	for _, c := range cases {
+		if c == nil {
+			return nil, errors.New("conformance: Match: a Case is nil")
+		}
 		for _, pattern := range patterns {
 			name := c.Name
 			if !strings.Contains(pattern, "/") {
@@ -193,6 +197,9 @@ func Flagged(cases []*Case, flags ...string) ([]*Case, error) {
 		}
 	}
 	for _, c := range cases {
+		if c == nil {
+			return nil, errors.New("conformance: Flagged: a Case is nil")
+		}
 		if !slices.ContainsFunc(flags, func(flag string) bool {
 			name, not := strings.CutPrefix(flag, "!")
 			return slices.Contains(c.Flags, name) == not

@@ -38,6 +38,9 @@ type live struct {
 func NewServer(cases []*Case) (*Server, error) {
 	s := &Server{named: map[string]*session{}, mux: http.NewServeMux()}
 	for _, c := range cases {
+		if c == nil {
+			return nil, errors.Join(errors.New("conformance: NewServer: a Case is nil"), s.Close())
+		}
 		session, err := c.begin()
 		if err != nil {
 			return nil, errors.Join(err, s.Close())

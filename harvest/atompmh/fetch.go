@@ -3,6 +3,7 @@ package atompmh
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -41,6 +42,10 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 		err error
 	}
 	return func(yield func(Fetched, error) bool) {
+		if changes == nil {
+			yield(Fetched{}, errors.New("atompmh: Fetch: the changes are nil"))
+			return
+		}
 		ctx, cancel := context.WithCancel(h.with(ctx))
 		client, done := plain.Client(h.HTTP)
 		var queue []chan result // the requests under way, in order

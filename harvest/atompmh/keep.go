@@ -40,32 +40,8 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 		return nil, err
 	}
 	return m.Merge(ctx, h.URL, mirror.Source{
-		Name: sourceName, Documents: k.documents(ctx), Adds: k.resumed, Mark: k.mark, End: k.end,
+		Name: sourceName, Documents: k.documents(ctx), Adds: k.resumed, Mark: k.mark, End: k.ending,
 	})
-}
-
-// A keepState is the Mark of the last whole harvest, with the place of a later,
-// interrupted one.
-type keepState struct {
-	Mark
-	Pieces []piece           `json:"pieces,omitempty"` // parts of the chain still to read
-	Newest time.Time         `json:"newest,omitzero"`  // newest time of all entries in the parts read
-	Top    feedhistory.Known `json:"top,omitzero"`     // the subscription document of the interrupted harvest
-}
-
-// A piece is a part of the chain: from one document to the first one older than a time.
-type piece struct {
-	Next  string    `json:"next"`
-	Until time.Time `json:"until,omitzero"` // zero: to the end of the chain
-	Once  bool      `json:"once,omitempty"` // only the one document, which was damaged
-}
-
-// top returns the mark for the newest part of the chain.
-func (s *keepState) top() Mark {
-	if len(s.Pieces) == 0 {
-		return s.Mark
-	}
-	return Mark{Time: s.Newest, Subscription: s.Top}
 }
 
 // A keeper is one Keep.
@@ -79,10 +55,25 @@ type keeper struct {
 	resumed bool            // an earlier harvest was cut short
 	collect bool            // everything is committed at once
 	current piece           // the part of the chain being read; its Next is not yet read
-	begun   bool            // the subscription document has been read
 	ended   map[string]bool // addresses beyond the parts to read
-	left    bool            // Merge wants no more
-	whole   bool
+	end     keepEnd
+}
+
+// A keepEnd is how a Keep has ended.
+type keepEnd uint8
+
+const (
+	notEnded keepEnd = iota
+	left             // Merge wants no more
+	whole            // everything was read
+)
+
+// hand yields a document or a gap to Merge, and reports whether Merge wants more.
+func (k *keeper) hand(doc *feedhistory.Document, gap error) bool {
+	if k.end != left && !k.yield(doc, gap) {
+		k.end = left
+	}
+	return k.end != left
 }
 
 // documents yields the documents to merge, newest first, and the gaps.
@@ -109,7 +100,7 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 				yield(nil, err)
 				return
 			}
-			if k.left {
+			if k.end == left {
 				return
 			}
 		}
@@ -126,14 +117,14 @@ func (k *keeper) read(doc *feedhistory.Document, err error) error {
 		return nil
 	}
 	if unchanged, ok := errors.AsType[*feedhistory.Unchanged](err); ok {
-		k.r.unchanged, k.begun, k.r.now = true, true, time.Now()
+		k.r.unchanged, k.r.now = true, time.Now()
 		k.stopAt(unchanged.Known.Older)
 		return nil
 	}
 	switch {
 	case err != nil:
 		return err
-	case doc.Format != feedhistory.Atom && !k.begun:
+	case doc.Format != feedhistory.Atom && !k.r.hasBegun():
 		return notAtom(doc)
 	case doc.Format != feedhistory.Atom:
 		gap := feedhistory.NewGap(doc.URL, notAtom(doc))
@@ -143,7 +134,7 @@ func (k *keeper) read(doc *feedhistory.Document, err error) error {
 	}
 	damage := doc.Missing(feedhistory.Plain)
 	k.r.gaps = append(k.r.gaps, damage...)
-	if !k.begun {
+	if !k.r.hasBegun() {
 		k.begin(doc)
 	}
 	older := ""
@@ -162,10 +153,9 @@ func (k *keeper) read(doc *feedhistory.Document, err error) error {
 
 // begin decides, by the subscription document, how to harvest.
 func (k *keeper) begin(doc *feedhistory.Document) {
-	k.begun = true
 	from := k.r.from
 	k.r.begin(doc)
-	k.collect = doc.Complete || from.Complete || k.r.all && !from.IsZero()
+	k.collect = doc.Complete || from.Complete || k.r.scope == everything && !from.IsZero()
 	if k.collect {
 		k.r.first = nil // add begins again
 		return
@@ -174,7 +164,7 @@ func (k *keeper) begin(doc *feedhistory.Document) {
 		k.state.Newest = k.r.newest
 	}
 	k.state.Top = k.r.subscription()
-	if k.current = (piece{Until: from.Time}); k.r.toTheEnd {
+	if k.current = (piece{Until: from.Time}); k.r.scope != sinceMark {
 		k.current.Until = time.Time{}
 	}
 }
@@ -203,7 +193,7 @@ func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
 		if i == len(layers)-1 {
 			k.advance(was, older)
 		}
-		if k.left = !k.yield(layer, nil); k.left {
+		if !k.hand(layer, nil) {
 			return
 		}
 	}
@@ -215,36 +205,6 @@ func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
 		k.state.Top = feedhistory.Known{} // to be read again, even if it stays the same
 	case damaged:
 		k.state.Pieces = append(k.state.Pieces, piece{Next: doc.Response.Requested, Once: true})
-	}
-}
-
-// advance moves the current part from one address to the next; "" is its end. Where
-// it meets another part, they become one, which reaches as far back as either. The
-// parts stay in the order of the chain, newest first, because a walk never goes back
-// to a document it has read.
-func (k *keeper) advance(was, next string) {
-	at := max(0, slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == was }))
-	k.state.Pieces = slices.DeleteFunc(k.state.Pieces, func(p piece) bool { return p.Next == was })
-	if k.current.Next = next; next == "" {
-		return
-	}
-	i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == next })
-	if i < 0 {
-		k.state.Pieces = slices.Insert(k.state.Pieces, min(at, len(k.state.Pieces)), k.current)
-		return
-	}
-	if p := &k.state.Pieces[i]; k.current.Until.Before(p.Until) {
-		p.Until = k.current.Until
-	}
-	k.state.Pieces[i].Once = false
-}
-
-// stopAt keeps the walk from going beyond a document, unless a part still to read
-// begins there.
-func (k *keeper) stopAt(older string) {
-	begins := slices.ContainsFunc(k.state.Pieces, func(p piece) bool { return p.Next == older })
-	if older != "" && !begins {
-		k.ended[older] = true
 	}
 }
 
@@ -261,7 +221,7 @@ func (k *keeper) miss(gap *feedhistory.Gap) {
 		return
 	}
 	for _, layer := range k.layers(doc) {
-		if k.left = k.left || !k.yield(layer, nil); k.left {
+		if !k.hand(layer, nil) {
 			return
 		}
 	}
@@ -326,17 +286,17 @@ func (k *keeper) headed(doc *feedhistory.Document) *feedhistory.Document {
 func (k *keeper) finish() {
 	if k.collect {
 		for _, doc := range k.collected() {
-			if k.left = k.left || !k.yield(doc, nil); k.left {
+			if !k.hand(doc, nil) {
 				return
 			}
 		}
 	}
 	for _, gap := range k.r.gaps {
-		if k.left = k.left || !k.yield(nil, gap); k.left {
+		if !k.hand(nil, gap) {
 			return
 		}
 	}
-	if k.left || len(k.r.gaps) > 0 {
+	if k.end == left || len(k.r.gaps) > 0 {
 		return
 	}
 	switch {
@@ -347,7 +307,7 @@ func (k *keeper) finish() {
 	case k.resumed || !k.r.unchanged:
 		k.state = keepState{Mark: Mark{Time: back(k.state.Newest, k.Overlap), Subscription: k.state.Top}}
 	}
-	k.whole = true
+	k.end = whole
 }
 
 // collected returns the changes of a feed committed as a whole: first a document with
@@ -358,7 +318,7 @@ func (k *keeper) collected() []*feedhistory.Document {
 	for _, c := range k.r.changes() {
 		layers = addTo(layers, k.choose(c, k.ranges))
 	}
-	layers[0].Complete = k.r.all && k.r.whole()
+	layers[0].Complete = k.r.scope == everything && k.r.whole()
 	layers = slices.DeleteFunc(layers, func(doc *feedhistory.Document) bool {
 		return len(doc.Entries)+len(doc.Deleted) == 0 && !doc.Complete
 	})
@@ -378,14 +338,14 @@ func (k *keeper) mark() json.RawMessage {
 	return text
 }
 
-// end returns the next state, and whether all records have come. A feed committed as a
+// ending returns the next state, and whether all records have come. A feed committed as a
 // whole is harvested again if something is missing.
-func (k *keeper) end() (json.RawMessage, bool) {
-	if k.collect && !k.whole {
+func (k *keeper) ending() (json.RawMessage, bool) {
+	if k.collect && k.end != whole {
 		return nil, false
 	}
 	text, _ := json.Marshal(k.state)
-	return text, k.whole
+	return text, k.end == whole
 }
 
 // addTo adds a change to documents: the present entry to the first, and the

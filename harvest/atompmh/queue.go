@@ -3,6 +3,7 @@ package atompmh
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -45,6 +46,10 @@ func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, e
 func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 	before := maps.Clone(q)
 	return func(yield func(Change, error) bool) {
+		if changes == nil {
+			yield(Change{}, errors.New("atompmh: FetchQueued: the changes are nil"))
+			return
+		}
 		for c, err := range changes {
 			if err == nil && c.Kind != Other {
 				delete(before, c.ID)

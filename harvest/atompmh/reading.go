@@ -14,23 +14,30 @@ import (
 
 // A reading is the part of a feed read so far, as it matters to a harvest from a mark.
 type reading struct {
-	from    Mark
-	history bool // whether historical entries are wanted
+	from Mark
 
 	first     *feedhistory.Document // the newest copy of the subscription document
 	unchanged bool                  // whether it is the one in the mark
 	documents int
 	complete  bool // whether a document is complete, together with newer ones
-	toTheEnd  bool // whether to ignore the stop rule
-	all       bool // whether to report everything, because the mark cannot be used
+	scope     scope
 
 	latest  map[string]version              // the latest entry of each record
-	earlier map[string][]*feedhistory.Entry // earlier entries, in any order, if they are wanted
+	earlier map[string][]*feedhistory.Entry // earlier entries, in any order; nil if unwanted
 	others  []Change
 	now     time.Time // when the subscription document came, by the server's clock
 	newest  time.Time // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
 }
+
+// A scope says how much of the feed to read, and to report.
+type scope uint8
+
+const (
+	sinceMark  scope = iota
+	toEnd            // read all, ignoring the stop rule
+	everything       // and report all, because the mark cannot be used
+)
 
 // A version is an entry of a record.
 type version struct {
@@ -40,11 +47,15 @@ type version struct {
 }
 
 func newReading(from Mark, history bool) *reading {
-	return &reading{
-		from: from, history: history,
-		latest: map[string]version{}, earlier: map[string][]*feedhistory.Entry{},
+	r := &reading{from: from, latest: map[string]version{}}
+	if history {
+		r.earlier = map[string][]*feedhistory.Entry{}
 	}
+	return r
 }
+
+// hasBegun reports whether the subscription document has been read.
+func (r *reading) hasBegun() bool { return !r.now.IsZero() }
 
 // read reads the documents that a harvest needs: the subscription document and, unless
 // it is complete, the chain of prev-archive links down to the first document older than
@@ -103,12 +114,14 @@ func (r *reading) add(doc *feedhistory.Document) bool {
 	} else if doc.URL == r.first.URL {
 		r.first = doc // read again, because an archive was missing
 	}
-	if len(doc.Entries) > 0 && updatedOf(doc).Before(r.from.Time) && !r.toTheEnd {
+	if len(doc.Entries) > 0 && updatedOf(doc).Before(r.from.Time) && r.scope == sinceMark {
 		return false // everything in it is known
 	}
 	r.entries(doc)
 	if doc.Complete {
-		r.complete, r.all = true, r.all || !r.from.Complete
+		if r.complete = true; !r.from.Complete {
+			r.scope = everything
+		}
 	}
 	return !doc.Complete && doc.Kind() == feedhistory.Archived
 }
@@ -122,11 +135,13 @@ func (r *reading) add(doc *feedhistory.Document) bool {
 // deleted before.
 func (r *reading) begin(doc *feedhistory.Document) {
 	r.first, r.now = doc, dateOf(doc)
-	r.all = r.from.IsZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete
-	// No harvest can have read as far as a mark from the future claims.
-	r.toTheEnd = r.all || r.from.Complete || r.from.Time.After(r.now.Add(24*time.Hour))
-	if !r.toTheEnd {
-		r.newest = r.from.Time
+	switch {
+	case r.from.IsZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete:
+		r.scope = everything
+	case r.from.Complete || r.from.Time.After(r.now.Add(24*time.Hour)): // no harvest can have read as far as a mark from the future claims
+		r.scope = toEnd
+	default:
+		r.scope, r.newest = sinceMark, r.from.Time
 	}
 }
 
@@ -164,7 +179,7 @@ func (r *reading) entries(doc *feedhistory.Document) {
 		if !ok || v.supersedes(old) {
 			r.latest[e.ID], v = v, old
 		}
-		if ok && r.history && v.kind == Record {
+		if ok && r.earlier != nil && v.kind == Record {
 			r.earlier[e.ID] = append(r.earlier[e.ID], v.entry)
 		}
 	}
@@ -191,7 +206,7 @@ func change(v version) Change {
 func (r *reading) changes() []Change {
 	changes := slices.Clone(r.others)
 	for id, v := range r.latest {
-		if seen, ok := r.from.Seen[id]; r.all || !ok || r.follows(v, seen) {
+		if seen, ok := r.from.Seen[id]; r.scope == everything || !ok || r.follows(v, seen) {
 			c := change(v)
 			c.Historical = r.historical(v.entry)
 			changes = append(changes, c)
@@ -264,7 +279,7 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 	if r.unchanged || !o.whole {
 		return o
 	}
-	o.all = r.all
+	o.all = r.scope == everything
 	back := back(r.newest, overlap)
 	o.next = Mark{
 		Time: back, Subscription: r.subscription(), Complete: r.complete,
@@ -275,7 +290,7 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 			continue // it will not be read again
 		}
 		seen, ok := r.from.Seen[id]
-		if !ok || r.all || r.follows(v, seen) {
+		if !ok || r.scope == everything || r.follows(v, seen) {
 			seen = seenOf(v.entry, v.kind)
 		}
 		o.next.Seen[id] = seen

@@ -114,6 +114,9 @@ func (p *Producer) pageSize() int64 { return cmp.Or(max(p.PageSize, 0), 1_000_00
 // Last returns the end of the feed: the newest entity, or the zero Cursor if
 // there is none.
 func (p *Producer) Last() (Cursor, error) {
+	if p.Output == nil {
+		return Cursor{}, errors.New("datareplication: Producer.Output must be set")
+	}
 	s, err := loadState(p.Output)
 	if err != nil || s.Newest == nil {
 		return Cursor{}, err

@@ -104,6 +104,9 @@ func (p *Producer) resources(ctx context.Context, snap *snapshot, resources iter
 // LastSnapshot returns when the last snapshot began; the zero time if there is
 // none.
 func (p *Producer) LastSnapshot() (time.Time, error) {
+	if p.Output == nil {
+		return time.Time{}, errors.New("datareplication: Producer.Output must be set")
+	}
 	s, err := loadState(p.Output)
 	if err != nil || len(s.Snapshots) == 0 {
 		return time.Time{}, err

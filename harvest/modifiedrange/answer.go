@@ -53,11 +53,10 @@ func (r *run) ask() (*answer, error) {
 	if r.items > r.limits.Items {
 		return nil, r.limit("items", int64(r.limits.Items))
 	}
-	asking := question{r.span, r.doubt, r.closed, r.distrust}
-	if r.asked[asking] {
+	if r.asked[r.question] {
 		return nil, &PossibleLossError{URL: r.c.URL, Asked: r.span, At: r.oldest, Stuck: true, Clause: clauseBounded}
 	}
-	r.asked[asking] = true
+	r.asked[r.question] = true
 	sent := r.span
 	if r.closed && !sent.End.IsZero() {
 		sent.End = sent.End.Add(-tick)

@@ -36,32 +36,32 @@ type run struct {
 
 // A progress is how far a run has come in the dialect in use.
 type progress struct {
-	span   Range // the next range to ask for
-	heeded bool  // the server has proved its support for ranges
+	question      // the next one
+	heeded   bool // the server has proved its support for ranges
 
 	// A server that does not name the range of its answers may answer 200 with a part, as
 	// GData does. So one more request confirms its first 200.
-	claimed  time.Time // the oldest item of the 200 to confirm
-	newer    int       // the number of items of the 200 left out by the confirmation
-	distrust bool      // a 200 was found to be a part
+	claimed time.Time // the oldest item of the 200 to confirm
+	newer   int       // the number of items of the 200 left out by the confirmation
 
 	tie time.Time // the group of equal stamps no answer went beyond; zero if there is none
 
-	// A server may take the end to be part of the range; it is then asked for a tick less.
-	// But a server that ignores the range looks the same, so the client first requests a
-	// range to distinguish the two.
-	closed bool
-	doubt  bool  // the distinguishing range is being requested
-	put    Range // the range requested before
+	put Range // the range requested before the one in doubt
 
 	asked map[question]bool    // the questions so far: no question brings anything new twice
 	lost  []*PossibleLossError // those not yielded yet
 }
 
 // A question must not be asked again, because the answer would be the same.
+//
+// A server may take the end to be part of the range; it is then asked for a tick less. But
+// a server that ignores the range looks the same, so the client first requests a range to
+// distinguish the two.
 type question struct {
-	span                    Range
-	doubt, closed, distrust bool
+	span     Range
+	closed   bool // the end is part of the range
+	doubt    bool // this is the distinguishing range
+	distrust bool // a 200 was found to be a part
 }
 
 // run makes requests until nothing is left.
@@ -118,7 +118,7 @@ func (r *run) tell() {
 
 // restart begins with everything since the last sync (modified-range#8).
 func (r *run) restart() {
-	r.progress = progress{span: Range{Start: r.from.Since}, asked: map[question]bool{}}
+	r.progress = progress{question: question{span: Range{Start: r.from.Since}}, asked: map[question]bool{}}
 	if rest := r.from.Rest; !rest.End.IsZero() && rest.Dialect == r.dialects[0] {
 		r.span.End, r.heeded, r.closed = rest.End, true, rest.Closed
 		r.Sync.next = State{Since: rest.Next}

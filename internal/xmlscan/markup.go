@@ -95,16 +95,25 @@ func cdataEnd(doc string, i int) (text, end int) {
 		return len(doc), len(doc)
 	}
 	if nested := nestedCData(doc[body : body+n]); nested >= 0 {
-		tag := strings.LastIndexByte(doc[:i], '<')
-		if tag < 0 || !strings.HasSuffix(strings.TrimRight(doc[tag:i], " \t\r\n"), ">") {
-			return body + n, body + n + len("]]>")
-		}
-		name := doc[tag+1 : nameEnd(doc, tag+1)]
-		if at := strings.Index(doc[body:body+nested], "</"+name); name != "" && at >= 0 {
-			return body + at, body + at
+		if at := endAround(doc[:body+nested], i); at >= 0 {
+			return at, at
 		}
 	}
 	return body + n, body + n + len("]]>")
+}
+
+// endAround returns where the element around the CDATA section at i ends, by the tag before the
+// section, or -1.
+func endAround(doc string, i int) int {
+	tag := strings.LastIndexByte(doc[:i], '<')
+	if tag < 0 || !strings.HasSuffix(strings.TrimRight(doc[tag:i], " \t\r\n"), ">") {
+		return nowhere
+	}
+	name := doc[tag+1 : nameEnd(doc, tag+1)]
+	if at := strings.Index(doc[i:], "</"+name); name != "" && at >= 0 {
+		return i + at
+	}
+	return nowhere
 }
 
 // procInst reads the processing instruction at i.

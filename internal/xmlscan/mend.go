@@ -217,7 +217,11 @@ func (m *Mender) markup(i int) Token {
 		return m.comment(i)
 	case markupCData:
 		defer m.findHidden(i)
-		if text, end := cdataEnd(m.doc, i); text == end && end < len(m.doc) {
+		text, end := cdataEnd(m.doc, i)
+		if at := endAround(m.doc, i); m.fragment && text == len(m.doc) && at >= 0 { // its document had another section after it
+			text, end = at, at
+		}
+		if text == end && end < len(m.doc) {
 			m.recovered("odd-markup", i, "CDATA section without its end", "")
 			m.form, m.unended, m.end = coded, true, end
 			return CData

@@ -377,3 +377,17 @@ func TestMendGrowth(t *testing.T) {
 		})
 	}
 }
+
+// An element cut out of its document lacks what ended its CDATA section there: the beginning
+// of the next one.
+func TestMendElementWithoutTheNext(t *testing.T) {
+	for fragment, want := range map[string]string{
+		"<item><d><![CDATA[first</d></item>":                 "<item><d><![CDATA[first]]></d></item>",
+		"<item><d> <![CDATA[<p>a</p></d><t>x</t></item>":     "<item><d> <![CDATA[<p>a</p>]]></d><t>x</t></item>",
+		"<item><d><![CDATA[first</item>]]>":                  "<item><d><![CDATA[first</item>]]></d></item>",
+		"<item><d><![CDATA[a]]></d><e><![CDATA[b</e></item>": "<item><d><![CDATA[a]]></d><e><![CDATA[b]]></e></item>",
+	} {
+		require.Equal(t, want, MendElement(fragment, nil))
+		require.NoError(t, WellFormed(want))
+	}
+}

@@ -130,6 +130,12 @@ func (c *checker) structure(ctx context.Context) {
 		})
 		c.failed(ctx, "file", err)
 	}
+	fault, err := c.store.schemaFault(ctx)
+	if fault != "" {
+		c.structural = true
+		c.add("file", "", "", fault)
+	}
+	c.failed(ctx, "file", err)
 }
 
 // scan calls a function for each row of a query.

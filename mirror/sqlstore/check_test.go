@@ -146,3 +146,32 @@ func TestHealGone(t *testing.T) {
 		require.Equal(t, "Tilte", held(t, s, galleryURL)["urn:a"])
 	})
 }
+
+// A schema that has changed is found, and Heal says that it cannot repair it.
+func TestCheckSchema(t *testing.T) {
+	for _, change := range [][2]string{
+		{"'ascii'", "'asciT'"}, {"contentless_delete = 1", "contentless_delete = 0"}, {"nullif(published, '')", "nullif(published, '2')"},
+		{"ON DELETE CASCADE", "ON DELETE SET NULL"}, {"entries   INTEGER", "entries   INT"},
+	} {
+		t.Run(change[1], func(t *testing.T) {
+			d := newSQLite(t)
+			fill(t, d.open(t))
+			db := d.connect(t)
+			db.SetMaxOpenConns(1)
+			quoted := strings.NewReplacer("'", "''")
+			for _, statement := range []string{
+				"PRAGMA writable_schema = ON",
+				fmt.Sprintf("UPDATE sqlite_schema SET sql = replace(sql, '%s', '%s')", quoted.Replace(change[0]), quoted.Replace(change[1])),
+			} {
+				_, err := db.Exec(statement)
+				require.NoError(t, err)
+			}
+			s := d.open(t)
+			found := check(t, s)
+			require.NotEmpty(t, found.Damages)
+			require.Equal(t, "file", found.Damages[0].Table)
+			_, err := s.Heal(t.Context(), found)
+			require.ErrorIs(t, err, sqlstore.ErrStructure)
+		})
+	}
+}

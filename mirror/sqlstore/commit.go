@@ -3,12 +3,16 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // Commit implements mirror.Store.
 func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
+	if c == nil || c.Feed == nil {
+		return errors.New("sqlstore: Commit: the Change, or its Feed, is nil")
+	}
 	version := cmp.Or(c.Version, c.Feed.Version+1)
 	err := s.transact(ctx, func(t transaction) error {
 		feed, err := t.feed(c.Feed, version) // locks the feed

@@ -4,3 +4,6 @@ package sqlstore
 func (s *Store) SetReach(few, first, last, bytes, steps int) {
 	s.reach = reach{few: few, first: first, last: last, bytes: bytes, steps: steps}
 }
+
+// SchemaQuery lists the parts of the schema in a SQLite file.
+const SchemaQuery = schemaQuery

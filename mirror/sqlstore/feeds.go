@@ -131,6 +131,9 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 // read. Everything belonging to the feed stays. If the feed has changed since it was
 // read, the error matches mirror.ErrConflict.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
+	if f == nil {
+		return errors.New("sqlstore: Move: the Feed is nil")
+	}
 	from := f.URL
 	version := f.Version + 1
 	err := s.transact(ctx, func(t transaction) error {

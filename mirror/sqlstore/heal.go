@@ -25,6 +25,9 @@ func (i *Inspection) Index() bool { return i.index }
 // SQLite file is damaged beyond its indexes, the error matches ErrStructure: export the
 // readable part, and import it into a new database.
 func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, err error) {
+	if found == nil {
+		return nil, errors.New("sqlstore: Heal: the Inspection is nil")
+	}
 	if found.structural {
 		if err := s.rebuild(ctx, found); err != nil {
 			return nil, failure(ctx, err)
@@ -65,7 +68,11 @@ func (s *Store) rebuild(ctx context.Context, found *Inspection) error {
 	}
 	said, err := column(ctx, s.db, "PRAGMA integrity_check")
 	if err == nil && !slices.Equal(said, []string{"ok"}) {
-		err = ErrStructure
+		return ErrStructure
+	}
+	fault, failed := s.schemaFault(ctx)
+	if err = errors.Join(err, failed); fault != "" {
+		err = errors.Join(ErrStructure, errors.New(fault))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -182,4 +183,24 @@ func TestSameTimes(t *testing.T) {
 	var stored string
 	require.NoError(t, d.connect(t).QueryRow("SELECT changed_own || at_own FROM feedhistory_entries WHERE id = ?", c.Put[0].ID).Scan(&stored))
 	require.Equal(t, "==", stored)
+}
+
+// Opening a database that is up to date, reading and committing take no lock above ROW
+// EXCLUSIVE: they do not wait for SHARE UPDATE EXCLUSIVE on each table, as VACUUM has it.
+func TestOpenLocks(t *testing.T) {
+	d := newPostgreSQL(t)
+	d.open(t)
+	tx, err := d.connect(t).Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	_, err = tx.Exec(`DO $$ DECLARE name text; BEGIN
+		FOR name IN SELECT relid::regclass FROM pg_stat_user_tables LOOP EXECUTE 'LOCK TABLE ' || name || ' IN SHARE UPDATE EXCLUSIVE MODE'; END LOOP; END $$`)
+	require.NoError(t, err)
+	d.dsn += "&lock_timeout=60000"
+	s := d.open(t)
+	require.NoError(t, s.Commit(t.Context(), sharedChange(&mirror.Feed{URL: sharedURL})))
+	isWhole(t, s, 1)
+	reader, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+	require.NoError(t, err)
+	require.Len(t, feedtest.All(t, reader.Feeds(t.Context(), mirror.FeedQuery{})), 1)
 }

@@ -186,11 +186,7 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 // schemaOf lists the objects of our part of a database's schema.
 func schemaOf(t *testing.T, d database) (list []string) {
 	t.Helper()
-	query := `SELECT concat_ws(' ', m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk, c.hidden) FROM sqlite_schema m, pragma_table_xinfo(m.name) c
-			WHERE m.name LIKE 'feedhistory%'
-		UNION ALL SELECT coalesce(sql, name) FROM sqlite_schema WHERE type = 'index'
-		UNION ALL SELECT concat_ws(' ', name, type, wr, strict) FROM pragma_table_list WHERE name LIKE 'feedhistory%'
-		UNION ALL SELECT concat_ws(' ', m.name, f."table", f."from", f."to", f.on_delete) FROM sqlite_schema m, pragma_foreign_key_list(m.name) f`
+	query := sqlstore.SchemaQuery
 	if d.dialect == sqlstore.PostgreSQL {
 		query = `SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, collation_name, generation_expression)
 			FROM information_schema.columns WHERE table_schema = 'feedhistory'

@@ -115,13 +115,16 @@ const (
 // Run it in a transaction of your own, which may be durable or not. Each feed must be
 // at the version in its state, and is then at the next version. The statement returns
 // which of the states it has stored, as positions in the list from 1. Feeds at other
-// versions, and unknown ones, do not change.
+// versions, and unknown ones, do not change. A nil Feed panics.
 func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
 	n := len(states)
 	urls, versions, polls, polled, next := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)
 	gone, checksums := make([]bool, n), make([]int64, n)
 	var sums summer
 	for i, f := range states {
+		if f == nil {
+			panic("sqlstore: UpdatePolls: a Feed is nil")
+		}
 		urls[i], versions[i], polls[i], polled[i], next[i] = keyOf(f.URL), f.Version, f.Polls, timeText(f.Polled), timeText(f.Next)
 		gone[i], checksums[i] = f.Gone || f.Alias != "", sums.of(pollValues(f, f.Version+1))
 	}

@@ -48,6 +48,9 @@ func (s *Set) Reset() {
 // AddEntry adds the words of an entry's content, or of its summary if it has no
 // content.
 func (s *Set) AddEntry(e *feedhistory.Entry) {
+	if e == nil {
+		return
+	}
 	text := e.Content()
 	if text == (feedhistory.Text{}) {
 		text = e.Summary()

@@ -257,9 +257,10 @@ func (l *lease) lost() error {
 	return &Error{Op: "put", Bucket: l.o.Bucket, Key: l.o.lockKey(), Err: ErrLost}
 }
 
-// failed returns the error of a request, or its cause.
+// failed returns the error of a request, or its cause: the lease may have expired
+// meanwhile.
 func (l *lease) failed(err error) error {
-	if l.ctx.Err() != nil {
+	if l.hasRunOut() {
 		return l.lost()
 	}
 	return err

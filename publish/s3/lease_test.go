@@ -133,6 +133,25 @@ func TestFencedAfterTheLease(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
+// TestLeaseEndsMeanwhile checks that the error says the lock is lost if the lease expires
+// while the store does not answer.
+func TestLeaseEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	out := s.output(t)
+	out.Lease = time.Second
+	unlock, err := out.Lock(t.Context())
+	require.NoError(t, err)
+	s.setFault(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hangs
+		}
+		return none
+	})
+	require.ErrorIs(t, out.Put(t.Context(), ".note", nil), s3.ErrLost)
+	require.NoError(t, unlock())
+}
+
 // TestNextHolderFinishes kills a writer between recording a change of a
 // document and putting it. The next holder puts it, and the late request
 // changes nothing.

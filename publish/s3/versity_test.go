@@ -6,12 +6,14 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,20 +126,31 @@ func TestGatewayDocuments(t *testing.T) {
 }
 
 // A process that is killed while it publishes leaves what the next one continues, when the
-// lease has run out by the store's own clock.
+// lease has run out by the store's own clock. Every second one is frozen first, until
+// another has had the lock, and comes back late.
 func TestGatewayKill(t *testing.T) {
 	t.Setenv(victimLease, "1s")
 	g := newGateway(t)
-	states := map[string]string{}
-	for range 1 + *kills/12 {
+	states, counts := map[string]string{}, map[string]int{}
+	rounds := 2 * max(1, *kills/24)
+	for n := range rounds {
 		appended := make(chan bool, 1)
 		p := start(t, g.store, appended)
 		<-appended
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+		if n%2 == 1 {
+			require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
+			requireFree(t, g.output(t))
+			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+		}
 		p.kill(t)
 		requirePublished(t, g.store, states, p)
-		requireFree(t, g.output(t))
 	}
+	for _, state := range states {
+		counts[state]++
+	}
+	t.Logf("%d kills, %d of them after the process was frozen: %v", rounds, rounds/2, counts)
 	require.NotEmpty(t, states)
 }
 

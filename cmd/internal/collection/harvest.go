@@ -8,6 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // A Source is a collection to harvest, and how.
@@ -29,7 +30,8 @@ type Source struct {
 	MaxBytes    argument.Size  `default:"1GiB" placeholder:"SIZE" help:"With atom-pmh and modified-range: read at most SIZE, decompressed (default: ${default})."`
 	MaxItems    int            `default:"1000000" placeholder:"N" help:"With modified-range: receive at most N items (default: ${default})."`
 	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
-	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the result for the collection."`
+
+	terminal.JSONFlag `set:"record=each change, which is the default; with --db, the result for the collection"`
 
 	logins.Credentials
 

@@ -24,18 +24,18 @@ import (
 
 // A Production is a collection to publish for harvests, and how.
 type Production struct {
-	Protocol   string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
-	Out        string        `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
-	Listen     string        `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
-	DB         string        `name:"db" placeholder:"FILE|URL" help:"With atom-pmh and modified-range: keep the collection in a database instead: a file, or a postgres:// URL. --listen serves it while other runs add to it."`
-	Base       string        `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
-	Title      string        `help:"With atom-pmh and modified-range: the feed's title."`
-	Deletions  string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
-	Settle     time.Duration `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
-	Historical bool          `help:"With atom-pmh: keep the entries of records' earlier states."`
-	Size       int           `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
-	PageSize   argument.Size `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
-	Snapshot   bool          `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
+	Protocol   string          `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	Out        string          `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
+	Listen     argument.Listen `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	DB         string          `name:"db" placeholder:"FILE|URL" help:"With atom-pmh and modified-range: keep the collection in a database instead: a file, or a postgres:// URL. --listen serves it while other runs add to it."`
+	Base       string          `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
+	Title      string          `help:"With atom-pmh and modified-range: the feed's title."`
+	Deletions  string          `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
+	Settle     time.Duration   `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Historical bool            `help:"With atom-pmh: keep the entries of records' earlier states."`
+	Size       int             `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize   argument.Size   `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	Snapshot   bool            `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
 // Produce publishes the lines in a directory. It returns a handler for serving the result; an

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 )
 
 // A File is the destination of a verb's result: standard output, or a file that appears
@@ -27,10 +29,10 @@ func (w *World) Output(name string) (*File, error) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
-	info, err := os.Stat(name)
-	if err == nil && info.IsDir() {
-		return nil, errors.New("--output: " + name + " is a directory")
+	if err := argument.CheckTarget("--output", name); err != nil {
+		return nil, err
 	}
+	info, err := os.Stat(name)
 	if err == nil && !info.Mode().IsRegular() { // such as a pipe, or /dev/null
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		return &File{Writer: f, file: f}, err

@@ -19,6 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/usage"
 )
 
 // interrupted returns the exit status of an interrupted verb. The status depends on
@@ -50,19 +51,20 @@ type World struct {
 	Ctx            context.Context
 	Stdin          io.Reader
 	Stdout         io.Writer
+	SetBy          func(flag string) string // what has set a flag missing on the command line; nil or "" means nothing
 	terminal.Voice
 }
 
 // Status reports an error, if there is one, and returns the exit status.
 func (w *World) Status(err error, call *kong.Context) int {
 	var status exit.StatusError
-	var usage exit.UsageError
+	var wrong exit.UsageError
 	switch {
 	case err == nil:
 		return exit.OK
 	case errors.As(err, &status):
 		return int(status)
-	case errors.As(err, &usage):
+	case errors.As(err, &wrong):
 		return w.Misused(err, call)
 	}
 	if w.isInterrupt(err) && !errors.Is(err, exit.ErrInterrupted) { // another package describes it in its own words
@@ -78,17 +80,11 @@ func (w *World) Status(err error, call *kong.Context) int {
 // Misused prints the fault of the command line, and where to read more, and returns the
 // exit status.
 func (w *World) Misused(err error, call *kong.Context) int {
-	verb, text := "feedhistory", err.Error()
-	var parse *kong.ParseError
-	if call == nil && errors.As(err, &parse) {
+	verb := "feedhistory"
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && call == nil {
 		call = parse.Context
 	}
-	if parse != nil && (call.Selected() == nil || !call.Selected().Leaf()) {
-		if rest, ok := strings.CutPrefix(text, "unexpected argument "); ok {
-			text = "there is no verb " + rest
-		}
-	}
-	w.Say(text)
+	w.Say(usage.Text(err, w.SetBy))
 	if call != nil && call.Selected() != nil {
 		verb = call.Selected().FullPath()
 	}

@@ -72,6 +72,9 @@ func IsPrivate(err error) bool {
 // Failure explains in one line why the document named by an argument cannot be read,
 // with advice.
 func Failure(arg string, err error) error {
+	if wrong, ok := errors.AsType[exit.UsageError](err); ok { // it names its flag
+		return wrong
+	}
 	name := argument.WithoutUser(arg)
 	if arg == "-" {
 		name = "standard input"

@@ -39,7 +39,7 @@ func Show(p *terminal.Page, found []check.Finding, documents int) {
 		p.Line(sum + "nothing to report")
 		return
 	}
-	p.Line(sum + strings.Join([]string{
+	p.Para("", "", sum+strings.Join([]string{
 		terminal.Count(levels[check.Error], "error", "errors"),
 		terminal.Count(levels[check.Warning], "warning", "warnings"),
 		terminal.Count(levels[check.Note], "note", "notes"),
@@ -76,12 +76,13 @@ func showQuote(p *terminal.Page, indent string, q check.Quote) {
 	if before == "" && after == "" {
 		return
 	}
-	const most = 40 // columns before the place
+	width := p.Columns() - len(indent) - 2
+	most := min(40, width/2) // columns before the place
 	for uniseg.StringWidth(before) > most {
 		runes := []rune(strings.TrimPrefix(before, "…"))
 		before = "…" + string(runes[max(1, len(runes)/4):])
 	}
-	p.Line(indent + "| " + terminal.Cut(before+after, terminal.Columns-len(indent)-2))
+	p.Line(indent + "| " + terminal.Cut(before+after, width))
 	p.Line(indent + "| " + strings.Repeat(" ", uniseg.StringWidth(before)) + "^")
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/readerapi"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -255,14 +256,14 @@ func (h *Handover) one(
 // fatal returns the error if it ends the run. An answer of the reader about a
 // single entry does not.
 func (h *Handover) fatal(ctx context.Context, err error, failures *int) error {
-	answer, ok := errors.AsType[*ReaderError](err)
+	answer, ok := errors.AsType[*readerapi.Error](err)
 	switch {
 	case err == nil:
 		*failures = 0
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case ok && answer.isAboutEntry():
+	case ok && isAboutEntry(answer):
 		*failures = 0
 		return nil
 	case ok && answer.Status >= 500:

@@ -315,7 +315,7 @@ func TestFaultsThatStay(t *testing.T) {
 		fault readertest.Fault
 		says  string
 	}{
-		"401":            {readertest.Fault{Status: 401, Message: "access unauthorized"}, "401 Unauthorized: access unauthorized"},
+		"401":            {readertest.Fault{Status: 401, Message: "access unauthorized"}, "401 Unauthorized: access unauthorized; the reader rejected the credentials: check --token-env"},
 		"403":            {readertest.Fault{Status: 403}, "403 Forbidden"},
 		"404":            {readertest.Fault{Status: 404}, "cannot import entries"},
 		"405":            {readertest.Fault{Status: 405}, "cannot import entries"},
@@ -415,13 +415,13 @@ func TestCheck(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for url, want := range map[string]string{
-		"https://r.example":             "https://r.example/v1/feeds",
-		"https://r.example/":            "https://r.example/v1/feeds",
-		"https://r.example/v1/":         "https://r.example/v1/feeds",
-		"http://r.example:8080/reader/": "http://r.example:8080/reader/v1/feeds",
-		"https://r.example/?x#y":        "https://r.example/v1/feeds",
+		"https://r.example":             "https://r.example/v1",
+		"https://r.example/":            "https://r.example/v1",
+		"https://r.example/v1/":         "https://r.example/v1",
+		"http://r.example:8080/reader/": "http://r.example:8080/reader/v1",
+		"https://r.example/?x#y":        "https://r.example/v1",
 	} {
-		got, err := (&Miniflux{URL: url}).address("feeds", nil)
+		got, err := (&Miniflux{URL: url}).base()
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -429,7 +429,7 @@ func TestAddress(t *testing.T) {
 		"": "not the address", "r.example": "not the address", "file:///x": "not the address",
 		"https://ann:secret@r.example/": "give credentials separately", "https:///x": "not the address",
 	} {
-		_, err := (&Miniflux{URL: url}).address("feeds", nil)
+		_, err := (&Miniflux{URL: url}).base()
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "secret")
 	}

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/readerapi"
 )
 
 // A Miniflux is an instance of the feed reader, version 2.2.16 or newer, with one of
@@ -78,32 +80,57 @@ func (a *article) miniflux() *minifluxEntry {
 	}
 }
 
-// A ReaderError is an unsuccessful answer of the reader.
-type ReaderError struct {
-	URL        string
-	Status     int
-	Message    string        // the reader's message; "" if there is none
-	RetryAfter time.Duration // how long the reader asks to be left alone; zero if it does not say
+// call sends a request to the reader.
+func (m *Miniflux) call(ctx context.Context, method, path string, query url.Values, body, answer any) (readerapi.Outcome, error) {
+	base, err := m.base()
+	if err != nil {
+		return readerapi.Outcome{}, err
+	}
+	s := readerapi.Server{
+		URL: base, Header: http.Header{"Accept": {"application/json"}}, Transport: m.client().Transport,
+		UserAgent: m.UserAgent, Timeout: cmp.Or(m.Timeout, time.Minute), Retry: m.Retry, Login: "--token-env, --token-file or --user",
+	}
+	if m.Token != "" {
+		s.Header.Set("X-Auth-Token", m.Token)
+	} else {
+		s.SetUser(m.User, m.Password)
+	}
+	return s.Call(ctx, method, path, query, body, answer)
 }
 
-// Error names the URL, and quotes the reader's answer.
-func (e *ReaderError) Error() string {
-	text := fmt.Sprintf("%s: %d %s", e.URL, e.Status, http.StatusText(e.Status))
+// base returns the URL that all addresses of the API begin with.
+func (m *Miniflux) base() (string, error) {
+	u, err := url.Parse(m.URL)
 	switch {
-	case e.Message != "":
-		text += ": " + e.Message
-	case e.Status == http.StatusUnauthorized:
-		text += ": the reader does not know this token, or this user and password"
+	case err != nil:
+		return "", errors.New("the reader's address is not a URL")
+	case u.User != nil:
+		return "", errors.New("the reader's address contains a user: give credentials separately")
+	case !isWeb(m.URL) || u.Host == "":
+		return "", fmt.Errorf("%s is not the address of a reader: it begins with https:// or http://", m.URL)
 	}
-	if e.RetryAfter > 0 {
-		text += fmt.Sprintf("; it asks to be left alone for %s", e.RetryAfter.Round(time.Second))
-	}
-	return text
+	u.RawQuery, u.Fragment = "", ""
+	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1")+"/v1", ""
+	return u.String(), nil
 }
+
+// client returns a client whose connections the calls use.
+func (m *Miniflux) client() *http.Client {
+	if m.HTTP != nil && m.HTTP.Transport != nil {
+		return &http.Client{Transport: m.HTTP.Transport}
+	}
+	if m.transport == nil {
+		m.transport = &http.Transport{ForceAttemptHTTP2: true}
+	}
+	return &http.Client{Transport: m.transport}
+}
+
+// CloseIdle closes the unused connections.
+func (m *Miniflux) CloseIdle() { m.client().CloseIdleConnections() }
 
 // isAboutEntry reports whether the reader refuses only this entry, or a proxy
 // in front of it does because the entry is too large.
-func (e *ReaderError) isAboutEntry() bool {
+func isAboutEntry(e *readerapi.Error) bool {
 	switch e.Status {
 	case http.StatusBadRequest:
 		return !strings.Contains(e.Message, "feed does not exist") && !strings.Contains(e.Message, "invalid feed ID")
@@ -114,7 +141,7 @@ func (e *ReaderError) isAboutEntry() bool {
 }
 
 // isDeleted reports whether a 400 means the entry was deleted in the reader.
-func (e *ReaderError) isDeleted() bool {
+func isDeleted(e *readerapi.Error) bool {
 	return e.Status == http.StatusBadRequest && strings.Contains(e.Message, "tombstone")
 }
 
@@ -201,15 +228,15 @@ func (m *Miniflux) put(ctx context.Context, feed int64, entry *minifluxEntry) (O
 	var answer struct{ ID int64 }
 	path := fmt.Sprintf("feeds/%d/entries/import", feed)
 	got, err := m.call(ctx, http.MethodPost, path, nil, entry, &answer)
-	refusal, ok := errors.AsType[*ReaderError](err)
+	refusal, ok := errors.AsType[*readerapi.Error](err)
 	switch {
-	case ok && refusal.isDeleted():
+	case ok && isDeleted(refusal):
 		return Removed, nil
 	case ok && (refusal.Status == http.StatusNotFound || refusal.Status == http.StatusMethodNotAllowed):
 		return Refused, fmt.Errorf("%w (%w)", ErrOld, err)
 	case err != nil:
 		return Refused, err
-	case got.status != http.StatusCreated && got.tries == 1:
+	case got.Status != http.StatusCreated && got.Tries == 1:
 		return m.settle(ctx, answer.ID)
 	}
 	return Added, nil

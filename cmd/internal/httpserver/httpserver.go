@@ -6,20 +6,34 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
+	"syscall"
 	"time"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 )
 
-// Listen listens at an address. The error names its flag.
-func Listen(flag, address string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
-		return nil, errors.New(flag + ": " + op.Addr.String() + ": " + op.Err.Error())
+// Listen listens at the address that --listen gives.
+func Listen(address argument.Listen) (net.Listener, error) {
+	listener, err := net.Listen("tcp", string(address))
+	if err == nil {
+		return listener, nil
 	}
-	if err != nil {
-		return nil, errors.New(flag + ": " + err.Error())
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err
 	}
-	return listener, nil
+	if system, ok := errors.AsType[*os.SyscallError](err); ok {
+		err = system.Err
+	}
+	text := "--listen: " + string(address) + ": " + err.Error()
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		text += "; another program listens there: give another port, or 0 for any free one"
+	case errors.Is(err, syscall.EACCES):
+		text += "; give a port from 1024 on"
+	}
+	return nil, errors.New(text)
 }
 
 // Address returns where a listener can be reached from this machine.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -30,19 +31,17 @@ func TestAddress(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	l, err := Listen("--listen", "127.0.0.1:0")
+	l, err := Listen("127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	_, err = Listen("--listen", l.Addr().String())
-	require.ErrorContains(t, err, "--listen: "+l.Addr().String()+": bind: address already in use")
-	_, err = Listen("--listen", "nonsense")
-	require.ErrorContains(t, err, "--listen: listen tcp: address nonsense: missing port in address")
+	_, err = Listen(argument.Listen(l.Addr().String()))
+	require.EqualError(t, err, "--listen: "+l.Addr().String()+": address already in use; another program listens there: give another port, or 0 for any free one")
 }
 
 // An answer that is under way when the server ends is given; later requests are not
 // taken.
 func TestServe(t *testing.T) {
-	l, err := Listen("--listen", "127.0.0.1:0")
+	l, err := Listen("127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	said := make(chan string, 1)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 )
 
 // cookiesFor returns the cookies of a file for an address, as the header field Cookie; "" if
@@ -14,7 +16,7 @@ import (
 func cookiesFor(file, address string, now time.Time) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("--cookies: %w", err)
+		return "", unreadable("--cookies", err)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
@@ -30,7 +32,7 @@ func cookiesFor(file, address string, now time.Time) (string, error) {
 		}
 		c, ok := parseCookie(line)
 		if !ok { // the message does not quote the line, which is a secret
-			return "", fmt.Errorf("--cookies: %s: line %d is not a cookie: seven fields with tabs between them", file, n)
+			return "", exit.UsageError(fmt.Sprintf("--cookies: %s: line %d is not a cookie: seven fields with tabs between them", file, n))
 		}
 		if c.isFor(u, now) {
 			cookies = append(cookies, c.name+"="+c.value)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -26,7 +26,7 @@ type Credentials struct {
 	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
 	TokenEnv string   `placeholder:"VARIABLE" help:"Environment variable with a bearer token to send."`
 
-	Fields http.Header // nil: none
+	Fields http.Header `kong:"-"` // nil: none
 }
 
 // Check refuses incompatible flags, and a user name with a colon.
@@ -94,7 +94,7 @@ func headerLines(given []string) (fields []string, err error) {
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("--header: %w", err)
+			return nil, unreadable("--header", err)
 		}
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSpace(line); line != "" {
@@ -103,6 +103,14 @@ func headerLines(given []string) (fields []string, err error) {
 		}
 	}
 	return fields, nil
+}
+
+// unreadable returns the error for a flag whose file cannot be read.
+func unreadable(flag string, err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return exit.UsageError(flag + ": " + failed.Path + ": " + failed.Err.Error())
+	}
+	return exit.UsageError(flag + ": " + err.Error())
 }
 
 // Authorize returns the function from which the clients of the harvest protocols get the

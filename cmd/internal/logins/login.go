@@ -4,7 +4,6 @@ package logins
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,6 +26,17 @@ type Login struct {
 
 // LoginFlags returns f: a verb with this method reads private feeds.
 func (f *Login) LoginFlags() *Login { return f }
+
+// Verify refuses flags without a password, a token or a file that can be read, before
+// anything is done.
+func (f *Login) Verify() error {
+	if f.Cookies != "" {
+		if _, err := cookiesFor(f.Cookies, "", time.Time{}); err != nil {
+			return err
+		}
+	}
+	return f.Load()
+}
 
 // CredentialFor returns the credential given by the flags for an address; nil if they
 // give none.
@@ -114,13 +124,13 @@ func netrc(address string) (string, error) {
 	if name == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("--netrc: %w", err)
+			return "", unreadable("--netrc", err)
 		}
 		name = filepath.Join(home, ".netrc")
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return "", fmt.Errorf("--netrc: %w", err)
+		return "", unreadable("--netrc", err)
 	}
 	u, err := url.Parse(address)
 	if err != nil {

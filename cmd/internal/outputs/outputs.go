@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
@@ -34,7 +35,7 @@ func (c *Store) OpenOutput(out string, log *slog.Logger) (publish.Output, error)
 		o.Logger = log
 		return o, nil
 	case c.S3Endpoint != "":
-		return nil, errors.New("--s3-endpoint: --out is a directory")
+		return nil, exit.UsageError("--s3-endpoint: --out is a directory")
 	}
 	if info, err := os.Stat(out); err == nil && !info.IsDir() {
 		return nil, errors.New("--out: " + out + ": not a directory")

@@ -27,8 +27,9 @@ const Help = "Settings in TOML. The name of a flag and its value, such as allow-
 // A Config has the values of flags in the file of settings. Resolve also reads the
 // environment.
 type Config struct {
-	file string
-	all  map[string]any
+	file    string
+	all     map[string]any
+	origins map[string]string // by flag: the environment variable or the file it comes from
 
 	exclusive map[string][][]string          // by verb: the incompatible flags and arguments
 	formats   map[string]map[string][]string // by verb and flag: the formats with which the flag has an effect
@@ -68,7 +69,7 @@ func configFile() string {
 // Read reads the settings. A missing or unreadable default file has none; a file named
 // by FEEDHISTORY_CONFIG must exist.
 func Read(exclusive map[string][][]string, formats map[string]map[string][]string) (*Config, error) {
-	c := &Config{file: configFile(), exclusive: exclusive, formats: formats}
+	c := &Config{file: configFile(), origins: map[string]string{}, exclusive: exclusive, formats: formats}
 	if c.file == "" {
 		return c, nil
 	}
@@ -150,22 +151,28 @@ func (c *Config) Resolve(call *kong.Context, parent *kong.Path, flag *kong.Flag)
 	}
 	name := "FEEDHISTORY_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 	if value, ok := os.LookupEnv(name); ok {
+		c.origins[flag.Name] = name
 		return value, nil
 	}
 	for node := parent.Node(); node != nil; node = node.Parent {
 		if table, ok := c.all[node.Name].(map[string]any); ok && node.Type == kong.CommandNode {
 			if value, ok := table[flag.Name]; ok {
+				c.origins[flag.Name] = c.file
 				return setting(value), nil
 			}
 		}
 	}
 	if value, ok := c.all[flag.Name]; ok {
 		if _, isTable := value.(map[string]any); !isTable {
+			c.origins[flag.Name] = c.file
 			return setting(value), nil
 		}
 	}
 	return nil, nil
 }
+
+// SetBy returns the environment variable or the file that has set a flag; "" for none.
+func (c *Config) SetBy(flag string) string { return c.origins[flag] }
 
 // setting returns a value, or a list of values, as text on the command line would give
 // it.

@@ -13,12 +13,24 @@ import (
 
 // FeedTitles prints the titles of a list of feeds.
 func FeedTitles(p *terminal.Page) {
-	p.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
+	if p.Fits(tableWidth) {
+		p.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
+	}
 }
 
+// tableWidth is the width of the list without the URLs.
+const tableWidth = 50
+
 // FeedRow prints a feed as a line of a list, with a second line if its last polls failed.
+// On a narrow terminal, it is a paragraph.
 func FeedRow(p *terminal.Page, f *mirror.Feed, newest, now time.Time) {
-	p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(f.URL)))
+	if p.Fits(tableWidth) {
+		p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(f.URL)))
+	} else {
+		p.Line(terminal.Clean(f.URL))
+		p.Para("  ", "  ", fmt.Sprintf("%s · %s · newest %s · polled %s · next %s", verdictOf(f),
+			terminal.Count(int(f.Entries), "entry", "entries"), Day(newest), ago(f.Polled, now), nextOf(f, now)))
+	}
 	if f.Failures > 0 {
 		p.Para("  - ", "    ", failuresOf(f))
 	}

@@ -3,6 +3,8 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +35,7 @@ func (p *Page) Line(text string) {
 // word too long for a line, such as a URL, stays whole.
 func (p *Page) Para(first, further, text string) {
 	line, n := first, uniseg.StringWidth(first)
-	most := p.columns()
+	most := p.Columns()
 	for i, word := range strings.Fields(Clean(text)) {
 		size := uniseg.StringWidth(word)
 		if i > 0 && n+1+size > most {
@@ -49,8 +51,53 @@ func (p *Page) Para(first, further, text string) {
 	p.Line(line)
 }
 
-// columns returns the width of paragraphs.
-func (p *Page) columns() int {
+// Fits reports whether a table of that many columns, apart from an address at the end of
+// each line, fits the terminal.
+func (p *Page) Fits(columns int) bool { return p.Width <= 0 || p.Width >= columns }
+
+// Text writes lines made for a wide terminal. On a narrow one, the rows of a table become
+// paragraphs, and other lines are wrapped. Columns have three spaces between them.
+func (p *Page) Text(text string) {
+	var table []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if columnBreak.MatchString(strings.TrimSpace(line)) {
+			table = append(table, line)
+			continue
+		}
+		p.table(table)
+		table = nil
+		if p.Width <= 0 || line == "" {
+			p.Line(line)
+			continue
+		}
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		p.Para(indent, indent, line)
+	}
+	p.table(table)
+}
+
+// table writes rows, of which the first has the headings.
+func (p *Page) table(rows []string) {
+	fits := !slices.ContainsFunc(rows, func(row string) bool { return !p.Fits(uniseg.StringWidth(row)) })
+	for i, row := range rows {
+		cells := columnBreak.Split(strings.TrimSpace(row), -1)
+		headings := columnBreak.Split(strings.TrimSpace(rows[0]), -1)
+		switch {
+		case fits || len(cells) != len(headings):
+			p.Line(row)
+		case i > 0:
+			for j := range cells[1:] {
+				cells[j+1] = headings[j+1] + " " + cells[j+1]
+			}
+			p.Para("", "  ", cells[0]+": "+strings.Join(cells[1:], " · "))
+		}
+	}
+}
+
+var columnBreak = regexp.MustCompile(` {3,}`)
+
+// Columns returns the width of paragraphs.
+func (p *Page) Columns() int {
 	if p.Width <= 0 {
 		return Columns
 	}

@@ -37,6 +37,22 @@ func TestPage(t *testing.T) {
 	require.Equal(t, strings.TrimSpace(strings.Repeat("文字 ", 16))+"\n文字\n", out.String())
 }
 
+// A table made for a wide terminal becomes paragraphs on a narrow one, and stays as it is
+// on others and in a pipe.
+func TestText(t *testing.T) {
+	const table = "level      cases   not reported\nentries    0/1     0\n\n  a sentence which is long enough\n"
+	for width, want := range map[int]string{
+		0: table, 80: table,
+		24: "entries: cases 0/1 · not\n  reported 0\n\n  a sentence which is\n  long enough\n",
+	} {
+		var out strings.Builder
+		p := &Page{W: &out, Width: width}
+		p.Text(table)
+		require.NoError(t, p.Err)
+		require.Equal(t, want, out.String(), width)
+	}
+}
+
 type fullDisk struct{ writes int }
 
 func (d *fullDisk) Write([]byte) (int, error) { d.writes++; return 0, errors.New("no space left") }

@@ -43,7 +43,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.addAll(w, r, outlines)
 	}
-	address, message := s.newAddress(typed)
+	address, message := newAddress(typed, s.Private)
 	if message != "" {
 		return wrong(message)
 	}
@@ -82,7 +82,7 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 	added, here := 0, 0
 	var unreadable []string
 	for _, o := range outlines {
-		address, wrong := s.newAddress(o.URL)
+		address, wrong := newAddress(o.URL, s.Private)
 		if wrong != "" {
 			unreadable = append(unreadable, o.URL)
 			continue
@@ -152,9 +152,9 @@ func feedAddress(typed string) (address, wrong string) {
 	return u.String(), ""
 }
 
-// newAddress is feedAddress, for a feed to add. It refuses feeds this server would not show.
-func (s *Server) newAddress(typed string) (address, wrong string) {
-	if address, wrong = feedAddress(typed); wrong == "" && !s.Private && mirror.NewFeed(address).Private {
+// newAddress is feedAddress, for a feed to add. It refuses feeds the server would not show.
+func newAddress(typed string, showsPrivate bool) (address, wrong string) {
+	if address, wrong = feedAddress(typed); wrong == "" && !showsPrivate && mirror.NewFeed(address).Private {
 		return "", "This address seems to have a secret in it, so the feed is private, and this server shows no private feeds. " +
 			"Mirror it with feedhistory sync, and read it with feedhistory serve --private."
 	}

@@ -45,6 +45,17 @@ const (
 	runningPlayer // audio starts, because the entry before has been played
 )
 
+// playerOf returns the player a query asks for.
+func playerOf(q url.Values) player {
+	switch {
+	case q.Get("play") == "on":
+		return runningPlayer
+	case q.Has("play"):
+		return idlePlayer
+	}
+	return noPlayer
+}
+
 // Runs reports whether audio starts.
 func (p player) Runs() bool { return p == runningPlayer }
 
@@ -56,6 +67,17 @@ const (
 	imagesOnce                    // in this entry
 	imagesAlways                  // in all entries of the feed
 )
+
+// imageModeOf returns how a request wants images.
+func imageModeOf(r *http.Request) imageMode {
+	switch {
+	case showsImages(r):
+		return imagesAlways
+	case r.URL.Query().Has("images"):
+		return imagesOnce
+	}
+	return imageLinks
+}
 
 // Always reports whether images of all entries of the feed are shown.
 func (m imageMode) Always() bool { return m == imagesAlways }
@@ -128,20 +150,9 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	}
 	e, err := record.Entry()
 	q := r.URL.Query()
-	mode := imageLinks
-	if showsImages(r) {
-		mode = imagesAlways
-	} else if q.Has("images") {
-		mode = imagesOnce
-	}
-	play := noPlayer
-	if q.Get("play") == "on" {
-		play = runningPlayer
-	} else if q.Has("play") {
-		play = idlePlayer
-	}
+	mode := imageModeOf(r)
 	p := &entryPage{
-		Play: play, Images: mode, Search: strings.TrimSpace(q.Get("q")),
+		Play: playerOf(q), Images: mode, Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		entryText: newWording(record.Content, record.Copy, e, err, mode != imageLinks), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),

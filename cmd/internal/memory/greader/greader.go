@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/memory"
-	"github.com/feedhistory/feedhistory/cmd/internal/memory/api"
+	"github.com/feedhistory/feedhistory/cmd/internal/readerapi"
 )
 
 // atOnce is the number of items in an answer.
@@ -38,7 +39,7 @@ func (s *subscription) feed() string {
 
 // Read yields the entries of all feeds, feed by feed. It logs in if the server's header has a
 // user and a password; a bearer token is sent as it is.
-func Read(ctx context.Context, s *api.Server, wanted func(feed string) bool, mark string) iter.Seq2[memory.Found, error] {
+func Read(ctx context.Context, s *readerapi.Server, wanted func(feed string) bool, mark string) iter.Seq2[memory.Found, error] {
 	return func(yield func(memory.Found, error) bool) {
 		if err := login(ctx, s); err != nil {
 			yield(memory.Found{}, err)
@@ -75,7 +76,7 @@ func Read(ctx context.Context, s *api.Server, wanted func(feed string) bool, mar
 }
 
 // login exchanges a user and a password for a token.
-func login(ctx context.Context, s *api.Server) error {
+func login(ctx context.Context, s *readerapi.Server) error {
 	user, password, ok := s.User()
 	if !ok {
 		return nil
@@ -85,7 +86,7 @@ func login(ctx context.Context, s *api.Server) error {
 	bare.Header.Del("Authorization")
 	var answer string
 	form := url.Values{"Email": {user}, "Passwd": {password}, "service": {"reader"}, "accountType": {"HOSTED_OR_GOOGLE"}, "client": {"feedhistory"}}
-	if err := bare.Post(ctx, "accounts/ClientLogin", nil, form, &answer); err != nil {
+	if _, err := bare.Call(ctx, http.MethodPost, "accounts/ClientLogin", nil, form, &answer); err != nil {
 		return err
 	}
 	for line := range strings.Lines(answer) {
@@ -101,7 +102,7 @@ func login(ctx context.Context, s *api.Server) error {
 // A stream is one feed of the server.
 type stream struct {
 	ctx    context.Context
-	server *api.Server
+	server *readerapi.Server
 	sub    subscription
 	yield  func(memory.Found, error) bool
 
@@ -154,7 +155,7 @@ func (r *stream) page(token string) ([]Item, string, error) {
 	}
 	kind, id, _ := strings.Cut(r.sub.ID, "/")
 	err := r.server.Get(r.ctx, base+"stream/contents/"+kind+"/"+url.PathEscape(id), query, &answer)
-	failed, refused := errors.AsType[*api.Error](err)
+	failed, refused := errors.AsType[*readerapi.Error](err)
 	_, other := errors.AsType[*json.UnmarshalTypeError](err)
 	if token != "" || !other && (!refused || failed.Status/100 != 4 || failed.IsLogin()) {
 		return answer.Items, answer.Continuation, err
@@ -188,6 +189,6 @@ func (r *stream) numbered(query url.Values) ([]Item, string, error) {
 		form.Add("i", ref.ID)
 	}
 	var answer struct{ Items []Item }
-	err := r.server.Post(r.ctx, base+"stream/items/contents", url.Values{"output": {"json"}}, form, &answer)
+	_, err := r.server.Call(r.ctx, http.MethodPost, base+"stream/items/contents", url.Values{"output": {"json"}}, form, &answer)
 	return answer.Items, list.Continuation, err
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory"
-	"github.com/feedhistory/feedhistory/cmd/internal/memory/api"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/freshrss"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/greader"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/miniflux"
@@ -24,6 +23,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/saved"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/subscriptions"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/takeout"
+	"github.com/feedhistory/feedhistory/cmd/internal/readerapi"
 )
 
 // Names are the kinds of sources.
@@ -98,7 +98,7 @@ func (s *Source) Wants(feed string) bool {
 }
 
 // Read yields the contents of the source after a mark. The server is the one for a URL.
-func (s *Source) Read(ctx context.Context, server *api.Server, mark string) iter.Seq2[memory.Found, error] {
+func (s *Source) Read(ctx context.Context, server *readerapi.Server, mark string) iter.Seq2[memory.Found, error] {
 	switch {
 	case s.Kind == "miniflux":
 		return miniflux.Read(ctx, server, s.Wants, mark)

@@ -22,8 +22,8 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory"
-	"github.com/feedhistory/feedhistory/cmd/internal/memory/api"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/kinds"
+	"github.com/feedhistory/feedhistory/cmd/internal/readerapi"
 	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -42,14 +42,14 @@ type result struct {
 }
 
 // imported imports a source into an empty mirror.
-func imported(t *testing.T, s *kinds.Source, server *api.Server, mark string) *result {
+func imported(t *testing.T, s *kinds.Source, server *readerapi.Server, mark string) *result {
 	t.Helper()
 	r := &result{store: &mirror.Memory{}}
 	r.into(t, s, server, mark)
 	return r
 }
 
-func (r *result) into(t *testing.T, s *kinds.Source, server *api.Server, mark string) {
+func (r *result) into(t *testing.T, s *kinds.Source, server *readerapi.Server, mark string) {
 	t.Helper()
 	i := &memory.Importer{
 		Recall:  &mirror.Recall{Mirror: &mirror.Mirror{Store: r.store}, Name: s.Kind},
@@ -257,8 +257,8 @@ func TestMiniflux(t *testing.T) {
 			URL: fmt.Sprint("http://a.example/", n), Title: fmt.Sprint("Entry ", n), Content: "<p>Text</p>", PublishedAt: time.Unix(1700000000+int64(n), 0).UTC(),
 		})
 	}
-	server := func() *api.Server {
-		return &api.Server{URL: m.URL, Pause: time.Millisecond, Header: http.Header{"Authorization": {"Bearer " + m.Token}}, Transport: plain(t)}
+	server := func() *readerapi.Server {
+		return &readerapi.Server{URL: m.URL, Retry: feedhistory.Retry{Base: time.Millisecond}, Header: http.Header{"Authorization": {"Bearer " + m.Token}}, Transport: plain(t)}
 	}
 	s, err := kinds.New(t.Context(), "miniflux", []string{m.URL})
 	require.NoError(t, err)
@@ -375,14 +375,14 @@ func TestGreader(t *testing.T) {
 			require.NoError(t, err)
 			r, _ := http.NewRequest(http.MethodGet, site.URL, nil)
 			r.SetBasicAuth("ann", "pass:word")
-			server := &api.Server{URL: site.URL, Pause: time.Millisecond, Header: r.Header, Transport: plain(t)}
+			server := &readerapi.Server{URL: site.URL, Retry: feedhistory.Retry{Base: time.Millisecond}, Header: r.Header, Transport: plain(t)}
 			got := imported(t, s, server, "")
 			require.NoError(t, got.err)
 			require.Len(t, got.entries, 230)
 			e := got.entries["Entry & 7"]
 			require.Equal(t, "http://a.example/feed http://a.example/7", e.Feed+" "+e.ID)
 			r.SetBasicAuth("ann", "wrong")
-			require.ErrorContains(t, imported(t, s, &api.Server{URL: site.URL, Header: r.Header, Transport: plain(t)}, "").err, "rejected the credentials")
+			require.ErrorContains(t, imported(t, s, &readerapi.Server{URL: site.URL, Header: r.Header, Transport: plain(t), Login: "--user"}, "").err, "rejected the credentials")
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory"
-	"github.com/feedhistory/feedhistory/cmd/internal/memory/api"
+	"github.com/feedhistory/feedhistory/cmd/internal/readerapi"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -43,7 +43,7 @@ type entry struct {
 
 // Read yields the entries of all feeds, feed by feed, oldest first. The server's header has
 // the user's API key as a bearer token, or the user and the password.
-func Read(ctx context.Context, s *api.Server, wanted func(feed string) bool, mark string) iter.Seq2[memory.Found, error] {
+func Read(ctx context.Context, s *readerapi.Server, wanted func(feed string) bool, mark string) iter.Seq2[memory.Found, error] {
 	if token := s.Token(); token != "" {
 		s.Header = s.Header.Clone()
 		s.Header.Del("Authorization")
@@ -80,7 +80,7 @@ func place(mark string) (feed, after int64) {
 }
 
 // entries yields the entries of a feed, and reports whether to continue.
-func entries(ctx context.Context, s *api.Server, f feed, after int64, yield func(memory.Found, error) bool) bool {
+func entries(ctx context.Context, s *readerapi.Server, f feed, after int64, yield func(memory.Found, error) bool) bool {
 	for {
 		query := url.Values{"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(atOnce)}}
 		if after > 0 {
