@@ -73,9 +73,11 @@ func Add[T any](list, room []T, value T) []T {
 
 // author adds an author.
 func (d *itemRoom) author(p xmlscan.Person) {
-	author := new(gofeed.Person)
+	var author *gofeed.Person
 	if n := len(d.item.Authors); n < len(d.persons) {
 		author = &d.persons[n]
+	} else {
+		author = new(gofeed.Person)
 	}
 	*author = gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
 	d.item.Authors = Add(d.item.Authors, d.authors[:], author)
