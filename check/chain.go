@@ -19,6 +19,10 @@ type Chain struct {
 	Profile Profile  // Profile is the set of rules; zero means RFC5005.
 	Digests *Digests // Digests are those of an earlier run, which this run updates; nil means none.
 
+	// Sample takes representations of the feed's records, to be checked after the walk; nil
+	// means none.
+	Sample *Sample
+
 	first, newer *neighbour
 	detached     bool // the first document is not a subscription document
 	kind         feedhistory.Kind
@@ -120,6 +124,9 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	}
 	if c.Profile == AtomPMH {
 		c.pmh.document(c, r, n)
+	}
+	if c.Sample != nil {
+		c.Sample.Add(doc)
 	}
 	c.newer = n
 	return r.findings()
@@ -232,7 +239,7 @@ func (c *Chain) direction(r *report, n, from *neighbour) {
 		r.keep(from.older.finding("prev-archive-newer",
 			"prev-archive leads to %s, whose entries are from %s on, but those here end at %s",
 			clip(n.url), stamp(n.oldest), stamp(from.newest)))
-	case c.detached:
+	case c.detached, c.Profile == AtomPMH && c.first.entries == 0 && from == c.first: // the text allows an empty one
 	case c.first.entries == 0 && from == c.first:
 		r.keep(newFinding("subscription-lacks-newest", c.first.url, "the subscription document has no entries, but there are archives"))
 	case !c.first.newest.IsZero() && n.newest.After(c.first.newest):

@@ -7,7 +7,7 @@ type pmhChain struct {
 	complete  bool   // whether the subscription document says so
 	completed string // the URL of a document with fh:complete
 	deletions bool
-	archived  bool // whether there is an archive
+	empty     bool // whether the documents so far have no entries
 }
 
 // document compares a document with the one linking to it.
@@ -19,12 +19,13 @@ func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 	for i := range d.Entries {
 		p.deletions = p.deletions || r.entry(i).content == emptyContent
 	}
+	wasEmpty := c.documents == 1 || p.empty
+	p.empty = wasEmpty && len(d.Entries) == 0
 	if c.documents == 1 {
 		p.complete = d.Complete
-		p.archived = n.older.href != ""
 		return
 	}
-	if d.Complete && !p.complete {
+	if d.Complete && !p.complete && !wasEmpty { // the text allows it after an empty subscription document
 		r.add("pmh-complete-in-archive", r.flagAt("complete"), "this archive has fh:complete, but the subscription document does not")
 	}
 	if p.complete {
@@ -69,7 +70,7 @@ func (p *pmhChain) finish(c *Chain) (out []Finding) {
 	switch {
 	case p.completed != "" && p.deletions:
 		out = append(out, newFinding("pmh-deletion-in-complete", p.completed, "there are deletion entries, but also fh:complete"))
-	case p.completed == "" && !p.deletions && !p.archived && c.documents == 1 && c.kind == feedhistory.Plain:
+	case p.completed == "" && !p.deletions && c.first.older.href == "" && c.documents == 1 && c.kind == feedhistory.Plain:
 		out = append(out, newFinding("pmh-complete-missing", c.first.url, "this document has everything, but no fh:complete"))
 	}
 	return out

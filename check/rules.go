@@ -26,11 +26,12 @@ const (
 	OneDocument Scope = iota
 	WholeChain
 	PagesOfEntities // a chain of pages of entities
+	Representations // the representations of metadata records; see Sample
 )
 
-// String returns "document", "chain" or "pages".
+// String returns "document", "chain", "pages" or "representations".
 func (s Scope) String() string {
-	return [...]string{"document", "chain", "pages"}[min(s, PagesOfEntities)]
+	return [...]string{"document", "chain", "pages", "representations"}[min(s, Representations)]
 }
 
 // Rules returns all rules in the order of the README's table.

@@ -135,7 +135,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 	}
 	s := &session{Store: w.Database.Store, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
 	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1)}
-	limited, cancel := context.WithTimeout(context.WithValue(ctx, visited{}, t.host), w.slice())
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, hostKey{}, t.host), w.slice())
 	defer cancel()
 	changes, err := update(limited, m, t.url)
 	now := time.Now()

@@ -62,13 +62,13 @@ func (h *hostWaits) remember(host string, until time.Time) {
 	}
 }
 
-// visited is the key of the host a context's requests are made for.
-type visited struct{}
+// A hostKey is the key of the host a context's requests are made for.
+type hostKey struct{}
 
 // foreign is left for any host: if this worker does not hold it, the database knows more.
 func (h *hostWaits) foreign(ctx context.Context, host string) time.Duration {
 	left := h.left(host)
-	if own, _ := ctx.Value(visited{}).(string); host == own {
+	if own, _ := ctx.Value(hostKey{}).(string); host == own {
 		return left
 	}
 	stored, err := h.database.wait(ctx, host)

@@ -109,6 +109,12 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 		}
 		p.snapshot = nil
 		p.more(src, doc.Response.Requested)
+		if src.Mark != nil { // what is stored need not be requested again
+			p.commits.gather()
+			if err := p.commits.drain(); err != nil {
+				return p.stop(err)
+			}
+		}
 	}
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole)

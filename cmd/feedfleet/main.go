@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/build"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/cmd/internal/usage"
 )
@@ -123,7 +124,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		if _, wrong := errors.AsType[usageError](err); !wrong {
 			if !errors.Is(err, errSaid) {
-				w.Say(err.Error())
+				w.Say(explain.InWords(err).Error())
 			}
 			return exitFailed
 		}

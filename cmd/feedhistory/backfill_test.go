@@ -24,14 +24,14 @@ func blog(t *testing.T) string {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprint(w, `<rss version="2.0"><channel><title>A blog</title><generator>https://wordpress.org/?v=6.7</generator>`)
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>A blog</title><lastBuildDate>Tue, 20 Jun 2000 18:02:59 GMT</lastBuildDate><generator>https://wordpress.org/?v=6.7</generator>`)
 		for id := newest; id > max(newest-10, 0); id-- {
 			fmt.Fprintf(w, "<item><guid>urn:%d</guid><title>Post %d</title></item>", id, id)
 		}
 		fmt.Fprint(w, `</channel></rss>`)
 	})
 	mux.HandleFunc("/old.rss", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, `<rss><channel><generator>by hand</generator><item><guid>urn:3</guid></item><item><guid>urn:2</guid></item></channel></rss>`)
+		fmt.Fprint(w, `<rss><channel><lastBuildDate>Tue, 20 Jun 2000 18:02:59 GMT</lastBuildDate><generator>by hand</generator><item><guid>urn:3</guid></item><item><guid>urn:2</guid></item></channel></rss>`)
 	})
 	mux.HandleFunc("/timemap/", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `<%s/old.rss>; rel="original", <%s/snapshot>; rel="first last memento"; datetime="Tue, 20 Jun 2000 18:02:59 GMT"`, url, url)
@@ -145,7 +145,7 @@ func counted(t *testing.T) string {
 	mux.HandleFunc("/feed/", func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.URL.Query().Get("paged"))
 		w.Header().Set("Link", "<"+url+`/wp-json/>; rel="https://api.w.org/"`)
-		fmt.Fprint(w, `<rss version="2.0"><channel><title>A blog</title><generator>https://wordpress.org/?v=6.7</generator>`)
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>A blog</title><lastBuildDate>Tue, 20 Jun 2000 18:02:59 GMT</lastBuildDate><generator>https://wordpress.org/?v=6.7</generator>`)
 		for i := 10 * (max(page, 1) - 1); i < min(10*max(page, 1), 25); i++ {
 			id := 25 - i
 			if r.URL.Query().Get("order") == "ASC" {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"net/url"
@@ -25,17 +23,17 @@ import (
 
 // A checkCommand is the verb check.
 type checkCommand struct {
-	Sources      []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
-	Chain        bool     `help:"Check not only each document, but also the whole chain of documents from it."`
-	Base         string   `placeholder:"URL" help:"URL where the first FILE will be served; with a slash at the end, the URL of its directory."`
-	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
-	Digests      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, and record them in a file for the next."`
-	Save         string   `placeholder:"FILE" help:"With --chain: record the archives in a file, for --against."`
-	Against      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since --save recorded them."`
-	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: read at most N documents (default: ${default})."`
-	JSON         bool     `name:"json" xor:"format" help:"Print JSON Lines (one object a line): each finding."`
-	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
+	Sources         []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
+	Chain           bool     `help:"Check not only each document, but also the whole chain of documents from it."`
+	Base            string   `placeholder:"URL" help:"URL where the first FILE will be served; with a slash at the end, the URL of its directory."`
+	Profile         string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
+	Digests         string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, and record them in a file for the next."`
+	Save            string   `placeholder:"FILE" help:"With --chain: record the archives in a file, for --against."`
+	Against         string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since --save recorded them."`
+	Representations bool     `help:"With --profile atom-pmh: also request a sample of 20 records' representations."`
+	MaxDocuments    int      `default:"10000" placeholder:"N" help:"With --chain: read at most N documents (default: ${default})."`
 
+	findings.Format
 	network.Flags
 	logins.Login
 }
@@ -57,6 +55,8 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--digests both compares and saves: it excludes --save and --against")
 	case c.profile() == check.DataReplication && (!c.Chain || !allURLs(c.Sources)):
 		return errors.New("--profile: datareplication is for --chain and URLs, as its links are in HTTP header fields")
+	case c.Representations && c.profile() != check.AtomPMH:
+		return errors.New("--representations is for --profile atom-pmh")
 	case c.MaxDocuments < 1:
 		return errors.New("--max-documents: at least 1")
 	}
@@ -101,6 +101,9 @@ func (c *checkCommand) Run(w *command.World) error {
 		}
 	}
 	run.acceptLone()
+	if err := run.representations(); err != nil {
+		return errors.Join(run.print(), err)
+	}
 	if err := run.print(); err != nil {
 		return err
 	}
@@ -122,6 +125,7 @@ type checkRun struct {
 	digests   *check.Digests
 	found     []check.Finding
 	documents int
+	samples   []*check.Sample // for each source, with --representations
 	failed    bool            // a file could not be read at all
 	ofPages   map[string]bool // addresses of feeds named by web pages
 	lone      []loneArchive   // archives that name no other
@@ -186,6 +190,9 @@ func (r *checkRun) source(arg string) error {
 		return nil
 	}
 	r.documents++
+	if sample := r.sample(); sample != nil && doc != nil {
+		sample.Add(doc)
+	}
 	r.relate(doc, arg)
 	r.add(check.Document(doc, err, r.profile()), arg, err)
 	return nil
@@ -316,7 +323,7 @@ func (r *checkRun) base(arg string) string {
 func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url string) string) error {
 	defer client.CloseIdle()
 	client.Budget.Documents = r.MaxDocuments
-	c := check.Chain{Profile: r.profile(), Digests: r.digests}
+	c := check.Chain{Profile: r.profile(), Digests: r.digests, Sample: r.sample()}
 	bar := r.NewBar(0, "reading the chain")
 	bar.Update(func() string { return terminal.Count(r.World.Traffic().Answers(), "answer", "answers") })
 	defer func() { bar.End() }()
@@ -340,42 +347,45 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 	return nil
 }
 
-// print prints the findings.
-func (r *checkRun) print() error {
-	switch {
-	case r.JSON:
-		out := bufio.NewWriter(r.Stdout)
-		for _, f := range r.found {
-			if err := terminal.WriteJSON(out, findingJSON(f)); err != nil {
+// sample returns a new sample for a source; nil without --representations.
+func (r *checkRun) sample() *check.Sample {
+	if !r.Representations {
+		return nil
+	}
+	s := new(check.Sample)
+	r.samples = append(r.samples, s)
+	return s
+}
+
+// representations checks the samples. The credentials are for the feeds' origins.
+func (r *checkRun) representations() error {
+	if len(r.samples) == 0 {
+		return nil
+	}
+	client, err := r.Authorized(slices.DeleteFunc(slices.Clone(r.Sources), func(s string) bool { return !argument.IsURL(s) })...)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdle()
+	for _, s := range r.samples {
+		for f, err := range s.Check(r.Ctx, client) {
+			if err != nil {
 				return err
 			}
+			r.found = append(r.found, f)
 		}
-		return out.Flush()
-	case r.SARIF:
-		var out bytes.Buffer
-		if err := check.WriteSARIF(&out, r.found); err != nil {
-			return err
-		}
-		_, err := r.Stdout.Write(terminal.JSON(out.Bytes()))
-		return err
+	}
+	return nil
+}
+
+// print prints the findings.
+func (r *checkRun) print() error {
+	if r.IsForPrograms() {
+		return r.Write(r.Stdout, r.found)
 	}
 	p := terminal.NewPage(r.Stdout)
 	if r.documents > 0 || !r.failed {
 		findings.Show(p, r.found, r.documents)
 	}
 	return p.Err
-}
-
-// A jsonFinding is a finding in the command's JSON.
-type jsonFinding struct {
-	Code    string `json:"code"`
-	Clause  string `json:"clause"`
-	Level   string `json:"level"`
-	Message string `json:"message"`
-	Where   string `json:"where"`
-	Hint    string `json:"hint"`
-}
-
-func findingJSON(f check.Finding) jsonFinding {
-	return jsonFinding{f.Code, f.Clause, f.Level.String(), f.Message, f.Where(), f.Hint}
 }

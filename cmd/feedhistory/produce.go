@@ -40,6 +40,8 @@ func (c *produceCommand) Validate() error {
 		return errors.New("--db: datareplication keeps its pages in a directory: --out")
 	case c.DB != "" && (c.Out != "" || c.Deletions != "entry" || c.Settle > 0):
 		return errors.New("--db excludes --out, --deletions and --settle")
+	case !c.CleanUp.IsZero() && (c.Protocol != collection.DataReplication || c.Out == ""):
+		return errors.New("--clean-up is for datareplication with --out")
 	case c.Historical && c.Protocol != collection.AtomPMH:
 		return fmt.Errorf("--historical: %s has no such flag", c.Protocol)
 	case c.Out != "" && c.Protocol == collection.ModifiedRange:

@@ -296,7 +296,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		"datareplication: Handler.FS must be set":                func() error { return logged(func(l *slog.Logger) { _ = asked(&datareplication.Handler{Logger: l}) }) },
 		"datareplication: Producer.Output must be set":           func() error { return (&datareplication.Producer{}).Append(ctx) },
 		"atompmh: Producer.Output and Producer.Pool must be set": func() error { return (&atompmh.Producer{}).Update(ctx) },
-		"conformance: Run: the Reader is nil":                    func() error { _, err := suite.Run(ctx, nil, nil, nil); return err },
+		"conformance: Run: the Reader is nil, or a Case is":      func() error { _, err := suite.Run(ctx, nil, nil, nil); return err },
 		"fleet: Worker.Database must be set":                     func() error { return (&fleet.Worker{}).Run(ctx) },
 		"s3: Output.Client and Output.Bucket must be set":        func() error { _, err := (&s3.Output{}).Lock(ctx); return err },
 		"handover: Handover.Reader and Handover.Store must be set": func() error {

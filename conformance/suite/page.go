@@ -3,6 +3,7 @@ package suite
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -31,8 +32,8 @@ type row struct {
 // column for each reader, like the one of JSONTestSuite. All reports must be on
 // the same cases.
 func WritePage(w io.Writer, reports ...*Report) error {
-	if len(reports) == 0 {
-		return fmt.Errorf("there are no reports")
+	if len(reports) == 0 || slices.Contains(reports, nil) {
+		return errors.New("there are no reports, or one is nil")
 	}
 	rows := make([]row, len(reports[0].Trials))
 	for i, trial := range reports[0].Trials {
@@ -95,6 +96,9 @@ func (r Requirement) matters() string {
 // WriteBadge writes the results of a report as JSON for an endpoint badge of
 // shields.io: how many of the cases with requirements of an RFC are passed.
 func WriteBadge(w io.Writer, report *Report) error {
+	if report == nil {
+		return errors.New("conformance: WriteBadge: the Report is nil")
+	}
 	score := report.Bases[basisRFC]
 	badge := struct {
 		Schema  int    `json:"schemaVersion"`

@@ -50,8 +50,8 @@ type Trial struct {
 // the reader's.
 func Run(ctx context.Context, reader Reader, cases []*Case, options *Options) (*Report, error) {
 	options = cmp.Or(options, new(Options))
-	if reader == nil {
-		return nil, errors.New("conformance: Run: the Reader is nil")
+	if reader == nil || slices.Contains(cases, nil) {
+		return nil, errors.New("conformance: Run: the Reader is nil, or a Case is")
 	}
 	if err := plain.Check("conformance", plain.Number{Name: "Options.Parallel", Value: int64(options.Parallel)},
 		plain.Number{Name: "Options.Timeout", Value: int64(options.Timeout)}); err != nil {

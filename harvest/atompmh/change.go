@@ -67,6 +67,9 @@ func representations(e *feedhistory.Entry) (all []Representation) {
 // RepresentationsOf returns the representations of the record an entry is about; nil if it
 // is no entry of a record (atom-pmh consumer#3), or cannot be published as it is.
 func RepresentationsOf(e *feedhistory.Entry) []Representation {
+	if e == nil {
+		return nil
+	}
 	all := representations(e)
 	if kindOf(e) != Record {
 		return nil

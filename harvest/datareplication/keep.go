@@ -34,9 +34,8 @@ type Resources struct {
 }
 
 // Keep harvests the feed of the Client into a mirror's store, beginning at the cursor
-// stored with the feed there. It stores the new cursor in the same commit as the last
-// entities. Earlier entities are committed before; after a crash they may come again,
-// which does no harm.
+// stored with the feed there. It stores the new cursor in the same commit as the entities
+// before it, so an interrupted Keep goes on there; only a snapshot begins again.
 //
 // An entry's content is the body: as text if its media type begins with text/,
 // else in Base64, as Atom requires (RFC 4287 §4.1.3.3). Its update time is the
@@ -56,12 +55,13 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mir
 	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {
 		return nil, err
 	}
+	mark := func() json.RawMessage {
+		mark, _ := json.Marshal(d.mark) // cannot fail: the stamp was text before
+		return mark
+	}
 	return m.Merge(ctx, c.URL, mirror.Source{
-		Name: name, Documents: d.all(ctx),
-		End: func() (json.RawMessage, bool) {
-			mark, _ := json.Marshal(d.mark) // cannot fail: the stamp was text before
-			return mark, c.Snapshot != "" && of.Key != nil
-		},
+		Name: name, Documents: d.all(ctx), Mark: mark,
+		End: func() (json.RawMessage, bool) { return mark(), c.Snapshot != "" && of.Key != nil },
 	})
 }
 

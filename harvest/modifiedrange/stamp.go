@@ -49,6 +49,9 @@ func choose(entries []*feedhistory.Entry) stampKind {
 
 // StampOf returns the stamp of an entry by itself; zero if it has none (modified-range#6).
 func StampOf(e *feedhistory.Entry) time.Time {
+	if e == nil {
+		return time.Time{}
+	}
 	return feedtime.First(edited(e), e.Updated)
 }
 

@@ -4,6 +4,7 @@ go 1.26.0
 
 require github.com/feedhistory/feedhistory v0.2.0
 
+// minio-go sets the versions of x/*, except x/time.
 require (
 	github.com/minio/minio-go/v7 v7.4.1
 	github.com/rclone/gofakes3 v0.0.12
@@ -35,7 +36,7 @@ require (
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
-	golang.org/x/time v0.5.0 // indirect
+	golang.org/x/time v0.1.0 // indirect
 	golang.org/x/tools v0.50.0 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 	pgregory.net/rapid v1.3.0 // indirect

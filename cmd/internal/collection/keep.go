@@ -26,6 +26,7 @@ func (c *Source) Keep(w *command.World) error {
 		return err
 	}
 	defer store.Close()
+	oneCache(store)
 	if c.Fields != nil { // so the history server does not show the collection to others
 		keys, err := db.Keyring()
 		if err != nil {
@@ -55,6 +56,12 @@ func (c *Source) Keep(w *command.World) error {
 		return c.keepFailure(db, err)
 	}
 	return c.kept(w, changes)
+}
+
+// oneCache bounds the memory of a store used by one goroutine: each connection has a cache.
+func oneCache(store *database.Store) {
+	store.DB.SetMaxOpenConns(1)
+	_, _ = store.DB.Exec("PRAGMA cache_size=-4000")
 }
 
 // unpolled marks the feed as one sync does not poll.

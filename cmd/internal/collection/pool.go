@@ -44,8 +44,8 @@ type poolItem struct {
 // The changes of an update are sorted in portions of this many items or bytes, and stored in
 // smaller commits.
 const (
-	poolSorted = 20_000
-	poolBytes  = 16 << 20
+	poolSorted = 5000
+	poolBytes  = 4 << 20
 	poolCommit = 500
 	mostLate   = 10 // the number of late items to name
 )
@@ -108,7 +108,11 @@ func (p *pool) add(ctx context.Context, item poolItem) error {
 		return nil
 	}
 	p.pending = append(p.pending, item)
-	if p.size += len(item.entry.XML()); len(p.pending) < poolSorted && p.size < poolBytes {
+	most := poolCommit
+	if p.loaded() {
+		most = poolSorted
+	}
+	if p.size += len(item.entry.XML()); len(p.pending) < most && p.size < poolBytes {
 		return nil
 	}
 	return p.flush(ctx)
@@ -124,6 +128,7 @@ func (p *pool) flush(ctx context.Context) error {
 		}
 		newest = portion[len(portion)-1].at
 	}
+	clear(p.pending)
 	if p.pending, p.size = p.pending[:0], 0; newest.After(p.newest) {
 		p.newest = newest
 	}

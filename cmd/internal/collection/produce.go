@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/textproto"
+	"os"
 	"strings"
 	"time"
 
@@ -35,6 +37,7 @@ type Production struct {
 	Historical bool            `help:"With atom-pmh: keep the entries of records' earlier states."`
 	Size       int             `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
 	PageSize   argument.Size   `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	CleanUp    argument.Moment `placeholder:"TIME" help:"With datareplication: then remove the old pages no harvester needs that was up to date at TIME: a time, a date, or how long ago, such as 30d."`
 	Snapshot   bool            `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
@@ -151,9 +154,9 @@ func (j jsonResource) entity() datareplication.Entity {
 // produceReplication appends entities, or makes a snapshot.
 func (c *Production) produceReplication(w *command.World, log *slog.Logger) (http.Handler, error) {
 	p := &datareplication.Producer{Output: publish.Dir{Path: c.Out}, PageSize: int64(c.PageSize)}
-	lines := schema.Lines[jsonResource](w.Stdin)
 	var err error
 	if c.Snapshot {
+		lines := schema.Lines[jsonResource](w.Stdin)
 		err = p.Snapshot(w.Ctx, func(yield func(datareplication.Entity, error) bool) {
 			for line, err := range lines {
 				if !yield(line.entity(), err) {
@@ -162,14 +165,10 @@ func (c *Production) produceReplication(w *command.World, log *slog.Logger) (htt
 			}
 		})
 	} else {
-		var all []datareplication.Entity
-		for line, err := range lines {
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, line.entity())
-		}
-		err = p.Append(w.Ctx, all...)
+		err = c.append(w, p)
+	}
+	if err == nil && !c.CleanUp.IsZero() {
+		err = p.CleanUp(w.Ctx, c.CleanUp.Time)
 	}
 	if err != nil {
 		return nil, err
@@ -181,4 +180,61 @@ func (c *Production) produceReplication(w *command.World, log *slog.Logger) (htt
 		w.Tell("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
 	}
 	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
+}
+
+// The entities are appended in portions of this many, or this many bytes.
+const (
+	appendEntities = 1000
+	appendBytes    = 4 << 20
+)
+
+// append appends the entities of the lines. If the newest entity of the feed is among them,
+// only those after it are new: an earlier run has appended the others.
+func (c *Production) append(w *command.World, p *datareplication.Producer) (err error) {
+	if w.FromTerminal() && !c.CleanUp.IsZero() {
+		return nil
+	}
+	last, err := p.Last()
+	if err != nil {
+		return err
+	}
+	spool, err := os.CreateTemp("", "feedhistory")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, spool.Close(), os.Remove(spool.Name())) }()
+	n, first := 0, 0 // the number of lines, and of those appended before
+	for line, err := range schema.Lines[jsonResource](io.TeeReader(w.Stdin, spool)) {
+		if err != nil {
+			return err
+		}
+		if n++; line.ID != "" && line.ID == last.ContentID {
+			first = n
+		}
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var portion []datareplication.Entity
+	size := 0
+	n = 0
+	for line, err := range schema.Lines[jsonResource](spool) {
+		if err != nil {
+			return err
+		}
+		if n++; n <= first {
+			continue
+		}
+		e := line.entity()
+		portion, size = append(portion, e), size+len(e.Body)
+		if len(portion) < appendEntities && size < appendBytes {
+			continue
+		}
+		if err := p.Append(w.Ctx, portion...); err != nil {
+			return err
+		}
+		clear(portion)
+		portion, size = portion[:0], 0
+	}
+	return p.Append(w.Ctx, portion...)
 }

@@ -36,14 +36,21 @@ func TestSQLite(t *testing.T) {
 	blog, news, tides := w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")
 	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom"} {
 		w.poll(w.feedURL(path))
-		w.requireSame("/feeds/"+republish.Name(w.feedURL(path)), w.feedURL(path))
+		for _, document := range []string{"/index.atom", "/index.rss", "/complete.atom"} {
+			document = "feeds/" + republish.Name(w.feedURL(path)) + document
+			h, err := reader().Fetch(t.Context(), w.url+document)
+			require.NoError(t, err)
+			require.Len(t, h.Gaps, len(h.Head.Declared()), "nothing is missing but the declared gaps")
+			require.Len(t, h.Entries, len(w.mirrored(w.feedURL(path))), document)
+			w.checked("/" + document)
+		}
 	}
 	require.Contains(t, w.page("/", http.StatusOK), "Jan 2003")
 	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "<mark>Storm</mark>")
 	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word to search for")
 	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "Earlier versions")
 	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "This entry is no longer in the feed")
-	for id := range w.mirrored(w.feedURL("/blog/feed.atom")) {
+	for _, id := range w.mirrored(w.feedURL("/blog/feed.atom")) {
 		w.page(blog+"/entry?id="+url.QueryEscape(id), http.StatusOK)
 	}
 	f, err := w.Store.Feed(t.Context(), w.feedURL("/blog/feed.atom"))

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -184,7 +185,10 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, run(context.Background(), openFile(t, file), newClient(), []string{os.Getenv("AGGREGATOR_FEED")}))
 		return
 	}
-	const archives = 120
+	if testing.Short() {
+		*kills = min(*kills, 6)
+	}
+	archives := 12 * *kills // more than all processes together can read
 	files := map[string]string{"/feed": feed(fmt.Sprintf("prev-archive=/%d", archives), "0@31=T0")}
 	want := map[string]string{"urn:0": "T0"}
 	for n := 1; n <= archives; n++ {
@@ -200,22 +204,26 @@ func TestKilled(t *testing.T) {
 		files[fmt.Sprintf("/%d", n)] = feed(parts...)
 	}
 	r := read(t, files)
-	killed := 0
 	for range *kills {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		cmd.Env = append(os.Environ(), "AGGREGATOR_DATABASE="+r.file, "AGGREGATOR_FEED="+r.url+"/feed")
-		at, seen := rand.IntN(archives/2), 0
+		at, seen, dead := rand.IntN(12), 0, make(chan struct{})
 		r.Lock()
-		r.before = func(int) {
-			if seen++; seen > at {
-				_ = cmd.Process.Kill()
+		r.before = func(int) { // the document after at never comes, so the process cannot end before it is killed
+			if seen++; seen == at+1 {
+				time.AfterFunc(rand.N(5*time.Millisecond), func() { _ = cmd.Process.Kill(); close(dead) })
+			}
+			if seen > at {
+				<-dead
 			}
 		}
 		err := cmd.Start()
 		r.Unlock()
 		require.NoError(t, err)
-		if cmd.Wait() != nil {
-			killed++
+		if err := cmd.Wait(); runtime.GOOS == "windows" {
+			require.Error(t, err)
+		} else {
+			require.ErrorContains(t, err, "signal: killed")
 		}
 		r.agrees()
 	}
@@ -224,7 +232,7 @@ func TestKilled(t *testing.T) {
 	r.Unlock()
 	r.update()
 	require.Equal(t, want, r.agrees())
-	t.Logf("%d processes killed, %d entries", killed, len(want))
+	t.Logf("%d processes killed, %d entries", *kills, len(want))
 }
 
 // agrees checks that the articles are the live entries of the mirror, and returns them.

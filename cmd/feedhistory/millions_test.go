@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+var (
+	harvested     = flag.Int("harvested", 3000, "the number of records to harvest")
+	harvestKills  = flag.Int("harvest-kills", 2, "how often a harvest is killed")
+	harvestBy     = flag.String("harvest-by", "", "the only protocol to harvest by")
+	harvestMemory = flag.Int64("harvest-memory", 0, "the most MB a harvest may take")
+)
+
+// TestMillions harvests generated records into a database with the command, kills it at
+// random moments, and begins again: the result has each record once, and a kill costs no
+// more than two requests, for the subscription document and the document under way. The
+// long form measures memory and time:
+//
+//	go test -run TestMillions -v -timeout 0 -harvested 10000000 -harvest-by modified-range -harvest-memory 100 ./cmd/feedhistory
+func TestMillions(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the memory of a child is measured on Linux")
+	}
+	for protocol, handler := range map[string]func(base string) http.Handler{
+		"atom-pmh": generatedPMH, "modified-range": generatedRange, "datareplication": generatedPages,
+	} {
+		if *harvestBy == "" || *harvestBy == protocol {
+			t.Run(protocol, func(t *testing.T) { testMillions(t, protocol, handler) })
+		}
+	}
+}
+
+func testMillions(t *testing.T, protocol string, handler func(base string) http.Handler) {
+	var requests atomic.Int64
+	var served http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		served.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	served = handler(server.URL + "/")
+	run := func(db string, limit time.Duration) (finished bool, took time.Duration, memory int64) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if limit > 0 {
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
+		c := exec.CommandContext(ctx, "feedhistory", "harvest", "--protocol", protocol, "--allow-private", "--db", db,
+			"--max-requests", "1000000", "--max-bytes", "100GB", "--max-items", "100000000", server.URL+"/")
+		var said bytes.Buffer
+		c.Stderr = &said
+		began := time.Now()
+		err := c.Run()
+		if limit > 0 && ctx.Err() != nil {
+			return false, limit, 0
+		}
+		require.NoError(t, err, said.String())
+		return true, time.Since(began), maxRSS(c.ProcessState)
+	}
+	whole := filepath.Join(t.TempDir(), "whole.db")
+	_, took, memory := run(whole, 0)
+	unbroken := requests.Swap(0)
+	requireRecords(t, whole, server.URL+"/")
+	killed := filepath.Join(t.TempDir(), "killed.db")
+	kills := int64(0)
+	for range *harvestKills {
+		if finished, _, _ := run(killed, time.Duration(rand.Int64N(int64(took)/2+1))); finished {
+			break
+		}
+		kills++
+	}
+	run(killed, 0)
+	requireRecords(t, killed, server.URL+"/")
+	t.Logf("%s: %d records, %d MB, %v, %d requests; after %d kills %d", protocol, *harvested, memory>>20,
+		took.Round(100*time.Millisecond), unbroken, kills, requests.Load())
+	if protocol != "datareplication" { // which looks for its place by HEAD
+		require.LessOrEqual(t, requests.Load(), unbroken+2*kills+2)
+	}
+	if *harvestMemory > 0 {
+		require.LessOrEqual(t, memory>>20, *harvestMemory)
+	}
+}
+
+// requireRecords requires a mirror with each generated record.
+func requireRecords(t *testing.T, file, url string) {
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(file))
+	require.NoError(t, err)
+	defer db.Close()
+	store, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
+	require.NoError(t, err)
+	f, err := store.Feed(t.Context(), url)
+	require.NoError(t, err)
+	require.Equal(t, int64(*harvested), f.Entries)
+	require.Empty(t, f.Gaps)
+	require.Zero(t, f.Deleted)
+}
+
+// generatedAt returns the time of a generated record.
+func generatedAt(i int) time.Time {
+	return time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 20 * time.Second)
+}
+
+// generated yields the numbers of the records in a range, the most recent first.
+func generated(start, end time.Time, limit int) (numbers []int) {
+	last := *harvested - 1
+	if !end.IsZero() {
+		last = min(last, int((end.Sub(generatedAt(0))-1)/(20*time.Second)))
+	}
+	for i := last; i >= 0 && !generatedAt(i).Before(start) && len(numbers) < cmp.Or(limit, last+1); i-- {
+		if end.IsZero() || generatedAt(i).Before(end) {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+func generatedPMH(base string) http.Handler {
+	return &atompmh.Handler{URL: base, Query: func(_ context.Context, start, end time.Time, limit int) (items []atompmh.Item, err error) {
+		for _, i := range generated(start, end, limit) {
+			n := strconv.Itoa(i)
+			items = append(items, atompmh.Item{ID: "urn:record:" + n, Modified: generatedAt(i), Title: "The record number " + n,
+				Representations: []atompmh.Representation{{URL: "https://example.org/records/" + n, Type: "application/rdf+xml"}}})
+		}
+		return items, nil
+	}}
+}
+
+func generatedRange(string) http.Handler {
+	return &modifiedrange.Handler{Query: func(_ context.Context, start, end time.Time, limit int) (items []modifiedrange.Item, err error) {
+		for _, i := range generated(start, end, limit) {
+			n := strconv.Itoa(i)
+			e, err := feedhistory.Draft{ID: "urn:record:" + n, Updated: generatedAt(i), Title: feedhistory.Text{Body: "The record number " + n}}.Entry()
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, modifiedrange.Item{Modified: generatedAt(i), Entry: e})
+		}
+		return items, nil
+	}}
+}
+
+// generatedPages serves pages of entities.
+func generatedPages(base string) http.Handler {
+	const size = 1000
+	pages := (*harvested + size - 1) / size
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		number, err := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
+		if err != nil {
+			number = pages
+		}
+		last := min(number*size, *harvested)
+		header := w.Header()
+		header.Set("Content-Type", "multipart/mixed; boundary=generated")
+		header.Set("Last-Modified", generatedAt(last-1).Format(http.TimeFormat))
+		header.Add("Link", fmt.Sprintf("<%s%d>; rel=self", base, number))
+		if number > 1 {
+			header.Add("Link", fmt.Sprintf("<%s%d>; rel=prev", base, number-1))
+		}
+		if number < pages {
+			header.Add("Link", fmt.Sprintf("<%s%d>; rel=next", base, number+1))
+		}
+		if r.Method == http.MethodHead {
+			return
+		}
+		var b bytes.Buffer
+		for i := (number - 1) * size; i < last; i++ {
+			fmt.Fprintf(&b, "--generated\r\nContent-Type: text/plain\r\nLast-Modified: %s\r\nContent-ID: urn:record:%d\r\nOperation-Type: http-equiv=PUT\r\n\r\nThe record number %d\r\n",
+				generatedAt(i).Format(http.TimeFormat), i, i)
+		}
+		b.WriteString("--generated--\r\n")
+		_, _ = w.Write(b.Bytes())
+	})
+}
