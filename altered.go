@@ -15,14 +15,19 @@ func (e *Entry) fields() uint64 {
 	if e.WeakID {
 		d.number(1)
 	} else {
+		d.number(uint64(len(e.ID)))
 		d.text(e.ID)
 	}
 	d.time(e.Updated)
 	d.time(e.Published)
 	for i := range e.Links {
 		l := &e.Links[i]
+		d.number(uint64(len(l.Rel)) ^ uint64(len(l.Href))<<8 ^ uint64(len(l.Type))<<24 ^
+			uint64(len(l.HrefLang))<<34 ^ uint64(len(l.Title))<<42 ^ uint64(len(l.Length))<<56)
 		for _, s := range [...]string{l.Rel, l.Href, l.Type, l.HrefLang, l.Title, l.Length} {
-			d.text(s)
+			if s != "" {
+				d.text(s)
+			}
 		}
 	}
 	return uint64(d)
@@ -42,13 +47,15 @@ func (d *fieldDigest) time(t time.Time) {
 	d.number(uint64(t.Nanosecond()))
 }
 
+// text mixes in a text, without its length.
 func (d *fieldDigest) text(s string) {
-	d.number(uint64(len(s)))
 	for ; len(s) >= 8; s = s[8:] {
 		d.number(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56)
 	}
+	tail := uint64(0)
 	for i := range len(s) {
-		d.number(uint64(s[i]))
+		tail = tail<<8 | uint64(s[i])
 	}
+	d.number(tail)
 }

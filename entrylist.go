@@ -62,7 +62,8 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 // time in common: readers keep only one of them.
 func (l *entryList) noteShared() {
 	entries := l.in.doc.Entries
-	const few = 64 // comparing them in pairs is faster than a map
+	const few = 64 // comparing the ends of IDs in pairs is faster than a map
+	var ends [few]uint64
 	var first map[string]*Entry
 	if len(entries) > few {
 		first = make(map[string]*Entry, len(entries))
@@ -71,16 +72,27 @@ func (l *entryList) noteShared() {
 		other := first[e.ID]
 		if first != nil && other == nil {
 			first[e.ID] = e
-		}
-		for k := 0; first == nil && other == nil && k < i; k++ {
-			if entries[k].ID == e.ID {
-				other = entries[k]
+		} else if first == nil {
+			ends[i] = endOf(e.ID)
+			for k, end := range ends[:i] {
+				if end == ends[i] && entries[k].ID == e.ID {
+					other = entries[k]
+					break
+				}
 			}
 		}
 		if other != nil && !e.WeakID && e.differs(other) {
 			l.in.note("id-shared", "entries with nothing else in common share an id, so only one of them counts: "+clip(e.ID), max(0, strings.Index(l.in.text, e.raw)))
 		}
 	}
+}
+
+// endOf returns the last eight bytes of an ID, which differ in most feeds.
+func endOf(id string) (end uint64) {
+	for i := max(0, len(id)-8); i < len(id); i++ {
+		end = end<<8 | uint64(id[i])
+	}
+	return end
 }
 
 // differs reports whether two entries have titles, links and times, and share none.

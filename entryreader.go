@@ -101,10 +101,11 @@ func (r *entryReader) rssItem(e *Entry) {
 	rank, published, permalink, atomID := 0, 0, false, ""
 	var texts feedxml.TextFinder
 	for r.Child(depth) {
-		if !r.IsRSS() {
+		if space := r.Space(); !r.IsOfRSS(space) {
+			local := r.Local()
 			r.keptBy(e)
-			texts.Look(&r.Elements, r.Local(), r.start)
-			switch space, local := r.Space(), r.Local(); {
+			texts.Look(&r.Elements, local, r.start)
+			switch {
 			case vocab.UpdateRank(space, local) > rank:
 				e.Updated, rank = r.timeText(), vocab.UpdateRank(space, local)
 			case vocab.PublishedRank(space, local) > published:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,9 @@ func FuzzParse(f *testing.F) {
 // checkMended compares a document with the result of reading it without mending: if it is
 // not well-formed, mending never reads less; otherwise it reads the same.
 func checkMended(t *testing.T, text string, doc *Document, err error) {
+	if doc != nil && slices.Contains(codes(doc.Notes), "encoded-twice") {
+		return // which a strict reader does not undo
+	}
 	strict, strictErr := Parser{Strict: true}.Parse(strings.NewReader(text), "http://example.org/feed")
 	if strictErr == nil {
 		require.NoError(t, err)

@@ -23,7 +23,7 @@ func KeptByElement(reader string) string {
 
 // keptBy reads the current element, if it names the reader whose copy the entry is.
 func (r *entryReader) keptBy(e *Entry) {
-	if r.Cursor.Space() != CoverageNamespace || r.Local() != "kept" {
+	if r.Local() != "kept" || r.Cursor.Space() != CoverageNamespace {
 		return
 	}
 	by, _ := r.Attr("", "by")

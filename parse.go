@@ -61,8 +61,8 @@ type Parser struct {
 	Header http.Header
 
 	// Strict makes the parser stop where XML or JSON is not well-formed, except at
-	// harmless errors of XML, such as a bare ampersand. Otherwise it mends the document
-	// there.
+	// harmless errors of XML, such as a bare ampersand, and take UTF-8 encoded twice as
+	// it is. Otherwise it mends the document there.
 	Strict bool
 }
 
@@ -178,14 +178,13 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 }
 
 func (p Parser) newReader(data, base string) (*documentReader, error) {
-	text, notes, err := xmlscan.Decode(data, p.Header.Get("Content-Type"))
+	decode := xmlscan.DecodeOnce
+	if p.Strict {
+		decode = xmlscan.Decode
+	}
+	text, notes, err := decode(data, p.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
-	}
-	if !p.Strict && !slices.ContainsFunc(notes, func(n xmlscan.Note) bool { return n.Offset > 0 }) {
-		var twice []xmlscan.Note
-		text, twice = xmlscan.XMLEncodedOnce(text)
-		notes = append(notes, twice...)
 	}
 	text = xmlscan.Expand(text)
 	r := p.newDocumentReader(text, base)

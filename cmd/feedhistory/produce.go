@@ -40,10 +40,6 @@ func (c *produceCommand) Validate() error {
 		return errors.New("--db: datareplication keeps its pages in a directory: --out")
 	case c.DB != "" && (c.Out != "" || c.Deletions != "entry" || c.Settle > 0):
 		return errors.New("--db excludes --out, --deletions and --settle")
-	case !c.CleanUp.IsZero() && (c.Protocol != collection.DataReplication || c.Out == ""):
-		return errors.New("--clean-up is for datareplication with --out")
-	case c.Historical && c.Protocol != collection.AtomPMH:
-		return fmt.Errorf("--historical: %s has no such flag", c.Protocol)
 	case c.Out != "" && c.Protocol == collection.ModifiedRange:
 		return errors.New("--out: modified-range has no documents to put into a directory; --listen serves it")
 	case c.Base == "" && c.Listen == "" && c.Out != "" && c.Protocol == collection.AtomPMH:
@@ -54,13 +50,24 @@ func (c *produceCommand) Validate() error {
 		return errors.New("--settle: a time cannot be negative")
 	case c.PageSize < 1:
 		return errors.New("--page-size: at least 1")
-	case c.Snapshot && c.Protocol != collection.DataReplication:
-		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
-	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != collection.AtomPMH:
-		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
-	}
-	if c.Base != "" && !argument.IsWeb(c.Base) {
+	case c.Base != "" && !argument.IsWeb(c.Base):
 		return errors.New("--base: not the URL of a directory: " + c.Base)
+	}
+	return c.validateProtocol()
+}
+
+// validateProtocol refuses flags of another protocol.
+func (c *produceCommand) validateProtocol() error {
+	isPMH, isReplication := c.Protocol == collection.AtomPMH, c.Protocol == collection.DataReplication
+	switch {
+	case !c.CleanUp.IsZero() && (!isReplication || c.Out == ""):
+		return errors.New("--clean-up is for datareplication with --out")
+	case c.Historical && !isPMH:
+		return fmt.Errorf("--historical: %s has no such flag", c.Protocol)
+	case c.Snapshot && !isReplication:
+		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
+	case (c.Deletions != "entry" || c.Settle > 0) && !isPMH:
+		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
 	}
 	return nil
 }

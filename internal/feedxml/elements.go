@@ -43,7 +43,7 @@ type Elements struct {
 	literal bool   // titles stay as published
 	stopped bool   // the rest is not read
 
-	exact  string            // the last of the common namespaces
+	exact  string            // the last of the exact namespaces
 	spaces map[string]string // the meanings of the other namespaces
 	bases  []baseURL         // the xml:base attributes in scope
 }
@@ -79,11 +79,9 @@ func Again(raw string, sc *xmlscan.Scope, format Format) *Elements {
 	return r
 }
 
-// Release ends the use of the result of Again.
-func (r *Elements) Release() {
-	r.reset("", new(xmlscan.Scope), 0)
-	readers.Put(r)
-}
+// Release ends the use of the result of Again. The pool forgets it, and the text it has
+// read, at a garbage collection.
+func (r *Elements) Release() { readers.Put(r) }
 
 // readAgain moves to the start tag of an element.
 func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {

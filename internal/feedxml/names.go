@@ -19,11 +19,16 @@ func (r *Elements) Space() string {
 		return space
 	}
 	if meant, ok := r.spaces[space]; ok {
+		if meant == space {
+			r.exact = space
+		}
 		r.Odd = r.Odd || meant != space
 		return meant
 	}
 	meant := vocab.MeantSpace(space)
-	if meant != space {
+	if meant == space {
+		r.exact = space
+	} else {
 		r.Odd = true
 		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.Offset())
 	}
@@ -59,8 +64,10 @@ func (r *Elements) Spelt(name string) string {
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.
-func (r *Elements) IsRSS() bool {
-	space := r.Space()
+func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
+
+// IsOfRSS reports whether a namespace is RSS's own.
+func (r *Elements) IsOfRSS(space string) bool {
 	return space == "" || space == r.Native || vocab.RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 

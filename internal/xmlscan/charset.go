@@ -26,6 +26,15 @@ import (
 // changes an XML declaration of another charset to UTF-8. Clean UTF-8 without need of such a change is returned unchanged and without
 // copying; otherwise doc has at most three times as many bytes as data. The offsets in notes are offsets in doc.
 func Decode(data string, contentType string) (doc string, notes []Note, err error) {
+	return decode(data, contentType, false)
+}
+
+// DecodeOnce is Decode, but undoes a second encoding: see XMLEncodedOnce.
+func DecodeOnce(data string, contentType string) (doc string, notes []Note, err error) {
+	return decode(data, contentType, true)
+}
+
+func decode(data string, contentType string, once bool) (doc string, notes []Note, err error) {
 	sources := [2]source{{name: "Content-Type"}, {name: "XML declaration"}}
 	sources[0].set(contentCharset(contentType))
 	found, data := detect(data)
@@ -50,6 +59,11 @@ func Decode(data string, contentType string) (doc string, notes []Note, err erro
 	}
 	for _, s := range sources {
 		notes = s.appendNote(notes, found.name)
+	}
+	if once && found.name == utf8Name && r.bad+r.never == 0 && !r.ascii {
+		var twice []Note
+		r.doc, twice = XMLEncodedOnce(r.doc)
+		notes = append(notes, twice...)
 	}
 	doc = declareUTF8(r.doc)
 	r.at += len(doc) - len(r.doc) // it comes after the declaration

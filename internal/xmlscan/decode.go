@@ -15,6 +15,7 @@ type reading struct {
 	bad   int // the number of bytes, or groups of them, without a meaning
 	never int // the number of U+FFFE and U+FFFF, which are not characters
 	at    int // the offset of the first bad or never
+	ascii bool
 }
 
 // spoil counts a bad byte.
@@ -76,7 +77,11 @@ func (c charset) read(data string) (r reading, err error) {
 
 // readUTF8 reads UTF-8, and other bytes as windows-1252.
 func readUTF8(data string) (r reading) {
-	if r.doc = data; utf8.ValidString(data) {
+	if r.doc = data; isASCII(data) {
+		r.ascii = true
+		return r
+	}
+	if utf8.ValidString(data) {
 		r.cleanse()
 		return r
 	}
@@ -101,6 +106,30 @@ func readUTF8(data string) (r reading) {
 	r.doc = b.String()
 	r.cleanse()
 	return r
+}
+
+// isASCII reports whether there is nothing beyond ASCII in text, which is most often true.
+func isASCII(text string) bool {
+	i := 0
+	for ; i+32 <= len(text); i += 32 {
+		c := text[i : i+32]
+		if (word(c)|word(c[8:])|word(c[16:])|word(c[24:]))&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for ; i < len(text); i++ {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// word returns the first eight bytes of a text.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // firstBeyondASCII returns the offset of the first byte beyond ASCII.

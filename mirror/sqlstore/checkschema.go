@@ -8,15 +8,19 @@ import (
 	"slices"
 )
 
-// schemaQuery lists the parts of our schema in a SQLite file. Databases of every version
-// have the same ones, though not the same statements.
+// tablesQuery lists the tables and indexes of a new mirror.
+const tablesQuery = `SELECT name FROM sqlite_schema WHERE name LIKE 'feedhistory\_%' ESCAPE '\'`
+
+// schemaQuery lists the parts of the named tables in a SQLite file, which may have others, such
+// as those of a command. Databases of every version have the same parts, though not the same
+// statements.
 const schemaQuery = `
 	SELECT concat_ws(' ', m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk, c.hidden) FROM sqlite_schema m, pragma_table_xinfo(m.name) c
-		WHERE m.name LIKE 'feedhistory\_%' ESCAPE '\'
-	UNION ALL SELECT coalesce(sql, name) FROM sqlite_schema WHERE type = 'index' AND tbl_name LIKE 'feedhistory\_%' ESCAPE '\'
-	UNION ALL SELECT concat_ws(' ', name, type, wr, strict) FROM pragma_table_list WHERE name LIKE 'feedhistory\_%' ESCAPE '\'
+		WHERE m.name IN (SELECT value FROM json_each(?1))
+	UNION ALL SELECT coalesce(sql, name) FROM sqlite_schema WHERE type = 'index' AND tbl_name IN (SELECT value FROM json_each(?1))
+	UNION ALL SELECT concat_ws(' ', name, type, wr, strict) FROM pragma_table_list WHERE name IN (SELECT value FROM json_each(?1))
 	UNION ALL SELECT concat_ws(' ', m.name, f."table", f."from", f."to", f.on_delete) FROM sqlite_schema m, pragma_foreign_key_list(m.name) f
-		WHERE m.name LIKE 'feedhistory\_%' ESCAPE '\'
+		WHERE m.name IN (SELECT value FROM json_each(?1))
 	UNION ALL SELECT replace(replace(replace(substr(sql, instr(sql, 'USING')), char(10), ''), char(9), ''), ' ', '')
 		FROM sqlite_schema WHERE name = 'feedhistory_search'
 	ORDER BY 1`
@@ -49,11 +53,16 @@ func (s *Store) schemaFault(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	wanted, err := column(ctx, fresh, schemaQuery)
+	tables, err := column(ctx, fresh, tablesQuery)
 	if err != nil {
 		return "", err
 	}
-	found, err := column(ctx, s.db, schemaQuery)
+	names := list(&s.dialect, tables)
+	wanted, err := column(ctx, fresh, schemaQuery, names)
+	if err != nil {
+		return "", err
+	}
+	found, err := column(ctx, s.db, schemaQuery, names)
 	if err != nil {
 		return "", err
 	}

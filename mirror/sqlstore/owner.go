@@ -61,8 +61,8 @@ func hasAll(list []string, wanted ...string) bool {
 }
 
 // column returns the texts in the first column of a query's result.
-func column(ctx context.Context, q queryer, query string) (list []string, err error) {
-	rows, err := q.QueryContext(ctx, query)
+func column(ctx context.Context, q queryer, query string, args ...any) (list []string, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

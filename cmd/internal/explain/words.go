@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -28,6 +29,14 @@ func InWords(err error) error {
 			what += "; " + todo
 		}
 		text = strings.Replace(text, e.Error(), feedhistory.Redact(e.URL)+": "+what, 1)
+	}
+	op, isOp := errors.AsType[*net.OpError](err)
+	if _, isURL := errors.AsType[*url.Error](err); isOp && !isURL {
+		what := cmp.Or(connection(op), Detail(op.Err))
+		if todo := networkRemedy(op); todo != "" {
+			what += "; " + todo
+		}
+		text = strings.Replace(text, op.Error(), what, 1)
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		text = strings.Replace(text, e.Error(), notJSON(e), 1)

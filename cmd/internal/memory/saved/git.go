@@ -95,7 +95,10 @@ func (g *git) versions() (list []version, err error) {
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("git log in %s: %w: %s", g.dir, err, strings.TrimSpace(problem.String()))
+		if said := strings.TrimSpace(problem.String()); said != "" {
+			err = errors.New(said)
+		}
+		return nil, fmt.Errorf("git log in %s: %w", g.dir, err)
 	}
 	for line := range strings.Lines(string(out)) {
 		commit, at, ok := strings.Cut(strings.TrimSpace(line), " ")
