@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/markup"
 )
 
 // Discover returns the feeds of the web page at address, the best first: those the page
@@ -64,7 +64,7 @@ func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 
 // feedLink returns the link to a feed as a page would have it.
 func feedLink(address string, doc *Document) Link {
-	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: weblink.ClipTitle(doc.Title)}
+	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: markup.ClipTitle(doc.Title)}
 }
 
 func (f Format) mediaType() string {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // WordPress recovers the feeds of WordPress, which has pages for all queries,
@@ -143,7 +143,7 @@ func isWordPress(h http.Header) bool {
 func apiRoot(h http.Header) (string, bool) {
 	for _, field := range h.Values("Link") {
 		for field != "" {
-			target, params, rest := weblink.Cut(field)
+			target, params, rest := iri.CutLink(field)
 			if params["rel"] == "https://api.w.org/" {
 				return target, true
 			}
