@@ -9,17 +9,17 @@ import (
 // atomFeed reads the children of the feed element. Atom allows any order, so a link or
 // a flag counts even after the entries.
 func (r *documentReader) atomFeed() {
-	depth := r.s.Depth()
-	r.native = r.space()
-	if !vocab.IsAtom(r.native) {
-		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+vocab.Atom, r.s.Offset())
+	depth := r.Depth()
+	r.Native = r.Space()
+	if !vocab.IsAtom(r.Native) {
+		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+vocab.Atom, r.Offset())
 	}
-	r.doc.version, r.doc.Language = map[string]string{vocab.Atom: "1.0", vocab.Atom03: "0.3"}[r.native], r.language()
+	r.doc.version, r.doc.Language = map[string]string{vocab.Atom: "1.0", vocab.Atom03: "0.3"}[r.Native], r.Language()
 	r.enter()
-	for r.child(depth) {
-		if (r.space() == r.native || vocab.IsAtom(r.space())) && r.atomLocal() == "entry" {
+	for r.Child(depth) {
+		if (r.Space() == r.Native || vocab.IsAtom(r.Space())) && r.AtomLocal() == "entry" {
 			r.entry()
-		} else if r.space() == r.native && r.s.Local() == "entries" {
+		} else if r.Space() == r.Native && r.Local() == "entries" {
 			r.wrapped("entry")
 		} else {
 			r.keep(r.atomHead)
@@ -30,18 +30,18 @@ func (r *documentReader) atomFeed() {
 // atomHead reads the current element of the head section, and reports whether the
 // Document's fields express all of it.
 func (r *documentReader) atomHead() (known bool) {
-	if r.space() != r.native && !vocab.IsAtom(r.space()) {
+	if r.Space() != r.Native && !vocab.IsAtom(r.Space()) {
 		return r.scheduleElement() || r.headElement()
 	}
-	switch vocab.AtomName(r.s.Local()) {
+	switch vocab.AtomName(r.Local()) {
 	case "link":
 		r.headLink()
 	case "id":
 		r.doc.ID = r.documentID()
 	case "title":
-		r.doc.Title = r.head.shorten(r.textConstruct().Plain(), r.s.Offset())
+		r.doc.Title = r.head.shorten(r.Construct().Plain(), r.Offset())
 	case "subtitle", "tagline":
-		r.doc.Subtitle = r.head.shorten(r.textConstruct().Plain(), r.s.Offset())
+		r.doc.Subtitle = r.head.shorten(r.Construct().Plain(), r.Offset())
 	case "author":
 		r.author()
 	case "updated", "modified":
@@ -61,8 +61,8 @@ func (r *documentReader) atomHead() (known bool) {
 // documentID reads the feed's id as published. White space around it is not part of
 // it, and xml:base does not apply (RFC 4287 §4.2.6).
 func (r *documentReader) documentID() string {
-	offset := r.s.Offset()
-	id := r.plainText()
+	offset := r.Offset()
+	id := r.PlainText()
 	if len(id) > r.limits.ID {
 		r.note("id-too-long", "the feed's id is left out: it is longer than the limit", offset)
 		return ""
@@ -72,8 +72,8 @@ func (r *documentReader) documentID() string {
 
 // author reads an author of the feed (RFC 4287 §4.2.1).
 func (r *documentReader) author() {
-	p := r.person()
-	if len(r.doc.Authors) < maxExtra && r.head.fits(len(p.Name)+len(p.Email)+len(p.URI), r.s.Offset()) {
+	p := Person(r.Person())
+	if len(r.doc.Authors) < maxExtra && r.head.fits(len(p.Name)+len(p.Email)+len(p.URI), r.Offset()) {
 		r.doc.Authors = append(r.doc.Authors, p)
 	}
 }

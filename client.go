@@ -144,6 +144,7 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 
 // Poll is Get for a document you have read before. It makes a conditional request, and
 // returns an *Unchanged error if the document has not changed.
+// The error may be the context's.
 func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
 	l := c.load(ctx, url, known, nil)
 	return l.doc, l.err
@@ -282,7 +283,7 @@ type Answer struct {
 
 // Do requests something other than a whole feed, such as a list of posts or a part of a
 // feed, by the rules of the Client. Its errors, and those of Answer.Body, are the ones
-// Get returns for a request.
+// Get returns for a request. The error may be the context's.
 func (c *Client) Do(ctx context.Context, req Request) (*Answer, error) {
 	resp, err := c.do(ctx, fetch.Request{
 		URL: req.URL, Method: req.Method, Accept: cmp.Or(req.Accept, accept), Header: req.Header, Partial: req.Partial || len(req.Header) > 0,

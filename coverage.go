@@ -10,9 +10,9 @@ import (
 // coverage reads the current element. A verdict unknown here makes a note and has no
 // effect.
 func (r *documentReader) coverage() {
-	offset, depth := r.s.Offset(), r.s.Depth()
+	offset, depth := r.Offset(), r.Depth()
 	c, tooMany := &Coverage{}, false
-	attr := func(name string) string { value, _ := r.s.Attr("", name); return trim(value) }
+	attr := func(name string) string { value, _ := r.Attr("", name); return trim(value) }
 	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
 		c.Of = iri.Redact(of)
 	}
@@ -25,9 +25,9 @@ func (r *documentReader) coverage() {
 	if err != nil {
 		r.note("coverage-unread", "the feed declares how much it has of another one as "+clip(verdict)+", which is not a verdict", offset)
 	}
-	for r.child(depth) {
+	for r.Child(depth) {
 		switch {
-		case r.s.Space() != CoverageNamespace || r.s.Local() != "gap":
+		case r.Cursor.Space() != CoverageNamespace || r.Local() != "gap":
 		case len(c.Gaps) == mostDeclared:
 			tooMany = true
 		default:
@@ -47,8 +47,8 @@ func (r *documentReader) coverage() {
 
 // declaredGap reads a gap of a Coverage.
 func (r *documentReader) declaredGap() *Gap {
-	reason, _ := r.s.Attr("", "reason")
-	href, _ := r.s.Attr("", "href")
+	reason, _ := r.Attr("", "reason")
+	href, _ := r.Attr("", "href")
 	reason = clip(trim(reason))
 	g := &Gap{Reason: ReasonDeclared, Err: declaredGap(reason)}
 	if g.Reason.UnmarshalText([]byte(reason)) != nil || g.Reason == ReasonUnknown {

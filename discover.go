@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/markup"
 )
 
 // Discover returns the feeds of the web page at address, the best first: those the page
@@ -19,6 +19,7 @@ import (
 //
 // To find no feed is not an error; the errors are those of Get. Discover does not
 // request the feeds a page names, which may be at any host, or missing.
+// The error may be the context's.
 func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 	address = iri.WithoutFragment(address)
 	doc, err := c.Get(ctx, address)
@@ -63,7 +64,7 @@ func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 
 // feedLink returns the link to a feed as a page would have it.
 func feedLink(address string, doc *Document) Link {
-	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: weblink.ClipTitle(doc.Title)}
+	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: markup.ClipTitle(doc.Title)}
 }
 
 func (f Format) mediaType() string {

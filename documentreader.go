@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -30,7 +31,8 @@ type documentReader struct {
 // newDocumentReader returns a reader of a text, still without its cursor.
 func (p Parser) newDocumentReader(text, url string) *documentReader {
 	r := &documentReader{header: p.Header, loose: -1}
-	r.reading = p.newReading(text, url)
+	r.reading, r.Elements = p.newReading(text, url), feedxml.New(text, url)
+	r.MaxURL, r.Note = r.limits.URL, r.note
 	r.head.in, r.list.in = &r.reading, &r.reading
 	r.entries = entryReader{elements: &r.elements, list: &r.list, leftOut: -1, twoInOne: -1, linkAt: -1}
 	return r
@@ -38,21 +40,21 @@ func (p Parser) newDocumentReader(text, url string) *documentReader {
 
 // document reads the root element.
 func (r *documentReader) document() {
-	if !r.s.Child(0) {
+	if !r.Child(0) {
 		return
 	}
-	space, root := r.space(), r.s.Local()
+	space, root := r.Space(), r.Local()
 	switch {
 	case strings.EqualFold(root, "feed") && (vocab.IsAtom(space) || space == ""):
-		r.spelt("feed")
-		r.doc.Format = Atom
+		r.Spelt("feed")
+		r.begin(Atom)
 		r.atomFeed()
 	case strings.EqualFold(root, "rss"):
-		r.doc.Format = RSS
-		r.native = space
+		r.begin(RSS)
+		r.Native = space
 		r.rss()
 	case root == "RDF" && space == vocab.RDF:
-		r.doc.Format = RSS
+		r.begin(RSS)
 		r.rss()
 	default:
 		r.fail(ReasonNotFeed, clauseFeed, "the root element is "+clip(root))
@@ -61,19 +63,24 @@ func (r *documentReader) document() {
 		}
 		return
 	}
-	for r.proceed() && r.s.Next() != xmlscan.Stop {
+	for !r.Stopped() && r.Next() != xmlscan.Stop {
 	}
+}
+
+// begin begins a document of the given format.
+func (r *documentReader) begin(format Format) {
+	r.doc.Format, r.Format = format, feedxml.Format(format)
 }
 
 // entry reads the current element as an entry, unless reading ends here.
 func (r *documentReader) entry() {
 	switch {
 	case r.headOnly:
-		r.done = true
+		r.Stop()
 	case r.list.full():
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 	default:
-		e := r.entries.begin(r.scopes[r.s.Depth()-1])
+		e := r.entries.begin(r.scopes[r.Depth()-1])
 		if r.doc.Format == Atom {
 			r.entries.atomEntry(e)
 		} else {
@@ -85,14 +92,14 @@ func (r *documentReader) entry() {
 // wrapped reads the entries in an element around them, unknown to all formats. In RSS
 // 1.0, items has a list of references instead.
 func (r *documentReader) wrapped(name string) {
-	offset, depth := r.s.Offset(), r.s.Depth()
+	offset, depth := r.Offset(), r.Depth()
 	if depth == len(r.scopes) {
 		return
 	}
 	r.enter()
 	noted := false
-	for r.child(depth) {
-		if r.s.Local() != name || r.space() != r.native && r.space() != "" && vocab.RDFVersion(r.space()) == "" {
+	for r.Child(depth) {
+		if r.Local() != name || r.Space() != r.Native && r.Space() != "" && vocab.RDFVersion(r.Space()) == "" {
 			continue
 		}
 		if !noted {
@@ -106,10 +113,10 @@ func (r *documentReader) wrapped(name string) {
 // finish completes the document, and returns the reader's error.
 func (r *documentReader) finish() (*Document, error) {
 	r.head.addHeader(r.header)
-	notes, _ := r.s.Notes()
+	notes, _ := r.Notes()
 	r.addNotes(notes)
 	r.findDamage()
-	if err := r.s.Err(); err != nil && r.err == nil {
+	if err := r.Err(); err != nil && r.err == nil {
 		r.err = r.scanError(err)
 	}
 	return r.reading.finish(&r.list)
@@ -117,7 +124,7 @@ func (r *documentReader) finish() (*Document, error) {
 
 // enter keeps the scope of the current element's children.
 func (r *documentReader) enter() {
-	sc := r.newScope()
-	sc.Clean = r.s.Clean()
-	r.scopes[r.s.Depth()] = sc
+	sc := r.NewScope()
+	sc.Clean = r.Clean()
+	r.scopes[r.Depth()] = sc
 }

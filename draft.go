@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -73,17 +74,17 @@ func (d *Draft) readElements(e *Entry) {
 	if e.lenient {
 		raw = xmlscan.Standalone(raw, e.scope.Bindings, "")
 	}
-	r := newFragment(raw, e.scope, e.format())
-	sc := r.newScope()
+	r := feedxml.Fragment(raw, e.scope, feedxml.Format(e.format()))
+	sc := r.NewScope()
 	var others []Person // the authors in other vocabularies
 	left := xmlscan.MaxInherited*len(raw) + xmlscan.MaxInheritedExtra
-	for depth := r.s.Depth(); r.s.Child(depth); {
-		start := r.s.Offset()
-		if r.draftElement(d, &others) || r.isMapped() || r.isOwn() && !r.isCarried() {
+	for depth := r.Depth(); r.Child(depth); {
+		start := r.Offset()
+		if d.readElement(r, &others) || r.IsMapped() || r.IsOwn() && !r.IsCarried() {
 			continue
 		}
-		r.s.Skip()
-		element := sc.Alone(raw[start:r.s.End()], e.format() == RSS)
+		r.Skip()
+		element := sc.Alone(raw[start:r.End()], e.format() == RSS)
 		if left -= len(element); left < 0 {
 			break // too many declarations for the elements' length
 		}
@@ -96,30 +97,28 @@ func (d *Draft) readElements(e *Entry) {
 	}
 }
 
-// draftElement reads the current element of an entry, if it is an author or a
-// category.
-func (r *elements) draftElement(d *Draft, others *[]Person) bool {
-	space, local := r.space(), r.s.Local()
-	atom := vocab.IsAtom(space) || r.doc.Format == Atom && space == r.native
-	switch rss := r.doc.Format == RSS && r.isRSS(); {
-	case atom && vocab.AtomName(local) == "author" && r.doc.Format == Atom:
-		d.Authors = append(d.Authors, r.person())
+// readElement reads the current element of an entry, if it is an author or a category.
+func (d *Draft) readElement(r *feedxml.Elements, others *[]Person) bool {
+	space, local, atom := r.Space(), r.Local(), r.IsAtom()
+	switch rss := r.Format == feedxml.RSS && r.IsRSS(); {
+	case atom && vocab.AtomName(local) == "author" && r.Format == feedxml.Atom:
+		d.Authors = append(d.Authors, Person(r.Person()))
 	case atom && vocab.AtomName(local) == "author":
-		*others = append(*others, r.person())
+		*others = append(*others, Person(r.Person()))
 	case atom && vocab.AtomName(local) == "category":
-		term, _ := r.s.Attr("", "term")
-		scheme, _ := r.s.Attr("", "scheme")
-		label, _ := r.s.Attr("", "label")
+		term, _ := r.Attr("", "term")
+		scheme, _ := r.Attr("", "scheme")
+		label, _ := r.Attr("", "label")
 		d.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
 	case rss && vocab.RSSName(local) == "author":
-		d.addAuthor(personText(r.plainText()))
+		d.addAuthor(personText(r.PlainText()))
 	case space == vocab.DC && local == "creator":
-		*others = append(*others, personText(r.plainText()))
+		*others = append(*others, personText(r.PlainText()))
 	case rss && vocab.RSSName(local) == "category":
-		domain, _ := r.s.Attr("", "domain")
-		d.addCategory(Category{Term: r.plainText(), Scheme: domain})
+		domain, _ := r.Attr("", "domain")
+		d.addCategory(Category{Term: r.PlainText(), Scheme: domain})
 	case space == vocab.DC && local == "subject":
-		d.addCategory(Category{Term: r.plainText()})
+		d.addCategory(Category{Term: r.PlainText()})
 	default:
 		return false
 	}
@@ -127,7 +126,7 @@ func (r *elements) draftElement(d *Draft, others *[]Person) bool {
 }
 
 func personText(text string) Person {
-	p := personOf(text)
+	p := feedxml.PersonOf(text)
 	return Person{Name: p.Name, Email: p.Email}
 }
 
@@ -144,19 +143,6 @@ func (d *Draft) addCategory(c Category) {
 	if c.Term != "" && !slices.Contains(d.Categories, c) {
 		d.Categories = append(d.Categories, c)
 	}
-}
-
-// isCarried reports whether a draft keeps the current element as published, although
-// it belongs to Atom's own vocabulary.
-func (r *elements) isCarried() bool {
-	if r.doc.Format != Atom {
-		return false
-	}
-	switch vocab.AtomName(r.s.Local()) {
-	case "contributor", "rights", "source":
-		return true
-	}
-	return false
 }
 
 // A Draft describes an entry not published yet. ID and Updated must be set. Any other

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -56,9 +57,9 @@ func (e *Entry) say(w io.Writer, format Format) {
 			text = text[:0]
 		}
 	}
-	r := e.reader()
-	defer r.release()
-	s := r.s
+	r := e.elements()
+	defer r.Release()
+	s := r.Cursor
 	for root := true; ; root = false {
 		tok := xmlscan.Start
 		if !root {
@@ -168,4 +169,9 @@ func namespaceOf(element string) string {
 	var b strings.Builder
 	xmlscan.WriteAttr(&b, "xmlns", s.Space())
 	return b.String()
+}
+
+// elements returns the entry's element read again, to be used until Release.
+func (e *Entry) elements() *feedxml.Elements {
+	return feedxml.Again(e.raw, e.scope, feedxml.Format(e.format()))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -36,15 +37,15 @@ type entryRepairs struct {
 
 // begin begins the current element as an entry.
 func (r *entryReader) begin(sc *xmlscan.Scope) *Entry {
-	r.repairs = entryRepairs{before: r.s.Mender.Mended()}
-	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
-	_ = r.s.Reach() // discard the part before the entry
-	if own := r.s.Bases()[sc.Bases:]; len(own) > 0 {
+	r.repairs = entryRepairs{before: r.Mender.Mended()}
+	r.start, r.reach = r.Offset(), xmlscan.Reach{}
+	_ = r.Reach() // discard the part before the entry
+	if own := r.Bases()[sc.Bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
 	}
-	local := r.s.Local()
-	r.odd = r.doc.Format == RSS && vocab.RSSName(local) != local || r.doc.Format == Atom && vocab.AtomName(local) != local
-	_ = r.space() // which may set odd
+	local := r.Local()
+	r.Odd = r.doc.Format == RSS && vocab.RSSName(local) != local || r.doc.Format == Atom && vocab.AtomName(local) != local
+	_ = r.Space() // which may set odd
 	return r.list.add(sc)
 }
 
@@ -53,24 +54,24 @@ func (r *entryReader) addLinks(read func(Links) Links) {
 	if r.list.takesLinks() {
 		from := len(r.list.own)
 		links := read(r.list.own)
-		r.list.setLinks(links, from, r.s.End()-r.start)
+		r.list.setLinks(links, from, r.End()-r.start)
 	}
 }
 
 // atomEntry reads the current entry element. Only its own children count: elements in
 // atom:source or in the content describe something else.
 func (r *entryReader) atomEntry(e *Entry) {
-	depth, lenient := r.s.Depth(), r.s.Lenient()
-	native := r.space()
-	var texts textFinder
-	for r.child(depth) {
-		if r.space() != native && !vocab.IsAtom(r.space()) {
+	depth, lenient := r.Depth(), r.Lenient()
+	native := r.Space()
+	var texts feedxml.TextFinder
+	for r.Child(depth) {
+		if r.Space() != native && !vocab.IsAtom(r.Space()) {
 			r.keptBy(e)
-			texts.look(r, r.s.Local())
+			texts.Look(&r.Elements, r.Local(), r.start)
 			continue
 		}
-		local := r.atomLocal()
-		texts.look(r, local)
+		local := r.AtomLocal()
+		texts.Look(&r.Elements, local, r.start)
 		switch local {
 		case "id":
 			if id := r.idText(e); e.ID == "" {
@@ -95,32 +96,32 @@ func (r *entryReader) atomEntry(e *Entry) {
 
 // rssItem reads the current item.
 func (r *entryReader) rssItem(e *Entry) {
-	depth, lenient := r.s.Depth(), r.s.Lenient()
-	about, _ := r.s.Attr(vocab.RDF, "about")
+	depth, lenient := r.Depth(), r.Lenient()
+	about, _ := r.Attr(vocab.RDF, "about")
 	rank, published, permalink, atomID := 0, 0, false, ""
-	var texts textFinder
-	for r.child(depth) {
-		if space := r.space(); !r.isOfRSS(space) {
-			local := r.s.Local()
+	var texts feedxml.TextFinder
+	for r.Child(depth) {
+		if space := r.Space(); !r.IsOfRSS(space) {
+			local := r.Local()
 			r.keptBy(e)
-			texts.look(r, local)
+			texts.Look(&r.Elements, local, r.start)
 			switch {
 			case vocab.UpdateRank(space, local) > rank:
 				e.Updated, rank = r.timeText(), vocab.UpdateRank(space, local)
 			case vocab.PublishedRank(space, local) > published:
 				published = r.publish(e, vocab.PublishedRank(space, local), published)
 			case local == "id" && atomID == "" && vocab.IsAtom(space):
-				atomID = r.plainText()
+				atomID = r.PlainText()
 			case local == "link" && vocab.IsAtom(space):
 				r.addLinks(r.atomLink)
 			}
 			continue
 		}
-		name := r.rssLocal()
-		texts.look(r, name)
+		name := r.RSSLocal()
+		texts.Look(&r.Elements, name, r.start)
 		switch name {
 		case "guid":
-			value, ok := r.permalink()
+			value, ok := r.Permalink()
 			if id := r.idText(e); e.ID == "" {
 				e.ID = id
 				permalink = !ok || strings.EqualFold(trim(value), "true")
@@ -128,12 +129,12 @@ func (r *entryReader) rssItem(e *Entry) {
 		case "pubDate": // not an update time: an updated item keeps it
 			published = r.publish(e, vocab.FirstRank, published)
 		case "link":
-			if _, ok := r.s.Attr("", "href"); ok {
+			if _, ok := r.Attr("", "href"); ok {
 				r.addLinks(r.atomLink)
 			} else {
-				garbled := r.s.Mender.Garbled()
+				garbled := r.Mender.Garbled()
 				r.addLinks(r.textLink)
-				r.repairs.linkGarbled = r.repairs.linkGarbled || r.s.Mender.Garbled() > garbled
+				r.repairs.linkGarbled = r.repairs.linkGarbled || r.Mender.Garbled() > garbled
 			}
 		case "enclosure":
 			r.addLinks(r.enclosure)
@@ -164,10 +165,10 @@ func (r *entryReader) publish(e *Entry, rank, best int) int {
 // atomInRSS reads an item's element of Atom without its namespace, unless the item has
 // a better one.
 func (r *entryReader) atomInRSS(e *Entry, id *string, rank *int) {
-	local, offset := r.s.Local(), r.s.Offset()
+	local, offset := r.Local(), r.Offset()
 	switch {
 	case local == "id" && *id == "":
-		*id = r.plainText()
+		*id = r.PlainText()
 	case local == "published" && e.Published.IsZero():
 		e.Published = r.timeText()
 	case local == "updated" && *rank == 0:
@@ -175,35 +176,35 @@ func (r *entryReader) atomInRSS(e *Entry, id *string, rank *int) {
 	default:
 		return
 	}
-	r.odd = true
+	r.Odd = true
 	r.note("name-misspelt", "the element "+local+", which is not in RSS, is read as Atom's", offset)
 }
 
 // end keeps an entry just ended.
-func (r *entryReader) end(e *Entry, lenient int, texts *textFinder) {
-	if r.s.Err() != nil || r.err != nil {
+func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
+	if r.Err() != nil || r.err != nil {
 		return // the entry is incomplete
 	}
 	if r.repairs.idGarbled || r.repairs.linkGarbled && e.ID == "" || r.isIDLost(e) {
 		r.leaveOut()
 		return
 	}
-	e.raw, e.odd = r.text[r.start:r.s.End()], r.odd
-	e.texts = texts.found(len(e.raw))
-	if e.lenient = r.s.Lenient() > lenient; r.s.Mender.Mended() > r.repairs.before {
+	e.raw, e.odd = r.text[r.start:r.End()], r.Odd
+	e.texts = texts.Found(len(e.raw))
+	if e.lenient = r.Lenient() > lenient; r.Mender.Mended() > r.repairs.before {
 		r.mended(e)
 	}
-	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.s.Reach())})
+	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.Reach())})
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or
 // differs from the entry's first.
 func (r *entryReader) idText(e *Entry) string {
-	garbled := r.s.Mender.Garbled()
-	id := r.plainText()
+	garbled := r.Mender.Garbled()
+	id := r.PlainText()
 	switch r.repairs.ids++; {
 	case e.ID == "":
-		r.repairs.idGarbled = r.repairs.idGarbled || r.s.Mender.Garbled() > garbled
+		r.repairs.idGarbled = r.repairs.idGarbled || r.Mender.Garbled() > garbled
 	case id != "" && id != e.ID:
 		r.repairs.joined = true
 	}
@@ -212,14 +213,14 @@ func (r *entryReader) idText(e *Entry) string {
 
 // isIDLost reports whether the entry ending here has only a part of an id.
 func (r *entryReader) isIDLost(e *Entry) bool {
-	if e.ID != "" || r.repairs.ids > 0 || r.s.Mender.Mended() == r.repairs.before {
+	if e.ID != "" || r.repairs.ids > 0 || r.Mender.Mended() == r.repairs.before {
 		return false
 	}
 	name := "guid"
 	if r.doc.Format == Atom {
 		name = "id"
 	}
-	return xmlscan.HasEndTag(r.text[r.start:r.s.End()], name)
+	return xmlscan.HasEndTag(r.text[r.start:r.End()], name)
 }
 
 // leaveOut leaves out an entry whose id is damaged: it would be another entry.
@@ -232,13 +233,13 @@ func (r *entryReader) leaveOut() {
 
 // mended makes an entry just ended well-formed.
 func (r *entryReader) mended(e *Entry) {
-	if r.s.Mender.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && r.linkAt < 0 {
+	if r.Mender.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && r.linkAt < 0 {
 		r.linkAt = r.start
 	}
 	if (r.repairs.joined || r.repairs.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
 		r.twoInOne = r.start
 	}
-	e.raw, e.texts = r.mendedText(e.raw, e.scope), textPlaces{}
+	e.raw, e.texts = r.Mended(e.raw, e.scope), feedxml.Places{}
 	e.lenient = false
 }
 

@@ -1,9 +1,9 @@
 package feedhistory
 
 import (
-	"html"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -55,7 +55,7 @@ func (e *Entry) Signed() *Entry {
 	signed := *e
 	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+vocab.Atom+`">`) + text[end:]
 	signed.scope, signed.lenient, signed.signed = &xmlscan.Scope{Base: e.scope.Base}, false, true
-	signed.texts = textPlaces{}
+	signed.texts = feedxml.Places{}
 	return &signed
 }
 
@@ -80,15 +80,7 @@ func (e *Entry) isNative(format Format, space string) bool {
 	if e.raw == "" || e.odd || e.format() != format {
 		return false
 	}
-	r := e.reader()
-	defer r.release()
-	return r.s.Space() == space
-}
-
-// html returns the text as HTML with absolute references.
-func (t Text) html() string {
-	if t.isMarkup() {
-		return t.absolute()
-	}
-	return html.EscapeString(t.Body)
+	r := e.elements()
+	defer r.Release()
+	return r.Cursor.Space() == space
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/markup"
 )
 
 // A StatusError reports an answer other than a success or a 304 to a conditional
@@ -290,7 +290,7 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 	}
 	e := &NotFeedError{URL: base, Page: page, Err: parse}
 	if page {
-		for _, l := range weblink.FeedLinks(text, base, header.Get("Content-Type"), c.Limits.withDefaults().URL) {
+		for _, l := range markup.FeedLinks(text, base, header.Get("Content-Type"), c.Limits.withDefaults().URL) {
 			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}

@@ -106,3 +106,17 @@ func ExampleRefusedError() {
 	}
 	// Output: the address is no address of a feed
 }
+
+// Each gap has a reason, and each reason advice.
+func ExampleReason() {
+	for r := feedhistory.ReasonUnknown; r <= feedhistory.ReasonForeign; r++ {
+		if r == feedhistory.ReasonDeclared || r == feedhistory.ReasonMissedWindow {
+			fmt.Printf("%v: %s\n", r, r.Advice())
+		}
+	}
+	fmt.Println(feedhistory.Reason(0) == feedhistory.ReasonUnknown)
+	// Output:
+	// missed-window: poll more often, before the feed drops its older entries
+	// declared: ask the publisher, whose own document says so; the original feed may still have it
+	// true
+}

@@ -3,8 +3,8 @@ package feedhistory
 import (
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/markup"
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -25,14 +25,14 @@ func (e *Entry) extensions() (x entryExtensions) {
 	if e.lenient {
 		raw = xmlscan.Standalone(raw, e.scope.Bindings, "")
 	}
-	r := newFragment(raw, e.scope, e.format())
-	sc := r.newScope()
+	r := feedxml.Fragment(raw, e.scope, feedxml.Format(e.format()))
+	sc := r.NewScope()
 	var elements []string
-	for depth := r.s.Depth(); r.s.Child(depth); {
-		if !r.isOwn() && !r.isMapped() {
-			start := r.s.Offset()
-			r.s.Skip()
-			elements = append(elements, raw[start:r.s.End()])
+	for depth := r.Depth(); r.Child(depth); {
+		if !r.IsOwn() && !r.IsMapped() {
+			start := r.Offset()
+			r.Skip()
+			elements = append(elements, raw[start:r.End()])
 		}
 	}
 	if len(elements) == 0 {
@@ -54,23 +54,4 @@ func (e *Entry) extensions() (x entryExtensions) {
 	}
 	x.elements, x.attrs = b.String(), sc.Attrs(shared, markup.MayBeRelative(all))
 	return x
-}
-
-// isOwn reports whether the current element belongs to the format's own vocabulary.
-func (r *elements) isOwn() bool {
-	return vocab.IsAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
-}
-
-// isMapped reports whether every format has its own element for the meaning of the
-// current element.
-func (r *elements) isMapped() bool {
-	switch local := r.s.Local(); r.space() {
-	case vocab.DC:
-		return local == "creator" || local == "date" || local == "subject"
-	case vocab.DCTerms:
-		return local == "modified" || local == "issued" || local == "created"
-	case vocab.Content:
-		return local == "encoded"
-	}
-	return false
 }

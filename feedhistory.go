@@ -86,6 +86,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -96,18 +97,19 @@ import (
 //	           coverage digest known numbers place schedule times url
 //	           entryjson extensionjson
 //	           complete paged archived                       RFC 5005, of one document
-//	reading    parse → documentreader head mend · entryreader textfinder · atom rss jsonfeed
-//	           → elements elementlinks elementtext · entrylist → reading
+//	reading    parse → documentreader head mend · entryreader · atom rss jsonfeed
+//	           → elements · entrylist → reading
 //	           decode gofeed                                 entries in gofeed's form
 //	writing    write writeatom writerss writexml extensions draft
 //	history    dedupe                                        documents, in any order
 //	HTTP       client discover → walk → begin end bounds prefetch → fetchresult
 //
-// Below all of them, internal has the wire formats (xmlscan, markup, vocab and feedtime),
-// HTTP (fetch), the order of a walk's documents (chain), and URLs (iri and weblink).
+// Below all of them, internal has the wire formats: feedxml, the elements as publishers
+// meant them, over xmlscan; jsonfeed; markup, vocab and feedtime. It also has HTTP
+// (fetch), the order of a walk's documents (chain), and URLs (iri).
 
 // Fetch returns the whole history of the feed at url, read by a Client with the
-// default settings. See Client.Fetch.
+// default settings. See Client.Fetch. The error may be the context's.
 func Fetch(ctx context.Context, url string) (*History, error) {
 	c := new(Client)
 	defer c.CloseIdle()
@@ -254,7 +256,7 @@ type Entry struct {
 
 	raw     string         // the element or JSON object, as published
 	scope   *xmlscan.Scope // its inheritance from its surroundings
-	texts   textPlaces
+	texts   feedxml.Places
 	read    uint64 // the digest of the exported fields that raw says; see isAltered
 	lenient bool   // raw is not well-formed
 	signed  bool   // it names its own authors

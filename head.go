@@ -18,20 +18,20 @@ import (
 // RSS: a history flag, an Atom link, a tombstone or a Coverage. It reports whether it
 // is.
 func (r *documentReader) headElement() bool {
-	switch r.space() {
+	switch r.Space() {
 	case vocab.History:
 		r.flag()
 	case vocab.Tombstones:
-		if r.s.Local() == "deleted-entry" {
+		if r.Local() == "deleted-entry" {
 			r.tombstone()
 		}
 	case CoverageNamespace:
-		if r.s.Local() != "mirror" {
+		if r.Local() != "mirror" {
 			return false
 		}
 		r.coverage()
 	case vocab.Atom, vocab.Atom03:
-		if r.s.Local() != "link" {
+		if r.Local() != "link" {
 			return false
 		}
 		r.headLink()
@@ -136,20 +136,20 @@ func (h *headReader) addHeader(header http.Header) {
 // keep reads the current element of the head section, and remembers it: elements
 // without a meaning here for writing the document again, and the others for Feed.
 func (r *documentReader) keep(read func() (known bool)) {
-	start, mended := r.s.Offset(), r.s.Mender.Mended()
+	start, mended := r.Offset(), r.Mender.Mended()
 	r.notice()
-	known := r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" // RSS 1.0: not an element RSS 2.0 could have
+	known := r.doc.Format == RSS && r.Prefix() == "" && r.Space() != "" // RSS 1.0: not an element RSS 2.0 could have
 	known = read() || known
-	r.s.Skip()
-	if r.s.Err() != nil || r.err != nil {
+	r.Skip()
+	if r.Err() != nil || r.err != nil {
 		return
 	}
-	sc, raw := r.scopes[r.s.Depth()], r.text[start:r.s.End()]
+	sc, raw := r.scopes[r.Depth()], r.text[start:r.End()]
 	switch {
 	case known && (len(r.doc.known) == maxExtra || r.knownBytes+len(raw) > maxHead), len(r.doc.extra) == maxExtra:
 		return
-	case r.s.Mender.Mended() > mended:
-		raw = r.mendedText(raw, sc)
+	case r.Mender.Mended() > mended:
+		raw = r.Mended(raw, sc)
 	}
 	lends := sc.Lends(xmlscan.Loan{Raw: raw, Markup: raw})
 	switch {
@@ -169,17 +169,14 @@ func (r *documentReader) keep(read func() (known bool)) {
 
 // icon reads the current element's text as the URL of the feed's icon.
 func (r *documentReader) icon(rank int) {
-	offset, base := r.s.Offset(), r.currentBase()
-	if ref := r.plainText(); ref != "" {
-		r.head.setIcon(r.absolute(base, ref, offset), rank)
-	}
+	r.head.setIcon(r.TextReference(), rank)
 }
 
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements drafts of
 // the RFC had instead.
 func (r *documentReader) flag() {
-	offset := r.s.Offset()
-	switch r.s.Local() {
+	offset := r.Offset()
+	switch r.Local() {
 	case "complete":
 		r.doc.Complete = true
 	case "archive":
@@ -192,7 +189,7 @@ func (r *documentReader) flag() {
 		}
 		r.setLinks(links)
 	case "incremental":
-		incremental := strings.TrimSpace(r.s.ElementText())
+		incremental := strings.TrimSpace(r.ElementText())
 		r.note("legacy-draft", "fh:incremental comes from a draft of RFC 5005", offset)
 		if incremental == "false" { // draft 04 §2: this document has all entries
 			r.doc.Complete = true
@@ -202,9 +199,9 @@ func (r *documentReader) flag() {
 
 // tombstone reads at:deleted-entry (RFC 6721 §3).
 func (r *documentReader) tombstone() {
-	ref, _ := r.s.Attr("", "ref")
-	when, _ := r.s.Attr("", "when")
-	offset := r.s.Offset()
+	ref, _ := r.Attr("", "ref")
+	when, _ := r.Attr("", "when")
+	offset := r.Offset()
 	if ref = trim(ref); ref == "" || len(ref) > r.limits.ID {
 		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
 		return
@@ -226,14 +223,14 @@ type scheduleReader struct {
 // scheduleElement reads the current element of the head section if it is about
 // polling, and reports whether it was.
 func (r *documentReader) scheduleElement() bool {
-	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.space() == vocab.Syndication
-	local := r.s.Local()
+	rss, syndication := r.doc.Format == RSS && r.IsRSS(), r.Space() == vocab.Syndication
+	local := r.Local()
 	if rss {
 		local = vocab.RSSName(local)
 	}
 	switch {
 	case rss && local == "ttl":
-		if n := count(r.plainText()); n > 0 {
+		if n := count(r.PlainText()); n > 0 {
 			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
 		}
 	case rss && local == "skipHours":
@@ -251,9 +248,9 @@ func (r *documentReader) scheduleElement() bool {
 			}
 		})
 	case syndication && local == "updatePeriod":
-		r.polls.period = periods[strings.ToLower(r.plainText())]
+		r.polls.period = periods[strings.ToLower(r.PlainText())]
 	case syndication && local == "updateFrequency":
-		r.polls.frequency = count(r.plainText())
+		r.polls.frequency = count(r.PlainText())
 	default:
 		return false
 	}
@@ -278,9 +275,9 @@ func (s scheduleReader) every() time.Duration {
 
 // skips reads the children of skipHours or skipDays.
 func (r *documentReader) skips(name string, read func(text string)) {
-	for depth := r.s.Depth(); r.child(depth); {
-		if vocab.RSSName(r.s.Local()) == name {
-			read(r.plainText())
+	for depth := r.Depth(); r.Child(depth); {
+		if vocab.RSSName(r.Local()) == name {
+			read(r.PlainText())
 		}
 	}
 }

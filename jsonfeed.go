@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/jsonfeed"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -186,7 +187,7 @@ func (r *jsonReader) authors(authors ...jsonfeed.Author) {
 	r.doc.Authors = nil
 	for _, a := range authors {
 		if a != (jsonfeed.Author{}) && len(r.doc.Authors) < maxExtra && r.head.fits(len(a.Name)+len(a.URL), r.offset()) {
-			p := personOf(a.Name)
+			p := feedxml.PersonOf(a.Name)
 			r.doc.Authors = append(r.doc.Authors, Person{Name: p.Name, Email: p.Email, URI: a.URL})
 		}
 	}
@@ -261,11 +262,11 @@ func (r *jsonReader) addLink(l Link, offset, n int) {
 }
 
 // jsonPlaces returns the places of an item's texts. That of content_text is negative.
-func jsonPlaces(p jsonfeed.Places) textPlaces {
+func jsonPlaces(p jsonfeed.Places) feedxml.Places {
 	if !p.IsHTML {
 		p.Content = -p.Content
 	}
-	places := textPlaces{}
+	places := feedxml.Places{}
 	for i, at := range [...]int{p.Title, p.Summary, p.Content} {
 		if at = cmp.Or(at, -1); at <= math.MaxInt32 && at >= math.MinInt32 {
 			places[i] = int32(at)

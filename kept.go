@@ -22,11 +22,11 @@ func KeptByElement(reader string) string {
 }
 
 // keptBy reads the current element, if it names the reader whose copy the entry is.
-func (r *elements) keptBy(e *Entry) {
-	if r.s.Local() != "kept" || r.s.Space() != CoverageNamespace {
+func (r *entryReader) keptBy(e *Entry) {
+	if r.Local() != "kept" || r.Cursor.Space() != CoverageNamespace {
 		return
 	}
-	by, _ := r.s.Attr("", "by")
+	by, _ := r.Attr("", "by")
 	if by = clip(trim(by)); by == "" {
 		by = unknown
 	}

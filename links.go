@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
 // The link relations between the documents of a logical feed (RFC 5005 §3 and §4),
@@ -166,7 +165,7 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 		for {
 			var target string
 			var params map[string]string
-			if target, params, field = weblink.Cut(field); params == nil {
+			if target, params, field = iri.CutLink(field); params == nil {
 				break
 			}
 			if !utf8.ValidString(target) {

@@ -39,10 +39,10 @@ func (p Parser) mend(r *documentReader) *documentReader {
 	if begin > 0 {
 		again.note("content-before-root", "there is something before the feed", 0)
 	}
-	again.s = xmlscan.Mend(scanned, p.scanLimits())
-	again.s.Around(r.doc.URL)
+	again.Cursor = xmlscan.Mend(scanned, p.scanLimits())
+	again.Around(r.doc.URL)
 	again.document()
-	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.s.Err()) {
+	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.Err()) {
 		return r
 	}
 	return again
@@ -63,14 +63,14 @@ func (r *documentReader) isBroken() bool {
 	if r.err != nil {
 		return r.err.Reason == ReasonNotFeed
 	}
-	if limit, ok := errors.AsType[*xmlscan.LimitError](r.s.Err()); ok {
+	if limit, ok := errors.AsType[*xmlscan.LimitError](r.Err()); ok {
 		return limit.Limit == "depth" || limit.Limit == "namespaces" // which elements without end tags may reach
 	}
-	return is[*xmlscan.SyntaxError](r.s.Err())
+	return is[*xmlscan.SyntaxError](r.Err())
 }
 
 func (r *documentReader) isTruncated() bool {
-	syntax, ok := errors.AsType[*xmlscan.SyntaxError](r.s.Err())
+	syntax, ok := errors.AsType[*xmlscan.SyntaxError](r.Err())
 	return ok && syntax.Truncated
 }
 
@@ -80,16 +80,16 @@ func (r *documentReader) notice() {
 	if r.loose >= 0 || len(r.doc.Entries) == 0 {
 		return
 	}
-	switch local := r.s.Local(); {
-	case r.doc.Format == RSS && r.isRSS() && (local == "guid" || local == "enclosure"),
-		r.doc.Format == Atom && r.space() == r.native && (local == "summary" || local == "content" || local == "published" || local == "issued"):
-		r.loose = r.s.Offset()
+	switch local := r.Local(); {
+	case r.doc.Format == RSS && r.IsRSS() && (local == "guid" || local == "enclosure"),
+		r.doc.Format == Atom && r.Space() == r.Native && (local == "summary" || local == "content" || local == "published" || local == "issued"):
+		r.loose = r.Offset()
 	}
 }
 
 // findDamage finds the losses mending has not restored, or may not have restored.
 func (r *documentReader) findDamage() {
-	if r.err != nil || r.s.Err() != nil {
+	if r.err != nil || r.Err() != nil {
 		return
 	}
 	if at, ok := r.swallowed(); ok {
@@ -98,13 +98,13 @@ func (r *documentReader) findDamage() {
 		r.failAt(r.entries.leftOut, ReasonMalformed, clauseXML, "an entry is left out because its id is damaged")
 	} else if r.entries.twoInOne >= 0 {
 		r.failAt(r.entries.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links instead of an id: damage has merged two entries")
-	} else if r.loose >= 0 && r.s.Mender.Mended() > 0 {
+	} else if r.loose >= 0 && r.Mender.Mended() > 0 {
 		r.damaged(r.loose, true, "a part of an entry is outside all entries: the rest is not read")
 	} else if at, ok := r.hidden(true); ok {
 		r.damaged(at, true, "a CDATA section without its end has the beginning of another entry, which is not read")
 	} else if at, ok := r.entryAfterRoot(); ok {
 		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
-	} else if at, ok := r.s.Mender.Outside(); ok {
+	} else if at, ok := r.Mender.Outside(); ok {
 		r.damaged(at, false, "damage outside the entries: a link to older entries may be lost")
 	} else if r.entries.linkAt >= 0 {
 		r.damaged(r.entries.linkAt, false, "an entry without an end tag has a link that may belong to the feed")
@@ -113,7 +113,7 @@ func (r *documentReader) findDamage() {
 
 // swallowed returns the place of the first entry inside something else.
 func (r *documentReader) swallowed() (at int, ok bool) {
-	if at, ok = r.s.Mender.Swallowed(); ok {
+	if at, ok = r.Mender.Swallowed(); ok {
 		return at, true
 	}
 	return r.hidden(false)
@@ -126,7 +126,7 @@ func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	if r.doc.Format == Atom {
 		local = "entry"
 	}
-	for _, section := range r.s.OddSections() {
+	for _, section := range r.OddSections() {
 		if strings.HasPrefix(section, "<![CDATA[") == cdata && xmlscan.JoinsEntries(section, local) {
 			return strings.Index(r.text, section), true
 		}
@@ -141,7 +141,7 @@ func (r *documentReader) damaged(at int, entries bool, what string) {
 
 // entryAfterRoot returns the place of the first entry after the root element.
 func (r *documentReader) entryAfterRoot() (at int, ok bool) {
-	end := r.s.Offset()
+	end := r.Offset()
 	tag := "<item"
 	if r.doc.Format == Atom {
 		tag = "<entry"

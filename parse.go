@@ -174,7 +174,7 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 	}
 	r.headOnly = true
 	r.document()
-	return r.doc, r.done && r.err == nil
+	return r.doc, r.Stopped() && r.err == nil
 }
 
 func (p Parser) newReader(data, base string) (*documentReader, error) {
@@ -188,8 +188,8 @@ func (p Parser) newReader(data, base string) (*documentReader, error) {
 	}
 	text = xmlscan.Expand(text)
 	r := p.newDocumentReader(text, base)
-	r.s, r.decoding = xmlscan.New(text, p.scanLimits()), notes
-	r.s.Around(base)
+	r.Cursor, r.decoding = xmlscan.New(text, p.scanLimits()), notes
+	r.Around(base)
 	r.addNotes(notes)
 	return r, nil
 }

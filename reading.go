@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -88,15 +88,7 @@ func (r *reading) parseTime(value string, offset int) time.Time {
 
 // absolute resolves a reference; "" with a note if the result exceeds the limit.
 func (r *reading) absolute(base, ref string, offset int) string {
-	abs := ref
-	if len(ref) <= r.limits.URL {
-		abs = iri.Resolve(base, ref)
-	}
-	if len(abs) > r.limits.URL {
-		r.note("url-too-long", "a link longer than the limit is left out", offset)
-		return ""
-	}
-	return abs
+	return feedxml.Absolute(base, ref, r.limits.URL, r.note, offset)
 }
 
 // failAt ends the reading.
@@ -163,9 +155,4 @@ func (r *reading) finish(entries *entryList) (*Document, error) {
 // clip shortens a quotation in a message.
 func clip(s string) string { return xmlscan.Clip(s, 40) }
 
-func trim(s string) string {
-	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' { // nearly always
-		return s
-	}
-	return strings.Trim(s, " \t\r\n")
-}
+func trim(s string) string { return xmlscan.Trim(s) }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: Atom links, under
@@ -12,17 +13,17 @@ import (
 
 // rss reads the children of the root: a channel, and in RSS 1.0 the items.
 func (r *documentReader) rss() {
-	depth := r.s.Depth()
-	r.doc.version, _ = r.s.Attr("", "version")
-	r.doc.Language = r.language()
+	depth := r.Depth()
+	r.doc.version, _ = r.Attr("", "version")
+	r.doc.Language = r.Language()
 	r.enter()
-	for r.child(depth) {
-		if !r.isRSS() {
+	for r.Child(depth) {
+		if !r.IsRSS() {
 			continue
 		}
-		switch r.rssLocal() {
+		switch r.RSSLocal() {
 		case "channel":
-			r.doc.version = cmp.Or(r.doc.version, vocab.RDFVersion(r.space()))
+			r.doc.version = cmp.Or(r.doc.version, vocab.RDFVersion(r.Space()))
 			r.channel()
 		case "item":
 			r.entry()
@@ -37,18 +38,18 @@ func (r *documentReader) rss() {
 // rssLocalOfRSS returns the name of the current element if it is one of RSS itself; "" for
 // any other.
 func (r *documentReader) rssLocalOfRSS() string {
-	if r.isRSS() {
-		return r.rssLocal()
+	if r.IsRSS() {
+		return r.RSSLocal()
 	}
 	return ""
 }
 
 // channel reads the head section and the items in it.
 func (r *documentReader) channel() {
-	depth := r.s.Depth()
+	depth := r.Depth()
 	r.head.ranks.title, r.head.ranks.updated = 0, 0
 	r.enter()
-	for r.child(depth) {
+	for r.Child(depth) {
 		switch local := r.rssLocalOfRSS(); local {
 		case "item":
 			r.entry()
@@ -66,22 +67,22 @@ func (r *documentReader) rssHead() (known bool) {
 	if r.scheduleElement() {
 		return true
 	}
-	if !r.isRSS() {
+	if !r.IsRSS() {
 		return r.foreignHead()
 	}
-	switch r.rssLocal() {
+	switch r.RSSLocal() {
 	case "title":
-		r.doc.Title, r.head.ranks.title = r.head.shorten(r.textConstruct().Plain(), r.s.Offset()), 1
+		r.doc.Title, r.head.ranks.title = r.head.shorten(r.Construct().Plain(), r.Offset()), 1
 	case "description":
-		text := r.textOrMarkup(Text{Type: TextPlain, Base: r.currentBase()}).Plain()
-		r.doc.Subtitle = r.head.shorten(text, r.s.Offset())
+		text := r.TextOrMarkup(xmlscan.Construct{Type: TextPlain, Base: r.Base()}).Plain()
+		r.doc.Subtitle = r.head.shorten(text, r.Offset())
 	case "lastBuildDate": // 5005#22
 		r.doc.Updated, r.head.ranks.updated = r.timeText(), math.MaxInt
 	case "link":
-		if _, ok := r.s.Attr("", "href"); ok {
+		if _, ok := r.Attr("", "href"); ok {
 			r.headLink()
 		} else {
-			rel, _ := r.s.Attr("", "rel")
+			rel, _ := r.Attr("", "rel")
 			r.doc.lose(rel)
 			r.setLinks(r.textLink(r.doc.Links))
 		}
@@ -92,7 +93,7 @@ func (r *documentReader) rssHead() (known bool) {
 		r.head.publish(r.timeText(), 9)
 		return false
 	case "language":
-		r.doc.Language, r.head.ranks.language = r.languageText(), 1
+		r.doc.Language, r.head.ranks.language = r.LanguageText(), 1
 		return false
 	default:
 		return false
@@ -102,22 +103,22 @@ func (r *documentReader) rssHead() (known bool) {
 
 // foreignHead reads an element of another vocabulary in the head section.
 func (r *documentReader) foreignHead() (known bool) {
-	if n := vocab.PublishedRank(r.space(), r.s.Local()); n > 0 {
+	if n := vocab.PublishedRank(r.Space(), r.Local()); n > 0 {
 		r.head.publish(r.timeText(), n)
 		return false
 	}
-	n := vocab.UpdateRank(r.space(), r.s.Local())
-	switch space, local := r.space(), r.s.Local(); {
+	n := vocab.UpdateRank(r.Space(), r.Local())
+	switch space, local := r.Space(), r.Local(); {
 	case n > r.head.ranks.updated:
 		r.doc.Updated, r.head.ranks.updated = r.timeText(), n
 	case r.head.ranks.title == 0 && space == vocab.DC && local == "title":
-		r.doc.Title, r.head.ranks.title = r.head.shorten(r.textConstruct().Plain(), r.s.Offset()), 1
+		r.doc.Title, r.head.ranks.title = r.head.shorten(r.Construct().Plain(), r.Offset()), 1
 	case r.head.ranks.language == 0 && space == vocab.DC && local == "language":
-		r.doc.Language = r.languageText()
+		r.doc.Language = r.LanguageText()
 		return false
 	case space == vocab.ITunes && local == "image":
-		href, _ := r.s.Attr("", "href")
-		r.head.setIcon(r.reference(trim(href), r.s.Offset()), 1)
+		href, _ := r.Attr("", "href")
+		r.head.setIcon(r.Reference(trim(href), r.Offset()), 1)
 		return false
 	default:
 		return r.headElement()
@@ -127,8 +128,8 @@ func (r *documentReader) foreignHead() (known bool) {
 
 // rssImage reads the image of a channel.
 func (r *documentReader) rssImage() {
-	for depth := r.s.Depth(); r.child(depth); {
-		if vocab.RSSName(r.s.Local()) == "url" {
+	for depth := r.Depth(); r.Child(depth); {
+		if vocab.RSSName(r.Local()) == "url" {
 			r.icon(2)
 		}
 	}

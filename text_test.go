@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
@@ -249,7 +250,7 @@ func TestTextPlaces(t *testing.T) {
 			}
 			for _, e := range doc.Entries {
 				twin := *e
-				twin.texts = textPlaces{}
+				twin.texts = feedxml.Places{}
 				if e.texts != twin.texts {
 					places++
 				}

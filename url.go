@@ -9,7 +9,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/markup"
 )
 
 // HostOf returns the host of a URL as politeness counts hosts: in lower case, without
@@ -40,7 +40,7 @@ func ParseURL(ref string) (*url.URL, error) {
 
 // IsOfComments reports whether the link of a web page seems to lead to a feed of comments
 // rather than of articles, by its title and address.
-func (l Link) IsOfComments() bool { return weblink.IsOfComments(l.Title, l.Href) }
+func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) }
 
 // Check returns an error if a Client cannot send the credential: a field has an invalid
 // name or value, or is one set by the connection. The error does not quote values.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -114,8 +115,8 @@ func (w *xmlWriter) headAs(d *Document, format Format) {
 	}
 	var elements strings.Builder
 	for _, raw := range d.extra {
-		if r := newFragment(raw, d.scope, d.Format); d.Format != format {
-			if r.native = ""; r.isOwn() {
+		if r := feedxml.Fragment(raw, d.scope, feedxml.Format(d.Format)); d.Format != format {
+			if r.Native = ""; r.IsOwn() {
 				continue
 			}
 		}

@@ -143,6 +143,7 @@ func (r *Result) Verdict() feedhistory.Verdict {
 
 // Fetch walks a feed and merges its documents. The errors are those of
 // feedhistory.Client.Fetch; a result may come with an error.
+// The error may be the context's.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Result, error) {
 	w := b.Walk(ctx, url, from, nil)
 	h, err := feedhistory.Merge(w.Documents())

@@ -55,7 +55,7 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the answers of the server.
+// Walk yields the answers of the server. The error may be the context's.
 func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		if err := given(c, doc, p); err != nil {

@@ -109,3 +109,28 @@ func ExampleMethod() {
 	// wordpress yes
 	// blogger no
 }
+
+// A feed's generator tells which methods suit it.
+func ExampleSign() {
+	const text = `<rss version="2.0"><channel><generator>https://wordpress.org/?v=6.4</generator></channel></rss>`
+	doc, err := feedhistory.Parse(strings.NewReader(text), "https://example.org/feed")
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range []backfill.Method{backfill.WordPress{}, backfill.Blogger{}, backfill.Memento{}} {
+		switch m.Recognise(doc) {
+		case backfill.Yes:
+			fmt.Println(m.Name(), "knows its software")
+		case backfill.Maybe:
+			fmt.Println(m.Name(), "may work")
+		case backfill.No:
+			fmt.Println(m.Name(), "cannot work")
+		}
+	}
+	fmt.Println(backfill.Probe{Method: backfill.None}.Method, "of them worked")
+	// Output:
+	// wordpress knows its software
+	// blogger cannot work
+	// memento may work
+	// none of them worked
+}

@@ -97,8 +97,13 @@ func (k *kept) begin(t *testing.T) {
 // RoundTrip answers, unless the request must fail.
 func (k *kept) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(k.takes)
-	if k.fails != nil && k.fails(len(k.requests)+1) {
+	k.mu.Lock() // two pages may be in flight
+	fails := k.fails != nil && k.fails(len(k.requests)+1)
+	if fails {
 		k.requests, k.moments = append(k.requests, "failed "+r.URL.RequestURI()), append(k.moments, nil)
+	}
+	k.mu.Unlock()
+	if fails {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 	}
 	return k.site.RoundTrip(r)

@@ -160,7 +160,9 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, feedhistory.Partial, r.Verdict())
 	require.False(t, r.Proven)
 
+	b.mu.Lock() // a request may still be in flight
 	b.before = nil
+	b.mu.Unlock()
 	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{}, nil)
 	n := 0
 	var merger feedhistory.Merger

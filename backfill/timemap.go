@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Snapshot is a copy of a feed document in a web archive, a memento.
@@ -41,7 +41,7 @@ func parseTimeMap(text, base string) (*timeMap, error) {
 	m := &timeMap{}
 	found := false
 	for text != "" && len(m.Snapshots) < maxSnapshots {
-		target, params, rest := weblink.Cut(text)
+		target, params, rest := iri.CutLink(text)
 		if params == nil {
 			break
 		}

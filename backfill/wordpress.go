@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // WordPress recovers the feeds of WordPress, which has pages for all queries,
@@ -68,7 +68,7 @@ func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 
 // Probe requests the oldest page and, if the server ignores the order, the
 // second page. If the feed does not name its software, the header of the answer
-// must.
+// must. The error may be the context's.
 func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
 	if err := given(c, doc, p); err != nil {
 		return false, err
@@ -93,7 +93,7 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	return works, err
 }
 
-// Walk yields the pages.
+// Walk yields the pages. The error may be the context's.
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		if err := given(c, doc, p); err != nil {
@@ -143,7 +143,7 @@ func isWordPress(h http.Header) bool {
 func apiRoot(h http.Header) (string, bool) {
 	for _, field := range h.Values("Link") {
 		for field != "" {
-			target, params, rest := weblink.Cut(field)
+			target, params, rest := iri.CutLink(field)
 			if params["rel"] == "https://api.w.org/" {
 				return target, true
 			}

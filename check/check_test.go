@@ -45,6 +45,8 @@ func codes(findings []Finding) []string {
 // TestDocuments reads, for every rule and each of its formats, a document that
 // breaks just this rule, and a similar one that breaks none. The archives may
 // have several of both: raises-2.atom.
+//
+// Duties: atom-pmh#30, atom-pmh#31.
 func TestDocuments(t *testing.T) {
 	files := map[string]bool{}
 	for _, r := range Rules() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/conformance"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -40,6 +42,34 @@ func read(ctx context.Context, url, _ string) (*conformance.Result, error) {
 
 func TestReader(t *testing.T) {
 	conformance.Run(t, read, &conformance.Options{NoState: true, Flags: []string{"rfc", "!hostile"}, Skip: []string{"behaviour/*"}})
+}
+
+// mirrors returns a reader that keeps what it has read, and skips a poll not due.
+func mirrors() conformance.Reader {
+	var kept sync.Map
+	return func(ctx context.Context, url, state string) (*conformance.Result, error) {
+		c := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+		defer c.CloseIdle()
+		store, _ := kept.LoadOrStore(state, &mirror.Memory{})
+		m := &mirror.Mirror{Store: store.(*mirror.Memory), Client: c}
+		if f, err := m.Store.Feed(ctx, url); err != nil || conformance.Due(ctx) || f.Due(time.Now()) {
+			if _, err := m.Update(ctx, url); err != nil {
+				return nil, err
+			}
+		}
+		r := &conformance.Result{}
+		for e, err := range m.Store.Entries(ctx, mirror.Query{}) {
+			if err != nil {
+				return nil, err
+			}
+			r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Content.Title})
+		}
+		return r, nil
+	}
+}
+
+func TestMirror(t *testing.T) {
+	conformance.Run(t, mirrors(), &conformance.Options{Flags: []string{"polls"}, Skip: []string{"polls/a*", "polls/c*", "polls/e*", "polls/f*"}})
 }
 
 // A publisher is tested by the steps that change its feed.

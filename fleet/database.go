@@ -43,7 +43,7 @@ var schema string
 //
 // There are two pools of connections, one for the store and one for the jobs.
 // Each has up to two connections per core, at least 4 and at most 16; or as
-// many as pool_max_conns says.
+// many as pool_max_conns says. The error may be the context's.
 func Open(ctx context.Context, dsn string) (*Database, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {

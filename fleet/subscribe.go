@@ -12,7 +12,7 @@ import (
 // Subscribe subscribes to feeds, and workers keep them up to date. If one of the
 // addresses is invalid, it does nothing, and the error is a *URLError. Feeds that are
 // gone or dead letters are polled again. It returns how many feeds were not subscribed
-// to before.
+// to before. The error may be the context's.
 func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
 	rows := make([][]any, 0, len(urls))
 	for _, address := range urls {
@@ -64,7 +64,7 @@ const addFeeds = `
 
 // Unsubscribe stops polling feeds, and removes them from the store with everything
 // belonging to them. It ignores addresses not subscribed to, and returns how many were.
-// If an address is invalid, the error is a *URLError.
+// If an address is invalid, the error is a *URLError. The error may be the context's.
 func (d *Database) Unsubscribe(ctx context.Context, urls []string) (removed int, err error) {
 	feeds := make([]string, 0, len(urls))
 	for _, address := range urls {

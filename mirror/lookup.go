@@ -8,7 +8,7 @@ import (
 )
 
 // Lookup returns a record with its content. The error matches ErrNotFound if the
-// Store has no such entry, or only a tombstone of it.
+// Store has no such entry, or only a tombstone of it. The error may be the context's.
 func Lookup(ctx context.Context, s Store, feed, id string) (*Record, error) {
 	if s == nil {
 		return nil, errors.New("mirror: Lookup: the Store is nil")

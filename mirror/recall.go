@@ -65,7 +65,7 @@ func (r *Recalled) Add(other Recalled) {
 
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
 // has none. Entries that cannot be stored are left out: bad has an *EntryError for each. The
-// error comes from the Store.
+// error comes from the Store. The error may be the context's.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (Recalled, error) {
 	if r.Mirror == nil {
 		return Recalled{}, errors.New("mirror: Recall.Mirror must be set")
@@ -86,6 +86,7 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (R
 // Document adds a document of the feed itself that somebody has saved, such as a version in
 // a repository. Older is the number of documents that the source has from before; at is
 // when it was saved, in case it does not say when it was updated.
+// The error may be the context's.
 func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (Recalled, error) {
 	if doc == nil {
 		return Recalled{}, errors.New("mirror: Recall.Document: the Document is nil")

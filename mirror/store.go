@@ -119,6 +119,7 @@ type Month struct {
 
 // Months counts by month the entries selected by a query, as Calendar.Months does. It
 // asks the Store if it is a Calendar, and reads the entries otherwise.
+// The error may be the context's.
 func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 	if s == nil {
 		return nil, errors.New("mirror: Months: the Store is nil")

@@ -21,7 +21,7 @@ import (
 // delete the entry first: deletions stay.
 //
 // Erase reads all archives. If an id is not there, an *EntryError says which,
-// and nothing is erased.
+// and nothing is erased. The error may be the context's.
 func (p *Publisher) Erase(ctx context.Context, ids ...string) error {
 	return p.exclusively(ctx, func(p *session, s *state) error {
 		chain, err := p.chain(s)

@@ -15,6 +15,7 @@ import (
 // Handler, and returns the feeds with documents. A Handler with such a feed publishes
 // it again on request, with the entries the Store has by then. If somebody is
 // publishing, the error matches publish.ErrLocked, and nothing is removed.
+// The error may be the context's.
 func Forget(ctx context.Context, out publish.Output, feeds ...string) (forgotten []string, err error) {
 	if out == nil {
 		return nil, errors.New("republish: Forget: the Output is nil")

@@ -144,7 +144,7 @@ func (d *directory) owns(ctx context.Context, feed string) (bool, error) {
 }
 
 // Feed returns the feed with a name. The error matches mirror.ErrNotFound if
-// there is none, or if several feeds share the name.
+// there is none, or if several feeds share the name. The error may be the context's.
 func (h *Handler) Feed(ctx context.Context, name string) (*mirror.Feed, error) {
 	if err := h.ready(); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (h *Handler) Feed(ctx context.Context, name string) (*mirror.Feed, error) {
 }
 
 // Reserve prepares for a feed about to join the Store. The error
-// is ErrNameTaken if another feed has one of its names.
+// is ErrNameTaken if another feed has one of its names. The error may be the context's.
 func (h *Handler) Reserve(ctx context.Context, feed string) error {
 	if err := h.ready(); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (h *Handler) Reserve(ctx context.Context, feed string) error {
 
 // Name returns the name under which a feed is published: its Name, or a shorter
 // one under which something was published before names became longer, because
-// the URLs of archives do not change (5005#10).
+// the URLs of archives do not change (5005#10). The error may be the context's.
 func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if err := h.ready(); err != nil {
 		return "", err
@@ -193,6 +193,7 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 }
 
 // Remove removes a feed from the Store, and everything published of it.
+// The error may be the context's.
 func (h *Handler) Remove(ctx context.Context, feed string) error {
 	name, err := h.Name(ctx, feed)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 // wait for them: the archived feed in the formats somebody has asked for. If the feed has
 // at least some number of entries, its index.atom takes long to make, and Prepare makes it
 // before anybody asks. While the feed is being polled, Prepare does nothing.
+// The error may be the context's.
 func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 	if err := h.ready(); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (c *listCommand) all(l *listing) error {
 		return err
 	}
 	if l.feeds == 0 && !c.JSON {
-		l.page.Line(c.none())
+		l.page.Para("", "", c.none())
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ type Fetched struct {
 //
 // The Mark records the changes harvested, not the bodies fetched: FetchQueued remembers
 // those to fetch again later. If you leave the sequence early, some changes were taken
-// but not yielded, so do not store the Mark then.
+// but not yielded, so do not store the Mark then. The error may be the context's.
 func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[Fetched, error] {
 	type result struct {
 		Fetched

@@ -160,6 +160,8 @@ func TestEqualTimes(t *testing.T) {
 
 // The latest entry of a record counts, of equally late ones the deletion
 // (atom-pmh consumer#4); any other entry is reported as Other (consumer#3).
+//
+// Duties: atom-pmh consumer#3.
 func TestClassification(t *testing.T) {
 	link := `<link rel="alternate" href="https://example.org/x"/>`
 	for name, test := range map[string]struct {

@@ -90,6 +90,8 @@ func kept(t *rapid.T, m *mirror.Mirror, url string) map[string]copied {
 
 // A record's history is in the store: what the producer keeps, and what was
 // seen.
+//
+// Duties: atom-pmh#27, atom-pmh#28, atom-pmh#29.
 func TestKeepHistory(t *testing.T) {
 	pool, out := newPool(), newMemory()
 	p := Producer{Output: out, Base: base, Pool: pool.query, Historical: true, Split: feedhistory.Split{Size: 2}}

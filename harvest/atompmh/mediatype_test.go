@@ -66,6 +66,8 @@ func TestAcceptError(t *testing.T) {
 
 // A record without an accepted type counts as deleted, or not, as the consumer
 // chooses.
+//
+// Duties: atom-pmh consumer#5.
 func TestUnacceptable(t *testing.T) {
 	s := serve(t, map[string]string{"/feed": feed(day(2), "", record("urn:a", day(1)))})
 	s.Accept = []string{"application/rdf+xml"}

@@ -40,6 +40,8 @@ type machine struct {
 // consumer with the last published pool; another harvest then makes one
 // conditional request and brings nothing. The checks find nothing in what is
 // published.
+//
+// Duties: atom-pmh#1, atom-pmh#11, atom-pmh#19, atom-pmh#20, atom-pmh#22.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)

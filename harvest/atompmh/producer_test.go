@@ -136,6 +136,8 @@ func published(t *testing.T, p *Producer) (ids []string) {
 
 // The way in which a feed shows deletions cannot change if the published feed
 // contradicts that.
+//
+// Duties: atom-pmh#17, atom-pmh#18.
 func TestChangeOfDeletions(t *testing.T) {
 	deleted := Item{ID: "urn:b", Modified: noon.Add(time.Second), Deleted: true}
 	for name, test := range map[string]struct {
@@ -186,6 +188,8 @@ func TestChangeOfDeletions(t *testing.T) {
 // published; consumers that come at each step or only at the end have the pool;
 // the history is there according to the setting; and an update with nothing new
 // writes nothing.
+//
+// Duties: atom-pmh#2.
 func TestProducer(t *testing.T) {
 	for _, mode := range []Deletions{ByEntry, ByAbsence} {
 		for _, historical := range []bool{false, true} {

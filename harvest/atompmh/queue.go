@@ -28,6 +28,7 @@ type Pending struct {
 // queue's other records, oldest first, without their Entry.
 //
 // The queue changes until the sequence has ended, or you leave it.
+// The error may be the context's.
 func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[Fetched, error] {
 	return func(yield func(Fetched, error) bool) {
 		for f, err := range h.Fetch(ctx, queue.all(changes)) {

@@ -8,6 +8,8 @@ import (
 
 // TestRoundTrip checks that the client gets each entity that the producer
 // publishes exactly once.
+//
+// Duties: datareplication#consumer-2.
 func TestRoundTrip(t *testing.T) {
 	out := newMemory()
 	p, w := newProducer(out), serve(out)

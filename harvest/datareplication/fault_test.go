@@ -14,6 +14,8 @@ import (
 // TestEveryFault makes each operation of a short history fail, in every
 // possible way. The feed then has either all of the call or nothing, once, and
 // goes on.
+//
+// Duties: datareplication#producer-1.
 func TestEveryFault(t *testing.T) {
 	for _, how := range []feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed} {
 		faults := 0

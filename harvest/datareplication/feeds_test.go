@@ -17,6 +17,9 @@ import (
 // there is one. Each feed lists the expected result: a line for each entity,
 // with its ContentID and, unless that is PUT, its operation; and the error, as
 // "type: a part of its text".
+//
+// Duties: datareplication#consumer-1, datareplication#consumer-2,
+// datareplication#consumer-3, datareplication#consumer-4.
 func TestFeeds(t *testing.T) {
 	files := feedtest.Glob(t, "testdata/feeds/*.txtar")
 	for _, file := range files {

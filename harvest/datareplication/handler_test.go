@@ -27,6 +27,9 @@ func request(w *wire, method, name string) *http.Response {
 }
 
 // TestPages checks the duties of a producer on what it serves, by GET and HEAD.
+//
+// Duties: datareplication#feed-1, datareplication#feed-2, datareplication#feed-3,
+// datareplication#feed-5.
 func TestPages(t *testing.T) {
 	out := newMemory()
 	w, p := serve(out), newProducer(out)
@@ -131,6 +134,8 @@ func TestBoundary(t *testing.T) {
 
 // TestHeaders checks that additional header fields come with an entity, except
 // those that the producer sets itself.
+//
+// Duties: datareplication#feed-4.
 func TestHeaders(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
@@ -150,6 +155,8 @@ func TestHeaders(t *testing.T) {
 
 // TestSnapshots checks that a snapshot has all resources, that a failed one
 // does not exist, and that the one before stays for those who read it.
+//
+// Duties: datareplication#snapshot-1.
 func TestSnapshots(t *testing.T) {
 	out := newMemory()
 	p, w := newProducer(out), serve(out)
@@ -232,6 +239,8 @@ func TestMerged(t *testing.T) {
 
 // TestConcurrent runs readers over HTTP, writers and clean-ups of a directory
 // at the same time. A reader that keeps up gets everything once.
+//
+// Duties: datareplication#feed-6.
 func TestConcurrent(t *testing.T) {
 	dir := publish.Dir{Path: t.TempDir()}
 	h := &Handler{FS: dir}

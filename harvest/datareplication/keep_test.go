@@ -48,6 +48,8 @@ func mirrored(t *testing.T, store mirror.Store) map[string]string {
 
 // TestMirror checks that puts and deletions reach a store, those of the same
 // second in their order, over several harvests, some of which are cut short.
+//
+// Duties: datareplication#feed-7, datareplication#consumer-5.
 func TestMirror(t *testing.T) {
 	for _, size := range []int{1, 2, 100} {
 		out, store := newMemory(), new(mirror.Memory)
@@ -80,6 +82,8 @@ func TestMirror(t *testing.T) {
 }
 
 // TestMirrorSnapshot checks that a change in the second of a snapshot is newer.
+//
+// Duties: datareplication#snapshot-2.
 func TestMirrorSnapshot(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)
@@ -121,6 +125,8 @@ func TestMirrorLog(t *testing.T) {
 
 // TestPatch checks that a patch needs a function, and that the mirror does not
 // go beyond the patch without one.
+//
+// Duties: datareplication#feed-7.
 func TestPatch(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)

@@ -50,6 +50,7 @@ type Producer struct {
 // Append makes two writes: of the entities, and of the feed's state, some 500
 // bytes. If entities come one at a time, each is written again about ten times
 // over the life of its page; if they come in large lots, it is not.
+// The error may be the context's.
 func (p *Producer) Append(ctx context.Context, entities ...Entity) error {
 	return p.locked(ctx, func(s *state) error {
 		if len(entities) == 0 {
@@ -126,7 +127,7 @@ func (p *Producer) Last() (Cursor, error) {
 
 // CleanUp removes the old pages, those no consumer needs whose cursor is at or after
 // the given time. So of the pages ending before that time, it keeps the newest. It
-// never removes the newest page of the feed.
+// never removes the newest page of the feed. The error may be the context's.
 func (p *Producer) CleanUp(ctx context.Context, before time.Time) error {
 	return p.locked(ctx, func(s *state) error {
 		var old []piece

@@ -28,7 +28,7 @@ const keptSnapshots = 2
 //
 // Of a resource, only Type, Body, Header and Modified are published. If the
 // sequence yields an error, there is no snapshot, and Snapshot returns the
-// error.
+// error. The error may be the context's.
 func (p *Producer) Snapshot(ctx context.Context, resources iter.Seq2[Entity, error]) error {
 	snap := &snapshot{ID: rand.Text()}
 	err := p.locked(ctx, func(s *state) error {

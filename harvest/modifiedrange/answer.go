@@ -18,6 +18,7 @@ type answer struct {
 	covered *Range // the range named by the answer; nil if it names none
 
 	stamps   []time.Time // the stamps of all items with one
+	news     []time.Time // the stamps of the new items
 	fresh    int         // the number of items new in this dialect
 	oldest   time.Time   // the oldest stamp of the entries, or of the deletions if there are no entries
 	stranger string      // the ID of an item clearly outside of the range; "" if there is none
@@ -146,6 +147,9 @@ func (r *run) take(a *answer, item itemState) bool {
 	}
 	if !item.at.IsZero() {
 		a.stamps = append(a.stamps, item.at)
+		if !again {
+			a.news = append(a.news, item.at)
+		}
 		r.weigh(a, item)
 	}
 	return !again && (item.deleted || !r.changed(item))
@@ -187,7 +191,7 @@ func (r *run) weigh(a *answer, item itemState) {
 // beginning, less the overlap (modified-range#8). If the server does not tell
 // the time, the newest stamp is used, because the client's clock may be wrong.
 func (r *run) following(doc *feedhistory.Document, header http.Header) State {
-	overlap := max(cmp.Or(r.c.Overlap, time.Minute), 0)
+	overlap := r.c.overlap()
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		return State{Since: date.UTC().Add(-overlap)}
 	}

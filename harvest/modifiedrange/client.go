@@ -33,6 +33,9 @@ type Client struct {
 	Limits Limits // Limits bounds the resources of one sync.
 }
 
+// overlap returns the Overlap with its default.
+func (c *Client) overlap() time.Duration { return max(cmp.Or(c.Overlap, time.Minute), 0) }
+
 // Limits are the limits of a sync (modified-range#12). A sync reaching one ends with a
 // *BudgetError, and the next one continues there.
 type Limits struct {

@@ -75,6 +75,7 @@ func TestEmptyPart(t *testing.T) {
 	assert.Contains(t, loss.Error(), "modified-range#4")
 }
 
+// Duties: modified-range#12.
 func TestLimits(t *testing.T) {
 	for limit, limits := range map[string]Limits{
 		"requests": {Requests: 2}, "items": {Items: 3}, "bytes": {Bytes: 500},
@@ -116,7 +117,7 @@ func TestLostResponses(t *testing.T) {
 	continued := w.client().Sync(t.Context(), next)
 	h, err = feedhistory.Merge(continued.Documents())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"urn:0:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first within the Overlap
+	assert.Equal(t, []string{"urn:0:0", "urn:1:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first two within the overlaps
 	after, whole := continued.State()
 	assert.True(t, whole)
 	assert.Zero(t, after.Rest)

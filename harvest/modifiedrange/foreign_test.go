@@ -97,6 +97,8 @@ func groupsApart(step time.Duration, sizes ...int) *store {
 
 // Whatever a foreign server does, the sync ends: with everything, or with an
 // error that says why not.
+//
+// Duties: modified-range#3, modified-range#5, modified-range#7, modified-range#11.
 func TestForeignServers(t *testing.T) {
 	const whole, loss, ignored = "", "loss", "ignored"
 	for _, test := range []struct {
@@ -200,6 +202,8 @@ func had(sizes []int, limit int) (n int) {
 
 // If a server gives the same answer for everything before a group, the sync
 // ends, and says what cannot be retrieved.
+//
+// Duties: modified-range#12.
 func TestStuck(t *testing.T) {
 	server := &foreign{store: groups(1, 3, 1), dialect: ModifiedRange, limit: 3, cuts: true, closed: true, up: true}
 	w := &wire{handler: server}

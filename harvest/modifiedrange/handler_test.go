@@ -47,6 +47,8 @@ func abc(t *testing.T) *store {
 }
 
 // Every way to ask for a range, with its result.
+//
+// Duties: modified-range#1, modified-range#2.
 func TestHandlerRanges(t *testing.T) {
 	const day2, day3 = "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
 	for _, test := range []struct {
@@ -93,6 +95,8 @@ func TestHandlerRanges(t *testing.T) {
 }
 
 // A group of equal stamps is never cut: the answer exceeds the limit instead.
+//
+// Duties: modified-range#5.
 func TestHandlerKeepsGroups(t *testing.T) {
 	for _, test := range []struct {
 		sizes         []int
@@ -113,6 +117,7 @@ func TestHandlerKeepsGroups(t *testing.T) {
 	}
 }
 
+// Duties: modified-range#3.
 func TestHandlerSettings(t *testing.T) {
 	h := abc(t).handler(1)
 	h.Partial, h.Format = 226, feedhistory.RSS

@@ -38,6 +38,8 @@ const mostRequests = 400
 // sync ends. Once the writers rest, one more sync makes the copy equal to the
 // collection. Against a server that breaks the rules, the same holds for every
 // sync that reports to be whole.
+//
+// Duties: modified-range#4, modified-range#9.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)

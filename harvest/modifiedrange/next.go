@@ -1,9 +1,6 @@
 package modifiedrange
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // next returns the range to ask for after an answer; an empty one if nothing is
 // left.
@@ -21,15 +18,16 @@ func (r *run) next(a *answer) (Range, error) {
 		r.closed = true
 		return a.asked, nil
 	}
-	whole := a.status == http.StatusOK && !r.distrust
-	if a.covered != nil && !a.covered.Start.IsZero() && a.covered.Start.After(a.asked.Start) {
-		whole = false // the answer itself begins later
-	}
+	whole := r.isWhole(a)
 	switch {
+	case r.confirming.active:
+		return r.confirm(a, whole), nil
 	case !r.tie.IsZero():
 		return r.afterTie(a, whole)
 	case !r.claimed.IsZero():
 		return r.afterClaim(a)
+	case whole && r.doubts(a):
+		return r.confirm(a, true), nil
 	case whole:
 		return r.afterWhole(a)
 	}
@@ -155,6 +153,9 @@ func (r *run) afterPart(a *answer) (Range, error) {
 	return alone, nil
 }
 
+// mostOverlap is the largest group of equal stamps to be asked for again with what is older.
+const mostOverlap = 20
+
 // uncovered returns the part of the range the server says it has not sent, or nothing
 // if that is no smaller than before.
 func (r *run) uncovered(a *answer) (Range, bool) {
@@ -163,6 +164,9 @@ func (r *run) uncovered(a *answer) (Range, bool) {
 		return Range{}, false
 	}
 	next := r.below(c.Start)
+	if over := r.below(a.oldest.Add(r.unit)); over.narrower(a.asked) && a.above(a.oldest)-a.above(over.End) <= mostOverlap {
+		next = over // in case the server has cut the group, or left out what comes before it
+	}
 	return next, next.narrower(a.asked) && c.Start.After(a.asked.Start)
 }
 

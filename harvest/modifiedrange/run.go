@@ -48,6 +48,10 @@ type progress struct {
 
 	put Range // the range requested before the one in doubt
 
+	most       int       // the largest number of items in an answer so far
+	top        time.Time // the newest item of the answer to confirm
+	confirming confirmation
+
 	asked map[question]bool    // the questions so far: no question brings anything new twice
 	lost  []*PossibleLossError // those not yielded yet
 }
@@ -75,6 +79,7 @@ func (r *run) run() {
 		a, err := r.ask()
 		if err == nil && !r.left {
 			r.span, err = r.next(a)
+			r.most = max(r.most, len(a.stamps))
 			r.forget(a)
 		}
 		if err == nil && r.span.isEmpty() && len(r.lost) > 0 && !r.heeded {
@@ -132,7 +137,7 @@ func (r *run) restart() {
 // 200 with a part, nothing can be concluded from one answer; after an interruption the
 // sync begins again.
 func (r *run) forget(a *answer) {
-	if a == nil || r.distrust || a.status == http.StatusOK && a.covered == nil {
+	if a == nil || r.distrust || r.confirming.active || a.status == http.StatusOK && a.covered == nil {
 		return
 	}
 	if !r.heeded || r.doubt || !r.tie.IsZero() || !r.claimed.IsZero() || r.span.End.IsZero() || len(r.lost) > 0 {

@@ -169,6 +169,8 @@ var protocols = map[string]protocol{
 // A mirror is served while it changes; harvests are interrupted, go on, and miss nothing: at
 // rest, the copy is equal (5005#1, atom-pmh#8, atom-pmh#9, atom-pmh#17, modified-range#9,
 // modified-range#10, datareplication#producer-1).
+//
+// Duties: atom-pmh#1, atom-pmh#10, atom-pmh#21.
 func TestAgain(t *testing.T) {
 	for name, p := range protocols {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package iri handles URLs and IRIs: it resolves references without changing their
-// spelling, and prepares, compares and redacts the URLs of requests. References do not
+// spelling, reads web links, and prepares, compares and redacts the URLs of requests.
+// References do not
 // go through net/url, which rewrites them (%7E becomes ~): a rewritten URL is another
 // identity.
 package iri

@@ -1,5 +1,6 @@
-// Package markup reads the HTML in the texts of feeds: it makes references
-// absolute where they are, finds images, and returns the plain text.
+// Package markup reads HTML. In the texts of feeds, it makes references absolute where
+// they are, finds images, and returns the plain text; in web pages, it finds the links to
+// feeds.
 package markup
 
 import (

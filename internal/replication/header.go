@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -113,7 +113,7 @@ func Links(h http.Header) map[string]string {
 		for ; n < most; n++ {
 			var target string
 			var params map[string]string
-			if target, params, line = weblink.Cut(bracketed(line)); params == nil {
+			if target, params, line = iri.CutLink(bracketed(line)); params == nil {
 				break
 			}
 			for rel := range strings.FieldsSeq(params["rel"]) {

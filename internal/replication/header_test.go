@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Duties: datareplication#consumer-6.
 func TestParseTime(t *testing.T) {
 	want := time.Date(2023, 11, 7, 3, 10, 0, 0, time.UTC)
 	for _, s := range []string{
@@ -26,6 +27,7 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
+// Duties: datareplication#consumer-6.
 func TestBoundary(t *testing.T) {
 	for s, want := range map[string]string{
 		"multipart/mixed; boundary=rdm-bny":               "rdm-bny",
@@ -60,6 +62,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// Duties: datareplication#feed-4.
 func TestOperation(t *testing.T) {
 	for s, want := range map[string]string{
 		"http-equiv=PUT": "PUT", "DELETE": "DELETE", "patch": "PATCH", `HTTP-Equiv = "put"`: "PUT", "": "", "http-equiv=MERGE": "MERGE",

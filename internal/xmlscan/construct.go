@@ -41,7 +41,7 @@ func (r *reviser) construct() Construct {
 	case !vocab.IsMedia(t.Type):
 		return r.textOrMarkup(t)
 	case vocab.IsXMLType(t.Type):
-		t.Body = trimSpace(r.Inner())
+		t.Body = Trim(r.Inner())
 	case t.isBytes():
 		t.Body = DecodeBase64(r.plainText())
 	default:
@@ -116,7 +116,7 @@ func (r *reviser) links() (links []Link) {
 	if l.Href = iri.Resolve(base, l.Href); l.Href == "" {
 		return nil
 	}
-	for name := range strings.FieldsSeq(cmp.Or(trimSpace(rel), "alternate")) {
+	for name := range strings.FieldsSeq(cmp.Or(Trim(rel), "alternate")) {
 		if strings.EqualFold(name, "alternate") {
 			name = "alternate"
 		}

@@ -177,7 +177,7 @@ func (r *reviser) within(start int) *Cursor {
 }
 
 // plainText reads the current element's text, without the white space around it.
-func (r *reviser) plainText() string { return trimSpace(r.ElementText()) }
+func (r *reviser) plainText() string { return Trim(r.ElementText()) }
 
 // date reads the current element's text as a date.
 func (r *reviser) date() (text string, t time.Time) {

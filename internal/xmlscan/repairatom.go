@@ -164,7 +164,7 @@ func (r *reviser) isWritten(t Construct, start int) bool {
 	switch {
 	case t.Src != "":
 		c := r.within(start)
-		return c.Empty() || trimSpace(c.ElementText()) == "" && !c.Nested()
+		return c.Empty() || Trim(c.ElementText()) == "" && !c.Nested()
 	case t.Type == "xhtml":
 		return isDiv(r.within(start))
 	case vocab.IsXMLType(t.Type):
@@ -186,7 +186,7 @@ func isDiv(c *Cursor) bool {
 				return false
 			}
 			c.Skip()
-		case trimSpace(string(c.AppendText(nil))) != "":
+		case Trim(string(c.AppendText(nil))) != "":
 			return false
 		}
 	}
@@ -237,7 +237,7 @@ func isLinkAttr(name, value string) bool {
 	case "rel":
 		return value != "" && !strings.ContainsAny(value, " \t\r\n")
 	}
-	return trimSpace(value) != ""
+	return Trim(value) != ""
 }
 
 // atomCategory repairs a category, which needs a term.
@@ -246,8 +246,8 @@ func (r *reviser) atomCategory(older bool) (repaired string, valid bool) {
 	scheme, schemed := r.Attr("", "scheme")
 	label, _ := r.Attr("", "label")
 	absolute := iri.Writable(scheme) == scheme && iri.Split(scheme).Scheme != ""
-	valid = !older && trimSpace(term) != "" && (absolute || !schemed) && r.hasOnly("term", "scheme", "label")
-	if term = cmp.Or(trimSpace(term), trimSpace(label), r.plainText()); term == "" {
+	valid = !older && Trim(term) != "" && (absolute || !schemed) && r.hasOnly("term", "scheme", "label")
+	if term = cmp.Or(Trim(term), Trim(label), r.plainText()); term == "" {
 		return "", false
 	}
 	if scheme = iri.Writable(scheme); iri.Split(scheme).Scheme == "" {
@@ -274,7 +274,7 @@ func isPerson(c *Cursor) bool {
 		}
 		name := c.Local()
 		times[name]++
-		text := trimSpace(c.ElementText())
+		text := Trim(c.ElementText())
 		valid := text != "" && !c.Nested() && times[name] == 1
 		switch name {
 		case "name":

@@ -191,7 +191,7 @@ func (r *reviser) guid() (repaired string, valid bool) {
 	if e == nil || text == "" || !r.once("guid") {
 		return "", false
 	}
-	permalink := (!given || strings.EqualFold(trimSpace(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
+	permalink := (!given || strings.EqualFold(Trim(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
 	name := "guid"
 	if !permalink {
 		name = `guid isPermaLink="false"`
@@ -228,7 +228,7 @@ func (r *reviser) rssSource() (repaired string, valid bool) {
 	url, _ := r.Attr("", "url")
 	valid, base := r.hasOnly("url"), r.base()
 	text := r.plainText()
-	switch uri := iri.URI(iri.Resolve(base, trimSpace(url))); {
+	switch uri := iri.URI(iri.Resolve(base, Trim(url))); {
 	case r.entry == nil, !r.once("source"):
 		return "", false
 	case url == "" || uri == "":

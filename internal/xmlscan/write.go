@@ -3,9 +3,11 @@ package xmlscan
 import (
 	"cmp"
 	"encoding/base64"
+	"html"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
@@ -72,7 +74,7 @@ type Link struct{ Rel, Href, Type, Title, HrefLang, Length string }
 // Link writes a link of Atom under the given element name, without attributes Atom does
 // not allow.
 func (m *Markup) Link(name string, l Link) {
-	if l.Title = trimSpace(l.Title); !vocab.IsMediaType(l.Type) {
+	if l.Title = Trim(l.Title); !vocab.IsMediaType(l.Type) {
 		l.Type = ""
 	}
 	if !vocab.IsLanguage(l.HrefLang) {
@@ -97,7 +99,13 @@ func (m *Markup) Enclosure(l Link) {
 
 func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-func trimSpace(text string) string { return strings.Trim(text, " \t\r\n") }
+// Trim returns a text without the white space of XML around it.
+func Trim(s string) string {
+	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' { // nearly always
+		return s
+	}
+	return strings.Trim(s, " \t\r\n")
+}
 
 // A Person is a person construct of Atom.
 type Person struct{ Name, URI, Email string }
@@ -153,6 +161,34 @@ func (t Construct) Written() (string, error) {
 	var b strings.Builder
 	WriteText(&b, t.Body)
 	return b.String(), nil
+}
+
+// isMarkup reports whether the body is HTML, or XHTML written as HTML.
+func (t Construct) isMarkup() bool { return t.Type == "html" || t.Type == "xhtml" }
+
+// Plain returns the text without markup. It separates blocks by a newline, and leaves
+// out invisible elements, such as scripts and styles.
+func (t Construct) Plain() string {
+	if !t.isMarkup() {
+		return t.Body
+	}
+	return markup.Plain(t.Body)
+}
+
+// Absolute returns the body with absolute references.
+func (t Construct) Absolute() string {
+	if !t.isMarkup() || t.Base == "" {
+		return t.Body
+	}
+	return markup.Absolute(t.Body, t.Base)
+}
+
+// AsHTML returns the text as HTML with absolute references.
+func (t Construct) AsHTML() string {
+	if t.isMarkup() {
+		return t.Absolute()
+	}
+	return html.EscapeString(t.Body)
 }
 
 // isBytes reports whether the media type is neither text nor XML, so that Atom has the

@@ -75,7 +75,7 @@ type checker struct {
 // the words in the index, and the tables with each other. SQLite checks the structure of
 // its file. Check is not interrupted by damage. Others may use the database meanwhile;
 // their changes during Check may appear as damage, so check again if there is any. It
-// takes about as long as reading and indexing everything.
+// takes about as long as reading and indexing everything. The error may be the context's.
 func (s *Store) Check(ctx context.Context) (*Inspection, error) {
 	c := &checker{
 		store: s, Inspection: &Inspection{rows: map[string][][]any{}, refetch: map[string]bool{}},

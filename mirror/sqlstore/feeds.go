@@ -66,6 +66,7 @@ func (s *Store) feeds(ctx context.Context, limit int, query func(*mirror.Feed) (
 // Newest returns the time of the newest live entry of each feed, by
 // mirror.Record.Time and by URL. Feeds without entries are missing from the
 // result. One call for many feeds is faster than a call for each.
+// The error may be the context's.
 func (s *Store) Newest(ctx context.Context, feeds []string) (map[string]time.Time, error) {
 	rows, err := s.query(ctx, "SELECT coalesce(long_url, url), (SELECT time FROM fh.entries WHERE feed = fh.feeds.key"+
 		s.every("time >= ''")+" AND state = 'live' ORDER BY time DESC LIMIT 1) FROM fh.feeds WHERE url"+s.in,
@@ -129,7 +130,7 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 
 // Move changes the URL of a feed, and stores its state, at the version at which it was
 // read. Everything belonging to the feed stays. If the feed has changed since it was
-// read, the error matches mirror.ErrConflict.
+// read, the error matches mirror.ErrConflict. The error may be the context's.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 	if f == nil {
 		return errors.New("sqlstore: Move: the Feed is nil")

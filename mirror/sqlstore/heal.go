@@ -23,7 +23,7 @@ func (i *Inspection) Index() bool { return i.index }
 // damaged rows. Until then damaged entries stay as they are. Heal removes damaged versions,
 // builds the index again if it differs, and adds the missing checksums. If the structure of a
 // SQLite file is damaged beyond its indexes, the error matches ErrStructure: export the
-// readable part, and import it into a new database.
+// readable part, and import it into a new database. The error may be the context's.
 func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, err error) {
 	if found == nil {
 		return nil, errors.New("sqlstore: Heal: the Inspection is nil")

@@ -19,7 +19,7 @@ type Info struct {
 	Unindexed int64 `json:"unindexed"` // entries waiting to be indexed
 }
 
-// Describe returns an overview. It counts all rows.
+// Describe returns an overview. It counts all rows. The error may be the context's.
 func (s *Store) Describe(ctx context.Context) (*Info, error) {
 	i := &Info{}
 	bytes, unused := "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size"
@@ -45,6 +45,7 @@ func (s *Store) Describe(ctx context.Context) (*Info, error) {
 
 // Backup copies a SQLite database, as it is now, to a new or empty file. Others may use
 // the database meanwhile. The copy has no unused pages and needs no log.
+// The error may be the context's.
 func (s *Store) Backup(ctx context.Context, file string) error {
 	if !s.one {
 		return fmt.Errorf("sqlstore: %w: use pg_dump", errors.ErrUnsupported)

@@ -98,7 +98,7 @@ func (s *Store) logAhead(ctx context.Context) (err error) {
 // nor changes a table; writing methods return an error that matches ErrReadOnly. The
 // error matches ErrNone or ErrOutdated if the database cannot be read as it is, and
 // ErrForeign, too, if a SQLite database without a mirror belongs to another program.
-// See SQLiteReaderDSN.
+// See SQLiteReaderDSN. The error may be the context's.
 func OpenReader(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {

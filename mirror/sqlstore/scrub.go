@@ -22,6 +22,7 @@ var scrubbing = map[bool][]string{
 // reads it, Scrub returns an error.
 //
 // Scrub does not reach PostgreSQL's own write-ahead log, nor backups.
+// The error may be the context's.
 func (s *Store) Scrub(ctx context.Context) (err error) {
 	if s.reads {
 		return ErrReadOnly

@@ -39,14 +39,17 @@ type Store struct {
 	prepared map[string]*sql.Stmt // by their text
 }
 
-var _ mirror.Store = (*Store)(nil)
+var (
+	_ mirror.Store    = (*Store)(nil)
+	_ mirror.Calendar = (*Store)(nil)
+)
 
 // Open returns the store in a database, and brings its schema up to date. The database
 // may have other tables: ours begin with feedhistory_ in SQLite, and are in the schema
 // feedhistory in PostgreSQL. Open refuses a database in which these names are taken,
 // with an error that matches ErrForeign; a database written to by a newer version of
 // this package; and connections to SQLite that could break the store's promises. The
-// caller owns the database, and closes it.
+// caller owns the database, and closes it. The error may be the context's.
 func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {

@@ -44,6 +44,7 @@ func stateText(f *mirror.Feed) (string, error) {
 
 // States returns the states of feeds by URL. Feeds unknown to the store are missing
 // from the result. One call for many feeds is faster than a call for each.
+// The error may be the context's.
 func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
 	rows, err := s.query(ctx, selectFeeds+" AND url"+s.in, list(&s.dialect, keysOf(urls)))
 	if err != nil {

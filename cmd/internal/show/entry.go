@@ -13,7 +13,11 @@ import (
 
 // Entry shows the title, time, id and link of an entry.
 func Entry(p *terminal.Page, e *feedhistory.Entry) {
-	p.Line("    " + terminal.Cut(terminal.Clean(titled(e.Title().Plain())), terminal.Columns-4))
+	title := terminal.Clean(titled(e.Title().Plain()))
+	if p.Width > 0 { // programs read the whole title
+		title = terminal.Cut(title, max(p.Width-4, 16))
+	}
+	p.Line("    " + title)
 	when := terminal.Time(e.Updated)
 	switch {
 	case e.Updated.IsZero() && !e.Published.IsZero():
@@ -21,7 +25,7 @@ func Entry(p *terminal.Page, e *feedhistory.Entry) {
 	case e.Updated.IsZero():
 		when = "(no time)"
 	}
-	p.Line("      " + when)
+	p.Para("      ", "      ", when)
 	p.Para("      ", "      ", idText(e))
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != e.ID {
 		p.Para("      ", "      ", link.Href)

@@ -1,4 +1,4 @@
-package weblink
+package iri
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCut(t *testing.T) {
+func TestCutLink(t *testing.T) {
 	type link struct {
 		target, rel, other string
 	}
@@ -24,7 +24,7 @@ func TestCut(t *testing.T) {
 	} {
 		var got []link
 		for rest := text; ; {
-			target, params, after := Cut(rest)
+			target, params, after := CutLink(rest)
 			if params == nil {
 				break
 			}

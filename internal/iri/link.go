@@ -1,7 +1,4 @@
-// Package weblink reads web links: in Link header fields (RFC 8288), in documents
-// of the type application/link-format (RFC 6690), and the links of web pages to
-// feeds.
-package weblink
+package iri
 
 import "strings"
 
@@ -10,10 +7,11 @@ const space = " \t\r\n"
 // maxParams bounds the parameters kept of one link.
 const maxParams = 100
 
-// Cut reads the first link of a text, and returns the rest of the text. Names of
+// CutLink reads the first link of a Link header field (RFC 8288), or of a document of the
+// type application/link-format (RFC 6690), and returns the rest of the text. Names of
 // parameters are in lower case; the first of a parameter's values counts (RFC 8288
 // §3.3). If there is no link the params are nil.
-func Cut(text string) (target string, params map[string]string, rest string) {
+func CutLink(text string) (target string, params map[string]string, rest string) {
 	open := strings.IndexByte(text, '<')
 	if open < 0 {
 		return "", nil, ""

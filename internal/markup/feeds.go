@@ -1,4 +1,4 @@
-package weblink
+package markup
 
 import (
 	"net/url"

@@ -1,0 +1,139 @@
+package feedxml
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mmcdole/gofeed"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// child returns the first child of an element, and the notes on it.
+func child(t *testing.T, format Format, element string) (r *Elements, notes *[]string) {
+	t.Helper()
+	r, notes = Fragment(element, &xmlscan.Scope{Base: "https://example.org/feed", Lang: "en"}, format), new([]string)
+	r.Note = func(code, _ string, offset int) { *notes = append(*notes, fmt.Sprint(code, " ", offset)) }
+	require.True(t, r.Child(r.Depth()), element)
+	return r, notes
+}
+
+// Names and namespaces are as meant, with a note each time the document has others.
+func TestNames(t *testing.T) {
+	for element, want := range map[string]struct {
+		format       Format
+		space, local string
+		rss, atom    bool
+		notes        string
+	}{
+		`<entry xmlns="http://www.w3.org/2005/Atom"><title/></entry>`:     {Atom, "http://www.w3.org/2005/Atom", "title", false, true, ""},
+		`<entry xmlns="http://www.w3.org/2005/Atom"><Title/></entry>`:     {Atom, "http://www.w3.org/2005/Atom", "title", false, true, "name-misspelt 43"},
+		`<entry xmlns="http://www.w3.org/2005/atom"><title/></entry>`:     {Atom, "http://www.w3.org/2005/Atom", "title", false, true, ""}, // the root has the note
+		`<item><pubdate/></item>`:                                         {RSS, "", "pubDate", true, false, "name-misspelt 6"},
+		`<item><x:a xmlns:x="http://purl.org/dc/elements/1.1"/></item>`:   {RSS, "http://purl.org/dc/elements/1.1/", "a", false, false, "namespace-misspelt 6"},
+		`<item><x:a xmlns:x="http://www.w3.org/2005/Atom"/></item>`:       {RSS, "http://www.w3.org/2005/Atom", "a", false, true, ""},
+		`<item><x:a xmlns:x="http://purl.org/rss/1.0/" xmlns=""/></item>`: {RSS, "http://purl.org/rss/1.0/", "a", true, false, ""},
+	} {
+		r, notes := child(t, want.format, element)
+		require.Equal(t, want.space, r.Space(), element)
+		require.Equal(t, want.atom, r.IsAtom(), element)
+		local := r.AtomLocal
+		if want.format == RSS {
+			require.Equal(t, want.rss, r.IsRSS(), element)
+			local = r.RSSLocal
+		}
+		require.Equal(t, want.local, local(), element)
+		require.Equal(t, want.notes, strings.Join(*notes, ", "), element)
+		require.Equal(t, want.notes != "" || strings.Contains(element, "2005/atom"), r.Odd, element)
+	}
+}
+
+func TestConstruct(t *testing.T) {
+	const entry = `<entry xmlns="http://www.w3.org/2005/Atom" xml:base="/a/">%s</entry>`
+	for element, want := range map[string]xmlscan.Construct{
+		`<title>A &amp;amp; B</title>`:                            {Type: "text", Body: "A &amp; B"},
+		`<title type="html" xml:lang="de"> &lt;b&gt; </title>`:    {Type: "html", Body: "<b>", Lang: "de"},
+		`<title>A <b>b</b></title>`:                               {Type: "html", Body: "A <b>b</b>"},
+		`<title type="image/png">A</title>`:                       {Type: "text", Body: "A"},
+		`<content type="image/png" xml:base="b/">QQ==</content>`:  {Type: "image/png", Body: "A", Base: "https://example.org/a/b/"},
+		`<content src="c" type="video/mp4"/>`:                     {Type: "video/mp4", Src: "https://example.org/a/c"},
+		`<content type="text/css"> A </content>`:                  {Type: "text/css", Body: "A"},
+		`<content type="image/svg+xml"><svg xmlns=""/></content>`: {Type: "image/svg+xml", Body: `<svg xmlns=""/>`},
+	} {
+		if want.Base == "" {
+			want.Base = "https://example.org/a/"
+		}
+		if want.Lang == "" {
+			want.Lang = "en"
+		}
+		r, _ := child(t, Atom, fmt.Sprintf(entry, element))
+		require.Equal(t, want, r.Construct(), element)
+	}
+}
+
+func TestAtomLink(t *testing.T) {
+	long := strings.Repeat("x", 50)
+	for element, want := range map[string]struct {
+		link  xmlscan.Link
+		notes string
+	}{
+		`<link rel=" self " href="a" type="t" title="u" hreflang="v" length="w"/>`: {link: xmlscan.Link{
+			Rel: "self", Href: "https://example.org/a", Type: "t", Title: "u", HrefLang: "v", Length: "w",
+		}},
+		`<link>a</link>`:              {xmlscan.Link{Href: "https://example.org/a"}, "link-without-href 7"},
+		`<link rel="x"/>`:             {xmlscan.Link{Rel: "x"}, "link-without-href 7"},
+		`<link href=""/>`:             {link: xmlscan.Link{Href: "https://example.org/feed"}},
+		`<link href="` + long + `"/>`: {notes: "url-too-long 7"},
+	} {
+		r, notes := child(t, Atom, "<entry>"+element+"</entry>")
+		r.MaxURL = 50
+		require.Equal(t, want.link, r.AtomLink(), element)
+		require.Equal(t, want.notes, strings.Join(*notes, ", "), element)
+	}
+}
+
+// A stopped reader finds no further child, and one released is as new.
+func TestStop(t *testing.T) {
+	sc := &xmlscan.Scope{}
+	r := Again("<item><a/><b/></item>", sc, RSS)
+	depth := r.Depth()
+	require.True(t, r.Child(depth))
+	r.Stop()
+	require.False(t, r.Child(depth))
+	r.Release()
+	r = Again("<item><a/></item>", sc, RSS)
+	require.True(t, r.Child(r.Depth()))
+	r.Release()
+}
+
+// Decode reads the elements before the limit.
+func TestDecodeLimit(t *testing.T) {
+	for name, test := range map[string]struct {
+		elements string
+		at       string
+		msg      string
+	}{
+		"elements":   {strings.Repeat("<category>a</category>", maxDecodedElements) + "<title>B</title>", "<title>", "more than 5000 elements in one entry"},
+		"namespaces": {namespaces(maxDecodedNamespaces+1) + "<title>B</title>", "<x32:", "more than 32 namespaces in one entry"},
+	} {
+		raw := "<item><title>A</title>" + test.elements + "</item>"
+		e := Entry{Raw: raw, Scope: &xmlscan.Scope{}, Format: RSS, Published: time.Unix(1, 0)}
+		item, err := e.Decode(func(*gofeed.Item, []string) []string { return nil })
+		require.EqualError(t, err, test.msg, name)
+		require.Equal(t, "A", item.Title, name)
+		if name == "namespaces" {
+			require.Equal(t, strings.Index(raw, test.at), err.Offset, name)
+		}
+	}
+}
+
+func namespaces(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `<x%d:a xmlns:x%d="urn:%d"/>`, i, i, i)
+	}
+	return b.String()
+}
