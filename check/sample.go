@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Sample has some of the representations of metadata records, and requests them: that
@@ -78,9 +79,13 @@ func (s *Sample) Add(doc *feedhistory.Document) {
 }
 
 // Check requests the representations, and yields the findings. The error is the
-// context's.
+// context's, or names a negative Size.
 func (s *Sample) Check(ctx context.Context, client *feedhistory.Client) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
+		if err := plain.Check("check", plain.Number{Name: "Sample.Size", Value: int64(s.Size)}); err != nil {
+			yield(Finding{}, err)
+			return
+		}
 		for _, r := range s.records {
 			if r.alternate.Href == "" {
 				continue

@@ -45,5 +45,5 @@ func reach(ts *testscript.TestScript, neg bool, args []string) {
 func answers(address string) bool {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	resp, err := client.Head("http://" + address + "/")
-	return err == nil && resp.Body.Close() == nil
+	return err == nil && resp.Body.Close() == nil && resp.StatusCode != http.StatusServiceUnavailable
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/cmd/internal/handover"
 	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/fleet"
@@ -83,6 +84,7 @@ func numberedSettings(t *testing.T) map[string]setting {
 	again := &republish.Handler{Store: &mirror.Memory{}}
 	memento := &backfill.Memento{TimeMap: "x:"}
 	pmh, pmp := &atompmh.Harvester{URL: "x:"}, &atompmh.Producer{Output: &publish.MemoryOutput{}, Pool: noItems, Base: "https://example.org/"}
+	live, sample := &atompmh.Handler{URL: "https://example.org/feed.atom", Query: noRecords}, &check.Sample{}
 	drc, of := &datareplication.Client{URL: "x:"}, &datareplication.Resources{}
 	drp := &datareplication.Producer{Output: &publish.MemoryOutput{}}
 	mrc, mrh := &modifiedrange.Client{URL: "x:"}, &modifiedrange.Handler{Query: noItem}
@@ -113,6 +115,8 @@ func numberedSettings(t *testing.T) map[string]setting {
 			return first(memento.Walk(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
 		}, ""},
 		"atompmh":   {pmh, func() error { return first(pmh.Harvest(ctx, atompmh.Mark{}).Changes()) }, ""},
+		"pmHandler": {live, func() error { return logged(func(l *slog.Logger) { live.Logger = l; _ = asked(live) }) }, ""},
+		"Sample":    {sample, func() error { return first(sample.Check(ctx, client)) }, ""},
 		"pmServer":  {pmp, func() error { return pmp.Update(ended(ctx)) }, "Compare"},
 		"drClient":  {drc, func() error { return first(drc.Harvest(ctx, datareplication.Cursor{}).Entities()) }, ""},
 		"Resources": {of, func() error { _, err := drc.Keep(ctx, m, *of); return err }, ""},
@@ -135,6 +139,8 @@ var runs = map[string]bool{"Worker": true, "StatusQuery": true}
 func noPage(context.Context, publish.Position, int) ([]*feedhistory.Entry, bool, error) {
 	return nil, false, nil
 }
+
+func noRecords(context.Context, time.Time, time.Time, int) ([]atompmh.Item, error) { return nil, nil }
 
 func noItems(context.Context, time.Time) iter.Seq2[atompmh.Item, error] {
 	return func(func(atompmh.Item, error) bool) {}
@@ -259,7 +265,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		"mirror: Mirror.Store must be set": func() error {
 			m := &mirror.Mirror{}
 			_, update := m.Update(ctx, "https://example.org/")
-			_, merge := m.Merge(ctx, "https://example.org/", mirror.Source{})
+			_, merge := m.Merge(ctx, "https://example.org/", mirror.Source{Documents: func(func(*feedhistory.Document, error) bool) {}})
 			for _, err := range []error{update, merge, m.ReadMark(ctx, "", "", nil), (&mirror.Poller{Mirror: m}).Run(ctx)} {
 				require.ErrorContains(t, err, "mirror: Mirror.Store must be set")
 			}
