@@ -150,6 +150,11 @@ func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, 
 	return l.doc, l.err
 }
 
+// Wait returns until when the host of a URL asks to be left alone (Retry-After), as far as
+// c and its clones know from all answers so far; the zero time if it does not. Walk makes
+// requests whose answers it does not need: this is how to learn of such an answer.
+func (c *Client) Wait(url string) time.Time { return c.requester().Wait(url) }
+
 // CloseIdle closes the connections kept open for further requests. You may still use
 // the Client afterwards.
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }

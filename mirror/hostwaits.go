@@ -44,13 +44,31 @@ func (w *hostWaits) at(url string) time.Time {
 // be left alone, the wait is for every pending document on this host, and for the feed
 // if it is requested there.
 func (p *poll) waitFor(err error) {
-	f := p.feed
-	until, host := p.waits.asked(err)
-	if until.IsZero() {
-		return
+	if until, host := p.waits.asked(err); !until.IsZero() {
+		p.leaveAlone(host, until)
 	}
-	own := []string{f.address(), p.request.url, f.Known.URL}
-	if slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
+}
+
+// heed handles the waits hosts have asked for in answers the walk did not need.
+func (p *poll) heed(client *feedhistory.Client) {
+	urls := p.own()
+	for _, pending := range p.feed.Pending {
+		urls = append(urls, pending.URL)
+	}
+	for _, url := range urls {
+		host := fetch.HostOf(url)
+		if until := client.Wait(url); until.After(p.now) && until.After(p.waits.until[host]) {
+			p.leaveAlone(host, until)
+		}
+	}
+}
+
+// own returns the URLs of the subscription document.
+func (p *poll) own() []string { return []string{p.feed.address(), p.request.url, p.feed.Known.URL} }
+
+func (p *poll) leaveAlone(host string, until time.Time) {
+	f := p.feed
+	if own := p.own(); slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
 		f.Wait = feedtime.Later(f.Wait, until)
 	}
 	p.waits.until[host] = feedtime.Later(p.waits.until[host], until)

@@ -43,7 +43,9 @@ var errEnded = errors.New("the walk has ended")
 // walk requests the feed at an address, and processes the documents of the walk.
 func (p *poll) walk(address string) error {
 	p.request.url = address
-	for doc, err := range p.m.clientFor(p.feed.URL).Walk(p.ctx, address, p.options()) {
+	client := p.m.clientFor(p.feed.URL)
+	defer p.heed(client)
+	for doc, err := range client.Walk(p.ctx, address, p.options()) {
 		if err := p.take(doc, err); errors.Is(err, errEnded) {
 			return nil
 		} else if err != nil {

@@ -33,7 +33,7 @@ func Example() {
 			fmt.Println(trial.Name, trial.Outcome)
 		}
 	}
-	var entries suite.Score = report.Scores["entries"]
+	var entries = report.Scores["entries"]
 	fmt.Printf("%d of %d\n", entries.Must, entries.MustAll)
 	// Output:
 	// walk/archived fail

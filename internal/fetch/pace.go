@@ -40,6 +40,17 @@ func (c *Client) IsPatient(address string) bool {
 	return h == nil || h.status == 0 && h.pace.Load() == nil
 }
 
+// Wait returns until when a host asks clients to wait; the zero time if it does not.
+func (c *Client) Wait(address string) time.Time {
+	hs := &c.shared().hosts
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h := hs.byName[HostOf(address)]; h != nil && h.until.After(time.Now()) {
+		return h.until
+	}
+	return time.Time{}
+}
+
 // barred returns an error if the host asks for a longer wait than allowed.
 func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 	until, status := c.shared().hosts.asked(h)
