@@ -40,6 +40,8 @@ const mostSampledBytes = 16 << 20
 
 // Add adds the records of a document to choose from. An older entry of a record does not
 // count.
+//
+// A nil document, or entry, is passed over.
 func (s *Sample) Add(doc *feedhistory.Document) {
 	if s.seed == (maphash.Seed{}) {
 		s.seed = maphash.MakeSeed()
@@ -48,7 +50,13 @@ func (s *Sample) Add(doc *feedhistory.Document) {
 	if size <= 0 {
 		size = 20
 	}
+	if doc == nil {
+		return
+	}
 	for _, e := range doc.Entries {
+		if e == nil {
+			continue
+		}
 		r := sampledRecord{order: maphash.String(s.seed, e.ID), id: e.ID, updated: e.Updated, url: doc.URL}
 		alternates := 0
 		for _, l := range e.Links {

@@ -15,6 +15,8 @@ type hostWaits struct {
 	feed  *Feed
 	now   time.Time            // when the poll began
 	until map[string]time.Time // by host, in this poll
+
+	request string // the URL at which the subscription document is requested
 }
 
 // asked returns, for the error of a request, until when the host asks to be left
@@ -40,40 +42,43 @@ func (w *hostWaits) at(url string) time.Time {
 	return until
 }
 
-// waitFor handles the error of a request for an archive or a page. If the host asks to
-// be left alone, the wait is for every pending document on this host, and for the feed
-// if it is requested there.
+// waitFor handles the error of a request for an archive or a page.
 func (p *poll) waitFor(err error) {
 	if until, host := p.waits.asked(err); !until.IsZero() {
-		p.leaveAlone(host, until)
+		p.waits.leaveAlone(host, until)
+		p.commits.hold()
 	}
 }
 
-// heed handles the waits hosts have asked for in answers the walk did not need.
-func (p *poll) heed(client *feedhistory.Client) {
-	urls := p.own()
-	for _, pending := range p.feed.Pending {
+// leaveAlone keeps a wait a host asks for: for every pending document on this host, and for
+// the feed if it is requested there.
+func (w *hostWaits) leaveAlone(host string, until time.Time) {
+	f := w.feed
+	if own := w.own(); slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
+		f.Wait = feedtime.Later(f.Wait, until)
+	}
+	w.until[host] = feedtime.Later(w.until[host], until)
+	for i := range f.Pending {
+		f.Pending[i].Wait = feedtime.Later(f.Pending[i].Wait, w.at(f.Pending[i].URL))
+	}
+}
+
+// heed keeps the waits that hosts have asked for in answers a walk did not need, and reports
+// whether there are any.
+func (w *hostWaits) heed(client *feedhistory.Client) (found bool) {
+	urls := w.own()
+	for _, pending := range w.feed.Pending {
 		urls = append(urls, pending.URL)
 	}
 	for _, url := range urls {
 		host := fetch.HostOf(url)
-		if until := client.Wait(url); until.After(p.now) && until.After(p.waits.until[host]) {
-			p.leaveAlone(host, until)
+		if until := client.Wait(url); until.After(w.now) && until.After(w.until[host]) {
+			w.leaveAlone(host, until)
+			found = true
 		}
 	}
+	return found
 }
 
 // own returns the URLs of the subscription document.
-func (p *poll) own() []string { return []string{p.feed.address(), p.request.url, p.feed.Known.URL} }
-
-func (p *poll) leaveAlone(host string, until time.Time) {
-	f := p.feed
-	if own := p.own(); slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
-		f.Wait = feedtime.Later(f.Wait, until)
-	}
-	p.waits.until[host] = feedtime.Later(p.waits.until[host], until)
-	p.commits.hold()
-	for i := range f.Pending {
-		f.Pending[i].Wait = feedtime.Later(f.Pending[i].Wait, p.waits.at(f.Pending[i].URL))
-	}
-}
+func (w *hostWaits) own() []string { return []string{w.feed.address(), w.request, w.feed.Known.URL} }

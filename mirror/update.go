@@ -42,9 +42,13 @@ var errEnded = errors.New("the walk has ended")
 
 // walk requests the feed at an address, and processes the documents of the walk.
 func (p *poll) walk(address string) error {
-	p.request.url = address
+	p.request.url, p.waits.request = address, address
 	client := p.m.clientFor(p.feed.URL)
-	defer p.heed(client)
+	defer func() {
+		if p.waits.heed(client) {
+			p.commits.hold()
+		}
+	}()
 	for doc, err := range client.Walk(p.ctx, address, p.options()) {
 		if err := p.take(doc, err); errors.Is(err, errEnded) {
 			return nil

@@ -11,7 +11,7 @@ import (
 
 var (
 	measurement = regexp.MustCompile("`[^`]*(go test -run [^`]*)`")
-	repetition  = regexp.MustCompile(` -benchtime \S+| -(million|page-bytes|rows) \d+`)
+	repetition  = regexp.MustCompile(` -benchtime \S+| -(million|page-bytes|rows|harvested|harvest-kills) \d+`)
 	result      = regexp.MustCompile(`(?m)^Benchmark.* ns/op|^--- PASS`)
 )
 
