@@ -55,13 +55,14 @@ func TestMillions(t *testing.T) {
 
 func testMillions(t *testing.T, protocol string, handler func(base string) http.Handler) {
 	var requests atomic.Int64
-	var served http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(nil)
+	served := handler("http://" + server.Listener.Addr().String() + "/")
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		served.ServeHTTP(w, r)
-	}))
+	})
+	server.Start()
 	defer server.Close()
-	served = handler(server.URL + "/")
 	run := func(db string, limit time.Duration) (finished bool, took time.Duration, memory int64) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
