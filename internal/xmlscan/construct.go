@@ -12,10 +12,26 @@ import (
 
 // The constructs of Atom, as the elements of an entry are read again to be repaired.
 
-// base returns the base at the current element.
+// A scopedBase is an xml:base attribute, by its place, and the base it resolves to.
+type scopedBase struct {
+	at  int
+	url string
+}
+
+// base returns the base at the current element. It keeps what the attributes in scope
+// resolve to.
 func (r *reviser) base() (base string) {
-	for _, b := range r.Bases() {
+	attributes := r.Bases()
+	n := min(len(attributes), len(r.bases))
+	for n > 0 && r.bases[n-1].at != attributes[n-1].At {
+		n--
+	}
+	if r.bases = r.bases[:n]; n > 0 {
+		base = r.bases[n-1].url
+	}
+	for _, b := range attributes[n:] {
 		base = iri.Resolve(base, b.Ref)
+		r.bases = append(r.bases, scopedBase{b.At, base})
 	}
 	return base
 }

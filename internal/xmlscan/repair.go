@@ -51,6 +51,7 @@ type reviser struct {
 	prefix   string    // the start tag's prefix
 	rootBase string
 	rootLang string
+	bases    []scopedBase // the xml:base attributes in scope
 
 	out  strings.Builder // doc[:done], repaired
 	done int
