@@ -186,15 +186,19 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 // schemaOf lists the objects of our part of a database's schema.
 func schemaOf(t *testing.T, d database) (list []string) {
 	t.Helper()
-	query := sqlstore.SchemaQuery
-	if d.dialect == sqlstore.PostgreSQL {
+	db, query, args := d.connect(t), sqlstore.SchemaQuery, []any(nil)
+	if d.dialect == sqlstore.SQLite {
+		var tables string
+		require.NoError(t, db.QueryRow(`SELECT json_group_array(name) FROM sqlite_schema WHERE name LIKE 'feedhistory\_%' ESCAPE '\'`).Scan(&tables))
+		args = []any{tables}
+	} else {
 		query = `SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, collation_name, generation_expression)
 			FROM information_schema.columns WHERE table_schema = 'feedhistory'
 			UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'feedhistory'
 			UNION ALL SELECT concat_ws(' ', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace = 'feedhistory'::regnamespace
 			UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'feedhistory'::regnamespace`
 	}
-	rows, err := d.connect(t).Query(query)
+	rows, err := db.Query(query, args...)
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
