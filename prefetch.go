@@ -69,7 +69,7 @@ func (w *walk) mayGuess(url string) bool {
 
 // watchPages looks for entries that have moved from one page to the next. A page requested
 // before the newer one was answered may lack such an entry, and the newer one too. But the
-// first of them is then on two pages, so the pages after these are requested anew.
+// first of them is then on two pages, so the pages after these are requested again.
 func (w *walk) watchPages(l *fetchResult) {
 	if w.kind != Paged {
 		return

@@ -26,7 +26,7 @@ func (e *Entry) lastChange() time.Time {
 	return feedtime.First(e.Changed(), source, epoch)
 }
 
-// epoch stands for an unknown time where a format requires one.
+// epoch replaces an unknown time where a format requires one.
 var epoch = time.Unix(0, 0).UTC()
 
 // lastChange returns when the document was updated or, if it does not say, the latest

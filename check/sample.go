@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"io"
@@ -66,15 +67,7 @@ func (s *Sample) Add(doc *feedhistory.Document) {
 				}
 			}
 		}
-		i, known := slices.BinarySearchFunc(s.records, r.order, func(r sampledRecord, order uint64) int {
-			switch {
-			case r.order < order:
-				return -1
-			case r.order > order:
-				return 1
-			}
-			return 0
-		})
+		i, known := slices.BinarySearchFunc(s.records, r.order, func(r sampledRecord, order uint64) int { return cmp.Compare(r.order, order) })
 		switch {
 		case known && !r.updated.After(s.records[i].updated):
 		case known:

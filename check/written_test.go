@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// What is read of any document is written without errors, except those that identity
+// Any document, once read, is written without errors, except those that identity
 // forbids to mend, and of the history it declares. CORPUS names further documents.
 func TestWritten(t *testing.T) {
 	patterns := append(strings.Fields(os.Getenv("CORPUS")), "../testdata/parse/*", "../testdata/decode/*", "../testdata/rfc5005/*")

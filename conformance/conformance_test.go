@@ -44,7 +44,7 @@ func TestReader(t *testing.T) {
 	conformance.Run(t, read, &conformance.Options{NoState: true, Flags: []string{"rfc", "!hostile"}, Skip: []string{"behaviour/*"}})
 }
 
-// mirrors returns a reader that keeps what it has read, and skips a poll not due.
+// mirrors returns a reader with a mirror, which skips a poll that is not due.
 func mirrors() conformance.Reader {
 	var kept sync.Map
 	return func(ctx context.Context, url, state string) (*conformance.Result, error) {

@@ -15,8 +15,6 @@ type hostWaits struct {
 	feed  *Feed
 	now   time.Time            // when the poll began
 	until map[string]time.Time // by host, in this poll
-
-	request string // the URL at which the subscription document is requested
 }
 
 // asked returns, for the error of a request, until when the host asks to be left
@@ -45,16 +43,16 @@ func (w *hostWaits) at(url string) time.Time {
 // waitFor handles the error of a request for an archive or a page.
 func (p *poll) waitFor(err error) {
 	if until, host := p.waits.asked(err); !until.IsZero() {
-		p.waits.leaveAlone(host, until)
+		p.waits.leaveAlone(p.request.url, host, until)
 		p.commits.hold()
 	}
 }
 
 // leaveAlone keeps a wait a host asks for: for every pending document on this host, and for
 // the feed if it is requested there.
-func (w *hostWaits) leaveAlone(host string, until time.Time) {
+func (w *hostWaits) leaveAlone(requested, host string, until time.Time) {
 	f := w.feed
-	if own := w.own(); slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
+	if own := w.own(requested); slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
 		f.Wait = feedtime.Later(f.Wait, until)
 	}
 	w.until[host] = feedtime.Later(w.until[host], until)
@@ -63,17 +61,17 @@ func (w *hostWaits) leaveAlone(host string, until time.Time) {
 	}
 }
 
-// heed keeps the waits that hosts have asked for in answers a walk did not need, and reports
-// whether there are any.
-func (w *hostWaits) heed(client *feedhistory.Client) (found bool) {
-	urls := w.own()
+// heed keeps the waits that hosts have asked for in answers a walk of the requested feed did
+// not need, and reports whether there are any.
+func (w *hostWaits) heed(requested string, client *feedhistory.Client) (found bool) {
+	urls := w.own(requested)
 	for _, pending := range w.feed.Pending {
 		urls = append(urls, pending.URL)
 	}
 	for _, url := range urls {
 		host := fetch.HostOf(url)
 		if until := client.Wait(url); until.After(w.now) && until.After(w.until[host]) {
-			w.leaveAlone(host, until)
+			w.leaveAlone(requested, host, until)
 			found = true
 		}
 	}
@@ -81,4 +79,6 @@ func (w *hostWaits) heed(client *feedhistory.Client) (found bool) {
 }
 
 // own returns the URLs of the subscription document.
-func (w *hostWaits) own() []string { return []string{w.feed.address(), w.request, w.feed.Known.URL} }
+func (w *hostWaits) own(requested string) []string {
+	return []string{w.feed.address(), requested, w.feed.Known.URL}
+}

@@ -42,10 +42,10 @@ var errEnded = errors.New("the walk has ended")
 
 // walk requests the feed at an address, and processes the documents of the walk.
 func (p *poll) walk(address string) error {
-	p.request.url, p.waits.request = address, address
+	p.request.url = address
 	client := p.m.clientFor(p.feed.URL)
 	defer func() {
-		if p.waits.heed(client) {
+		if p.waits.heed(address, client) {
 			p.commits.hold()
 		}
 	}()

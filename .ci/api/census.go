@@ -199,7 +199,7 @@ func (c *census) noteLiteral(t types.Type, lit *ast.CompositeLit, own string, al
 	}
 }
 
-// unused returns the exported names nobody uses, sorted.
+// unused returns the exported names without a user, sorted.
 func (c *census) unused() (names []string) {
 	for name, o := range c.exported {
 		if c.used[name] {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unusedNames are the exported names nobody uses, with the reason to keep them.
+// unusedNames are exported names without a user, with the reason to keep each.
 var unusedNames = map[string]string{
 	"/check.Representations":                 "a scope among others that are used",
 	"/harvest/relay.EntryID":                 "the name of a header field, for other producers",

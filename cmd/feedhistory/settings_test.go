@@ -150,7 +150,7 @@ func noItem(context.Context, time.Time, time.Time, int) ([]modifiedrange.Item, e
 	return nil, nil
 }
 
-// bucket returns an object store nobody is asked for.
+// bucket returns an object store. Nothing is requested from it.
 func bucket(t *testing.T) *s3.Output {
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")

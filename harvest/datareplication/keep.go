@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -238,15 +239,10 @@ func contentOf(e *Entity) feedhistory.Text {
 	switch {
 	case strings.HasSuffix(media, "/xml") || strings.HasSuffix(media, "+xml"):
 		kind = "application/octet-stream" // as XML it would need to be a document without a declaration
-	case strings.HasPrefix(media, "text/") && utf8.Valid(e.Body) && !bytes.ContainsFunc(e.Body, notXML):
+	case strings.HasPrefix(media, "text/") && utf8.Valid(e.Body) && !bytes.ContainsFunc(e.Body, func(r rune) bool { return !xmlscan.IsPlain(r) }):
 		return feedhistory.Text{Type: kind, Body: string(e.Body)}
 	case strings.HasPrefix(media, "text/"):
 		kind = "application/octet-stream"
 	}
 	return feedhistory.Text{Type: kind, Body: string(e.Body)}
-}
-
-// notXML reports whether a character cannot be in XML, or only with an escape.
-func notXML(r rune) bool {
-	return r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff
 }

@@ -34,8 +34,9 @@ func isValid(r *mirror.Record, e *feedhistory.Entry) bool {
 	if r.Content.Format != feedhistory.Atom || e.WeakID || e.ID != r.ID || e.Updated.IsZero() {
 		return false
 	}
-	s := xmlscan.NewFragment(string(e.XML()), nil, xmlscan.Unlimited())
-	return s.Child(0) && s.Is(vocab.Atom, "entry") && xmlscan.WellFormed(string(e.XML())) == nil
+	text := string(e.XML())
+	s := xmlscan.NewFragment(text, nil, xmlscan.Unlimited())
+	return s.Child(0) && s.Is(vocab.Atom, "entry") && xmlscan.WellFormed(text) == nil
 }
 
 const nsApp = "http://www.w3.org/2007/app"

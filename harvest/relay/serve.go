@@ -11,6 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -106,10 +107,10 @@ func pmhItem(r *mirror.Record, base string) (it atompmh.Item, err error) {
 	return it, nil
 }
 
-// xmlText returns a text without the characters XML cannot have.
+// xmlText returns a text without the characters XML cannot have as they are.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
+		if !xmlscan.IsPlain(r) {
 			return -1
 		}
 		return r

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -45,18 +43,11 @@ type Elements struct {
 
 	exact  string            // the last of the exact namespaces
 	spaces map[string]string // the meanings of the other namespaces
-	bases  []baseURL         // the xml:base attributes in scope
+	bases  xmlscan.BaseChain
 }
 
 // mostSpaces is the maximum number of namespaces whose meanings are kept.
 const mostSpaces = 1000
-
-// A baseURL is an xml:base attribute, identified by its place, and the URL it resolves
-// to.
-type baseURL struct {
-	at  int
-	url string
-}
 
 // New returns the elements of a document from the given URL, still without a Cursor.
 func New(text, url string) Elements { return Elements{text: text, url: url, MaxURL: MaxURL} }
@@ -93,9 +84,10 @@ func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
 // reset makes new elements in the same memory.
 func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
+	r.bases.Reset()
 	*r = Elements{
 		Cursor: r.Cursor, Format: format, MaxURL: MaxURL, text: raw, url: sc.Base, lang: sc.Lang,
-		bases: r.bases[:0], spaces: r.spaces,
+		bases: r.bases, spaces: r.spaces,
 	}
 	if len(r.spaces) > 50 {
 		r.spaces = nil
@@ -126,26 +118,8 @@ func (r *Elements) Language() string {
 }
 
 // Base returns the base at the current element, by its xml:base, its ancestors' and the
-// document's URL (5005#25). It keeps the resolved base while the attributes are in
-// scope.
-func (r *Elements) Base() string {
-	bases := r.Bases()
-	n := min(len(bases), len(r.bases))
-	for n > 0 && r.bases[n-1].at != bases[n-1].At {
-		n--
-	}
-	base := r.url
-	if r.bases = r.bases[:n]; n > 0 {
-		base = r.bases[n-1].url
-	}
-	for _, b := range bases[n:] {
-		if inner := iri.Resolve(base, b.Ref); len(inner) <= r.MaxURL {
-			base = inner
-		}
-		r.bases = append(r.bases, baseURL{b.At, base})
-	}
-	return base
-}
+// document's URL (5005#25).
+func (r *Elements) Base() string { return r.bases.Resolve(r.url, r.Bases(), r.MaxURL) }
 
 // NewScope returns the scope of the current element's content.
 func (r *Elements) NewScope() *xmlscan.Scope { return r.Scope(r.Base(), r.Language()) }
@@ -170,21 +144,8 @@ func (r *Elements) Mended(raw string, sc *xmlscan.Scope) string {
 	return xmlscan.MendElement(raw, sc.Bindings)
 }
 
-// Person reads a person construct (RFC 4287 §3.2). The uri is called url in Atom 0.3,
-// and homepage elsewhere.
-func (r *Elements) Person() (p xmlscan.Person) {
-	for depth := r.Depth(); r.Child(depth); {
-		switch base := r.Base(); vocab.AtomName(r.Local()) {
-		case "name":
-			p.Name = r.PlainText()
-		case "email":
-			p.Email = r.PlainText()
-		case "uri", "url", "homepage":
-			p.URI = iri.Resolve(base, r.PlainText())
-		}
-	}
-	return p
-}
+// Person reads a person construct.
+func (r *Elements) Person() xmlscan.Person { return r.Cursor.Person(r.Base) }
 
 // clip shortens a quotation in a message.
 func clip(s string) string { return xmlscan.Clip(s, 40) }

@@ -38,27 +38,9 @@ func (r *Elements) TextReference() string {
 
 // AtomLink reads atom:link, in either format. Rel is as published. Href is "" if it cannot
 // be used.
-func (r *Elements) AtomLink() (link xmlscan.Link) {
-	offset, hasHref := r.Offset(), false
-	for _, a := range r.Attrs() {
-		if a.Space != "" {
-			continue
-		}
-		switch a.Local {
-		case "rel":
-			link.Rel = xmlscan.Trim(a.Value())
-		case "href":
-			link.Href, hasHref = a.Value(), true
-		case "type":
-			link.Type = a.Value()
-		case "title":
-			link.Title = a.Value()
-		case "hreflang":
-			link.HrefLang = a.Value()
-		case "length":
-			link.Length = a.Value()
-		}
-	}
+func (r *Elements) AtomLink() xmlscan.Link {
+	offset := r.Offset()
+	link, hasHref := r.LinkAttrs()
 	if hasHref {
 		link.Href = r.Reference(link.Href, offset)
 		return link

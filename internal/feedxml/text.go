@@ -13,7 +13,7 @@ type textChoice struct {
 	text   xmlscan.Construct
 	rank   int
 	medium int               // the offset of the media:content the title comes from; 0 if it comes from elsewhere
-	beside xmlscan.Construct // the description beside that title
+	beside xmlscan.Construct // the description of the same medium
 }
 
 // offer takes the current element, if it is better.
@@ -25,7 +25,7 @@ func (c *textChoice) offer(r *Elements) (taken bool) {
 }
 
 // offerAll takes the best of the children of the current element, which is a group. A
-// description of one of the media describes the entry only beside the entry's title.
+// description of one of the media describes the entry only if the title comes from the same medium.
 func (c *textChoice) offerAll(r *Elements) {
 	at, isMedium := r.Offset(), r.Local() == "content"
 	if isMedium && c.what != "title" && c.medium != at {
@@ -77,7 +77,7 @@ func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, 
 		return choose(0, 0).text
 	}
 	choice := choose(which, choose(0, 0).medium)
-	if choice.rank == 0 && (which == 1 || choose(1, 0).rank > 0) { // content beside a summary
+	if choice.rank == 0 && (which == 1 || choose(1, 0).rank > 0) { // content, and a summary elsewhere
 		return choice.beside
 	}
 	return choice.text

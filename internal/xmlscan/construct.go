@@ -3,6 +3,7 @@ package xmlscan
 import (
 	"cmp"
 	"encoding/base64"
+	"math"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -12,29 +13,8 @@ import (
 
 // The constructs of Atom, as the elements of an entry are read again to be repaired.
 
-// A scopedBase is an xml:base attribute, by its place, and the base it resolves to.
-type scopedBase struct {
-	at  int
-	url string
-}
-
-// base returns the base at the current element. It keeps what the attributes in scope
-// resolve to.
-func (r *reviser) base() (base string) {
-	attributes := r.Bases()
-	n := min(len(attributes), len(r.bases))
-	for n > 0 && r.bases[n-1].at != attributes[n-1].At {
-		n--
-	}
-	if r.bases = r.bases[:n]; n > 0 {
-		base = r.bases[n-1].url
-	}
-	for _, b := range attributes[n:] {
-		base = iri.Resolve(base, b.Ref)
-		r.bases = append(r.bases, scopedBase{b.At, base})
-	}
-	return base
-}
+// base returns the base at the current element.
+func (r *reviser) base() string { return r.bases.Resolve("", r.Bases(), math.MaxInt) }
 
 // construct reads the current element as a text construct or content of Atom.
 func (r *reviser) construct() Construct {
@@ -74,15 +54,9 @@ func (r *reviser) textOrMarkup(t Construct) Construct {
 		return t
 	}
 	c := r.within(start)
-	own := len(c.Bases())
+	own, bases := len(c.Bases()), BaseChain{}
 	t.Type = "html"
-	t.Body, t.Base = c.HTML(false, func() string {
-		inner := base
-		for _, b := range c.Bases()[own:] {
-			inner = iri.Resolve(inner, b.Ref)
-		}
-		return inner
-	})
+	t.Body, t.Base = c.HTML(false, func() string { return bases.Resolve(base, c.Bases()[own:], math.MaxInt) })
 	return t
 }
 
@@ -103,36 +77,42 @@ func DecodeBase64(text string) string {
 	return string(data)
 }
 
-// links reads the current element as a link of Atom, once for each of its relations.
-func (r *reviser) links() (links []Link) {
-	l, rel := Link{}, ""
-	base := r.base()
-	for _, a := range r.Attrs() {
+// LinkAttrs returns the attributes of the current element, a link of Atom, as published, and
+// whether there is a href.
+func (c *Cursor) LinkAttrs() (link Link, hasHref bool) {
+	for _, a := range c.Attrs() {
 		if a.Space != "" {
 			continue
 		}
-		switch value := a.Value(); a.Local {
+		switch a.Local {
 		case "rel":
-			rel = value
+			link.Rel = Trim(a.Value())
 		case "href":
-			l.Href = value
+			link.Href, hasHref = a.Value(), true
 		case "type":
-			l.Type = value
+			link.Type = a.Value()
 		case "title":
-			l.Title = value
+			link.Title = a.Value()
 		case "hreflang":
-			l.HrefLang = value
+			link.HrefLang = a.Value()
 		case "length":
-			l.Length = value
+			link.Length = a.Value()
 		}
 	}
-	if _, ok := r.Attr("", "href"); !ok {
+	return link, hasHref
+}
+
+// links reads the current element as a link of Atom, once for each of its relations.
+func (r *reviser) links() (links []Link) {
+	base := r.base()
+	l, hasHref := r.LinkAttrs()
+	if !hasHref {
 		l.Href = r.plainText()
 	}
 	if l.Href = iri.Resolve(base, l.Href); l.Href == "" {
 		return nil
 	}
-	for name := range strings.FieldsSeq(cmp.Or(Trim(rel), "alternate")) {
+	for name := range strings.FieldsSeq(cmp.Or(l.Rel, "alternate")) {
 		if strings.EqualFold(name, "alternate") {
 			name = "alternate"
 		}
@@ -142,17 +122,17 @@ func (r *reviser) links() (links []Link) {
 	return links
 }
 
-// person reads the current element as a person construct. The uri is called url in Atom
-// 0.3, and homepage elsewhere.
-func (r *reviser) person() (p Person) {
-	for depth := r.Depth(); r.Child(depth); {
-		switch base := r.base(); vocab.AtomName(r.Local()) {
+// Person reads the current element as a person construct (RFC 4287 §3.2); base returns the
+// base at the current element. The uri is called url in Atom 0.3, and homepage elsewhere.
+func (c *Cursor) Person(base func() string) (p Person) {
+	for depth := c.Depth(); c.Child(depth); {
+		switch at := base(); vocab.AtomName(c.Local()) {
 		case "name":
-			p.Name = r.plainText()
+			p.Name = Trim(c.ElementText())
 		case "email":
-			p.Email = r.plainText()
+			p.Email = Trim(c.ElementText())
 		case "uri", "url", "homepage":
-			p.URI = iri.Resolve(base, r.plainText())
+			p.URI = iri.Resolve(at, Trim(c.ElementText()))
 		}
 	}
 	return p

@@ -1,6 +1,10 @@
 package xmlscan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
 
 // An inheritance has the attributes elements pass on to their content: xml:base and
 // xml:lang.
@@ -17,6 +21,40 @@ type Base struct {
 	At    int    // the offset of the attribute in the document
 	Reach Reach  // its reach when resolved against the bases around it
 }
+
+// A BaseChain resolves the xml:base attributes in scope, each once while it is in scope.
+// The zero value is ready to use.
+type BaseChain struct{ resolved []resolvedBase }
+
+// A resolvedBase is an xml:base attribute, identified by its place, and the URL it resolves
+// to.
+type resolvedBase struct {
+	at  int
+	url string
+}
+
+// Resolve returns the base inside attributes, outermost first, around which the base is
+// root. A base longer than most bytes has no effect.
+func (c *BaseChain) Resolve(root string, attributes []Base, most int) string {
+	n := min(len(attributes), len(c.resolved))
+	for n > 0 && c.resolved[n-1].at != attributes[n-1].At {
+		n--
+	}
+	base := root
+	if c.resolved = c.resolved[:n]; n > 0 {
+		base = c.resolved[n-1].url
+	}
+	for _, b := range attributes[n:] {
+		if inner := iri.Resolve(base, b.Ref); len(inner) <= most {
+			base = inner
+		}
+		c.resolved = append(c.resolved, resolvedBase{b.At, base})
+	}
+	return base
+}
+
+// Reset forgets the attributes, and keeps the memory.
+func (c *BaseChain) Reset() { c.resolved = c.resolved[:0] }
 
 // A Reach is the maximum length of a base.
 type Reach struct {

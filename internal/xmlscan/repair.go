@@ -51,7 +51,7 @@ type reviser struct {
 	prefix   string    // the start tag's prefix
 	rootBase string
 	rootLang string
-	bases    []scopedBase // the xml:base attributes in scope
+	bases    BaseChain
 
 	out  strings.Builder // doc[:done], repaired
 	done int
@@ -200,7 +200,7 @@ func (r *reviser) survey(element string) {
 		case "summary":
 			r.has.summary = true
 		case "author":
-			p := s.person()
+			p := s.Person(s.base)
 			r.has.author = r.has.author || p.Name+p.Email+p.URI != ""
 		case "link":
 			for _, l := range s.links() {

@@ -259,7 +259,7 @@ func (r *reviser) atomCategory(older bool) (repaired string, valid bool) {
 // atomPerson repairs a person, who must have a name.
 func (r *reviser) atomPerson(name string, older bool) (repaired string, valid bool) {
 	start := r.start
-	p := r.person()
+	p := r.Person(r.base)
 	r.Skip()
 	valid = !older && isPerson(r.within(start))
 	return r.written(func(w *Markup) { w.Person(name, p) }), valid

@@ -276,6 +276,10 @@ func digit(c byte) rune {
 	return 16
 }
 
+// IsPlain reports whether XML can have a character as it is. It has no other, or only by a
+// reference, as a carriage return.
+func IsPlain(r rune) bool { return r != '\r' && validRune(r) }
+
 // validRune reports whether r is a Char of XML 1.0.
 func validRune(r rune) bool {
 	switch {

@@ -135,7 +135,7 @@ func (p *pool) flush(ctx context.Context) error {
 	return nil
 }
 
-// end stores what is left, and ends the first load.
+// end stores the remaining items, and ends the first load.
 func (p *pool) end(ctx context.Context) error {
 	if err := p.flush(ctx); err != nil {
 		return err

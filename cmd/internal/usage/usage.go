@@ -31,7 +31,7 @@ var wordings = []struct {
 }
 
 // Text returns the message of an error, without the name of its verb, which the user has
-// typed. The function, if there is one, names what has set a flag in the user's stead.
+// typed. setBy names the variable or file that has set a flag, "" for none; it may be nil.
 func Text(err error, setBy func(flag string) string) string {
 	text := err.Error()
 	parse, ok := errors.AsType[*kong.ParseError](err)

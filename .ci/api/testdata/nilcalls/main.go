@@ -57,7 +57,7 @@ var standard = map[reflect.Type]bool{
 	reflect.TypeFor[*http.Request](): true, reflect.TypeFor[*http.Response](): true, reflect.TypeFor[*http.ServeMux](): true,
 }
 
-// made are types without a zero value to use: their comments name what makes them.
+// made are types whose zero value is of no use: their comments name the function to call.
 var made = map[string]bool{
 	"feedhistory.Answer": true, "feedhistory.Writer": true, "backfill.Walk": true, "backfill.Result": true, "atompmh.Harvest": true,
 	"datareplication.Harvest": true, "modifiedrange.Sync": true, "fleet.Database": true, "sqlstore.Store": true, "suite.Server": true,

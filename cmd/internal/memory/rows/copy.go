@@ -28,7 +28,7 @@ type Copy struct {
 // Open copies a database to the directory for temporary files, and opens the copy. The
 // database itself is never locked, so its program can write meanwhile.
 func Open(ctx context.Context, file string) (*Copy, error) {
-	source, err := filepath.EvalSymlinks(file) // the journal is beside the file itself
+	source, err := filepath.EvalSymlinks(file) // the journal is next to the file itself
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // parts are the endings of a database's files: the rollback journal and the write-ahead
-// log belong to its content. SQLite makes the log's index (-shm) anew.
+// log belong to its content. SQLite makes a new index of the log (-shm).
 var parts = [...]string{"", "-journal", "-wal"}
 
 var errBusy = errors.New("another program writes to it all the time, so no copy is whole; try again when it is idle")
@@ -123,8 +123,7 @@ func (s *snapshot) update(ctx context.Context, part string, info os.FileInfo) (c
 	if source == nil {
 		err := os.Remove(s.copy + part)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-			return info != nil, err
+			return info != nil, nil
 		}
 		return true, err
 	}
@@ -165,7 +164,7 @@ func (s *snapshot) blocks(ctx context.Context, part string, source, target *os.F
 	}
 }
 
-// noRoom says what to do if the copy does not fit.
+// noRoom adds advice to the error of a copy that does not fit.
 func (s *snapshot) noRoom(err error, info os.FileInfo) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%s has no room for a copy of %s (%s): set TMPDIR to a directory that has",

@@ -217,7 +217,7 @@ func TestJournalIsRolledBack(t *testing.T) {
 	require.Equal(t, 2000, count(t, db, "SELECT count(*) FROM a WHERE t LIKE 'during%'"), "and the writer goes on")
 }
 
-// What is in a write-ahead log only is in the copy.
+// The copy has the changes of a write-ahead log.
 func TestLogIsRead(t *testing.T) {
 	file, _ := newDatabase(t, "PRAGMA journal_mode = wal;"+tables+"INSERT INTO a VALUES (1, 'x')")
 	require.True(t, Has(t.Context(), file, "a", "id", "t"))
