@@ -123,8 +123,12 @@ func (r *report) kinds() {
 	r.pages()
 }
 
-// complete checks a complete document, which has no others (RFC 5005 §2).
+// complete checks a complete document, which has no others (RFC 5005 §2). By Atom-PMH an
+// archive may be complete, if newer documents are empty: that is checked with the chain.
 func (r *report) complete() {
+	if r.profile == AtomPMH && r.doc.Archive {
+		return
+	}
 	if r.doc.Archive {
 		r.add("combined-kinds", r.flagAt("archive"), "the document is complete and an archive at once, which has no defined meaning")
 	}

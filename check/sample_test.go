@@ -82,7 +82,7 @@ func TestEmptyBeforeComplete(t *testing.T) {
 	} {
 		c := Chain{Profile: AtomPMH}
 		found := c.Add(parsed(t, head+`<link rel="self" href="https://example.org/f"/><link rel="prev-archive" href="https://example.org/1"/>`+entry+`</feed>`, "https://example.org/f"))
-		found = append(found, c.Add(parsed(t, head+`<fh:complete/><link rel="self" href="https://example.org/1"/>
+		found = append(found, c.Add(parsed(t, head+`<fh:archive/><fh:complete/><link rel="self" href="https://example.org/1"/><link rel="current" href="https://example.org/f"/>
 <entry><id>urn:a</id><title/><updated>2012-11-01T00:00:00Z</updated><link href="https://example.org/a" type="text/html"/></entry></feed>`, "https://example.org/1"))...)
 		require.Equal(t, want, codes(append(found, c.Finish()...)))
 	}

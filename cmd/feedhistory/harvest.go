@@ -51,6 +51,7 @@ func (c *harvestCommand) Validate() error {
 	}{
 		{"--accept", len(c.Accept) > 0, []string{collection.AtomPMH}},
 		{"--historical", c.Historical, []string{collection.AtomPMH}},
+		{"--whole-chain", c.WholeChain, []string{collection.AtomPMH}},
 		{"--fetch", c.Fetch, []string{collection.AtomPMH}},
 		{"--snapshot", c.Snapshot != "", []string{collection.DataReplication}},
 		{"--key", c.Key != "", []string{collection.DataReplication}},
@@ -76,7 +77,7 @@ func (c *harvestCommand) Run(w *command.World) error {
 		}
 		*url = argument.WebAddress(*url)
 	}
-	if err := c.Credentials.Load(); err != nil {
+	if err := c.LogIn(); err != nil {
 		return err
 	}
 	if c.DB != "" {

@@ -20,10 +20,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
@@ -213,6 +216,55 @@ func TestAdviceMessages(t *testing.T) {
 	var out strings.Builder
 	findings.Show(terminal.NewPage(&out), []check.Finding{{}}, 1)
 	require.Contains(t, out.String(), "(a document without a URL)")
+}
+
+// TestHarvestFlagNames checks that each flag the messages of harvest and produce name is one
+// of these verbs, and that the advice for any gap names flags harvest has.
+func TestHarvestFlagNames(t *testing.T) {
+	parser, err := kong.New(&commandLine{}, kong.Vars{"version": "", "agent": "", "db": ""})
+	require.NoError(t, err)
+	flags := map[string]map[string]bool{}
+	for _, verb := range parser.Model.Children {
+		if flags[verb.Name] = map[string]bool{}; verb.Name != "harvest" && verb.Name != "produce" {
+			continue
+		}
+		for _, group := range verb.AllFlags(false) {
+			for _, f := range group {
+				for _, name := range append(slices.Clone(f.Aliases), f.Name) {
+					flags[verb.Name][name] = true
+				}
+			}
+		}
+	}
+	flag := regexp.MustCompile(`--([a-z][a-z-]*[a-z])(?:[^a-z-]|$)`) // not "--max-", which is completed below
+	files := []string{"harvest.go", "produce.go"}
+	more, err := filepath.Glob("../internal/collection/*.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, more)
+	seen := 0
+	for _, file := range append(files, more...) {
+		for _, m := range flag.FindAllStringSubmatch(string(feedtest.ReadFile(t, file)), -1) {
+			seen++
+			require.True(t, flags["harvest"][m[1]] || flags["produce"][m[1]], "%s names --%s", file, m[1])
+		}
+	}
+	require.Greater(t, seen, 30)
+	for reason := range feedhistory.Reason(64) {
+		for _, status := range []int{401, 404, 407, 429, 500} {
+			for _, rule := range []string{feedhistory.RuleScheme, feedhistory.RuleAddress} {
+				for _, err := range []error{
+					&feedhistory.StatusError{URL: "x", Status: status}, &feedhistory.RefusedError{URL: "x", Rule: rule},
+					&feedhistory.ParseError{Reason: reason}, &modifiedrange.BudgetError{Limit: "items"}, &modifiedrange.BudgetError{Limit: "requests"},
+					&modifiedrange.BudgetError{Limit: "bytes"}, &modifiedrange.IgnoredError{}, &modifiedrange.StampError{}, errors.New("x"),
+				} {
+					advice := collection.HarvestAdvice(&feedhistory.Gap{Reason: reason, Err: err})
+					for _, m := range flag.FindAllStringSubmatch(advice, -1) {
+						require.True(t, flags["harvest"][m[1]], "%v, %v: %s", reason, err, advice)
+					}
+				}
+			}
+		}
+	}
 }
 
 // An entry that several feeds have needs a feed; a mirror that changes while it is

@@ -39,23 +39,23 @@ func (p *Producer) since(published *feedhistory.Document, now time.Time) (window
 	return window, window
 }
 
-// split separates the entries ahead of the clock.
-func split(entries []*feedhistory.Entry, now time.Time) (come, future []*feedhistory.Entry) {
-	for i, e := range entries { // oldest first
-		if e.Updated.After(now) {
-			return entries[:i:i], entries[i:]
+// split separates the items ahead of the clock.
+func split(items []Item, now time.Time) (come, future []Item) {
+	for i, it := range items { // oldest first
+		if it.Modified.After(now) {
+			return items[:i:i], items[i:]
 		}
 	}
-	return entries, nil
+	return items, nil
 }
 
 // early returns the errors for records waiting for a time further ahead than clocks may
 // differ.
-func early(future []*feedhistory.Entry, now time.Time) error {
+func early(future []Item, now time.Time) error {
 	var all []error
-	for _, e := range future {
-		if e.Updated.After(now.Add(slack)) {
-			all = append(all, &RecordError{ID: e.ID, Modified: e.Updated, Clause: "atom-pmh#7", Err: ErrFuture})
+	for _, it := range future {
+		if it.Modified.After(now.Add(slack)) {
+			all = append(all, &RecordError{ID: it.ID, Modified: it.Modified, Clause: "atom-pmh#7", Err: ErrFuture})
 		}
 	}
 	return errors.Join(all...)
@@ -71,37 +71,35 @@ func ahead(err error, published *feedhistory.Document, now time.Time) error {
 		err, published.Updated.Format(time.RFC3339))
 }
 
-// window returns the entries to publish, among those of the pool since some
-// time. Entries before the window should be published already; if they are not,
-// they are late.
-func (p *Producer) window(entries []*feedhistory.Entry, window, since time.Time) ([]*feedhistory.Entry, error) {
+// window returns the items to publish, among those of the pool since some time. Items
+// before the window should be published already; if they are not, they are late.
+func (p *Producer) window(items []Item, window, since time.Time) ([]Item, error) {
 	n := 0
-	for n < len(entries) && entries[n].Updated.Before(window) {
+	for n < len(items) && items[n].Modified.Before(window) {
 		n++
 	}
 	if n == 0 || !since.IsZero() {
-		return entries[n:], nil
+		return items[n:], nil
 	}
 	known, whole, err := p.all()
 	if err != nil {
 		return nil, err
 	}
 	var late []error
-	for _, e := range entries[:n] {
-		seen, ok := known[e.ID]
-		if err := compare(e, seen); err != nil && (ok || whole) {
+	for _, it := range items[:n] {
+		seen, ok := known[it.ID]
+		if err := compare(it, seen); err != nil && (ok || whole) {
 			late = append(late, err)
 		}
 	}
-	return entries[n:], errors.Join(late...)
+	return items[n:], errors.Join(late...)
 }
 
-// compare returns why an old entry cannot be published; nil if it is published
-// already.
-func compare(e *feedhistory.Entry, published Seen) error {
-	r := &RecordError{ID: e.ID, Modified: e.Updated, Clause: "atom-pmh#7", Err: ErrLate}
-	switch c := e.Updated.Compare(published.Time); {
-	case c == 0 && isDeletion(e) == published.Deleted:
+// compare returns why an old item cannot be published; nil if it is published already.
+func compare(it Item, published Seen) error {
+	r := &RecordError{ID: it.ID, Modified: it.Modified, Clause: "atom-pmh#7", Err: ErrLate}
+	switch c := it.Modified.Compare(published.Time); {
+	case c == 0 && it.Deleted == published.Deleted:
 		return nil
 	case c == 0:
 		r.Clause, r.Err = "atom-pmh#13, atom-pmh#24", ErrSameTime
@@ -126,7 +124,7 @@ func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
 		for _, e := range doc.Entries {
 			kind := kindOf(e)
 			if seen, ok := known[e.ID]; kind != Other && (!ok || e.Updated.After(seen.Time)) {
-				known[e.ID] = Seen{Time: e.Updated, Deleted: kind == Deleted}
+				known[strings.Clone(e.ID)] = Seen{Time: e.Updated, Deleted: kind == Deleted}
 			}
 		}
 		older, linked := doc.Links.Rel(feedhistory.RelPrevArchive)

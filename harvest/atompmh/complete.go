@@ -30,13 +30,17 @@ func (p *Producer) replace(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	entries, err := p.entries(ctx, time.Time{})
+	items, err := p.items(ctx, time.Time{})
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(entries, isDeletion)
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.Deleted })
 	now := p.now()
-	entries, future := split(entries, now)
+	items, future := split(items, now)
+	entries, err := entriesOf(items)
+	if err != nil {
+		return err
+	}
 	entries = append(entries, former(future, published)...)
 	if p.Historical && published != nil {
 		entries = withHistory(entries, published)
@@ -52,7 +56,7 @@ func (p *Producer) replace(ctx context.Context) (err error) {
 
 // former returns the published entries of records whose present entries wait
 // for their time; otherwise the records would count as deleted.
-func former(future []*feedhistory.Entry, published *feedhistory.Document) (entries []*feedhistory.Entry) {
+func former(future []Item, published *feedhistory.Document) (entries []*feedhistory.Entry) {
 	latest := map[string]*feedhistory.Entry{}
 	if published != nil {
 		for _, e := range published.Entries {
@@ -61,8 +65,8 @@ func former(future []*feedhistory.Entry, published *feedhistory.Document) (entri
 			}
 		}
 	}
-	for _, e := range future {
-		if old := latest[e.ID]; old != nil {
+	for _, it := range future {
+		if old := latest[it.ID]; old != nil {
 			entries = append(entries, old)
 		}
 	}

@@ -43,6 +43,16 @@ type Harvester struct {
 	// requires order.
 	Overlap time.Duration
 
+	// WholeChain reads the whole chain, however little has changed, and finds changes
+	// published late in old archives. Changes then yields all the Mark does not remember.
+	WholeChain bool
+
+	// Known is called with the URL of an archive at which a harvest ends because the last
+	// one has read it, with the same entries: its time says nothing, as each document of
+	// the chain has the feed's. Older archives are read at every twentieth such harvest, or
+	// with WholeChain. Nil means nobody is told.
+	Known func(url string)
+
 	// Parallel is the maximum number of representations Fetch requests at the same time.
 	// Zero means 4.
 	Parallel int
@@ -91,8 +101,8 @@ type outcome struct {
 
 // Changes yields the changes, oldest first, and each record once, in its present state.
 // Changes come after all documents have been read, because only then is it known which
-// entry of a record is the latest. Until then, the latest entry of each changed record
-// is in memory, with its document.
+// entry of a record is the latest. Until then, the entries are in memory, compressed:
+// about 500 bytes for each changed record.
 //
 // If a document is missing or damaged, Changes yields the changes from the others, and
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been
@@ -117,13 +127,14 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 		}
 		client, done := plain.Or(h.h.HTTP)
 		defer done()
-		r := newReading(h.from, h.h.Historical)
+		r := h.h.newReading(h.from, h.h.Historical)
 		if err := r.read(h.h.with(h.ctx), client, h.h.URL); err != nil {
 			yield(Change{}, err)
 			return
 		}
-		for _, c := range r.changes() {
-			if !yield(h.h.choose(c, ranges), nil) {
+		h.h.tellKnown(r)
+		for c, err := range r.changes() {
+			if !yield(h.h.choose(c, ranges), err) || err != nil {
 				return
 			}
 		}
@@ -133,6 +144,12 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 			}
 		}
 		h.outcome = r.outcome(h.h.Overlap)
+	}
+}
+
+func (h *Harvester) tellKnown(r *reading) {
+	if h.Known != nil && r.chain.known != "" {
+		h.Known(r.chain.known)
 	}
 }
 

@@ -79,14 +79,15 @@ func (k *keeper) hand(doc *feedhistory.Document, gap error) bool {
 // documents yields the documents to merge, newest first, and the gaps.
 func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		client, done := plain.Or(k.HTTP)
+		client, done := plain.Client(k.HTTP)
 		defer done()
+		client.Policy.PerHost = 1 // a document requested in advance would be requested again after a kill
 		from := k.state.top()
-		k.yield, k.r = yield, newReading(from, true)
+		k.yield, k.r = yield, k.newReading(from, true)
 		options := &feedhistory.WalkOptions{
 			Processed: func(url string) bool { return k.ended[url] },
 			Known: func(url string) feedhistory.Known {
-				if url == withoutFragment(k.URL) {
+				if url == withoutFragment(k.URL) && !k.WholeChain {
 					return from.Subscription
 				}
 				return feedhistory.Known{}
@@ -137,10 +138,7 @@ func (k *keeper) read(doc *feedhistory.Document, err error) error {
 	if !k.r.hasBegun() {
 		k.begin(doc)
 	}
-	older := ""
-	if link, ok := doc.Older(); ok {
-		older = withoutFragment(link.Href)
-	}
+	older := olderThan(doc)
 	if k.collect {
 		if !k.r.add(doc) {
 			k.stopAt(older)
@@ -172,14 +170,15 @@ func (k *keeper) begin(doc *feedhistory.Document) {
 // take merges a document, and notes where to continue.
 func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
 	if first := k.r.first; first != nil && doc.URL == first.URL && doc != first {
-		k.r.first, k.state.Top = doc, k.r.subscription() // read again, because an archive was missing
+		k.r.again(doc)
+		k.state.Top = k.r.subscription()
 	}
 	if i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == doc.Response.Requested }); i >= 0 {
 		k.current = k.state.Pieces[i]
 	}
 	was := k.current.Next
 	k.r.documents++
-	known := len(doc.Entries) > 0 && updatedOf(doc).Before(k.current.Until)
+	known := k.r.isKnown(doc) || len(doc.Entries) > 0 && updatedOf(doc).Before(k.current.Until)
 	over := known || older == "" || k.current.Once
 	if over {
 		k.stopAt(older)
@@ -233,7 +232,12 @@ func (k *keeper) miss(gap *feedhistory.Gap) {
 // finish yields the collected documents and the gaps, and sets the next state.
 func (k *keeper) finish() {
 	if k.collect {
-		for _, doc := range k.collected() {
+		docs, err := k.collected()
+		if err != nil {
+			k.hand(nil, err)
+			return
+		}
+		for _, doc := range docs {
 			if !k.hand(doc, nil) {
 				return
 			}
@@ -253,9 +257,14 @@ func (k *keeper) finish() {
 	case len(k.state.Pieces) > 0:
 		return
 	case k.resumed || !k.r.unchanged:
-		k.state = keepState{Mark: Mark{Time: back(k.state.Newest, k.Overlap), Subscription: k.state.Top}}
+		mark := Mark{Time: back(k.state.Newest, k.Overlap), Subscription: k.state.Top}
+		if !k.resumed { // otherwise only the newest part of the chain was read now
+			mark.Chain = k.r.chain.next()
+		}
+		k.state = keepState{Mark: mark}
 	}
 	k.end = whole
+	k.tellKnown(k.r)
 }
 
 // mark returns the place after the last document.

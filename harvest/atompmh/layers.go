@@ -12,10 +12,14 @@ import (
 // layers returns a document's records and deletions as documents to merge: the
 // latest entry of each record first, then the one before it, and so on.
 func (k *keeper) layers(doc *feedhistory.Document) []*feedhistory.Document {
-	byID := map[string][]version{}
+	type layered struct {
+		version
+		*feedhistory.Entry
+	}
+	byID := map[string][]layered{}
 	var ids []string
 	for _, e := range doc.Entries {
-		v := version{entry: e, kind: kindOf(e)}
+		v := layered{version{e.Updated, kindOf(e)}, e}
 		if v.kind == Other {
 			continue
 		}
@@ -30,10 +34,10 @@ func (k *keeper) layers(doc *feedhistory.Document) []*feedhistory.Document {
 	var layers []*feedhistory.Document
 	for _, id := range ids {
 		versions := byID[id]
-		slices.SortStableFunc(versions, func(a, b version) int {
-			if a.supersedes(b) {
+		slices.SortStableFunc(versions, func(a, b layered) int {
+			if a.supersedes(b.version) {
 				return -1
-			} else if b.supersedes(a) {
+			} else if b.supersedes(a.version) {
 				return 1
 			}
 			return 0
@@ -43,7 +47,7 @@ func (k *keeper) layers(doc *feedhistory.Document) []*feedhistory.Document {
 				layers = append(layers, k.headed(doc))
 			}
 			layer := layers[i]
-			switch c := k.choose(change(v), k.ranges); c.Kind {
+			switch c := k.choose(change(v.Entry, v.kind), k.ranges); c.Kind {
 			case Record:
 				layer.Entries = append(layer.Entries, c.Entry)
 			case Deleted:
@@ -64,9 +68,12 @@ func (k *keeper) headed(doc *feedhistory.Document) *feedhistory.Document {
 // collected returns the changes of a feed committed as a whole: first a document with
 // the present records, which replaces all others if there are no others; then their
 // history, with at most one entry of each record in a document.
-func (k *keeper) collected() []*feedhistory.Document {
+func (k *keeper) collected() ([]*feedhistory.Document, error) {
 	layers := []*feedhistory.Document{{}}
-	for _, c := range k.r.changes() {
+	for c, err := range k.r.changes() {
+		if err != nil {
+			return nil, err
+		}
 		layers = addTo(layers, k.choose(c, k.ranges))
 	}
 	layers[0].Complete = k.r.scope == everything && k.r.whole()
@@ -77,7 +84,7 @@ func (k *keeper) collected() []*feedhistory.Document {
 		head := k.r.first
 		doc.URL, doc.Title, doc.ID, doc.Format, doc.Updated = head.URL, head.Title, head.ID, head.Format, head.Updated
 	}
-	return layers
+	return layers, nil
 }
 
 // addTo adds a change to documents: the present entry to the first, and the

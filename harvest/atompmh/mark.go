@@ -30,6 +30,7 @@ import (
 type Mark struct {
 	Time         time.Time         `json:"time,omitzero"`
 	Subscription feedhistory.Known `json:"subscription,omitzero"` // the subscription document, to ask whether there is anything new
+	Chain        Chain             `json:"chain,omitzero"`        // the archives, if all documents have the feed's time
 	Complete     bool              `json:"complete,omitempty"`    // whether the feed was complete; then Seen is the pool
 	Seen         map[string]Seen   `json:"seen,omitempty"`        // by record identifier
 }
@@ -48,12 +49,19 @@ func (s Seen) is(other Seen) bool {
 // IsZero reports whether nothing has been harvested yet.
 func (m Mark) IsZero() bool { return m.Time.IsZero() && m.Subscription == feedhistory.Known{} }
 
-// seenOf returns an entry's Seen.
-func seenOf(e *feedhistory.Entry, kind Kind) Seen {
-	s := Seen{Time: e.Updated.UTC(), Deleted: kind == Deleted}
-	if kind == Record {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%q", representations(e)))
-		s.Digest = hex.EncodeToString(sum[:8])
+// A digest is a digest of a record's representations.
+type digest [8]byte
+
+func digestOf(e *feedhistory.Entry) digest {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", representations(e)))
+	return digest(sum[:])
+}
+
+// seenAs returns the Seen of an entry of a record.
+func seenAs(v version, d digest) Seen {
+	s := Seen{Time: v.at.UTC(), Deleted: v.kind == Deleted}
+	if v.kind == Record {
+		s.Digest = hex.EncodeToString(d[:])
 	}
 	return s
 }

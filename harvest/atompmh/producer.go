@@ -108,8 +108,9 @@ type Producer struct {
 // URL returns the URL of the subscription document, for consumers.
 func (p *Producer) URL() string { return p.publisher().URL() }
 
-// Update publishes the changes of the pool since the last update, at first everything,
-// and either all of them or none. The items are in memory meanwhile.
+// Update publishes the changes of the pool since the last update, at first everything.
+// If it refuses one, it publishes none. More than 2,000 changes are published in portions,
+// oldest first: after a crash the next update goes on. The items are in memory meanwhile.
 //
 // If a record cannot be published, the error is a *RecordError. It is ErrLate
 // if the record appeared after a later one was published: consumers no longer
@@ -145,30 +146,54 @@ func (p *Producer) Update(ctx context.Context) error {
 	}
 	now := p.now()
 	window, since := p.since(published, now)
-	entries, err := p.entries(ctx, since)
+	items, err := p.items(ctx, since)
 	if err != nil {
 		return err
 	}
-	entries, future := split(entries, now)
-	entries, err = p.window(entries, window, since)
+	items, future := split(items, now)
+	items, err = p.window(items, window, since)
 	if err != nil {
 		return ahead(err, published, now)
 	}
 	settled := now.Add(-max(p.Settle, 0))
-	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.Updated.After(settled) })
-	publisher := p.publisher()
-	publisher.Head = p.head(published)
-	err = publisher.Append(ctx, entries...)
-	if errors.Is(err, publish.ErrForeign) && published != nil && published.Complete {
-		return &DeletionsError{Published: ByAbsence, Clause: "atom-pmh#17", Err: errVanished}
-	}
-	if err != nil {
-		return ahead(recordErrors(err), published, now)
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.Modified.After(settled) })
+	if err := p.append(ctx, items, published); err != nil {
+		return ahead(err, published, now)
 	}
 	if since.IsZero() {
 		p.compared = now
 	}
 	return early(future, now)
+}
+
+// portion is the number of items to publish at a time.
+const portion = 2000
+
+// append publishes items, oldest first. Items with the same time come together, because
+// the archives are searched for the second of two. Only the first portions can be refused:
+// later ones are later than anything published.
+func (p *Producer) append(ctx context.Context, items []Item, published *feedhistory.Document) error {
+	publisher := p.publisher()
+	publisher.Head = p.head(published)
+	for first := true; first || len(items) > 0; first = false {
+		n := min(portion, len(items))
+		for n > 0 && n < len(items) && items[n].Modified.Equal(items[n-1].Modified) {
+			n++
+		}
+		entries, err := entriesOf(items[:n])
+		if err != nil {
+			return err
+		}
+		items = items[n:]
+		err = publisher.Append(ctx, entries...)
+		if errors.Is(err, publish.ErrForeign) && published != nil && published.Complete {
+			return &DeletionsError{Published: ByAbsence, Clause: "atom-pmh#17", Err: errVanished}
+		}
+		if err != nil {
+			return recordErrors(err)
+		}
+	}
+	return nil
 }
 
 var errVanished = errors.New("records may have been deleted without a deletion entry")
@@ -234,14 +259,14 @@ func (p *Producer) head(published *feedhistory.Document) *feedhistory.Document {
 	return headOf(given, p.Base, p.URL())
 }
 
-// entries returns the entries of the changes since a time, oldest first.
-func (p *Producer) entries(ctx context.Context, since time.Time) (entries []*feedhistory.Entry, err error) {
+// items returns the changes since a time, oldest first. Each can be published.
+func (p *Producer) items(ctx context.Context, since time.Time) (items []Item, err error) {
 	given := map[string]bool{}
 	for it, err := range p.Pool(ctx, since) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := it.Entry()
+		_, err := it.Entry()
 		if err == nil && given[it.ID] {
 			err = it.refused("atom-pmh#8", "the pool returned it twice")
 		}
@@ -249,11 +274,23 @@ func (p *Producer) entries(ctx context.Context, since time.Time) (entries []*fee
 			return nil, err
 		}
 		given[it.ID] = true
+		items = append(items, it)
+	}
+	slices.SortFunc(items, func(a, b Item) int {
+		return cmp.Or(a.Modified.Compare(b.Modified), strings.Compare(a.ID, b.ID))
+	})
+	return items, nil
+}
+
+// entriesOf returns the entries of items.
+func entriesOf(items []Item) (entries []*feedhistory.Entry, err error) {
+	for _, it := range items {
+		e, err := it.Entry()
+		if err != nil {
+			return nil, err
+		}
 		entries = append(entries, e)
 	}
-	slices.SortFunc(entries, func(a, b *feedhistory.Entry) int {
-		return cmp.Or(a.Updated.Compare(b.Updated), strings.Compare(a.ID, b.ID))
-	})
 	return entries, nil
 }
 

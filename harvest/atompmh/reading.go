@@ -1,7 +1,6 @@
 package atompmh
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,7 +13,9 @@ import (
 
 // A reading is the part of a feed read so far, as it matters to a harvest from a mark.
 type reading struct {
-	from Mark
+	from     Mark
+	thorough bool // read the whole chain
+	chain    chainReader
 
 	first     *feedhistory.Document // the newest copy of the subscription document
 	unchanged bool                  // whether it is the one in the mark
@@ -22,11 +23,13 @@ type reading struct {
 	complete  bool // whether a document is complete, together with newer ones
 	scope     scope
 
-	latest  map[string]version              // the latest entry of each record
-	earlier map[string][]*feedhistory.Entry // earlier entries, in any order; nil if unwanted
-	others  []Change
-	now     time.Time // when the subscription document came, by the server's clock
-	newest  time.Time // the newest time of all entries, except those from the future
+	latest  map[string]heldEntry   // the latest entry of each record
+	earlier map[string][]heldEntry // earlier entries, in any order; nil if unwanted
+	others  []otherEntry
+	texts   shelf
+	times   []time.Time // when the documents were updated
+	now     time.Time   // when the subscription document came, by the server's clock
+	newest  time.Time   // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
 }
 
@@ -39,17 +42,34 @@ const (
 	everything       // and report all, because the mark cannot be used
 )
 
-// A version is an entry of a record.
+// A version is the time and the kind of an entry of a record.
 type version struct {
-	entry *feedhistory.Entry
-	kind  Kind
-	in    time.Time // when its document was updated
+	at   time.Time
+	kind Kind
 }
 
-func newReading(from Mark, history bool) *reading {
-	r := &reading{from: from, latest: map[string]version{}}
+// A heldEntry is an entry a reading has seen. Its text is on the shelf: a chain has more
+// entries than memory has room for.
+type heldEntry struct {
+	version
+	in     int32 // the number of its document
+	digest digest
+	text   spot
+}
+
+// An otherEntry is an entry of kind Other.
+type otherEntry struct {
+	id string
+	heldEntry
+}
+
+func (v heldEntry) seen() Seen { return seenAs(v.version, v.digest) }
+
+// newReading returns a Harvester's reading from a mark.
+func (h *Harvester) newReading(from Mark, history bool) *reading {
+	r := &reading{from: from, thorough: h.WholeChain, latest: map[string]heldEntry{}}
 	if history {
-		r.earlier = map[string][]*feedhistory.Entry{}
+		r.earlier = map[string][]heldEntry{}
 	}
 	return r
 }
@@ -64,7 +84,7 @@ func (r *reading) hasBegun() bool { return !r.now.IsZero() }
 func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string) error {
 	subscription := withoutFragment(url)
 	known := func(u string) feedhistory.Known {
-		if u == subscription {
+		if u == subscription && !r.thorough {
 			return r.from.Subscription
 		}
 		return feedhistory.Known{}
@@ -112,9 +132,10 @@ func (r *reading) add(doc *feedhistory.Document) bool {
 	if r.documents++; r.first == nil {
 		r.begin(doc)
 	} else if doc.URL == r.first.URL {
-		r.first = doc // read again, because an archive was missing
+		r.again(doc)
 	}
-	if len(doc.Entries) > 0 && updatedOf(doc).Before(r.from.Time) && r.scope == sinceMark {
+	known := r.isKnown(doc)
+	if known || len(doc.Entries) > 0 && updatedOf(doc).Before(r.from.Time) && r.scope == sinceMark {
 		return false // everything in it is known
 	}
 	r.entries(doc)
@@ -143,6 +164,33 @@ func (r *reading) begin(doc *feedhistory.Document) {
 	default:
 		r.scope, r.newest = sinceMark, r.from.Time
 	}
+	if r.thorough && r.scope == sinceMark {
+		r.scope = toEnd
+	}
+	r.chain = chainReader{from: r.from.Chain, mark: r.from.Time}
+	if r.scope != sinceMark {
+		r.chain.from.Documents = nil
+	}
+}
+
+// again takes the subscription document read again, because an archive was missing.
+func (r *reading) again(doc *feedhistory.Document) {
+	r.first, r.chain = doc, chainReader{unfit: true}
+}
+
+// isKnown reports whether a document is an archive known from the last harvest, at which
+// this one may end.
+func (r *reading) isKnown(doc *feedhistory.Document) bool {
+	return r.chain.read(doc, olderThan(doc)) && len(r.gaps) == 0
+}
+
+// olderThan returns the address of the next older document; "" if there is none.
+func olderThan(doc *feedhistory.Document) string {
+	link, ok := doc.Older()
+	if !ok {
+		return ""
+	}
+	return withoutFragment(link.Href)
 }
 
 // dateOf returns when a document came, by the server's clock, which should also stamp
@@ -165,22 +213,27 @@ func updatedOf(doc *feedhistory.Document) time.Time {
 
 // entries processes a document's entries.
 func (r *reading) entries(doc *feedhistory.Document) {
-	updated := updatedOf(doc)
+	in := int32(len(r.times))
+	r.times = append(r.times, updatedOf(doc))
 	for _, e := range doc.Entries {
-		v := version{e, kindOf(e), updated}
+		v := heldEntry{version{e.Updated, kindOf(e)}, in, digestOf(e), r.texts.put(string(e.XML()))}
 		if v.kind == Other {
-			r.others = append(r.others, change(v))
+			r.others = append(r.others, otherEntry{strings.Clone(e.ID), v})
 			continue
 		}
 		if e.Updated.After(r.newest) && !e.Updated.After(r.now) {
 			r.newest = e.Updated.UTC()
 		}
 		old, ok := r.latest[e.ID]
-		if !ok || v.supersedes(old) {
-			r.latest[e.ID], v = v, old
+		id := e.ID
+		if !ok {
+			id = strings.Clone(id) // not a part of the document's text, which would stay in memory
+		}
+		if !ok || v.supersedes(old.version) {
+			r.latest[id], v = v, old
 		}
 		if ok && r.earlier != nil && v.kind == Record {
-			r.earlier[e.ID] = append(r.earlier[e.ID], v.entry)
+			r.earlier[id] = append(r.earlier[id], v)
 		}
 	}
 }
@@ -189,36 +242,10 @@ func (r *reading) entries(doc *feedhistory.Document) {
 // same or in a newer document: the later one does, and of equally late ones the
 // deletion (atom-pmh consumer#4).
 func (v version) supersedes(old version) bool {
-	if v.entry.Updated.Equal(old.entry.Updated) {
+	if v.at.Equal(old.at) {
 		return v.kind == Deleted && old.kind != Deleted
 	}
-	return v.entry.Updated.After(old.entry.Updated)
-}
-
-func change(v version) Change {
-	return Change{
-		Kind: v.kind, ID: v.entry.ID, Time: v.entry.Updated, Entry: v.entry,
-		Representations: representations(v.entry),
-	}
-}
-
-// changes returns the changes since the mark, oldest first.
-func (r *reading) changes() []Change {
-	changes := slices.Clone(r.others)
-	for id, v := range r.latest {
-		if seen, ok := r.from.Seen[id]; r.scope == everything || !ok || r.follows(v, seen) {
-			c := change(v)
-			c.Historical = r.historical(v.entry)
-			changes = append(changes, c)
-		}
-	}
-	if r.from.Complete && r.whole() && !r.unchanged {
-		changes = append(changes, r.absent()...)
-	}
-	slices.SortFunc(changes, func(a, b Change) int {
-		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
-	})
-	return changes
+	return v.at.After(old.at)
 }
 
 // follows reports whether a version is news to those who have seen another one.
@@ -226,8 +253,8 @@ func (r *reading) changes() []Change {
 // it was removed from the feed, or its document is cut short. Only a complete
 // feed may go back. Of two copies with the same time, it is known only after
 // everything has been read which one counts.
-func (r *reading) follows(v version, seen Seen) bool {
-	now := seenOf(v.entry, v.kind)
+func (r *reading) follows(v heldEntry, seen Seen) bool {
+	now := v.seen()
 	switch {
 	case now.is(seen):
 		return false
@@ -237,26 +264,6 @@ func (r *reading) follows(v version, seen Seen) bool {
 		return !seen.Deleted && (now.Deleted || r.whole())
 	}
 	return now.Time.After(seen.Time)
-}
-
-// historical returns the earlier entries of a record, each once, oldest first.
-func (r *reading) historical(latest *feedhistory.Entry) []*feedhistory.Entry {
-	before := slices.DeleteFunc(r.earlier[latest.ID], func(e *feedhistory.Entry) bool {
-		return !e.Updated.Before(latest.Updated)
-	})
-	slices.SortStableFunc(before, func(a, b *feedhistory.Entry) int { return a.Updated.Compare(b.Updated) })
-	return slices.CompactFunc(before, func(a, b *feedhistory.Entry) bool { return a.Updated.Equal(b.Updated) })
-}
-
-// absent returns the records the feed once had and no longer has.
-func (r *reading) absent() (gone []Change) {
-	for id, seen := range r.from.Seen {
-		if _, there := r.latest[id]; there || seen.Deleted {
-			continue
-		}
-		gone = append(gone, Change{Kind: Deleted, ID: id, Time: seen.Time})
-	}
-	return gone
 }
 
 // whole reports whether nothing is missing.
@@ -282,18 +289,25 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 	o.all = r.scope == everything
 	back := back(r.newest, overlap)
 	o.next = Mark{
-		Time: back, Subscription: r.subscription(), Complete: r.complete,
+		Time: back, Subscription: r.subscription(), Chain: r.chain.next(), Complete: r.complete,
 		Seen: make(map[string]Seen, len(r.latest)),
 	}
 	for id, v := range r.latest {
-		if !r.complete && v.in.Before(back) {
+		if !r.complete && r.times[v.in].Before(back) {
 			continue // it will not be read again
 		}
 		seen, ok := r.from.Seen[id]
 		if !ok || r.scope == everything || r.follows(v, seen) {
-			seen = seenOf(v.entry, v.kind)
+			seen = v.seen()
 		}
 		o.next.Seen[id] = seen
+	}
+	if r.chain.known != "" { // what was not read again is still there
+		for id, seen := range r.from.Seen {
+			if _, read := r.latest[id]; !read {
+				o.next.Seen[id] = seen
+			}
+		}
 	}
 	return o
 }

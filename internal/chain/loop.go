@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -18,9 +19,11 @@ type LoopDetector struct {
 
 	selves map[uint64]bool // the self links of the current chain's documents
 
-	// Each with its last chain:
-	bodies map[uint64]int // the documents
-	facts  map[uint64]int // the IDs and times of entries and tombstones
+	bodies map[uint64]int // the documents, each with its last chain
+
+	// facts has the IDs and times of entries and tombstones by chain. There are as many as
+	// entries, so they are sets: a value would double their size.
+	facts []map[uint64]struct{}
 
 	// shown has the facts of the chain's first document that no later one has had.
 	shown map[uint64]bool
@@ -46,7 +49,7 @@ type Fact struct {
 func NewLoopDetector() *LoopDetector {
 	return &LoopDetector{
 		seed: maphash.MakeSeed(), urls: map[uint64]int{}, selves: map[uint64]bool{},
-		bodies: map[uint64]int{}, facts: map[uint64]int{},
+		bodies: map[uint64]int{}, facts: []map[uint64]struct{}{{}},
 	}
 }
 
@@ -57,6 +60,7 @@ func (d *LoopDetector) key(text string) uint64 { return maphash.String(d.seed, t
 func (d *LoopDetector) Begin() {
 	d.chain++
 	d.shown = nil
+	d.facts = append(d.facts, map[uint64]struct{}{})
 	clear(d.selves)
 }
 
@@ -132,11 +136,11 @@ func (d *LoopDetector) RepeatsFirst(facts iter.Seq[Fact]) bool {
 func (d *LoopDetector) count(facts iter.Seq[Fact], remember bool) (fresh int) {
 	for f := range facts {
 		key := maphash.Comparable(d.seed, f)
-		if d.facts[key] != d.chain {
+		if _, ok := d.facts[d.chain][key]; !ok {
 			fresh++
 		}
 		if remember {
-			d.facts[key] = d.chain
+			d.facts[d.chain][key] = struct{}{}
 		}
 	}
 	return fresh
@@ -145,7 +149,7 @@ func (d *LoopDetector) count(facts iter.Seq[Fact], remember bool) (fresh int) {
 // Shares reports whether one of the facts is in the current chain.
 func (d *LoopDetector) Shares(facts iter.Seq[Fact]) bool {
 	for f := range facts {
-		if d.facts[maphash.Comparable(d.seed, f)] == d.chain {
+		if _, ok := d.facts[d.chain][maphash.Comparable(d.seed, f)]; ok {
 			return true
 		}
 	}
@@ -155,7 +159,8 @@ func (d *LoopDetector) Shares(facts iter.Seq[Fact]) bool {
 // IsNew reports whether one of the facts is in no chain.
 func (d *LoopDetector) IsNew(facts iter.Seq[Fact]) bool {
 	for f := range facts {
-		if d.facts[maphash.Comparable(d.seed, f)] == 0 {
+		key := maphash.Comparable(d.seed, f)
+		if !slices.ContainsFunc(d.facts, func(chain map[uint64]struct{}) bool { _, ok := chain[key]; return ok }) {
 			return true
 		}
 	}

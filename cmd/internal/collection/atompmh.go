@@ -2,10 +2,16 @@ package collection
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
@@ -24,32 +30,23 @@ type pmhState struct {
 // A pmhHarvest is a harvest of metadata records, with its results.
 type pmhHarvest struct {
 	*atompmh.Harvest
-	changes []atompmh.Change
-	gaps    []*feedhistory.Gap
+	kinds map[atompmh.Kind]int // how many changes there are of each kind
+	gaps  []*feedhistory.Gap
 
-	fetched []Change      // the changes and the queued records, with --fetch and --format json
 	queue   atompmh.Queue // records still to be fetched
 	brought int           // the number of records fetched by --fetch
 }
 
 // HarvestPMH harvests metadata records.
 func (c *Source) HarvestPMH(w *command.World) error {
+	spareMemory()
 	var from pmhState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
 	harvester := c.harvester(w)
-	h := pmhHarvest{Harvest: harvester.Harvest(w.Ctx, from.Mark), queue: from.Queue}
-	if err := h.collect(c.URL); err != nil {
-		return err
-	}
-	var err error
-	if c.Fetch {
-		err = c.fetchPMH(w, harvester, &h)
-	} else {
-		err = c.printPMH(w, h)
-	}
-	if err != nil {
+	h := &pmhHarvest{Harvest: harvester.Harvest(w.Ctx, from.Mark), kinds: map[atompmh.Kind]int{}, queue: from.Queue}
+	if err := c.printPMH(w, harvester, h); err != nil {
 		return err
 	}
 	next, whole := h.Mark()
@@ -69,66 +66,121 @@ func (c *Source) HarvestPMH(w *command.World) error {
 func (c *Source) harvester(w *command.World) *atompmh.Harvester {
 	client := w.Client(w.Stderr)
 	client.Budget.Documents, client.Budget.Bytes = c.MaxRequests, int64(c.MaxBytes)
-	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.Authorize(), Accept: c.Accept, Historical: c.Historical}
+	h := &atompmh.Harvester{
+		HTTP: client, URL: c.URL, Header: c.Credentials.Authorize(), Accept: c.Accept, Historical: c.Historical, WholeChain: c.WholeChain,
+		Known: func(url string) {
+			w.Tell("all documents have the feed's time; the last harvest has read " + argument.WithoutUser(url) +
+				" as it is, so older archives were left out: --whole-chain reads them")
+		},
+	}
 	if c.Overlap != nil {
 		h.Overlap = *c.Overlap
 	}
 	return h
 }
 
-// collect collects the changes and the gaps.
-func (h *pmhHarvest) collect(url string) error {
-	for change, err := range h.Changes() {
-		gap, isGap := errors.AsType[*feedhistory.Gap](err)
-		accept, isAccept := errors.AsType[*atompmh.AcceptError](err)
-		switch {
-		case isAccept:
-			return exit.UsageError("--" + accept.Error())
-		case isGap:
-			h.gaps = append(h.gaps, gap)
-		case err != nil:
-			return explain.Failure(url, err)
-		default:
-			h.changes = append(h.changes, change)
+// news yields the changes, counts them, and notes the gaps.
+func (h *pmhHarvest) news(url string) iter.Seq2[atompmh.Change, error] {
+	return func(yield func(atompmh.Change, error) bool) {
+		for change, err := range h.Changes() {
+			gap, isGap := errors.AsType[*feedhistory.Gap](err)
+			accept, isAccept := errors.AsType[*atompmh.AcceptError](err)
+			switch {
+			case isGap:
+				h.gaps = append(h.gaps, gap)
+				continue
+			case isAccept:
+				err = exit.UsageError("--" + accept.Error())
+			case err != nil:
+				err = explain.Failure(url, err)
+			default:
+				h.kinds[change.Kind]++
+			}
+			if !yield(change, err) || err != nil {
+				return
+			}
 		}
 	}
-	return nil
 }
 
-// printPMH prints the changes: a line for each record, or one object.
-func (c *Source) printPMH(w *command.World, h pmhHarvest) error {
-	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	var err error
+// printPMH harvests, and prints the changes: a line for each record, or one object.
+func (c *Source) printPMH(w *command.World, harvester *atompmh.Harvester, h *pmhHarvest) error {
+	all := h.printed(c.URL)
+	if c.Fetch {
+		all = h.fetched(w.Ctx, harvester, c.URL)
+	}
 	if c.inOne() {
-		_, whole := h.Mark()
-		j := jsonPMH{
-			URL: c.URL, Protocol: c.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
-			Changes: h.fetched, Pending: len(h.queue), Gaps: schema.Each(h.gaps, schema.NewGap),
-		}
-		if !c.Fetch {
-			j.Changes = h.lines()
-		}
-		err = terminal.WriteJSON(out, j)
-		return errors.Join(err, out.Flush())
+		return c.printOne(w, h, all)
 	}
-	for _, change := range h.lines() {
-		err = errors.Join(err, terminal.WriteJSON(out, change))
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
+	for line, err := range all {
+		if err == nil {
+			err = terminal.WriteJSON(out, line)
+		}
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
 	}
-	return errors.Join(err, out.Flush())
+	return out.Flush()
 }
 
-// lines returns the changes, each after the record's earlier states.
-func (h pmhHarvest) lines() []Change {
-	lines := []Change{}
-	for _, c := range h.changes {
-		for _, e := range c.Historical {
-			earlier := changeJSON(atompmh.Change{ID: c.ID, Time: e.Updated, Entry: e, Representations: atompmh.RepresentationsOf(e)})
-			earlier.Kind = historicalKind
-			lines = append(lines, earlier)
-		}
-		lines = append(lines, changeJSON(c))
+// printOne prints the harvest as one object. Its verdict comes first, but is known only at
+// the end, so the changes are in a file until then.
+func (c *Source) printOne(w *command.World, h *pmhHarvest, all iter.Seq2[Change, error]) (err error) {
+	spool, err := os.CreateTemp("", "feedhistory")
+	if err != nil {
+		return err
 	}
-	return lines
+	defer func() { err = errors.Join(err, spool.Close(), os.Remove(spool.Name())) }()
+	lines := bufio.NewWriterSize(spool, 64<<10)
+	comma := ""
+	for line, err := range all {
+		var text bytes.Buffer
+		if err == nil {
+			err = terminal.WriteJSON(&text, line)
+		}
+		if err != nil {
+			return err
+		}
+		_, _ = lines.WriteString(comma + strings.TrimSuffix(text.String(), "\n")) // Flush returns the error
+		comma = ","
+	}
+	if err := lines.Flush(); err != nil {
+		return err
+	}
+	_, whole := h.Mark()
+	var text bytes.Buffer
+	err = terminal.WriteJSON(&text, jsonPMH{
+		URL: c.URL, Protocol: c.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
+		Changes: []Change{}, Pending: len(h.queue), Gaps: schema.Each(h.gaps, schema.NewGap),
+	})
+	if err != nil {
+		return err
+	}
+	before, after, _ := strings.Cut(text.String(), `"changes":[]`)
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(w.Stdout, io.MultiReader(strings.NewReader(before+`"changes":[`), spool, strings.NewReader("]"+after)))
+	return err
+}
+
+// printed yields the changes to print, each after the record's earlier states.
+func (h *pmhHarvest) printed(url string) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		for c, err := range h.news(url) {
+			for _, e := range c.Historical {
+				earlier := changeJSON(atompmh.Change{ID: c.ID, Time: e.Updated, Entry: e, Representations: atompmh.RepresentationsOf(e)})
+				earlier.Kind = historicalKind
+				if !yield(earlier, nil) {
+					return
+				}
+			}
+			if !yield(changeJSON(c), err) {
+				return
+			}
+		}
+	}
 }
 
 // historicalKind is the Kind of a line about an earlier state of a record.
@@ -183,17 +235,13 @@ func changeJSON(c atompmh.Change) Change {
 }
 
 // harvestedPMH reports a harvest's changes and gaps.
-func harvestedPMH(w *command.World, h pmhHarvest) {
+func harvestedPMH(w *command.World, h *pmhHarvest) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
-	kinds := map[atompmh.Kind]int{}
-	for _, c := range h.changes {
-		kinds[c.Kind]++
-	}
-	what := fmt.Sprintf("%s (%s)", terminal.Count(kinds[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
-	if n := kinds[atompmh.Deleted]; n > 0 {
+	what := fmt.Sprintf("%s (%s)", terminal.Count(h.kinds[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
+	if n := h.kinds[atompmh.Deleted]; n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
-	if n := kinds[atompmh.Other]; n > 0 {
+	if n := h.kinds[atompmh.Other]; n > 0 {
 		what += fmt.Sprintf(" · %d of no known kind", n)
 	}
 	if h.brought > 0 {

@@ -68,7 +68,7 @@ func (c *Source) HarvestReplication(w *command.World) error {
 // replicationClient returns the Client the flags ask for.
 func (c *Source) replicationClient(w *command.World) *datareplication.Client {
 	return &datareplication.Client{
-		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
+		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Credentials.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
 		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
 	}
 }

@@ -1,50 +1,32 @@
 package collection
 
 import (
-	"bufio"
 	"cmp"
-	"errors"
+	"context"
+	"iter"
 	"unicode/utf8"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
-	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
-// fetchPMH prints the changes with the records themselves, and the records earlier
-// harvests could not fetch. An interrupt leaves the other records in the queue.
-func (c *Source) fetchPMH(w *command.World, harvester *atompmh.Harvester, h *pmhHarvest) error {
+// fetched yields the changes with the records themselves, and the records earlier harvests
+// could not fetch. An interrupt leaves the other records in the queue.
+func (h *pmhHarvest) fetched(ctx context.Context, harvester *atompmh.Harvester, url string) iter.Seq2[Change, error] {
 	if h.queue == nil {
 		h.queue = atompmh.Queue{}
 	}
-	changes := func(yield func(atompmh.Change, error) bool) {
-		for _, change := range h.changes {
-			if !yield(change, nil) {
+	return func(yield func(Change, error) bool) {
+		for f, err := range harvester.FetchQueued(ctx, h.news(url), h.queue) {
+			j := fetchedJSON(f)
+			if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
+				h.brought++
+			}
+			if !yield(j, err) {
 				return
 			}
 		}
 	}
-	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	h.fetched = []Change{}
-	for f, err := range harvester.FetchQueued(w.Ctx, changes, h.queue) {
-		j := fetchedJSON(f)
-		if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
-			h.brought++
-		}
-		if c.inOne() {
-			h.fetched = append(h.fetched, j)
-		} else {
-			err = errors.Join(err, terminal.WriteJSON(out, j))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if c.inOne() {
-		return errors.Join(out.Flush(), c.printPMH(w, *h))
-	}
-	return out.Flush()
 }
 
 func fetchedJSON(f atompmh.Fetched) Change {

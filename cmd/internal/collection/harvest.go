@@ -23,6 +23,7 @@ type Source struct {
 	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto (the default), which is the first that the server understands."`
 	Overlap     *time.Duration `placeholder:"TIME" help:"With modified-range and atom-pmh: how far the next harvest reaches back (default: 1m, with atom-pmh 0s)."`
 	Historical  bool           `help:"With atom-pmh: also print the entries of records' earlier states, as far as the producer keeps them. A mirror has them anyway."`
+	WholeChain  bool           `help:"With atom-pmh: read the whole chain, however little has changed, to find changes that were published late in old archives."`
 	Fetch       bool           `help:"With atom-pmh: also request and print the records themselves. The state lists the records that could not be fetched, for the next harvest."`
 	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror: a file, or the postgres:// URL of a database."`
 	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: header field of an entity that names its resource. Without this flag, the mirror has an entry for each entity, as a log does."`
@@ -33,7 +34,7 @@ type Source struct {
 
 	terminal.JSONFlag `set:"record=each change, which is the default; with --db, the result for the collection"`
 
-	logins.Credentials
+	logins.Login
 
 	network.Flags
 }
@@ -47,3 +48,17 @@ const (
 	DataReplication = "datareplication"
 	ModifiedRange   = "modified-range"
 )
+
+// LogIn takes the credentials for the collection from the flags, the environment and the
+// files the flags name.
+func (c *Source) LogIn() error {
+	credential, err := c.CredentialFor(c.URL)
+	if err != nil || credential == nil {
+		return err
+	}
+	c.Fields = credential.Header
+	if credential.Authorization != "" {
+		c.Fields.Set("Authorization", credential.Authorization)
+	}
+	return nil
+}

@@ -20,6 +20,7 @@ import (
 
 // Keep harvests into a mirror, which records how far the harvest has come.
 func (c *Source) Keep(w *command.World) error {
+	spareMemory()
 	db := &database.Location{DB: c.DB}
 	store, err := db.Create(w)
 	if err != nil {

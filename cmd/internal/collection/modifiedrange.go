@@ -50,7 +50,7 @@ func (c *Source) HarvestRange(w *command.World) error {
 
 func (c *Source) rangeClient(w *command.World) *modifiedrange.Client {
 	client := &modifiedrange.Client{
-		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(),
+		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Credentials.Authorize(),
 		Limits: modifiedrange.Limits{Requests: c.MaxRequests, Items: c.MaxItems, Bytes: int64(c.MaxBytes)},
 	}
 	if c.Overlap != nil {

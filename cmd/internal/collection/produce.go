@@ -44,6 +44,7 @@ type Production struct {
 // Produce publishes the lines in a directory. It returns a handler for serving the result; an
 // error with the exit status if something cannot be published yet; and any other error.
 func (c *Production) Produce(w *command.World, log *slog.Logger) (http.Handler, error, error) {
+	spareMemory()
 	if c.Protocol == AtomPMH {
 		return c.producePMH(w, log)
 	}
@@ -58,33 +59,10 @@ func (c *Production) Pools() bool {
 
 // producePMH publishes metadata records.
 func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler http.Handler, waiting, err error) {
-	var items []atompmh.Item
-	for line, err := range schema.Lines[Change](w.Stdin) {
-		if err != nil {
-			return nil, nil, err
-		}
-		if line.Kind == historicalKind {
-			continue
-		}
-		item, err := itemOf(line)
-		if err != nil {
-			return nil, nil, err
-		}
-		items = append(items, item)
-	}
-	if len(items) == 0 && c.Deletions == "absence" {
-		return nil, nil, errors.New("the input has no record: publishing none would delete all")
-	}
 	p := &atompmh.Producer{
 		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Historical: c.Historical, Split: feedhistory.Split{Size: c.Size},
 		Pool: func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
-			return func(yield func(atompmh.Item, error) bool) {
-				for _, item := range items {
-					if !item.Modified.Before(since) && !yield(item, nil) {
-						return
-					}
-				}
-			}
+			return c.linesSince(w.Stdin, since)
 		},
 	}
 	if c.Deletions == "absence" {
@@ -103,6 +81,31 @@ func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler htt
 	}
 	w.Tell("the feed: " + p.URL())
 	return &publish.Handler{FS: outputs.Root(c.Out), Logger: log}, waiting, nil
+}
+
+// linesSince yields the records described by lines, those changed since a time.
+func (c *Production) linesSince(in io.Reader, since time.Time) iter.Seq2[atompmh.Item, error] {
+	return func(yield func(atompmh.Item, error) bool) {
+		n := 0
+		for line, err := range schema.Lines[Change](in) {
+			if err == nil && line.Kind == historicalKind {
+				continue
+			}
+			item, bad := itemOf(line)
+			if err == nil {
+				err = bad
+			}
+			if n++; err == nil && item.Modified.Before(since) {
+				continue
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+		if n == 0 && c.Deletions == "absence" {
+			yield(atompmh.Item{}, errors.New("the input has no record: publishing none would delete all"))
+		}
+	}
 }
 
 // onlyFuture says which records have a time in the future; "" if something else is wrong,

@@ -36,6 +36,9 @@ func (c *Production) OpenPool(w *command.World) (*Pooled, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Listen == "" {
+		oneCache(store)
+	}
 	p, err := openPool(w.Ctx, store, c.Protocol)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
