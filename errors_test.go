@@ -158,7 +158,7 @@ func TestMisuse(t *testing.T) {
 	d := (&History{}).Document()
 	require.Empty(t, d.Entries)
 	gap := NewGap("http://example.org/\xff", io.ErrUnexpectedEOF)
-	for _, d := range []*Document{d, {}, {Entries: (&History{Gaps: []*Gap{gap}}).PseudoEntries()}, NewComplete(nil, nil, ""), NewPage(nil, nil, Page{}), NewArchive(nil, nil, ArchiveAt{})} {
+	for _, d := range []*Document{d, {}, {Entries: (&History{Gaps: []*Gap{gap}}).PseudoEntries()}, NewComplete(nil, nil, ""), NewPage(nil, nil, PageLinks{}), NewArchive(nil, nil, ArchiveLinks{})} {
 		derive(t, d)
 	}
 	require.Len(t, NewPages(nil, make([]*Entry, 3), -5, func(int) string { return "" }), 3)

@@ -30,11 +30,11 @@ func Example() {
 		panic(err)
 	}
 
-	client := datareplication.Client{
+	client := datareplication.Harvester{
 		URL:  server.URL,
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
-	var cursor datareplication.Cursor // a program stores it
+	var cursor datareplication.Mark // a program stores it
 	for range 2 {
 		harvest := client.Harvest(context.Background(), cursor)
 		for e, err := range harvest.Entities() {
@@ -42,7 +42,7 @@ func Example() {
 				panic(err)
 			}
 			fmt.Println(e.Operation, e.ContentID, string(e.Body))
-			cursor = harvest.Cursor()
+			cursor = harvest.Mark()
 		}
 		fmt.Println("nothing more for now")
 		if err := producer.Append(context.Background(), put("3", "boats")); err != nil {
@@ -80,11 +80,11 @@ func ExampleProducer_Snapshot() {
 	if err != nil {
 		panic(err)
 	}
-	client := datareplication.Client{
+	client := datareplication.Harvester{
 		URL: server.URL, Snapshot: server.URL + "/snapshot",
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
-	for e, err := range client.Harvest(context.Background(), datareplication.Cursor{}).Entities() {
+	for e, err := range client.Harvest(context.Background(), datareplication.Mark{}).Entities() {
 		if err != nil {
 			panic(err)
 		}

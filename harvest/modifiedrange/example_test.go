@@ -18,7 +18,7 @@ func Example() {
 		panic(err)
 	}
 	server := httptest.NewServer(&modifiedrange.Handler{
-		Query: func(_ context.Context, start, end time.Time, _ int) ([]modifiedrange.Item, error) {
+		Items: func(_ context.Context, start, end time.Time, _ int) ([]modifiedrange.Item, error) {
 			if !(modifiedrange.Range{Start: start, End: end}).Contains(changed) {
 				return nil, nil
 			}
@@ -27,14 +27,14 @@ func Example() {
 	})
 	defer server.Close()
 
-	client := modifiedrange.Client{
+	client := modifiedrange.Harvester{
 		URL:  server.URL,
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
 	defer client.HTTP.CloseIdle()
-	var state modifiedrange.State // a program stores it
+	var state modifiedrange.Mark // a program stores it
 	for range 2 {
-		sync := client.Sync(context.Background(), state)
+		sync := client.Harvest(context.Background(), state)
 		history, err := feedhistory.Merge(sync.Documents())
 		if err != nil {
 			panic(err)
@@ -42,7 +42,7 @@ func Example() {
 		for _, e := range history.Entries {
 			fmt.Println("changed:", e.Title().Body)
 		}
-		next, whole := sync.State()
+		next, whole := sync.Mark()
 		fmt.Println("whole:", whole)
 		state = next
 	}
