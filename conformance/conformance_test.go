@@ -19,6 +19,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
+func TestMain(m *testing.M) { feedtest.Main(m) }
+
 // fault names the environment variable that makes the test's reader drop an entry.
 const fault = "CONFORMANCE_TEST_FAULT"
 

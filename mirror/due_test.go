@@ -21,12 +21,12 @@ import (
 // sets.
 type host struct {
 	answer map[string]http.HandlerFunc
-	asked  []string
+	asked  feedtest.List[string]
 }
 
 func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	url := "http://" + r.Host + r.URL.Path
-	h.asked = append(h.asked, url)
+	h.asked.Add(url)
 	if answer := h.answer[url]; answer != nil {
 		answer(w, r)
 		return
@@ -35,11 +35,7 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // requests returns the requests since its last call.
-func (h *host) requests() []string {
-	asked := h.asked
-	h.asked = nil
-	return asked
-}
+func (h *host) requests() []string { return h.asked.Took() }
 
 // document answers with a feed document that has these entries and this markup
 // in its head.

@@ -22,13 +22,13 @@ const editedFeed = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:app="http://
 <entry><id>urn:2</id><updated>2020-01-01T00:00:00Z</updated>%s</entry></feed>`
 
 // answers serves documents one after another.
-func answers(status int, bodies ...string) (http.Handler, *[]string) {
-	var asked []string
+func answers(status int, bodies ...string) (http.Handler, *feedtest.List[string]) {
+	var asked feedtest.List[string]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Header.Get(fieldModifiedRange))
-		body := bodies[min(len(asked), len(bodies))-1]
+		n := asked.Add(r.Header.Get(fieldModifiedRange))
+		body := bodies[min(n, len(bodies))-1]
 		w.Header().Set("Date", "Sun, 01 Mar 2026 12:00:00 GMT")
-		if len(asked) < len(bodies) {
+		if n < len(bodies) {
 			w.WriteHeader(status)
 		}
 		_, _ = io.WriteString(w, body)
@@ -46,7 +46,7 @@ func TestStampEdited(t *testing.T) {
 	assert.Empty(t, h.Gaps)
 	assert.Len(t, h.Entries, 2)
 	// The smallest unit of the stamps is a millisecond (modified-range#5).
-	assert.Equal(t, []string{"/", "/2026-02-01T00:00:00.001Z"}, *asked)
+	assert.Equal(t, []string{"/", "/2026-02-01T00:00:00.001Z"}, asked.All())
 }
 
 // The stamp is of the same kind throughout a harvest.

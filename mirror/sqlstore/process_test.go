@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -229,13 +230,15 @@ func TestProcesses(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		var children []*exec.Cmd
+		var readers sync.WaitGroup
+		defer readers.Wait()
 		for range 3 {
 			command, lines := d.start(t, fencedEach)
 			children = append(children, command)
-			go func() {
+			readers.Go(func() {
 				for lines.Scan() {
 				}
-			}()
+			})
 		}
 		var s *sqlstore.Store
 		for s = d.open(t); len(children) > 0; children = children[1:] {
