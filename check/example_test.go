@@ -70,7 +70,7 @@ func ExampleRules() {
 }
 
 // The rules that a Sample checks request the records themselves.
-func ExampleRules() {
+func ExampleRules_representations() {
 	for _, r := range check.Rules() {
 		if r.Scope == check.Representations {
 			fmt.Println(r.Level, r.Code, r.Clause)
