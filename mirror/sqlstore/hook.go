@@ -12,6 +12,9 @@ import (
 // agree with the mirror, after any crash. An error of the hook prevents the commit, and
 // is returned by it.
 //
+// A hook added later misses earlier commits: fill your tables from Store.Entries first. An
+// error for one feed ends Poller.Drain for all, so return errors of the database only.
+//
 // A hook gets each change once, however often a commit is tried again: earlier tries
 // are rolled back. It must not use the Store, nor keep tx.
 type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
