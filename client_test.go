@@ -152,13 +152,13 @@ func TestCredentials(t *testing.T) {
 
 // So are further fields, except those that the Client itself sets.
 func TestCredentialHeader(t *testing.T) {
-	var got []string
+	var got feedtest.List[string]
 	other := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = append(got, "other "+r.Header.Get("X-Key")+r.Header.Get("Cookie"))
+		got.Add("other " + r.Header.Get("X-Key") + r.Header.Get("Cookie"))
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel/></rss>`)
 	}))
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = append(got, r.URL.Path+" "+r.Header.Get("X-Key")+" "+r.Header.Get("Cookie"))
+		got.Add(r.URL.Path + " " + r.Header.Get("X-Key") + " " + r.Header.Get("Cookie"))
 		http.Redirect(w, r, other.URL+"/feed", http.StatusFound)
 	}))
 	client := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
@@ -166,14 +166,14 @@ func TestCredentialHeader(t *testing.T) {
 	client.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
 	_, err := client.Get(t.Context(), server.URL+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, []string{"/feed k c=1", "other "}, got)
+	require.Equal(t, []string{"/feed k c=1", "other "}, got.All())
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "c=1")
 	for _, name := range []string{"Host", "User-Agent", "If-None-Match", "a b"} {
 		own := client.Clone()
 		own.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
 		_, err = own.Get(t.Context(), server.URL+"/feed")
 		refused := feedtest.ErrorAs[*RefusedError](t, err, name)
-		require.Equal(t, RuleHeader, refused.Rule)
+		require.Equal(t, "header", refused.Rule)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestPrivateAddresses(t *testing.T) {
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
 			refused := feedtest.ErrorAs[*RefusedError](t, h.Gaps[0])
-			require.Equal(t, RuleAddress, refused.Rule)
+			require.Equal(t, "address", refused.Rule)
 			require.Equal(t, []string{"urn:1"}, ids(h.Entries))
 		}
 		_, err := Fetch(t.Context(), private)

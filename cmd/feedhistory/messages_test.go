@@ -207,9 +207,9 @@ func TestAdviceMessages(t *testing.T) {
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		collection.HarvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
 	require.Equal(t, "tell the publisher", explain.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: "scheme"}}))
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: "address"}}), "(--allow-private)")
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "check --user")
 	require.Contains(t, explain.VerdictText(feedhistory.Lossy), "entries may have slipped through")
@@ -251,7 +251,7 @@ func TestHarvestFlagNames(t *testing.T) {
 	require.Greater(t, seen, 30)
 	for reason := range feedhistory.Reason(64) {
 		for _, status := range []int{401, 404, 407, 429, 500} {
-			for _, rule := range []string{feedhistory.RuleScheme, feedhistory.RuleAddress} {
+			for _, rule := range []string{"scheme", "address"} {
 				for _, err := range []error{
 					&feedhistory.StatusError{URL: "x", Status: status}, &feedhistory.RefusedError{URL: "x", Rule: rule},
 					&feedhistory.ParseError{Reason: reason}, &modifiedrange.BudgetError{Limit: "items"}, &modifiedrange.BudgetError{Limit: "requests"},
@@ -288,10 +288,10 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	defer store.Close()
 	f, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 	old, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
-	old.Version--
+	old.Commits--
 	require.ErrorContains(t, (&mirror.Export{Store: store}).Feeds(t.Context(), io.Discard, func(yield func(*mirror.Feed, error) bool) { yield(old, nil) }), "the feed has changed meanwhile")
 }
 

@@ -16,9 +16,9 @@ import (
 // the archive at which it may end: one the last harvest has read too, with the same entries
 // and the same older archive.
 
-// A Chain is a Mark's memory of such a chain. With the zero value, a harvest reads the
+// A KnownChain is a Mark's memory of such a chain. With the zero value, a harvest reads the
 // chain to its end.
-type Chain struct {
+type KnownChain struct {
 	Documents []string `json:"documents,omitempty"` // digests of the newest archives, newest first
 	Passes    int      `json:"passes,omitempty"`    // how often in a row the whole chain was read, and in order
 	Skips     int      `json:"skips,omitempty"`     // the number of harvests since that left out archives
@@ -32,9 +32,9 @@ const (
 	chainDocuments = 16
 )
 
-// A chainReader compares the chain of one harvest with a Chain.
+// A chainReader compares the chain of one harvest with a KnownChain.
 type chainReader struct {
-	from Chain
+	from KnownChain
 	mark time.Time
 
 	begun          bool
@@ -78,11 +78,11 @@ func (c *chainReader) read(doc *feedhistory.Document, older string) bool {
 }
 
 // next returns the memory for the next harvest, after a whole one.
-func (c *chainReader) next() Chain {
-	next := Chain{Documents: slices.Clip(c.digests[:min(len(c.digests), chainDocuments)]), Passes: c.from.Passes, Skips: c.from.Skips + 1}
+func (c *chainReader) next() KnownChain {
+	next := KnownChain{Documents: slices.Clip(c.digests[:min(len(c.digests), chainDocuments)]), Passes: c.from.Passes, Skips: c.from.Skips + 1}
 	switch {
 	case c.unfit || len(c.digests) == 0 || !c.newest.Equal(c.feed):
-		return Chain{}
+		return KnownChain{}
 	case c.known == "":
 		next.Passes, next.Skips = min(next.Passes+1, chainPasses), 0
 	}

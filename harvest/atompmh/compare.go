@@ -96,7 +96,7 @@ func (p *Producer) window(items []Item, window, since time.Time) ([]Item, error)
 }
 
 // compare returns why an old item cannot be published; nil if it is published already.
-func compare(it Item, published Seen) error {
+func compare(it Item, published SeenRecord) error {
 	r := &RecordError{ID: it.ID, Modified: it.Modified, Clause: "atom-pmh#7", Err: ErrLate}
 	switch c := it.Modified.Compare(published.Time); {
 	case c == 0 && it.Deleted == published.Deleted:
@@ -111,8 +111,8 @@ func compare(it Item, published Seen) error {
 
 // all returns the latest published entry of each record, and whether the feed is whole:
 // an archive may have been removed (5005#18).
-func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
-	known = map[string]Seen{}
+func (p *Producer) all() (known map[string]SeenRecord, whole bool, err error) {
+	known = map[string]SeenRecord{}
 	for name := p.name(); ; {
 		doc, err := p.document(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
 		for _, e := range doc.Entries {
 			kind := kindOf(e)
 			if seen, ok := known[e.ID]; kind != Other && (!ok || e.Updated.After(seen.Time)) {
-				known[strings.Clone(e.ID)] = Seen{Time: e.Updated, Deleted: kind == Deleted}
+				known[strings.Clone(e.ID)] = SeenRecord{Time: e.Updated, Deleted: kind == Deleted}
 			}
 		}
 		older, linked := doc.Links.Rel(feedhistory.RelPrevArchive)

@@ -28,21 +28,21 @@ import (
 // it is the whole pool, because only the difference shows which records are absent from
 // the next document.
 type Mark struct {
-	Time         time.Time         `json:"time,omitzero"`
-	Subscription feedhistory.Known `json:"subscription,omitzero"` // the subscription document, to ask whether there is anything new
-	Chain        Chain             `json:"chain,omitzero"`        // the archives, if all documents have the feed's time
-	Complete     bool              `json:"complete,omitempty"`    // whether the feed was complete; then Seen is the pool
-	Seen         map[string]Seen   `json:"seen,omitempty"`        // by record identifier
+	Time         time.Time             `json:"time,omitzero"`
+	Subscription feedhistory.Known     `json:"subscription,omitzero"` // the subscription document, to ask whether there is anything new
+	Chain        KnownChain            `json:"chain,omitzero"`        // the archives, if all documents have the feed's time
+	Complete     bool                  `json:"complete,omitempty"`    // whether the feed was complete; then Seen is the pool
+	Seen         map[string]SeenRecord `json:"seen,omitempty"`        // by record identifier
 }
 
-// A Seen is a Mark's memory of one record.
-type Seen struct {
+// A SeenRecord is a Mark's memory of one record.
+type SeenRecord struct {
 	Time    time.Time `json:"time"`              // its last modified time
 	Deleted bool      `json:"deleted,omitempty"` // whether it was deleted
 	Digest  string    `json:"digest,omitempty"`  // a digest of its representations
 }
 
-func (s Seen) is(other Seen) bool {
+func (s SeenRecord) is(other SeenRecord) bool {
 	return s.Time.Equal(other.Time) && s.Deleted == other.Deleted && s.Digest == other.Digest
 }
 
@@ -57,9 +57,9 @@ func digestOf(e *feedhistory.Entry) digest {
 	return digest(sum[:])
 }
 
-// seenAs returns the Seen of an entry of a record.
-func seenAs(v version, d digest) Seen {
-	s := Seen{Time: v.at.UTC(), Deleted: v.kind == Deleted}
+// seenAs returns the SeenRecord of an entry of a record.
+func seenAs(v version, d digest) SeenRecord {
+	s := SeenRecord{Time: v.at.UTC(), Deleted: v.kind == Deleted}
 	if v.kind == Record {
 		s.Digest = hex.EncodeToString(d[:])
 	}

@@ -104,6 +104,6 @@ func (r *reading) historical(id string, latest heldEntry) (entries []*feedhistor
 }
 
 // change returns the change an entry reports.
-func change(e *feedhistory.Entry, kind Kind) Change {
+func change(e *feedhistory.Entry, kind ChangeKind) Change {
 	return Change{Kind: kind, ID: e.ID, Time: e.Updated, Entry: e, Representations: representations(e)}
 }

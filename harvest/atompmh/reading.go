@@ -45,7 +45,7 @@ const (
 // A version is the time and the kind of an entry of a record.
 type version struct {
 	at   time.Time
-	kind Kind
+	kind ChangeKind
 }
 
 // A heldEntry is an entry a reading has seen. Its text is on the shelf: a chain has more
@@ -63,7 +63,7 @@ type otherEntry struct {
 	heldEntry
 }
 
-func (v heldEntry) seen() Seen { return seenAs(v.version, v.digest) }
+func (v heldEntry) seen() SeenRecord { return seenAs(v.version, v.digest) }
 
 // newReading returns a Harvester's reading from a mark.
 func (h *Harvester) newReading(from Mark, history bool) *reading {
@@ -253,7 +253,7 @@ func (v version) supersedes(old version) bool {
 // it was removed from the feed, or its document is cut short. Only a complete
 // feed may go back. Of two copies with the same time, it is known only after
 // everything has been read which one counts.
-func (r *reading) follows(v heldEntry, seen Seen) bool {
+func (r *reading) follows(v heldEntry, seen SeenRecord) bool {
 	now := v.seen()
 	switch {
 	case now.is(seen):
@@ -290,7 +290,7 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 	back := back(r.newest, overlap)
 	o.next = Mark{
 		Time: back, Subscription: r.subscription(), Chain: r.chain.next(), Complete: r.complete,
-		Seen: make(map[string]Seen, len(r.latest)),
+		Seen: make(map[string]SeenRecord, len(r.latest)),
 	}
 	for id, v := range r.latest {
 		if !r.complete && r.times[v.in].Before(back) {

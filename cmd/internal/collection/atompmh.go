@@ -30,7 +30,7 @@ type pmhState struct {
 // A pmhHarvest is a harvest of metadata records, with its results.
 type pmhHarvest struct {
 	*atompmh.Harvest
-	kinds map[atompmh.Kind]int // how many changes there are of each kind
+	kinds map[atompmh.ChangeKind]int // how many changes there are of each kind
 	gaps  []*feedhistory.Gap
 
 	queue   atompmh.Queue // records still to be fetched
@@ -45,7 +45,7 @@ func (c *Source) HarvestPMH(w *command.World) error {
 		return err
 	}
 	harvester := c.harvester(w)
-	h := &pmhHarvest{Harvest: harvester.Harvest(w.Ctx, from.Mark), kinds: map[atompmh.Kind]int{}, queue: from.Queue}
+	h := &pmhHarvest{Harvest: harvester.Harvest(w.Ctx, from.Mark), kinds: map[atompmh.ChangeKind]int{}, queue: from.Queue}
 	if err := c.printPMH(w, harvester, h); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (h *pmhHarvest) fetched(ctx context.Context, harvester *atompmh.Harvester, 
 	}
 }
 
-func fetchedJSON(f atompmh.Fetched) Change {
+func fetchedJSON(f atompmh.FetchResult) Change {
 	j := changeJSON(f.Change)
 	j.Type, j.Gone = f.Type, f.Gone
 	switch {
