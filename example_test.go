@@ -117,7 +117,7 @@ func ExampleMerger() {
 		log.Fatal(err)
 	}
 	fmt.Println(entries, "entries,", len(history.Entries), "in memory:", history.Verdict())
-	// Output: 6 entries, 0 in memory: whole
+	// Output: 5 entries, 0 in memory: whole
 }
 
 func ExampleParse() {
