@@ -86,7 +86,7 @@ type Store interface {
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error]
 
 	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
-	// if there is no such feed.
+	// if there is no such feed. If the feed is added again, its versions begin again.
 	Remove(ctx context.Context, url string) error
 }
 
@@ -216,7 +216,8 @@ type Query struct {
 
 	// AfterVersion, if not nil, selects the entries changed after this Version of the
 	// feed, ordered by Record.Change, then ID, both ascending. Feed must be set. Entries
-	// may share a Version: to resume part-way through one, set Beyond as well.
+	// may share a Version: to resume part-way through one, set Beyond as well. After
+	// Store.Remove, forget the Version: it would hide the entries of a feed added again.
 	AfterVersion *int64
 
 	// Beyond, if not nil, selects only entries after this place in the order: older ones,
