@@ -16,6 +16,9 @@ import (
 // A hook is not told of entries committed before it was set: if the mirror has any, fill
 // your tables from Store.Entries first.
 //
+// A hook added later misses earlier commits: fill your tables from Store.Entries first. An
+// error for one feed ends Poller.Drain for all, so return errors of the database only.
+//
 // A hook gets each change once, however often a commit is tried again: earlier tries
 // are rolled back. It must not use the Store, nor keep tx.
 type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
