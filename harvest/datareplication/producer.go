@@ -122,7 +122,7 @@ func (p *Producer) Last() (Cursor, error) {
 	if err != nil || s.Newest == nil {
 		return Cursor{}, err
 	}
-	return Cursor{s.Newest.Modified, s.Last}, nil
+	return Cursor{Time: s.Newest.Modified, ContentID: s.Last}, nil
 }
 
 // CleanUp removes the old pages, those no consumer needs whose cursor is at or after
