@@ -48,11 +48,12 @@ func TestScripts(t *testing.T) {
 }
 
 // serve DIR serves a directory on a loopback address, which it puts into the
-// environment as URL.
+// environment as URL, and without its scheme as HOST.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	server := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(server.Close)
 	ts.Setenv("URL", server.URL)
+	ts.Setenv("HOST", strings.TrimPrefix(server.URL, "http://"))
 }
 
 // fill FILE puts into a file what $URL and the like are in the environment.
