@@ -16,13 +16,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"feedfleet": main})
+	testscript.Main(checked{m}, map[string]func(){"feedfleet": main})
 }
+
+// checked are tests that leave no goroutines behind.
+type checked struct{ *testing.M }
+
+func (c checked) Run() int { return feedtest.Leaks(c.M.Run()) }
 
 // The scripts, each with a database of its own.
 func TestScripts(t *testing.T) {

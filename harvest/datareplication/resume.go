@@ -7,12 +7,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// resume continues at the cursor's page, so a harvest that was cut short asks for one page
+// resume continues at the mark's page, so a harvest that was cut short asks for one page
 // again, and does not go back to it from the newest one. It reports whether it could:
 // otherwise nothing was yielded.
 func (r *run) resume(url string) (resumed bool, err error) {
 	r.walk = newWalk()
-	page, err := r.cursorPage(url)
+	page, err := r.markPage(url)
 	switch {
 	case r.found || err == nil && before(page, r.since.Time):
 		if r.earlier = true; err == nil && !r.left {
@@ -29,9 +29,9 @@ func (r *run) resume(url string) (resumed bool, err error) {
 	return false, nil
 }
 
-// cursorPage reads the cursor's page, which should have the cursor's entity. A cursor without
+// markPage reads the mark's page, which should have the mark's entity. A mark without
 // an entity needs only the page's header.
-func (r *run) cursorPage(url string) (*replication.Page, error) {
+func (r *run) markPage(url string) (*replication.Page, error) {
 	if r.since.ContentID != "" {
 		return r.read(step{url, r.c.URL}, nil)
 	}
@@ -47,7 +47,7 @@ func (r *run) cursorPage(url string) (*replication.Page, error) {
 
 var errElsewhere = errors.New("the page has no entities")
 
-// isElsewhere reports whether an error means the cursor's entity is not on the pages read.
+// isElsewhere reports whether an error means the mark's entity is not on the pages read.
 func isElsewhere(err error) bool {
 	return errors.As(err, new(*ReachError)) || errors.As(err, new(*NotFoundError))
 }

@@ -49,13 +49,13 @@ func TestResume(t *testing.T) {
 
 func testResume(t *testing.T, out *memory) {
 	w := serve(out)
-	harvest(t, w, Cursor{})
+	harvest(t, w, Mark{})
 	pages := w.asked(http.MethodGet)
 	require.Greater(t, pages, 10)
 	require.Equal(t, pages, w.asked(http.MethodHead))
 	for cut := 1; cut < 40; cut++ {
 		w := serve(out)
-		got, at := harvestSome(t, w, Cursor{}, cut)
+		got, at := harvestSome(t, w, Mark{}, cut)
 		require.LessOrEqual(t, w.asked(http.MethodGet), pages)
 		before := w.asked(http.MethodHead)
 		rest, end := harvest(t, w, at)
@@ -73,7 +73,7 @@ func testResume(t *testing.T, out *memory) {
 }
 
 // harvestSome leaves a harvest after some entities.
-func harvestSome(t *testing.T, w *wire, from Cursor, most int) (got []string, at Cursor) {
+func harvestSome(t *testing.T, w *wire, from Mark, most int) (got []string, at Mark) {
 	h := w.client().Harvest(t.Context(), from)
 	for e, err := range h.Entities() {
 		require.NoError(t, err)
@@ -81,7 +81,7 @@ func harvestSome(t *testing.T, w *wire, from Cursor, most int) (got []string, at
 			break
 		}
 	}
-	return got, h.Cursor()
+	return got, h.Mark()
 }
 
 // A harvest that reaches the limit on requests, even while it still looks for its place, goes
@@ -92,10 +92,10 @@ func TestBudgets(t *testing.T) {
 	out := severalPages(t, 1)
 	for requests := leastRequests; requests < 50; requests++ {
 		for _, from := range []int{0, 1, 17} {
-			var cursor Cursor
+			var cursor Mark
 			var got []string
 			if from > 0 {
-				got, cursor = harvestSome(t, serve(out), Cursor{}, from)
+				got, cursor = harvestSome(t, serve(out), Mark{}, from)
 				cursor.Page = "" // as after an upgrade
 			}
 			w := serve(out)
@@ -103,11 +103,11 @@ func TestBudgets(t *testing.T) {
 			for err := error(&BudgetError{}); err != nil; runs++ {
 				require.Less(t, runs, 50, "%d requests from %d", requests, from)
 				c := w.client()
-				c.Limits.Requests = requests
+				c.Budget.Requests = requests
 				h := c.Harvest(t.Context(), cursor)
 				var some []string
 				some, err = collect(h)
-				got, cursor = append(got, some...), h.Cursor()
+				got, cursor = append(got, some...), h.Mark()
 				require.True(t, err == nil || errors.As(err, new(*BudgetError)), "%v", err)
 			}
 			require.Equal(t, ids(0, 40), got, "%d requests from %d", requests, from)
@@ -121,7 +121,7 @@ func TestKeepBudgets(t *testing.T) {
 	out, store := severalPages(t, 40), new(mirror.Memory)
 	w := serve(out)
 	c := w.client()
-	c.Limits.Requests = leastRequests
+	c.Budget.Requests = leastRequests
 	runs := 0
 	for more := true; more; runs++ {
 		require.Less(t, runs, 50)
@@ -133,14 +133,14 @@ func TestKeepBudgets(t *testing.T) {
 	require.LessOrEqual(t, len(w.log), 41+3*runs)
 }
 
-// If the cursor's page is not what it was, the harvest looks for its place.
-func TestCursorPage(t *testing.T) {
+// If the mark's page is not what it was, the harvest looks for its place.
+func TestMarkPage(t *testing.T) {
 	out := severalPages(t, 3)
-	_, cursor := harvestSome(t, serve(out), Cursor{}, 10)
+	_, cursor := harvestSome(t, serve(out), Mark{}, 10)
 	for _, page := range []string{
 		base + "none", base, base + "1", base + "4", base + "6", base + "20", "http://elsewhere.example/", "gopher://x", "%", base + "feed.json",
 	} {
-		for _, from := range []Cursor{cursor, {Time: cursor.Time}, {}} {
+		for _, from := range []Mark{cursor, {Time: cursor.Time}, {}} {
 			from.Page = ""
 			want, end := harvest(t, serve(out), from)
 			from.Page = page
@@ -151,10 +151,10 @@ func TestCursorPage(t *testing.T) {
 	}
 }
 
-// The page of the cursor may fail before it has brought anything.
-func TestCursorPageFails(t *testing.T) {
+// The page of the mark may fail before it has brought anything.
+func TestMarkPageFails(t *testing.T) {
 	out := severalPages(t, 3)
-	_, cursor := harvestSome(t, serve(out), Cursor{}, 10)
+	_, cursor := harvestSome(t, serve(out), Mark{}, 10)
 	for _, status := range []int{204, 404, 410, 403, 500} {
 		w := serve(out)
 		once, handler := true, w.handler

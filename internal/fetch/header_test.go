@@ -20,9 +20,10 @@ func TestHeaderStaysAtItsOrigin(t *testing.T) {
 		resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Header: http.Header{"modified-range": {"/"}}})
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		require.Len(t, s.seen, 3)
+		seen := s.seen.All()
+		require.Len(t, seen, 3)
 		for i, want := range []string{"/", "/", ""} {
-			assert.Equal(t, want, s.seen[i].Header.Get("Modified-Range"), "hop %d", i)
+			assert.Equal(t, want, seen[i].Header.Get("Modified-Range"), "hop %d", i)
 		}
 	})
 }
@@ -42,7 +43,7 @@ func TestHeaderRefused(t *testing.T) {
 				_, err := w.client().Do(t.Context(), Request{URL: "http://a/", Header: header})
 				refused := feedtest.ErrorAs[*RefusedError](t, err)
 				assert.Equal(t, RuleHeader, refused.Rule)
-				assert.Empty(t, s.seen)
+				assert.Empty(t, s.seen.All())
 			})
 		})
 	}

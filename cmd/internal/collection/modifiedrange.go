@@ -18,16 +18,16 @@ import (
 // A rangeState is where the next harvest by modified-range begins.
 type rangeState struct {
 	collectionKey
-	modifiedrange.State
+	modifiedrange.Mark
 }
 
 // A rangeRun is one harvest by ranges of modification times.
 type rangeRun struct {
 	*Source
 	*command.World
-	*modifiedrange.Sync
+	*modifiedrange.Harvest
 	out     *bufio.Writer
-	noted   modifiedrange.State // the state in the file
+	noted   modifiedrange.Mark // the state in the file
 	entries int
 	deleted int
 	gaps    []*feedhistory.Gap
@@ -41,8 +41,8 @@ func (c *Source) HarvestRange(w *command.World) error {
 		return err
 	}
 	r := &rangeRun{
-		Source: c, World: w, Sync: c.rangeClient(w).Sync(w.Ctx, from.State),
-		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.State,
+		Source: c, World: w, Harvest: c.rangeClient(w).Harvest(w.Ctx, from.Mark),
+		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Mark,
 	}
 	if err := r.print(); err != nil {
 		return err
@@ -50,17 +50,17 @@ func (c *Source) HarvestRange(w *command.World) error {
 	if err := r.note(); err != nil {
 		return err
 	}
-	r.report(from.State)
-	if _, whole := r.Sync.State(); !whole {
+	r.report(from.Mark)
+	if _, whole := r.Harvest.Mark(); !whole {
 		return exit.StatusError(exit.Partial)
 	}
 	return nil
 }
 
-func (c *Source) rangeClient(w *command.World) *modifiedrange.Client {
-	client := &modifiedrange.Client{
+func (c *Source) rangeClient(w *command.World) *modifiedrange.Harvester {
+	client := &modifiedrange.Harvester{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(),
-		Limits: modifiedrange.Limits{Requests: c.MaxRequests, Items: c.MaxItems, Bytes: int64(c.MaxBytes)},
+		Budget: modifiedrange.Budget{Requests: c.MaxRequests, Items: c.MaxItems, Bytes: int64(c.MaxBytes)},
 	}
 	if c.Overlap != nil {
 		client.Overlap = max(*c.Overlap, 0)
@@ -120,7 +120,7 @@ func (r *rangeRun) note() error {
 	if err := r.out.Flush(); err != nil {
 		return err
 	}
-	next, whole := r.Sync.State()
+	next, whole := r.Harvest.Mark()
 	if next == r.noted && !whole {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (r *rangeRun) changes(doc *feedhistory.Document) (err error) {
 	m.Add(doc, nil)
 	h, _ := m.History()
 	for _, e := range h.Entries {
-		err = errors.Join(err, terminal.WriteJSON(r.out, publish.NewJSONEntry(e)))
+		err = errors.Join(err, terminal.WriteJSON(r.out, publish.NewLine(e)))
 	}
 	for _, t := range h.Deleted {
 		err = errors.Join(err, terminal.WriteJSON(r.out, schema.DeletionRecord("", t)))
@@ -146,27 +146,27 @@ func (r *rangeRun) changes(doc *feedhistory.Document) (err error) {
 
 // A jsonRange is a whole harvest in JSON.
 type jsonRange struct {
-	URL      string               `json:"url"`
-	Protocol string               `json:"protocol"`
-	Dialect  string               `json:"dialect"`
-	Requests int                  `json:"requests"`
-	Since    string               `json:"since,omitempty"` // where the next harvest begins
-	Whole    bool                 `json:"whole"`
-	Entries  []*publish.JSONEntry `json:"entries"`
-	Deleted  []schema.Tombstone   `json:"deleted"`
-	Gaps     []schema.Gap         `json:"gaps"`
+	URL      string             `json:"url"`
+	Protocol string             `json:"protocol"`
+	Dialect  string             `json:"dialect"`
+	Requests int                `json:"requests"`
+	Since    string             `json:"since,omitempty"` // where the next harvest begins
+	Whole    bool               `json:"whole"`
+	Entries  []*publish.Line    `json:"entries"`
+	Deleted  []schema.Tombstone `json:"deleted"`
+	Gaps     []schema.Gap       `json:"gaps"`
 }
 
 func (r *rangeRun) json() jsonRange {
-	next, whole := r.Sync.State()
+	next, whole := r.Harvest.Mark()
 	j := jsonRange{
-		URL: r.URL, Protocol: r.Protocol, Dialect: r.Sync.Dialect().String(), Requests: r.Requests(),
+		URL: r.URL, Protocol: r.Protocol, Dialect: r.Harvest.Dialect().String(), Requests: r.Requests(),
 		Since: schema.Time(next.Since), Whole: whole,
-		Entries: []*publish.JSONEntry{}, Deleted: []schema.Tombstone{}, Gaps: schema.Each(r.gaps, schema.NewGap),
+		Entries: []*publish.Line{}, Deleted: []schema.Tombstone{}, Gaps: schema.Each(r.gaps, schema.NewGap),
 	}
 	if h, _ := r.all.History(); h != nil {
 		r.entries, r.deleted = len(h.Entries), len(h.Deleted)
-		j.Entries, j.Deleted = schema.Each(h.Entries, publish.NewJSONEntry), schema.Each(h.Deleted, utcTombstone)
+		j.Entries, j.Deleted = schema.Each(h.Entries, publish.NewLine), schema.Each(h.Deleted, utcTombstone)
 	}
 	return j
 }
@@ -176,15 +176,15 @@ func utcTombstone(t feedhistory.Tombstone) schema.Tombstone {
 }
 
 // report reports a harvest's modifications and gaps.
-func (r *rangeRun) report(from modifiedrange.State) {
+func (r *rangeRun) report(from modifiedrange.Mark) {
 	p, missing := terminal.NewPage(r.Asides()), terminal.NewPage(r.Stderr)
 	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(r.entries, "entry", "entries"),
-		terminal.Count(r.Requests(), "request", "requests"), r.Sync.Dialect())
+		terminal.Count(r.Requests(), "request", "requests"), r.Harvest.Dialect())
 	if r.deleted > 0 {
 		what += fmt.Sprintf(" · %d deleted", r.deleted)
 	}
 	p.Para("", "", what)
-	next, whole := r.Sync.State()
+	next, whole := r.Harvest.Mark()
 	switch {
 	case !whole && next.Rest != (modifiedrange.Rest{}):
 		p.Para("", "", "Something is missing; the next harvest continues there:")
