@@ -1,5 +1,6 @@
 // Command api lists the exported API of each module in api/, a name a line, so that
-// a change of a promise is a change of a file that a reviewer sees.
+// a change of a promise is a change of a file that a reviewer sees. It prints the number
+// of names of each package.
 //
 //	cd .ci && GOWORK=off go run ./api
 //
@@ -12,6 +13,7 @@ import (
 	"go/constant"
 	"go/types"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +34,19 @@ func main() {
 		if err := os.WriteFile(filepath.Join("..", file(m)), []byte(text), 0o644); err != nil {
 			log.Fatal(err)
 		}
+		printCounts(text)
+	}
+}
+
+// printCounts prints how many names each package of a listing has.
+func printCounts(text string) {
+	n := map[string]int{}
+	for line := range strings.Lines(text) {
+		pkg, _, _ := strings.Cut(line, ":")
+		n[pkg]++
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(n)) {
+		fmt.Printf("%4d %s\n", n[pkg], pkg)
 	}
 }
 
@@ -80,7 +95,7 @@ func listing(root, module string) (string, error) {
 }
 
 // names returns a line for each exported constant, variable, function and type, and
-// for each exported field and method of a type.
+// for each exported field and method of a type. An embedded type stands for its members.
 func names(pkg *types.Package) (lines []string) {
 	short := func(p *types.Package) string {
 		if p == pkg {
@@ -129,7 +144,10 @@ func typeLines(o *types.TypeName, short types.Qualifier) (lines []string) {
 		}
 	case *types.Interface:
 		add("type %s interface", o.Name())
-		for m := range t.Methods() {
+		for e := range t.EmbeddedTypes() {
+			add("type %s interface, %s", o.Name(), types.TypeString(e, short))
+		}
+		for m := range t.ExplicitMethods() {
 			add("type %s interface, %s%s", o.Name(), m.Name(), strings.TrimPrefix(types.TypeString(m.Type(), short), "func"))
 		}
 	default:
@@ -141,7 +159,7 @@ func typeLines(o *types.TypeName, short types.Qualifier) (lines []string) {
 	set := types.NewMethodSet(types.NewPointer(o.Type()))
 	for selection := range set.Methods() {
 		m := selection.Obj().(*types.Func)
-		if !m.Exported() {
+		if !m.Exported() || len(selection.Index()) > 1 { // a promoted one is listed with its own type
 			continue
 		}
 		receiver := types.TypeString(m.Signature().Recv().Type(), short)
