@@ -45,7 +45,7 @@ var failures = []struct {
 		"retry retry failure", &StatusError{}, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
 	{"scheme", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "ftp://a.example/feed" },
 		"refusal scheme", &RefusedError{}, "refused: ", `unsupported scheme: "ftp"`},
-	{"length", feedtest.Reply{}, func(c *Client, r *Request) { c.Limits.URL, r.URL = 23, r.URL + "more" },
+	{"length", feedtest.Reply{}, func(c *Client, r *Request) { c.Limits.URL, r.URL = 23, r.URL+"more" },
 		"refusal length", &RefusedError{}, "refused: ", "the URL is too long"},
 	{"no URL", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "" }, "refusal url", &RefusedError{}, "refused: ", "not an absolute URL with a host"},
 	{"method", feedtest.Reply{}, func(_ *Client, r *Request) { r.Method = "POST" }, "refusal method", &RefusedError{}, "refused: ", "unsupported method"},
