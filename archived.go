@@ -24,8 +24,8 @@ func NewSubscription(head *Document, entries []*Entry, self, prevArchive string)
 	return d
 }
 
-// An ArchiveAt has the URLs of an archive document and its neighbours.
-type ArchiveAt struct {
+// ArchiveLinks are the URLs of an archive document and its neighbours.
+type ArchiveLinks struct {
 	Self    string
 	Current string // the subscription document
 	Prev    string // the preceding archive; "" if there is none
@@ -34,7 +34,7 @@ type ArchiveAt struct {
 
 // NewArchive returns an archive document (5005#11–14) with its entries, newest first.
 // Its update time is that of its latest entry, so it does not change.
-func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
+func NewArchive(head *Document, entries []*Entry, at ArchiveLinks) *Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // a Coverage changes
 	d.link(RelCurrent, at.Current)

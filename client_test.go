@@ -152,13 +152,13 @@ func TestCredentials(t *testing.T) {
 
 // So are further fields, except those that the Client itself sets.
 func TestCredentialHeader(t *testing.T) {
-	var got []string
+	var got feedtest.List[string]
 	other := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = append(got, "other "+r.Header.Get("X-Key")+r.Header.Get("Cookie"))
+		got.Add("other " + r.Header.Get("X-Key") + r.Header.Get("Cookie"))
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel/></rss>`)
 	}))
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = append(got, r.URL.Path+" "+r.Header.Get("X-Key")+" "+r.Header.Get("Cookie"))
+		got.Add(r.URL.Path + " " + r.Header.Get("X-Key") + " " + r.Header.Get("Cookie"))
 		http.Redirect(w, r, other.URL+"/feed", http.StatusFound)
 	}))
 	client := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
@@ -166,7 +166,7 @@ func TestCredentialHeader(t *testing.T) {
 	client.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
 	_, err := client.Get(t.Context(), server.URL+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, []string{"/feed k c=1", "other "}, got)
+	require.Equal(t, []string{"/feed k c=1", "other "}, got.All())
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "c=1")
 	for _, name := range []string{"Host", "User-Agent", "If-None-Match", "a b"} {
 		own := client.Clone()

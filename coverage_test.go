@@ -26,7 +26,7 @@ func TestCoverageIsHandedOn(t *testing.T) {
 		require.Contains(t, text, coverageHead)
 		require.Equal(t, 1, strings.Count(text, "<m:mirror"), "once")
 		require.Contains(t, written(t, write, NewSubscription(doc, nil, "http://example.com/", "")), coverageHead)
-		require.NotContains(t, written(t, write, NewArchive(doc, nil, ArchiveAt{Self: "http://example.com/1"})), "m:mirror")
+		require.NotContains(t, written(t, write, NewArchive(doc, nil, ArchiveLinks{Self: "http://example.com/1"})), "m:mirror")
 	}
 }
 

@@ -124,3 +124,36 @@ func TestDraftIsInProportion(t *testing.T) {
 	}
 	require.Less(t, n, 20*len(doc.Text()))
 }
+
+// An item of a JSON Feed has its feed's authors, unless it has some of its own, also
+// outside its document.
+func TestAuthorsOfJSONFeed(t *testing.T) {
+	for item, want := range map[string][]Person{
+		`{"id":"1","content_text":"x"}`:         {{Name: "Ann", URI: "https://example.org/ann"}, {Name: "Bob", Email: "bob@example.org"}},
+		`{"id":"1","authors":[{"name":"Eve"}]}`: {{Name: "Eve"}},
+		`{"id":"1","author":{"name":"Eve"}}`:    {{Name: "Eve"}},
+		`{}`:                                    {{Name: "Ann", URI: "https://example.org/ann"}, {Name: "Bob", Email: "bob@example.org"}},
+		`{"id":"1","x":{"authors":[{"name":"of another"}]}}`: {{Name: "Ann", URI: "https://example.org/ann"}, {Name: "Bob", Email: "bob@example.org"}},
+	} {
+		doc, err := Parse(strings.NewReader(`{"version":"https://jsonfeed.org/version/1.1","title":"J","items":[`+item+`],
+			"authors":[{"name":"Ann","url":"https://example.org/ann"},{"name":"bob@example.org (Bob)"}]}`), "https://example.org/feed.json")
+		require.NoError(t, err)
+		e := doc.Entries[0]
+		require.Equal(t, want, e.Draft().Authors, item)
+		decoded, err := e.Decode()
+		require.NoError(t, err)
+		require.Len(t, decoded.Authors, len(want), item)
+		signed, err := ReadEntry(JSONFeed, string(e.Signed().JSON()), "https://example.org/feed.json")
+		require.NoError(t, err, item)
+		require.Equal(t, want, signed.Draft().Authors, item)
+		require.Equal(t, e.Signed().Digest(), e.Signed().Signed().Digest(), item)
+		again := e.Draft()
+		again.ID, again.Updated = "1", time.Unix(1, 0)
+		converted, err := again.Entry()
+		require.NoError(t, err)
+		require.Contains(t, string(converted.XML()), "<name>"+want[0].Name+"</name>", item)
+	}
+	empty, err := Parse(strings.NewReader(`{"version":"https://jsonfeed.org/version/1.1","title":"J","items":[{"id":"1"}]}`), "")
+	require.NoError(t, err)
+	require.Empty(t, empty.Entries[0].Draft().Authors)
+}

@@ -28,9 +28,9 @@ func (e *Entry) XML() []byte {
 	return []byte(e.scope.Standalone(e.raw, e.lenient))
 }
 
-// Signed returns the entry with the authors of its feed, if it is an Atom entry
-// without authors (RFC 4287 §4.2.1). An entry needs them outside its document. If its
-// fields were set since it was read, it is the Atom entry that XML returns.
+// Signed returns the entry with the authors of its feed, if it is an entry of Atom or of a
+// JSON Feed without authors (RFC 4287 §4.2.1). An entry needs them outside its document. If
+// its fields were set since it was read, it is the Atom entry that XML returns.
 func (e *Entry) Signed() *Entry {
 	if e.isAltered() {
 		if made, err := e.Draft().entry(); err == nil {
@@ -42,6 +42,9 @@ func (e *Entry) Signed() *Entry {
 	authors := e.authors()
 	if len(authors) == 0 {
 		return e
+	}
+	if e.format() == JSONFeed {
+		return e.signedJSON(authors)
 	}
 	var w xmlWriter
 	for _, p := range authors {
@@ -62,8 +65,8 @@ func (e *Entry) Signed() *Entry {
 // authors returns the authors an entry has from its feed. Their number is limited,
 // because every entry repeats them.
 func (e *Entry) authors() []Person {
-	if e.raw == "" || e.signed || e.format() != Atom {
-		return nil
+	if e.raw == "" || e.signed || e.format() == RSS {
+		return nil // a channel's managing editor is not the author of its items
 	}
 	left := xmlscan.MaxInheritedExtra
 	for i, p := range e.Source.Authors {

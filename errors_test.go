@@ -114,10 +114,9 @@ func TestCloneOwnsItsCredentials(t *testing.T) {
 
 // A clone has its own settings, but knows what hosts have asked of the original.
 func TestClone(t *testing.T) {
-	var agents []string
+	var agents feedtest.List[string]
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		agents = append(agents, r.UserAgent()+" "+r.Header.Get("Authorization"))
-		if len(agents) > 2 {
+		if agents.Add(r.UserAgent()+" "+r.Header.Get("Authorization")) > 2 {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -138,7 +137,7 @@ func TestClone(t *testing.T) {
 	_, err = first.Clone().Get(t.Context(), server.URL)
 	status, ok := errors.AsType[*StatusError](err)
 	require.True(t, ok && status.Remembered, "%v", err)
-	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents)
+	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents.All())
 }
 
 // A caller's own Transport keeps the guard if it uses Dialer.
@@ -158,7 +157,7 @@ func TestMisuse(t *testing.T) {
 	d := (&History{}).Document()
 	require.Empty(t, d.Entries)
 	gap := NewGap("http://example.org/\xff", io.ErrUnexpectedEOF)
-	for _, d := range []*Document{d, {}, {Entries: (&History{Gaps: []*Gap{gap}}).PseudoEntries()}, NewComplete(nil, nil, ""), NewPage(nil, nil, Page{}), NewArchive(nil, nil, ArchiveAt{})} {
+	for _, d := range []*Document{d, {}, {Entries: (&History{Gaps: []*Gap{gap}}).PseudoEntries()}, NewComplete(nil, nil, ""), NewPage(nil, nil, PageLinks{}), NewArchive(nil, nil, ArchiveLinks{})} {
 		derive(t, d)
 	}
 	require.Len(t, NewPages(nil, make([]*Entry, 3), -5, func(int) string { return "" }), 3)

@@ -169,7 +169,7 @@ type Document struct {
 	ID           string    // atom:id as published; "" in other formats
 	Title        string    // as plain characters
 	Subtitle     string    // as plain characters; RSS calls it description
-	Authors      []Person  // the authors of the feed as a whole
+	Authors      []Person  // the authors of the feed as a whole, and of entries without any; RSS has none, but Feed has its editors
 	Language     string    // the language of the feed as a whole, by RFC 5646; "" if none is given
 	Icon         string    // the absolute URL of the feed's icon; "" if none is given
 	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given

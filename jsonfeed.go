@@ -300,3 +300,29 @@ func (e *Entry) JSON() json.RawMessage {
 	}
 	return json.RawMessage(e.raw)
 }
+
+// signedJSON returns a JSON Feed's item with authors, unless it has a member for them.
+func (e *Entry) signedJSON(authors []Person) *Entry {
+	item := jsonfeed.ReadItem(e.raw)
+	end := strings.LastIndexByte(e.raw, '}')
+	if item.Author != (jsonfeed.Author{}) || item.Authors != nil || end < 0 {
+		return e
+	}
+	list := make([]jsonfeed.Author, len(authors))
+	for i, a := range authors {
+		if list[i] = (jsonfeed.Author{Name: cmp.Or(a.Name, a.Email), URL: a.URI}); a.Name != "" && a.Email != "" {
+			list[i].Name = a.Email + " (" + a.Name + ")"
+		}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return e
+	}
+	comma := ","
+	if strings.HasSuffix(trim(e.raw[:end]), "{") {
+		comma = ""
+	}
+	signed := *e
+	signed.raw, signed.signed = e.raw[:end]+comma+`"authors":`+string(text)+e.raw[end:], true
+	return &signed
+}

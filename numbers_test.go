@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,11 +110,12 @@ func TestBudgetMoreSaysNo(t *testing.T) {
 // A wrapper that passes requests on does not weaken the guard; another transport is on its own.
 func TestWrap(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
-	asked, made := 0, 0
+	var asked atomic.Int64
+	made := 0
 	c := &Client{Retry: Retry{Tries: 1}, Wrap: func(next http.RoundTripper) http.RoundTripper {
 		made++
 		return feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
-			asked++
+			asked.Add(1)
 			return next.RoundTrip(r)
 		})
 	}}
@@ -127,7 +129,7 @@ func TestWrap(t *testing.T) {
 	h, err := allowed.Fetch(t.Context(), site.URL+"/feed.atom")
 	require.NoError(t, err)
 	require.Equal(t, Whole, h.Verdict())
-	require.Equal(t, 4, asked)
+	require.EqualValues(t, 4, asked.Load())
 	require.Equal(t, 2, made, "once for each client")
 	allowed.CloseIdle()
 
@@ -160,11 +162,11 @@ func TestWalkFirst(t *testing.T) {
 
 // A user and a password are sent by Basic authentication, to their origin only.
 func TestBasicAuthentication(t *testing.T) {
-	var sent []string
+	var sent feedtest.List[string]
 	c := &Client{
 		Policy: Policy{Credentials: []Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}}},
 		Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
-			sent = append(sent, r.Header.Get("Authorization"))
+			sent.Add(r.Header.Get("Authorization"))
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 		}),
 	}
@@ -172,7 +174,7 @@ func TestBasicAuthentication(t *testing.T) {
 		_, err := c.Get(t.Context(), "http://"+host+".example/")
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", ""}, sent)
+	require.Equal(t, []string{"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", ""}, sent.All())
 	require.NoError(t, c.Policy.Credentials[0].Check())
 	require.Error(t, Credential{User: "a:b"}.Check())
 	require.Error(t, Credential{User: "a", Authorization: "Bearer b"}.Check())

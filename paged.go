@@ -11,16 +11,16 @@ func (d *Document) isPaged() bool {
 	return d.Links.has(RelFirst, RelLast) || d.says(RelPrevious, RelNext)
 }
 
-// A Page has the URLs of a page of a paged feed and its neighbours; "" means there is
+// PageLinks are the URLs of a page of a paged feed and its neighbours; "" means there is
 // none, or it is unknown.
-type Page struct{ Self, First, Previous, Next, Last string }
+type PageLinks struct{ Self, First, Previous, Next, Last string }
 
 // NewPage returns a page of a paged feed with its entries, newest first. It has all
 // known links (5005#6); if there are none, its link "first" leads to the page itself,
 // because a page must have a link (5005#5).
-func NewPage(head *Document, entries []*Entry, at Page) *Document {
+func NewPage(head *Document, entries []*Entry, at PageLinks) *Document {
 	d := newDocument(head, entries, at.Self)
-	if at == (Page{Self: at.Self}) {
+	if at == (PageLinks{Self: at.Self}) {
 		at.First = at.Self
 	}
 	d.link(RelFirst, at.First)
@@ -42,7 +42,7 @@ func NewPages(head *Document, entries []*Entry, size int, url func(n int) string
 		chunks = [][]*Entry{nil}
 	}
 	for i, chunk := range chunks {
-		at := Page{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
+		at := PageLinks{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
 		if i > 0 {
 			at.Previous = url(i)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // A poisoned store fails for some feeds.
 type poisoned struct{ mirror.Store }
 
-func (p poisoned) Commit(ctx context.Context, c *mirror.Change) error {
+func (p poisoned) Commit(ctx context.Context, c *mirror.Commit) error {
 	switch {
 	case strings.HasSuffix(c.Feed.URL, "/panics"):
 		panic("poison")
@@ -85,9 +86,9 @@ func TestEndless(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
-	page := 0
+	var pages atomic.Int64
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		page++
+		page := pages.Add(1)
 		fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:x</id><title>Endless</title><updated>2024-01-01T00:00:00Z</updated>
 			<link rel="prev-archive" href="/%d"/><entry><id>urn:x:%d</id><title>x</title><updated>2024-01-01T00:00:00Z</updated></entry></feed>`, page, page)
 	})

@@ -126,9 +126,9 @@ func TestWaitStoredLate(t *testing.T) {
 	dsn := server.Database(t)
 	db := open(t, dsn)
 	busy := newSite(t)
-	var unlock func()
+	locked := make(chan func(), 1)
 	busy.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		unlock = lockTable(t, dsn, "fleet_hosts")
+		locked <- lockTable(t, dsn, "fleet_hosts")
 		askToWait(w, "3600")
 	})
 	subscribe(t, db, busy.URL+"/feed")
@@ -139,7 +139,7 @@ func TestWaitStoredLate(t *testing.T) {
 	if err == nil { // or else it has not been stored at all
 		require.True(t, f.Wait.IsZero())
 	}
-	unlock()
+	(<-locked)()
 	eventually(t, db, func(s *fleet.Status) bool { return s.Failing == 1 && s.Running == 0 })
 	require.EqualValues(t, 1, busy.asked.Load())
 }

@@ -34,7 +34,7 @@ type Poller struct {
 	Poll func(ctx context.Context, before *Feed) (*Report, error)
 
 	// Polled, if not nil, is called after each poll, one call at a time.
-	Polled func(Polled)
+	Polled func(PollResult)
 
 	// Trouble, if not nil, is called with the errors of the Store outside of polls, if Run
 	// cannot read or index it. If it cannot be read, Run starts no poll for a minute.
@@ -53,13 +53,13 @@ type Poller struct {
 	rest    time.Time            // no poll begins before this time
 }
 
-// Polled is the outcome of a poll.
-type Polled struct {
+// A PollResult is the outcome of a poll.
+type PollResult struct {
 	URL    string // the feed's URL, as you subscribed to it
 	Before *Feed  // the feed's state before the poll; nil if it could not be read
 
-	// Changes are the result of Mirror.Update; nil if the poll did not get so far.
-	Changes *Report
+	// Report is the result of Mirror.Update; nil if the poll did not get so far.
+	Report *Report
 
 	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
 	// work on the feed, ErrNotFound if the feed was removed before its turn
@@ -158,7 +158,7 @@ func (p *Poller) Forget(url string) {
 
 // State reports whether a feed waits for its turn, and whether it is being
 // polled.
-func (p *Poller) State(url string) (waits, runs bool) {
+func (p *Poller) Status(url string) (waits, runs bool) {
 	p.lock()
 	defer p.mu.Unlock()
 	t := p.queue.turns[url]

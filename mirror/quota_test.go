@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,19 +255,18 @@ func TestNoQuota(t *testing.T) {
 // Links to documents that do not exist do not pile up without limit.
 func TestPendingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, n := &mirror.Memory{}, 0
+		store, n := &mirror.Memory{}, new(atomic.Int64)
 		h := &host{answer: map[string]http.HandlerFunc{aURL: func(w http.ResponseWriter, r *http.Request) {
-			n++
-			document(prev(fmt.Sprintf("/%d", n)), "1")(w, r)
+			document(prev(fmt.Sprintf("/%d", n.Add(1))), "1")(w, r)
 		}}}
 		f := &mirror.Feed{URL: aURL}
 		for n := range 999 {
 			url := fmt.Sprintf("http://a.example/old/%d", n)
-			f.Pending = append(f.Pending, mirror.Pending{
+			f.Pending = append(f.Pending, mirror.PendingDocument{
 				GapRecord: mirror.GapRecord{URL: url, Message: "old"}, Tries: 9, Missing: true, Retry: time.Now().Add(7 * 24 * time.Hour),
 			})
 		}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 		for range 5 {
 			time.Sleep(time.Hour)
 			changes := polled(t, newMirror(store, h), aURL)

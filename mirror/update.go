@@ -14,7 +14,7 @@ import (
 // Update polls a feed, and adds it to the Store if it is not there yet.
 //
 // The error comes from the Store or from the context. The Store then keeps everything
-// read before the error, and the changes report it; they are nil only if the Store
+// read before the error, as far as the Store committed it, and the Report tells; it is nil only if the Store
 // could not be read. An unreadable subscription document is not an error of Update but
 // Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {

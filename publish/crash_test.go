@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var kills = flag.Int("kills", 15, "how often TestKill kills a publishing process")
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	feedtest.Main(m)
 }
 
 // publishForever appends, deletes and erases, and writes a word to w before and

@@ -147,16 +147,16 @@ func (d *documentHeader) classify(name, text string, maxAge time.Duration) {
 	d.links = linkFields(doc.Links)
 }
 
-// A Served describes how to serve a document, with the header values Handler sends.
-type Served struct {
+// A Delivery says how to serve a document, with the header values Handler sends.
+type Delivery struct {
 	Type         string // the media type
 	CacheControl string // the Cache-Control header; an archive with its successor's link is immutable (5005#12)
 	Archive      bool   // whether it is an archive (5005#14), with or without this link
 }
 
-// ServedAs returns how servers other than Handler should serve a document. maxAge is
+// DeliveryOf returns how servers other than Handler should serve a document. maxAge is
 // how long caches may keep documents subject to change; zero means 5 minutes.
-func ServedAs(name string, data []byte, maxAge time.Duration) Served {
+func DeliveryOf(name string, data []byte, maxAge time.Duration) Delivery {
 	text := ""
 	if len(data) <= maxDocument {
 		text = string(data)
@@ -166,11 +166,11 @@ func ServedAs(name string, data []byte, maxAge time.Duration) Served {
 }
 
 // serve does the same for a document read by parseHead.
-func serve(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Served {
+func serve(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Delivery {
 	if doc == nil {
-		return Served{Type: typeByName(name), CacheControl: briefly(maxAge)}
+		return Delivery{Type: typeByName(name), CacheControl: briefly(maxAge)}
 	}
-	s := Served{Type: mediaType(doc.Format), CacheControl: briefly(maxAge), Archive: err == nil && doc.Archive}
+	s := Delivery{Type: mediaType(doc.Format), CacheControl: briefly(maxAge), Archive: err == nil && doc.Archive}
 	if err == nil && isClosed(doc) {
 		s.CacheControl = "public, max-age=31536000, immutable"
 	}

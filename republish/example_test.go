@@ -2,6 +2,7 @@ package republish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -58,4 +59,20 @@ func ExampleHandler() {
 	// Second
 	// First
 	// window
+}
+
+// A feed gets its names before it joins the mirror.
+func ExampleHandler_Reserve() {
+	ctx, url := context.Background(), "https://example.org/feed.atom"
+	store := &mirror.Memory{}
+	h := &republish.Handler{Store: store}
+	switch err := h.Reserve(ctx, url); {
+	case errors.Is(err, republish.ErrNameTaken):
+		fmt.Println("add the feed by a different address")
+	case err != nil:
+		fmt.Println(err)
+	default:
+		fmt.Println(store.Commit(ctx, &mirror.Commit{Feed: mirror.NewFeed(url)}))
+	}
+	// Output: <nil>
 }

@@ -16,19 +16,16 @@ type database struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" required:"" placeholder:"URL" help:"The PostgreSQL database that the workers share: postgres://USER@HOST/NAME."`
 }
 
-// check refuses anything but the URL of a PostgreSQL database.
-func (d *database) check() error {
+// Validate refuses anything but the URL of a PostgreSQL database.
+func (d *database) Validate() error {
 	if !postgres.IsURL(d.DB) {
-		return usageError("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
+		return errors.New("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
 	}
 	return nil
 }
 
 // open opens the database.
 func (d *database) open(w *world) (*fleet.Database, error) {
-	if err := d.check(); err != nil {
-		return nil, err
-	}
 	db, err := fleet.Open(w.ctx, d.DB)
 	if err != nil {
 		return nil, d.failure(err)

@@ -16,13 +16,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"feedfleet": main})
+	testscript.Main(checked{m}, map[string]func(){"feedfleet": main})
 }
+
+// checked are tests that leave no goroutines behind.
+type checked struct{ *testing.M }
+
+func (c checked) Run() int { return feedtest.Leaks(c.M.Run()) }
 
 // The scripts, each with a database of its own.
 func TestScripts(t *testing.T) {
@@ -48,11 +54,12 @@ func TestScripts(t *testing.T) {
 }
 
 // serve DIR serves a directory on a loopback address, which it puts into the
-// environment as URL.
+// environment as URL, and without its scheme as HOST.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	server := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(server.Close)
 	ts.Setenv("URL", server.URL)
+	ts.Setenv("HOST", strings.TrimPrefix(server.URL, "http://"))
 }
 
 // fill FILE puts into a file what $URL and the like are in the environment.

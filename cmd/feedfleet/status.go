@@ -35,7 +35,7 @@ func (c *statusCommand) Validate() error {
 	case c.Top < 0:
 		return errors.New("--top: a number cannot be negative")
 	}
-	return nil
+	return c.database.Validate()
 }
 
 // Run shows the state of the feeds.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
@@ -55,6 +56,7 @@ func (c *subscribeCommand) Run(w *world) error {
 // given returns the addresses of the arguments and the lists.
 func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 	for _, url := range c.URLs {
+		url = argument.WebAddress(url)
 		if err := fleet.CheckURL(url); err != nil {
 			return nil, usageError(err.Error())
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
 )
@@ -26,7 +28,7 @@ func (c *unsubscribeCommand) Run(w *world) error {
 		return err
 	}
 	defer db.Close()
-	removed, err := db.Unsubscribe(w.ctx, c.URLs)
+	removed, err := db.Unsubscribe(w.ctx, schema.Each(c.URLs, argument.WebAddress))
 	if refused, ok := errors.AsType[*fleet.URLError](err); ok {
 		return usageError(refused.Error())
 	}

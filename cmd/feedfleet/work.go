@@ -46,7 +46,7 @@ func (c *workCommand) Validate() error {
 	case c.Slice < time.Second:
 		return errors.New("--slice: at least 1s")
 	}
-	return nil
+	return c.database.Validate()
 }
 
 // slicedDocuments is how much of a long history is read at a time.
@@ -88,9 +88,6 @@ func (c *workCommand) Run(w *world) error {
 // await opens the database. It waits for a server that is starting, or does not answer
 // yet, longer and longer: a worker may have been started before its database.
 func (c *workCommand) await(w *world) (*fleet.Database, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		db, err := fleet.Open(w.ctx, c.DB)
 		if err == nil || !isStarting(err) || w.ctx.Err() != nil {

@@ -179,7 +179,11 @@ func (c *dbInfoCommand) Run(w *command.World) error {
 	p.Field("schema", fmt.Sprint("version ", info.Schema))
 	p.Field("size", fmt.Sprintf("%d bytes, %d of them unused", info.Bytes, info.Unused))
 	p.Field("feeds", fmt.Sprint(info.Feeds))
-	p.Field("entries", fmt.Sprintf("%d, %d earlier versions", info.Entries, info.Versions))
+	entries := fmt.Sprintf("%d, %d earlier versions", info.Entries, info.Versions)
+	if info.Erased > 0 {
+		entries += fmt.Sprintf("; %d erased", info.Erased)
+	}
+	p.Field("entries", entries)
 	p.Field("documents", fmt.Sprint(info.Documents))
 	p.Field("to index", fmt.Sprint(info.Unindexed))
 	return p.Err

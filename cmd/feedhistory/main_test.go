@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var update = flag.Bool("update", false, "write what the command prints into the scripts")
@@ -29,8 +30,13 @@ var update = flag.Bool("update", false, "write what the command prints into the 
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"feedhistory": main})
+	testscript.Main(checked{m}, map[string]func(){"feedhistory": main})
 }
+
+// checked are tests that leave no goroutines behind.
+type checked struct{ *testing.M }
+
+func (c checked) Run() int { return feedtest.Leaks(c.M.Run()) }
 
 func TestScripts(t *testing.T) {
 	params := scripts(func() string { return "" })

@@ -236,10 +236,10 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	defer store.Close()
 	f, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 	old, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
-	old.Version--
+	old.Commits--
 	require.ErrorContains(t, (&mirror.Export{Store: store}).Feeds(t.Context(), io.Discard, func(yield func(*mirror.Feed, error) bool) { yield(old, nil) }), "the feed has changed meanwhile")
 }
 

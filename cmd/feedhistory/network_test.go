@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -86,8 +87,8 @@ func proxySite(ts *testscript.TestScript, neg bool, args []string) {
 
 // A proxy may have a private address; the server that it connects to may not.
 func TestProxyGuard(t *testing.T) {
-	asked := 0
-	proxy := feedtest.Server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	var asked atomic.Int64
+	proxy := feedtest.Server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	for _, address := range []string{
 		"http://127.0.0.1/", "http://[::1]/", "http://10.1.2.3:8080/", "http://localhost/", "http://x.localhost./", "http://169.254.169.254/",
 	} {
@@ -95,7 +96,7 @@ func TestProxyGuard(t *testing.T) {
 		require.NoError(t, f.Prepare())
 		_, err := f.Client(nil).Get(t.Context(), address)
 		require.True(t, explain.IsPrivate(err), "%s: %v", address, err)
-		require.Zero(t, asked)
+		require.Zero(t, asked.Load())
 	}
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("NO_PROXY", "127.0.0.2")

@@ -25,7 +25,6 @@ type foreign struct {
 	sparse bool          // only the latest entry of each record stays
 	sizes  []int         // of the documents, oldest first, repeatedly
 	cut    func(length int) int
-	asked  int
 }
 
 // A logged is an entry that was published.
@@ -38,7 +37,6 @@ type logged struct {
 
 // ServeHTTP implements http.Handler.
 func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.asked++
 	docs := f.documents()
 	n := len(docs) - 1
 	if r.URL.Path != "/feed" {

@@ -22,7 +22,7 @@ type site struct {
 	t      *testing.T
 	url    string
 	docs   map[string]string
-	asked  []string
+	asked  feedtest.List[string]
 	before func(path string) // called before an answer, unless nil
 	Harvester
 }
@@ -30,7 +30,7 @@ type site struct {
 func serve(t *testing.T, docs map[string]string) *site {
 	s := &site{t: t, docs: docs}
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.asked = append(s.asked, r.URL.Path); s.before != nil {
+		if s.asked.Add(r.URL.Path); s.before != nil {
 			s.before(r.URL.Path)
 		}
 		doc, ok := s.docs[r.URL.Path]
@@ -49,7 +49,8 @@ func serve(t *testing.T, docs map[string]string) *site {
 
 // harvest harvests the feed at a path, and returns the result as lines.
 func (s *site) harvest(path string, from Mark) (h *Harvest, changes []string, err error) {
-	s.URL, s.asked = s.url+path, nil
+	s.URL = s.url + path
+	s.asked.Took()
 	h = s.Harvester.Harvest(s.t.Context(), from)
 	for c, failed := range h.Changes() {
 		if err = errors.Join(err, failed); failed == nil {
@@ -104,7 +105,7 @@ func isDeleted(id string, n int) string { return fmt.Sprintf("deleted %s %s\n", 
 
 func markAt(n int) Mark {
 	t, _ := time.Parse(time.RFC3339, day(n))
-	return Mark{Time: t, Seen: map[string]Seen{}}
+	return Mark{Time: t, Seen: map[string]SeenRecord{}}
 }
 
 // A harvest ends after the first document that is strictly older than the mark,
@@ -133,7 +134,7 @@ func TestStopRule(t *testing.T) {
 	} {
 		h, next, changes := s.whole("/feed", test.from)
 		require.Equal(t, test.want, changes, test.from.Time)
-		require.Equal(t, test.asked, strings.Join(s.asked, " "), test.from.Time)
+		require.Equal(t, test.asked, strings.Join(s.asked.All(), " "), test.from.Time)
 		require.Equal(t, test.from.IsZero(), h.All())
 		require.Equal(t, markAt(9).Time, next.Time)
 		require.Len(t, next.Seen, 1)
@@ -232,7 +233,7 @@ func TestComplete(t *testing.T) {
 	s.docs["/2"] = strings.Replace(feed(day(8), "/1", record("urn:d", day(6))), "<link", "<fh:complete/><link", 1)
 	h, mark, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{isDeleted("urn:a", 1)}, changes)
-	require.Equal(t, []string{"/feed", "/2"}, s.asked)
+	require.Equal(t, []string{"/feed", "/2"}, s.asked.All())
 	require.False(t, h.All())
 	require.True(t, mark.Complete)
 }
@@ -342,6 +343,6 @@ func TestArchivesMadeAnew(t *testing.T) {
 	}
 	_, mark, changes := s.whole("/feed", Mark{})
 	require.Equal(t, []string{is("urn:a", 3), isDeleted("urn:b", 5)}, changes)
-	require.Equal(t, []string{"/feed", "/old", "/feed", "/new"}, s.asked)
+	require.Equal(t, []string{"/feed", "/old", "/feed", "/new"}, s.asked.All())
 	require.Equal(t, s.url+"/new", mark.Subscription.Older)
 }

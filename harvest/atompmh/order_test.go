@@ -176,7 +176,7 @@ func TestFutureMark(t *testing.T) {
 	s.docs["/2"] = feed("2099-01-01T00:00:00Z", "/1", record("urn:x", "2099-01-01T00:00:00Z"), record("urn:b", day(3)))
 	_, mark, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{is("urn:c", 4), is("urn:d", 5)}, changes)
-	require.Equal(t, "/feed /3 /2 /1", strings.Join(s.asked, " "))
+	require.Equal(t, "/feed /3 /2 /1", strings.Join(s.asked.All(), " "))
 	require.Equal(t, markAt(5).Time, mark.Time)
 
 	// A mark that an earlier version has set to the future is not used.

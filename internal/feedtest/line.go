@@ -161,7 +161,7 @@ func (p *pieces) Close() error {
 // those header fields in which requests differ.
 type Sites struct {
 	Replies  map[string]Reply // Replies are the answers by URL; the status of any other URL is 404.
-	requests []string
+	requests List[string]
 }
 
 // Answer answers a request, as Line.Serve does.
@@ -172,7 +172,7 @@ func (s *Sites) Answer(r *http.Request) Reply {
 			line += " " + name + ": " + value
 		}
 	}
-	s.requests = append(s.requests, line)
+	s.requests.Add(line)
 	says, ok := s.Replies[r.URL.String()]
 	if !ok {
 		return Reply{Status: http.StatusNotFound}
@@ -181,8 +181,4 @@ func (s *Sites) Answer(r *http.Request) Reply {
 }
 
 // Took returns the requests since the last call.
-func (s *Sites) Took() []string {
-	requests := s.requests
-	s.requests = nil
-	return requests
-}
+func (s *Sites) Took() []string { return s.requests.Took() }

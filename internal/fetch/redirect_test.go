@@ -12,16 +12,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A site answers by "host/path", and records its requests.
 type site struct {
 	pages map[string]string
-	seen  []*http.Request
+	seen  feedtest.List[*http.Request]
 }
 
 func (s *site) answer(conn net.Conn, r *http.Request) {
-	s.seen = append(s.seen, r)
+	s.seen.Add(r)
 	text, found := s.pages[r.Host+r.URL.RequestURI()]
 	if !found {
 		text = status(404)
@@ -132,8 +134,8 @@ func TestHeaders(t *testing.T) {
 		}
 		got, _ := outcome(c, Request{URL: "http://a/", Accept: "application/atom+xml", ETag: `W/"1`, LastModified: "yesterday"})
 		require.Equal(t, "ok 200", got)
-		require.Len(t, s.seen, 4)
-		for i, r := range s.seen {
+		require.Len(t, s.seen.All(), 4)
+		for i, r := range s.seen.All() {
 			want := http.Header{
 				"User-Agent":      {"reader/1"},
 				"Accept":          {"application/atom+xml"},
@@ -178,7 +180,7 @@ func TestValidated(t *testing.T) {
 		assert.Equal(t, "do: status 304", got)
 
 		req.Validated = "http://b/x"
-		s.seen = nil
+		s.seen.Took()
 		resp, err := c.Do(t.Context(), req)
 		require.NoError(t, err)
 		assert.Equal(t, 304, resp.Status)
@@ -187,8 +189,9 @@ func TestValidated(t *testing.T) {
 		n, err := io.Copy(io.Discard, resp.Body)
 		assert.Zero(t, n)
 		assert.NoError(t, err)
-		assert.Empty(t, s.seen[0].Header["If-None-Match"])
-		assert.Equal(t, `"1"`, s.seen[1].Header.Get("If-None-Match"))
+		seen := s.seen.All()
+		assert.Empty(t, seen[0].Header["If-None-Match"])
+		assert.Equal(t, `"1"`, seen[1].Header.Get("If-None-Match"))
 
 		req.Validated = "http://["
 		got, _ = outcome(c, req)
@@ -232,9 +235,9 @@ func TestRefused(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		var methods []string
+		var methods feedtest.List[string]
 		w.serve("a", answers(func(conn net.Conn, r *http.Request) {
-			methods = append(methods, r.Method)
+			methods.Add(r.Method)
 			if r.URL.Path == "/" {
 				io.WriteString(conn, to(303, "/b"))
 			} else {
@@ -244,6 +247,6 @@ func TestHead(t *testing.T) {
 		got, n := outcome(w.client(), Request{URL: "http://a/", Method: http.MethodHead})
 		assert.Equal(t, "ok 200", got)
 		assert.Zero(t, n)
-		assert.Equal(t, []string{"HEAD", "HEAD"}, methods)
+		assert.Equal(t, []string{"HEAD", "HEAD"}, methods.All())
 	})
 }

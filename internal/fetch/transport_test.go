@@ -189,9 +189,9 @@ func TestCertificate(t *testing.T) {
 
 // TestCallersTransport checks the rules that do not depend on the transport.
 func TestCallersTransport(t *testing.T) {
-	var seen []*http.Request
+	var seen feedtest.List[*http.Request]
 	c := &Client{Tries: 1, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
-		seen = append(seen, r)
+		seen.Add(r)
 		resp := &http.Response{StatusCode: 200, Header: make(http.Header), Request: r}
 		switch r.URL.Path {
 		case "/":
@@ -220,7 +220,7 @@ func TestCallersTransport(t *testing.T) {
 			assert.EqualValues(t, 4, n, path)
 		}
 	}
-	for _, r := range seen {
+	for _, r := range seen.All() {
 		assert.NotContains(t, r.Header, "Cookie")
 		assert.NotContains(t, r.Header, "Referer")
 	}

@@ -28,7 +28,10 @@ type Places struct {
 }
 
 // An Author is a person.
-type Author struct{ Name, URL string }
+type Author struct {
+	Name string `json:"name,omitempty"`
+	URL  string `json:"url,omitempty"`
+}
 
 // An Attachment is a file that belongs to an item.
 type Attachment struct {

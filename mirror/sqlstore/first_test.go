@@ -179,7 +179,8 @@ func BenchmarkTenFeeds(b *testing.B) {
 // sampleHeap records the maximum of the heap in use until it is stopped.
 func sampleHeap(most *atomic.Uint64) (stop func()) {
 	done := make(chan struct{})
-	go func() {
+	var sampler sync.WaitGroup
+	sampler.Go(func() {
 		for {
 			select {
 			case <-done:
@@ -190,8 +191,8 @@ func sampleHeap(most *atomic.Uint64) (stop func()) {
 				most.Store(max(most.Load(), m.HeapInuse+m.StackInuse))
 			}
 		}
-	}()
-	return func() { close(done) }
+	})
+	return func() { close(done); sampler.Wait() }
 }
 
 // peakRSS returns the maximum memory of this process, if Linux tells; it
@@ -254,10 +255,10 @@ func TestUnchangedPoll(t *testing.T) {
 	defer db.Close()
 	store, err := sqlstore.Open(t.Context(), db, sqlstore.PostgreSQL)
 	require.NoError(t, err)
-	requests := 0
+	var requests atomic.Int64
 	feed := archiveFeed(5)
 	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests++
+		requests.Add(1)
 		feed.ServeHTTP(w, r)
 	}))
 	m := newMirror(t, store)
@@ -265,9 +266,10 @@ func TestUnchangedPoll(t *testing.T) {
 		_, err = m.Update(t.Context(), site.URL+"/5")
 		require.NoError(t, err)
 	}
-	count.statements, requests = nil, 0
+	count.statements = nil
+	requests.Store(0)
 	_, err = m.Update(t.Context(), site.URL+"/5")
 	require.NoError(t, err)
-	require.Equal(t, 1, requests)
+	require.EqualValues(t, 1, requests.Load())
 	require.LessOrEqual(t, len(count.statements), 6, "%q", count.statements)
 }

@@ -14,6 +14,7 @@ type Info struct {
 	Unused    int64 `json:"unused"`    // the bytes of pages for Scrub to release; zero in PostgreSQL
 	Feeds     int64 `json:"feeds"`     // the numbers of rows
 	Entries   int64 `json:"entries"`   // with deleted ones
+	Erased    int64 `json:"erased"`    // erased entries, of which only the IDs are kept; not among Entries
 	Versions  int64 `json:"versions"`  // earlier versions of entries
 	Documents int64 `json:"documents"` // archive documents processed
 	Unindexed int64 `json:"unindexed"` // entries waiting to be indexed
@@ -29,12 +30,13 @@ func (s *Store) Describe(ctx context.Context) (*Info, error) {
 	}
 	for query, n := range map[string]*int64{
 		bytes: &i.Bytes, unused: &i.Unused,
-		"SELECT max(version) FROM fh.schema": &i.Schema,
-		"SELECT count(*) FROM fh.feeds":      &i.Feeds,
-		"SELECT count(*) FROM fh.entries":    &i.Entries,
-		"SELECT count(*) FROM fh.versions":   &i.Versions,
-		"SELECT count(*) FROM fh.documents":  &i.Documents,
-		"SELECT count(*) FROM fh.unindexed":  &i.Unindexed,
+		"SELECT count(*) FROM fh.entries WHERE state <> 'erased'": &i.Entries,
+		"SELECT count(*) FROM fh.entries WHERE state = 'erased'":  &i.Erased,
+		"SELECT max(version) FROM fh.schema":                      &i.Schema,
+		"SELECT count(*) FROM fh.feeds":                           &i.Feeds,
+		"SELECT count(*) FROM fh.versions":                        &i.Versions,
+		"SELECT count(*) FROM fh.documents":                       &i.Documents,
+		"SELECT count(*) FROM fh.unindexed":                       &i.Unindexed,
 	} {
 		if err := s.db.QueryRowContext(ctx, s.text(query)).Scan(n); err != nil {
 			return nil, failure(ctx, err)

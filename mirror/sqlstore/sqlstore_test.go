@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	if work := os.Getenv(childVariable); work != "" {
 		os.Exit(child(work))
 	}
-	os.Exit(pgtest.Main(m, &server))
+	os.Exit(feedtest.Leaks(pgtest.Main(m, &server)))
 }
 
 // A database is a place to open stores.
@@ -107,7 +108,7 @@ func TestOneConnection(t *testing.T) {
 				require.NoError(t, err)
 				if n++; n%50 == 0 {
 					require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
-					isWhole(t, s, f.Version)
+					isWhole(t, s, f.Commits)
 					require.NotEmpty(t, r.Content.Data)
 				}
 			}

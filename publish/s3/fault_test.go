@@ -61,6 +61,7 @@ func TestTransient(t *testing.T) {
 					require.NoError(t, step.call(p))
 					require.Len(t, outputtest.Fetch(t, s.output(t), base, "feed.atom"), step.after)
 				}
+				s.setFault(nil)
 			})
 		}
 	}

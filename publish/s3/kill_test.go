@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	feedtest.Main(m)
 }
 
 // publishForever appends, deletes and erases, and writes a word to w before and

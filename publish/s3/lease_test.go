@@ -19,7 +19,7 @@ import (
 func TestLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	_, err := s.output(t).Lock(t.Context())
+	crashed, err := s.output(t).Lock(t.Context())
 	require.NoError(t, err)
 	other := s.output(t)
 	_, err = other.Lock(t.Context())
@@ -28,6 +28,8 @@ func TestLeaseRunsOut(t *testing.T) {
 	s.advance()
 	unlock, err := other.Lock(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, crashed()) // late, and in vain
+	require.NoError(t, other.Put(t.Context(), "x", nil))
 	require.NoError(t, unlock())
 }
 
@@ -159,8 +161,9 @@ func TestNextHolderFinishes(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	out, other := s.output(t), s.output(t)
-	_, err := out.Lock(t.Context())
+	abandoned, err := out.Lock(t.Context())
 	require.NoError(t, err)
+	defer func() { require.NoError(t, abandoned()) }()
 	require.NoError(t, out.Put(t.Context(), "feed.atom", []byte("one")))
 	dead := func(r *http.Request) fault {
 		if r.Method == http.MethodPut && nameOf(r) != ".lock" {

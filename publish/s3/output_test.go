@@ -168,6 +168,7 @@ func TestConditions(t *testing.T) {
 		return none
 	})
 	require.NoError(t, p.Append(t.Context(), entries(t, 5, 6)...))
+	s.setFault(nil)
 	require.Equal(t, []string{"feed/2 *", "feed/3 *", "feed/1 If-Match", "feed.atom If-Match"}, puts)
 	requireEntries(t, s.output(t), 10)
 }

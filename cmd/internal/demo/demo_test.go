@@ -9,7 +9,10 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
+
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // Each feed is of its kind, all its entries are found, and check has nothing to report
 // of it.

@@ -18,7 +18,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
+
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // newDownloader returns a downloader into a new directory, with the results in a list.
 func newDownloader(t *testing.T) (d *Downloader, results *[]Result) {
@@ -49,11 +52,11 @@ func TestResume(t *testing.T) {
 		"weak":    {func(int) string { return `W/"one"` }, []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var ranges []string
+			var ranges feedtest.List[string]
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				ranges = append(ranges, r.Header.Get("Range"))
-				w.Header().Set("ETag", test.tag(len(ranges)-1))
-				if len(ranges) == 1 {
+				n := ranges.Add(r.Header.Get("Range"))
+				w.Header().Set("ETag", test.tag(n-1))
+				if n == 1 {
 					w.Header().Set("Content-Length", "130000")
 					_, _ = w.Write(text[:65536])
 					w.(http.Flusher).Flush()
@@ -72,7 +75,7 @@ func TestResume(t *testing.T) {
 			saved, err := d.Root.ReadFile("a.mp3")
 			require.NoError(t, err)
 			require.Equal(t, text, saved)
-			require.Equal(t, test.want, ranges)
+			require.Equal(t, test.want, ranges.All())
 			taken, err := d.Records.IsTaken(t.Context(), file)
 			require.NoError(t, err)
 			require.True(t, taken)
@@ -83,13 +86,13 @@ func TestResume(t *testing.T) {
 // A credential goes to the origin of its feed only, whatever redirects say; a host that
 // asks for a pause gets no further request.
 func TestManners(t *testing.T) {
-	var asked []string
+	var asked feedtest.List[string]
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, "other "+r.Header.Get("Authorization")+r.Header.Get("X-Key"))
+		asked.Add("other " + r.Header.Get("Authorization") + r.Header.Get("X-Key"))
 	}))
 	defer other.Close()
 	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, "own "+r.Header.Get("Authorization")+r.Header.Get("X-Key"))
+		asked.Add("own " + r.Header.Get("Authorization") + r.Header.Get("X-Key"))
 		if r.URL.Path == "/busy" {
 			w.Header().Set("Retry-After", "100")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -103,7 +106,7 @@ func TestManners(t *testing.T) {
 		return &feedhistory.Credential{Origin: own.URL, Authorization: "Bearer t", Header: http.Header{"X-Key": {"k"}}}
 	}
 	require.NoError(t, d.Download(t.Context(), []File{{Feed: "f", URL: own.URL + "/a", Name: "a"}, {Feed: "f", URL: own.URL + "/busy", Name: "b"}, {Feed: "f", URL: own.URL + "/c", Name: "c"}}))
-	require.Equal(t, []string{"own Bearer tk", "other ", "own Bearer tk"}, asked)
+	require.Equal(t, []string{"own Bearer tk", "other ", "own Bearer tk"}, asked.All())
 	require.NoError(t, (*results)[0].Err)
 	require.ErrorContains(t, (*results)[2].Err, "asks for a pause")
 	ctx, cancel := context.WithCancel(t.Context())

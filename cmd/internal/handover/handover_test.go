@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
+
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 const site = `
 -- /feed.atom --
@@ -119,10 +122,10 @@ func TestHandover(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
 	ctx, cancel := context.WithCancel(t.Context())
-	w.model.Fault = func(int, *http.Request) *readertest.Fault {
+	w.model.Break(func(int, *http.Request) *readertest.Fault {
 		cancel()
 		return &readertest.Fault{Wait: time.Minute}
-	}
+	})
 	_, err := w.Run(ctx, w.feed, w.to)
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = w.Run(ctx, w.feed, w.to)
@@ -158,16 +161,16 @@ func TestSecondRunKeepsStatus(t *testing.T) {
 		require.Equal(t, "unread", e.Status)
 		require.True(t, e.Starred)
 	}
-	posts := 0
-	w.model.Fault = func(_ int, r *http.Request) *readertest.Fault {
+	var posts atomic.Int64
+	w.model.Break(func(_ int, r *http.Request) *readertest.Fault {
 		if r.Method != http.MethodGet {
-			posts++
+			posts.Add(1)
 		}
 		return nil
-	}
+	})
 	w.Status = Read
 	w.run(t)
-	require.Zero(t, posts)
+	require.Zero(t, posts.Load())
 	require.Equal(t, "unread", w.model.Entries()[0].Status)
 }
 
@@ -340,7 +343,7 @@ func TestFaultsThatStay(t *testing.T) {
 			require.NotContains(t, err.Error(), w.model.Token)
 			require.Equal(t, 1, report.Added)
 			require.Len(t, w.model.Entries(), 1)
-			w.model.Fault = nil
+			w.model.Break(nil)
 			report = w.run(t)
 			require.Equal(t, 1, report.Had)
 			require.Equal(t, 3, report.Added)
@@ -441,17 +444,17 @@ func TestSecret(t *testing.T) {
 	for _, form := range []string{"%v", "%+v", "%#v", "%s"} {
 		require.NotContains(t, fmt.Sprintf(form, m), "s3cret")
 	}
-	asked := 0
+	var asked atomic.Int64
 	elsewhere := feedtest.Serve(t, "-- /v1/feeds --\n[]\n")
 	model := (&readertest.Miniflux{Fault: func(int, *http.Request) *readertest.Fault {
-		asked++
+		asked.Add(1)
 		return &readertest.Fault{Status: 302}
 	}}).Serve(t)
 	reader := &Miniflux{URL: model.URL, Token: model.Token}
 	defer reader.CloseIdle()
 	_, err := reader.Feeds(t.Context())
 	require.ErrorContains(t, err, "302")
-	require.Equal(t, 1, asked)
+	require.EqualValues(t, 1, asked.Load())
 	require.Empty(t, elsewhere.Requests())
 }
 

@@ -27,6 +27,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
+func TestMain(m *testing.M) { feedtest.Main(m) }
+
 // A website has files that a test can change, and a log of the answers.
 type website struct {
 	sync.Mutex

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+// wrong returns wrong values of a flag.
+func wrong(f *kong.Flag) (values []string, known bool) {
+	switch f.Target.Interface().(type) {
+	case bool:
+		return []string{"maybe"}, true
+	case int:
+		return []string{"x", "-1", "99999999999999999999"}, true
+	case time.Duration:
+		return []string{"5", "-1s"}, true
+	case argument.Listen:
+		return []string{"x y", "8006"}, true
+	}
+	switch f.Name {
+	case "db":
+		return []string{"feeds.db", "http://example.org/"}, true
+	case "opml":
+		return []string{"/no/such/file"}, true
+	}
+	return nil, f.Name == "user-agent"
+}
+
+// A wrong value of a flag is refused, in one line that names the flag or its file, before
+// anything is requested.
+func TestWrongValues(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("requested: %s", r.URL) }))
+	t.Setenv("FEEDHISTORY_DB", "postgres://127.0.0.1:1/none")
+	parser, err := kong.New(&commandLine{}, kong.Vars{"version": "", "agent": ""})
+	require.NoError(t, err)
+	tried := 0
+	for _, verb := range parser.Model.Leaves(true) {
+		for _, group := range verb.AllFlags(true) {
+			for _, f := range group {
+				if f.Name == "help" || f.Name == "version" {
+					continue
+				}
+				values, known := wrong(f)
+				require.True(t, known, "%s --%s: %v", verb.Name, f.Name, reflect.TypeOf(f.Target.Interface()))
+				for _, value := range values {
+					args := []string{verb.Name, "--allow-private", "--" + f.Name + "=" + value}
+					if strings.HasSuffix(verb.Name, "subscribe") && f.Name != "opml" {
+						args = append(args, server.URL+"/feed")
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					var stdout, stderr bytes.Buffer
+					status := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+					cancel()
+					if f.Name == "opml" {
+						require.Equal(t, exitFailed, status, "%q: %s", args, &stderr)
+						require.Equal(t, "feedfleet: /no/such/file: no such file or directory\n", stderr.String(), "%q", args)
+					} else {
+						require.Equal(t, exitUsage, status, "%q: %s", args, &stderr)
+						require.Regexp(t, "^feedfleet: [^\n]*--"+f.Name+"\\b[^\n]*\nfeedfleet: see feedfleet "+verb.Name+" --help\n$", stderr.String(), "%q", args)
+					}
+					require.NotRegexp(t, `expected|must be one of|invalid|EOL`, stderr.String(), "%q", args)
+					require.Empty(t, stdout.String(), "%q", args)
+					tried++
+				}
+			}
+		}
+	}
+	require.Greater(t, tried, 40)
+}
