@@ -251,7 +251,7 @@ func (r *entryReader) hasTwoLinks(e *Entry) bool {
 
 // keptBy reads the current element, if it names the reader whose copy the entry is.
 func (r *entryReader) keptBy(e *Entry) {
-	if r.Local() != "kept" || r.Cursor.Space() != CoverageNamespace {
+	if r.Local() != "kept" || r.Cursor.Space() != vocab.Coverage {
 		return
 	}
 	by, _ := r.Attr("", "by")

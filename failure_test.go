@@ -133,9 +133,9 @@ func TestErrorTexts(t *testing.T) {
 		text, says string
 	}{
 		{&StatusError{URL: "u", Status: 999}, `fetch "u": status 999`, "999"},
-		{&RefusedError{URL: "u", Rule: RuleAddress, Err: io.EOF},
+		{&RefusedError{URL: "u", Rule: "address", Err: io.EOF},
 			`fetch "u": refused: a loopback, private or special-purpose address: EOF`, "a loopback, private or special-purpose address"},
-		{&RefusedError{URL: "u", Rule: RuleDowngrade, Err: io.EOF},
+		{&RefusedError{URL: "u", Rule: "downgrade", Err: io.EOF},
 			`fetch "u": refused: it redirects from https to http: EOF`, "it redirects from https to http: EOF"},
 		{&RefusedError{Rule: "other"}, "refused: other", "other"},
 		{&LimitError{Limit: "window", Max: 8}, "its compression needs a window of more than 8 bytes", "its compression needs a window of more than 8 bytes"},

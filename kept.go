@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -15,7 +16,7 @@ import (
 func KeptByElement(reader string) string {
 	var b strings.Builder
 	b.WriteString("<m:kept")
-	xmlscan.WriteAttr(&b, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&b, "xmlns:m", vocab.Coverage)
 	xmlscan.WriteAttr(&b, "by", reader)
 	b.WriteString("/>")
 	return b.String()

@@ -94,7 +94,8 @@ type WalkOptions struct {
 
 	// Last reports whether the page of a paged feed just yielded by the walk is the last
 	// one to read. Pages change, so only their entries tell whether you know the older
-	// ones. Nil means to read all pages. If Last is set, the walk requests no page in
+	// ones. It is called after the loop body has run for the page: decide by the entries
+	// you had before. Nil means to read all pages. If Last is set, the walk requests no page in
 	// advance.
 	Last func(page *Document) bool
 
@@ -112,5 +113,8 @@ type WalkOptions struct {
 	// Pending are the archive documents at which earlier walks were cut short, and
 	// PendingPages such pages of a paged feed. At its end, the walk continues at
 	// each Pending document in this order, and then at each of PendingPages.
+	//
+	// These are URLs as links have them. Processed is asked with such a URL, and with the
+	// Document.URL, which may differ after redirects.
 	Pending, PendingPages []string
 }

@@ -70,7 +70,7 @@ func (w *xmlWriter) coverage(c *Coverage) {
 		return
 	}
 	w.b.WriteString("<m:mirror")
-	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", vocab.Coverage)
 	if c.Of != "" {
 		xmlscan.WriteAttr(&w.b.Builder, "of", c.Of)
 	}

@@ -68,7 +68,7 @@ type Report struct {
 	// was read or has not changed. Feed.Failures counts failures other than a *WaitError.
 	Failure error
 
-	Gaps []*feedhistory.Gap // the missing parts of the mirror after the poll
+	Gaps []*feedhistory.Gap // the missing parts of the mirror after the poll; of missed windows the first hundred
 	Next time.Time          // when the next poll is welcome; zero means at any time, and for an Alias never
 	More bool               // whether the Budget ended the poll; the next one continues there
 

@@ -173,8 +173,10 @@ func (p *Poller) Waiting() int {
 }
 
 // Run polls the waiting feeds, and those of the Store as they fall due, until the
-// context ends. It then ends the polls under way properly before it returns. An error
-// means that a field of the Poller is not set, or has an impossible value.
+// context ends. It then ends the polls under way properly before it returns. A feed
+// whose poll has failed with an error of the Store is due again like any other, by its
+// stored Next. An error means a field of the Poller is not set, or has an impossible
+// value.
 func (p *Poller) Run(ctx context.Context) error {
 	if err := p.check(); err != nil {
 		return err
@@ -184,8 +186,8 @@ func (p *Poller) Run(ctx context.Context) error {
 }
 
 // Drain polls the waiting feeds until none is left or the context ends. It then ends
-// the polls under way properly before it returns. An error of the Store ends Drain,
-// which returns it.
+// the polls under way properly before it returns. An error of the Store,
+// its Hook's included, ends Drain, which returns it: the other feeds stay in the queue.
 func (p *Poller) Drain(ctx context.Context) error {
 	if err := p.check(); err != nil {
 		return err

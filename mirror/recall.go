@@ -64,8 +64,8 @@ func (r *RecallReport) Add(other RecallReport) {
 }
 
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
-// has none. Entries that cannot be stored are left out: bad has an *EntryError for each. The
-// error comes from the Store. The error may be the context's.
+// has none. Entries that cannot be stored are left out: RecallReport.Damaged has an
+// *EntryError for each. The error is the Store's or the context's.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntry) (RecallReport, error) {
 	if r.Mirror == nil {
 		return RecallReport{}, errors.New("mirror: Recall.Mirror must be set")

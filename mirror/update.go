@@ -13,9 +13,11 @@ import (
 
 // Update polls a feed, and adds it to the Store if it is not there yet.
 //
-// The error comes from the Store or from the context. The Store then keeps everything
-// read before the error, as far as the Store committed it, and the Report tells; it is nil only if the Store
-// could not be read. An unreadable subscription document is not an error of Update but
+// The error comes from the Store or from the context, or says that the URL of a new feed is
+// not an absolute one. The Store keeps everything read before an error of the context, and
+// the Report is of it. After an error of the Store, it may lack the last of what the Report
+// counts; the Verdict is then Unknown. The Report is nil only if the Store could not be read,
+// or the feed not added. An unreadable subscription document is not an error of Update but
 // Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)

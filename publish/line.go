@@ -129,8 +129,8 @@ func isOther(line []byte) bool {
 
 func (r *Line) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 
-// NewLine returns an entry as a Line. Line.Entry turns it back into an
-// equal entry.
+// NewLine returns an entry as a Line, without the Feed and Raw. Line.Entry makes an entry
+// with the same ID, texts, links, authors and extensions.
 func NewLine(e *feedhistory.Entry) *Line {
 	return &Line{EntryJSON: feedhistory.NewEntryJSON(e)}
 }
@@ -168,8 +168,9 @@ func (r *Line) Entry() (*feedhistory.Entry, error) {
 
 var epoch = time.Unix(0, 0).UTC()
 
-// A RawEntry is an entry as it was published. feedhistory.ReadEntry makes the
-// same entry from it.
+// A RawEntry is an entry as it was published, which loses nothing: feedhistory.ReadEntry
+// makes the entry from it, and Digest is that of the entry in its document. Take ID and
+// WeakID from the Line.
 type RawEntry struct {
 	Format feedhistory.Format `json:"format"`
 	Data   string             `json:"data"`             // an XML element with all its namespaces, or a JSON object

@@ -104,7 +104,7 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	var doc *feedhistory.Document
 	switch head := headOf(h.Head, h.URL, h.URL); {
 	case !before.IsZero():
-		doc = feedhistory.NewArchive(head, entries, feedhistory.ArchiveLinks{Self: h.archive(before), Prev: older, Current: h.URL})
+		doc = feedhistory.NewArchive(head, entries, feedhistory.DocumentLinks{Self: h.archive(before), Prev: older, Current: h.URL})
 	case whole && !deletions: // atom-pmh#32, atom-pmh#18
 		doc = feedhistory.NewComplete(head, entries, h.URL)
 	default:

@@ -16,7 +16,7 @@
 // A Producer writes a feed to a publish.Output, and a Handler serves it:
 //
 //	p := &datareplication.Producer{Output: publish.Dir{Path: "feed"}}
-//	err := p.Append(datareplication.Entity{ContentID: "1", Type: "application/json", Body: body})
+//	err := p.Append(ctx, datareplication.Entity{ContentID: "1", Type: "application/json", Body: body})
 //	http.Handle("/feed/", http.StripPrefix("/feed/", &datareplication.Handler{
 //		FS: p.Output, Base: "https://example.org/feed/",
 //	}))
