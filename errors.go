@@ -57,7 +57,7 @@ func NewStatusError(resp *http.Response) *StatusError {
 		return &StatusError{}
 	}
 	e := &StatusError{Status: resp.StatusCode}
-	if resp.Request != nil {
+	if resp.Request != nil && resp.Request.URL != nil {
 		e.URL = resp.Request.URL.Redacted()
 	}
 	now := time.Now()

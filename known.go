@@ -115,6 +115,7 @@ type WalkOptions struct {
 	// each Pending document in this order, and then at each of PendingPages.
 	//
 	// These are URLs as links have them. Processed is asked with such a URL, and with the
-	// Document.URL, which may differ after redirects.
+	// Document.URL, which may differ after redirects. Of pages, store the one at which a
+	// walk was cut short; there is none after a walk that Last has ended.
 	Pending, PendingPages []string
 }

@@ -12,7 +12,7 @@ import (
 // documents come. The error is the context's, or the reason the first document could
 // not be retrieved; it ends the sequence. Every other failure is a finding. With the
 // profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
-// GET.
+// GET. A nil Client is an error.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	if client == nil {
 		return func(yield func(Finding, error) bool) {

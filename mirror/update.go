@@ -11,7 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Update polls a feed, and adds it to the Store if it is not there yet.
+// Update polls a feed, and adds it to the Store if it is not there yet, even if it cannot
+// be read: Remove it then, unless it should be polled again.
 //
 // The error comes from the Store or from the context, or says that the URL of a new feed is
 // not an absolute one. The Store keeps everything read before an error of the context, and

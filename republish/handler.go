@@ -23,7 +23,9 @@ import (
 // DefaultBase is the default of Handler.Base.
 const DefaultBase = "http://127.0.0.1:8005/"
 
-// A Handler serves the feeds of a Store again. Only Store must be set. Do not
+// A Handler serves the feeds of a Store again. Only Store must be set. The addresses below
+// Base are fixed: to serve a feed at one of your own, redirect from there to that of its
+// Name. Do not
 // copy or change a Handler after its first use.
 type Handler struct {
 	Store mirror.Store // Store has the feeds.
@@ -151,9 +153,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, Below(h.path, h.mux, r))
 }
 
-// Below returns a request without the path at its beginning, which ends in a
-// slash, if mux has a page for the rest. Otherwise it returns the request as it
-// is: a proxy has removed the path.
+// Below is for programs with pages of their own beside a Handler, whether a proxy removes
+// the path of their address from requests or not; a Handler needs no help. It returns a
+// request without the path at its beginning, which ends in a slash, if mux has a page for
+// the rest, and otherwise the request as it is.
 func Below(path string, mux *http.ServeMux, r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, strings.TrimSuffix(path, "/"))
 	if path == "/" || !ok || rest != "" && rest[0] != '/' {

@@ -67,7 +67,7 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	wanted := words.Fields(q.Search)
 	switch {
 	case q.AfterCommit != nil && q.Feed == "":
-		return nil, errors.New("a Query for Changes needs a Feed")
+		return nil, errors.New("a Query with AfterCommit needs a Feed")
 	case q.Search == "":
 		return nil, nil
 	case len(wanted) == 0:

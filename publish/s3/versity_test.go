@@ -20,6 +20,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/outputtest"
 	"github.com/feedhistory/feedhistory/publish/s3"
@@ -129,6 +130,7 @@ func TestGatewayDocuments(t *testing.T) {
 // lease has run out by the store's own clock. Every second one is frozen first, until
 // another has had the lock, and comes back late.
 func TestGatewayKill(t *testing.T) {
+	feedtest.Long(t)
 	t.Setenv(victimLease, "1s")
 	g := newGateway(t)
 	states, counts := map[string]string{}, map[string]int{}
