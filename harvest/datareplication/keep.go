@@ -52,10 +52,11 @@ func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 	if err := plain.Check(name, plain.Number{Name: "Resources.Size", Value: int64(of.Size)}); err != nil {
 		return nil, err
 	}
-	d := documents{Resources: of, c: c, store: m.Store}
+	d := documents{Resources: of, c: c}
 	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {
 		return nil, err
 	}
+	d.store = m.Store
 	mark := func() json.RawMessage {
 		mark, _ := json.Marshal(d.mark) // cannot fail: the stamp was text before
 		return mark
@@ -66,7 +67,7 @@ func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 	})
 }
 
-// A mark is a mark, with the number of entities so far with its stamp.
+// A mark is a Mark, with the number of entities so far with its stamp.
 type mark struct {
 	Mark
 	Order int `json:"order,omitempty"`

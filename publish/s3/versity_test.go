@@ -85,6 +85,7 @@ func answers(address string, ended <-chan error) bool {
 
 // The suite passes against a real store, over http.
 func TestGateway(t *testing.T) {
+	feedtest.Long(t)
 	outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
 		g := newGateway(t.(*testing.T))
 		return g.output(t), g.output(t)
