@@ -39,7 +39,7 @@ func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
 
 // A Budget bounds the cost of one walk (5005#28).
 type Budget struct {
-	Documents int   // Documents is the maximum number of documents to request; zero means 10,000.
+	Documents int   // Documents is the maximum number of documents to read; zero means 10,000. Not counted are redirects, retries (see Retry.Tries), WalkOptions.First and requests in advance that turn out to be wasted.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 	Barren    int   // Barren is the maximum number of consecutive documents without anything new; zero means 20.
 	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.

@@ -89,13 +89,18 @@ type WalkOptions struct {
 	// In the transaction that marks a document as processed, store the document it links
 	// to (see Document.Older) as Pending for the next walk, unless already processed.
 	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
-	// Package mirror does all this; sqlstore.Store.Hook tells your own tables.
+	// Mark a document under the URL by which it was requested, Response.Requested: links
+	// lead there. Mark doc.URL as well if a redirect led elsewhere. Package mirror does all
+	// this; sqlstore.Store.Hook tells your own tables.
 	Processed func(url string) bool
 
-	// Last reports whether the page of a paged feed just yielded by the walk is the last
-	// one to read. Pages change, so only their entries tell whether you know the older
-	// ones. Nil means to read all pages. If Last is set, the walk requests no page in
-	// advance.
+	// Last reports whether a page of a paged feed is the last one to read. Pages change, so
+	// only their entries tell whether you know the older ones. Nil means to read all pages.
+	// If Last is set, the walk requests no page in advance.
+	//
+	// The walk calls Last after the body of your loop has dealt with the page. If that
+	// stores the entries, all of them are known by then, on the first page, too: note in
+	// the body, before you store them, whether any was new, and let Last return the note.
 	Last func(page *Document) bool
 
 	// First is the document at the given URL, if you have just read it, for instance to
@@ -112,5 +117,10 @@ type WalkOptions struct {
 	// Pending are the archive documents at which earlier walks were cut short, and
 	// PendingPages such pages of a paged feed. At its end, the walk continues at
 	// each Pending document in this order, and then at each of PendingPages.
+	//
+	// When you store a page, store the page it links to for PendingPages, unless Last
+	// returns true for it, and remove the page itself: what is left after an interruption
+	// is where to continue. Beyond a page of PendingPages, let Last return false, because
+	// older pages may be unread even if this one has nothing new.
 	Pending, PendingPages []string
 }

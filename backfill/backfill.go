@@ -123,7 +123,11 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 
 // A Result is a history and how it was recovered.
 type Result struct {
-	History     *feedhistory.History
+	// History has the documents of the feed's own links and of the method. Its own Verdict,
+	// and so its Coverage and Document, do not know the method, and may differ from
+	// Result.Verdict, which counts.
+	History *feedhistory.History
+
 	Probe       Probe  // the findings to store for the next walk
 	RecoveredBy string // the name of the method; "" if only the feed's own links brought documents
 	Proven      bool   // whether the method has proved the history whole

@@ -132,7 +132,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 			return nil, err
 		}
 		if q.AfterVersion != nil && q.Feed == "" {
-			return nil, errors.New("mirror: a Query for Changes needs a Feed")
+			return nil, errors.New("mirror: a Query with AfterVersion needs a Feed")
 		}
 		search := words.Split(q.Search)
 		if q.Search != "" && len(search) == 0 {

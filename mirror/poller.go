@@ -58,7 +58,7 @@ type Polled struct {
 	URL    string // the feed's URL, as you subscribed to it
 	Before *Feed  // the feed's state before the poll; nil if it could not be read
 
-	// Changes are the result of Mirror.Update; nil if the poll did not get so far.
+	// Changes is the Report of Mirror.Update; nil if the poll did not get so far.
 	Changes *Report
 
 	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
@@ -175,6 +175,10 @@ func (p *Poller) Waiting() int {
 // Run polls the waiting feeds, and those of the Store as they fall due, until the
 // context ends. It then ends the polls under way properly before it returns. An error
 // means that a field of the Poller is not set, or has an impossible value.
+//
+// An error of the Store, or of its hook, that ends a poll is in Polled.Err. The feed is
+// polled again after a minute; its Failures do not count it. After a second such error
+// without a successful poll between them, no feed is polled for a minute.
 func (p *Poller) Run(ctx context.Context) error {
 	if err := p.check(); err != nil {
 		return err

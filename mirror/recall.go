@@ -64,8 +64,8 @@ func (r *Recalled) Add(other Recalled) {
 }
 
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
-// has none. Entries that cannot be stored are left out: bad has an *EntryError for each. The
-// error comes from the Store. The error may be the context's.
+// has none. Entries that cannot be stored are left out: Recalled.Damaged has an *EntryError
+// for each. The error comes from the Store or from the context.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (Recalled, error) {
 	if r.Mirror == nil {
 		return Recalled{}, errors.New("mirror: Recall.Mirror must be set")

@@ -11,11 +11,13 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Update polls a feed, and adds it to the Store if it is not there yet.
+// Update polls a feed, and adds it to the Store if it is not there yet. It requests the
+// subscription document even if you have just read it, because it keeps the validators
+// and the place in the chain itself; WalkOptions.First is for walks of your own.
 //
 // The error comes from the Store or from the context. The Store then keeps everything
-// read before the error, and the changes report it; they are nil only if the Store
-// could not be read. An unreadable subscription document is not an error of Update but
+// read before the error, and the Report has it; the Report is nil only if the Store could
+// not be read. An unreadable subscription document is not an error of Update but
 // Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)

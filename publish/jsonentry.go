@@ -129,8 +129,9 @@ func isOther(line []byte) bool {
 
 func (r *JSONEntry) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 
-// NewJSONEntry returns an entry as a JSONEntry. JSONEntry.Entry turns it back into an
-// equal entry.
+// NewJSONEntry returns an entry as a JSONEntry: everything a Draft has, which is enough to
+// publish it. Set Raw to NewJSONRaw(e) as well to get the entry back without any loss, by
+// JSONEntry.Original.
 func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {
 	return &JSONEntry{EntryJSON: feedhistory.NewEntryJSON(e)}
 }
@@ -150,8 +151,10 @@ func (r *JSONEntry) Redact() {
 	r.Links, r.Feed = links, ""
 }
 
-// Entry returns the entry described by r. If it has no update time, it gets its
-// publication time or else the epoch, by which Publisher.Publish knows it has none.
+// Entry returns the entry described by r, to publish it. It is a new Atom entry, made of
+// the members of EntryJSON: without Raw, Source and WeakID. If r has no update time, the
+// entry gets its publication time or else the epoch, by which Publisher.Publish knows it
+// has none.
 func (r *JSONEntry) Entry() (*feedhistory.Entry, error) {
 	d, err := r.Draft()
 	if err != nil {
@@ -168,8 +171,24 @@ func (r *JSONEntry) Entry() (*feedhistory.Entry, error) {
 
 var epoch = time.Unix(0, 0).UTC()
 
-// A JSONRaw is an entry as it was published. feedhistory.ReadEntry makes the
-// same entry from it.
+// Original returns the entry as it was published, from Raw, with the ID and WeakID of r.
+// Only its Source is missing, and its Digest may be another one: Raw.Digest has the
+// published one. Without Raw, Original is Entry.
+func (r *JSONEntry) Original() (*feedhistory.Entry, error) {
+	if r.Raw == nil {
+		return r.Entry()
+	}
+	e, err := feedhistory.ReadEntry(r.Raw.Format, r.Raw.Data, r.Raw.Base)
+	if err != nil {
+		return nil, err
+	}
+	e.ID, e.WeakID = r.ID, r.WeakID
+	return e, nil
+}
+
+// A JSONRaw is an entry as it was published. JSONEntry.Original makes the same entry from
+// it, except for its Digest, because Data also has what the entry inherits from its
+// document.
 type JSONRaw struct {
 	Format feedhistory.Format `json:"format"`
 	Data   string             `json:"data"`             // an XML element with all its namespaces, or a JSON object

@@ -14,7 +14,7 @@ import (
 )
 
 // A Body is the content of an answer, in memory. It is compressed for clients
-// that accept gzip, once.
+// that accept gzip, once. It is for pages beside a Handler, which does not need it.
 type Body struct {
 	data   []byte
 	tag    string

@@ -25,6 +25,9 @@ const DefaultBase = "http://127.0.0.1:8005/"
 
 // A Handler serves the feeds of a Store again. Only Store must be set. Do not
 // copy or change a Handler after its first use.
+//
+// The addresses below Base are fixed, because archives link to each other. For one feed at
+// a path of your own, redirect from there to its index.atom; see the example of Name.
 type Handler struct {
 	Store mirror.Store // Store has the feeds.
 
@@ -153,7 +156,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Below returns a request without the path at its beginning, which ends in a
 // slash, if mux has a page for the rest. Otherwise it returns the request as it
-// is: a proxy has removed the path.
+// is: a proxy has removed the path. It is for a mux of your own below such a path; a
+// Handler does this itself, by Base, wherever you mount it.
 func Below(path string, mux *http.ServeMux, r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, strings.TrimSuffix(path, "/"))
 	if path == "/" || !ok || rest != "" && rest[0] != '/' {

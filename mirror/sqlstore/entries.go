@@ -67,7 +67,7 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	wanted := words.Split(q.Search)
 	switch {
 	case q.AfterVersion != nil && q.Feed == "":
-		return nil, errors.New("a Query for Changes needs a Feed")
+		return nil, errors.New("a Query with AfterVersion needs a Feed")
 	case q.Search == "":
 		return nil, nil
 	case len(wanted) == 0:
