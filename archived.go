@@ -12,7 +12,7 @@ import (
 // isArchived reports whether the document is a subscription document or an archive,
 // by its links (5005#11) or by fh:archive (5005#14).
 func (d *Document) isArchived() bool {
-	return d.Archive || d.says(RelPrevArchive, RelNextArchive)
+	return d.Archive || d.says(RelPrevArchive, relNextArchive)
 }
 
 // NewSubscription returns the subscription document of an archived feed, with its
@@ -24,22 +24,14 @@ func NewSubscription(head *Document, entries []*Entry, self, prevArchive string)
 	return d
 }
 
-// An ArchiveAt has the URLs of an archive document and its neighbours.
-type ArchiveAt struct {
-	Self    string
-	Current string // the subscription document
-	Prev    string // the preceding archive; "" if there is none
-	Next    string // the following archive; "" until there is a closed one (5005#15)
-}
-
 // NewArchive returns an archive document (5005#11–14) with its entries, newest first.
 // Its update time is that of its latest entry, so it does not change.
-func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
+func NewArchive(head *Document, entries []*Entry, at DocumentLinks) *Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // a Coverage changes
-	d.link(RelCurrent, at.Current)
+	d.link(relCurrent, at.Current)
 	d.link(RelPrevArchive, at.Prev)
-	d.link(RelNextArchive, at.Next)
+	d.link(relNextArchive, at.Next)
 	d.Updated, d.LastModified = time.Time{}, time.Time{}
 	d.Updated = d.lastChange(d.Entries)
 	return d

@@ -39,7 +39,7 @@ func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
 
 // A Budget bounds the cost of one walk (5005#28).
 type Budget struct {
-	Documents int   // Documents is the maximum number of documents to read; zero means 10,000. Not counted are redirects, retries (see Retry.Tries), WalkOptions.First and requests in advance that turn out to be wasted.
+	Documents int   // Documents is the maximum number of documents to request, not counting retries (see Retry.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 	Barren    int   // Barren is the maximum number of consecutive documents without anything new; zero means 20.
 	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
@@ -101,7 +101,7 @@ func (w *walk) forbids(url string) *Gap {
 	case w.loops.HasSeen(url):
 		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
 	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: RuleOrigin}}
+		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: "origin"}}
 	case w.affordable():
 		return nil
 	case w.barren():
@@ -123,5 +123,5 @@ func (w *walk) strayed(l *fetchResult, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
 	}
-	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: RuleOrigin}}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: "origin"}}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // coverage reads the current element. A verdict unknown here makes a note and has no
@@ -27,7 +28,7 @@ func (r *documentReader) coverage() {
 	}
 	for r.Child(depth) {
 		switch {
-		case r.Cursor.Space() != CoverageNamespace || r.Local() != "gap":
+		case r.Cursor.Space() != vocab.Coverage || r.Local() != "gap":
 		case len(c.Gaps) == mostDeclared:
 			tooMany = true
 		default:

@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-const coverageHead = `<m:mirror xmlns:m="` + CoverageNamespace + `" of="http://example.org/feed" kind="archived" verdict="partial">` +
+const coverageHead = `<m:mirror xmlns:m="` + vocab.Coverage + `" of="http://example.org/feed" kind="archived" verdict="partial">` +
 	`<m:gap reason="status" href="http://example.org/2003.atom"/><m:gap reason="eaten by the dog"/></m:mirror>`
 
 // A document's Coverage is written again as it was read, in either format; and by a
@@ -26,7 +27,7 @@ func TestCoverageIsHandedOn(t *testing.T) {
 		require.Contains(t, text, coverageHead)
 		require.Equal(t, 1, strings.Count(text, "<m:mirror"), "once")
 		require.Contains(t, written(t, write, NewSubscription(doc, nil, "http://example.com/", "")), coverageHead)
-		require.NotContains(t, written(t, write, NewArchive(doc, nil, ArchiveAt{Self: "http://example.com/1"})), "m:mirror")
+		require.NotContains(t, written(t, write, NewArchive(doc, nil, DocumentLinks{Self: "http://example.com/1"})), "m:mirror")
 	}
 }
 
@@ -95,7 +96,7 @@ func TestCoverageJoin(t *testing.T) {
 
 // Two gaps of one document with different words of the publisher both count.
 func TestDeclaredWords(t *testing.T) {
-	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+CoverageNamespace+
+	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+vocab.Coverage+
 		`" verdict="partial"><m:gap reason="burnt"/><m:gap reason="lost"/><m:gap reason="lost"/></m:mirror></feed>`), "http://example.net/feed")
 	require.NoError(t, err)
 	h, err := Merge(feedtest.Values(doc))

@@ -49,9 +49,25 @@ func IsStatus(err error, statuses ...int) bool {
 // A RefusedError reports a request forbidden by a rule of safety. It was not made.
 // Trying again does not help.
 type RefusedError struct {
-	URL  string // the refused URL, without userinfo
-	Rule string // one of the Rule constants
-	Err  error  // details; may be nil
+	URL string // the refused URL, without userinfo
+
+	// Rule is a word for the rule:
+	//
+	//	url        not an absolute URL with a host
+	//	length     the URL is longer than Limits.URL
+	//	scheme     neither http nor https
+	//	userinfo   a user or password in the URL
+	//	method     neither GET nor HEAD
+	//	header     a header field a caller may not set, or an invalid value
+	//	downgrade  a redirect from https to http
+	//	location   a redirect without a target
+	//	loop       a redirect to a URL requested before it
+	//	redirects  more than five redirects
+	//	address    a loopback, private or special-purpose address
+	//	origin     another origin than the feed's, with Policy.SameOrigin
+	Rule string
+
+	Err error // details; may be nil
 }
 
 // Error names the URL and why it was refused.
@@ -59,22 +75,6 @@ func (e *RefusedError) Error() string { return (*fetch.RefusedError)(e).Error() 
 
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
-
-// The rules a RefusedError may name.
-const (
-	RuleURL       = fetch.RuleURL       // not an absolute URL with a host
-	RuleLength    = fetch.RuleLength    // the URL is longer than Limits.URL
-	RuleScheme    = fetch.RuleScheme    // neither http nor https
-	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
-	RuleMethod    = fetch.RuleMethod    // neither GET nor HEAD
-	RuleHeader    = fetch.RuleHeader    // a header field a caller may not set, or an invalid value
-	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
-	RuleLocation  = fetch.RuleLocation  // a redirect without a target
-	RuleLoop      = fetch.RuleLoop      // a redirect to a URL requested before it
-	RuleRedirects = fetch.RuleRedirects // more than five redirects
-	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
-	RuleOrigin    = fetch.RuleOrigin    // another origin than the feed's, with Policy.SameOrigin
-)
 
 // A LimitError reports an answer, or a document, larger than Limits allow.
 type LimitError struct {

@@ -164,7 +164,7 @@ func reasonOf(err error) Reason {
 		return parse.Reason
 	}
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		if refused.Rule == RuleLoop || refused.Rule == RuleRedirects {
+		if refused.Rule == "loop" || refused.Rule == "redirects" {
 			return ReasonLoop
 		}
 		return ReasonRefused
@@ -195,10 +195,6 @@ func is[E error](err error) bool {
 //	    of="https://example.org/feed.atom" kind="archived" verdict="partial">
 //	  <m:gap reason="status" href="https://example.org/2003.atom"/>
 //	</m:mirror>
-
-// CoverageNamespace is the namespace of the elements mirror and gap, which express
-// a Coverage.
-const CoverageNamespace = "https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
 
 // A Coverage is a republishing document's statement of how much of the feed it has,
 // together with the documents it links to.
@@ -284,7 +280,7 @@ func (w *xmlWriter) coverage(c *Coverage) {
 		return
 	}
 	w.b.WriteString("<m:mirror")
-	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", vocab.Coverage)
 	if c.Of != "" {
 		xmlscan.WriteAttr(&w.b.Builder, "of", c.Of)
 	}

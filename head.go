@@ -25,7 +25,7 @@ func (r *documentReader) headElement() bool {
 		if r.Local() == "deleted-entry" {
 			r.tombstone()
 		}
-	case CoverageNamespace:
+	case vocab.Coverage:
 		if r.Local() != "mirror" {
 			return false
 		}

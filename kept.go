@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -15,7 +16,7 @@ import (
 func KeptByElement(reader string) string {
 	var b strings.Builder
 	b.WriteString("<m:kept")
-	xmlscan.WriteAttr(&b, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&b, "xmlns:m", vocab.Coverage)
 	xmlscan.WriteAttr(&b, "by", reader)
 	b.WriteString("/>")
 	return b.String()
@@ -23,7 +24,7 @@ func KeptByElement(reader string) string {
 
 // keptBy reads the current element, if it names the reader whose copy the entry is.
 func (r *entryReader) keptBy(e *Entry) {
-	if r.Local() != "kept" || r.Cursor.Space() != CoverageNamespace {
+	if r.Local() != "kept" || r.Cursor.Space() != vocab.Coverage {
 		return
 	}
 	by, _ := r.Attr("", "by")

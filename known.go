@@ -118,6 +118,9 @@ type WalkOptions struct {
 	// PendingPages such pages of a paged feed. At its end, the walk continues at
 	// each Pending document in this order, and then at each of PendingPages.
 	//
+	// These are URLs as links have them. Processed is asked with such a URL, and with the
+	// Document.URL, which may differ after redirects.
+	//
 	// When you store a page, store the page it links to for PendingPages, unless Last
 	// returns true for it, and remove the page itself: what is left after an interruption
 	// is where to continue. Beyond a page of PendingPages, let Last return false, because

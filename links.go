@@ -12,15 +12,15 @@ import (
 // and the others this package uses.
 const (
 	RelAlternate   = "alternate"
-	RelCurrent     = "current"
+	relCurrent     = "current"
 	RelEnclosure   = "enclosure"
-	RelFirst       = "first"
-	RelHub         = "hub"
-	RelLast        = "last"
+	relFirst       = "first"
+	relHub         = "hub"
+	relLast        = "last"
 	RelNext        = "next"
-	RelNextArchive = "next-archive"
+	relNextArchive = "next-archive"
 	RelPrevArchive = "prev-archive"
-	RelPrevious    = "previous"
+	relPrevious    = "previous"
 	RelSelf        = "self"
 )
 
@@ -86,7 +86,7 @@ func (l Link) distance() int {
 // isHistory reports whether links with the relation lead to other documents of a feed.
 func isHistory(rel string) bool {
 	switch rel {
-	case RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
+	case relFirst, relLast, RelNext, relPrevious, relCurrent, RelPrevArchive, relNextArchive:
 		return true
 	}
 	return false
@@ -130,13 +130,13 @@ func relation(value string) (rel string, lenient bool) {
 	}
 	switch lower := strings.ToLower(name); lower {
 	case "prev", "prev-page", "previous-page":
-		return RelPrevious, true
+		return relPrevious, true
 	case "next-page":
 		return RelNext, true
 	case "prev_archive", "previous-archive":
 		return RelPrevArchive, true
 	case "next_archive":
-		return RelNextArchive, true
+		return relNextArchive, true
 	default:
 		if known(lower) {
 			return lower, true
@@ -147,8 +147,8 @@ func relation(value string) (rel string, lenient bool) {
 
 func known(rel string) bool {
 	switch rel {
-	case RelAlternate, RelCurrent, RelEnclosure, RelFirst, RelHub, RelLast, RelNext,
-		RelNextArchive, RelPrevArchive, RelPrevious, RelSelf, "edit", "related", "replies", "via":
+	case RelAlternate, relCurrent, RelEnclosure, relFirst, relHub, relLast, RelNext,
+		relNextArchive, RelPrevArchive, relPrevious, RelSelf, "edit", "related", "replies", "via":
 		return true
 	}
 	return false

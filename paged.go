@@ -8,25 +8,34 @@ import "slices"
 // isPaged reports whether the document is a page, by the links a page must have
 // (5005#5).
 func (d *Document) isPaged() bool {
-	return d.Links.has(RelFirst, RelLast) || d.says(RelPrevious, RelNext)
+	return d.Links.has(relFirst, relLast) || d.says(relPrevious, RelNext)
 }
 
-// A Page has the URLs of a page of a paged feed and its neighbours; "" means there is
-// none, or it is unknown.
-type Page struct{ Self, First, Previous, Next, Last string }
+// DocumentLinks are the URLs of an archive document or a page, and of its neighbours; ""
+// means there is none, or it is unknown.
+type DocumentLinks struct {
+	Self    string
+	Current string // the subscription document, of an archive
+
+	// Prev and Next are the neighbours. An archive's Prev is the older one, and its Next
+	// is "" until there is a closed one (5005#15). A page's Next is the older one.
+	Prev, Next string
+
+	First, Last string // the newest and the oldest page
+}
 
 // NewPage returns a page of a paged feed with its entries, newest first. It has all
 // known links (5005#6); if there are none, its link "first" leads to the page itself,
 // because a page must have a link (5005#5).
-func NewPage(head *Document, entries []*Entry, at Page) *Document {
+func NewPage(head *Document, entries []*Entry, at DocumentLinks) *Document {
 	d := newDocument(head, entries, at.Self)
-	if at == (Page{Self: at.Self}) {
+	if at.First+at.Prev+at.Next+at.Last == "" {
 		at.First = at.Self
 	}
-	d.link(RelFirst, at.First)
-	d.link(RelPrevious, at.Previous)
+	d.link(relFirst, at.First)
+	d.link(relPrevious, at.Prev)
 	d.link(RelNext, at.Next)
-	d.link(RelLast, at.Last)
+	d.link(relLast, at.Last)
 	return d
 }
 
@@ -42,9 +51,9 @@ func NewPages(head *Document, entries []*Entry, size int, url func(n int) string
 		chunks = [][]*Entry{nil}
 	}
 	for i, chunk := range chunks {
-		at := Page{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
+		at := DocumentLinks{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
 		if i > 0 {
-			at.Previous = url(i)
+			at.Prev = url(i)
 		}
 		if i+1 < len(chunks) {
 			at.Next = url(i + 2)

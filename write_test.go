@@ -192,11 +192,11 @@ func drawDocument(t *rapid.T) *Document {
 	case 0:
 		d = NewComplete(head, entries, self)
 	case 1:
-		d = NewPage(head, entries, Page{Self: self, Next: "http://example.org/feed?2"})
+		d = NewPage(head, entries, DocumentLinks{Self: self, Next: "http://example.org/feed?2"})
 	case 2:
 		d = NewSubscription(head, entries, self, "http://example.org/1")
 	default:
-		d = NewArchive(head, entries, ArchiveAt{Self: self, Current: "http://example.org/current", Prev: "http://example.org/1", Next: "http://example.org/3"})
+		d = NewArchive(head, entries, DocumentLinks{Self: self, Current: "http://example.org/current", Prev: "http://example.org/1", Next: "http://example.org/3"})
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "deleted") {
 		d.Deleted = append(d.Deleted, Tombstone{Ref: fmt.Sprintf("urn:gone:%d", i), When: drawTime.Draw(t, "when")})
@@ -249,7 +249,7 @@ func TestPages(t *testing.T) {
 		require.Equal(t, want, strings.Join(got, "; "), "%d entries", n)
 		require.Equal(t, n, entries)
 	}
-	require.Equal(t, "self=/x first=/x", linksOf(NewPage(&Document{}, nil, Page{Self: "/x"})), "5005#5")
+	require.Equal(t, "self=/x first=/x", linksOf(NewPage(&Document{}, nil, DocumentLinks{Self: "/x"})), "5005#5")
 }
 
 func linksOf(d *Document) string {

@@ -121,11 +121,11 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 	return sure, maybe
 }
 
-// A Result is a history and how it was recovered.
-type Result struct {
+// A Recovery is a history and how it was recovered.
+type Recovery struct {
 	// History has the documents of the feed's own links and of the method. Its own Verdict,
 	// and so its Coverage and Document, do not know the method, and may differ from
-	// Result.Verdict, which counts.
+	// Recovery.Verdict, which counts.
 	History *feedhistory.History
 
 	Probe       Probe  // the findings to store for the next walk
@@ -135,7 +135,7 @@ type Result struct {
 
 // Verdict returns how much of the feed this is. A recovered history is Lossy at
 // best, unless it is Proven to be Whole.
-func (r *Result) Verdict() feedhistory.Verdict {
+func (r *Recovery) Verdict() feedhistory.Verdict {
 	switch v := r.History.Verdict(); {
 	case r.RecoveredBy == "" || v == feedhistory.Partial || v == feedhistory.Unknown:
 		return v
@@ -148,13 +148,13 @@ func (r *Result) Verdict() feedhistory.Verdict {
 // Fetch walks a feed and merges its documents. The errors are those of
 // feedhistory.Client.Fetch; a result may come with an error.
 // The error may be the context's.
-func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Result, error) {
+func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery, error) {
 	w := b.Walk(ctx, url, from, nil)
 	h, err := feedhistory.Merge(w.Documents())
 	if h == nil {
 		return nil, err
 	}
-	return w.Result(h), err
+	return w.Recovery(h), err
 }
 
 // Walk returns the walk of the feed at url. The walk follows the feed's own
@@ -205,14 +205,14 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 // documents.
 func (w *Walk) Probe() Probe { return w.probe }
 
-// Result returns the result of the walk, given the merged history of its documents. If
+// Recovery returns the outcome of the walk, given the merged history of its documents. If
 // you have left the walk before its end, the history gets a gap matching
 // feedhistory.ErrUnread.
-func (w *Walk) Result(h *feedhistory.History) *Result {
+func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
 	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) }) {
 		h.Gaps = append(h.Gaps, &feedhistory.Gap{URL: w.url, Reason: feedhistory.ReasonInterrupted, Err: feedhistory.ErrUnread, Found: time.Now()})
 	}
-	return &Result{
+	return &Recovery{
 		History: h, Probe: w.probe, RecoveredBy: w.recovered,
 		Proven: w.probe.Proven && w.recovered != "" && len(h.Gaps) == 0,
 	}

@@ -135,11 +135,11 @@ func (b *blogger) walk() (heeded, proven bool) {
 // ranges reads all entries, and then those changed meanwhile. It reports whether the
 // server supports ranges, and whether it came to the end.
 func (b *blogger) ranges() (heeded, whole bool) {
-	client := modifiedrange.Client{
+	client := modifiedrange.Harvester{
 		HTTP: b.c, URL: with(b.doc.URL, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
 	}
 	b.task.place = place{}
-	sync := client.Sync(b.ctx, modifiedrange.State{})
+	sync := client.Harvest(b.ctx, modifiedrange.Mark{})
 	for doc, err := range sync.Documents() {
 		if unsuited(err) {
 			return false, false
@@ -156,11 +156,11 @@ func (b *blogger) ranges() (heeded, whole bool) {
 		}
 	}
 	b.task.counter = with(b.doc.URL, "start-index", "", "max-results", "1")
-	since, whole := sync.State()
+	since, whole := sync.Mark()
 	if !whole {
 		return true, false
 	}
-	for doc, err := range client.Sync(b.ctx, since).Documents() {
+	for doc, err := range client.Harvest(b.ctx, since).Documents() {
 		if err == nil && len(doc.Entries) == 0 {
 			continue
 		}
@@ -181,12 +181,12 @@ func (b *blogger) prove() (missing []string, proven bool) {
 	if url == b.doc.URL {
 		return nil, false
 	}
-	client := modifiedrange.Client{
+	client := modifiedrange.Harvester{
 		HTTP: b.c, URL: with(url, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
 	}
 	list := &census{at: time.Now()}
 	seen := set{}
-	for doc, err := range client.Sync(b.ctx, modifiedrange.State{}).Documents() {
+	for doc, err := range client.Harvest(b.ctx, modifiedrange.Mark{}).Documents() {
 		if err != nil {
 			if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 				err = gap.Err

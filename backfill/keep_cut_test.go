@@ -39,7 +39,7 @@ type cutStore struct {
 
 var errKilled = errors.New("killed")
 
-func (s *cutStore) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *cutStore) Commit(ctx context.Context, c *mirror.Commit) error {
 	if s.left == 0 {
 		return errKilled
 	}

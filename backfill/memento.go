@@ -88,7 +88,7 @@ type archive struct {
 	task   *task
 
 	original  string // the URL of the feed
-	snapshots []Snapshot
+	snapshots []snapshot
 	rewritten bool // whether there is no raw form
 	tried     map[int]bool
 	failed    int  // failed snapshots in succession
@@ -108,7 +108,7 @@ const maxLists = 100
 
 // list reads the TimeMap, and those it refers to. It returns no snapshots if the
 // archive does not have the feed.
-func (a *archive) list(first string) ([]Snapshot, error) {
+func (a *archive) list(first string) ([]snapshot, error) {
 	all := &timeMap{}
 	queue, asked := []string{first}, map[string]bool{}
 	for len(queue) > 0 && len(asked) < maxLists && len(all.Snapshots) < maxSnapshots {

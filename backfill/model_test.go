@@ -91,7 +91,7 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // fetch fetches a feed without a network.
-func (s *site) fetch(t require.TestingT, handler http.HandlerFunc, path string, methods ...Method) *Result {
+func (s *site) fetch(t require.TestingT, handler http.HandlerFunc, path string, methods ...Method) *Recovery {
 	s.handler, s.url = handler, "http://example.org"
 	c := &feedhistory.Client{Transport: s, Retry: feedhistory.Retry{Tries: 1}}
 	b := Backfill{HTTP: c, Methods: methods}
@@ -186,7 +186,7 @@ func private(t testing.TB) *feedhistory.Client {
 }
 
 // recover fetches a feed with all methods.
-func (s *site) recover(t testing.TB, path string, methods ...Method) *Result {
+func (s *site) recover(t testing.TB, path string, methods ...Method) *Recovery {
 	b := Backfill{HTTP: private(t), Methods: methods}
 	r, err := b.Fetch(t.Context(), s.url+path, Probe{})
 	require.NoError(t, err)

@@ -101,7 +101,7 @@ func match(template, uri string) (string, bool) {
 }
 
 // complete checks that a history has each of the site's posts once.
-func (p *platformSite) complete(t require.TestingT, r *Result) {
+func (p *platformSite) complete(t require.TestingT, r *Recovery) {
 	var items strings.Builder
 	posts := p.sorted(published)
 	for _, post := range posts {

@@ -175,7 +175,7 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, "wordpress", w.Probe().Method)
 	h, err := merger.History()
 	require.NoError(t, err)
-	r = w.Result(h)
+	r = w.Recovery(h)
 	require.Equal(t, feedhistory.Partial, r.Verdict(), "there may be more")
 	require.ErrorIs(t, r.History.Gaps[0], feedhistory.ErrUnread)
 	n, merger = 0, feedhistory.Merger{}
@@ -186,7 +186,7 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, 21, n)
 	h, err = merger.History()
 	require.NoError(t, err)
-	require.NotEqual(t, feedhistory.Partial, w.Result(h).Verdict())
+	require.NotEqual(t, feedhistory.Partial, w.Recovery(h).Verdict())
 }
 
 // An unchanged feed costs nothing more. A first document that cannot be

@@ -19,7 +19,7 @@ func (a *archive) walk(live *feedhistory.Document) {
 	a.original = cmp.Or(a.original, live.URL)
 	newest, high := live, len(a.snapshots)
 	if before := a.task.place.Before; !before.IsZero() {
-		high = slices.IndexFunc(append(a.snapshots, Snapshot{Time: endOfTime}), func(s Snapshot) bool { return s.Time.After(before) })
+		high = slices.IndexFunc(append(a.snapshots, snapshot{Time: endOfTime}), func(s snapshot) bool { return s.Time.After(before) })
 		if newest, high = a.nearest(0, high, high-1); newest != nil && !newest.LastModified.Equal(before) && !a.hand(newest) {
 			return
 		}
@@ -98,7 +98,7 @@ func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 }
 
 // snapshot reads a snapshot, in its raw form if the archive has it.
-func (a *archive) snapshot(s Snapshot) (*feedhistory.Document, error) {
+func (a *archive) snapshot(s snapshot) (*feedhistory.Document, error) {
 	raw, offered := rawForm(s.URL)
 	if !offered || a.rewritten {
 		raw = s.URL

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Snapshot is a copy of a feed document in a web archive, a memento.
-type Snapshot struct {
+// A snapshot is a copy of a feed document in a web archive, a memento.
+type snapshot struct {
 	URL  string    // its address in the archive
 	Time time.Time // when the archive took it
 }
@@ -22,7 +22,7 @@ type Snapshot struct {
 // §5).
 type timeMap struct {
 	Original  string // the URL of the document; "" if the list does not say
-	Snapshots []Snapshot
+	Snapshots []snapshot
 	More      []string // the URLs of further lists
 }
 
@@ -61,7 +61,7 @@ func parseTimeMap(text, base string) (*timeMap, error) {
 
 // sort sorts the snapshots, oldest first, and removes duplicates.
 func (m *timeMap) sort() {
-	slices.SortStableFunc(m.Snapshots, func(a, b Snapshot) int {
+	slices.SortStableFunc(m.Snapshots, func(a, b snapshot) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.URL, b.URL))
 	})
 	m.Snapshots = slices.Compact(m.Snapshots)
@@ -75,7 +75,7 @@ func (m *timeMap) add(target, absolute string, params map[string]string, own str
 			m.Original = cmp.Or(m.Original, target)
 		case "memento":
 			if at, err := http.ParseTime(params["datetime"]); err == nil {
-				m.Snapshots = append(m.Snapshots, Snapshot{absolute, at})
+				m.Snapshots = append(m.Snapshots, snapshot{absolute, at})
 			}
 		case "timemap":
 			if absolute != own && (params["type"] == "" || strings.HasPrefix(params["type"], "application/link-format")) {

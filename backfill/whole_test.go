@@ -26,7 +26,7 @@ func (s *site) count(mark string) int {
 
 // requireTrue checks that a whole history has every post that existed at the
 // moment of the count.
-func (s *site) requireTrue(t require.TestingT, r *Result, mark string) {
+func (s *site) requireTrue(t require.TestingT, r *Recovery, mark string) {
 	if r.Verdict() != feedhistory.Whole {
 		return
 	}

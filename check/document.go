@@ -45,9 +45,9 @@ func (r *report) notes() {
 			at = nowhere
 		}
 		if isStale(n) {
-			rel := feedhistory.RelCurrent
+			rel := "current"
 			if r.doc.Kind() == feedhistory.Paged {
-				rel = feedhistory.RelFirst
+				rel = "first"
 			}
 			_, at, _ = r.link(rel)
 		}
@@ -129,12 +129,12 @@ func (r *report) complete() {
 		r.add("combined-kinds", r.flagAt("archive"), "the document is complete and an archive at once, which has no defined meaning")
 	}
 	for i, link := range r.doc.Links {
-		if link.Rel != feedhistory.RelCurrent && slices.Contains(historyRelations, link.Rel) {
+		if link.Rel != "current" && slices.Contains(historyRelations, link.Rel) {
 			r.add("complete-with-history-link", r.at[i],
 				"the document is complete, but has a link %s to %s", link.Rel, clip(link.Href))
 		}
 	}
-	current, at, ok := r.link(feedhistory.RelCurrent)
+	current, at, ok := r.link("current")
 	if self := r.self(); ok && self != "" && !same(current.Href, self) {
 		r.add("complete-current-not-self", at,
 			"the document is complete, but its current, %s, is not itself, %s", clip(current.Href), clip(self))
@@ -142,10 +142,10 @@ func (r *report) complete() {
 }
 
 func (r *report) archive() {
-	if !r.has(feedhistory.RelPrevArchive, feedhistory.RelNextArchive) {
+	if !r.has(feedhistory.RelPrevArchive, "next-archive") {
 		r.add("archive-without-links", r.flagAt("archive"), "the archive has neither prev-archive nor next-archive: readers cannot go on from it")
 	}
-	if !r.has(feedhistory.RelCurrent) {
+	if !r.has("current") {
 		r.add("archive-without-current", r.flagAt("archive"), "the archive does not say which is its subscription document")
 	}
 }
@@ -157,10 +157,10 @@ func (r *report) isUnmarkedArchive() bool {
 }
 
 func (r *report) archiveSigns() string {
-	if r.has(feedhistory.RelNextArchive) {
+	if r.has("next-archive") {
 		return "there is a next-archive"
 	}
-	current, _, ok := r.link(feedhistory.RelCurrent)
+	current, _, ok := r.link("current")
 	self, found := r.doc.Links.Rel(feedhistory.RelSelf)
 	stale := slices.ContainsFunc(r.doc.Notes, isStale)
 	if ok && found && !stale && r.has(feedhistory.RelPrevArchive) && !same(current.Href, self.Href) && !same(current.Href, r.doc.URL) {
@@ -172,7 +172,7 @@ func (r *report) archiveSigns() string {
 // historyAt returns the place of the first history link.
 func (r *report) historyAt() int {
 	for i, link := range r.doc.Links {
-		if slices.Contains(historyRelations, link.Rel) && link.Rel != feedhistory.RelCurrent {
+		if slices.Contains(historyRelations, link.Rel) && link.Rel != "current" {
 			return r.at[i]
 		}
 	}
@@ -192,7 +192,7 @@ func (r *report) self() string {
 func (r *report) pages() {
 	self := r.self()
 	for _, end := range [][2]string{
-		{feedhistory.RelFirst, feedhistory.RelPrevious}, {feedhistory.RelLast, feedhistory.RelNext},
+		{"first", "previous"}, {"last", feedhistory.RelNext},
 	} {
 		link, _, ok := r.link(end[0])
 		beyond, at, more := r.link(end[1])
@@ -200,8 +200,8 @@ func (r *report) pages() {
 			r.add("link-past-end", at, "this is the %s page, but it has a %s, %s", end[0], end[1], clip(beyond.Href))
 		}
 	}
-	if r.doc.Complete || r.has(feedhistory.RelPrevArchive, feedhistory.RelNextArchive) || r.doc.Archive ||
-		r.has(feedhistory.RelPrevious, feedhistory.RelNext) {
+	if r.doc.Complete || r.has(feedhistory.RelPrevArchive, "next-archive") || r.doc.Archive ||
+		r.has("previous", feedhistory.RelNext) {
 		return
 	}
 	r.lonelyPage(self)
@@ -210,8 +210,8 @@ func (r *report) pages() {
 // lonelyPage reports a page without links to neighbours although there are
 // other pages, according to first and last, or to OpenSearch's numbers.
 func (r *report) lonelyPage(self string) {
-	first, at, isFirst := r.link(feedhistory.RelFirst)
-	last, lastAt, isLast := r.link(feedhistory.RelLast)
+	first, at, isFirst := r.link("first")
+	last, lastAt, isLast := r.link("last")
 	switch {
 	case isFirst && isLast && same(first.Href, last.Href):
 		return

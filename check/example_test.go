@@ -68,3 +68,17 @@ func ExampleRules() {
 	fmt.Println(counts[check.OneDocument] > 0, counts[check.WholeChain] > 0, counts[check.PagesOfEntities] > 0)
 	// Output: true true true
 }
+
+// The rules that a Sample checks request the records themselves.
+func ExampleRules_representations() {
+	for _, r := range check.Rules() {
+		if r.Scope == check.Representations {
+			fmt.Println(r.Level, r.Code, r.Clause)
+		}
+	}
+	// Output:
+	// error pmh-representation-type atom-pmh#15
+	// error pmh-representation-missing atom-pmh#16
+	// warning pmh-representation-unavailable atom-pmh#16
+	// error pmh-self-differs atom-pmh#34
+}

@@ -57,13 +57,13 @@ func stands(written, rel string) bool {
 	}
 	archive := strings.HasSuffix(written, "archive")
 	switch rel {
-	case feedhistory.RelPrevious:
+	case "previous":
 		return strings.HasPrefix(written, "prev") && !archive
 	case feedhistory.RelNext:
 		return strings.HasPrefix(written, "next") && !archive
 	case feedhistory.RelPrevArchive:
 		return strings.HasPrefix(written, "prev") && archive
-	case feedhistory.RelNextArchive:
+	case "next-archive":
 		return strings.HasPrefix(written, "next") && archive
 	}
 	return false

@@ -114,7 +114,7 @@ func (w *walker) begun() []Finding {
 		return gap
 	}
 	r := newReport(w.head, w.Profile)
-	next := r.linkTo(feedhistory.RelNextArchive)
+	next := r.linkTo("next-archive")
 	if next.href == "" || r.has(feedhistory.RelPrevArchive) {
 		return gap
 	}

@@ -31,8 +31,8 @@ type Reader = suite.Reader
 // Deleted entries. Failed means there is no feed. Nothing left out is judged.
 type Result = suite.Result
 
-// An Entry is an entry of a Result: its ID and, unless it is unknown, its Title.
-type Entry = suite.Entry
+// A ReaderEntry is an entry of a Result: its ID and, unless it is unknown, its Title.
+type ReaderEntry = suite.ReaderEntry
 
 // Options are the settings of Run. The zero value is ready to use.
 type Options struct {
@@ -89,7 +89,7 @@ func judge(t *testing.T, trial *suite.Trial, strict bool) {
 	if trial.Problem != "" {
 		t.Error(trial.Problem)
 	}
-	for _, f := range trial.Findings {
+	for _, f := range trial.Assessments {
 		message := fmt.Sprintf("%s: %s (%s %s)", f.Requirement, f.Message, f.Basis, f.Clause)
 		if f.Poll > 0 {
 			message = fmt.Sprintf("poll %d: %s", f.Poll, message)
@@ -110,14 +110,14 @@ func judge(t *testing.T, trial *suite.Trial, strict bool) {
 // false, the reader requests the feed only if it thinks the feed is due.
 func Due(ctx context.Context) bool { return suite.Due(ctx) }
 
-// A Publisher is a publisher to be tested: the URL of its subscription document, and
+// A PublisherTest is a test of a publisher: the URL of its subscription document, and
 // steps that make it Add, Edit and Delete entries. Use a publisher for tests, because the
 // added entries stay. A nil step is skipped.
-type Publisher = suite.Publisher
+type PublisherTest = suite.PublisherTest
 
 // RunPublisher tests a publisher: each duty is a subtest. A broken "must" fails it, and a
 // broken "should" is logged. A duty nothing has shown is skipped.
-func RunPublisher(t *testing.T, p *Publisher) {
+func RunPublisher(t *testing.T, p *PublisherTest) {
 	t.Helper()
 	if p == nil {
 		t.Fatal(errors.New("conformance: RunPublisher: the Publisher is nil"))

@@ -34,7 +34,7 @@ func read(ctx context.Context, url, _ string) (*conformance.Result, error) {
 	}
 	r := &conformance.Result{Verdict: h.Verdict().String()}
 	for _, e := range h.Entries {
-		r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Title().Plain()})
+		r.Entries = append(r.Entries, conformance.ReaderEntry{ID: e.ID, Title: e.Title().Plain()})
 	}
 	if os.Getenv(fault) != "" {
 		r.Entries = r.Entries[:1]
@@ -64,7 +64,7 @@ func mirrors() conformance.Reader {
 			if err != nil {
 				return nil, err
 			}
-			r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Content.Title})
+			r.Entries = append(r.Entries, conformance.ReaderEntry{ID: e.ID, Title: e.Content.Title})
 		}
 		return r, nil
 	}
@@ -87,7 +87,7 @@ func TestPublisher(t *testing.T) {
 		return errors.Join(err, p.Append(ctx, e))
 	}
 	require.NoError(t, add(t.Context()))
-	conformance.RunPublisher(t, &conformance.Publisher{URL: p.URL(), Add: add})
+	conformance.RunPublisher(t, &conformance.PublisherTest{URL: p.URL(), Add: add})
 }
 
 // A reader with a fault fails, case by case.

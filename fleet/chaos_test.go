@@ -253,7 +253,7 @@ func checkCommits(t *testing.T, db *fleet.Database, file string) {
 	for url, version := range last {
 		feed, err := db.Store.Feed(t.Context(), url)
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, feed.Version, version, url)
+		require.GreaterOrEqual(t, feed.Commits, version, url)
 	}
 	t.Logf("%d commits of %d feeds", len(seen), len(last))
 }

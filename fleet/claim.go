@@ -59,7 +59,7 @@ func (d *Database) claim(ctx context.Context, claims []*claim) error {
 	if err := d.brief(ctx, &b); err != nil || len(urls) == 0 {
 		return err
 	}
-	states, err := d.states.States(ctx, urls)
+	states, err := d.states.FeedsByURL(ctx, urls)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@
 //
 // News of a feed are committed at once. A poll without news may wait up to five seconds
 // for other polls, of its host and of others. Then all of them are written together,
-// provided the feeds are still at the version at which they were polled, and the worker
+// provided the feeds have had no other commit since they were polled, and the worker
 // still holds their hosts. If a worker is killed before that, these feeds are polled
 // again.
 //

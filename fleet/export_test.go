@@ -88,7 +88,7 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 		hosts, tokens, most, pauses = append(hosts, host(i)), append(tokens, 7), append(most, int64(n)), append(pauses, time.Second)
 		for j := range n {
 			urls, due = append(urls, url(i, j)), append(due, time.Now())
-			states = append(states, &mirror.Feed{URL: url(i, j), Version: 1})
+			states = append(states, &mirror.Feed{URL: url(i, j), Commits: 1})
 		}
 	}
 	update, args := sqlstore.UpdatePolls(states)

@@ -26,7 +26,7 @@ type stalling struct {
 	refused, taken chan error // the outcome of the commit
 }
 
-func (s *stalling) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *stalling) Commit(ctx context.Context, c *mirror.Commit) error {
 	first := false
 	s.once.Do(func() { first = true })
 	if !first {

@@ -80,7 +80,7 @@ func TestHeld(t *testing.T) {
 	eventually(t, h.db, func(s *fleet.Status) bool { return s.New+s.Running+s.Due == 0 })
 	after := h.state(t)
 	require.Equal(t, h.before.Polls+1, after.Polls)
-	require.Equal(t, h.before.Version+1, after.Version)
+	require.Equal(t, h.before.Commits+1, after.Commits)
 	require.True(t, after.Next.After(h.before.Next))
 	require.Zero(t, h.conflicts(t))
 }
@@ -100,7 +100,7 @@ func TestHeldConflict(t *testing.T) {
 	h := newHeldPoll(t, time.Hour)
 	other := h.state(t)
 	other.Title = "changed by another"
-	require.NoError(t, h.db.Store.Commit(t.Context(), &mirror.Change{Feed: other}))
+	require.NoError(t, h.db.Store.Commit(t.Context(), &mirror.Commit{Feed: other}))
 	h.answer()
 	eventually(t, h.db, func(s *fleet.Status) bool { return s.New+s.Running+s.Due == 0 })
 	require.Equal(t, other, h.state(t))

@@ -210,7 +210,7 @@ func (v *visit) writeAlone(p *routine) error {
 	ctx, cancel := afterwards(context.Background())
 	defer cancel()
 	e := pollResult{outcome: unchanged, feed: p.state, due: p.state.Next}
-	err := d.Store.Commit(ctx, &mirror.Change{Feed: p.state})
+	err := d.Store.Commit(ctx, &mirror.Commit{Feed: p.state})
 	switch {
 	case errors.Is(err, mirror.ErrConflict):
 		w.metrics.overtaken()

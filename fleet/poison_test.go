@@ -19,7 +19,7 @@ import (
 // A poisoned store fails for some feeds.
 type poisoned struct{ mirror.Store }
 
-func (p poisoned) Commit(ctx context.Context, c *mirror.Change) error {
+func (p poisoned) Commit(ctx context.Context, c *mirror.Commit) error {
 	switch {
 	case strings.HasSuffix(c.Feed.URL, "/panics"):
 		panic("poison")

@@ -65,9 +65,9 @@ func (s *session) Feed(ctx context.Context, url string) (f *mirror.Feed, err err
 }
 
 // Commit implements mirror.Store.
-func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *session) Commit(ctx context.Context, c *mirror.Commit) error {
 	if s.held != nil { // more has come
-		err := s.Store.Commit(ctx, &mirror.Change{Feed: s.held})
+		err := s.Store.Commit(ctx, &mirror.Commit{Feed: s.held})
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
 	if s.holds && s.commits == 0 && isRoutine(s.before, c) {
 		held := *c.Feed
 		s.feed, s.held = c.Feed, &held
-		c.Feed.Version++
+		c.Feed.Commits++
 		return nil
 	}
 	err := s.Store.Commit(ctx, c)
@@ -90,10 +90,10 @@ func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
 // isRoutine reports whether a change records only a poll, and when the feed is due
 // next. Such a change may be lost, because another poll finds it out again with a
 // conditional request. A host's Retry-After may not be lost.
-func isRoutine(before *mirror.Feed, c *mirror.Change) bool {
+func isRoutine(before *mirror.Feed, c *mirror.Commit) bool {
 	f := c.Feed
 	switch {
-	case before == nil, f.Version == 0, f.Version != before.Version, c.Version != 0,
+	case before == nil, f.Commits == 0, f.Commits != before.Commits, c.Number != 0,
 		len(c.Put)+len(c.Touch)+len(c.Versions)+len(c.Documents) > 0, c.Forget,
 		f.Unfinished, f.More, f.Gone, f.Alias != "", f.Lost != "", !f.Wait.IsZero(), f.Failures > 0, f.Error != "",
 		len(f.Pending)+len(f.Gaps)+len(f.Sought) > 0:

@@ -184,10 +184,10 @@ type noting struct {
 	file *os.File
 }
 
-func (n noting) Commit(ctx context.Context, c *mirror.Change) error {
+func (n noting) Commit(ctx context.Context, c *mirror.Commit) error {
 	err := n.Store.Commit(ctx, c)
 	if err == nil {
-		_, err = fmt.Fprintln(n.file, c.Feed.Version, c.Feed.URL)
+		_, err = fmt.Fprintln(n.file, c.Feed.Commits, c.Feed.URL)
 	}
 	return err
 }

@@ -25,7 +25,7 @@ type write struct {
 // the feed is polled again.
 type routine struct {
 	*turn
-	state  *mirror.Feed // with the version it was made from
+	state  *mirror.Feed // with the Commits it was made from
 	stored bool         // result: whether the state was stored
 	there  bool         // result: whether the feed is subscribed to
 }

@@ -186,7 +186,7 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 // furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
 func furtherOf(doc *feedhistory.Document) (urls []string) {
 	for _, l := range doc.Further(feedhistory.Archived) {
-		if l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast {
+		if l.Rel != "next-archive" && l.Rel != "last" {
 			urls = append(urls, l.Href)
 		}
 	}
@@ -233,7 +233,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		})
 		return p.documents.err
 	}
-	f.Pending = append(f.Pending, Pending{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), GapRecord: GapRecord{
+	f.Pending = append(f.Pending, PendingDocument{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), GapRecord: GapRecord{
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
 	return p.documents.err
@@ -302,7 +302,7 @@ func isWithin(g *feedhistory.Gap) bool {
 
 // isPassing reports whether the next poll has a good chance to close the gap.
 func isPassing(g *feedhistory.Gap) bool {
-	return (&Pending{GapRecord: GapRecord{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
+	return (&PendingDocument{GapRecord: GapRecord{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).

@@ -65,7 +65,7 @@ func (p *poll) checkChain() error {
 // isLeftover reports whether a pending document is a remainder of an earlier
 // chain: the last try has found none there, but the feed itself, a loop or
 // another document.
-func isLeftover(p Pending) bool {
+func isLeftover(p PendingDocument) bool {
 	switch p.Reason {
 	case feedhistory.ReasonLoop, feedhistory.ReasonNotFeed, feedhistory.ReasonForeign:
 		return p.Tries > 0

@@ -32,9 +32,9 @@ type commits struct {
 	ctx     context.Context
 	store   Store
 	feed    *Feed         // the state for the next commit
-	prepare func(*Change) // updates the state for a change
+	prepare func(*Commit) // updates the state for a change
 
-	held    *Change
+	held    *Commit
 	waiting *group
 	flight  *flight
 	broken  bool // a commit has failed, so there will be no more
@@ -65,7 +65,7 @@ func (cs *commits) makeRoom(next *feedhistory.Document, decisive bool) error {
 // hold makes sure the feed's state is stored, even without a document's change.
 func (cs *commits) hold() {
 	if cs.held == nil {
-		cs.held = &Change{}
+		cs.held = &Commit{}
 	}
 }
 
@@ -97,7 +97,7 @@ func (cs *commits) depart() {
 	c.Feed = cs.feed.clone()
 	f := &flight{group: cs.waiting, done: make(chan struct{}), err: errors.New("the commit did not finish")}
 	cs.waiting, cs.flight = nil, f
-	cs.feed.Version++
+	cs.feed.Commits++
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cs.ctx))
 	ended := context.AfterFunc(cs.ctx, func() {
 		select {
@@ -169,7 +169,7 @@ func (cs *commits) document(name string) *DocumentRecord {
 
 // A group is the combined change of several documents.
 type group struct {
-	change    Change
+	change    Commit
 	ids       map[string]bool // the IDs of the changed entries
 	documents int
 	bytes     int64
@@ -177,7 +177,7 @@ type group struct {
 
 // add adds the change of a document. None of the document's entries may be in
 // the group.
-func (g *group) add(c *Change) {
+func (g *group) add(c *Commit) {
 	if g.ids == nil {
 		g.ids = map[string]bool{}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // declaredGap is the GapRecord.From of gaps declared by the feed itself.
@@ -14,7 +15,7 @@ const declaredGap = "feed:coverage"
 // declared returns the head of the subscription document if it declares how much it has
 // of a feed it republishes; else nil.
 func (f *Feed) declared() *feedhistory.Document {
-	if !strings.Contains(f.Head, feedhistory.CoverageNamespace) {
+	if !strings.Contains(f.Head, vocab.Coverage) {
 		return nil
 	}
 	head, err := f.Document()

@@ -2,7 +2,7 @@
 // after poll:
 //
 //	m := &mirror.Mirror{Store: store}
-//	changes, err := m.Update(ctx, "https://example.org/feed.atom")
+//	report, err := m.Update(ctx, "https://example.org/feed.atom")
 //
 // The first Update walks the feed's whole history. Later ones read new documents, and
 // those an earlier one could not read. A Mirror keeps everything in its Store: package

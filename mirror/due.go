@@ -134,7 +134,7 @@ func (p *poll) retry() (at time.Time, ok bool) {
 }
 
 // isPassing reports whether the next try has a good chance to succeed.
-func (p *Pending) isPassing() bool {
+func (p *PendingDocument) isPassing() bool {
 	switch p.Reason {
 	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
 		return false

@@ -307,7 +307,7 @@ func TestClockSetBack(t *testing.T) {
 		f.Wait = now.AddDate(1, 0, 0)
 		f.Pending[0].Tries, f.Pending[0].Retry, f.Pending[0].Found = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
 		f.Gaps = []mirror.GapRecord{{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)}}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 		changes := polled(t, newMirror(store, archives()), aURL)
 		require.Empty(t, changes.Gaps)
 		require.Equal(t, feedhistory.Whole, changes.Verdict)
@@ -364,7 +364,7 @@ func TestNoAliasOfWhatFails(t *testing.T) {
 		"alias":   {URL: bURL, Alias: "http://c.example/"},
 	} {
 		store := &mirror.Memory{}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: other}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: other}))
 		h := &host{answer: map[string]http.HandlerFunc{aURL: redirect(bURL), bURL: document("", "1")}}
 		changes := polled(t, newMirror(store, h), aURL)
 		require.Empty(t, changes.Alias, name)

@@ -29,7 +29,7 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 		return err
 	}
 	f.changed(time.Now())
-	change := &Change{Feed: f}
+	change := &Commit{Feed: f}
 	for _, id := range ids {
 		r := records[id]
 		if r == nil {
@@ -51,7 +51,7 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 		f.Shown = slices.DeleteFunc(f.Shown, func(shown string) bool { return shown == id })
 		f.Sought = slices.DeleteFunc(f.Sought, func(sought string) bool { return sought == id })
 		change.Put = append(change.Put, &Record{
-			Feed: f.URL, ID: id, State: Erased, First: r.First, Change: f.Version + 1, Added: r.Added, Changed: f.Changed,
+			Feed: f.URL, ID: id, State: Erased, FirstCommit: r.FirstCommit, LastCommit: f.Commits + 1, Added: r.Added, Changed: f.Changed,
 		})
 	}
 	return m.Store.Commit(ctx, change)

@@ -64,13 +64,13 @@ func ExampleQuery_changes() {
 	seen := int64(0) // the program stores it together with what it does with the entries
 	look := func() {
 		last := seen
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, AfterVersion: &seen, Deleted: true}) {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, AfterCommit: &seen, Deleted: true}) {
 			if err != nil {
 				fmt.Println(err)
 				return
 			}
 			fmt.Println(r.ID, r.State)
-			last = r.Change
+			last = r.LastCommit
 		}
 		seen = last // not before: several entries may have the same Change
 	}

@@ -64,7 +64,7 @@ func (x *Export) feed(ctx context.Context, w io.Writer, f *Feed) error {
 			}
 		}
 	}
-	if now, err := x.Store.Feed(ctx, f.URL); err != nil || now.Version != f.Version {
+	if now, err := x.Store.Feed(ctx, f.URL); err != nil || now.Commits != f.Commits {
 		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines may contradict each other; export it again", f.URL)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
 	state := *f
 	state.Gaps, state.Pending = nil, nil
 	private := f.Private || x.Private != nil && x.Private(f.URL)
-	err := writeLine(w, feedLine{line: line{"feed", f.URL}, Version: f.Version, Private: private, State: &state})
+	err := writeLine(w, feedLine{line: line{"feed", f.URL}, Version: f.Commits, Private: private, State: &state})
 	for _, p := range f.Pending {
 		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", f.URL}, Pending: &p}))
 	}
@@ -98,18 +98,18 @@ func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
 }
 
 func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
-	l := entryLine{JSONEntry: publish.JSONEntry{EntryJSON: feedhistory.EntryJSON{ID: r.ID}}}
+	l := entryLine{Line: publish.Line{EntryJSON: feedhistory.EntryJSON{ID: r.ID}}}
 	if r.Content.Format != 0 {
 		if e, err := r.Entry(); err == nil { // for a damaged entry, the line has only the stored bytes
-			l.JSONEntry = *publish.NewJSONEntry(e)
+			l.Line = *publish.NewLine(e)
 		}
-		l.Raw = &publish.JSONRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
+		l.Raw = &publish.RawEntry{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
 	} else {
 		r.Content = Content{}
 	}
 	l.Type, l.Feed = "entry", r.Feed
 	if t, ok := r.Deletion(); ok {
-		l.Deleted = publish.JSONDeletion{Deleted: true, When: t.When}
+		l.Deleted = publish.LineDeletion{Deleted: true, When: t.When}
 	}
 	for v, err := range x.Store.Versions(ctx, r.Feed, r.ID) {
 		if err != nil {
@@ -142,13 +142,13 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", feed}, Gap: &gap}))
 	}
 	for _, e := range h.Entries {
-		entry := publish.NewJSONEntry(e)
-		entry.Type, entry.Feed, entry.Raw = "entry", feed, publish.NewJSONRaw(e)
+		entry := publish.NewLine(e)
+		entry.Type, entry.Feed, entry.Raw = "entry", feed, publish.NewRawEntry(e)
 		err = cmp.Or(err, writeLine(w, entry))
 	}
 	for _, t := range h.Deleted {
-		deleted := publish.JSONDeletion{Deleted: true, When: utc(t.When)}
-		err = cmp.Or(err, writeLine(w, &publish.JSONEntry{Type: "entry", Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: deleted}))
+		deleted := publish.LineDeletion{Deleted: true, When: utc(t.When)}
+		err = cmp.Or(err, writeLine(w, &publish.Line{Type: "entry", Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: deleted}))
 	}
 	return err
 }

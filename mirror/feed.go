@@ -19,7 +19,7 @@ import (
 // Store.
 type Feed struct {
 	URL     string `json:"url"` // the subscribed URL, which names the feed in the store
-	Version int64  `json:"-"`   // the number of changes committed; zero means the feed is not stored
+	Commits int64  `json:"-"`   // the number of changes committed; zero means the feed is not stored
 
 	// Address is the URL to request the feed from: the target of permanent
 	// redirects, or an archive's subscription document (5005#13). "" means URL.
@@ -84,7 +84,7 @@ type Feed struct {
 	// asked.
 	Wait time.Time `json:"wait,omitzero"`
 
-	Pending []Pending `json:"pending,omitempty"` // the documents still to be read
+	Pending []PendingDocument `json:"pending,omitempty"` // the documents still to be read
 
 	// Gaps are the other missing parts, at most 1,000. Of more than 100 missed windows of
 	// one document, they have the first, since which entries may be missing, and the latest.
@@ -134,7 +134,7 @@ type Feed struct {
 }
 
 // changed records a change at a time. Changed never goes back when the clock does, so the
-// order of Record.Changed is the order of Record.Change.
+// order of Record.Changed is the order of Record.LastCommit.
 func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, now) }
 
 // NewFeed returns the state of a feed never polled. To subscribe to it, commit the
@@ -189,9 +189,9 @@ func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	return gaps
 }
 
-// A Pending document is one the mirror has seen a link to, but has not processed yet
+// A PendingDocument is one the mirror has seen a link to, but has not processed yet
 // (5005#19).
-type Pending struct {
+type PendingDocument struct {
 	GapRecord
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
 	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Seq is one less
@@ -201,10 +201,10 @@ type Pending struct {
 	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means it has not
 }
 
-// MarshalJSON implements json.Marshaler. In a Pending document, unlike
+// MarshalJSON implements json.Marshaler. In a PendingDocument, unlike
 // elsewhere, the members of Rank begin with capitals and are never absent;
 // json.Unmarshal accepts both.
-func (p Pending) MarshalJSON() ([]byte, error) {
+func (p PendingDocument) MarshalJSON() ([]byte, error) {
 	type rank struct {
 		Time time.Time
 		Seq  int64 `json:"Place"`
@@ -272,12 +272,12 @@ func newGap(g *feedhistory.Gap) GapRecord {
 // pending returns the index of a pending document; -1 if the document is not
 // pending.
 func (f *Feed) pending(url string) int {
-	return slices.IndexFunc(f.Pending, func(p Pending) bool { return p.URL == url })
+	return slices.IndexFunc(f.Pending, func(p PendingDocument) bool { return p.URL == url })
 }
 
 // takePending removes a document from the pending ones.
 func (f *Feed) takePending(url string) {
-	f.Pending = slices.DeleteFunc(f.Pending, func(p Pending) bool { return p.URL == url })
+	f.Pending = slices.DeleteFunc(f.Pending, func(p PendingDocument) bool { return p.URL == url })
 }
 
 // The maximum numbers to remember of missed windows of a document, of gaps in all, and of
@@ -292,8 +292,8 @@ const (
 // neither 80 nor 443. Poll the feeds of one host one at a time.
 func (f *Feed) host() string { return fetch.HostOf(f.address()) }
 
-// next returns the version of the feed after the next commit.
-func (f *Feed) next() int64 { return f.Version + 1 }
+// next returns the number of the next commit.
+func (f *Feed) next() int64 { return f.Commits + 1 }
 
 // address returns the URL to request the feed from.
 func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }

@@ -21,7 +21,7 @@ func (p *poll) stop(err error) (*Report, error) {
 	if p.ctx.Err() == nil && p.commits.waiting != nil && !p.commits.broken {
 		err = errors.Join(err, p.commits.drain()) // this stores everything read until then
 	}
-	begun := p.commits.waiting != nil || p.feed.Version > p.from || len(p.waits.until) > 0
+	begun := p.commits.waiting != nil || p.feed.Commits > p.from || len(p.waits.until) > 0
 	if begun {
 		p.notEnded(p.feed.Wait) // nobody is at work on the feed
 	} else {
@@ -55,7 +55,7 @@ func (p *poll) finish() (*Report, error) {
 	if !p.search.runs() {
 		p.feed.Search = ""
 	}
-	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending Pending) bool {
+	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending PendingDocument) bool {
 		return !pending.Page && !pending.Quota && p.documents.get(pending.URL) != nil // processed under another name
 	})
 	if p.documents.err != nil {

@@ -30,7 +30,7 @@ type slow struct {
 
 var errDisk = errors.New("the disk is on fire")
 
-func (s *slow) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *slow) Commit(ctx context.Context, c *mirror.Commit) error {
 	s.commits++
 	if s.bits>>(s.commits%64)&1 == 1 {
 		time.Sleep(time.Nanosecond)
@@ -66,7 +66,7 @@ func (s *slow) check(ctx context.Context, url string) {
 		got[2]++
 	}
 	if want := [3]int64{f.Entries, f.Deleted, f.Documents}; got != want || size[0] > f.Usage.Contents {
-		s.t.Errorf("version %d has %v, and says %v: %v", f.Version, got, want, s.story)
+		s.t.Errorf("version %d has %v, and says %v: %v", f.Commits, got, want, s.story)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestGroups(t *testing.T) {
 		require.Equal(t, held(t, want, modelURL), held(t, store, modelURL))
 		require.Equal(t, 2*archives+2, changes.Added)
 		require.Less(t, s.commits, archives/2)
-		require.EqualValues(t, s.commits, feedOf(t, store, modelURL).Version)
+		require.EqualValues(t, s.commits, feedOf(t, store, modelURL).Commits)
 		testUsage(t, store, modelURL, "slow")
 		testCounts(t, store, "slow")
 	})
@@ -129,7 +129,7 @@ func TestGroupFails(t *testing.T) {
 				require.ErrorIs(t, err, mirror.ErrNotFound)
 				return
 			}
-			require.EqualValues(t, fail-1, feedOf(t, store, modelURL).Version)
+			require.EqualValues(t, fail-1, feedOf(t, store, modelURL).Commits)
 			changes := polled(t, newMirror(store, chainFeed(60)), modelURL)
 			require.Equal(t, feedhistory.Whole, changes.Verdict)
 			require.EqualValues(t, 122, feedOf(t, store, modelURL).Entries)
@@ -148,4 +148,4 @@ func TestGroupPanics(t *testing.T) {
 
 type panics struct{ mirror.Store }
 
-func (panics) Commit(context.Context, *mirror.Change) error { panic("a broken store") }
+func (panics) Commit(context.Context, *mirror.Commit) error { panic("a broken store") }

@@ -213,7 +213,7 @@ func (in *Import) commit() error {
 	f := in.feed
 	f.change.Feed, f.change.Keep = f.stored, math.MaxInt32
 	err := in.Store.Commit(in.ctx, &f.change)
-	f.change, f.size = Change{}, 0
+	f.change, f.size = Commit{}, 0
 	return err
 }
 
@@ -228,8 +228,8 @@ func (in *Import) end() error {
 		return err
 	}
 	state := f.line.State
-	state.Version = f.stored.Version
-	f.stored, f.change.Version = state, f.line.Version
+	state.Commits = f.stored.Commits
+	f.stored, f.change.Number = state, f.line.Version
 	in.feed = f
 	err := in.commit()
 	in.feed = nil

@@ -16,7 +16,7 @@ type importedFeed struct {
 	line    feedLine
 	skipped bool            // the store already has the feed
 	stored  *Feed           // the feed as it is stored until its last line has been read
-	change  Change          // the change to commit next
+	change  Commit          // the change to commit next
 	size    int             // the size of the change, in bytes
 	lines   map[string]int  // the line number of each entry, by its id
 	erased  map[string]bool // the entries erased from the store
@@ -26,7 +26,7 @@ type importedFeed struct {
 
 // isSame reports whether the stored feed equals the feed to import.
 func (f *importedFeed) isSame(old *Feed) bool {
-	if old.Version != f.line.Version {
+	if old.Commits != f.line.Version {
 		return false
 	}
 	state := *old
@@ -135,9 +135,9 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 	state := f.line.State
 	at := state.Polled
 	rank := Rank{Time: at, Seq: state.Polls << 32}
-	r := &Record{Feed: l.Feed, ID: l.ID, State: Live, Copy: Copy{At: at, Rank: rank}, First: 1, Change: 1, Added: at, Changed: at}
+	r := &Record{Feed: l.Feed, ID: l.ID, State: Live, Copy: Copy{At: at, Rank: rank}, FirstCommit: 1, LastCommit: 1, Added: at, Changed: at}
 	if l.Deleted.Deleted {
-		r.State, r.Copy, r.First, r.Added = Unseen, Copy{}, 0, time.Time{}
+		r.State, r.Copy, r.FirstCommit, r.Added = Unseen, Copy{}, 0, time.Time{}
 		r.Tombstone = TombstoneRecord{When: l.Deleted.When, Rank: rank}
 		state.Usage.Tombstones++
 		state.Usage.Refs += int64(len(l.ID))

@@ -70,8 +70,8 @@ func (j *join) meet(m *mergeResult, first int64) {
 	}
 	before, after := false, false
 	for _, r := range m.records {
-		before = before || r.First > 0 && r.Added.Before(j.feed.Gaps[i].Found)
-		after = after || r.First > 0 && !r.Added.Before(j.feed.Gaps[i].Found)
+		before = before || r.FirstCommit > 0 && r.Added.Before(j.feed.Gaps[i].Found)
+		after = after || r.FirstCommit > 0 && !r.Added.Before(j.feed.Gaps[i].Found)
 	}
 	if first < j.feed.Gaps[i].Poll && !before {
 		return // all of its ids have changed: those of older ones may have, too
@@ -156,7 +156,7 @@ func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g GapRecord) bool {
 		before := map[string]bool{}
 		for id, r := range records {
-			before[id] = r.First > 0 && r.Added.Before(g.Found)
+			before[id] = r.FirstCommit > 0 && r.Added.Before(g.Found)
 		}
 		return isMissedWindow(g) && len(doc.Entries) > 0 && overlaps(doc, before)
 	})

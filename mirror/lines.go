@@ -29,15 +29,15 @@ type (
 	}
 	gapLine struct {
 		line
-		Gap     *GapRecord `json:"gap,omitempty"`
-		Pending *Pending   `json:"pending,omitempty"`
+		Gap     *GapRecord       `json:"gap,omitempty"`
+		Pending *PendingDocument `json:"pending,omitempty"`
 	}
 	documentLine struct {
 		line
 		Document *DocumentRecord `json:"document"`
 	}
 	entryLine struct {
-		publish.JSONEntry
+		publish.Line
 		Mirror   *Record    `json:"mirror,omitempty"` // without the text, which is in raw; absent if the entry comes from elsewhere
 		Versions []*Version `json:"versions,omitempty"`
 	}

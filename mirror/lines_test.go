@@ -62,7 +62,7 @@ func TestLinesWithoutPasswords(t *testing.T) {
 	for _, url := range []string{"https://ann:s%2Fecret@example.org/feed", `https://ann:<secret>\"&@example.org/feed`} {
 		store := &mirror.Memory{}
 		f := &mirror.Feed{URL: url, Address: "https://ann:other@example.org/moved", Gaps: []mirror.GapRecord{{URL: url}}}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f, Documents: []*mirror.DocumentRecord{{URL: url, Names: []string{url}}}}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f, Documents: []*mirror.DocumentRecord{{URL: url, Names: []string{url}}}}))
 		text := lines(t, store)
 		require.NotContains(t, text, "ecret")
 		require.NotContains(t, text, "other")

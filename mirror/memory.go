@@ -123,18 +123,18 @@ func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 
 // Entries implements Store.
 func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
-	if q.AfterVersion != nil {
-		after := *q.AfterVersion // which the caller may change during the range
-		q.AfterVersion = &after
+	if q.AfterCommit != nil {
+		after := *q.AfterCommit // which the caller may change during the range
+		q.AfterCommit = &after
 	}
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
 		if err := plain.Check("mirror", plain.Number{Name: "Query.Limit", Value: int64(q.Limit)}); err != nil {
 			return nil, err
 		}
-		if q.AfterVersion != nil && q.Feed == "" {
-			return nil, errors.New("mirror: a Query with AfterVersion needs a Feed")
+		if q.AfterCommit != nil && q.Feed == "" {
+			return nil, errors.New("mirror: a Query with AfterCommit needs a Feed")
 		}
-		search := words.Split(q.Search)
+		search := words.Fields(q.Search)
 		if q.Search != "" && len(search) == 0 {
 			return nil, fmt.Errorf("mirror: no words in %q: %w", q.Search, errors.ErrUnsupported)
 		}
@@ -156,7 +156,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 // has reports whether the query selects a record, Search aside.
 func (q *Query) has(r *Record) bool {
 	return q.hasState(r) && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
-		(q.AfterVersion == nil || r.Change > *q.AfterVersion) &&
+		(q.AfterCommit == nil || r.LastCommit > *q.AfterCommit) &&
 		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
 }
 
@@ -176,11 +176,11 @@ func (q *Query) hasState(r *Record) bool {
 
 // compare compares places in the order of the query.
 func (q *Query) compare(a, b *Place) int {
-	if q.AfterVersion != nil {
+	if q.AfterCommit != nil {
 		if q.Latest {
 			a, b = b, a
 		}
-		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.ID, b.ID))
 	}
 	if q.Oldest {
 		a, b = b, a
@@ -224,7 +224,7 @@ func (m *Memory) Remove(ctx context.Context, url string) error {
 }
 
 // Commit implements Store.
-func (m *Memory) Commit(ctx context.Context, c *Change) error {
+func (m *Memory) Commit(ctx context.Context, c *Commit) error {
 	if c == nil || c.Feed == nil {
 		return errors.New("mirror: Memory.Commit: the Change, or its Feed, is nil")
 	}
@@ -237,25 +237,25 @@ func (m *Memory) Commit(ctx context.Context, c *Change) error {
 	case err != nil:
 		f = &memoryFeed{state: &Feed{}, records: map[string]*Record{}, versions: map[string][]*Version{}}
 	}
-	if f.state.Version != c.Feed.Version {
+	if f.state.Commits != c.Feed.Commits {
 		return fmt.Errorf("%s: %w", c.Feed.URL, ErrConflict)
 	}
 	if m.feeds == nil {
 		m.feeds = map[string]*memoryFeed{}
 	}
 	m.feeds[c.Feed.URL] = f
-	c.Feed.Version = c.next()
+	c.Feed.Commits = c.next()
 	f.state = c.Feed.clone()
 	f.put(c)
 	f.file(c)
 	return nil
 }
 
-// next returns the version of the feed after the change.
-func (c *Change) next() int64 { return cmp.Or(c.Version, c.Feed.Version+1) }
+// next returns the number of the commit.
+func (c *Commit) next() int64 { return cmp.Or(c.Number, c.Feed.Commits+1) }
 
 // put stores the entries of a change.
-func (f *memoryFeed) put(c *Change) {
+func (f *memoryFeed) put(c *Commit) {
 	touched := map[string]bool{}
 	for _, r := range c.Put {
 		if old := f.records[r.ID]; old != nil && old.Content.Format != 0 {
@@ -281,7 +281,7 @@ func (f *memoryFeed) put(c *Change) {
 	}
 }
 
-func (f *memoryFeed) set(c *Change, r *Record, content Content) {
+func (f *memoryFeed) set(c *Commit, r *Record, content Content) {
 	r = clone(r)
 	r.Feed, r.Content = c.Feed.URL, content
 	f.records[r.ID] = r
@@ -311,7 +311,7 @@ func compareVersions(a, b *Version) int {
 }
 
 // file stores the documents of a change.
-func (f *memoryFeed) file(c *Change) {
+func (f *memoryFeed) file(c *Commit) {
 	if c.Forget {
 		f.documents = nil
 	}

@@ -140,7 +140,7 @@ func (s source) entries() []*feedhistory.Entry {
 
 // A mergeResult is the outcome of merging one document.
 type mergeResult struct {
-	change  Change
+	change  Commit
 	records map[string]*Record // the records of all entries in the document, as they are now
 	fresh   bool               // the document brought something new
 	filled  bool               // the document, an archive, has an entry no archive had
@@ -153,7 +153,7 @@ type merger struct {
 	ctx       context.Context
 	store     Store
 	feed      *Feed
-	from      int64 // the version of the feed when the poll began
+	from      int64 // the feed's Commits when the poll began
 	now       time.Time
 	changes   *Report
 	allowance *allowance
@@ -174,7 +174,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), change: Change{Keep: mg.allowance.keep}}
+	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -280,11 +280,11 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	}
 	if r.State != before || did.content {
 		mg.count(r, before)
-		r.Change, r.Changed = mg.feed.next(), mg.feed.Changed
+		r.LastCommit, r.Changed = mg.feed.next(), mg.feed.Changed
 		m.fresh = true
 	}
-	if r.First == 0 && r.Copy.Digest != "" {
-		r.First, r.Added = mg.feed.next(), mg.now
+	if r.FirstCommit == 0 && r.Copy.Digest != "" {
+		r.FirstCommit, r.Added = mg.feed.next(), mg.now
 	}
 	switch {
 	case did.content:
@@ -297,7 +297,7 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 // count updates the counters for a record whose content or state has changed.
 func (mg *merger) count(r *Record, before State) {
 	f, c := mg.feed, mg.changes
-	added := r.First == 0 || r.First > mg.from // in this poll
+	added := r.FirstCommit == 0 || r.FirstCommit > mg.from // in this poll
 	switch {
 	case r.State == Live && before != Live:
 		f.Entries++
@@ -313,7 +313,7 @@ func (mg *merger) count(r *Record, before State) {
 		} else {
 			c.Deleted++
 		}
-	case r.State == Live && r.Change <= mg.from: // not counted in this poll yet
+	case r.State == Live && r.LastCommit <= mg.from: // not counted in this poll yet
 		c.Changed++
 	case r.State != Live && before == Unseen: // deleted before it ever came
 		f.Deleted++

@@ -194,7 +194,7 @@ func (s *schedule) slowly() mirror.Store {
 func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Report, err error, interrupted bool) {
 	require.Empty(s, s.roads.impolite, s)
 	after, failed := s.store.Feed(s.Context(), modelURL)
-	if failed != nil || before != nil && before.Version == after.Version { // nothing has come of it
+	if failed != nil || before != nil && before.Commits == after.Commits { // nothing has come of it
 		require.Error(s, cmp.Or(err, failure(changes)), s)
 		return
 	}
@@ -229,7 +229,7 @@ type crashing struct {
 	mu          sync.Mutex // protects left and reads, because a poll reads while a commit is under way
 }
 
-func (s *crashing) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *crashing) Commit(ctx context.Context, c *mirror.Commit) error {
 	s.mu.Lock()
 	s.left--
 	alive := s.left >= 0

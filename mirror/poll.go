@@ -18,7 +18,7 @@ type poll struct {
 	ctx     context.Context
 	m       *Mirror
 	feed    *Feed // the feed's state, as the next commit stores it
-	from    int64 // the version of the feed when the poll began
+	from    int64 // the feed's Commits when the poll began
 	now     time.Time
 	changes *Report
 	update  bool   // the poll is an Update, which requests the subscription document
@@ -93,7 +93,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	now := time.Now()
 	p := &poll{
-		ctx: ctx, m: m, feed: feed, from: feed.Version, now: now, changes: &Report{URL: url},
+		ctx: ctx, m: m, feed: feed, from: feed.Commits, now: now, changes: &Report{URL: url},
 		ready: feed.Next, unended: feed.Unfinished,
 		chain: chain{changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole},
 		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || feed.Known.URL == ""},
@@ -102,7 +102,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
 	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*DocumentRecord{}}
 	p.merger = merger{
-		ctx: ctx, store: m.Store, feed: feed, from: feed.Version, now: now, changes: p.changes, allowance: p.allowance,
+		ctx: ctx, store: m.Store, feed: feed, from: feed.Commits, now: now, changes: p.changes, allowance: p.allowance,
 	}
 	feed.Polls++
 	feed.Polled = now
@@ -117,7 +117,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 func (b *backlog) fill(p *poll) {
 	f := p.feed
 	b.urls = map[string]bool{}
-	slices.SortStableFunc(f.Pending, func(a, b Pending) int { return cmp.Compare(a.Tries, b.Tries) })
+	slices.SortStableFunc(f.Pending, func(a, b PendingDocument) int { return cmp.Compare(a.Tries, b.Tries) })
 	for _, pending := range f.Pending {
 		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
 		if (p.m.Revalidate || !rests) && !p.leavesAlone(&pending) {
@@ -128,7 +128,7 @@ func (b *backlog) fill(p *poll) {
 }
 
 // prepare updates the feed's state for a change to be committed.
-func (p *poll) prepare(c *Change) {
+func (p *poll) prepare(c *Commit) {
 	p.feed.Verdict = feedhistory.Worse(p.verdict(), p.feed.bound())
 	p.feed.Sought = p.search.sorted()
 	p.documents.forget(c)
@@ -179,7 +179,7 @@ func (p *poll) processed(url string) bool {
 }
 
 // leavesAlone reports whether a pending document is not to be requested now.
-func (p *poll) leavesAlone(pending *Pending) bool {
+func (p *poll) leavesAlone(pending *PendingDocument) bool {
 	return isAsked(pending.Wait, p.now) || pending.Quota && p.allowance.full
 }
 
@@ -236,7 +236,7 @@ func (ds *documents) get(url string) *DocumentRecord {
 }
 
 // forget forgets the documents replaced by a change.
-func (ds *documents) forget(c *Change) {
+func (ds *documents) forget(c *Commit) {
 	for _, d := range c.Documents {
 		for _, name := range d.Names {
 			delete(ds.found, name)

@@ -34,7 +34,7 @@ type Poller struct {
 	Poll func(ctx context.Context, before *Feed) (*Report, error)
 
 	// Polled, if not nil, is called after each poll, one call at a time.
-	Polled func(Polled)
+	Polled func(PollResult)
 
 	// Trouble, if not nil, is called with the errors of the Store outside of polls, if Run
 	// cannot read or index it. If it cannot be read, Run starts no poll for a minute.
@@ -53,13 +53,13 @@ type Poller struct {
 	rest    time.Time            // no poll begins before this time
 }
 
-// Polled is the outcome of a poll.
-type Polled struct {
+// A PollResult is the outcome of a poll.
+type PollResult struct {
 	URL    string // the feed's URL, as you subscribed to it
 	Before *Feed  // the feed's state before the poll; nil if it could not be read
 
-	// Changes is the Report of Mirror.Update; nil if the poll did not get so far.
-	Changes *Report
+	// Report is the result of Mirror.Update; nil if the poll did not get so far.
+	Report *Report
 
 	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
 	// work on the feed, ErrNotFound if the feed was removed before its turn
@@ -158,7 +158,7 @@ func (p *Poller) Forget(url string) {
 
 // State reports whether a feed waits for its turn, and whether it is being
 // polled.
-func (p *Poller) State(url string) (waits, runs bool) {
+func (p *Poller) Status(url string) (waits, runs bool) {
 	p.lock()
 	defer p.mu.Unlock()
 	t := p.queue.turns[url]
@@ -174,10 +174,10 @@ func (p *Poller) Waiting() int {
 
 // Run polls the waiting feeds, and those of the Store as they fall due, until the
 // context ends. It then ends the polls under way properly before it returns. An error
-// means that a field of the Poller is not set, or has an impossible value.
+// means a field of the Poller is not set, or has an impossible value.
 //
-// An error of the Store, or of its hook, that ends a poll is in Polled.Err. The feed is
-// polled again after a minute; its Failures do not count it. After a second such error
+// An error of the Store, or of its hook, that ends a poll is in PollResult.Err. The feed
+// is polled again after a minute; its Failures do not count it. After a second such error
 // without a successful poll between them, no feed is polled for a minute.
 func (p *Poller) Run(ctx context.Context) error {
 	if err := p.check(); err != nil {
@@ -188,8 +188,8 @@ func (p *Poller) Run(ctx context.Context) error {
 }
 
 // Drain polls the waiting feeds until none is left or the context ends. It then ends
-// the polls under way properly before it returns. An error of the Store ends Drain,
-// which returns it.
+// the polls under way properly before it returns. An error of the Store,
+// its Hook's included, ends Drain, which returns it: the other feeds stay in the queue.
 func (p *Poller) Drain(ctx context.Context) error {
 	if err := p.check(); err != nil {
 		return err

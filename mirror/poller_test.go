@@ -22,7 +22,7 @@ type polls struct {
 	mu    sync.Mutex
 	began time.Time
 	order []string
-	ends  []mirror.Polled
+	ends  []mirror.PollResult
 }
 
 func (p *polls) poll(ctx context.Context, f *mirror.Feed) (*mirror.Report, error) {
@@ -41,12 +41,12 @@ func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
 	store := &mirror.Memory{}
 	for _, f := range feeds {
 		f.Verdict = feedhistory.Partial
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 	}
 	log := &polls{began: time.Now()}
 	return &mirror.Poller{
 		Mirror: &mirror.Mirror{Store: store}, Poll: log.poll,
-		Polled: func(p mirror.Polled) { log.ends = append(log.ends, p) },
+		Polled: func(p mirror.PollResult) { log.ends = append(log.ends, p) },
 	}, log
 }
 
@@ -62,7 +62,7 @@ func TestPollerHurry(t *testing.T) {
 		time.AfterFunc(time.Second, func() { p.Hurry(&mirror.Feed{URL: "http://a/3"}) })
 		require.NoError(t, p.Drain(t.Context()))
 		require.Equal(t, []string{"http://a/1 0s", "http://a/3 2s", "http://b/1 4s", "http://a/2 6s"}, log.order)
-		waits, runs := p.State("http://a/3")
+		waits, runs := p.Status("http://a/3")
 		require.False(t, waits || runs)
 	})
 }
@@ -75,8 +75,8 @@ func TestPollerForget(t *testing.T) {
 		_, err := p.AddAll(t.Context(), nil)
 		require.NoError(t, err)
 		time.AfterFunc(time.Second, func() {
-			_, runs := p.State("http://a/1")
-			waits, _ := p.State("http://a/2")
+			_, runs := p.Status("http://a/1")
+			waits, _ := p.Status("http://a/2")
 			require.True(t, runs && waits)
 			p.Forget("http://a/1")
 			p.Forget("http://a/2")
@@ -102,7 +102,7 @@ func TestPollerLeavesAlone(t *testing.T) {
 		require.Contains(t, log.order, "http://a/2 1h30m0s")
 		require.Contains(t, log.order, "http://b/1 0s")
 		for _, end := range log.ends {
-			if waiting, ok := errors.AsType[*mirror.WaitError](end.Changes.Failure); ok {
+			if waiting, ok := errors.AsType[*mirror.WaitError](end.Report.Failure); ok {
 				require.Equal(t, "http://a/2", end.URL)
 				require.Equal(t, until, waiting.Until)
 				require.Equal(t, "http://a/2", end.Before.URL)
@@ -138,20 +138,20 @@ func ExamplePoller() {
 	site := &host{answer: map[string]http.HandlerFunc{aURL: document("", "1", "2")}}
 	p := &mirror.Poller{
 		Mirror: newMirror(&mirror.Memory{}, site),
-		Polled: func(p mirror.Polled) {
+		Polled: func(p mirror.PollResult) {
 			switch {
 			case p.Err != nil:
 				fmt.Println("the store:", p.Err)
-			case p.Changes.Failure != nil:
-				fmt.Println("the feed:", feedhistory.Describe(p.Changes.Failure))
+			case p.Report.Failure != nil:
+				fmt.Println("the feed:", feedhistory.Describe(p.Report.Failure))
 			default:
-				fmt.Printf("%s: %d new, %v\n", p.URL, p.Changes.Added, p.Changes.Verdict)
+				fmt.Printf("%s: %d new, %v\n", p.URL, p.Report.Added, p.Report.Verdict)
 			}
 		},
 	}
 	ctx := context.Background()
 	feed := mirror.NewFeed(aURL)
-	if err := p.Mirror.Store.Commit(ctx, &mirror.Change{Feed: feed}); err != nil {
+	if err := p.Mirror.Store.Commit(ctx, &mirror.Commit{Feed: feed}); err != nil {
 		fmt.Println(err)
 	}
 	p.Add(feed)

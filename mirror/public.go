@@ -25,7 +25,7 @@ func Public(s Store) interface {
 
 type publicStore struct{ Store }
 
-// version returns the present version of a public feed. Call it after reading from the
+// version returns the Commits of a public feed. Call it after reading from the
 // feed, never before: the next commit may make the feed private.
 func (s publicStore) version(ctx context.Context, feed string) (version int64, isPublic bool, err error) {
 	f, err := s.Store.Feed(ctx, feed)
@@ -37,7 +37,7 @@ func (s publicStore) version(ctx context.Context, feed string) (version int64, i
 	case f.Private:
 		return 0, false, nil
 	}
-	return f.Version, true, nil
+	return f.Commits, true, nil
 }
 
 // shows reports whether a feed is not private.
@@ -111,7 +111,7 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 		known := map[string]visibility{} // of one range: a feed may become private before the next
 		visible(entries, limit, func(r *Record) (bool, error) {
 			f, ok := known[r.Feed]
-			if !ok || f.isPublic && r.Change > f.version { // it was committed since
+			if !ok || f.isPublic && r.LastCommit > f.version { // it was committed since
 				var err error
 				if f.version, f.isPublic, err = s.version(ctx, r.Feed); err != nil {
 					return false, err
@@ -144,7 +144,7 @@ func (s publicStore) Index(ctx context.Context) error {
 }
 
 // Commit implements Store.
-func (s publicStore) Commit(ctx context.Context, c *Change) error {
+func (s publicStore) Commit(ctx context.Context, c *Commit) error {
 	before, err := s.Store.Feed(ctx, c.Feed.URL)
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):

@@ -19,12 +19,12 @@ import (
 func put(t require.TestingT, s mirror.Store, url string, private bool, n int) {
 	f := &mirror.Feed{URL: url, Private: private}
 	for round := range 2 {
-		c := &mirror.Change{Feed: f}
+		c := &mirror.Commit{Feed: f}
 		for i := range n {
 			id := fmt.Sprintf("%s#%d", url, i)
 			c.Put = append(c.Put, &mirror.Record{
 				Feed: url, ID: id, State: mirror.Live, Added: time.Date(2003, time.Month(1+i%5), 1, 0, 0, 0, 0, time.UTC),
-				First: 1, Change: f.Version + 1,
+				FirstCommit: 1, LastCommit: f.Commits + 1,
 				Content: mirror.Content{Updated: time.Date(2003, time.Month(1+i%5), 1, 0, round, 0, 0, time.UTC), Format: feedhistory.Atom, Data: fmt.Sprint(id, round)},
 				Copy:    mirror.Copy{Digest: fmt.Sprint(id, round)},
 			})
@@ -112,7 +112,7 @@ func TestPublicRefuses(t *testing.T) {
 	seen := *before
 	seen.Private = false
 	for _, f := range []*mirror.Feed{{URL: "urn:private"}, before, &seen, {URL: "urn:new", Private: true}} {
-		require.ErrorIs(t, view.Commit(ctx, &mirror.Change{Feed: f}), mirror.ErrConflict)
+		require.ErrorIs(t, view.Commit(ctx, &mirror.Commit{Feed: f}), mirror.ErrConflict)
 	}
 	require.ErrorIs(t, view.Remove(ctx, "urn:private"), mirror.ErrNotFound)
 	require.NoError(t, view.Remove(ctx, "urn:public"))
@@ -131,7 +131,7 @@ func TestPublicRefuses(t *testing.T) {
 	ended, end := context.WithCancel(ctx)
 	end()
 	require.ErrorIs(t, view.Remove(ended, "urn:private"), context.Canceled)
-	require.ErrorIs(t, view.Commit(ended, &mirror.Change{Feed: &mirror.Feed{URL: "urn:private"}}), context.Canceled)
+	require.ErrorIs(t, view.Commit(ended, &mirror.Commit{Feed: &mirror.Feed{URL: "urn:private"}}), context.Canceled)
 	_, err = view.Feed(ended, "urn:private")
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = view.Months(ended, mirror.Query{Feed: "urn:private"})
@@ -216,9 +216,9 @@ func TestPublicTurns(t *testing.T) {
 				require.NoError(t, err)
 				f.Private = true
 				for _, text := range []string{"secret 1", "secret 2"} {
-					require.NoError(t, m.Commit(ctx, &mirror.Change{
+					require.NoError(t, m.Commit(ctx, &mirror.Commit{
 						Feed: f, Keep: 5,
-						Put:       []*mirror.Record{{Feed: "urn:f", ID: "urn:secret", State: mirror.Live, Change: f.Version + 1, Copy: mirror.Copy{Digest: text}, Content: mirror.Content{Format: feedhistory.Atom, Data: text}}},
+						Put:       []*mirror.Record{{Feed: "urn:f", ID: "urn:secret", State: mirror.Live, LastCommit: f.Commits + 1, Copy: mirror.Copy{Digest: text}, Content: mirror.Content{Format: feedhistory.Atom, Data: text}}},
 						Documents: []*mirror.DocumentRecord{{URL: "urn:secret", Names: []string{"urn:secret"}, Digest: text}},
 					}))
 				}
@@ -241,6 +241,6 @@ func TestPublicAgain(t *testing.T) {
 	feed, err := store.Feed(t.Context(), "urn:feed")
 	require.NoError(t, err)
 	feed.Private = true
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	require.Empty(t, all(t, entries))
 }

@@ -207,7 +207,7 @@ func (d *DocumentRecord) size() int64 {
 func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
 	g := quotaGap(doc, refused, p.now)
 	g.URL, g.Poll = doc.Response.Requested, p.feed.Polls
-	pending := Pending{GapRecord: g, Page: page, Rank: rank, Tries: 1}
+	pending := PendingDocument{GapRecord: g, Page: page, Rank: rank, Tries: 1}
 	pending.Rank.Seq++
 	p.feed.takePending(g.URL)
 	p.feed.Pending = append(p.feed.Pending, pending)

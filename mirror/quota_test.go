@@ -262,11 +262,11 @@ func TestPendingIsBounded(t *testing.T) {
 		f := &mirror.Feed{URL: aURL}
 		for n := range 999 {
 			url := fmt.Sprintf("http://a.example/old/%d", n)
-			f.Pending = append(f.Pending, mirror.Pending{
+			f.Pending = append(f.Pending, mirror.PendingDocument{
 				GapRecord: mirror.GapRecord{URL: url, Message: "old"}, Tries: 9, Missing: true, Retry: time.Now().Add(7 * 24 * time.Hour),
 			})
 		}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 		for range 5 {
 			time.Sleep(time.Hour)
 			changes := polled(t, newMirror(store, h), aURL)

@@ -34,8 +34,8 @@ type Recall struct {
 	rehearsed map[[2]uint64]bool       // entries that a dry run has counted
 }
 
-// A Kept is an entry as a feed reader has kept it.
-type Kept struct {
+// A KeptEntry is an entry as a feed reader has kept it.
+type KeptEntry struct {
 	// Draft is the entry. Its ID is the publisher's; "" if the reader does not have it. Both
 	// times may be zero.
 	feedhistory.Draft
@@ -44,9 +44,9 @@ type Kept struct {
 	Note string // a remark on the copy, such as "deleted there"; "" for none
 }
 
-// A Recalled is how much of a memory was new. The numbers add up to the entries that were
+// A RecallReport says how much of a memory was new. The numbers add up to the entries that were
 // given.
-type Recalled struct {
+type RecallReport struct {
 	Added   int // entries that the feed did not have
 	Changed int // entries of which there is an older copy or a new version
 	Same    int // entries that were there, or deleted, or repeated
@@ -57,25 +57,25 @@ type Recalled struct {
 }
 
 // Add adds the numbers of other.
-func (r *Recalled) Add(other Recalled) {
+func (r *RecallReport) Add(other RecallReport) {
 	r.Added, r.Changed, r.Same = r.Added+other.Added, r.Changed+other.Changed, r.Same+other.Same
 	r.Refused, r.Closed = r.Refused+other.Refused, r.Closed+other.Closed
 	r.Damaged = append(r.Damaged, other.Damaged...)
 }
 
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
-// has none. Entries that cannot be stored are left out: Recalled.Damaged has an *EntryError
-// for each. The error comes from the Store or from the context.
-func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (Recalled, error) {
+// has none. Entries that cannot be stored are left out: RecallReport.Damaged has an
+// *EntryError for each. The error is the Store's or the context's.
+func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntry) (RecallReport, error) {
 	if r.Mirror == nil {
-		return Recalled{}, errors.New("mirror: Recall.Mirror must be set")
+		return RecallReport{}, errors.New("mirror: Recall.Mirror must be set")
 	}
 	if err := r.Mirror.check(); err != nil {
-		return Recalled{}, err
+		return RecallReport{}, err
 	}
 	doc, made, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
 	if err != nil {
-		return Recalled{}, err
+		return RecallReport{}, err
 	}
 	doc.Title = title
 	done, err := r.add(ctx, url, doc, made, Rank{Time: time.Now()})
@@ -87,9 +87,9 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []Kept) (R
 // a repository. Older is the number of documents that the source has from before; at is
 // when it was saved, in case it does not say when it was updated.
 // The error may be the context's.
-func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (Recalled, error) {
+func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (RecallReport, error) {
 	if doc == nil {
-		return Recalled{}, errors.New("mirror: Recall.Document: the Document is nil")
+		return RecallReport{}, errors.New("mirror: Recall.Document: the Document is nil")
 	}
 	rank := rankOf(doc, Rank{Time: at, Seq: int64(min(older, 1<<30)) + 1})
 	return r.add(ctx, url, doc, nil, rank)
@@ -111,7 +111,7 @@ func (e *EntryError) Unwrap() error { return e.Err }
 const triesToAdd = 10
 
 // add merges a document, and commits it. Made has the IDs that entries without one have got.
-func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done Recalled, err error) {
+func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done RecallReport, err error) {
 	if err := r.Mirror.check(); err != nil {
 		return done, err
 	}
@@ -128,7 +128,7 @@ func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document,
 	}
 }
 
-func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done Recalled, err error) {
+func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done RecallReport, err error) {
 	store := r.Mirror.Store
 	f, err := store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
@@ -147,7 +147,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	if f.Kind == feedhistory.Complete && f.Known.URL != "" {
 		from.absence = max(f.Polls<<32, 1)
 	}
-	version, changes := f.Version, &Report{}
+	version, changes := f.Commits, &Report{}
 	mg := merger{
 		ctx: ctx, store: store, feed: f, from: version, now: time.Now(), changes: changes, allowance: newAllowance(ctx, r.Mirror, f),
 	}
@@ -156,13 +156,13 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 		return done, err
 	}
 	for _, e := range fresh.Entries {
-		if got := m.records[e.ID]; made[e.ID] && got != nil && got.First > version {
+		if got := m.records[e.ID]; made[e.ID] && got != nil && got.FirstCommit > version {
 			f.Unnamed++
 		}
 	}
-	done = Recalled{Changed: changes.Changed + len(m.change.Versions), Refused: m.refused}
+	done = RecallReport{Changed: changes.Changed + len(m.change.Versions), Refused: m.refused}
 	for _, got := range m.records {
-		if got.First > version {
+		if got.FirstCommit > version {
 			done.Added++
 		}
 	}
@@ -184,7 +184,7 @@ func (r *Recall) commit(ctx context.Context, f *Feed, doc *feedhistory.Document,
 	if f.Head == "" && doc.URL != "" {
 		f.Head = headOf(doc)
 	}
-	isChanged := titled || f.Version == 0 || len(c.Put)+len(c.Touch)+len(c.Versions) > 0
+	isChanged := titled || f.Commits == 0 || len(c.Put)+len(c.Touch)+len(c.Versions) > 0
 	c.Feed = f
 	if r.DryRun || !isChanged {
 		return nil

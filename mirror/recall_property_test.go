@@ -83,9 +83,9 @@ func (w *memoryWorld) subset(t *rapid.T, name string) (which []int) {
 
 // altered returns an entry as a reader keeps it: sanitised, with other times of change, and
 // without tracking in its address. An anonymous reader does not have its id.
-func (w *memoryWorld) altered(t *rapid.T, n int, anonymous bool) mirror.Kept {
+func (w *memoryWorld) altered(t *rapid.T, n int, anonymous bool) mirror.KeptEntry {
 	e := w.entries[n]
-	k := mirror.Kept{Draft: feedhistory.Draft{
+	k := mirror.KeptEntry{Draft: feedhistory.Draft{
 		ID: e.id, Title: feedhistory.Text{Body: e.title}, Published: e.at,
 		Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: "<p>Sanitised</p>"},
 		Links:   feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: e.link}},
@@ -125,7 +125,7 @@ func (w *memoryWorld) places(t *rapid.T) []place {
 		}}
 	}
 	reader := func(name string, anonymous bool) place {
-		var kept []mirror.Kept
+		var kept []mirror.KeptEntry
 		for _, n := range w.subset(t, name) {
 			kept = append(kept, w.altered(t, n, anonymous))
 		}
@@ -133,7 +133,7 @@ func (w *memoryWorld) places(t *rapid.T) []place {
 		return place{name, func() error {
 			r := &mirror.Recall{Mirror: w.mirror, Name: name}
 			for from := 0; from < len(kept); from += size {
-				part := append([]mirror.Kept(nil), kept[from:min(from+size, len(kept))]...)
+				part := append([]mirror.KeptEntry(nil), kept[from:min(from+size, len(kept))]...)
 				if _, err := r.Entries(ctx, recallURL, "", part); err != nil {
 					return err
 				}

@@ -40,8 +40,8 @@ func shown(id, title string, n int) string {
 }
 
 // keep returns an entry as a reader keeps it; without an id if anonymous.
-func keep(id, title string, n int, anonymous bool) mirror.Kept {
-	k := mirror.Kept{Draft: feedhistory.Draft{
+func keep(id, title string, n int, anonymous bool) mirror.KeptEntry {
+	k := mirror.KeptEntry{Draft: feedhistory.Draft{
 		ID: id, Title: feedhistory.Text{Body: title}, Updated: day(n),
 		Links: feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: "http://recall.example/" + id}},
 	}}
@@ -52,15 +52,15 @@ func keep(id, title string, n int, anonymous bool) mirror.Kept {
 }
 
 // recall adds entries, twice: the second time must change nothing.
-func recall(t *testing.T, m *mirror.Mirror, name string, kept ...mirror.Kept) mirror.Recalled {
+func recall(t *testing.T, m *mirror.Mirror, name string, kept ...mirror.KeptEntry) mirror.RecallReport {
 	t.Helper()
-	first, err := (&mirror.Recall{Mirror: m, Name: name}).Entries(t.Context(), recallURL, "Recalled", append([]mirror.Kept(nil), kept...))
+	first, err := (&mirror.Recall{Mirror: m, Name: name}).Entries(t.Context(), recallURL, "Recalled", append([]mirror.KeptEntry(nil), kept...))
 	require.NoError(t, err)
 	before, err := m.Store.Feed(t.Context(), recallURL)
 	require.NoError(t, err)
-	again, err := (&mirror.Recall{Mirror: m, Name: name}).Entries(t.Context(), recallURL, "Recalled", append([]mirror.Kept(nil), kept...))
+	again, err := (&mirror.Recall{Mirror: m, Name: name}).Entries(t.Context(), recallURL, "Recalled", append([]mirror.KeptEntry(nil), kept...))
 	require.NoError(t, err)
-	require.Equal(t, mirror.Recalled{Same: len(kept)}, again)
+	require.Equal(t, mirror.RecallReport{Same: len(kept)}, again)
 	after, err := m.Store.Feed(t.Context(), recallURL)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -84,7 +84,7 @@ func TestRecallPrecedence(t *testing.T) {
 				altered = keep("a", "Altered", 9, false)
 			}
 			if test.first {
-				require.Equal(t, mirror.Recalled{Added: 2}, recall(t, m, "reader", altered, keep("b", "Old", 1, test.anonymous)))
+				require.Equal(t, mirror.RecallReport{Added: 2}, recall(t, m, "reader", altered, keep("b", "Old", 1, test.anonymous)))
 				f, err := m.Store.Feed(t.Context(), recallURL)
 				require.NoError(t, err)
 				require.Equal(t, feedhistory.Partial, f.Verdict)
@@ -126,7 +126,7 @@ func TestRecallPrecedence(t *testing.T) {
 
 // Without ids, entries that differ stay apart, and those that are the same do not.
 func TestRecallRecognises(t *testing.T) {
-	with := func(link, title string, n int) mirror.Kept {
+	with := func(link, title string, n int) mirror.KeptEntry {
 		k := keep("", title, n, true)
 		if k.Links[0].Href = link; link == "" {
 			k.Links = nil
@@ -138,7 +138,7 @@ func TestRecallRecognises(t *testing.T) {
 	}
 	const one = "http://recall.example/one"
 	for name, test := range map[string]struct {
-		a, b mirror.Kept
+		a, b mirror.KeptEntry
 		same bool
 	}{
 		"another title, same link and time":  {with(one, "A", 1), with(one, "B", 1), true},
@@ -222,9 +222,9 @@ func TestRecallWindow(t *testing.T) {
 			polled(t, m, recallURL)
 			s.show("", shown("6", "6", 6), shown("5", "5", 5))
 			require.Equal(t, feedhistory.Partial, polled(t, m, recallURL).Verdict)
-			r, sum := &mirror.Recall{Mirror: m, Name: "reader"}, mirror.Recalled{}
+			r, sum := &mirror.Recall{Mirror: m, Name: "reader"}, mirror.RecallReport{}
 			for _, n := range test.kept { // in parts
-				done, err := r.Entries(t.Context(), recallURL, "", []mirror.Kept{keep(fmt.Sprint(n), "Kept", n, n%2 == 0)})
+				done, err := r.Entries(t.Context(), recallURL, "", []mirror.KeptEntry{keep(fmt.Sprint(n), "Kept", n, n%2 == 0)})
 				require.NoError(t, err)
 				sum.Add(done)
 			}
@@ -268,7 +268,7 @@ func TestManyWindows(t *testing.T) {
 func TestRecallDocuments(t *testing.T) {
 	s := &site{}
 	m := s.mirror(&mirror.Memory{})
-	saved := func(dry bool) (sum mirror.Recalled) {
+	saved := func(dry bool) (sum mirror.RecallReport) {
 		r := &mirror.Recall{Mirror: m, Name: "git", DryRun: dry}
 		for n := range 5 {
 			s.show("", shown("new", fmt.Sprint("Version ", n), 1), shown(fmt.Sprint("entry ", n), "Entry", 1), shown("a", "A", 1))
@@ -287,13 +287,13 @@ func TestRecallDocuments(t *testing.T) {
 	r, err := mirror.Lookup(t.Context(), m.Store, recallURL, "new")
 	require.NoError(t, err)
 	require.Equal(t, "Version 4 git", r.Content.Title+" "+r.Copy.Source)
-	require.Equal(t, mirror.Recalled{Same: 15}, saved(false))
+	require.Equal(t, mirror.RecallReport{Same: 15}, saved(false))
 	s.show("", shown("a", "A", 1))
 	polled(t, m, recallURL)
 	r, err = mirror.Lookup(t.Context(), m.Store, recallURL, "a")
 	require.NoError(t, err)
 	require.Empty(t, r.Copy.Source, "the feed has shown this copy")
-	require.Equal(t, mirror.Recalled{Same: 15}, saved(false))
+	require.Equal(t, mirror.RecallReport{Same: 15}, saved(false))
 }
 
 // Entries that cannot be stored are named; the others are stored.
@@ -301,7 +301,7 @@ func TestRecallDamaged(t *testing.T) {
 	m := (&site{}).mirror(&mirror.Memory{})
 	bad := keep("bad", "Bad", 1, false)
 	bad.Content = feedhistory.Text{Type: feedhistory.TextXHTML, Body: "<p"}
-	done, err := (&mirror.Recall{Mirror: m, Name: "reader"}).Entries(t.Context(), recallURL, "", []mirror.Kept{bad, keep("good", "Good", 1, false)})
+	done, err := (&mirror.Recall{Mirror: m, Name: "reader"}).Entries(t.Context(), recallURL, "", []mirror.KeptEntry{bad, keep("good", "Good", 1, false)})
 	require.NoError(t, err)
 	require.Len(t, done.Damaged, 1)
 	require.ErrorContains(t, done.Damaged[0], `entry "bad": `)

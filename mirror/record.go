@@ -40,13 +40,13 @@ type Record struct {
 	// complete document had it, or there never was one.
 	Absence int64 `json:"absence,omitempty"`
 
-	// First is the version of the feed at which the entry was first stored with content,
-	// Change the version at which it last changed, in content or State. Zero means this
-	// has not happened yet.
-	First  int64 `json:"first,omitempty"`
-	Change int64 `json:"change,omitempty"`
+	// FirstCommit is the number of the commit that first stored the entry with content,
+	// LastCommit that of the last one to change its content or State. Zero means there
+	// was none.
+	FirstCommit int64 `json:"first,omitempty"`
+	LastCommit  int64 `json:"change,omitempty"`
 
-	// Added and Changed are the times of First and Change, by the mirror's
+	// Added and Changed are the times of FirstCommit and LastCommit, by the mirror's
 	// clock.
 	Added   time.Time `json:"added,omitzero"`
 	Changed time.Time `json:"changed,omitzero"`
@@ -62,7 +62,7 @@ func (r *Record) Time() time.Time {
 
 // Place returns the record's place in the order of a Query.
 func (r *Record) Place() *Place {
-	return &Place{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
+	return &Place{Time: r.Time(), Feed: r.Feed, Commit: r.LastCommit, ID: r.ID}
 }
 
 // Deletion returns the deletion of an entry no longer part of its feed: with the time

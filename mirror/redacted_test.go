@@ -28,7 +28,7 @@ func TestRedacted(t *testing.T) {
 		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: mirror.HeadOf(doc),
 			Known: feedhistory.Known{URL: url}, Error: url, Title: doc.Title,
 			Gaps: []mirror.GapRecord{{URL: url, From: url, Message: url, Reason: feedhistory.ReasonStatus}}}
-		f.Pending = []mirror.Pending{{GapRecord: f.Gaps[0]}}
+		f.Pending = []mirror.PendingDocument{{GapRecord: f.Gaps[0]}}
 		r := f.Redacted()
 		text, err := json.Marshal(r)
 		require.NoError(t, err)

@@ -118,7 +118,7 @@ func (k *knownEntries) find(hash string, l likeness, only bool) (best *knownEntr
 
 // document returns the entries of a reader as a document, without bad ones that cannot be
 // stored. Made has the new IDs that entries without one have got.
-func (r *Recall) document(ctx context.Context, feed string, kept []Kept) (doc *feedhistory.Document, made map[string]bool, bad []*EntryError, err error) {
+func (r *Recall) document(ctx context.Context, feed string, kept []KeptEntry) (doc *feedhistory.Document, made map[string]bool, bad []*EntryError, err error) {
 	links := map[[2]uint64]int{}
 	for i := range kept {
 		links[kept[i].likeness().place()]++
@@ -148,7 +148,7 @@ func (r *Recall) document(ctx context.Context, feed string, kept []Kept) (doc *f
 // name gives an entry without an id the ID of the same entry in the feed, or a new one: its
 // link or, if another entry has that, one made of link, title and time. It reports whether
 // the ID is new.
-func (r *Recall) name(ctx context.Context, feed string, k *Kept, only bool) (isNew bool, err error) {
+func (r *Recall) name(ctx context.Context, feed string, k *KeptEntry, only bool) (isNew bool, err error) {
 	known, err := r.knownOf(ctx, feed)
 	if err != nil {
 		return false, err
@@ -167,7 +167,7 @@ func (r *Recall) name(ctx context.Context, feed string, k *Kept, only bool) (isN
 	return true, nil
 }
 
-func (k *Kept) link() string {
+func (k *KeptEntry) link() string {
 	i := slices.IndexFunc(k.Links, func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelAlternate })
 	if i < 0 {
 		return ""
@@ -175,12 +175,12 @@ func (k *Kept) link() string {
 	return k.Links[i].Href
 }
 
-func (k *Kept) likeness() likeness {
+func (k *KeptEntry) likeness() likeness {
 	return likenessOf(k.link(), k.Title.Plain(), k.Published, k.Updated)
 }
 
 // entry returns the entry, which says which reader has kept it.
-func (k *Kept) entry(reader string) (*feedhistory.Entry, error) {
+func (k *KeptEntry) entry(reader string) (*feedhistory.Entry, error) {
 	d := k.Draft
 	if k.Note != "" {
 		reader += " (" + k.Note + ")"

@@ -10,9 +10,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// A finishedPoll is a Polled with its place in the queue.
+// A finishedPoll is a PollResult with its place in the queue.
 type finishedPoll struct {
-	Polled
+	PollResult
 	turn *turn
 }
 
@@ -238,19 +238,19 @@ func (p *Poller) wakeFor(next, now time.Time) {
 }
 
 // poll polls a feed.
-func (p *Poller) poll(ctx context.Context, t *turn) (e Polled) {
+func (p *Poller) poll(ctx context.Context, t *turn) (e PollResult) {
 	defer t.cancel()
 	e.URL = t.feed
 	if e.Before, e.Err = p.Mirror.Store.Feed(ctx, t.feed); e.Err == nil {
 		if until := p.quietUntil(e.Before.host()); !until.IsZero() {
-			e.Changes = e.Before.leftAlone(until)
+			e.Report = e.Before.leftAlone(until)
 			return e
 		}
 		poll := p.Poll
 		if poll == nil {
 			poll = func(ctx context.Context, f *Feed) (*Report, error) { return p.Mirror.Update(ctx, f.URL) }
 		}
-		e.Changes, e.Err = poll(ctx, e.Before)
+		e.Report, e.Err = poll(ctx, e.Before)
 	}
 	if err := ctx.Err(); err != nil && e.Err != nil && !errors.Is(e.Err, err) {
 		e.Err = errors.Join(err, e.Err)
@@ -282,7 +282,7 @@ func (f *Feed) leftAlone(until time.Time) *Report {
 func (p *Poller) end(e finishedPoll, goesOn bool) error {
 	err := p.note(e, goesOn)
 	if p.Polled != nil {
-		p.Polled(e.Polled)
+		p.Polled(e.PollResult)
 	}
 	return err
 }
@@ -292,7 +292,7 @@ func (p *Poller) note(e finishedPoll, goesOn bool) error {
 	defer p.mu.Unlock()
 	now := time.Now()
 	p.queue.done(e.turn, now)
-	if c := e.Changes; c != nil {
+	if c := e.Report; c != nil {
 		p.wakeFor(c.Next, now)
 		p.added = p.added || c.Added+c.Changed > 0
 		if wait, ok := errors.AsType[*WaitError](c.Failure); ok {

@@ -20,7 +20,7 @@ var (
 // A Store makes no decisions; a Mirror decides what to store.
 //
 // All methods may be called at the same time, even by other processes with a
-// store over the same data. None of them ever sees part of a Change. When its
+// store over the same data. None of them ever sees part of a Commit. When its
 // context ends, a call returns the context's error.
 //
 // A Store leaves nothing out because it cannot read it: a damaged state, record or
@@ -68,13 +68,13 @@ type Store interface {
 	// an error the change may or may not be stored, unless the error matches
 	// ErrConflict: then nothing is stored.
 	//
-	// Commit stores the change only if the feed's stored version is the one in
-	// Change.Feed; if it is zero, only if the store does not have the feed. Afterwards the
-	// version, both stored and in Change.Feed, is the next one, or Change.Version if set.
+	// Commit stores the change only if the feed's stored Commits are those of c.Feed; if
+	// they are zero, only if the store does not have the feed. Afterwards Commits, both
+	// stored and in c.Feed, is one more, or c.Number if set.
 	//
 	// While a Commit is under way, a Mirror goes on reading the feed's other entries and
 	// documents. A change may combine several documents.
-	Commit(ctx context.Context, c *Change) error
+	Commit(ctx context.Context, c *Commit) error
 
 	// Entries yields the records selected by a query, with their contents. If the query's
 	// Search has no searchable words, the error matches errors.ErrUnsupported. The values
@@ -149,14 +149,14 @@ func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 	return months, nil
 }
 
-// A Change has the changes of one commit to one feed.
-type Change struct {
-	// Feed is the new state of the feed, but with the Version the change was made from.
+// A Commit is one atomic change of one feed. The commits to a feed are numbered.
+type Commit struct {
+	// Feed is the new state of the feed, but with the Commits it was made from.
 	Feed *Feed
 
-	// Version is the version to store, for a feed copied from another store. Zero means
-	// the next version.
-	Version int64
+	// Number is the number of the commit, for a feed copied from another store. Zero means
+	// the next number.
+	Number int64
 
 	// Put are records with content, new or changed. The replaced content of a record
 	// becomes a version, if its Digest differs and Keep allows. Put and Touch together
@@ -171,7 +171,7 @@ type Change struct {
 	// the entry has a version with the same Digest, the current one included.
 	Versions []*Version
 
-	// Keep is the maximum number of versions to keep of each entry in the change; the
+	// Keep is the maximum number of versions to keep of each entry in the commit; the
 	// oldest by Copy.Compare are dropped. Zero means none.
 	Keep int
 
@@ -179,7 +179,7 @@ type Change struct {
 	// URL. If several documents share a name, the name belongs to the one committed last.
 	Documents []*DocumentRecord
 
-	// Forget drops all documents stored before this change.
+	// Forget drops all documents stored before this commit.
 	Forget bool
 }
 
@@ -214,20 +214,22 @@ type Query struct {
 	// searching while somebody types.
 	Prefix bool
 
-	// AfterVersion, if not nil, selects the entries changed after this Version of the
-	// feed, ordered by Record.Change, then ID, both ascending. Feed must be set. Entries
-	// may share a Version: to resume part-way through one, set Beyond as well.
-	AfterVersion *int64
+	// AfterCommit, if not nil, selects the entries changed after the commit with this
+	// number, ordered by Record.LastCommit, then ID, both ascending. Feed must be set.
+	// Entries may share a commit: to resume part-way through one, set Beyond as well.
+	// The numbers of a feed removed and added again begin anew: forget yours when you
+	// Remove it.
+	AfterCommit *int64
 
 	// Beyond, if not nil, selects only entries after this place in the order: older ones,
-	// or newer ones with Oldest, or later changes with AfterVersion; earlier ones with
+	// or newer ones with Oldest, or later changes with AfterCommit; earlier ones with
 	// Latest.
 	Beyond *Place
 
-	// Oldest puts the oldest entries first. It has no effect with AfterVersion.
+	// Oldest puts the oldest entries first. It has no effect with AfterCommit.
 	Oldest bool
 
-	// Latest, with AfterVersion, puts the latest changes first.
+	// Latest, with AfterCommit, puts the latest changes first.
 	Latest bool
 
 	Deleted bool // Deleted includes entries no longer live but with a Content.
@@ -244,8 +246,8 @@ type Query struct {
 
 // A Place is where a Record is in the order of a Query.
 type Place struct {
-	Time   time.Time // the Record.Time; not used with Query.AfterVersion
-	Feed   string    // the Record.Feed; not used with Query.AfterVersion
-	Change int64     // the Record.Change; used only with Query.AfterVersion
+	Time   time.Time // the Record.Time; not used with Query.AfterCommit
+	Feed   string    // the Record.Feed; not used with Query.AfterCommit
+	Commit int64     // the Record.LastCommit; used only with Query.AfterCommit
 	ID     string    // the Record.ID
 }

@@ -38,7 +38,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 		p.search.end()
 	}
 	if kind != feedhistory.Paged {
-		f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Page })
+		f.Pending = slices.DeleteFunc(f.Pending, func(pending PendingDocument) bool { return pending.Page })
 	}
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (p *poll) replace() error {
 	if err := p.commits.drain(); err != nil {
 		return err
 	}
-	m := &mergeResult{records: p.completed.records, change: Change{Keep: p.allowance.keep}}
+	m := &mergeResult{records: p.completed.records, change: Commit{Keep: p.allowance.keep}}
 	if err := p.complete(m); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (p *poll) complete(m *mergeResult) error {
 		before := r.State
 		r.State = r.state()
 		p.merger.count(r, before)
-		r.Change, r.Changed = p.feed.next(), p.feed.Changed
+		r.LastCommit, r.Changed = p.feed.next(), p.feed.Changed
 		r.Content.Data = ""
 		m.change.Touch = append(m.change.Touch, r)
 	}

@@ -15,9 +15,10 @@ import (
 // subscription document even if you have just read it, because it keeps the validators
 // and the place in the chain itself; WalkOptions.First is for walks of your own.
 //
-// The error comes from the Store or from the context. The Store then keeps everything
-// read before the error, and the Report has it; the Report is nil only if the Store could
-// not be read. An unreadable subscription document is not an error of Update but
+// The error comes from the Store or from the context. The Store then keeps every document
+// committed before the error. The Report counts everything read, including a document
+// whose commit failed; it is nil only if the Store could not be read. An unreadable
+// subscription document is not an error of Update but
 // Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)

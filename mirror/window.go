@@ -38,7 +38,7 @@ func (r *Recall) windowsOf(ctx context.Context, f *Feed) ([]*window, error) {
 			delete(r.windows, f.URL)
 			return nil, err
 		}
-		if rec.Copy.Source != "" || rec.First == 0 {
+		if rec.Copy.Source != "" || rec.FirstCommit == 0 {
 			continue // the feed has not shown it
 		}
 		for i, w := range found {

@@ -7,7 +7,7 @@
 //		Base:   "https://example.org/blog/",
 //		Head:   &feedhistory.Document{Title: "My blog"},
 //	}
-//	err := p.Append(entries...)
+//	err := p.Append(ctx, entries...)
 //
 // The output then has these names:
 //

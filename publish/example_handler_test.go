@@ -30,7 +30,7 @@ func ExamplePublisher_Publish() {
 	lines := `{"id": "urn:1", "title": "One", "published": "2003-12-13T18:30:02Z"}`
 	for range 2 {
 		var all []*feedhistory.Entry
-		for record, err := range publish.JSONEntries(strings.NewReader(lines)) {
+		for record, err := range publish.Lines(strings.NewReader(lines)) {
 			if err != nil {
 				log.Fatal(err)
 			}

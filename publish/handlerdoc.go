@@ -147,16 +147,16 @@ func (d *documentHeader) classify(name, text string, maxAge time.Duration) {
 	d.links = linkFields(doc.Links)
 }
 
-// A Served describes how to serve a document, with the header values Handler sends.
-type Served struct {
+// A Delivery says how to serve a document, with the header values Handler sends.
+type Delivery struct {
 	Type         string // the media type
 	CacheControl string // the Cache-Control header; an archive with its successor's link is immutable (5005#12)
 	Archive      bool   // whether it is an archive (5005#14), with or without this link
 }
 
-// ServedAs returns how servers other than Handler should serve a document. maxAge is
+// DeliveryOf returns how servers other than Handler should serve a document. maxAge is
 // how long caches may keep documents subject to change; zero means 5 minutes.
-func ServedAs(name string, data []byte, maxAge time.Duration) Served {
+func DeliveryOf(name string, data []byte, maxAge time.Duration) Delivery {
 	text := ""
 	if len(data) <= maxDocument {
 		text = string(data)
@@ -166,11 +166,11 @@ func ServedAs(name string, data []byte, maxAge time.Duration) Served {
 }
 
 // serve does the same for a document read by parseHead.
-func serve(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Served {
+func serve(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Delivery {
 	if doc == nil {
-		return Served{Type: typeByName(name), CacheControl: briefly(maxAge)}
+		return Delivery{Type: typeByName(name), CacheControl: briefly(maxAge)}
 	}
-	s := Served{Type: mediaType(doc.Format), CacheControl: briefly(maxAge), Archive: err == nil && doc.Archive}
+	s := Delivery{Type: mediaType(doc.Format), CacheControl: briefly(maxAge), Archive: err == nil && doc.Archive}
 	if err == nil && isClosed(doc) {
 		s.CacheControl = "public, max-age=31536000, immutable"
 	}
@@ -199,7 +199,7 @@ func briefly(maxAge time.Duration) string {
 // isClosed reports whether a document is an archive and will never change, because it
 // has its successor's link (5005#12).
 func isClosed(d *feedhistory.Document) bool {
-	_, ok := d.Links.Rel(feedhistory.RelNextArchive)
+	_, ok := d.Links.Rel("next-archive")
 	return ok && d.Archive && d.Kind() == feedhistory.Archived
 }
 
@@ -237,8 +237,8 @@ func isTextType(kind string) bool {
 func linkFields(links feedhistory.Links) (fields []string) {
 	for _, l := range links {
 		switch l.Rel {
-		case feedhistory.RelCurrent, feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelNext,
-			feedhistory.RelNextArchive, feedhistory.RelPrevArchive, feedhistory.RelPrevious:
+		case "current", "first", "last", feedhistory.RelNext,
+			"next-archive", feedhistory.RelPrevArchive, "previous":
 			if len(fields) < 16 && len(l.Href) <= 2000 {
 				fields = append(fields, "<"+headerURL(l.Href)+`>; rel="`+l.Rel+`"`)
 			}

@@ -187,8 +187,8 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 
 // links returns the neighbours of a page (5005#5, 5005#6). The last page is
 // known only once it has been reached.
-func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.Page {
-	links := feedhistory.Page{Self: at.url(at.param, at.place), First: at.url("", Position{})}
+func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.DocumentLinks {
+	links := feedhistory.DocumentLinks{Self: at.url(at.param, at.place), First: at.url("", Position{})}
 	if len(entries) == 0 {
 		links.Last = links.Self
 		return links
@@ -200,7 +200,7 @@ func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) f
 		links.Last = links.Self
 	}
 	if p.Newer != nil && (at.param == paramOlder || at.param == paramNewer && more) {
-		links.Previous = at.url(paramNewer, newest)
+		links.Prev = at.url(paramNewer, newest)
 	}
 	return links
 }

@@ -57,7 +57,8 @@ type Publisher struct {
 	// already in an archive, because ordinary readers know no other document. Zero means
 	// 20, the least; of another feed's history, as many as its own document shows. In
 	// addition, the document shows everything the latest ten calls or the last 72 hours
-	// have added, within 2 MiB. A negative number means only the entries not archived.
+	// have added, within 2 MiB. A negative number means only the entries not archived:
+	// the document may then have none, although it should have the newest (5005#8).
 	Recent int
 
 	// Backlog says that calls add entries nobody has waited for, such as an import of an

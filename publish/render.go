@@ -20,7 +20,7 @@ const placeholder = "0000000000000000"
 // the text, the digest depends on the whole history.
 func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document, items []item, updated time.Time) (name, text string, err error) {
 	name = stem + "-" + placeholder + p.extension()
-	d := feedhistory.NewArchive(head, entriesOf(items), feedhistory.ArchiveAt{
+	d := feedhistory.NewArchive(head, entriesOf(items), feedhistory.DocumentLinks{
 		Self: p.url(name), Current: p.URL(), Prev: p.url(prev),
 	})
 	d.Deleted, d.Updated = deletionsOf(items), updated

@@ -63,7 +63,7 @@ func (s *served) files(t require.TestingT) map[string]string {
 }
 
 func records(t require.TestingT, lines string) (entries []*feedhistory.Entry) {
-	for r, err := range JSONEntries(strings.NewReader(lines)) {
+	for r, err := range Lines(strings.NewReader(lines)) {
 		require.NoError(t, err)
 		e, err := r.Entry()
 		require.NoError(t, err)
@@ -258,7 +258,7 @@ func TestUpdateRefuses(t *testing.T) {
 	assert.Empty(t, s.files(t))
 }
 
-func TestJSONEntries(t *testing.T) {
+func TestLines(t *testing.T) {
 	entries := records(t, "\ufeff"+someRecords+`{"id": "x", "title": null, "weak_id": false, "else": [1]}`)
 	require.Len(t, entries, 5)
 	assert.Equal(t, feedhistory.TextHTML, entries[0].Content().Type)
@@ -280,24 +280,24 @@ func TestJSONEntries(t *testing.T) {
 		strings.Repeat("x", maxDocument+1): "line 3: it is longer than 33554432 bytes",
 	} {
 		var got error
-		for _, err := range JSONEntries(strings.NewReader(`{"id": "0"}` + "\n\n" + line)) {
+		for _, err := range Lines(strings.NewReader(`{"id": "0"}` + "\n\n" + line)) {
 			got = err
 		}
 		assert.ErrorContains(t, got, want)
 	}
-	_, err = (&JSONEntry{EntryJSON: feedhistory.EntryJSON{ID: "urn:1", Updated: "yesterday"}}).Entry()
+	_, err = (&Line{EntryJSON: feedhistory.EntryJSON{ID: "urn:1", Updated: "yesterday"}}).Entry()
 	assert.ErrorContains(t, err, `updated is not a time such as 2003-12-13T18:30:02Z: "yesterday"`)
 }
 
-func TestJSONDeletion(t *testing.T) {
-	for line, want := range map[string]JSONDeletion{
+func TestLineDeletion(t *testing.T) {
+	for line, want := range map[string]LineDeletion{
 		`{"id": "1"}`:                                      {},
 		`{"id": "1", "deleted": false}`:                    {},
 		`{"id": "1", "deleted": null}`:                     {},
 		`{"id": "1", "deleted": true}`:                     {Deleted: true},
 		`{"id": "1", "deleted": "2003-12-13T18:30:02.5Z"}`: {true, time.Date(2003, 12, 13, 18, 30, 2, 5e8, time.UTC)},
 	} {
-		for _, r := range feedtest.All(t, JSONEntries(strings.NewReader(line))) {
+		for _, r := range feedtest.All(t, Lines(strings.NewReader(line))) {
 			assert.Equal(t, want, r.Deleted, line)
 		}
 	}

@@ -75,7 +75,7 @@ func (d *documents) source(p *part) (*source, error) {
 // isVersion reports whether a feed is still in the same state.
 func (d *documents) isVersion(ctx context.Context, feed *mirror.Feed) bool {
 	now, err := d.store.Feed(ctx, feed.URL)
-	return err == nil && now.Version == feed.Version
+	return err == nil && now.Commits == feed.Commits
 }
 
 // write writes a document with the entries of a part. If an entry cannot be

@@ -2,6 +2,7 @@ package republish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -100,4 +101,20 @@ func ExampleHandler_Name() {
 	// Output:
 	// /example.atom 302
 	// /history/feeds/4d4c3e3ef544002b72d9125af978980f/index.atom 200
+}
+
+// A feed gets its names before it joins the mirror.
+func ExampleHandler_Reserve() {
+	ctx, url := context.Background(), "https://example.org/feed.atom"
+	store := &mirror.Memory{}
+	h := &republish.Handler{Store: store}
+	switch err := h.Reserve(ctx, url); {
+	case errors.Is(err, republish.ErrNameTaken):
+		fmt.Println("add the feed by a different address")
+	case err != nil:
+		fmt.Println(err)
+	default:
+		fmt.Println(store.Commit(ctx, &mirror.Commit{Feed: mirror.NewFeed(url)}))
+	}
+	// Output: <nil>
 }

@@ -255,7 +255,7 @@ func failPlainly(w http.ResponseWriter, _ *http.Request, err error) {
 // The version alone is not enough: a feed removed and added again begins
 // with version one.
 func tagOf(base string, feed *mirror.Feed, document string) string {
-	state := fmt.Sprint(feed.Version, " ", feed.Changed.UnixNano())
+	state := fmt.Sprint(feed.Commits, " ", feed.Changed.UnixNano())
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s", feedhistory.Version, base, feed.URL, document, state))
 	return hex.EncodeToString(sum[:10])
 }

@@ -168,7 +168,7 @@ func write(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) 
 // being read for the first time, nothing is published, because archives must
 // begin with the oldest entry.
 func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format) error {
-	if done, err := readRecord(subOutput{c.out, name}, format); err == nil && done.Version == feed.Version {
+	if done, err := readRecord(subOutput{c.out, name}, format); err == nil && done.Version == feed.Commits {
 		return nil
 	}
 	defer c.locks.lock(name)()

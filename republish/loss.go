@@ -54,10 +54,10 @@ func coverageOf(feed *mirror.Feed, lost loss) *feedhistory.Coverage {
 
 // lost returns the known loss of a feed in its present state.
 func (d *documents) lost(feed *mirror.Feed) loss {
-	if known, ok := d.losses.Get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.losses.Get(feed.URL); ok && known.version == feed.Commits {
 		return known
 	}
-	return loss{version: feed.Version}
+	return loss{version: feed.Commits}
 }
 
 // recordLoss finds the unreadable entries of a feed.
@@ -66,7 +66,7 @@ func (d *documents) recordLoss(ctx context.Context, feed *mirror.Feed) error {
 	if err != nil {
 		return err
 	}
-	lost := loss{version: feed.Version}
+	lost := loss{version: feed.Commits}
 	for record, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
 		if err != nil {
 			return err

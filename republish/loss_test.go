@@ -29,13 +29,13 @@ func damagedStore(t *testing.T, damaged int) (*mirror.Memory, func(n int, text s
 		id := fmt.Sprint("urn:", n)
 		known, err := store.Records(t.Context(), damagedURL, []string{id})
 		require.NoError(t, err)
-		first := feed.Version + 1
+		first := feed.Commits + 1
 		if r := known[id]; r != nil {
-			first = r.First
+			first = r.FirstCommit
 		}
 		feed.Changed = at
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed, Put: []*mirror.Record{{
-			Feed: damagedURL, ID: id, State: mirror.Live, First: first, Change: feed.Version + 1, Added: at, Changed: at, Copy: mirror.Copy{At: at, Digest: text},
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
+			Feed: damagedURL, ID: id, State: mirror.Live, FirstCommit: first, LastCommit: feed.Commits + 1, Added: at, Changed: at, Copy: mirror.Copy{At: at, Digest: text},
 			Content: mirror.Content{Format: feedhistory.Atom, Updated: at, Data: text},
 		}}}))
 	}

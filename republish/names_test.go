@@ -27,7 +27,7 @@ func withNames(t *testing.T, store mirror.Store, urls ...string) {
 			URL: url, Title: "Feed " + path.Base(url), Kind: feedhistory.Plain, Known: feedhistory.Known{URL: url},
 			Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + url + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,
 		}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	}
 }
 

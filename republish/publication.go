@@ -101,7 +101,7 @@ func (p *publication) update(ctx context.Context) error {
 	if err := p.tell(ctx, told, done.Gaps); err != nil {
 		return err
 	}
-	next := publicationRecord{Version: p.feed.Version, Newest: newest, Lost: p.lost.ids}
+	next := publicationRecord{Version: p.feed.Commits, Newest: newest, Lost: p.lost.ids}
 	for _, e := range told {
 		next.Gaps = append(next.Gaps, e.ID)
 	}
@@ -264,7 +264,7 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		b = batch{}
 		return err
 	}
-	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterVersion: &after, Deleted: true}) {
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, Deleted: true}) {
 		if err != nil {
 			return err
 		}

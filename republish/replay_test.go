@@ -131,13 +131,13 @@ func newReplayWorld(t *rapid.T) *replayWorld {
 
 // step does what publishers do, and mirrors it.
 func (w *replayWorld) step(kind string) {
-	change := &mirror.Change{Feed: w.feed}
-	version := w.feed.Version + 1
+	change := &mirror.Commit{Feed: w.feed}
+	version := w.feed.Commits + 1
 	write := func(id string, first int64, added time.Time) *mirror.Record {
 		when := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 200_000).Draw(w.t, "date")) * time.Hour)
 		data := fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>%s</id><title>T%d</title><updated>%s</updated><published>%[3]s</published><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">x &amp; <b>y</b></div></content></entry>`,
 			id, version, when.Format(time.RFC3339))
-		return &mirror.Record{Feed: replayURL, ID: id, State: mirror.Live, First: first, Change: version, Added: added, Changed: w.now,
+		return &mirror.Record{Feed: replayURL, ID: id, State: mirror.Live, FirstCommit: first, LastCommit: version, Added: added, Changed: w.now,
 			Copy: mirror.Copy{At: when, Digest: fmt.Sprint(version)}, Content: mirror.Content{Format: feedhistory.Atom, Data: data, Updated: when, Published: when}}
 	}
 	switch {
@@ -156,7 +156,7 @@ func (w *replayWorld) step(kind string) {
 		if known[id].State != mirror.Live {
 			return
 		}
-		r := write(id, known[id].First, known[id].Added)
+		r := write(id, known[id].FirstCommit, known[id].Added)
 		if kind == "delete" {
 			r.State, w.gone[id] = mirror.Deleted, w.now
 			r.Content = mirror.Content{}
@@ -183,7 +183,7 @@ func TestReplayModel(t *testing.T) {
 			require.NoError(t, err)
 			frozen[r.ID] = r.Time()
 		}
-		asof := w.feed.Version
+		asof := w.feed.Commits
 		start := w.now.AddDate(0, 0, rapid.IntRange(-3, 3).Draw(t, "start"))
 		query := "start=" + start.Format(time.DateOnly) + rapid.SampledFrom([]string{
 			"&every=1d", "&every=6h", "&every=1d&per=3", "&every=1w&days=mon,thu", "&every=1d&days=tue&zone=America/New_York", "&pace=original×400", "&every=1d&new=now",

@@ -180,7 +180,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 		entries = append(entries, gaps[0].PseudoEntry())
 	}
 	if archive > 0 {
-		d := feedhistory.NewArchive(head, entries, feedhistory.ArchiveAt{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
+		d := feedhistory.NewArchive(head, entries, feedhistory.DocumentLinks{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
 		d.Updated = p.released[to-1].at
 		return d, nil
 	}

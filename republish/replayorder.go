@@ -37,16 +37,16 @@ type place struct {
 
 // placesOf returns the places of all entries with content.
 func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces, error) {
-	if known, ok := s.places.Get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := s.places.Get(feed.URL); ok && known.version == feed.Commits {
 		return known, nil
 	}
-	now := knownPlaces{version: feed.Version}
+	now := knownPlaces{version: feed.Commits}
 	var list []place
 	for r, err := range s.store.Entries(ctx, mirror.Query{Feed: feed.URL, Deleted: true}) {
 		if err != nil {
 			return now, err
 		}
-		p := place{placedEntry{id: r.ID, time: r.Time(), added: r.Added}, r.First, r.Change, r.State == mirror.Live}
+		p := place{placedEntry{id: r.ID, time: r.Time(), added: r.Added}, r.FirstCommit, r.LastCommit, r.State == mirror.Live}
 		if !p.live {
 			p.gone = r.Changed
 		} else if _, err := r.Entry(); err != nil {
@@ -85,7 +85,7 @@ func asOf(list []place, start time.Time) (version int64) {
 func (s *replays) ordered(ctx context.Context, feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placedEntry, err error) {
 	asof := r.asof
 	switch {
-	case asof > feed.Version:
+	case asof > feed.Commits:
 		return nil, nil, wrongAddress("asof=" + strconv.FormatInt(asof, 10) + ": the mirror has no such version yet")
 	case asof == 0:
 		asof = asOf(list, r.start)

@@ -22,12 +22,12 @@ func TestReplayOrderIsKept(t *testing.T) {
 		require.NoError(t, err)
 		known, err := store.Records(t.Context(), replayURL, []string{fmt.Sprint("urn:", n)})
 		require.NoError(t, err)
-		first := feed.Version + 1
+		first := feed.Commits + 1
 		if r := known[fmt.Sprint("urn:", n)]; r != nil {
-			first = r.First
+			first = r.FirstCommit
 		}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed, Put: []*mirror.Record{{
-			Feed: replayURL, ID: fmt.Sprint("urn:", n), State: mirror.Live, First: first, Change: feed.Version + 1, Added: at, Changed: at, Copy: mirror.Copy{At: at, Digest: when},
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
+			Feed: replayURL, ID: fmt.Sprint("urn:", n), State: mirror.Live, FirstCommit: first, LastCommit: feed.Commits + 1, Added: at, Changed: at, Copy: mirror.Copy{At: at, Digest: when},
 			Content: mirror.Content{Format: feedhistory.Atom, Updated: at, Data: fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:%d</id><title>%[1]d</title><updated>%sT00:00:00Z</updated></entry>`, n, when)},
 		}}}))
 	}

@@ -24,8 +24,8 @@ func TestSecrets(t *testing.T) {
 	feed.Gaps = append(feed.Gaps, mirror.GapRecord{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Message: missing.Err.Error(), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	store := &mirror.Memory{}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed, Put: []*mirror.Record{{
-		Feed: feed.URL, ID: "urn:1", State: mirror.Live, First: 1, Change: 1, Added: at, Changed: at, Copy: mirror.Copy{At: at},
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
+		Feed: feed.URL, ID: "urn:1", State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: at, Changed: at, Copy: mirror.Copy{At: at},
 		Content: mirror.Content{Format: feedhistory.Atom, Updated: at, Data: `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><title>One</title><updated>2020-01-01T00:00:00Z</updated></entry>`},
 	}}}))
 	h := &Handler{Store: store, Private: true}

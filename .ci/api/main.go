@@ -80,7 +80,7 @@ func listing(root, module string) (string, error) {
 }
 
 // names returns a line for each exported constant, variable, function and type, and
-// for each exported field and method of a type.
+// for each exported field and method of a type. An embedded type stands for its members.
 func names(pkg *types.Package) (lines []string) {
 	short := func(p *types.Package) string {
 		if p == pkg {
@@ -129,7 +129,10 @@ func typeLines(o *types.TypeName, short types.Qualifier) (lines []string) {
 		}
 	case *types.Interface:
 		add("type %s interface", o.Name())
-		for m := range t.Methods() {
+		for e := range t.EmbeddedTypes() {
+			add("type %s interface, %s", o.Name(), types.TypeString(e, short))
+		}
+		for m := range t.ExplicitMethods() {
 			add("type %s interface, %s%s", o.Name(), m.Name(), strings.TrimPrefix(types.TypeString(m.Type(), short), "func"))
 		}
 	default:
@@ -141,7 +144,7 @@ func typeLines(o *types.TypeName, short types.Qualifier) (lines []string) {
 	set := types.NewMethodSet(types.NewPointer(o.Type()))
 	for selection := range set.Methods() {
 		m := selection.Obj().(*types.Func)
-		if !m.Exported() {
+		if !m.Exported() || len(selection.Index()) > 1 { // a promoted one is listed with its own type
 			continue
 		}
 		receiver := types.TypeString(m.Signature().Recv().Type(), short)

@@ -50,7 +50,7 @@ func (c *conformancePublisherCommand) Run(w *command.World) error {
 		}
 		return suite.Shell(c.URL, line)
 	}
-	p := &suite.Publisher{
+	p := &suite.PublisherTest{
 		URL: c.URL, Add: step(c.Add), Edit: step(c.Edit), Delete: step(c.Delete), Adds: c.Adds, Settle: c.Settle,
 	}
 	report, err := p.Run(w.Ctx)

@@ -22,8 +22,8 @@ func damagedStore(t *testing.T, db string) string {
 	f, err := store.Feed(t.Context(), url)
 	require.NoError(t, err)
 	require.Equal(t, feedhistory.Whole, f.Verdict)
-	change := &mirror.Change{Feed: f}
-	f.Version, f.Next = 0, time.Now().Add(time.Hour)
+	change := &mirror.Commit{Feed: f}
+	f.Commits, f.Next = 0, time.Now().Add(time.Hour)
 	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url}) {
 		require.NoError(t, err)
 		if r.ID == "urn:2" {
@@ -82,8 +82,8 @@ func TestExportCarriesTheVerdict(t *testing.T) {
 				change(f)
 				want, at := f.Verdict, f.WholeAsOf()
 				to := created(t, db)
-				f.Version = 0
-				require.NoError(t, to.Commit(t.Context(), &mirror.Change{Feed: f}))
+				f.Commits = 0
+				require.NoError(t, to.Commit(t.Context(), &mirror.Commit{Feed: f}))
 				require.NoError(t, to.Close())
 				doc, err := feedhistory.Parse(strings.NewReader(done(t, "", "export", "--db", db, "--format", format, url)), url)
 				require.NoError(t, err)

@@ -209,7 +209,7 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 
 // records yields the entries, feed by feed. For an entry no longer part of its feed, it
 // yields the deletion.
-func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.JSONEntry, error] {
+func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.Line, error] {
 	queries := []mirror.Query{c.query("")}
 	if len(c.URLs) > 0 {
 		queries = nil
@@ -217,10 +217,10 @@ func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Se
 	for _, url := range c.URLs {
 		queries = append(queries, c.query(argument.FeedName(url)))
 	}
-	return func(yield func(*publish.JSONEntry, error) bool) {
+	return func(yield func(*publish.Line, error) bool) {
 		for _, query := range queries {
 			for r, err := range store.Entries(ctx, query) {
-				var record *publish.JSONEntry
+				var record *publish.Line
 				if err == nil {
 					record, err = exportRecord(r)
 				}
@@ -232,9 +232,9 @@ func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Se
 	}
 }
 
-func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
+func exportRecord(r *mirror.Record) (*publish.Line, error) {
 	if d := schema.DeletionOf(r); d.Deleted {
-		return &publish.JSONEntry{Feed: r.Feed, EntryJSON: feedhistory.EntryJSON{ID: r.ID}, Deleted: d}, nil
+		return &publish.Line{Feed: r.Feed, EntryJSON: feedhistory.EntryJSON{ID: r.ID}, Deleted: d}, nil
 	}
 	record, err := schema.RecordOf(r)
 	if err != nil {
@@ -254,7 +254,7 @@ func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *re
 			return err
 		}
 		j := schema.History{URL: f.URL, Kind: f.Kind.String(), Verdict: c.verdict(f).String(), Documents: int(f.Documents),
-			Entries: []*publish.JSONEntry{}, Gaps: schema.Each(f.Missing(), schema.NewGap)}
+			Entries: []*publish.Line{}, Gaps: schema.Each(f.Missing(), schema.NewGap)}
 		for r, err := range store.Entries(ctx, c.query(f.URL)) {
 			if err != nil {
 				return err

@@ -31,7 +31,7 @@ func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror
 }
 
 // printRaw writes a fetched history as if one poll had mirrored it.
-func printRaw(w io.Writer, r *backfill.Result, private bool) error {
+func printRaw(w io.Writer, r *backfill.Recovery, private bool) error {
 	h := *r.History
 	h.Gaps = nil
 	for _, g := range r.History.Gaps {

@@ -147,7 +147,7 @@ type feedFetch struct {
 // feed fetches a feed and prints it. It returns the exit status, or an error of the first
 // document or of the output.
 func (f *feedFetch) feed(url string) (status int, err error) {
-	var result *backfill.Result
+	var result *backfill.Recovery
 	url, err = f.Resolve(f.client, argument.WebAddress(url), func(address string) error {
 		result, err = f.history(address)
 		return err
@@ -174,7 +174,7 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 // history reads the documents of a feed and merges them. After an interrupt, or if the
 // first document is damaged, the history has a gap. If there is no history, history
 // returns the error of the first document or of the output.
-func (f *feedFetch) history(url string) (*backfill.Result, error) {
+func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
 	f.merger, f.of, f.gone = feedhistory.Merger{}, "", map[string]time.Time{}
 	if (f.Format == "jsonl" || f.Format == tableFormat) && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed = map[string]*feedhistory.Entry{}
@@ -206,7 +206,7 @@ func (f *feedFetch) history(url string) (*backfill.Result, error) {
 }
 
 // print prints the entries not printed yet.
-func (f *feedFetch) print(r *backfill.Result) error {
+func (f *feedFetch) print(r *backfill.Recovery) error {
 	switch {
 	case f.printed != nil:
 		return f.printRest(r.History)

@@ -67,7 +67,7 @@ func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 		_, err := fmt.Fprintln(f.out, show.Line(&terminal.Page{Width: terminal.Width(f.Stdout)}, e, e.Time(), cmp.Or(link.Href, e.ID)))
 		return err
 	}
-	record := publish.NewJSONEntry(e)
+	record := publish.NewLine(e)
 	record.Feed, record.Private = f.of, f.isPrivate(f.of)
 	return terminal.WriteJSON(f.out, record)
 }
@@ -157,7 +157,7 @@ func (f *feedFetch) restrict(h *feedhistory.History) {
 }
 
 // meaning explains the verdict, given the entries the flags ask for.
-func (f *feedFetch) meaning(r *backfill.Result) string {
+func (f *feedFetch) meaning(r *backfill.Recovery) string {
 	if !f.limited {
 		return f.VerdictText(r)
 	}

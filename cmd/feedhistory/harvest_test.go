@@ -28,7 +28,7 @@ func serveCollection(ts *testscript.TestScript, neg bool, args []string) {
 	server := httptest.NewServer(&modifiedrange.Handler{
 		Limit: limit,
 		Now:   func() time.Time { return time.Date(2004, 10, 31, 19, 29, 0, 0, time.UTC) },
-		Query: func(_ context.Context, start, end time.Time, limit int) ([]modifiedrange.Item, error) {
+		Items: func(_ context.Context, start, end time.Time, limit int) ([]modifiedrange.Item, error) {
 			return itemsOf(file, modifiedrange.Range{Start: start, End: end}, limit)
 		},
 	})

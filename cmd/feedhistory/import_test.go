@@ -90,9 +90,9 @@ func fullStore(t *testing.T, db string) {
 	defer store.Close()
 	n := 0
 	for _, url := range []string{"https://example.org/a", "https://example.org/b"} {
-		change := &mirror.Change{Feed: &mirror.Feed{}, Keep: 100}
+		change := &mirror.Commit{Feed: &mirror.Feed{}, Keep: 100}
 		filled(t, reflect.ValueOf(change.Feed).Elem(), &n)
-		change.Feed.URL, change.Feed.Version, change.Feed.Alias = url, 0, ""
+		change.Feed.URL, change.Feed.Commits, change.Feed.Alias = url, 0, ""
 		for i := range 3 {
 			d := &mirror.DocumentRecord{}
 			filled(t, reflect.ValueOf(d).Elem(), &n)
@@ -117,7 +117,7 @@ func fullStore(t *testing.T, db string) {
 		change.Feed.Entries, change.Feed.Deleted, change.Feed.Documents = 1, 2, 3
 		require.NoError(t, store.Commit(t.Context(), change))
 		for range 3 {
-			require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: change.Feed}))
+			require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: change.Feed}))
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestImportReplaces(t *testing.T) {
 	f, err := store.Feed(t.Context(), "https://example.org/b")
 	require.NoError(t, err)
 	f.Title = "Changed"
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 	require.NoError(t, store.Close())
 	status, _, stderr := call(t.Context(), "", "import", "--db", b, file)
 	require.Equal(t, exit.Failed, status)

@@ -213,9 +213,9 @@ type jsonImported struct {
 // report prints the imported entries of each feed.
 func (m *memoryImport) report(failed error) error {
 	out, asides := terminal.NewPage(m.w.Stdout), terminal.NewPage(m.w.Asides())
-	var sum mirror.Recalled
+	var sum mirror.RecallReport
 	for _, t := range m.importer.Feeds {
-		sum.Add(t.Recalled)
+		sum.Add(t.RecallReport)
 		if m.JSON {
 			line := jsonImported{t.Feed, t.Title, t.Added, t.Changed, t.Same, t.Refused, t.Closed}
 			if err := terminal.WriteJSON(m.w.Stdout, line); err != nil {
@@ -223,7 +223,7 @@ func (m *memoryImport) report(failed error) error {
 			}
 			continue
 		}
-		out.Para("", "  ", argument.WithoutUser(t.Feed)+": "+countsOf(t.Recalled, m.DryRun))
+		out.Para("", "  ", argument.WithoutUser(t.Feed)+": "+countsOf(t.RecallReport, m.DryRun))
 	}
 	switch {
 	case len(m.importer.Feeds) > 0:
@@ -244,7 +244,7 @@ func (m *memoryImport) report(failed error) error {
 }
 
 // countsOf returns the numbers of a feed as text.
-func countsOf(r mirror.Recalled, dry bool) string {
+func countsOf(r mirror.RecallReport, dry bool) string {
 	added, changed := "added", "changed"
 	if dry {
 		added, changed = "to add", "to change"

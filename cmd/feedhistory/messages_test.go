@@ -204,9 +204,9 @@ func TestAdviceMessages(t *testing.T) {
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		collection.HarvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
 	require.Equal(t, "tell the publisher", explain.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: "scheme"}}))
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: "address"}}), "(--allow-private)")
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "check --user")
 	require.Contains(t, explain.VerdictText(feedhistory.Lossy), "entries may have slipped through")
@@ -236,10 +236,10 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	defer store.Close()
 	f, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 	old, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
-	old.Version--
+	old.Commits--
 	require.ErrorContains(t, (&mirror.Export{Store: store}).Feeds(t.Context(), io.Discard, func(yield func(*mirror.Feed, error) bool) { yield(old, nil) }), "the feed has changed meanwhile")
 }
 

@@ -140,7 +140,7 @@ func generated(start, end time.Time, limit int) (numbers []int) {
 }
 
 func generatedPMH(base string) http.Handler {
-	return &atompmh.Handler{URL: base, Query: func(_ context.Context, start, end time.Time, limit int) (items []atompmh.Item, err error) {
+	return &atompmh.Handler{URL: base, Items: func(_ context.Context, start, end time.Time, limit int) (items []atompmh.Item, err error) {
 		for _, i := range generated(start, end, limit) {
 			n := strconv.Itoa(i)
 			items = append(items, atompmh.Item{ID: "urn:record:" + n, Modified: generatedAt(i), Title: "The record number " + n,
@@ -151,7 +151,7 @@ func generatedPMH(base string) http.Handler {
 }
 
 func generatedRange(string) http.Handler {
-	return &modifiedrange.Handler{Query: func(_ context.Context, start, end time.Time, limit int) (items []modifiedrange.Item, err error) {
+	return &modifiedrange.Handler{Items: func(_ context.Context, start, end time.Time, limit int) (items []modifiedrange.Item, err error) {
 		for _, i := range generated(start, end, limit) {
 			n := strconv.Itoa(i)
 			e, err := feedhistory.Draft{ID: "urn:record:" + n, Updated: generatedAt(i), Title: feedhistory.Text{Body: "The record number " + n}}.Entry()

@@ -70,7 +70,7 @@ func (c *moveCommand) Run(w *command.World) (err error) {
 	for other, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
 		if err == nil && other.Alias == from {
 			other.Alias = to
-			err = store.Commit(w.Ctx, &mirror.Change{Feed: other})
+			err = store.Commit(w.Ctx, &mirror.Commit{Feed: other})
 		}
 		if err != nil {
 			return c.Failure(err)

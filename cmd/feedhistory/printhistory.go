@@ -16,7 +16,7 @@ import (
 
 // printHistory writes a history in one of the formats of --format. Lines of a private
 // feed say so.
-func printHistory(w io.Writer, r *backfill.Result, format string, private bool) error {
+func printHistory(w io.Writer, r *backfill.Recovery, format string, private bool) error {
 	switch format {
 	case "json":
 		return terminal.WriteJSON(w, recovery.NewHistory(r))
@@ -51,11 +51,11 @@ func isUndated(e *feedhistory.Entry) bool {
 }
 
 // recordsOf yields a history's entries.
-func recordsOf(r *backfill.Result) iter.Seq2[*publish.JSONEntry, error] {
-	return func(yield func(*publish.JSONEntry, error) bool) {
+func recordsOf(r *backfill.Recovery) iter.Seq2[*publish.Line, error] {
+	return func(yield func(*publish.Line, error) bool) {
 		feed := schema.FeedOf(r.History)
 		for _, e := range r.History.Entries {
-			record := publish.NewJSONEntry(e)
+			record := publish.NewLine(e)
 			if record.Feed = feed; !yield(record, nil) {
 				return
 			}

@@ -65,7 +65,7 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 	loaded := &input{piped: piped}
 	about := &loaded.about
-	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
+	for r, err := range publish.Lines(io.TeeReader(text, about)) {
 		if err != nil {
 			return nil, explain.Failure(c.From, err)
 		}
@@ -96,7 +96,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 }
 
 // add adds the entry described by a record.
-func (in *input) add(r *publish.JSONEntry) error {
+func (in *input) add(r *publish.Line) error {
 	e, err := r.Entry()
 	if err != nil {
 		return fmt.Errorf("the entry %s: %w", r.ID, err)
@@ -169,7 +169,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 	}
 	f := &feedFetch{fetchCommand: &fetchCommand{Format: "json"}, World: w, client: w.Client(w.Stderr)}
 	f.client.Budget = c.Limits()
-	var r *backfill.Result
+	var r *backfill.Recovery
 	from, err := w.Resolve(f.client, argument.WebAddress(c.From), func(address string) (err error) {
 		r, err = f.history(address)
 		return err

@@ -116,7 +116,7 @@ func (in *input) redact() error {
 	feed, entries := in.head.URL, in.entries
 	in.head, in.entries = anonymous(in.head), nil
 	for _, e := range entries {
-		r := publish.NewJSONEntry(e)
+		r := publish.NewLine(e)
 		r.Feed = feed
 		r.Redact()
 		if err := in.add(r); err != nil {

@@ -34,7 +34,7 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := strings.TrimSuffix(cmp.Or(c.Base, "http://"+address(listener)), "/") + "/"
-	feeds := &feedHandlers{store: mirror.Public(store), make: func(f relay.Feed, name string) http.Handler {
+	feeds := &feedHandlers{store: mirror.Public(store), make: func(f relay.Upstream, name string) http.Handler {
 		return c.protocolHandler(f, site+name+"/", log)
 	}}
 	w.Tell("the feeds of " + c.Place() + " by " + c.Protocol + ":")
@@ -54,13 +54,13 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 }
 
 // protocolHandler returns the handler of one feed, whose root is at base.
-func (c *serveCommand) protocolHandler(f relay.Feed, base string, log *slog.Logger) http.Handler {
+func (c *serveCommand) protocolHandler(f relay.Upstream, base string, log *slog.Logger) http.Handler {
 	switch c.Protocol {
 	case collection.AtomPMH:
 		return f.AtomPMH(base)
 	case collection.DataReplication:
 		dir := filepath.Join(c.publishedDir(), collection.DataReplication, republish.Name(f.URL))
-		return &relay.Journal{Feed: f, Output: publish.Dir{Path: dir}, Base: base, Logger: log}
+		return &relay.Journal{Upstream: f, Output: publish.Dir{Path: dir}, Base: base, Logger: log}
 	default:
 		h := f.ModifiedRange()
 		h.Logger = log
@@ -71,7 +71,7 @@ func (c *serveCommand) protocolHandler(f relay.Feed, base string, log *slog.Logg
 // feedHandlers serves the feeds of a store below their names, those added later too.
 type feedHandlers struct {
 	store mirror.Store
-	make  func(f relay.Feed, name string) http.Handler
+	make  func(f relay.Upstream, name string) http.Handler
 
 	mu     sync.Mutex
 	byName map[string]feedHandler
@@ -114,7 +114,7 @@ func (h *feedHandlers) handler(ctx context.Context, name string) (http.Handler, 
 		if h.byName == nil {
 			h.byName = map[string]feedHandler{}
 		}
-		h.byName[name] = feedHandler{f.URL, h.make(relay.Feed{Store: h.store, URL: f.URL}, name)}
+		h.byName[name] = feedHandler{f.URL, h.make(relay.Upstream{Store: h.store, URL: f.URL}, name)}
 		return h.byName[name], nil
 	}
 	return nil, mirror.ErrNotFound

@@ -73,7 +73,7 @@ type setting struct {
 func numberedSettings(t *testing.T) map[string]setting {
 	ctx := t.Context()
 	store := &mirror.Memory{}
-	require.NoError(t, store.Commit(ctx, &mirror.Change{Feed: mirror.NewFeed("https://example.org/")}))
+	require.NoError(t, store.Commit(ctx, &mirror.Commit{Feed: mirror.NewFeed("https://example.org/")}))
 	client := &feedhistory.Client{}
 	m := &mirror.Mirror{Store: store}
 	p := &mirror.Poller{Mirror: &mirror.Mirror{Store: &mirror.Memory{}}}
@@ -84,11 +84,11 @@ func numberedSettings(t *testing.T) map[string]setting {
 	again := &republish.Handler{Store: &mirror.Memory{}}
 	memento := &backfill.Memento{TimeMap: "x:"}
 	pmh, pmp := &atompmh.Harvester{URL: "x:"}, &atompmh.Producer{Output: &publish.MemoryOutput{}, Pool: noItems, Base: "https://example.org/"}
-	live, sample := &atompmh.Handler{URL: "https://example.org/feed.atom", Query: noRecords}, &check.Sample{}
-	drc, of := &datareplication.Client{URL: "x:"}, &datareplication.Resources{}
+	live, sample := &atompmh.Handler{URL: "https://example.org/feed.atom", Items: noRecords}, &check.Sample{}
+	drc, of := &datareplication.Harvester{URL: "x:"}, &datareplication.Resources{}
 	drp := &datareplication.Producer{Output: &publish.MemoryOutput{}}
-	mrc, mrh := &modifiedrange.Client{URL: "x:"}, &modifiedrange.Handler{Query: noItem}
-	options, driven := &suite.Options{}, &suite.Publisher{URL: "x:"}
+	mrc, mrh := &modifiedrange.Harvester{URL: "x:"}, &modifiedrange.Handler{Items: noItem}
+	options, driven := &suite.Options{}, &suite.PublisherTest{URL: "x:"}
 	worker, status := &fleet.Worker{Database: &fleet.Database{}}, &fleet.StatusQuery{}
 	parser := &feedhistory.Parser{}
 	e, err := feedhistory.Draft{ID: "urn:1", Updated: time.Now()}.Entry()
@@ -118,10 +118,10 @@ func numberedSettings(t *testing.T) map[string]setting {
 		"pmHandler": {live, func() error { return logged(func(l *slog.Logger) { live.Logger = l; _ = asked(live) }) }, ""},
 		"Sample":    {sample, func() error { return first(sample.Check(ctx, client)) }, ""},
 		"pmServer":  {pmp, func() error { return pmp.Update(ended(ctx)) }, "Compare"},
-		"drClient":  {drc, func() error { return first(drc.Harvest(ctx, datareplication.Cursor{}).Entities()) }, ""},
+		"drClient":  {drc, func() error { return first(drc.Harvest(ctx, datareplication.Mark{}).Entities()) }, ""},
 		"Resources": {of, func() error { _, err := drc.Keep(ctx, m, *of); return err }, ""},
 		"drServer":  {drp, func() error { return drp.Append(ctx) }, ""},
-		"mrClient":  {mrc, func() error { return first(mrc.Sync(ctx, modifiedrange.State{}).Documents()) }, "Overlap"},
+		"mrClient":  {mrc, func() error { return first(mrc.Harvest(ctx, modifiedrange.Mark{}).Documents()) }, "Overlap"},
 		"mrServer":  {mrh, func() error { return logged(func(l *slog.Logger) { mrh.Logger = l; _ = asked(mrh) }) }, ""},
 		"Options": {options, func() error {
 			_, err := suite.Run(ctx, func(context.Context, string, string) (*suite.Result, error) { return nil, nil }, nil, options)
@@ -179,17 +179,17 @@ func stored(t *testing.T) *sqlstore.Store {
 // unset are the exported numbers that no program sets, or that have no meaning to test: the
 // reason, by type or field.
 var unset = map[string]string{
-	"backfill.Snapshot": "a result", "check.Finding": "a result", "check.Rule": "a result",
+	"check.Finding": "a result", "check.Rule": "a result",
 	"conformance.Options":               "suite.Options is in the table",
 	"conformance/suite.PublisherReport": "a result", "conformance/suite.Report": "a result", "conformance/suite.Requirement": "a result",
 	"conformance/suite.Score": "a result", "conformance/suite.Trial": "a result",
 	"feedhistory.Answer": "a result", "feedhistory.History": "a result", "feedhistory.Note": "a result", "feedhistory.Schedule": "read from a document",
 	"fleet.FailingFeed": "a result", "fleet.HostStatus": "a result", "fleet.Status": "a result",
-	"harvest/atompmh.Pending": "written by FetchQueued",
-	"mirror.Change":           "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
-	"mirror.Feed": "written by a Mirror", "mirror.GapRecord": "written by a Mirror", "mirror.Month": "a result", "mirror.Pending": "written by a Mirror",
-	"mirror.Import": "counts of what was read", "mirror.Place": "from a Record; any number is a place", "mirror.Query.AfterVersion": "any number is a version",
-	"mirror.Rank": "written by a Mirror", "mirror.Recalled": "a result", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
+	"harvest/atompmh.QueuedRecord": "written by FetchQueued",
+	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
+	"mirror.Feed": "written by a Mirror", "mirror.GapRecord": "written by a Mirror", "mirror.Month": "a result", "mirror.PendingDocument": "written by a Mirror",
+	"mirror.Import": "counts of what was read", "mirror.Place": "from a Record; any number is a place", "mirror.Query.AfterCommit": "any number is a commit",
+	"mirror.Rank": "written by a Mirror", "mirror.RecallReport": "a result", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
 	"mirror/sqlstore.Info": "a result", "mirror/sqlstore.Inspection": "a result",
 	"publish.Cache": "makes no error: a negative one keeps nothing", "publish.Report": "a result",
 	"republish.Plan": "a result", "republish.Preview": "a result", "republish.Slice": "a result",

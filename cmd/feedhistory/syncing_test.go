@@ -97,7 +97,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing.Sync
 		sound = faulty.Store
 	}
 	for _, feed := range feeds {
-		if err := sound.Commit(context.Background(), &mirror.Change{Feed: mirror.NewFeed(feed)}); err != nil && !errors.Is(err, mirror.ErrConflict) {
+		if err := sound.Commit(context.Background(), &mirror.Commit{Feed: mirror.NewFeed(feed)}); err != nil && !errors.Is(err, mirror.ErrConflict) {
 			panic(err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestSyncEvery(t *testing.T) {
 		time.AfterFunc(90*time.Minute, func() {
 			for _, url := range []string{"http://b.example/", "http://c.example/"} {
 				feed := &mirror.Feed{URL: url, Verdict: feedhistory.Partial}
-				require.NoError(t, store.Commit(ctx, &mirror.Change{Feed: feed}))
+				require.NoError(t, store.Commit(ctx, &mirror.Commit{Feed: feed}))
 			}
 		})
 		require.NoError(t, s.Run(ctx))
@@ -223,7 +223,7 @@ type faultyStore struct {
 	until time.Time
 }
 
-func (s *faultyStore) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *faultyStore) Commit(ctx context.Context, c *mirror.Commit) error {
 	if time.Now().Before(s.until) {
 		return s.err
 	}
@@ -241,7 +241,7 @@ func TestSyncStoreFails(t *testing.T) {
 
 		store := &faultyStore{Store: &mirror.Memory{}, err: full}
 		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 		store.until = time.Now().Add(10 * time.Minute)
 		s, web, stderr := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -283,7 +283,7 @@ func TestSyncEveryGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, store := time.Now(), &mirror.Memory{}
 		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial, Unfinished: true, Next: began}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 		s, web, _ := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
@@ -303,7 +303,7 @@ func TestSyncEveryScans(t *testing.T) {
 			{URL: "http://c.example/", Alias: "http://a.example/"},
 			{URL: "http://d.example/", Gone: true},
 		} {
-			require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+			require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 		}
 		s, web, _ := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

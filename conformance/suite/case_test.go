@@ -107,18 +107,18 @@ func TestMatch(t *testing.T) {
 
 func TestReadResult(t *testing.T) {
 	for text, want := range map[string]*suite.Result{
-		`{"entries":["urn:1",{"id":"urn:2","title":"Two"}]}`: {Entries: []suite.Entry{{ID: "urn:1"}, {ID: "urn:2", Title: "Two"}}},
+		`{"entries":["urn:1",{"id":"urn:2","title":"Two"}]}`: {Entries: []suite.ReaderEntry{{ID: "urn:1"}, {ID: "urn:2", Title: "Two"}}},
 		`{"entries":[]}`: {},
 		`{"entries":[],"verdict":"partial","gaps":["http://a/",{"url":"http://b/","reason":"status"}],"deleted":[{"ref":"urn:3"},"urn:4"]}`: {
 			Verdict: "partial", Gaps: []string{"http://a/", "http://b/"}, Deleted: []string{"urn:3", "urn:4"},
 		},
 		`{"gaps":[],"deleted":[]}`: {Gaps: []string{}, Deleted: []string{}},
 		"{\"id\":\"urn:1\",\"title\":\"One\"}\n{\"id\":\"urn:2\"}\n{\"verdict\":\"whole\",\"deleted\":0}\n": {
-			Entries: []suite.Entry{{ID: "urn:1", Title: "One"}, {ID: "urn:2"}}, Verdict: "whole",
+			Entries: []suite.ReaderEntry{{ID: "urn:1", Title: "One"}, {ID: "urn:2"}}, Verdict: "whole",
 		},
 		`{"failed":true}`: {Failed: true},
-		`{"id":"urn:1","title":{"type":"html","body":"<b>One</b> &amp; all"}}`: {Entries: []suite.Entry{{ID: "urn:1", Title: "One & all"}}},
-		`{"entries":[{"id":"urn:1","title":{"type":"text","body":"<b>"}}]}`:    {Entries: []suite.Entry{{ID: "urn:1", Title: "<b>"}}},
+		`{"id":"urn:1","title":{"type":"html","body":"<b>One</b> &amp; all"}}`: {Entries: []suite.ReaderEntry{{ID: "urn:1", Title: "One & all"}}},
+		`{"entries":[{"id":"urn:1","title":{"type":"text","body":"<b>"}}]}`:    {Entries: []suite.ReaderEntry{{ID: "urn:1", Title: "<b>"}}},
 	} {
 		got, err := suite.ReadResult(strings.NewReader(text))
 		require.NoError(t, err, text)

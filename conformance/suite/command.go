@@ -33,7 +33,7 @@ func (e *runError) Error() string { return e.Reason }
 // case. The program prints a Result as JSON; its environment has
 // CONFORMANCE_DUE, which is 0 if the program decides whether the feed is due, and
 // otherwise 1. Its standard error is also written to stderr, unless stderr is nil. An
-// error is a [runError].
+// error is a failed run.
 func Command(stderr io.Writer, args ...string) Reader {
 	return func(ctx context.Context, url, state string) (*Result, error) {
 		if len(args) == 0 {

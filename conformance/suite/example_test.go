@@ -17,7 +17,7 @@ func Example() {
 		panic(err)
 	}
 	read := func(context.Context, string, string) (*suite.Result, error) {
-		return &suite.Result{Entries: []suite.Entry{{ID: "urn:1"}}}, nil
+		return &suite.Result{Entries: []suite.ReaderEntry{{ID: "urn:1"}}}, nil
 	}
 	report, err := suite.Run(context.Background(), read, cases, nil)
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 	Errored Outcome = "error" // the reader's run failed, so it has met nothing
 )
 
-// A Finding is the judgement on one requirement, with its reason.
-type Finding struct {
+// An Assessment is the judgement on one requirement, with its reason.
+type Assessment struct {
 	Requirement
 	Outcome Outcome `json:"outcome"`
 	Message string  `json:"message,omitempty"` // the fault
@@ -41,12 +41,12 @@ type round struct {
 }
 
 // judge judges a poll of a case; the poll is 0 if the case has only one.
-func (c *Case) judge(poll int, r *round) (findings []Finding) {
+func (c *Case) judge(poll int, r *round) (findings []Assessment) {
 	for _, required := range c.Requirements {
 		if required.Poll != poll || required.Strength == may {
 			continue
 		}
-		f := Finding{Requirement: required, Outcome: Passed}
+		f := Assessment{Requirement: required, Outcome: Passed}
 		holds, told, message := r.holds(required)
 		forbidden := required.Strength == mustNot || required.Strength == shouldNot
 		switch {

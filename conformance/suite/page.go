@@ -58,7 +58,7 @@ func WritePage(w io.Writer, reports ...*Report) error {
 // text returns the faults of a case, one per line.
 func (t *Trial) text() string {
 	text, matters := t.Problem, []string{}
-	for _, f := range t.Findings {
+	for _, f := range t.Assessments {
 		if f.Outcome == Failed || f.Outcome == Warned {
 			text += "\n" + f.describe() + ": " + f.Message
 			if why := f.matters(); !slices.Contains(matters, why) {

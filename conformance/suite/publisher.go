@@ -16,10 +16,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A Publisher is a publisher to be tested: it is made to add, edit and delete
+// A PublisherTest is a test of a publisher: it is made to add, edit and delete
 // entries, and its documents are compared after each step. Use a publisher for
 // tests, because the added entries stay. A nil step is skipped.
-type Publisher struct {
+type PublisherTest struct {
 	URL    string                          // the URL of the subscription document
 	Add    func(ctx context.Context) error // adds one entry
 	Edit   func(ctx context.Context) error // changes one entry
@@ -48,12 +48,12 @@ func Shell(url, line string) func(ctx context.Context) error {
 
 // Run tests the publisher. An error means a step failed, the feed cannot be read, or a
 // number is negative; or it is the context's.
-func (p *Publisher) Run(ctx context.Context) (*PublisherReport, error) {
+func (p *PublisherTest) Run(ctx context.Context) (*PublisherReport, error) {
 	if err := plain.Check("conformance", plain.Number{Name: "Publisher.Adds", Value: int64(p.Adds)},
 		plain.Number{Name: "Publisher.Settle", Value: int64(p.Settle)}); err != nil {
 		return nil, err
 	}
-	d := &drive{Publisher: p, http: p.HTTP, report: &PublisherReport{Version: version, URL: p.URL, Duties: duties()}}
+	d := &drive{PublisherTest: p, http: p.HTTP, report: &PublisherReport{Version: version, URL: p.URL, Duties: duties()}}
 	if d.http == nil {
 		d.http = &http.Client{Timeout: time.Minute}
 	}
@@ -66,7 +66,7 @@ func (p *Publisher) Run(ctx context.Context) (*PublisherReport, error) {
 
 // A drive is the test of a publisher under way.
 type drive struct {
-	*Publisher
+	*PublisherTest
 	http   *http.Client
 	report *PublisherReport
 	last   *snapshot
@@ -193,11 +193,11 @@ func (d *drive) static(s *snapshot) {
 	older := ""
 	for i := len(s.archives) - 1; i >= 0; i-- {
 		a := s.archives[i]
-		current, ok := a.doc.Links.Rel(feedhistory.RelCurrent)
+		current, ok := a.doc.Links.Rel("current")
 		d.report.saw("current", ok && (current.Href == d.URL || current.Href == s.feed.url), "%s: current is %q", a.url, current.Href)
 		d.report.saw("archive", a.doc.Archive, "%s has no fh:archive", a.url)
 		d.report.saw("prev-archive", older == "" || a.prev() == older, "%s does not link to %s", a.url, older)
-		if next, ok := a.doc.Links.Rel(feedhistory.RelNextArchive); i > 0 {
+		if next, ok := a.doc.Links.Rel("next-archive"); i > 0 {
 			d.report.saw("next-archive", ok && next.Href == s.archives[i-1].url, "%s: next-archive is %q", a.url, next.Href)
 		}
 		older = a.url

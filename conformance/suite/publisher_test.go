@@ -47,7 +47,7 @@ func TestOurPublisher(t *testing.T) {
 	}
 	add := func(context.Context) error { n++; return write(n, "New") }
 	require.NoError(t, add(t.Context()))
-	driven := &suite.Publisher{
+	driven := &suite.PublisherTest{
 		URL: p.URL(), Add: add,
 		Edit:   func(context.Context) error { return write(2, "Edited") },
 		Delete: func(context.Context) error { return p.Delete(t.Context(), "urn:3", clock.Add(time.Hour)) },
@@ -84,7 +84,7 @@ func TestPagedPublisher(t *testing.T) {
 		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(body))))
 		http.ServeContent(w, r, "feed.xml", time.Time{}, strings.NewReader(body))
 	}))
-	driven := &suite.Publisher{URL: server.URL + "/feed", Add: func(context.Context) error { n++; return nil }}
+	driven := &suite.PublisherTest{URL: server.URL + "/feed", Add: func(context.Context) error { n++; return nil }}
 	report, err := driven.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "paged", report.Kind)
@@ -112,7 +112,7 @@ func TestWrongPages(t *testing.T) {
 					_, _ = w.Write([]byte(second))
 				}
 			}))
-			report, err := (&suite.Publisher{URL: server.URL + "/feed"}).Run(t.Context())
+			report, err := (&suite.PublisherTest{URL: server.URL + "/feed"}).Run(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, suite.Failed, outcomes(report)["paged"])
 		})
@@ -147,7 +147,7 @@ func TestPublisherOfLastModified(t *testing.T) {
 		return p.Append(t.Context(), e)
 	}
 	require.NoError(t, add(t.Context()))
-	driven := &suite.Publisher{URL: p.URL(), Add: add}
+	driven := &suite.PublisherTest{URL: p.URL(), Add: add}
 	report, err := driven.Run(t.Context())
 	require.NoError(t, err)
 	require.False(t, report.Failed(), "%+v", outcomes(report))
@@ -285,7 +285,7 @@ func (b *blog) render(head string, posts []post) string {
 // breaks. A publisher without faults breaks none.
 func TestWrongPublishers(t *testing.T) {
 	names := []string{""}
-	report, err := (&suite.Publisher{URL: "http://127.0.0.1:1/"}).Run(t.Context())
+	report, err := (&suite.PublisherTest{URL: "http://127.0.0.1:1/"}).Run(t.Context())
 	require.Error(t, err)
 	for _, d := range report.Duties {
 		if d.Name != "paged" { // TestPagedPublisher has it
@@ -298,7 +298,7 @@ func TestWrongPublishers(t *testing.T) {
 			b := &blog{fault: fault, size: 3}
 			require.NoError(t, b.add(t.Context()))
 			server := feedtest.Server(t, b)
-			driven := &suite.Publisher{
+			driven := &suite.PublisherTest{
 				URL: server.URL + "/feed", Add: b.add, Edit: b.edit, Delete: b.delete, Adds: 12, Settle: 100 * time.Millisecond,
 			}
 			report, err := driven.Run(t.Context())

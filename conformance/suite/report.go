@@ -41,10 +41,10 @@ func (r *Report) count() {
 	r.countRuns()
 	r.Scores, r.Bases = map[string]Score{}, map[string]Score{}
 	for _, level := range levels {
-		r.Scores[level] = r.score(func(f Finding) bool { return f.Level == level })
+		r.Scores[level] = r.score(func(f Assessment) bool { return f.Level == level })
 	}
 	for _, basis := range bases() {
-		r.Bases[basis] = r.score(func(f Finding) bool { return f.Basis == basis })
+		r.Bases[basis] = r.score(func(f Assessment) bool { return f.Basis == basis })
 	}
 }
 
@@ -70,17 +70,17 @@ func (r *Report) countRuns() {
 	for _, t := range r.Trials {
 		if t.runs > 0 {
 			t.Problem = cmp.Or(t.Problem, problem)
-			errored(t.Findings, t.Problem)
-			t.Outcome = worst(t.Findings)
+			errored(t.Assessments, t.Problem)
+			t.Outcome = worst(t.Assessments)
 		}
 	}
 }
 
 // score counts the findings selected by a function.
-func (r *Report) score(selects func(Finding) bool) (s Score) {
+func (r *Report) score(selects func(Assessment) bool) (s Score) {
 	for _, t := range r.Trials {
-		var findings []Finding
-		for _, f := range t.Findings {
+		var findings []Assessment
+		for _, f := range t.Assessments {
 			if selects(f) {
 				s.add(f)
 				findings = append(findings, f)
@@ -98,7 +98,7 @@ func (r *Report) score(selects func(Finding) bool) (s Score) {
 	return s
 }
 
-func (s *Score) add(f Finding) {
+func (s *Score) add(f Assessment) {
 	strong := strong(f.Strength)
 	switch {
 	case f.Outcome == Silent:
@@ -171,7 +171,7 @@ func (t *Trial) writeText(w io.Writer, warnings bool) {
 	if t.Problem != "" {
 		fmt.Fprintf(w, "  %s\n", t.Problem)
 	}
-	for _, f := range t.Findings {
+	for _, f := range t.Assessments {
 		if bad(f.Outcome) && f.Outcome != Errored {
 			fmt.Fprintf(w, "  %s: %s\n", f.describe(), f.Message)
 		}
@@ -179,7 +179,7 @@ func (t *Trial) writeText(w io.Writer, warnings bool) {
 }
 
 // describe names the requirement of a finding.
-func (f Finding) describe() string {
+func (f Assessment) describe() string {
 	text := fmt.Sprintf("%s: %s (%s)", f.Outcome, f.Requirement, strings.TrimSpace(f.Basis+" "+f.Clause))
 	if f.Poll > 0 {
 		text = fmt.Sprintf("poll %d: %s", f.Poll, text)

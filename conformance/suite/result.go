@@ -14,15 +14,15 @@ import (
 // A Result is a reader's report on one case, or on one poll of it. Only the entries are
 // required; the suite does not judge anything left out.
 type Result struct {
-	Entries []Entry  // all entries the reader has of the feed
-	Verdict string   // whole, window, lossy or partial; "" if not reported
-	Gaps    []string // the missing addresses; nil if not reported
-	Deleted []string // the ids of deleted entries; nil if not reported
-	Failed  bool     // the reader reports no feed at all
+	Entries []ReaderEntry // all entries the reader has of the feed
+	Verdict string        // whole, window, lossy or partial; "" if not reported
+	Gaps    []string      // the missing addresses; nil if not reported
+	Deleted []string      // the ids of deleted entries; nil if not reported
+	Failed  bool          // the reader reports no feed at all
 }
 
-// An Entry is an entry as a reader reports it.
-type Entry struct {
+// A ReaderEntry is an entry as a reader reports it.
+type ReaderEntry struct {
 	ID    string
 	Title string // "" if not reported
 }
@@ -57,7 +57,7 @@ func (t *title) UnmarshalJSON(data []byte) error {
 // A list is a list of strings, or of objects with an id, a ref or a url; nil if
 // there is none. It ignores any other value: sync prints the number of deletions
 // there.
-type list []Entry
+type list []ReaderEntry
 
 // UnmarshalJSON reads a list.
 func (l *list) UnmarshalJSON(data []byte) error {
@@ -81,7 +81,7 @@ func (l *list) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return err
 		}
-		(*l)[i] = Entry{cmp.Or(object.ID, object.Ref, object.URL), string(object.Title)}
+		(*l)[i] = ReaderEntry{cmp.Or(object.ID, object.Ref, object.URL), string(object.Title)}
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func readResult(r io.Reader) (*Result, error) {
 			return nil, fmt.Errorf("the output is not the expected JSON: %w", err)
 		}
 		if t.ID != "" {
-			result.Entries = append(result.Entries, Entry{t.ID, string(t.Title)})
+			result.Entries = append(result.Entries, ReaderEntry{t.ID, string(t.Title)})
 		}
 		result.Entries = append(result.Entries, t.Entries...)
 		result.Verdict = cmp.Or(t.Verdict, result.Verdict)

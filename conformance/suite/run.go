@@ -17,7 +17,7 @@ import (
 // A Reader reads the feed at a URL, and reports its contents. The state is a directory,
 // the same for all polls of a case, and new for each case; a reader that keeps nothing
 // ignores it. An error is a failed run, and everything required of it counts as not
-// met. To find no feed is no error: it returns a Result with Failed, or a [runError]
+// met. To find no feed is no error: it returns a Result with Failed, or a runError
 // with Exited.
 type Reader func(ctx context.Context, url, state string) (*Result, error)
 
@@ -31,15 +31,15 @@ type Options struct {
 
 // A Trial is the result of one case.
 type Trial struct {
-	Name     string    `json:"name"`
-	Why      string    `json:"why"`
-	Level    string    `json:"level"`
-	Clauses  []string  `json:"clauses"`
-	Flags    []string  `json:"flags,omitempty"`
-	Outcome  Outcome   `json:"outcome"` // worst outcome of the findings; none if the case was not run, or nothing was reported
-	Findings []Finding `json:"findings,omitempty"`
-	Problem  string    `json:"problem,omitempty"` // why a run failed
-	Requests int       `json:"requests"`          // number of requests, over all polls
+	Name        string       `json:"name"`
+	Why         string       `json:"why"`
+	Level       string       `json:"level"`
+	Clauses     []string     `json:"clauses"`
+	Flags       []string     `json:"flags,omitempty"`
+	Outcome     Outcome      `json:"outcome"` // worst outcome of the findings; none if the case was not run, or nothing was reported
+	Assessments []Assessment `json:"findings,omitempty"`
+	Problem     string       `json:"problem,omitempty"` // why a run failed
+	Requests    int          `json:"requests"`          // number of requests, over all polls
 
 	runs    int
 	refused int         // the runs ended by an exit where there is no feed
@@ -103,7 +103,7 @@ func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial,
 		t.poll(ctx, reader, session, filepath.Clean(state), options)
 	}
 	t.Requests = len(session.Requests())
-	t.Outcome = worst(t.Findings)
+	t.Outcome = worst(t.Assessments)
 	return t, nil
 }
 
@@ -114,7 +114,7 @@ func (t *Trial) poll(ctx context.Context, reader Reader, session *session, state
 	result, err := reader(ctx, session.URL, state)
 	t.runs++
 	if err == nil && ctx.Err() == nil {
-		t.Findings = append(t.Findings, session.Judge(result)...)
+		t.Assessments = append(t.Assessments, session.Judge(result)...)
 		return
 	}
 	failure, ok := errors.AsType[*runError](err)
@@ -127,7 +127,7 @@ func (t *Trial) poll(ctx context.Context, reader Reader, session *session, state
 	t.failed = append(t.failed, failure)
 	findings := session.Judge(&Result{Failed: true})
 	if failure.Exited && !needsEntries(findings) { // there is no feed to read
-		t.Findings = append(t.Findings, findings...)
+		t.Assessments = append(t.Assessments, findings...)
 		t.refused++
 		return
 	}
@@ -135,7 +135,7 @@ func (t *Trial) poll(ctx context.Context, reader Reader, session *session, state
 	if len(session.Case.Polls) > 1 {
 		t.Problem = fmt.Sprintf("poll %d: %s", session.Poll(), failure.Reason)
 	}
-	t.Findings = append(t.Findings, errored(findings, failure.Reason)...)
+	t.Assessments = append(t.Assessments, errored(findings, failure.Reason)...)
 }
 
 // dueKey is the key, in the context of a Reader, of whether the feed is due.
@@ -149,21 +149,21 @@ func Due(ctx context.Context) bool {
 }
 
 // needsEntries reports whether a reader must have some entry; if so, there is a feed.
-func needsEntries(findings []Finding) bool {
-	return slices.ContainsFunc(findings, func(f Finding) bool {
+func needsEntries(findings []Assessment) bool {
+	return slices.ContainsFunc(findings, func(f Assessment) bool {
 		return f.What == "entry" && (f.Strength == must || f.Strength == should)
 	})
 }
 
 // errored returns the findings as those of a failed run.
-func errored(findings []Finding, reason string) []Finding {
+func errored(findings []Assessment, reason string) []Assessment {
 	for i := range findings {
 		findings[i].Outcome, findings[i].Message = Errored, reason
 	}
 	return findings
 }
 
-func worst(findings []Finding) Outcome {
+func worst(findings []Assessment) Outcome {
 	order := map[Outcome]int{Silent: 0, Passed: 1, Warned: 2, Failed: 3, Errored: 4}
 	outcome := Silent
 	for _, f := range findings {

@@ -60,7 +60,7 @@ func TestServer(t *testing.T) {
 
 	var judged struct {
 		Outcome  suite.Outcome
-		Findings []suite.Finding
+		Findings []suite.Assessment
 	}
 	do("POST", at+"/judge", "", 200, &judged)
 	require.Equal(t, suite.Errored, judged.Outcome, "nothing was reported")
@@ -111,8 +111,8 @@ func TestNoState(t *testing.T) {
 	require.NoError(t, err)
 	report, err := suite.Run(t.Context(), walked, some, &suite.Options{NoState: true, Timeout: patience})
 	require.NoError(t, err)
-	require.Empty(t, report.Trials[0].Findings)
-	require.NotEmpty(t, report.Trials[1].Findings)
+	require.Empty(t, report.Trials[0].Assessments)
+	require.NotEmpty(t, report.Trials[1].Assessments)
 }
 
 // The page has every case and what is wrong, and escapes all markup.
@@ -120,7 +120,7 @@ func TestPage(t *testing.T) {
 	some, err := suite.Match(cases(t), "walk/archived", "walk/archive-404")
 	require.NoError(t, err)
 	report, err := suite.Run(t.Context(), func(context.Context, string, string) (*suite.Result, error) {
-		return &suite.Result{Entries: []suite.Entry{{ID: "<script>"}}, Verdict: "whole"}, nil
+		return &suite.Result{Entries: []suite.ReaderEntry{{ID: "<script>"}}, Verdict: "whole"}, nil
 	}, some, &suite.Options{Timeout: patience})
 	require.NoError(t, err)
 	report.Reader = "<b>wrong</b>"
@@ -143,8 +143,8 @@ func TestBadge(t *testing.T) {
 		result *suite.Result
 		want   string
 	}{
-		{&suite.Result{Entries: []suite.Entry{{ID: "urn:1"}, {ID: "urn:2"}, {ID: "urn:3"}}}, `{"schemaVersion":1,"label":"RFC 5005","message":"1/1 cases","color":"brightgreen"}`},
-		{&suite.Result{Entries: []suite.Entry{}, Verdict: "whole"}, `{"schemaVersion":1,"label":"RFC 5005","message":"0/2 cases","color":"red"}`},
+		{&suite.Result{Entries: []suite.ReaderEntry{{ID: "urn:1"}, {ID: "urn:2"}, {ID: "urn:3"}}}, `{"schemaVersion":1,"label":"RFC 5005","message":"1/1 cases","color":"brightgreen"}`},
+		{&suite.Result{Entries: []suite.ReaderEntry{}, Verdict: "whole"}, `{"schemaVersion":1,"label":"RFC 5005","message":"0/2 cases","color":"red"}`},
 		{nil, `{"schemaVersion":1,"label":"RFC 5005","message":"does not run","color":"red"}`},
 	} {
 		report, err := suite.Run(t.Context(), func(context.Context, string, string) (*suite.Result, error) {

@@ -100,7 +100,7 @@ func (s *session) Requests() []request {
 
 // Judge judges the present poll by the reader's report, nil if there is none, and by
 // its requests.
-func (s *session) Judge(result *Result) []Finding {
+func (s *session) Judge(result *Result) []Assessment {
 	poll := s.Poll()
 	r := &round{result: result, path: s.site.Path, ids: s.ids}
 	for _, request := range s.site.Requests() {

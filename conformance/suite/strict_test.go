@@ -289,12 +289,12 @@ func (s *strict) tell(verdict string) *suite.Result {
 		delete(s.entries, id)
 	}
 	for _, e := range s.entries {
-		r.Entries = append(r.Entries, suite.Entry{ID: e.id, Title: e.title})
+		r.Entries = append(r.Entries, suite.ReaderEntry{ID: e.id, Title: e.title})
 	}
 	if s.keepsAll {
 		r.Entries = nil
 		for _, e := range s.all {
-			r.Entries = append(r.Entries, suite.Entry{ID: e.id, Title: e.title})
+			r.Entries = append(r.Entries, suite.ReaderEntry{ID: e.id, Title: e.title})
 		}
 	}
 	switch {

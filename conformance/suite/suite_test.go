@@ -39,7 +39,7 @@ func walked(ctx context.Context, url, _ string) (*suite.Result, error) {
 	}
 	r := &suite.Result{Verdict: h.Verdict().String(), Gaps: gaps(h.Gaps), Deleted: []string{}}
 	for _, e := range h.Entries {
-		r.Entries = append(r.Entries, suite.Entry{ID: e.ID, Title: e.Title().Plain()})
+		r.Entries = append(r.Entries, suite.ReaderEntry{ID: e.ID, Title: e.Title().Plain()})
 	}
 	for _, d := range h.Deleted {
 		r.Deleted = append(r.Deleted, d.Ref)
@@ -88,7 +88,7 @@ func kept(ctx context.Context, m *mirror.Mirror, r *suite.Result) (*suite.Result
 		if err != nil {
 			return nil, err
 		}
-		r.Entries = append(r.Entries, suite.Entry{ID: e.ID, Title: e.Title().Plain()})
+		r.Entries = append(r.Entries, suite.ReaderEntry{ID: e.ID, Title: e.Title().Plain()})
 	}
 	return r, nil
 }
@@ -205,7 +205,7 @@ func TestWrong(t *testing.T) {
 			report, err := suite.Run(t.Context(), stricts(test.faults), shown, &suite.Options{Timeout: patience})
 			require.NoError(t, err)
 			found := false
-			for _, f := range report.Trials[0].Findings {
+			for _, f := range report.Trials[0].Assessments {
 				found = found || f.Level == test.level && f.Outcome == test.worst
 			}
 			require.True(t, found, said(t, report, true))

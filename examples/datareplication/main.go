@@ -33,22 +33,22 @@ func produce(ctx context.Context, p *datareplication.Producer, operation datarep
 	})
 }
 
-// consume brings a copy of the resources up to date, and returns the cursor to continue
+// consume brings a copy of the resources up to date, and returns the mark to continue
 // from. A real program stores both in one transaction.
-func consume(ctx context.Context, client *feedhistory.Client, cursor datareplication.Cursor, resources map[string]string) (datareplication.Cursor, error) {
-	c := datareplication.Client{HTTP: client, URL: wire.Site + "feed/", Snapshot: wire.Site + "feed/snapshot"}
-	harvest := c.Harvest(ctx, cursor)
+func consume(ctx context.Context, client *feedhistory.Client, mark datareplication.Mark, resources map[string]string) (datareplication.Mark, error) {
+	h := datareplication.Harvester{HTTP: client, URL: wire.Site + "feed/", Snapshot: wire.Site + "feed/snapshot"}
+	harvest := h.Harvest(ctx, mark)
 	for e, err := range harvest.Entities() {
 		switch {
 		case err != nil:
-			return harvest.Cursor(), err
+			return harvest.Mark(), err
 		case e.Operation == datareplication.Delete:
 			delete(resources, e.Header.Get("X-Key"))
 		default:
 			resources[e.Header.Get("X-Key")] = string(e.Body)
 		}
 	}
-	return harvest.Cursor(), nil
+	return harvest.Mark(), nil
 }
 
 // run makes a snapshot of one resource, harvests it, makes changes, and harvests those.
@@ -67,7 +67,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 		now = now.Add(time.Second)
 		return now
 	}}
-	resources, cursor := map[string]string{}, datareplication.Cursor{}
+	resources, mark := map[string]string{}, datareplication.Mark{}
 	for _, change := range []func() error{
 		func() error { return produce(ctx, p, datareplication.Put, "a", "old") },
 		func() error { return p.Snapshot(ctx, all(map[string]string{"a": "old"})) },
@@ -78,8 +78,8 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	} {
 		if change != nil {
 			err = change()
-		} else if cursor, err = consume(ctx, client, cursor, resources); err == nil {
-			fmt.Fprintln(out, resources, "at", cursor)
+		} else if mark, err = consume(ctx, client, mark, resources); err == nil {
+			fmt.Fprintln(out, resources, "at", mark)
 		}
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ func main() { wire.Main(run) }
 func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 	return &modifiedrange.Handler{
 		Limit: 2, Now: now, Head: &feedhistory.Document{ID: "urn:vehicles", Title: "Vehicles"},
-		Query: func(_ context.Context, start, end time.Time, limit int) (found []modifiedrange.Item, err error) {
+		Items: func(_ context.Context, start, end time.Time, limit int) (found []modifiedrange.Item, err error) {
 			for _, item := range *items { // the most recently modified first
 				if (modifiedrange.Range{Start: start, End: end}).Contains(item.Modified) && (limit == 0 || len(found) < limit) {
 					found = append(found, item)
@@ -35,19 +35,19 @@ func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 	}
 }
 
-// consume prints the modifications since the last time, and returns the state to continue
+// consume prints the modifications since the last time, and returns the mark to continue
 // from next time.
-func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, state modifiedrange.State) (modifiedrange.State, error) {
-	c := modifiedrange.Client{HTTP: client, URL: wire.Site + "collection"}
-	sync := c.Sync(ctx, state)
-	history, err := feedhistory.Merge(sync.Documents())
+func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, mark modifiedrange.Mark) (modifiedrange.Mark, error) {
+	h := modifiedrange.Harvester{HTTP: client, URL: wire.Site + "collection"}
+	harvest := h.Harvest(ctx, mark)
+	history, err := feedhistory.Merge(harvest.Documents())
 	if err != nil {
-		return state, err
+		return mark, err
 	}
 	for _, e := range history.Entries {
 		fmt.Fprintln(out, e.ID, e.Title().Plain())
 	}
-	next, _ := sync.State() // unchanged if something is missing
+	next, _ := harvest.Mark() // unchanged if something is missing
 	return next, nil
 }
 
@@ -64,15 +64,15 @@ func run(ctx context.Context, out, exchange io.Writer) (err error) {
 			return err
 		}
 	}
-	var state modifiedrange.State
-	if state, err = consume(ctx, out, client, state); err != nil {
+	var mark modifiedrange.Mark
+	if mark, err = consume(ctx, out, client, mark); err != nil {
 		return err
 	}
 	now = now.Add(time.Hour)
 	if items, err = add(items, "Trains", "second", now); err != nil {
 		return err
 	}
-	_, err = consume(ctx, out, client, state)
+	_, err = consume(ctx, out, client, mark)
 	return err
 }
 

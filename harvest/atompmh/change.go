@@ -9,24 +9,24 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A Kind classifies a Change.
-type Kind uint8
+// A ChangeKind says what happened to a record.
+type ChangeKind uint8
 
 // The kinds of change.
 const (
-	Record  Kind = iota // a record was created or modified; the change has its present state
-	Deleted             // a record was deleted
-	Other               // an entry Atom-PMH does not define
+	Record  ChangeKind = iota // a record was created or modified; the change has its present state
+	Deleted                   // a record was deleted
+	Other                     // an entry Atom-PMH does not define
 )
 
 // String returns "record", "deleted" or "other".
-func (k Kind) String() string {
+func (k ChangeKind) String() string {
 	return [...]string{"record", "deleted", "other", "unknown"}[min(k, Other+1)]
 }
 
 // A Change is the news of one record.
 type Change struct {
-	Kind Kind
+	Kind ChangeKind
 	ID   string // the record's identifier
 
 	// Time is the record's last modified time: when it was created, modified or
@@ -83,7 +83,7 @@ func RepresentationsOf(e *feedhistory.Entry) []Representation {
 // kindOf classifies an entry (atom-pmh consumer#3); it cannot distinguish
 // active from historical Records. An entry without its own id or time says
 // nothing about any record.
-func kindOf(e *feedhistory.Entry) Kind {
+func kindOf(e *feedhistory.Entry) ChangeKind {
 	there, empty := contentOf(e)
 	_, alternate := e.Links.Rel(feedhistory.RelAlternate)
 	switch {

@@ -98,7 +98,7 @@ func (p *Producer) window(entries []*feedhistory.Entry, window, since time.Time)
 
 // compare returns why an old entry cannot be published; nil if it is published
 // already.
-func compare(e *feedhistory.Entry, published Seen) error {
+func compare(e *feedhistory.Entry, published SeenRecord) error {
 	r := &RecordError{ID: e.ID, Modified: e.Updated, Clause: "atom-pmh#7", Err: ErrLate}
 	switch c := e.Updated.Compare(published.Time); {
 	case c == 0 && isDeletion(e) == published.Deleted:
@@ -113,8 +113,8 @@ func compare(e *feedhistory.Entry, published Seen) error {
 
 // all returns the latest published entry of each record, and whether the feed is whole:
 // an archive may have been removed (5005#18).
-func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
-	known = map[string]Seen{}
+func (p *Producer) all() (known map[string]SeenRecord, whole bool, err error) {
+	known = map[string]SeenRecord{}
 	for name := p.name(); ; {
 		doc, err := p.document(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +126,7 @@ func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
 		for _, e := range doc.Entries {
 			kind := kindOf(e)
 			if seen, ok := known[e.ID]; kind != Other && (!ok || e.Updated.After(seen.Time)) {
-				known[e.ID] = Seen{Time: e.Updated, Deleted: kind == Deleted}
+				known[e.ID] = SeenRecord{Time: e.Updated, Deleted: kind == Deleted}
 			}
 		}
 		older, linked := doc.Links.Rel(feedhistory.RelPrevArchive)

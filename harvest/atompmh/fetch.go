@@ -13,7 +13,7 @@ import (
 )
 
 // A Fetched is a change with its record.
-type Fetched struct {
+type FetchResult struct {
 	Change
 	Body []byte // the chosen representation; nil if there is none
 	Type string // its media type, according to the server
@@ -36,14 +36,14 @@ type Fetched struct {
 // The Mark records the changes harvested, not the bodies fetched: FetchQueued remembers
 // those to fetch again later. If you leave the sequence early, some changes were taken
 // but not yielded, so do not store the Mark then. The error may be the context's.
-func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[Fetched, error] {
+func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[FetchResult, error] {
 	type result struct {
-		Fetched
+		FetchResult
 		err error
 	}
-	return func(yield func(Fetched, error) bool) {
+	return func(yield func(FetchResult, error) bool) {
 		if changes == nil {
-			yield(Fetched{}, errors.New("atompmh: Fetch: the changes are nil"))
+			yield(FetchResult{}, errors.New("atompmh: Fetch: the changes are nil"))
 			return
 		}
 		ctx, cancel := context.WithCancel(h.with(ctx))
@@ -59,7 +59,7 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 		take := func() bool {
 			r := <-queue[0]
 			queue = queue[1:]
-			return yield(r.Fetched, r.err)
+			return yield(r.FetchResult, r.err)
 		}
 		for change, err := range changes {
 			if len(queue) == cmp.Or(max(h.Parallel, 0), 4) && !take() {
@@ -68,10 +68,10 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 			c := make(chan result, 1)
 			queue = append(queue, c)
 			if err != nil || change.Kind != Record || change.Chosen == nil {
-				c <- result{Fetched{Change: change}, err}
+				c <- result{FetchResult{Change: change}, err}
 				continue
 			}
-			go func() { c <- result{Fetched: get(ctx, client, change)} }()
+			go func() { c <- result{FetchResult: get(ctx, client, change)} }()
 		}
 		for len(queue) > 0 && take() {
 		}
@@ -79,8 +79,8 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 }
 
 // get requests the chosen representation.
-func get(ctx context.Context, client *feedhistory.Client, change Change) Fetched {
-	f := Fetched{Change: change}
+func get(ctx context.Context, client *feedhistory.Client, change Change) FetchResult {
+	f := FetchResult{Change: change}
 	resp, err := client.Do(ctx, feedhistory.Request{URL: change.Chosen.URL, Accept: cmp.Or(change.Chosen.Type, "*/*")})
 	if err != nil {
 		f.Gone = feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)

@@ -27,11 +27,11 @@ import (
 // meanwhile leaves its archive, as the specification allows, and comes with the next
 // harvest; for that, later changes must have later times.
 type Handler struct {
-	// Query finds the items created, modified or deleted at or after start and before end,
+	// Items finds the items created, modified or deleted at or after start and before end,
 	// most recent first, and at most limit of them. A zero time, or a zero limit, means no
 	// bound. Earlier Items of a record become historical entries (atom-pmh#27). Several
 	// goroutines may call it at the same time.
-	Query func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
+	Items func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
 
 	URL    string                // URL is the absolute URL of the subscription document.
 	Head   *feedhistory.Document // Head describes the feed; nil means URL is its title.
@@ -78,13 +78,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // document returns the document of the items before a time; zero means the subscription
 // document.
 func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error) {
-	if h.Query == nil || h.URL == "" {
+	if h.Items == nil || h.URL == "" {
 		return nil, errors.New("atompmh: Handler.Query and Handler.URL must be set")
 	}
 	if err := plain.Check("atompmh", plain.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
 		return nil, err
 	}
-	pool := replication.Pool[Item]{Query: h.Query, At: func(it Item) time.Time { return it.Modified }}
+	pool := replication.Pool[Item]{Query: h.Items, At: func(it Item) time.Time { return it.Modified }}
 	items, whole, err := pool.Recent(ctx, time.Time{}, before, cmp.Or(h.Size, 100))
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	var doc *feedhistory.Document
 	switch head := headOf(h.Head, h.URL, h.URL); {
 	case !before.IsZero():
-		doc = feedhistory.NewArchive(head, entries, feedhistory.ArchiveAt{Self: h.archive(before), Prev: older, Current: h.URL})
+		doc = feedhistory.NewArchive(head, entries, feedhistory.DocumentLinks{Self: h.archive(before), Prev: older, Current: h.URL})
 	case whole && !deletions: // atom-pmh#32, atom-pmh#18
 		doc = feedhistory.NewComplete(head, entries, h.URL)
 	default:

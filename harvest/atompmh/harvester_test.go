@@ -105,7 +105,7 @@ func isDeleted(id string, n int) string { return fmt.Sprintf("deleted %s %s\n", 
 
 func markAt(n int) Mark {
 	t, _ := time.Parse(time.RFC3339, day(n))
-	return Mark{Time: t, Seen: map[string]Seen{}}
+	return Mark{Time: t, Seen: map[string]SeenRecord{}}
 }
 
 // A harvest ends after the first document that is strictly older than the mark,

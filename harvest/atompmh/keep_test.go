@@ -137,7 +137,7 @@ func TestKeepErrors(t *testing.T) {
 	var status *feedhistory.StatusError
 	_, err := h.Keep(t.Context(), m)
 	require.ErrorAs(t, err, &status)
-	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Change{
+	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Commit{
 		Feed: &mirror.Feed{URL: base + "bad.atom", Source: "atom-pmh", Mark: []byte(`{"time":1}`)},
 	}))
 	h.URL = base + "bad.atom"

@@ -28,20 +28,20 @@ import (
 // it is the whole pool, because only the difference shows which records are absent from
 // the next document.
 type Mark struct {
-	Time         time.Time         `json:"time,omitzero"`
-	Subscription feedhistory.Known `json:"subscription,omitzero"` // the subscription document, to ask whether there is anything new
-	Complete     bool              `json:"complete,omitempty"`    // whether the feed was complete; then Seen is the pool
-	Seen         map[string]Seen   `json:"seen,omitempty"`        // by record identifier
+	Time         time.Time             `json:"time,omitzero"`
+	Subscription feedhistory.Known     `json:"subscription,omitzero"` // the subscription document, to ask whether there is anything new
+	Complete     bool                  `json:"complete,omitempty"`    // whether the feed was complete; then Seen is the pool
+	Seen         map[string]SeenRecord `json:"seen,omitempty"`        // by record identifier
 }
 
-// A Seen is a Mark's memory of one record.
-type Seen struct {
+// A SeenRecord is a Mark's memory of one record.
+type SeenRecord struct {
 	Time    time.Time `json:"time"`              // its last modified time
 	Deleted bool      `json:"deleted,omitempty"` // whether it was deleted
 	Digest  string    `json:"digest,omitempty"`  // a digest of its representations
 }
 
-func (s Seen) is(other Seen) bool {
+func (s SeenRecord) is(other SeenRecord) bool {
 	return s.Time.Equal(other.Time) && s.Deleted == other.Deleted && s.Digest == other.Digest
 }
 
@@ -49,8 +49,8 @@ func (s Seen) is(other Seen) bool {
 func (m Mark) IsZero() bool { return m.Time.IsZero() && m.Subscription == feedhistory.Known{} }
 
 // seenOf returns an entry's Seen.
-func seenOf(e *feedhistory.Entry, kind Kind) Seen {
-	s := Seen{Time: e.Updated.UTC(), Deleted: kind == Deleted}
+func seenOf(e *feedhistory.Entry, kind ChangeKind) SeenRecord {
+	s := SeenRecord{Time: e.Updated.UTC(), Deleted: kind == Deleted}
 	if kind == Record {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q", representations(e)))
 		s.Digest = hex.EncodeToString(sum[:8])

@@ -13,10 +13,10 @@ import (
 
 // A Queue has the records still to be fetched, by identifier. Store it as JSON,
 // together with the Mark. The zero value is empty; make the map before you use it.
-type Queue map[string]Pending
+type Queue map[string]QueuedRecord
 
-// A Pending is a record still to be fetched.
-type Pending struct {
+// A QueuedRecord is one still to be fetched.
+type QueuedRecord struct {
 	Time   time.Time `json:"time"`             // its last modified time
 	URL    string    `json:"url"`              // the URL of the chosen representation
 	Type   string    `json:"type,omitempty"`   // its media type in the link; "" if it has none
@@ -29,8 +29,8 @@ type Pending struct {
 //
 // The queue changes until the sequence has ended, or you leave it.
 // The error may be the context's.
-func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[Fetched, error] {
-	return func(yield func(Fetched, error) bool) {
+func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[FetchResult, error] {
+	return func(yield func(FetchResult, error) bool) {
 		for f, err := range h.Fetch(ctx, queue.all(changes)) {
 			if err == nil && f.Kind == Record && f.Chosen != nil {
 				queue.done(f)
@@ -57,7 +57,7 @@ func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 				delete(q, c.ID)
 			}
 			if err == nil && c.Kind == Record && c.Chosen != nil {
-				q[c.ID] = Pending{Time: c.Time, URL: c.Chosen.URL, Type: c.Chosen.Type}
+				q[c.ID] = QueuedRecord{Time: c.Time, URL: c.Chosen.URL, Type: c.Chosen.Type}
 			}
 			if !yield(c, err) {
 				return
@@ -78,7 +78,7 @@ func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 }
 
 // done records the outcome of fetching a record.
-func (q Queue) done(f Fetched) {
+func (q Queue) done(f FetchResult) {
 	p, ok := q[f.ID]
 	switch {
 	case f.Err == nil || f.Gone:

@@ -42,7 +42,7 @@ const (
 // A version is an entry of a record.
 type version struct {
 	entry *feedhistory.Entry
-	kind  Kind
+	kind  ChangeKind
 	in    time.Time // when its document was updated
 }
 
@@ -226,7 +226,7 @@ func (r *reading) changes() []Change {
 // it was removed from the feed, or its document is cut short. Only a complete
 // feed may go back. Of two copies with the same time, it is known only after
 // everything has been read which one counts.
-func (r *reading) follows(v version, seen Seen) bool {
+func (r *reading) follows(v version, seen SeenRecord) bool {
 	now := seenOf(v.entry, v.kind)
 	switch {
 	case now.is(seen):
@@ -283,7 +283,7 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 	back := back(r.newest, overlap)
 	o.next = Mark{
 		Time: back, Subscription: r.subscription(), Complete: r.complete,
-		Seen: make(map[string]Seen, len(r.latest)),
+		Seen: make(map[string]SeenRecord, len(r.latest)),
 	}
 	for id, v := range r.latest {
 		if !r.complete && v.in.Before(back) {

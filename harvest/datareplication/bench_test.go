@@ -40,9 +40,9 @@ func BenchmarkConsumer(b *testing.B) {
 	s, err := loadState(out)
 	require.NoError(b, err)
 	b.Run("harvest", func(b *testing.B) {
-		c := Client{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+		c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
 		for b.Loop() {
-			got, err := collect(c.Harvest(b.Context(), Cursor{}))
+			got, err := collect(c.Harvest(b.Context(), Mark{}))
 			require.NoError(b, err)
 			require.Len(b, got, benchEntities)
 		}

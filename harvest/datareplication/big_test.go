@@ -34,7 +34,7 @@ func TestBigPage(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "--b--\r\n")
 	}))
-	c := Client{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
 	live := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -42,7 +42,7 @@ func TestBigPage(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before, most, got := live(), uint64(0), 0
-	for e, err := range c.Harvest(t.Context(), Cursor{}).Entities() {
+	for e, err := range c.Harvest(t.Context(), Mark{}).Entities() {
 		require.NoError(t, err)
 		require.Len(t, e.Body, len(body))
 		if got++; got%(n/8) == 0 {
@@ -62,19 +62,19 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, p.Append(t.Context(), entities(0, 20)...))
 	require.NoError(t, p.Append(t.Context(), Entity{Body: make([]byte, 1000)}))
 	for limit, test := range map[string]struct {
-		limits Limits
+		limits Budget
 		brings int
-	}{"requests": {Limits{Requests: 11}, 9}, "entity": {Limits{Entity: 999}, 20}} {
+	}{"requests": {Budget{Requests: 11}, 9}, "entity": {Budget{Entity: 999}, 20}} {
 		c := serve(out).client()
-		c.Limits = test.limits
-		got, err := collect(c.Harvest(t.Context(), Cursor{}))
+		c.Budget = test.limits
+		got, err := collect(c.Harvest(t.Context(), Mark{}))
 		exceeded := feedtest.ErrorAs[*BudgetError](t, err)
 		require.Equal(t, limit, exceeded.Limit)
 		require.Len(t, got, test.brings)
 	}
 	c := serve(out).client()
-	c.Limits = Limits{Page: 700}
-	_, err := collect(c.Harvest(t.Context(), Cursor{}))
+	c.Budget = Budget{Page: 700}
+	_, err := collect(c.Harvest(t.Context(), Mark{}))
 	feedtest.ErrorAs[*feedhistory.LimitError](t, err)
 }
 
@@ -91,11 +91,11 @@ func TestSameOrigin(t *testing.T) {
 	for _, snapshot := range []string{"", base + "snapshot"} {
 		c := w.client()
 		c.Snapshot = snapshot
-		got, err := collect(c.Harvest(t.Context(), Cursor{}))
+		got, err := collect(c.Harvest(t.Context(), Mark{}))
 		require.NoError(t, err)
 		require.NotEmpty(t, got)
 		c.HTTP.Policy.SameOrigin = true
-		got, err = collect(c.Harvest(t.Context(), Cursor{}))
+		got, err = collect(c.Harvest(t.Context(), Mark{}))
 		refused := feedtest.ErrorAs[*feedhistory.RefusedError](t, err)
 		require.Contains(t, refused.URL, "example.com")
 		require.Empty(t, got)

@@ -14,10 +14,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// A Client reads one feed. Do not change its fields during a harvest.
-type Client struct {
+// A Harvester reads one feed. Do not change its fields during a harvest.
+type Harvester struct {
 	// HTTP makes the requests, with its settings except for the limits on
-	// documents, because pages may be larger: see Limits. A page may take an
+	// documents, because pages may be larger: see Budget. A page may take an
 	// hour unless its Timeouts say otherwise. Nil means a client with default
 	// settings.
 	HTTP *feedhistory.Client
@@ -30,7 +30,7 @@ type Client struct {
 	// additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Snapshot is the URL of a snapshot's index. A harvest without a cursor
+	// Snapshot is the URL of a snapshot's index. A harvest without a mark
 	// begins with the snapshot, and continues with the feed. If it is "", such
 	// a harvest begins with the oldest page.
 	Snapshot string
@@ -42,46 +42,46 @@ type Client struct {
 	Lenient bool
 
 	Parallel int    // Parallel is the number of pages of a snapshot to read at the same time; zero means 4.
-	Limits   Limits // Limits bounds the resources of one harvest.
+	Budget   Budget // Budget bounds the cost of one harvest.
 }
 
-// Limits are the limits of a harvest. A zero field means its default.
-type Limits struct {
+// A Budget bounds the cost of a harvest. A zero field means its default.
+type Budget struct {
 	Requests int   // Requests is the maximum number of requests: a HEAD and a GET for most pages of the feed, a GET for each page of a snapshot. Zero means 200,000.
 	Page     int64 // Page is the maximum size of a page in bytes, decompressed; only one entity of it is in memory. Zero means 1 TiB.
 	Entity   int64 // Entity is the maximum size of an entity's body in bytes. Zero means 64 MiB.
 }
 
-func (l Limits) withDefaults() Limits {
-	return Limits{
+func (l Budget) withDefaults() Budget {
+	return Budget{
 		Requests: cmp.Or(l.Requests, 200_000),
 		Page:     cmp.Or(l.Page, 1<<40),
 		Entity:   cmp.Or(l.Entity, 64<<20),
 	}
 }
 
-// check returns an error for settings a Client cannot work with.
-func (c *Client) check() error {
-	l := c.Limits
+// check returns an error for settings a Harvester cannot work with.
+func (c *Harvester) check() error {
+	l := c.Budget
 	return plain.Check("datareplication", plain.Number{Name: "Client.Parallel", Value: int64(c.Parallel)},
-		plain.Number{Name: "Limits.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Limits.Page", Value: l.Page},
-		plain.Number{Name: "Limits.Entity", Value: l.Entity})
+		plain.Number{Name: "Budget.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Budget.Page", Value: l.Page},
+		plain.Number{Name: "Budget.Entity", Value: l.Entity})
 }
 
-// Harvest returns the harvest of the entities after the given cursor. It makes no
+// Harvest returns the harvest of the entities after the given mark. It makes no
 // request until you range over its entities.
-func (c *Client) Harvest(ctx context.Context, from Cursor) *Harvest {
+func (c *Harvester) Harvest(ctx context.Context, from Mark) *Harvest {
 	return &Harvest{c: c, ctx: ctx, from: from, cursor: from}
 }
 
-// A Harvest yields the entities of a feed after a Cursor, up to the newest. Use
+// A Harvest yields the entities of a feed after a Mark, up to the newest. Use
 // it in one goroutine.
 type Harvest struct {
-	c    *Client
+	c    *Harvester
 	ctx  context.Context
-	from Cursor
+	from Mark
 
-	cursor   Cursor
+	cursor   Mark
 	requests int
 }
 
@@ -93,7 +93,7 @@ type Harvest struct {
 // *LoopError, *StampError, *CutShortError, *MalformedError or *BudgetError; the error
 // of the request for the feed's URL, as feedhistory.Client.Get returns it; or the
 // context's error. The entities yielded before are whole and in order, and the next
-// harvest can continue from Cursor. Ranging again starts the harvest again.
+// harvest can continue from Mark. Ranging again starts the harvest again.
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	return func(yield func(*Entity, error) bool) {
 		*h = Harvest{c: h.c, ctx: h.ctx, from: h.from, cursor: h.from}
@@ -101,7 +101,7 @@ func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 			yield(nil, err)
 			return
 		}
-		limits := h.c.Limits.withDefaults()
+		limits := h.c.Budget.withDefaults()
 		fetcher, done := replication.Fetcher(h.c.HTTP, limits.Page)
 		defer done()
 		r := &run{
@@ -118,13 +118,13 @@ func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	}
 }
 
-// Cursor returns the place after the last entity yielded. After a snapshot it is the
+// Mark returns the place after the last entity yielded. After a snapshot it is the
 // time when the snapshot began; before the first entity, where the harvest began. Store
 // it together with your work on the entity, and once more at the end.
 //
 // In the middle of a snapshot there is no such place: an interrupted snapshot
 // is read again.
-func (h *Harvest) Cursor() Cursor { return h.cursor }
+func (h *Harvest) Mark() Mark { return h.cursor }
 
 // Requests returns the number of requests. Repetitions of a request do not
 // count.

@@ -13,7 +13,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	out := newMemory()
 	p, w := newProducer(out), serve(out)
-	got, cursor := harvest(t, w, Cursor{})
+	got, cursor := harvest(t, w, Mark{})
 	require.Empty(t, got)
 	require.True(t, cursor.IsZero())
 	for i := range 20 {
@@ -23,7 +23,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	got, _ = harvest(t, w, cursor)
 	require.Empty(t, got)
-	got, again := harvest(t, w, Cursor{})
+	got, again := harvest(t, w, Mark{})
 	require.Equal(t, ids(0, 40), got)
 	require.Equal(t, cursor, again)
 	s, err := loadState(out)

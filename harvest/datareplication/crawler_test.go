@@ -67,7 +67,7 @@ func TestTurn(t *testing.T) {
 				crawl(t, out, created)
 				require.NoError(t, p.Snapshot(t.Context(), func(func(Entity, error) bool) {})) // with nothing in between
 			}
-			got, _ := harvest(t, serve(out), Cursor{})
+			got, _ := harvest(t, serve(out), Mark{})
 			require.Len(t, got, 9)
 			s, err := loadState(out)
 			require.NoError(t, err)

@@ -2,21 +2,21 @@
 // entities, in pages linked to one another. Each entity puts, patches or deletes a
 // resource. The package has both sides.
 //
-// A Client reads a feed from where it last stopped:
+// A Harvester reads a feed from where it last stopped:
 //
-//	c := datareplication.Client{URL: "https://example.org/feed/"}
-//	harvest := c.Harvest(ctx, cursor) // the zero Cursor at first
+//	h := datareplication.Harvester{URL: "https://example.org/feed/"}
+//	harvest := h.Harvest(ctx, mark) // the zero Mark at first
 //	for e, err := range harvest.Entities() {
 //		if err != nil {
 //			return err
 //		}
-//		… // e.Operation, e.Body; and store harvest.Cursor() with that
+//		… // e.Operation, e.Body; and store harvest.Mark() with that
 //	}
 //
 // A Producer writes a feed to a publish.Output, and a Handler serves it:
 //
 //	p := &datareplication.Producer{Output: publish.Dir{Path: "feed"}}
-//	err := p.Append(datareplication.Entity{ContentID: "1", Type: "application/json", Body: body})
+//	err := p.Append(ctx, datareplication.Entity{ContentID: "1", Type: "application/json", Body: body})
 //	http.Handle("/feed/", http.StripPrefix("/feed/", &datareplication.Handler{
 //		FS: p.Output, Base: "https://example.org/feed/",
 //	}))

@@ -10,7 +10,7 @@ import (
 )
 
 // An Operation is an entity's effect on its resource (datareplication#feed-7). An
-// unknown operation in a feed is an error, unless the Client is Lenient: then it is
+// unknown operation in a feed is an error, unless the Harvester is Lenient: then it is
 // yielded unchanged, in capitals.
 type Operation string
 
@@ -25,10 +25,10 @@ const (
 // caller can tell which resource that is: the protocol has no name for it.
 type Entity struct {
 	// ContentID is opaque, and unique in a feed. It is "" in a snapshot, and if
-	// a Lenient Client yields an entity without one.
+	// a Lenient Harvester yields an entity without one.
 	ContentID string
 
-	// Operation is "" if a Lenient Client yields an entity without one. In a
+	// Operation is "" if a Lenient Harvester yields an entity without one. In a
 	// snapshot it is Put. To a Producer, "" means Put.
 	Operation Operation
 
@@ -89,10 +89,10 @@ func received(part replication.Part, page string, created time.Time) (*Entity, e
 	return e, err
 }
 
-// A Cursor is a place in a feed: after the entity it names. Store it together with your
+// A Mark is a place in a feed: after the entity it names. Store it together with your
 // work on the entity, so either both are stored or neither
 // (datareplication#consumer-5). The zero value is the beginning.
-type Cursor struct {
+type Mark struct {
 	Time time.Time `json:"time,omitzero"` // the stamp of the entity
 
 	// ContentID is the Content-ID of the entity: everything after it comes
@@ -101,5 +101,5 @@ type Cursor struct {
 	ContentID string `json:"content_id,omitempty"`
 }
 
-// IsZero reports whether the cursor is the beginning of the feed.
-func (c Cursor) IsZero() bool { return c.Time.IsZero() && c.ContentID == "" }
+// IsZero reports whether the mark is the beginning of the feed.
+func (c Mark) IsZero() bool { return c.Time.IsZero() && c.ContentID == "" }

@@ -9,12 +9,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// A NotFoundError reports a feed that goes back further than the cursor, but does not
-// contain the cursor's entity. If you begin again with only the cursor's Time, nothing
+// A NotFoundError reports a feed that goes back further than the mark, but does not
+// contain the mark's entity. If you begin again with only the mark's Time, nothing
 // is lost.
 type NotFoundError struct {
 	URL    string // the URL of the feed
-	Cursor Cursor
+	Mark   Mark
 	Clause string
 }
 
@@ -24,15 +24,15 @@ func (e *NotFoundError) Error() string { return e.URL + ": " + e.Detail() }
 // Detail names the entity.
 func (e *NotFoundError) Detail() string {
 	return fmt.Sprintf("the feed does not have the cursor's entity %q of %s (%s)",
-		clip(e.Cursor.ContentID), stamp(e.Cursor.Time), e.Clause)
+		clip(e.Mark.ContentID), stamp(e.Mark.Time), e.Clause)
 }
 
-// A ReachError reports a feed that does not reach back to the cursor: some or all
+// A ReachError reports a feed that does not reach back to the mark: some or all
 // entities after it have been removed, and may be lost. Begin again, either with a
-// snapshot, or with everything the feed has: the zero Cursor.
+// snapshot, or with everything the feed has: the zero Mark.
 type ReachError struct {
 	URL    string // the URL of the oldest page
-	Cursor Cursor
+	Mark   Mark
 	Oldest time.Time // the first stamp in the feed; zero if there is none
 	Clause string
 }
@@ -42,7 +42,7 @@ func (e *ReachError) Error() string { return e.URL + ": " + e.Detail() }
 
 // Detail says how far the feed reaches.
 func (e *ReachError) Detail() string {
-	s := fmt.Sprintf("the feed does not reach back to %s", e.Cursor)
+	s := fmt.Sprintf("the feed does not reach back to %s", e.Mark)
 	if !e.Oldest.IsZero() {
 		s += ", only to " + stamp(e.Oldest)
 	}
@@ -190,7 +190,7 @@ var (
 	ErrLength     = replication.ErrLength // the length of the body differs from Content-Length
 )
 
-// A BudgetError reports a harvest that needs more than Limits allows.
+// A BudgetError reports a harvest that needs more than its Budget allows.
 type BudgetError struct {
 	URL    string
 	Limit  string // "requests" or "entity"
@@ -225,7 +225,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func clip(s string) string { return replication.Clip(s) }
 
 // String describes the place.
-func (c Cursor) String() string {
+func (c Mark) String() string {
 	switch {
 	case c.IsZero():
 		return "the beginning"

@@ -30,19 +30,19 @@ func Example() {
 		panic(err)
 	}
 
-	client := datareplication.Client{
+	h := datareplication.Harvester{
 		URL:  server.URL,
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
-	var cursor datareplication.Cursor // a program stores it
+	var mark datareplication.Mark // a program stores it
 	for range 2 {
-		harvest := client.Harvest(context.Background(), cursor)
+		harvest := h.Harvest(context.Background(), mark)
 		for e, err := range harvest.Entities() {
 			if err != nil {
 				panic(err)
 			}
 			fmt.Println(e.Operation, e.ContentID, string(e.Body))
-			cursor = harvest.Cursor()
+			mark = harvest.Mark()
 		}
 		fmt.Println("nothing more for now")
 		if err := producer.Append(context.Background(), put("3", "boats")); err != nil {
@@ -80,11 +80,11 @@ func ExampleProducer_Snapshot() {
 	if err != nil {
 		panic(err)
 	}
-	client := datareplication.Client{
+	h := datareplication.Harvester{
 		URL: server.URL, Snapshot: server.URL + "/snapshot",
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
-	for e, err := range client.Harvest(context.Background(), datareplication.Cursor{}).Entities() {
+	for e, err := range h.Harvest(context.Background(), datareplication.Mark{}).Entities() {
 		if err != nil {
 			panic(err)
 		}

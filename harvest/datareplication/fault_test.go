@@ -67,14 +67,14 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 			do(snapshot)
 		}
 	}
-	got, cursor := harvest(t, serve(out), Cursor{})
+	got, cursor := harvest(t, serve(out), Mark{})
 	require.Equal(t, ids(0, first), got)
 	do(func() error { return p.CleanUp(t.Context(), cursor.Time) })
 	for range keptSnapshots {
 		do(snapshot)
 	}
 	out.Fail = nil
-	got, _ = harvest(t, serve(out), Cursor{})
+	got, _ = harvest(t, serve(out), Mark{})
 	require.Less(t, len(got), first)
 	require.Equal(t, ids(first-len(got), len(got)), got)
 	leftovers(t, out, p)
@@ -83,7 +83,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 
 // published returns the content of a feed.
 func published(t *testing.T, out *memory) []string {
-	got, _ := harvest(t, serve(out.clone()), Cursor{})
+	got, _ := harvest(t, serve(out.clone()), Mark{})
 	return got
 }
 

@@ -28,14 +28,14 @@ func TestFeeds(t *testing.T) {
 			a := feedtest.Parse(string(text))
 			site := feedtest.Serve(t, a.String())
 			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
-			c := &Client{HTTP: client, URL: site.URL + "/feed"}
+			c := &Harvester{HTTP: client, URL: site.URL + "/feed"}
 			if _, ok := a.File("/snapshot"); ok {
 				c.Snapshot = site.URL + "/snapshot"
 			}
 			_, c.Lenient = a.File("lenient")
 			want, ok := a.File("want")
 			require.True(t, ok)
-			var from Cursor
+			var from Mark
 			if s, ok := a.File("cursor"); ok {
 				require.NoError(t, json.Unmarshal([]byte(s), &from))
 			}
@@ -44,17 +44,17 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
-func testFeed(t *testing.T, h *Harvest, from Cursor, want string) {
+func testFeed(t *testing.T, h *Harvest, from Mark, want string) {
 	lines := strings.Split(want, "\n")
 	if want == "" {
 		lines = nil
 	}
 	var got []string
-	last := h.Cursor()
+	last := h.Mark()
 	for e, err := range h.Entities() {
 		if err == nil {
 			got = append(got, line(e, len(lines) > len(got) && strings.Contains(lines[len(got)], " ")))
-			last = Cursor{e.Modified, e.ContentID}
+			last = Mark{e.Modified, e.ContentID}
 			continue
 		}
 		require.Len(t, lines, len(got)+1, "%v, then %v", got, err)
@@ -69,7 +69,7 @@ func testFeed(t *testing.T, h *Harvest, from Cursor, want string) {
 	}
 	require.Equal(t, strings.Join(lines, "\n"), strings.Join(got, "\n"))
 	if last != from && h.c.Snapshot == "" {
-		require.Equal(t, last, h.Cursor())
+		require.Equal(t, last, h.Mark())
 	}
 }
 

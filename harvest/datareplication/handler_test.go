@@ -109,7 +109,7 @@ func TestRepeat(t *testing.T) {
 	for range 2 {
 		require.NoError(t, p.Append(t.Context(), entities(0, 3)...))
 	}
-	got, cursor := harvest(t, serve(out), Cursor{})
+	got, cursor := harvest(t, serve(out), Mark{})
 	require.Equal(t, ids(0, 3), got)
 	end, err := p.Last()
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestBoundary(t *testing.T) {
 		body := "\r\n--" + s.Newest.Boundary + "--\r\n"
 		require.NoError(t, p.Append(t.Context(), Entity{ContentID: fmt.Sprint("evil", i), Body: []byte(body)}))
 	}
-	got, _ := harvest(t, serve(out), Cursor{})
+	got, _ := harvest(t, serve(out), Mark{})
 	require.Equal(t, []string{"e0", "evil0", "evil1", "evil2"}, got)
 }
 
@@ -142,7 +142,7 @@ func TestHeaders(t *testing.T) {
 	require.NoError(t, p.Append(t.Context(), Entity{Operation: Delete, Header: map[string][]string{
 		"X-Key": {"1", "2"}, "content-id": {"no"}, "Operation-Type": {"no"}, "Content-Transfer-Encoding": {"base64"},
 	}, Body: []byte("AA==")}))
-	for _, e := range feedtest.All(t, serve(out).client().Harvest(t.Context(), Cursor{}).Entities()) {
+	for _, e := range feedtest.All(t, serve(out).client().Harvest(t.Context(), Mark{}).Entities()) {
 		require.Equal(t, []string{"1", "2"}, e.Header["X-Key"])
 		require.Equal(t, Delete, e.Operation)
 		require.NotEqual(t, "no", e.ContentID)
@@ -193,7 +193,7 @@ func TestSnapshots(t *testing.T) {
 	require.NoError(t, p.Append(t.Context(), entities(20, 2)...))
 	c := w.client()
 	c.Snapshot = base + "snapshot"
-	h := c.Harvest(t.Context(), Cursor{})
+	h := c.Harvest(t.Context(), Mark{})
 	modified := map[int]bool{}
 	n := 0
 	for e, err := range h.Entities() {
@@ -202,7 +202,7 @@ func TestSnapshots(t *testing.T) {
 		if n++; n <= 9 {
 			modified[e.Modified.YearDay()] = true
 			require.Empty(t, e.ContentID)
-			require.True(t, h.Cursor().IsZero())
+			require.True(t, h.Mark().IsZero())
 		}
 	}
 	require.Equal(t, 11, n)
@@ -268,8 +268,8 @@ func TestConcurrent(t *testing.T) {
 	}
 	written, done := context.WithCancel(t.Context())
 	go func() { wg.Wait(); done() }()
-	c := Client{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
-	var cursor Cursor
+	c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	var cursor Mark
 	seen := map[string]int{}
 	for last := false; ; {
 		harvest := c.Harvest(t.Context(), cursor)
@@ -277,7 +277,7 @@ func TestConcurrent(t *testing.T) {
 			require.NoError(t, err)
 			seen[e.ContentID]++
 		}
-		cursor = harvest.Cursor()
+		cursor = harvest.Mark()
 		require.NoError(t, p.CleanUp(t.Context(), cursor.Time))
 		if last {
 			break

@@ -45,7 +45,7 @@ func TestHeader(t *testing.T) {
 		require.True(t, strings.HasPrefix(url, base))
 		return http.Header{"Authorization": {fmt.Sprint("Bearer ", asked)}}, nil
 	}
-	got, err := collect(c.Harvest(t.Context(), Cursor{}))
+	got, err := collect(c.Harvest(t.Context(), Mark{}))
 	require.NoError(t, err)
 	require.Len(t, got, 39)
 	require.Greater(t, asked, 3)

@@ -34,8 +34,8 @@ type Resources struct {
 	Size int // Size is the number of entities to commit together; zero means 500, a negative one is an error.
 }
 
-// Keep harvests the feed of the Client into a mirror's store, beginning at the cursor
-// stored with the feed there. It stores the new cursor in the same commit as the entities
+// Keep harvests the feed of the Harvester into a mirror's store, beginning at the mark
+// stored with the feed there. It stores the new mark in the same commit as the entities
 // before it, so an interrupted Keep goes on there; only a snapshot begins again.
 //
 // An entry's content is the body: as text if its media type begins with text/,
@@ -47,7 +47,7 @@ type Resources struct {
 // from the harvest, the store or the context. Without a Snapshot, entities may have
 // been removed from the feed before, so the verdict is not Whole. Resources deleted
 // unseen, before a ReachError, stay in the mirror when a second snapshot is read.
-func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
+func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
 	if err := plain.Check(name, plain.Number{Name: "Resources.Size", Value: int64(of.Size)}); err != nil {
 		return nil, err
@@ -66,16 +66,16 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mir
 	})
 }
 
-// A mark is a cursor, with the number of entities so far with its stamp.
+// A mark is a mark, with the number of entities so far with its stamp.
 type mark struct {
-	Cursor
+	Mark
 	Order int `json:"order,omitempty"`
 }
 
 // documents is a harvest as documents to merge.
 type documents struct {
 	Resources
-	c    *Client
+	c    *Harvester
 	mark mark // the mark after the last entity yielded
 }
 
@@ -86,11 +86,11 @@ const mostBodies = 8 << 20
 // *feedhistory.Gap.
 func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		h := d.c.Harvest(ctx, d.mark.Cursor)
+		h := d.c.Harvest(ctx, d.mark.Mark)
 		b := d.newBatch()
 		for e, err := range h.Entities() {
 			if err == nil {
-				err = b.add(e, h.Cursor())
+				err = b.add(e, h.Mark())
 			}
 			if err == nil && !b.full() {
 				continue
@@ -103,7 +103,7 @@ func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, er
 				return
 			}
 		}
-		if b.done = h.Cursor(); b.n > 0 || b.done != d.mark.Cursor {
+		if b.done = h.Mark(); b.n > 0 || b.done != d.mark.Mark {
 			yield(b.take(), nil)
 		}
 	}
@@ -117,13 +117,13 @@ type batch struct {
 	bytes int
 	begun bool
 
-	done  Cursor    // after the last entity added
+	done  Mark      // after the last entity added
 	last  time.Time // the stamp of that entity
 	order int       // the number of entities so far with this stamp
 }
 
 func (d *documents) newBatch() *batch {
-	b := &batch{documents: d, done: d.mark.Cursor, last: d.mark.Time, order: d.mark.Order}
+	b := &batch{documents: d, done: d.mark.Mark, last: d.mark.Time, order: d.mark.Order}
 	b.begin()
 	return b
 }
@@ -139,7 +139,7 @@ func (b *batch) full() bool { return b.n >= cmp.Or(b.Size, 500) || b.bytes > mos
 func (b *batch) take() *feedhistory.Document {
 	doc := b.doc
 	doc.Updated = b.last.Add(time.Duration(b.order))
-	b.mark = mark{Cursor: b.done}
+	b.mark = mark{Mark: b.done}
 	if b.done.ContentID != "" {
 		b.mark.Order = b.order
 	}
@@ -159,10 +159,10 @@ func (b *batch) fail(yield func(*feedhistory.Document, error) bool, err error, h
 	yield(nil, err)
 }
 
-// add adds the effect of an entity; after is the harvest's cursor after it. A resource
-// of a snapshot, where there is no cursor yet, gets the stamp itself, so a change in
+// add adds the effect of an entity; after is the harvest's mark after it. A resource
+// of a snapshot, where there is no mark yet, gets the stamp itself, so a change in
 // the feed within the same second is newer.
-func (b *batch) add(e *Entity, after Cursor) error {
+func (b *batch) add(e *Entity, after Mark) error {
 	at := e.Modified
 	if !after.IsZero() {
 		if !at.Equal(b.last) {

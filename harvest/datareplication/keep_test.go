@@ -29,7 +29,7 @@ func operation(op Operation, id, body string) Entity {
 }
 
 // keep mirrors what has come since the last time.
-func keep(t *testing.T, store mirror.Store, c *Client, of Resources) *mirror.Report {
+func keep(t *testing.T, store mirror.Store, c *Harvester, of Resources) *mirror.Report {
 	changes, err := c.Keep(t.Context(), &mirror.Mirror{Store: store}, of)
 	require.NoError(t, err)
 	return changes

@@ -42,7 +42,7 @@ type machine struct {
 
 // A consumer is a reader of the feed, with what it stores.
 type consumer struct {
-	cursor Cursor
+	cursor Mark
 	log    []string
 	copy   map[string]string
 	busy   bool // one harvest at a time
@@ -217,12 +217,12 @@ func (m *machine) harvest(c *consumer) {
 			return
 		}
 		c.take(m.t, e)
-		c.cursor = h.Cursor()
+		c.cursor = h.Mark()
 		if kill--; kill == 0 {
 			return
 		}
 	}
-	c.cursor = h.Cursor()
+	c.cursor = h.Mark()
 }
 
 // failed checks that a harvest ended for one of the possible reasons.
@@ -232,7 +232,7 @@ func (m *machine) failed(c *consumer, err error, quiet bool) {
 	var page *PageError
 	switch {
 	case errors.As(err, &reach) && c.copy != nil:
-		c.cursor = Cursor{}
+		c.cursor = Mark{}
 	case errors.As(err, &cut) && !quiet:
 	case gone(err) && errors.As(err, &page) && page.Snapshot && !quiet && c.copy != nil:
 	default:

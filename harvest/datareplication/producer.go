@@ -112,20 +112,20 @@ func (p *Producer) writer(ctx context.Context, s *state) *writer {
 
 func (p *Producer) pageSize() int64 { return cmp.Or(max(p.PageSize, 0), 1_000_000) }
 
-// Last returns the end of the feed: the newest entity, or the zero Cursor if
+// Last returns the end of the feed: the newest entity, or the zero Mark if
 // there is none.
-func (p *Producer) Last() (Cursor, error) {
+func (p *Producer) Last() (Mark, error) {
 	if p.Output == nil {
-		return Cursor{}, errors.New("datareplication: Producer.Output must be set")
+		return Mark{}, errors.New("datareplication: Producer.Output must be set")
 	}
 	s, err := loadState(p.Output)
 	if err != nil || s.Newest == nil {
-		return Cursor{}, err
+		return Mark{}, err
 	}
-	return Cursor{s.Newest.Modified, s.Last}, nil
+	return Mark{s.Newest.Modified, s.Last}, nil
 }
 
-// CleanUp removes the old pages, those no consumer needs whose cursor is at or after
+// CleanUp removes the old pages, those no consumer needs whose mark is at or after
 // the given time. So of the pages ending before that time, it keeps the newest. It
 // never removes the newest page of the feed. The error may be the context's.
 func (p *Producer) CleanUp(ctx context.Context, before time.Time) error {

@@ -18,13 +18,13 @@ type run struct {
 	*Harvest
 	ctx     context.Context // for the requests
 	fetcher *feedhistory.Client
-	limits  Limits
+	limits  Budget
 	yield   func(*Entity, error) bool
 	left    bool // the caller has stopped ranging over the entities
 	partly  bool // part of a snapshot was yielded
 	came    bool // part of the feed was yielded
 
-	since Cursor // where to begin in the feed
+	since Mark // where to begin in the feed
 	seed  [2]maphash.Seed
 	walk
 }
@@ -33,15 +33,15 @@ type run struct {
 type walk struct {
 	visited map[string]bool    // the pages, by their identifying URLs
 	ids     map[[2]uint64]bool // digests of the Content-IDs so far
-	found   bool               // the cursor's entity was found
-	earlier bool               // an entity is stamped before the cursor, so the feed reaches back to it
+	found   bool               // the mark's entity was found
+	earlier bool               // an entity is stamped before the mark, so the feed reaches back to it
 	first   time.Time          // the first stamp read
 	last    time.Time          // the last stamp read
 }
 
 // run reads the snapshot, if the harvest needs one, and then the feed.
 func (r *run) run() error {
-	r.since = Cursor{seconds(r.from.Time), r.from.ContentID}
+	r.since = Mark{seconds(r.from.Time), r.from.ContentID}
 	if r.from.IsZero() && r.c.Snapshot != "" {
 		var created time.Time
 		err := again(func() (err error) {
@@ -51,7 +51,7 @@ func (r *run) run() error {
 		if err != nil || r.left {
 			return err
 		}
-		r.since = Cursor{Time: seconds(created)}
+		r.since = Mark{Time: seconds(created)}
 		r.cursor = r.since
 	}
 	return again(r.feed, func() bool { return true })
@@ -103,7 +103,7 @@ func before(p *replication.Page, t time.Time) bool {
 type step struct{ url, from string }
 
 // back goes from the newest page back to the page where reading must begin: one stamped
-// before the cursor, or else the oldest one (datareplication#consumer-1). It returns
+// before the mark, or else the oldest one (datareplication#consumer-1). It returns
 // the pages on the way.
 func (r *run) back(newest *replication.Page) (way []step, err error) {
 	way = []step{{newest.Key(), r.c.URL}}
@@ -184,7 +184,7 @@ func (r *run) forward(way []step) error {
 	return nil
 }
 
-// read reads a page and yields its entities after the cursor. If an older page links to
+// read reads a page and yields its entities after the mark. If an older page links to
 // it and was not known to be its neighbour, the two must agree.
 func (r *run) read(at step, older *replication.Page) (*replication.Page, error) {
 	page, err := r.open(http.MethodGet, at.url, at.from)

@@ -5,10 +5,10 @@ import (
 	"hash/maphash"
 )
 
-// This file decides which entities come after the cursor
+// This file decides which entities come after the mark
 // (datareplication#consumer-2).
 
-// hand yields an entity if it comes after the cursor.
+// hand yields an entity if it comes after the mark.
 func (r *run) hand(e *Entity) error {
 	if r.first.IsZero() {
 		r.first = e.Modified
@@ -20,14 +20,14 @@ func (r *run) hand(e *Entity) error {
 	if err != nil || !wanted {
 		return err
 	}
-	r.cursor, r.came = Cursor{e.Modified, e.ContentID}, true
+	r.cursor, r.came = Mark{e.Modified, e.ContentID}, true
 	if r.left = !r.yield(e, nil); r.left {
 		return errLeft
 	}
 	return nil
 }
 
-// fault returns the fault of a wanted entity, or of the cursor's entity.
+// fault returns the fault of a wanted entity, or of the mark's entity.
 func (r *run) fault(e *Entity, wanted bool) error {
 	repeated := r.repeated(e.ContentID)
 	if r.c.Lenient || !wanted && e.ContentID != r.since.ContentID {
@@ -59,8 +59,8 @@ func (r *run) repeated(id string) bool {
 	return false
 }
 
-// wanted reports whether an entity comes after the cursor. The error reports a feed
-// without the cursor's place.
+// wanted reports whether an entity comes after the mark. The error reports a feed
+// without the mark's place.
 func (r *run) wanted(e *Entity) (bool, error) {
 	since := r.since
 	if e.Modified.Before(since.Time) {
@@ -86,14 +86,14 @@ func (r *run) wanted(e *Entity) (bool, error) {
 	return false, nil
 }
 
-// missing returns why the cursor's entity is not there.
+// missing returns why the mark's entity is not there.
 func (r *run) missing(page string) error {
 	if !r.earlier {
 		return r.lost(page)
 	}
-	return &NotFoundError{URL: r.c.URL, Cursor: r.since, Clause: clauseCursor}
+	return &NotFoundError{URL: r.c.URL, Mark: r.since, Clause: clauseCursor}
 }
 
 func (r *run) lost(page string) error {
-	return &ReachError{URL: page, Cursor: r.since, Oldest: r.first, Clause: clauseReach}
+	return &ReachError{URL: page, Mark: r.since, Oldest: r.first, Clause: clauseReach}
 }

@@ -76,8 +76,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (w *wire) client() *Client {
-	return &Client{URL: base, HTTP: &feedhistory.Client{
+func (w *wire) client() *Harvester {
+	return &Harvester{URL: base, HTTP: &feedhistory.Client{
 		Transport: w, Retry: feedhistory.Retry{Tries: 1},
 	}}
 }
@@ -131,10 +131,10 @@ func ids(first, n int) (all []string) {
 	return all
 }
 
-func harvest(t testing.TB, w *wire, from Cursor) ([]string, Cursor) {
+func harvest(t testing.TB, w *wire, from Mark) ([]string, Mark) {
 	t.Helper()
 	h := w.client().Harvest(t.Context(), from)
 	got, err := collect(h)
 	require.NoError(t, err)
-	return got, h.Cursor()
+	return got, h.Mark()
 }

@@ -36,7 +36,7 @@ func (a *answer) above(t time.Time) (n int) {
 	return n
 }
 
-// An itemState identifies an item in one state (modified-range#5).
+// An itemMark identifies an item in one state (modified-range#5).
 type itemState struct {
 	id      string
 	deleted bool
@@ -117,8 +117,8 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 			return &StampError{URL: r.c.URL, ID: e.ID, Clause: clauseStamp}
 		}
 	}
-	if r.Sync.next.Since.IsZero() { // the first answer
-		r.Sync.next = r.following(doc, header)
+	if r.Harvest.next.Since.IsZero() { // the first answer
+		r.Harvest.next = r.following(doc, header)
 	}
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
 		at := r.stamp.of(e)
@@ -156,14 +156,14 @@ func (r *run) take(a *answer, item itemState) bool {
 }
 
 // changed reports whether an entry was modified after it came. The modification comes
-// with the next sync; nothing comes twice within one (modified-range#9).
+// with the next harvest; nothing comes twice within one (modified-range#9).
 func (r *run) changed(item itemState) bool {
 	came, ok := r.ids[item.id]
 	if !ok {
 		r.ids[item.id] = r.requests
 		return false
 	}
-	next := r.Sync.next.Since
+	next := r.Harvest.next.Since
 	return came != r.requests && !next.IsZero() && !item.at.Before(next)
 }
 
@@ -187,13 +187,13 @@ func (r *run) weigh(a *answer, item itemState) {
 	}
 }
 
-// following returns the state after this sync: the server's time at its
+// following returns the mark after this harvest: the server's time at its
 // beginning, less the overlap (modified-range#8). If the server does not tell
 // the time, the newest stamp is used, because the client's clock may be wrong.
-func (r *run) following(doc *feedhistory.Document, header http.Header) State {
+func (r *run) following(doc *feedhistory.Document, header http.Header) Mark {
 	overlap := r.c.overlap()
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		return State{Since: date.UTC().Add(-overlap)}
+		return Mark{Since: date.UTC().Add(-overlap)}
 	}
 	var newest time.Time
 	for _, e := range doc.Entries {
@@ -202,9 +202,9 @@ func (r *run) following(doc *feedhistory.Document, header http.Header) State {
 		}
 	}
 	if newest.IsZero() {
-		return State{Since: r.from.Since}
+		return Mark{Since: r.from.Since}
 	}
-	return State{Since: newest.UTC().Add(-overlap)}
+	return Mark{Since: newest.UTC().Add(-overlap)}
 }
 
 // older returns the earlier of two times, ignoring a zero time.

@@ -17,8 +17,8 @@ import (
 var update = flag.Bool("update", false, "write the transcripts again")
 
 // TestCalvin is the proposal's own example, request by request: a server
-// returns at most three items at a time, Calvin syncs with it, and Hobbes
-// modifies "Go-carts" meanwhile, which comes with the next sync. Only the ends of the ranges
+// returns at most three items at a time, Calvin harvests with it, and Hobbes
+// modifies "Go-carts" meanwhile, which comes with the next harvest. Only the ends of the ranges
 // differ: each includes the oldest item known, so a server that cuts too much is noticed.
 //
 // Duties: modified-range#8.
@@ -48,18 +48,18 @@ func TestCalvin(t *testing.T) {
 			s.now = at(t, "2004-10-31T19:30:00Z")
 		}
 	}
-	sync := w.client().Sync(t.Context(), State{Since: at(t, "2004-09-01T16:15:00Z")})
+	sync := w.client().Harvest(t.Context(), Mark{Since: at(t, "2004-09-01T16:15:00Z")})
 	h, err := feedhistory.Merge(sync.Documents())
 	require.NoError(t, err)
 	assert.Len(t, h.Entries, 8)
 	assert.Empty(t, h.Gaps)
 	assert.Equal(t, 4, sync.Requests())
-	next, whole := sync.State()
+	next, whole := sync.Mark()
 	require.True(t, whole)
 	assert.Equal(t, at(t, "2004-10-31T19:28:00Z"), next.Since)
 
 	s.now = s.now.Add(24 * time.Hour)
-	sync = w.client().Sync(t.Context(), next)
+	sync = w.client().Harvest(t.Context(), next)
 	h, err = feedhistory.Merge(sync.Documents())
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A Client keeps up with a collection. Do not change its fields during a sync.
-type Client struct {
+// A Harvester keeps up with a collection. Do not change its fields during a harvest.
+type Harvester struct {
 	HTTP    *feedhistory.Client // HTTP makes the requests; nil means a client with the default settings.
 	URL     string              // URL is the URL of the collection.
 	Dialect Dialect             // Dialect is how to ask for ranges; zero means to try them in order.
@@ -25,49 +25,49 @@ type Client struct {
 	// additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Overlap is how far the next sync reaches back before the server's time at the
+	// Overlap is how far the next harvest reaches back before the server's time at the
 	// beginning of this one (modified-range#8). It should be the longest time a change may
 	// take to appear after it was stamped. Zero means a minute, a negative value none.
 	Overlap time.Duration
 
-	Limits Limits // Limits bounds the resources of one sync.
+	Budget Budget // Budget bounds the cost of one harvest.
 }
 
 // overlap returns the Overlap with its default.
-func (c *Client) overlap() time.Duration { return max(cmp.Or(c.Overlap, time.Minute), 0) }
+func (c *Harvester) overlap() time.Duration { return max(cmp.Or(c.Overlap, time.Minute), 0) }
 
-// Limits are the limits of a sync (modified-range#12). A sync reaching one ends with a
+// A Budget bounds the cost of a harvest (modified-range#12). A harvest reaching a limit ends with a
 // *BudgetError, and the next one continues there.
-type Limits struct {
+type Budget struct {
 	Requests int   // Requests is the maximum number of requests; zero means 10,000.
 	Items    int   // Items is the maximum number of entries and deletions to receive; zero means 1,000,000.
 	Bytes    int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 }
 
-func (l Limits) withDefaults() Limits {
-	return Limits{
+func (l Budget) withDefaults() Budget {
+	return Budget{
 		Requests: cmp.Or(l.Requests, 10_000),
 		Items:    cmp.Or(l.Items, 1_000_000),
 		Bytes:    cmp.Or(l.Bytes, 1<<30),
 	}
 }
 
-// check returns an error for settings a Client cannot work with.
-func (c *Client) check() error {
-	l := c.Limits
+// check returns an error for settings a Harvester cannot work with.
+func (c *Harvester) check() error {
+	l := c.Budget
 	return plain.Check("modifiedrange",
-		plain.Number{Name: "Limits.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Limits.Items", Value: int64(l.Items)},
-		plain.Number{Name: "Limits.Bytes", Value: l.Bytes})
+		plain.Number{Name: "Budget.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Budget.Items", Value: int64(l.Items)},
+		plain.Number{Name: "Budget.Bytes", Value: l.Bytes})
 }
 
-// A State is a client's memory between two syncs. Store it together with the sync's
-// documents. With the zero value, a sync gets everything.
-type State struct {
+// A Mark is a client's memory between two harvests. Store it together with the harvest's
+// documents. With the zero value, a harvest gets everything.
+type Mark struct {
 	Since time.Time `json:"since,omitzero"` // a time by the server's clock
-	Rest  Rest      `json:"rest,omitzero"`  // zero unless a sync was cut short: the next one continues there
+	Rest  Rest      `json:"rest,omitzero"`  // zero unless a harvest was cut short: the next one continues there
 }
 
-// A Rest is the part of a range a sync has not asked for yet.
+// A Rest is the part of a range a harvest has not asked for yet.
 type Rest struct {
 	End     time.Time `json:"end,omitzero"`      // everything modified at this time or later has come
 	Next    time.Time `json:"next,omitzero"`     // the Since after the Rest has come
@@ -75,21 +75,21 @@ type Rest struct {
 	Closed  bool      `json:"closed,omitempty"`  // the server takes the end to be part of a range
 }
 
-// Sync returns the sync of modifications since the given state. It makes no request
+// Harvest returns the harvest of modifications since the given mark. It makes no request
 // until you range over its documents.
-func (c *Client) Sync(ctx context.Context, from State) *Sync {
-	return &Sync{c: c, ctx: ctx, from: from}
+func (c *Harvester) Harvest(ctx context.Context, from Mark) *Harvest {
+	return &Harvest{c: c, ctx: ctx, from: from}
 }
 
-// A Sync gets the modifications of a collection since a State. Use it in one goroutine
+// A Harvest gets the modifications of a collection since a Mark. Use it in one goroutine
 // only.
-type Sync struct {
-	c    *Client
+type Harvest struct {
+	c    *Harvester
 	ctx  context.Context
-	from State
+	from Mark
 
-	next     State
-	at       State // where to continue, if the sync is cut short
+	next     Mark
+	at       Mark // where to continue, if the harvest is cut short
 	whole    bool
 	lossy    bool // a loss was yielded
 	dialect  Dialect
@@ -97,19 +97,19 @@ type Sync struct {
 	requests int
 }
 
-// Documents yields the server's answers, most recently modified items first, and no item twice. From a State with a
+// Documents yields the server's answers, most recently modified items first, and no item twice. From a Mark with a
 // Rest, it yields the Rest first, and then the items modified since, some of which may come a second time. Their
 // entries and deletions are changes: anything else has not changed.
 //
 // An error on the first document is yielded as it is, as is the context's. Later, a
 // missing part is yielded as a nil document and a *feedhistory.Gap. After a Gap
-// wrapping a *PossibleLossError, the sync may continue with older items; an
+// wrapping a *PossibleLossError, the harvest may continue with older items; an
 // *IgnoredError, a *StampError, a *BudgetError or the error of a request ends it. So
 // you can pass the sequence to feedhistory.Merge, as you would a walk's. Ranging again
-// starts the sync again.
-func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
+// starts the harvest again.
+func (s *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		*s = Sync{c: s.c, ctx: s.ctx, from: s.from, at: s.from}
+		*s = Harvest{c: s.c, ctx: s.ctx, from: s.from, at: s.from}
 		if err := s.c.check(); err != nil {
 			yield(nil, err)
 			return
@@ -117,7 +117,7 @@ func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 		client, done := plain.Or(s.c.HTTP)
 		defer done()
 		r := &run{
-			Sync: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Limits.withDefaults(),
+			Harvest: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Budget.withDefaults(),
 			dialects: s.c.Dialect.candidates(),
 			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: s.from,
 		}
@@ -128,21 +128,21 @@ func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	}
 }
 
-// State returns the state from which the next sync must start. If whole is
-// false, something is missing; the next sync then continues at the Rest, or starts
+// Mark returns the mark from which the next harvest must start. If whole is
+// false, something is missing; the next harvest then continues at the Rest, or starts
 // where this one did.
-func (s *Sync) State() (next State, whole bool) {
+func (s *Harvest) Mark() (next Mark, whole bool) {
 	switch {
 	case s.whole:
 		return s.next, true
 	case s.lossy: // the whole range must be asked for again
-		return State{Since: s.from.Since}, false
+		return Mark{Since: s.from.Since}, false
 	}
 	return s.at, false
 }
 
 // Dialect returns the dialect of the last request.
-func (s *Sync) Dialect() Dialect { return s.dialect }
+func (s *Harvest) Dialect() Dialect { return s.dialect }
 
 // Requests returns the number of requests.
-func (s *Sync) Requests() int { return s.requests }
+func (s *Harvest) Requests() int { return s.requests }

@@ -12,7 +12,7 @@ type Dialect uint8
 
 // The dialects.
 const (
-	Probe         Dialect = iota // whichever the server supports: they are tried in the following order
+	AnyDialect    Dialect = iota // whichever the server supports: they are tried in the following order
 	ModifiedRange                // Modified-Range: start/end
 	RangeUpdated                 // Range: updated=start/end, a closed interval (draft-ietf-atompub-protocol-04 §5.2.4)
 	GData                        // the parameters updated-min (inclusive) and updated-max (exclusive)
@@ -25,7 +25,7 @@ func (d Dialect) String() string {
 
 // candidates returns the dialects to try, in order.
 func (d Dialect) candidates() []Dialect {
-	if d == Probe {
+	if d == AnyDialect {
 		return []Dialect{ModifiedRange, RangeUpdated, GData}
 	}
 	return []Dialect{d}

@@ -7,12 +7,12 @@
 // modified within it or, with a status other than 200, the most recent of them. The
 // client then asks for items older than the oldest it got, until an answer is complete.
 //
-//	c := modifiedrange.Client{URL: "https://example.org/collection"}
-//	sync := c.Sync(ctx, state)
-//	history, err := feedhistory.Merge(sync.Documents())
+//	h := modifiedrange.Harvester{URL: "https://example.org/collection"}
+//	harvest := h.Harvest(ctx, mark)
+//	history, err := feedhistory.Merge(harvest.Documents())
 //	…
-//	if next, whole := sync.State(); whole {
-//		state = next // to be stored together with the history
+//	if next, whole := harvest.Mark(); whole {
+//		mark = next // to be stored together with the history
 //	}
 //
 // A Handler is the other side: an http.Handler with a query function.

@@ -9,9 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A PossibleLossError reports a sync that may have missed items. The server answers
+// A PossibleLossError reports a harvest that may have missed items. The server answers
 // with a part that cannot be reduced further, because it cuts through a group of items
-// with the same stamp. The sync has continued with older items, unless they cannot be
+// with the same stamp. The harvest has continued with older items, unless they cannot be
 // requested, or the part has no items.
 type PossibleLossError struct {
 	URL    string
@@ -79,7 +79,7 @@ func (e *StampError) Detail() string {
 	return fmt.Sprintf("%s does not say when it was last modified, or not as the others do (%s)", clip(e.ID), e.Clause)
 }
 
-// A BudgetError reports a sync that needs more than Limits allows.
+// A BudgetError reports a harvest that needs more than its Budget allows.
 type BudgetError struct {
 	URL    string
 	Limit  string // "requests", "items" or "bytes"
@@ -104,7 +104,7 @@ const (
 	clauseBounded = "modified-range#12: every loop is bounded"
 )
 
-// gap returns the gap an error leaves after a sync has begun.
+// gap returns the gap an error leaves after a harvest has begun.
 func gap(url string, err error) *feedhistory.Gap {
 	g := feedhistory.NewGap(url, err)
 	switch {

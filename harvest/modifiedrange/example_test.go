@@ -18,7 +18,7 @@ func Example() {
 		panic(err)
 	}
 	server := httptest.NewServer(&modifiedrange.Handler{
-		Query: func(_ context.Context, start, end time.Time, _ int) ([]modifiedrange.Item, error) {
+		Items: func(_ context.Context, start, end time.Time, _ int) ([]modifiedrange.Item, error) {
 			if !(modifiedrange.Range{Start: start, End: end}).Contains(changed) {
 				return nil, nil
 			}
@@ -27,27 +27,27 @@ func Example() {
 	})
 	defer server.Close()
 
-	client := modifiedrange.Client{
-		URL:  server.URL,
+	h := modifiedrange.Harvester{
+		URL: server.URL, Dialect: modifiedrange.AnyDialect,
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
-	defer client.HTTP.CloseIdle()
-	var state modifiedrange.State // a program stores it
+	defer h.HTTP.CloseIdle()
+	var mark modifiedrange.Mark // a program stores it
 	for range 2 {
-		sync := client.Sync(context.Background(), state)
-		history, err := feedhistory.Merge(sync.Documents())
+		harvest := h.Harvest(context.Background(), mark)
+		history, err := feedhistory.Merge(harvest.Documents())
 		if err != nil {
 			panic(err)
 		}
 		for _, e := range history.Entries {
 			fmt.Println("changed:", e.Title().Body)
 		}
-		next, whole := sync.State()
-		fmt.Println("whole:", whole)
-		state = next
+		next, whole := harvest.Mark()
+		fmt.Println("whole:", whole, "in the dialect", harvest.Dialect())
+		mark = next
 	}
 	// Output:
 	// changed: Planes
-	// whole: true
-	// whole: true
+	// whole: true in the dialect modified-range
+	// whole: true in the dialect modified-range
 }

@@ -18,7 +18,7 @@ import (
 // supports at most one dialect, and may break the rules.
 type foreign struct {
 	*store
-	dialect Dialect // the dialect that it supports; Probe: none
+	dialect Dialect // the dialect that it supports; AnyDialect: none
 	limit   int
 	cuts    bool // cuts through groups of equal stamps (modified-range#5)
 	claims  bool // answers 200 for parts, too (modified-range#3)
@@ -95,7 +95,7 @@ func groupsApart(step time.Duration, sizes ...int) *store {
 	return s
 }
 
-// Whatever a foreign server does, the sync ends: with everything, or with an
+// Whatever a foreign server does, the harvest ends: with everything, or with an
 // error that says why not.
 //
 // Duties: modified-range#3, modified-range#5, modified-range#7, modified-range#11.
@@ -109,42 +109,42 @@ func TestForeignServers(t *testing.T) {
 		want     string
 		requests int
 	}{
-		{"honest", foreign{dialect: ModifiedRange, limit: 3}, Probe, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
-		{"one request", foreign{dialect: ModifiedRange, limit: 9}, Probe, []int{1, 1, 1}, whole, 2},
-		{"empty", foreign{dialect: ModifiedRange, limit: 9}, Probe, nil, whole, 1},
-		{"limit of one", foreign{dialect: ModifiedRange, limit: 1}, Probe, []int{1, 1, 1, 1}, whole, 10},
-		{"groups kept", foreign{dialect: ModifiedRange, limit: 2}, Probe, []int{5, 4, 1, 3}, whole, 7},
-		{"groups cut, of less than the limit", foreign{dialect: ModifiedRange, limit: 5, cuts: true}, Probe, []int{2, 4, 3, 4, 1, 2}, whole, 5},
-		{"groups cut", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{1, 5, 2}, loss, 4},
-		{"groups cut, at the start", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{5}, loss, 4},
-		{"groups cut, twice", foreign{dialect: ModifiedRange, limit: 2, cuts: true}, Probe, []int{3, 1, 4, 1}, loss, 7},
-		{"end included", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
-		{"end included, a second apart", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{-1, 1, 1, 1, 1, 1, 1, 1, 1}, whole, 5},
-		{"end included, cut down to seconds", foreign{dialect: ModifiedRange, limit: 3, closed: true, coarse: true}, Probe, []int{-1, 1, 1, 1, 1, 1, 1, 1, 1}, whole, 5},
-		{"end included, groups", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{3, 3, 3, 2}, whole, 12},
-		{"end included, groups a second apart", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{-1, 3, 3, 3, 2}, whole, 10},
-		{"end included, groups kept", foreign{dialect: ModifiedRange, limit: 2, closed: true}, Probe, []int{5, 4, 1, 3}, whole, 9},
-		{"end included, groups cut", foreign{dialect: ModifiedRange, limit: 3, closed: true, cuts: true}, Probe, []int{1, 5, 2}, loss, 5},
-		{"end included, one group", foreign{dialect: ModifiedRange, limit: 9, closed: true}, Probe, []int{3}, whole, 4},
+		{"honest", foreign{dialect: ModifiedRange, limit: 3}, AnyDialect, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
+		{"one request", foreign{dialect: ModifiedRange, limit: 9}, AnyDialect, []int{1, 1, 1}, whole, 2},
+		{"empty", foreign{dialect: ModifiedRange, limit: 9}, AnyDialect, nil, whole, 1},
+		{"limit of one", foreign{dialect: ModifiedRange, limit: 1}, AnyDialect, []int{1, 1, 1, 1}, whole, 10},
+		{"groups kept", foreign{dialect: ModifiedRange, limit: 2}, AnyDialect, []int{5, 4, 1, 3}, whole, 7},
+		{"groups cut, of less than the limit", foreign{dialect: ModifiedRange, limit: 5, cuts: true}, AnyDialect, []int{2, 4, 3, 4, 1, 2}, whole, 5},
+		{"groups cut", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, AnyDialect, []int{1, 5, 2}, loss, 4},
+		{"groups cut, at the start", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, AnyDialect, []int{5}, loss, 4},
+		{"groups cut, twice", foreign{dialect: ModifiedRange, limit: 2, cuts: true}, AnyDialect, []int{3, 1, 4, 1}, loss, 7},
+		{"end included", foreign{dialect: ModifiedRange, limit: 3, closed: true}, AnyDialect, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
+		{"end included, a second apart", foreign{dialect: ModifiedRange, limit: 3, closed: true}, AnyDialect, []int{-1, 1, 1, 1, 1, 1, 1, 1, 1}, whole, 5},
+		{"end included, cut down to seconds", foreign{dialect: ModifiedRange, limit: 3, closed: true, coarse: true}, AnyDialect, []int{-1, 1, 1, 1, 1, 1, 1, 1, 1}, whole, 5},
+		{"end included, groups", foreign{dialect: ModifiedRange, limit: 3, closed: true}, AnyDialect, []int{3, 3, 3, 2}, whole, 12},
+		{"end included, groups a second apart", foreign{dialect: ModifiedRange, limit: 3, closed: true}, AnyDialect, []int{-1, 3, 3, 3, 2}, whole, 10},
+		{"end included, groups kept", foreign{dialect: ModifiedRange, limit: 2, closed: true}, AnyDialect, []int{5, 4, 1, 3}, whole, 9},
+		{"end included, groups cut", foreign{dialect: ModifiedRange, limit: 3, closed: true, cuts: true}, AnyDialect, []int{1, 5, 2}, loss, 5},
+		{"end included, one group", foreign{dialect: ModifiedRange, limit: 9, closed: true}, AnyDialect, []int{3}, whole, 4},
 		{"end included, one item", foreign{dialect: ModifiedRange, limit: 9, closed: true}, ModifiedRange, []int{1}, whole, 4},
 		{"end included, part as 200", foreign{dialect: ModifiedRange, limit: 3, closed: true, claims: true}, ModifiedRange, []int{1, 1, 1, 1, 1, 1, 1}, whole, 6},
-		{"end included, parameters, probed", foreign{dialect: GData, limit: 3, claims: true, closed: true}, Probe, []int{3, 1, 1, 1, 1}, loss, 14},
-		{"one group first, parameters", foreign{dialect: GData, limit: 3}, Probe, []int{3, 1, 1}, whole, 14},
-		{"one group first, parameters, parts as 200", foreign{dialect: GData, limit: 3, claims: true, cuts: true}, Probe, []int{3, 1, 1}, loss, 12},
-		{"one group, cut, parameters", foreign{dialect: GData, limit: 3, cuts: true}, Probe, []int{5, 1, 1}, loss, 14},
-		{"ignored, one group", foreign{limit: 3}, Probe, []int{5}, ignored, 9},
+		{"end included, parameters, probed", foreign{dialect: GData, limit: 3, claims: true, closed: true}, AnyDialect, []int{3, 1, 1, 1, 1}, loss, 14},
+		{"one group first, parameters", foreign{dialect: GData, limit: 3}, AnyDialect, []int{3, 1, 1}, whole, 14},
+		{"one group first, parameters, parts as 200", foreign{dialect: GData, limit: 3, claims: true, cuts: true}, AnyDialect, []int{3, 1, 1}, loss, 12},
+		{"one group, cut, parameters", foreign{dialect: GData, limit: 3, cuts: true}, AnyDialect, []int{5, 1, 1}, loss, 14},
+		{"ignored, one group", foreign{limit: 3}, AnyDialect, []int{5}, ignored, 9},
 		{"closed interval", foreign{dialect: RangeUpdated, limit: 3}, RangeUpdated, []int{1, 1, 1, 1, 2, 1}, whole, 3},
-		{"closed interval, probed", foreign{dialect: RangeUpdated, limit: 3}, Probe, []int{1, 1, 1, 1, 2, 1}, whole, 5},
-		{"closed interval, others refused", foreign{dialect: RangeUpdated, limit: 9, strict: true}, Probe, []int{1, 1}, whole, 3},
+		{"closed interval, probed", foreign{dialect: RangeUpdated, limit: 3}, AnyDialect, []int{1, 1, 1, 1, 2, 1}, whole, 5},
+		{"closed interval, others refused", foreign{dialect: RangeUpdated, limit: 9, strict: true}, AnyDialect, []int{1, 1}, whole, 3},
 		{"parameters", foreign{dialect: GData, limit: 3, claims: true}, GData, []int{1, 1, 1, 1, 1, 1, 1}, whole, 5},
-		{"parameters, probed", foreign{dialect: GData, limit: 3, claims: true}, Probe, []int{1, 1, 1, 1, 1, 1, 1}, whole, 9},
+		{"parameters, probed", foreign{dialect: GData, limit: 3, claims: true}, AnyDialect, []int{1, 1, 1, 1, 1, 1, 1}, whole, 9},
 		{"parameters, groups cut", foreign{dialect: GData, limit: 3, claims: true, cuts: true}, GData, []int{1, 2, 2, 1, 2, 1}, whole, 7},
 		{"ignored", foreign{limit: 3, claims: true}, ModifiedRange, []int{1, 1, 1, 1, 1}, ignored, 2},
 		{"ignored, and all is there", foreign{limit: 9, claims: true}, ModifiedRange, []int{1, 1}, ignored, 2},
 		{"ignored, one item", foreign{limit: 9, claims: true}, ModifiedRange, []int{1}, ignored, 3},
-		{"all ignored", foreign{limit: 3, claims: true}, Probe, []int{1, 1, 1, 1, 1}, ignored, 6},
+		{"all ignored", foreign{limit: 3, claims: true}, AnyDialect, []int{1, 1, 1, 1, 1}, ignored, 6},
 		{"ignored, and a part", foreign{limit: 3}, ModifiedRange, []int{1, 1, 1, 1, 1}, ignored, 2},
-		{"without a date", foreign{dialect: ModifiedRange, limit: 3, undated: true}, Probe, []int{1, 1}, whole, 2},
+		{"without a date", foreign{dialect: ModifiedRange, limit: 3, undated: true}, AnyDialect, []int{1, 1}, whole, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			server := test.server
@@ -154,10 +154,10 @@ func TestForeignServers(t *testing.T) {
 			w := &wire{handler: &server}
 			c := w.client()
 			c.Dialect = test.ask
-			sync := c.Sync(t.Context(), State{})
+			sync := c.Harvest(t.Context(), Mark{})
 			h, err := feedhistory.Merge(sync.Documents())
 			require.NoError(t, err)
-			next, ended := sync.State()
+			next, ended := sync.Mark()
 			if !assert.Equal(t, test.requests, sync.Requests()) {
 				t.Log(w.log.String())
 			}
@@ -180,7 +180,7 @@ func TestForeignServers(t *testing.T) {
 				assert.True(t, ended)
 				assert.Empty(t, h.Gaps)
 				assert.Len(t, h.Entries, len(server.items), w.log.String())
-				if server.dialect != Probe && len(test.sizes) > 0 {
+				if server.dialect != AnyDialect && len(test.sizes) > 0 {
 					assert.Equal(t, server.dialect, sync.Dialect())
 				}
 				if test.sizes != nil {
@@ -200,14 +200,14 @@ func had(sizes []int, limit int) (n int) {
 	return n
 }
 
-// If a server gives the same answer for everything before a group, the sync
+// If a server gives the same answer for everything before a group, the harvest
 // ends, and says what cannot be retrieved.
 //
 // Duties: modified-range#12.
 func TestStuck(t *testing.T) {
 	server := &foreign{store: groups(1, 3, 1), dialect: ModifiedRange, limit: 3, cuts: true, closed: true, up: true}
 	w := &wire{handler: server}
-	sync := w.client().Sync(t.Context(), State{})
+	sync := w.client().Harvest(t.Context(), Mark{})
 	h, err := feedhistory.Merge(sync.Documents())
 	require.NoError(t, err)
 	require.Less(t, sync.Requests(), 10)
@@ -216,6 +216,6 @@ func TestStuck(t *testing.T) {
 	loss := feedtest.ErrorAs[*PossibleLossError](t, h.Gaps[0])
 	require.True(t, loss.Stuck)
 	require.ErrorContains(t, loss, "items older than 2026-03-01T11:58:00Z cannot be retrieved")
-	_, whole := sync.State()
+	_, whole := sync.Mark()
 	require.False(t, whole)
 }

@@ -33,7 +33,7 @@ func (r *run) confirm(a *answer, whole bool) Range {
 	}
 	if !r.confirming.active {
 		r.top = r.newest // later items may have come meanwhile
-		if began := r.Sync.next.Since.Add(r.c.overlap()); began.After(r.top) {
+		if began := r.Harvest.next.Since.Add(r.c.overlap()); began.After(r.top) {
 			r.top = began
 		}
 	}

@@ -84,11 +84,11 @@ func testCutter(t *testing.T, name string, c *cutter, sizes []int) {
 	w := &wire{handler: c}
 	client := w.client()
 	client.Dialect = ModifiedRange
-	sync := client.Sync(t.Context(), State{})
+	sync := client.Harvest(t.Context(), Mark{})
 	h, err := feedhistory.Merge(sync.Documents())
 	require.NoError(t, err, name)
 	require.Less(t, sync.Requests(), 20+20*len(c.items), name)
-	_, whole := sync.State()
+	_, whole := sync.Mark()
 	if missing := len(c.items) - len(h.Entries); missing > 0 || slices.Max(sizes) > c.limit {
 		require.NotEmpty(t, h.Gaps, "%s: %d of %d items are missing, limit %d, sizes %v\n%s", name, missing, len(c.items), c.limit, sizes, w.log.String())
 		require.False(t, whole, name)
@@ -103,7 +103,7 @@ func TestHonest(t *testing.T) {
 	for size, want := range map[int]int{1: 1, 2: 3, 50: 3, 99: 3, 101: 2, 250: 3} {
 		s := groupsApart(time.Minute, slices.Repeat([]int{1}, size)...)
 		w := &wire{handler: s.handler(100)}
-		sync := w.client().Sync(t.Context(), State{})
+		sync := w.client().Harvest(t.Context(), Mark{})
 		h, err := feedhistory.Merge(sync.Documents())
 		require.NoError(t, err)
 		require.Len(t, h.Entries, size)

@@ -19,8 +19,8 @@ import (
 // A Handler serves a collection by ranges of modification times, in all
 // dialects. The items come from a query.
 type Handler struct {
-	// Query finds the items modified within a range. It is required.
-	Query RangeFunc
+	// Items finds the items modified within a range. It is required.
+	Items RangeFunc
 
 	// Limit is the maximum number of items in an answer, unless more are needed
 	// to complete a group of equal stamps (modified-range#5). Zero means 100.
@@ -54,7 +54,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
 		return
 	}
-	// The next sync starts at this time, so it may not be later than the query
+	// The next harvest starts at this time, so it may not be later than the query
 	// (modified-range#8).
 	w.Header().Set("Date", h.now().UTC().Format(http.TimeFormat))
 	asked, err := asked(r)
@@ -87,7 +87,7 @@ type part struct {
 
 // page returns the most recent items of a range.
 func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
-	if h.Query == nil {
+	if h.Items == nil {
 		return part{}, errors.New("modifiedrange: Handler.Query must be set")
 	}
 	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)},
@@ -112,7 +112,7 @@ func (h *Handler) pool() replication.Pool[Item] {
 	return replication.Pool[Item]{
 		At: func(item Item) time.Time { return item.Modified },
 		Query: func(ctx context.Context, start, end time.Time, limit int) ([]Item, error) {
-			items, err := h.Query(ctx, start, end, limit)
+			items, err := h.Items(ctx, start, end, limit)
 			for _, item := range items {
 				if err == nil {
 					err = item.check(Range{start, end})

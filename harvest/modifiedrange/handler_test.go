@@ -157,7 +157,7 @@ func TestHandlerRefusesWrongItems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log strings.Builder
-			h := &Handler{Query: query, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			h := &Handler{Items: query, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			if name == "outside" {
 				r.Header.Set("Modified-Range", "/2026-01-02T00:00:00Z")

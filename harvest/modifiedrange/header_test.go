@@ -33,12 +33,12 @@ func TestHeader(t *testing.T) {
 		asked++
 		return http.Header{"Authorization": {fmt.Sprint("Bearer ", asked)}}, nil
 	}
-	_, _ = feedhistory.Merge(c.Sync(t.Context(), State{}).Documents())
+	_, _ = feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Documents())
 	require.Greater(t, asked, 1)
 	require.Equal(t, asked, hosts["example.org"])
 	require.Equal(t, asked, hosts["other.example"])
 
 	c.Header = func(context.Context, string) (http.Header, error) { return http.Header{"Host": {"other"}}, nil }
-	_, err := feedhistory.Merge(c.Sync(t.Context(), State{}).Documents())
+	_, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Documents())
 	require.ErrorAs(t, err, new(*feedhistory.RefusedError))
 }

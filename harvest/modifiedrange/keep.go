@@ -9,11 +9,11 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Keep syncs the collection into a mirror's store, from the state stored with its feed
-// there. The URL of the feed is the Client's.
+// Keep harvests the collection into a mirror's store, from the mark stored with its feed
+// there. The URL of the feed is the Harvester's.
 //
 // Keep commits each answer with the part of the range still to be asked for. So an
-// interrupted sync continues there, and only its last answer comes again, which does no
+// interrupted harvest continues there, and only its last answer comes again, which does no
 // harm.
 //
 // The stamps decide which state of an entry is the latest, and whether a deletion is, even
@@ -21,16 +21,16 @@ import (
 //
 // Missing parts are among the Gaps of the result. The error is the first document's,
 // the store's or the context's.
-func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, error) {
+func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, error) {
 	const name = "modified-range"
-	var from State
+	var from Mark
 	if err := m.ReadMark(ctx, c.URL, name, &from); err != nil {
 		return nil, err
 	}
-	sync := c.Sync(ctx, from)
+	sync := c.Harvest(ctx, from)
 	mark := func() (json.RawMessage, bool) {
-		next, whole := sync.State()
-		if next == (State{}) {
+		next, whole := sync.Mark()
+		if next == (Mark{}) {
 			return nil, whole
 		}
 		mark, _ := json.Marshal(next) // cannot fail: the times were text before

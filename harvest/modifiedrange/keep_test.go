@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// After each sync a mirror equals the collection, and the next sync asks for
+// After each harvest a mirror equals the collection, and the next harvest asks for
 // later changes.
 func TestKeep(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -22,7 +22,7 @@ func TestKeep(t *testing.T) {
 	server := feedtest.Server(t, collection.handler(2))
 	http := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	defer http.CloseIdle()
-	c := Client{HTTP: http, URL: server.URL + "/collection"}
+	c := Harvester{HTTP: http, URL: server.URL + "/collection"}
 	m := &mirror.Mirror{Store: &mirror.Memory{}}
 
 	changes, err := c.Keep(t.Context(), m)
@@ -44,29 +44,29 @@ func TestKeep(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"urn:a": "second", "urn:c": "first", "urn:d": "first"}, got)
 
-	var state State
+	var state Mark
 	require.NoError(t, m.ReadMark(t.Context(), c.URL, "modified-range", &state))
 	require.Equal(t, collection.now.Add(-time.Minute), state.Since)
 
 	server.Close() // what was harvested stays, and so does the state
 	_, err = c.Keep(t.Context(), m)
 	require.Error(t, err)
-	var same State
+	var same Mark
 	require.NoError(t, m.ReadMark(t.Context(), c.URL, "modified-range", &same))
 	require.Equal(t, state, same)
 }
 
-// A sync that reaches a limit, or loses a response, continues where it ended: only
+// A harvest that reaches a limit, or loses a response, continues where it ended: only
 // its last answer comes again.
 func TestKeepContinues(t *testing.T) {
-	for _, limits := range []Limits{{Requests: 3}, {Items: 9}, {Bytes: 3000}, {}} {
+	for _, limits := range []Budget{{Requests: 3}, {Items: 9}, {Bytes: 3000}, {}} {
 		sizes := make([]int, 40)
 		for i := range sizes {
 			sizes[i] = 1 + i%3
 		}
 		w := &wire{handler: groups(sizes...).handler(4)}
 		c := w.client()
-		c.Limits = limits
+		c.Budget = limits
 		m := &mirror.Mirror{Store: &mirror.Memory{}}
 		requests, runs, whole := 0, 0, false
 		for ; !whole; runs++ {
@@ -75,7 +75,7 @@ func TestKeepContinues(t *testing.T) {
 			w.lose = func() bool {
 				requests++
 				left--
-				return limits == Limits{} && left == -1
+				return limits == Budget{} && left == -1
 			}
 			changes, err := c.Keep(t.Context(), m)
 			require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestKeepContinues(t *testing.T) {
 			got++
 		}
 		require.Equal(t, want, got, "%+v", limits)
-		var state State
+		var state Mark
 		require.NoError(t, m.ReadMark(t.Context(), c.URL, "modified-range", &state))
 		require.Zero(t, state.Rest)
 	}

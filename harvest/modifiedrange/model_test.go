@@ -21,12 +21,12 @@ type machine struct {
 	*store
 	t      *rapid.T
 	wire   *wire
-	client *Client
+	client *Harvester
 	skew   time.Duration // of the server's clock relative to the stamps' clock
 	kind   string        // the kind of the server
 	limit  int           // the limit of the server
 
-	state State
+	state Mark
 	copy  map[string]version // what the client has
 	count int
 }
@@ -34,10 +34,10 @@ type machine struct {
 const mostRequests = 400
 
 // TestModel lets writers work between requests, with any limit, with many equal
-// stamps, and with lost responses. No item comes twice within a sync, and every
-// sync ends. Once the writers rest, one more sync makes the copy equal to the
+// stamps, and with lost responses. No item comes twice within a harvest, and every
+// harvest ends. Once the writers rest, one more harvest makes the copy equal to the
 // collection. Against a server that breaks the rules, the same holds for every
-// sync that reports to be whole.
+// harvest that reports to be whole.
 //
 // Duties: modified-range#4, modified-range#9.
 func TestModel(t *testing.T) {
@@ -64,7 +64,7 @@ func newMachine(t *rapid.T) *machine {
 			"ours", "ours", "kept", "cuts", "claims", "claims, cuts", "deaf", "closed", "closed, cuts", "closed, claims",
 		}).Draw(t, "server"),
 	}
-	dialect := rapid.SampledFrom([]Dialect{Probe, ModifiedRange, RangeUpdated, GData}).Draw(t, "dialect")
+	dialect := rapid.SampledFrom([]Dialect{AnyDialect, ModifiedRange, RangeUpdated, GData}).Draw(t, "dialect")
 	limit := rapid.IntRange(1, 5).Draw(t, "limit")
 	theirs := &foreign{
 		store: m.store, dialect: max(dialect, ModifiedRange), limit: limit,
@@ -73,15 +73,15 @@ func newMachine(t *rapid.T) *machine {
 	}
 	m.limit = limit
 	if m.kind == "deaf" {
-		theirs.dialect, theirs.claims = Probe, rapid.Bool().Draw(t, "claims")
+		theirs.dialect, theirs.claims = AnyDialect, rapid.Bool().Draw(t, "claims")
 	}
 	m.wire = &wire{handler: theirs}
 	if m.kind == "ours" {
-		m.wire.handler = &Handler{Query: m.query, Limit: limit, Now: func() time.Time { return m.now.Add(m.skew) }}
+		m.wire.handler = &Handler{Items: m.query, Limit: limit, Now: func() time.Time { return m.now.Add(m.skew) }}
 	}
 	m.client = m.wire.client()
 	m.client.Dialect = dialect
-	m.client.Limits.Requests = mostRequests
+	m.client.Budget.Requests = mostRequests
 	return m
 }
 
@@ -109,16 +109,16 @@ func (m *machine) write(label string, most int) {
 	}
 }
 
-// sync syncs once, and stores the result together with the state.
+// harvest harvests once, and stores the result together with the mark.
 func (m *machine) sync() {
-	sync := m.client.Sync(m.t.Context(), m.state)
+	sync := m.client.Harvest(m.t.Context(), m.state)
 	came := map[string]bool{}
 	h, err := feedhistory.Merge(feedtest.Watch(sync.Documents(), func(doc *feedhistory.Document, _ error) {
 		if doc != nil && m.state.Rest == (Rest{}) {
 			m.once(came, doc)
 		}
 	}))
-	next, whole := sync.State()
+	next, whole := sync.Mark()
 	require.Less(m.t, sync.Requests(), mostRequests)
 	require.Equal(m.t, err == nil && len(h.Gaps) == 0, whole, "%v", err)
 	if err == nil {
@@ -150,7 +150,7 @@ func (m *machine) small() {
 	}
 }
 
-// once checks that no entry has come before in this sync.
+// once checks that no entry has come before in this harvest.
 func (m *machine) once(came map[string]bool, doc *feedhistory.Document) {
 	for _, e := range doc.Entries {
 		require.False(m.t, came[e.ID], "%s came twice\n%s", e.ID, m.wire.log.String())
@@ -158,7 +158,7 @@ func (m *machine) once(came map[string]bool, doc *feedhistory.Document) {
 	}
 }
 
-// known checks that a sync ends for one of the possible reasons.
+// known checks that a harvest ends for one of the possible reasons.
 func (m *machine) known(gaps []*feedhistory.Gap) {
 	for _, g := range gaps {
 		var loss *PossibleLossError

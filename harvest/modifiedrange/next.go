@@ -34,7 +34,7 @@ func (r *run) next(a *answer) (Range, error) {
 	return r.afterPart(a)
 }
 
-// nothing is an empty range: the sync is whole.
+// nothing is an empty range: the harvest is whole.
 var nothing = Range{Start: time.Unix(0, 0), End: time.Unix(0, 0)}
 
 // shows reports whether an answer proves support for ranges: it names the range it
@@ -44,10 +44,10 @@ func (r *run) shows(a *answer) bool {
 		a.asked.above(r.newest, 0) && !a.outside
 }
 
-// below returns the rest of the sync before a time.
+// below returns the rest of the harvest before a time.
 func (r *run) below(end time.Time) Range { return Range{r.from.Since, end} }
 
-// afterWhole ends the sync if a 200 can be trusted. A server that ignores ranges also
+// afterWhole ends the harvest if a 200 can be trusted. A server that ignores ranges also
 // answers 200, and so does one that silently cuts its answers. The client finds out by
 // asking again for the oldest group of equal stamps and anything older; or only for the
 // latter, if everything is one group.
@@ -63,7 +63,7 @@ func (r *run) afterWhole(a *answer) (Range, error) {
 	return again, nil
 }
 
-// afterClaim ends the sync if there is nothing beyond the items of a 200. Otherwise the
+// afterClaim ends the harvest if there is nothing beyond the items of a 200. Otherwise the
 // 200 was a part, and may have cut through a group.
 func (r *run) afterClaim(a *answer) (Range, error) {
 	claimed, beyond := r.claimed, a.asked.End.Equal(r.claimed)
@@ -103,7 +103,7 @@ func (r *run) tellApart(a *answer) Range {
 }
 
 // after asks for items clearly after everything received; if the server supports the
-// range, the sync continues with put.
+// range, the harvest continues with put.
 func (r *run) after(put Range) Range {
 	r.doubt, r.put = true, put
 	return Range{Start: r.newest.Add(clearly)}

@@ -10,14 +10,14 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A run is a sync under way.
+// A run is a harvest under way.
 type run struct {
-	*Sync
+	*Harvest
 	ctx    context.Context // for the requests
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Document, error) bool
-	limits Limits
-	from   State // the Sync's; after its Rest, the following one
+	limits Budget
+	from   Mark // the Harvest's; after its Rest, the following one
 	bytes  int64
 	items  int // the number of items received
 
@@ -93,8 +93,8 @@ func (r *run) run() {
 			return
 		case err == nil && r.span.isEmpty() && !r.from.Rest.End.IsZero():
 			r.tell()
-			r.from = State{Since: r.from.Rest.Next}
-			r.at, r.Sync.next = r.from, State{}
+			r.from = Mark{Since: r.from.Rest.Next}
+			r.at, r.Harvest.next = r.from, Mark{}
 			clear(r.seen)
 			clear(r.ids)
 			r.restart()
@@ -121,21 +121,21 @@ func (r *run) tell() {
 	r.lost = nil
 }
 
-// restart begins with everything since the last sync (modified-range#8).
+// restart begins with everything since the last harvest (modified-range#8).
 func (r *run) restart() {
 	r.progress = progress{question: question{span: Range{Start: r.from.Since}}, asked: map[question]bool{}}
 	if rest := r.from.Rest; !rest.End.IsZero() && rest.Dialect == r.dialects[0] {
 		r.span.End, r.heeded, r.closed = rest.End, true, rest.Closed
-		r.Sync.next = State{Since: rest.Next}
+		r.Harvest.next = Mark{Since: rest.Next}
 	}
-	r.Sync.dialect = r.dialects[0]
+	r.Harvest.dialect = r.dialects[0]
 }
 
 // forget notes the rest of the range, and drops the items that cannot come again,
 // because they are clearly after its end: a server that heeds ranges does not send
 // them. So the size of a run does not depend on the collection's. If a server answers
 // 200 with a part, nothing can be concluded from one answer; after an interruption the
-// sync begins again.
+// harvest begins again.
 func (r *run) forget(a *answer) {
 	if a == nil || r.distrust || r.confirming.active || a.status == http.StatusOK && a.covered == nil {
 		return
@@ -144,8 +144,8 @@ func (r *run) forget(a *answer) {
 		return
 	}
 	if !r.span.isEmpty() {
-		r.at = State{Since: r.from.Since, Rest: Rest{
-			End: r.span.End, Next: r.Sync.next.Since, Dialect: r.dialects[0], Closed: r.closed,
+		r.at = Mark{Since: r.from.Since, Rest: Rest{
+			End: r.span.End, Next: r.Harvest.next.Since, Dialect: r.dialects[0], Closed: r.closed,
 		}}
 	}
 	past := r.span.End.Add(clearly)
@@ -173,7 +173,7 @@ func (r *run) turn(err error) bool {
 	return true
 }
 
-// end yields the sync's last error.
+// end yields the harvest's last error.
 func (r *run) end(err error) {
 	g, isGap := errors.AsType[*feedhistory.Gap](err)
 	_, status := errors.AsType[*feedhistory.StatusError](err)
@@ -185,7 +185,7 @@ func (r *run) end(err error) {
 		r.yield(nil, err)
 	case isGap:
 		r.yield(nil, g)
-	case status && r.c.Dialect == Probe && !r.heeded:
+	case status && r.c.Dialect == AnyDialect && !r.heeded:
 		// The earlier dialects were ignored, and this one is refused.
 		r.yield(nil, gap(r.c.URL, r.ignored("")))
 	default:

@@ -11,7 +11,7 @@ import (
 )
 
 // A stampKind says which element has the time when an item was last modified.
-// It is the same throughout a sync (modified-range#6).
+// It is the same throughout a harvest (modified-range#6).
 type stampKind uint8
 
 const (

@@ -82,7 +82,7 @@ func (s *store) query(_ context.Context, start, end time.Time, limit int) (items
 }
 
 func (s *store) handler(limit int) *Handler {
-	return &Handler{Query: s.query, Limit: limit, Now: s.clock}
+	return &Handler{Items: s.query, Limit: limit, Now: s.clock}
 }
 
 // A wire carries requests to a handler, after whatever happens before them.
@@ -138,9 +138,9 @@ func noteFields(w io.Writer, prefix string, header http.Header, names ...string)
 	}
 }
 
-// client returns a Client that sends requests to the wire and tries once.
-func (w *wire) client() *Client {
-	return &Client{URL: collection, HTTP: &feedhistory.Client{
+// client returns a Harvester that sends requests to the wire and tries once.
+func (w *wire) client() *Harvester {
+	return &Harvester{URL: collection, HTTP: &feedhistory.Client{
 		Transport: w, Retry: feedhistory.Retry{Tries: 1},
 	}}
 }

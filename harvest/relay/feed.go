@@ -1,6 +1,6 @@
 // Package relay serves a mirror's feed again, by the sibling protocols of RFC 5005:
 //
-//	feed := relay.Feed{Store: store, URL: "https://example.org/feed.atom"}
+//	feed := relay.Upstream{Store: store, URL: "https://example.org/feed.atom"}
 //	http.Handle("/pmh/", http.StripPrefix("/pmh", feed.AtomPMH("https://mirror.example/pmh/")))
 //	http.Handle("/range", feed.ModifiedRange())
 //
@@ -17,8 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Feed is a feed of a mirror. Both fields must be set.
-type Feed struct {
+// An Upstream is the mirrored feed to serve. Both fields must be set.
+type Upstream struct {
 	Store mirror.Store
 	URL   string
 }
@@ -27,11 +27,11 @@ type Feed struct {
 // change as nanoseconds. So changes have times in their order, and those of one commit have
 // the same time. It relies on Record.Changed never decreasing.
 func stampOf(r *mirror.Record) time.Time {
-	return r.Changed.UTC().Truncate(time.Second).Add(time.Duration(r.Change) % time.Second)
+	return r.Changed.UTC().Truncate(time.Second).Add(time.Duration(r.LastCommit) % time.Second)
 }
 
 // recent returns the records changed within a range of stamps, most recently changed first.
-func (f Feed) recent(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
+func (f Upstream) recent(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
 	if f.Store == nil {
 		return nil, errors.New("relay: Feed.Store must be set")
 	}
@@ -39,7 +39,7 @@ func (f Feed) recent(ctx context.Context, start, end time.Time, limit int) (foun
 	if err != nil {
 		return nil, err
 	}
-	after, upTo := int64(0), state.Version
+	after, upTo := int64(0), state.Commits
 	if !start.IsZero() {
 		if after, err = f.versionBefore(ctx, start, upTo); err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (f Feed) recent(ctx context.Context, start, end time.Time, limit int) (foun
 		}
 	}
 	q := mirror.Query{
-		Feed: f.URL, AfterVersion: &after, Latest: true, Every: true, Limit: limit, Beyond: &mirror.Place{Change: upTo + 1},
+		Feed: f.URL, AfterCommit: &after, Latest: true, Every: true, Limit: limit, Beyond: &mirror.Place{Commit: upTo + 1},
 	}
 	for r, err := range f.Store.Entries(ctx, q) {
 		if err != nil {
@@ -64,7 +64,7 @@ func (f Feed) recent(ctx context.Context, start, end time.Time, limit int) (foun
 
 // versionBefore returns a version of the feed: the changes up to it have stamps before a
 // time, and the others have not.
-func (f Feed) versionBefore(ctx context.Context, at time.Time, last int64) (int64, error) {
+func (f Upstream) versionBefore(ctx context.Context, at time.Time, last int64) (int64, error) {
 	low, high := int64(0), last
 	for low < high {
 		middle := low + (high-low)/2
@@ -75,15 +75,15 @@ func (f Feed) versionBefore(ctx context.Context, at time.Time, last int64) (int6
 		case next == nil || !stampOf(next).Before(at):
 			high = middle
 		default:
-			low = min(next.Change, high)
+			low = min(next.LastCommit, high)
 		}
 	}
 	return low, nil
 }
 
 // after returns the first record changed after a version; nil if there is none.
-func (f Feed) after(ctx context.Context, version int64) (*mirror.Record, error) {
-	q := mirror.Query{Feed: f.URL, AfterVersion: &version, Every: true, Limit: 1}
+func (f Upstream) after(ctx context.Context, version int64) (*mirror.Record, error) {
+	q := mirror.Query{Feed: f.URL, AfterCommit: &version, Every: true, Limit: 1}
 	for r, err := range f.Store.Entries(ctx, q) {
 		return r, err
 	}
@@ -92,7 +92,7 @@ func (f Feed) after(ctx context.Context, version int64) (*mirror.Record, error) 
 
 // now returns the time by the clock of the stamps: that of the latest change, because later
 // ones may still get times before the present. It is the epoch while there is none.
-func (f Feed) now(ctx context.Context) time.Time {
+func (f Upstream) now(ctx context.Context) time.Time {
 	latest, err := f.recent(ctx, time.Time{}, time.Time{}, 1)
 	if err != nil || len(latest) == 0 {
 		return time.Unix(0, 0)

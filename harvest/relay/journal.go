@@ -29,7 +29,7 @@ const EntryID = "Entry-Id"
 // the newest page. The first entities are the entries there are, each as it is by then; a
 // later change of an entry is another entity. All fields but Logger must be set.
 type Journal struct {
-	Feed
+	Upstream
 	Output publish.Output // Output keeps the pages. Without them, consumers must begin again.
 	Base   string         // Base is the absolute URL of the handler's root.
 	Logger *slog.Logger   // Logger logs failures; nil means no logging.
@@ -41,14 +41,14 @@ type Journal struct {
 // A ReplacedError reports a journal of a feed that was removed from the mirror, and added
 // again. Remove its Output, so that consumers notice and begin again.
 type ReplacedError struct {
-	URL              string
-	Journal, Version int64 // the last change in the journal, and the one in the mirror
+	URL             string
+	Journal, Mirror int64 // the last change in the journal, and the one in the mirror
 }
 
 // Error says how the two differ.
 func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("%s: the journal has change %d, but the mirror's last is %d: the feed was removed and added again; "+
-		"remove the journal, so that consumers begin again", e.URL, e.Journal, e.Version)
+		"remove the journal, so that consumers begin again", e.URL, e.Journal, e.Mirror)
 }
 
 // catchUp is how long a request for the newest page waits for changes to be appended.
@@ -96,19 +96,19 @@ func (j *Journal) update(ctx context.Context, until time.Time) error {
 	switch {
 	case err != nil:
 		return err
-	case state.Version < done:
-		return &ReplacedError{j.URL, done, state.Version}
-	case state.Version == done:
+	case state.Commits < done:
+		return &ReplacedError{j.URL, done, state.Commits}
+	case state.Commits == done:
 		return nil
 	}
 	var batch []datareplication.Entity
 	size, last := 0, done
-	q := mirror.Query{Feed: j.URL, AfterVersion: &done, Every: true}
+	q := mirror.Query{Feed: j.URL, AfterCommit: &done, Every: true}
 	for r, err := range j.Store.Entries(ctx, q) {
 		if err != nil {
 			return err
 		}
-		if r.Change != last && (len(batch) >= batchEntities || size >= batchBytes) {
+		if r.LastCommit != last && (len(batch) >= batchEntities || size >= batchBytes) {
 			if err := j.producer.Append(ctx, batch...); err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (j *Journal) update(ctx context.Context, until time.Time) error {
 				return nil
 			}
 		}
-		last = r.Change
+		last = r.LastCommit
 		e, err := entityOf(r)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (j *Journal) done() (int64, error) {
 func entityOf(r *mirror.Record) (datareplication.Entity, error) {
 	sum := sha256.Sum256([]byte(r.ID))
 	e := datareplication.Entity{
-		ContentID: strconv.FormatInt(r.Change, 10) + "." + hex.EncodeToString(sum[:8]), Operation: datareplication.Delete,
+		ContentID: strconv.FormatInt(r.LastCommit, 10) + "." + hex.EncodeToString(sum[:8]), Operation: datareplication.Delete,
 		Header: textproto.MIMEHeader{EntryID: {keyOf(r.ID)}}, Type: entryType,
 	}
 	if r.State != mirror.Live {

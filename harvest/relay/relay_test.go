@@ -51,10 +51,10 @@ func newWorld(t testing.TB, seed uint64, pmh bool) *world {
 		TB: t, random: rand.New(rand.NewPCG(seed, 0)), Mirror: mirror.Mirror{Store: &mirror.Memory{}}, pmh: pmh,
 		output: &publish.MemoryOutput{},
 	}
-	f := Feed{w.Store, feedURL}
+	f := Upstream{w.Store, feedURL}
 	w.handlers.Handle("/pmh/", http.StripPrefix("/pmh", f.AtomPMH(root+"pmh/")))
 	w.handlers.Handle("/range", f.ModifiedRange())
-	w.handlers.Handle("/log/", http.StripPrefix("/log", &Journal{Feed: f, Output: w.output, Base: root + "log/"}))
+	w.handlers.Handle("/log/", http.StripPrefix("/log", &Journal{Upstream: f, Output: w.output, Base: root + "log/"}))
 	return w
 }
 
@@ -158,11 +158,11 @@ var protocols = map[string]protocol{
 		return (&atompmh.Harvester{HTTP: c, URL: root + "pmh/"}).Keep(ctx, m)
 	}, links, links},
 	"modified-range": {root + "range", false, func(ctx context.Context, c *feedhistory.Client, m *mirror.Mirror) (*mirror.Report, error) {
-		return (&modifiedrange.Client{HTTP: c, URL: root + "range"}).Keep(ctx, m)
+		return (&modifiedrange.Harvester{HTTP: c, URL: root + "range"}).Keep(ctx, m)
 	}, texts, texts},
 	"datareplication": {root + "log/", false, func(ctx context.Context, c *feedhistory.Client, m *mirror.Mirror) (*mirror.Report, error) {
 		key := func(e *datareplication.Entity) (string, error) { return e.Header.Get(EntryID), nil }
-		return (&datareplication.Client{HTTP: c, URL: root + "log/"}).Keep(ctx, m, datareplication.Resources{Key: key})
+		return (&datareplication.Harvester{HTTP: c, URL: root + "log/"}).Keep(ctx, m, datareplication.Resources{Key: key})
 	}, xml, func(t testing.TB, r *mirror.Record) string { return entry(t, r).Content().Body }},
 }
 
@@ -277,7 +277,7 @@ func TestErased(t *testing.T) {
 // The journal of a feed that was removed and added again is not continued.
 func TestReplaced(t *testing.T) {
 	w := newWorld(t, 1, false)
-	j := &Journal{Feed: Feed{w.Store, feedURL}, Output: w.output, Base: root}
+	j := &Journal{Upstream: Upstream{w.Store, feedURL}, Output: w.output, Base: root}
 	for range 5 {
 		w.change(5)
 	}

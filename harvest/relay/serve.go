@@ -18,10 +18,10 @@ import (
 // ModifiedRange returns a handler for the feed's collection. Entries are as published, with
 // the time of their last change in the mirror as app:edited. The Date of an answer is the
 // time of the latest change.
-func (f Feed) ModifiedRange() *modifiedrange.Handler {
+func (f Upstream) ModifiedRange() *modifiedrange.Handler {
 	return &modifiedrange.Handler{
 		Head: f.head(), Now: func() time.Time { return f.now(context.Background()) },
-		Query: func(ctx context.Context, start, end time.Time, limit int) ([]modifiedrange.Item, error) {
+		Items: func(ctx context.Context, start, end time.Time, limit int) ([]modifiedrange.Item, error) {
 			return each(ctx, f, start, end, limit, rangeItem)
 		},
 	}
@@ -40,7 +40,7 @@ func rangeItem(r *mirror.Record) (modifiedrange.Item, error) {
 }
 
 // head returns the feed's head section.
-func (f Feed) head() *feedhistory.Document {
+func (f Upstream) head() *feedhistory.Document {
 	head := &feedhistory.Document{ID: f.URL, Title: f.URL}
 	if f.Store == nil {
 		return head
@@ -59,7 +59,7 @@ func (f Feed) head() *feedhistory.Document {
 }
 
 // each returns what the records of a range become.
-func each[T any](ctx context.Context, f Feed, start, end time.Time, limit int, item func(*mirror.Record) (T, error)) ([]T, error) {
+func each[T any](ctx context.Context, f Upstream, start, end time.Time, limit int, item func(*mirror.Record) (T, error)) ([]T, error) {
 	records, err := f.recent(ctx, start, end, limit)
 	if err != nil {
 		return nil, err
@@ -76,11 +76,11 @@ func each[T any](ctx context.Context, f Feed, start, end time.Time, limit int, i
 // AtomPMH returns a handler for the feed as metadata records, whose root is at base. An
 // entry as the protocol has it keeps its title and its links. Any other entry is a
 // representation itself, in Atom, and the handler serves it.
-func (f Feed) AtomPMH(base string) http.Handler {
+func (f Upstream) AtomPMH(base string) http.Handler {
 	base = strings.TrimSuffix(base, "/") + "/"
 	feed := &atompmh.Handler{
 		URL: base, Head: f.head(),
-		Query: func(ctx context.Context, start, end time.Time, limit int) ([]atompmh.Item, error) {
+		Items: func(ctx context.Context, start, end time.Time, limit int) ([]atompmh.Item, error) {
 			return each(ctx, f, start, end, limit, func(r *mirror.Record) (atompmh.Item, error) { return pmhItem(r, base) })
 		},
 	}
@@ -118,7 +118,7 @@ func xmlText(s string) string {
 }
 
 // serveEntry serves the entry of a record.
-func (f Feed) serveEntry(w http.ResponseWriter, r *http.Request) {
+func (f Upstream) serveEntry(w http.ResponseWriter, r *http.Request) {
 	record, err := mirror.Lookup(r.Context(), f.Store, f.URL, r.URL.Query().Get("id"))
 	if errors.Is(err, mirror.ErrNotFound) || err == nil && record.State != mirror.Live {
 		http.NotFound(w, r)

@@ -13,6 +13,7 @@ const (
 	Atom        = "http://www.w3.org/2005/Atom"
 	Atom03      = "http://purl.org/atom/ns#"
 	Content     = "http://purl.org/rss/1.0/modules/content/"
+	Coverage    = "https://github.com/feedhistory/feedhistory/ns/mirror/1.0" // of mirror, gap and kept: see feedhistory.Coverage
 	DC          = "http://purl.org/dc/elements/1.1/"
 	DCTerms     = "http://purl.org/dc/terms/"
 	History     = "http://purl.org/syndication/history/1.0"

@@ -45,10 +45,10 @@ func newWriter() *writer {
 
 // change returns a change with new entries of a kilobyte each, half an hour
 // apart, newest first.
-func (w *writer) change(f *mirror.Feed, entries int) *mirror.Change {
-	c := &mirror.Change{Feed: f, Keep: 10}
-	url := fmt.Sprintf("%s/%d", f.URL, f.Version)
-	c.Documents = []*mirror.DocumentRecord{{URL: url, Names: []string{url}, Rank: mirror.Rank{Seq: -f.Version}, Entries: entries}}
+func (w *writer) change(f *mirror.Feed, entries int) *mirror.Commit {
+	c := &mirror.Commit{Feed: f, Keep: 10}
+	url := fmt.Sprintf("%s/%d", f.URL, f.Commits)
+	c.Documents = []*mirror.DocumentRecord{{URL: url, Names: []string{url}, Rank: mirror.Rank{Seq: -f.Commits}, Entries: entries}}
 	for range entries {
 		w.next++
 		var text strings.Builder
@@ -60,7 +60,7 @@ func (w *writer) change(f *mirror.Feed, entries int) *mirror.Change {
 		updated := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Duration(w.next) * 30 * time.Minute)
 		title := fmt.Sprintf("Post %d about %s", w.next, w.vocabulary[w.next%len(w.vocabulary)])
 		c.Put = append(c.Put, &mirror.Record{
-			ID: id, State: mirror.Live, Archived: true, First: f.Version + 1, Change: f.Version + 1,
+			ID: id, State: mirror.Live, Archived: true, FirstCommit: f.Commits + 1, LastCommit: f.Commits + 1,
 			Added: updated, Changed: updated,
 			Copy: mirror.Copy{At: updated, Rank: c.Documents[0].Rank, Digest: fmt.Sprintf("%032x", w.next)},
 			Content: mirror.Content{

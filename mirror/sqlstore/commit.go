@@ -9,11 +9,11 @@ import (
 )
 
 // Commit implements mirror.Store.
-func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 	if c == nil || c.Feed == nil {
 		return errors.New("sqlstore: Commit: the Change, or its Feed, is nil")
 	}
-	version := cmp.Or(c.Version, c.Feed.Version+1)
+	version := cmp.Or(c.Number, c.Feed.Commits+1)
 	err := s.transact(ctx, func(t transaction) error {
 		feed, err := t.feed(c.Feed, version) // locks the feed
 		if err != nil {
@@ -38,13 +38,13 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 		return t.tell(c.Feed, version, d)
 	})
 	if err == nil {
-		c.Feed.Version = version
+		c.Feed.Commits = version
 	}
 	return err
 }
 
 // entries stores the entries of a change and their versions.
-func (t transaction) entries(feed int64, c *mirror.Change) error {
+func (t transaction) entries(feed int64, c *mirror.Commit) error {
 	touched := make([]string, 0, len(c.Put)+len(c.Touch)+len(c.Versions))
 	key := func(values []any, id string) []any {
 		n := nameOf(id)

@@ -14,7 +14,7 @@ const documentColumns = "feed, url, rank_time, rank_place, state"
 
 // documents stores the documents of a change. Of two documents, the one with
 // the larger key was committed last.
-func (t transaction) documents(feed int64, c *mirror.Change) error {
+func (t transaction) documents(feed int64, c *mirror.Commit) error {
 	if c.Forget {
 		if err := t.exec("DELETE FROM fh.documents WHERE feed = ?", feed); err != nil {
 			return err

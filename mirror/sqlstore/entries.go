@@ -35,9 +35,9 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 
 // Entries implements mirror.Store.
 func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	if q.AfterVersion != nil {
-		after := *q.AfterVersion // which the caller may change during the range
-		q.AfterVersion = &after
+	if q.AfterCommit != nil {
+		after := *q.AfterCommit // which the caller may change during the range
+		q.AfterCommit = &after
 	}
 	var found *search
 	query := func(after *mirror.Record) (_ *question, err error) {
@@ -64,10 +64,10 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 // begin checks a query, and brings the index up to date if the query searches. A reader
 // looks through the entries waiting to be indexed.
 func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
-	wanted := words.Split(q.Search)
+	wanted := words.Fields(q.Search)
 	switch {
-	case q.AfterVersion != nil && q.Feed == "":
-		return nil, errors.New("a Query with AfterVersion needs a Feed")
+	case q.AfterCommit != nil && q.Feed == "":
+		return nil, errors.New("a Query with AfterCommit needs a Feed")
 	case q.Search == "":
 		return nil, nil
 	case len(wanted) == 0:
@@ -99,14 +99,14 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
 	s.narrow(ask, q, found)
-	if q.AfterVersion != nil {
-		ask.add(s.every("change >= 0")+" AND change > ?", *q.AfterVersion)
+	if q.AfterCommit != nil {
+		ask.add(s.every("change >= 0")+" AND change > ?", *q.AfterCommit)
 		than, order := ">", ""
 		if q.Latest {
 			than, order = "<", " DESC"
 		}
 		if beyond != nil {
-			ask.add(" AND change "+than+"= ? AND (change, coalesce(long_id, id)) "+than+" (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
+			ask.add(" AND change "+than+"= ? AND (change, coalesce(long_id, id)) "+than+" (?, ?)", beyond.Commit, beyond.Commit, escaped(beyond.ID))
 		}
 		ask.add(" ORDER BY change" + order + ", coalesce(long_id, id)" + order)
 		return ask

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -33,11 +34,11 @@ func Example() {
 	}
 
 	m := mirror.Mirror{Store: store}
-	changes, err := m.Update(ctx, "https://feeds.invalid/feed.atom")
+	report, err := m.Update(ctx, "https://feeds.invalid/feed.atom")
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(changes.Verdict, changes.Failure != nil)
+	fmt.Println(report.Verdict, report.Failure != nil)
 	// Output: partial true
 }
 
@@ -61,4 +62,69 @@ func ExampleOpen_postgreSQL() {
 		fmt.Println(feed.URL, feed.Verdict, feed.Entries)
 	}
 	// Output: the store cannot be opened
+}
+
+// A program that only shows feeds cannot change them.
+func ExampleOpenReader() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "feeds.db")
+	writer, err := sql.Open("sqlite", sqlstore.SQLiteDSN(file))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer writer.Close()
+	if _, err := sqlstore.Open(ctx, writer, sqlstore.SQLite); err != nil {
+		log.Fatal(err)
+	}
+
+	db, err := sql.Open("sqlite", sqlstore.SQLiteReaderDSN(file, false))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	store, err := sqlstore.OpenReader(ctx, db, sqlstore.SQLite)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = store.Commit(ctx, &mirror.Commit{Feed: mirror.NewFeed("https://example.org/feed.atom")})
+	fmt.Println(errors.Is(err, sqlstore.ErrReadOnly))
+	// Output: true
+}
+
+// A damaged database is repaired, and the feeds concerned are read again.
+func ExampleStore_Heal() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(filepath.Join(dir, "feeds.db")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	found, err := store.Check(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	feeds, err := store.Heal(ctx, found)
+	switch {
+	case errors.Is(err, sqlstore.ErrStructure):
+		log.Fatal("export the readable part, and import it into a new database: ", err)
+	case err != nil:
+		log.Fatal(err)
+	}
+	fmt.Println(len(found.Damages), "damages,", len(feeds), "feeds to update")
+	// Output: 0 damages, 0 feeds to update
 }

@@ -124,19 +124,19 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 		if err != nil {
 			return err
 		}
-		return t.tell(last, last.Version, &Delta{Removed: true})
+		return t.tell(last, last.Commits, &Delta{Removed: true})
 	})
 }
 
-// Move changes the URL of a feed, and stores its state, at the version at which it was
-// read. Everything belonging to the feed stays. If the feed has changed since it was
-// read, the error matches mirror.ErrConflict. The error may be the context's.
+// Move changes the URL of a feed, and stores its state. Everything belonging to the feed
+// stays. If the feed has changed since it was read, the error matches
+// mirror.ErrConflict. The error may be the context's.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 	if f == nil {
 		return errors.New("sqlstore: Move: the Feed is nil")
 	}
 	from := f.URL
-	version := f.Version + 1
+	version := f.Commits + 1
 	err := s.transact(ctx, func(t transaction) error {
 		if _, err := t.feed(f, version); err != nil {
 			return err
@@ -155,7 +155,7 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 		return t.tell(&moved, version, &Delta{From: from})
 	})
 	if err == nil {
-		f.URL, f.Version = to, version
+		f.URL, f.Commits = to, version
 	}
 	return err
 }

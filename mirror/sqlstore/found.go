@@ -62,7 +62,7 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Pl
 		return nil
 	}
 	f.some, f.keys = false, nil
-	if q.AfterVersion != nil {
+	if q.AfterCommit != nil {
 		f.stage = settled
 		return nil
 	}

@@ -34,14 +34,14 @@ func TestSearchMany(t *testing.T) {
 		s := d.open(t)
 		feeds := []*mirror.Feed{{URL: "a"}, {URL: "b"}}
 		for from := 0; from < entries; from += 1000 {
-			changes := map[*mirror.Feed]*mirror.Change{}
+			changes := map[*mirror.Feed]*mirror.Commit{}
 			for n := range 1000 {
 				n += from
 				f := feeds[n%2]
 				if changes[f] == nil {
-					changes[f] = &mirror.Change{Feed: f}
+					changes[f] = &mirror.Commit{Feed: f}
 				}
-				r := &mirror.Record{ID: fmt.Sprint(n), State: mirror.Live, First: 1, Change: 1, Added: start.Add(time.Duration(n/3) * time.Minute)}
+				r := &mirror.Record{ID: fmt.Sprint(n), State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: start.Add(time.Duration(n/3) * time.Minute)}
 				r.Copy.Digest, r.Content.Format, r.Content.Title = "x", 1, "entry"
 				for word, has := range says {
 					if has(n) {
@@ -78,7 +78,7 @@ func TestNewest(t *testing.T) {
 		s := create(t).open(t)
 		w := newWriter()
 		names := []string{"missing", "empty", "https://example.org/" + strings.Repeat("long", 500)}
-		require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "empty"}}))
+		require.NoError(t, s.Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "empty"}}))
 		for n := range 5 {
 			names = append(names, fmt.Sprint("feed\x00", n))
 		}
@@ -135,9 +135,9 @@ func TestSearchGoesOn(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		s := create(t).open(t)
 		s.SetReach(10, 64, 1024, 1<<20, 256)
-		c := &mirror.Change{Feed: &mirror.Feed{URL: "a"}}
+		c := &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}
 		for n := range entries {
-			r := &mirror.Record{ID: fmt.Sprintf("%04d", n), State: mirror.Live, First: 1, Change: 1, Added: minute(n)}
+			r := &mirror.Record{ID: fmt.Sprintf("%04d", n), State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: minute(n)}
 			r.Copy.Digest, r.Content.Format, r.Content.Title = "x", 1, "common"
 			c.Put = append(c.Put, r)
 		}
@@ -149,7 +149,7 @@ func TestSearchGoesOn(t *testing.T) {
 		go func() {
 			for ctx.Err() == nil {
 				flipped.State = map[mirror.State]mirror.State{mirror.Live: mirror.Deleted, mirror.Deleted: mirror.Live}[flipped.State]
-				if err := s.Commit(t.Context(), &mirror.Change{Feed: c.Feed, Touch: []*mirror.Record{&flipped}}); err != nil {
+				if err := s.Commit(t.Context(), &mirror.Commit{Feed: c.Feed, Touch: []*mirror.Record{&flipped}}); err != nil {
 					done <- err
 					return
 				}

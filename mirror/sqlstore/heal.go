@@ -46,7 +46,7 @@ func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, er
 			return nil, err
 		}
 		f.Known = feedhistory.Known{}
-		if err := s.Commit(ctx, &mirror.Change{Feed: f, Forget: true}); err != nil {
+		if err := s.Commit(ctx, &mirror.Commit{Feed: f, Forget: true}); err != nil {
 			return nil, err
 		}
 		feeds = append(feeds, url)
@@ -117,7 +117,7 @@ func nilOr(s *string) any {
 func (t transaction) replaceFeed(key any, f *mirror.Feed) error {
 	err := t.tx.QueryRowContext(t.ctx, t.text(`SELECT coalesce(sum(CASE WHEN state = 'live' THEN 1 ELSE 0 END), 0),
 		coalesce(sum(CASE WHEN state <> 'live' AND first > 0 THEN 1 ELSE 0 END), 0), coalesce(max(change), 0)
-		FROM fh.entries WHERE feed = ?`), key).Scan(&f.Entries, &f.Deleted, &f.Version)
+		FROM fh.entries WHERE feed = ?`), key).Scan(&f.Entries, &f.Deleted, &f.Commits)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (t transaction) replaceFeed(key any, f *mirror.Feed) error {
 	if err := t.tx.QueryRowContext(t.ctx, t.text("SELECT coalesce(max(version), 0) FROM fh.polls WHERE feed = ?"), key).Scan(&version); err != nil {
 		return err
 	}
-	version = max(version, f.Version) + 1
+	version = max(version, f.Commits) + 1
 	state, err := stateText(f)
 	if err != nil {
 		return err

@@ -12,6 +12,9 @@ import (
 // agree with the mirror, after any crash. An error of the hook prevents the commit, and
 // is returned by it.
 //
+// A hook added later misses earlier commits: fill your tables from Store.Entries first. An
+// error for one feed ends Poller.Drain for all, so return errors of the database only.
+//
 // A hook gets each change once, however often a commit is tried again: earlier tries
 // are rolled back. It must not use the Store, nor keep tx.
 type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
@@ -35,7 +38,7 @@ type liveCopy struct {
 }
 
 // before returns the entries of a change as they are stored, by ID.
-func (t transaction) before(feed int64, c *mirror.Change) (map[string]liveCopy, error) {
+func (t transaction) before(feed int64, c *mirror.Commit) (map[string]liveCopy, error) {
 	found := make(map[string]liveCopy, len(c.Put)+len(c.Touch))
 	for _, r := range slices.Concat(c.Put, c.Touch) {
 		found[r.ID] = liveCopy{}
@@ -66,7 +69,7 @@ func (t transaction) keys(lists ...[]*mirror.Record) any {
 
 // difference compares the entries of a change with those before it. The contents missing
 // from the change, of entries back again, are read.
-func (t transaction) difference(feed int64, c *mirror.Change, before map[string]liveCopy) (*Delta, error) {
+func (t transaction) difference(feed int64, c *mirror.Commit, before map[string]liveCopy) (*Delta, error) {
 	d := &Delta{}
 	var bare []*mirror.Record
 	for i, r := range slices.Concat(c.Put, c.Touch) {
@@ -130,7 +133,7 @@ func (t transaction) tell(f *mirror.Feed, version int64, d *Delta) error {
 		return nil
 	}
 	state := *f
-	state.Version = version
+	state.Commits = version
 	d.Feed = &state
 	return t.Hook(t.ctx, t.tx, d)
 }

@@ -31,9 +31,9 @@ func TestHook(t *testing.T) {
 		f := &mirror.Feed{URL: "a"}
 		commit := func(put, touch []*mirror.Record) {
 			t.Helper()
-			require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: f, Put: put, Touch: touch}))
+			require.NoError(t, s.Commit(t.Context(), &mirror.Commit{Feed: f, Put: put, Touch: touch}))
 		}
-		require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "other"}, Put: []*mirror.Record{record("1", "theirs")}}))
+		require.NoError(t, s.Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "other"}, Put: []*mirror.Record{record("1", "theirs")}}))
 		long := string(make([]byte, 3000))
 		commit([]*mirror.Record{record("1", "one"), record("2", "two"), record(long, "long")}, nil)
 		require.Equal(t, map[string]string{"1": "one", "2": "two", long: "long"}, followed(t, db, "a", 1))
@@ -44,9 +44,9 @@ func TestHook(t *testing.T) {
 		commit([]*mirror.Record{record("3", "three")}, []*mirror.Record{touched(record("unknown", ""), mirror.Unseen)})
 
 		fails = errors.New("no room")
-		version := f.Version
-		require.ErrorIs(t, s.Commit(t.Context(), &mirror.Change{Feed: f, Put: []*mirror.Record{record("4", "four")}}), fails)
-		require.Equal(t, version, f.Version)
+		version := f.Commits
+		require.ErrorIs(t, s.Commit(t.Context(), &mirror.Commit{Feed: f, Put: []*mirror.Record{record("4", "four")}}), fails)
+		require.Equal(t, version, f.Commits)
 		require.Empty(t, feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: "four"})))
 		require.ErrorIs(t, s.Remove(t.Context(), "a"), fails)
 		fails = nil
@@ -88,7 +88,7 @@ func follow(ctx context.Context, tx *sql.Tx, d *sqlstore.Delta) (err error) {
 		exec("UPDATE entries SET feed = $1 WHERE feed = $2", d.Feed.URL, d.From)
 	}
 	for _, r := range d.Added {
-		exec("INSERT INTO entries VALUES ($1, $2, $3, $4)", d.Feed.URL, printable(r.ID), r.Content.Title, d.Feed.Version)
+		exec("INSERT INTO entries VALUES ($1, $2, $3, $4)", d.Feed.URL, printable(r.ID), r.Content.Title, d.Feed.Commits)
 	}
 	for _, r := range d.Changed {
 		exec("UPDATE entries SET title = $1 WHERE feed = $2 AND id = $3", r.Content.Title, d.Feed.URL, printable(r.ID))

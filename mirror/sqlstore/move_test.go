@@ -22,7 +22,7 @@ func TestMove(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
 	require.NoError(t, err)
 	f := &mirror.Feed{URL: "https://example.org/a", Title: "Feed"}
-	change := &mirror.Change{Feed: f, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d"}}}}
+	change := &mirror.Commit{Feed: f, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d"}}}}
 	change.Put = []*mirror.Record{{ID: "1", State: mirror.Live, Content: mirror.Content{Format: 1, Data: "x", Title: "words"}}}
 	require.NoError(t, store.Commit(t.Context(), change))
 	stale := *f
@@ -43,11 +43,11 @@ func TestMove(t *testing.T) {
 	}
 	require.ErrorIs(t, store.Move(t.Context(), &stale, "https://example.org/c"), mirror.ErrConflict)
 	now := *f
-	now.Version--
+	now.Commits--
 	require.ErrorIs(t, store.Move(t.Context(), &now, "https://example.org/c"), mirror.ErrConflict)
 
 	other := &mirror.Feed{URL: "https://example.org/other"}
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: other}))
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: other}))
 	require.Error(t, store.Move(t.Context(), f, other.URL), "where another feed is")
 	got, err := store.Feed(t.Context(), "https://example.org/b")
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func TestOpenAtOnce(t *testing.T) {
 		for range 8 {
 			require.NoError(t, <-failures)
 		}
-		require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+		require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
 	})
 }
 
@@ -123,7 +123,7 @@ func TestMonths(t *testing.T) {
 		add("timeless", mirror.Live, time.Time{})
 		add("last", mirror.Live, day(9999, 12, 31))
 		for _, url := range []string{"feed", "other"} {
-			require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: url}, Put: put}))
+			require.NoError(t, s.Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: url}, Put: put}))
 		}
 		months, err := s.Months(t.Context(), mirror.Query{Feed: "feed"})
 		require.NoError(t, err)

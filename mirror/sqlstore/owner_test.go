@@ -62,7 +62,7 @@ func TestGuest(t *testing.T) {
 			theirs := "SELECT coalesce(group_concat(sql, ';'), '') FROM sqlite_schema WHERE tbl_name NOT LIKE 'feedhistory\\_%' ESCAPE '\\'"
 			had, err := column(d.connect(t), theirs)
 			require.NoError(t, err)
-			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
 			d.reader(t, file)
 			got, err := column(d.connect(t), theirs)
 			require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestGuestPostgreSQL(t *testing.T) {
 	require.NoError(t, err)
 	_, err = sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
 	require.ErrorIs(t, err, sqlstore.ErrNone)
-	require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+	require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
 	require.NoError(t, d.connect(t).QueryRow("SELECT url FROM feeds WHERE url = 'theirs'").Err())
 }
 
@@ -125,7 +125,7 @@ func TestOurs(t *testing.T) {
 			require.ErrorIs(t, err, sqlstore.ErrNone)
 			require.NotErrorIs(t, err, sqlstore.ErrForeign)
 			d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
-			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
 		})
 	}
 }
@@ -147,7 +147,7 @@ type halved struct {
 	writer          *sqlstore.Store
 }
 
-func (h halved) Commit(ctx context.Context, c *mirror.Change) error { return h.writer.Commit(ctx, c) }
+func (h halved) Commit(ctx context.Context, c *mirror.Commit) error { return h.writer.Commit(ctx, c) }
 func (h halved) Remove(ctx context.Context, url string) error       { return h.writer.Remove(ctx, url) }
 
 // A reader reads everything while a store writes.
@@ -171,7 +171,7 @@ func TestReaderSearches(t *testing.T) {
 		s, f := d.open(t), &mirror.Feed{URL: sharedURL}
 		for range 20 {
 			require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
-			if f.Version == 10 {
+			if f.Commits == 10 {
 				require.NoError(t, s.Index(t.Context()))
 			}
 		}
@@ -199,9 +199,9 @@ func TestReaderRefuses(t *testing.T) {
 		if d.dialect == sqlstore.SQLite {
 			d.dsn = sqlstore.SQLiteDSN(file)
 		}
-		require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+		require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
 		r := d.reader(t, file)
-		require.ErrorIs(t, r.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "b"}}), sqlstore.ErrReadOnly)
+		require.ErrorIs(t, r.Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "b"}}), sqlstore.ErrReadOnly)
 		require.ErrorIs(t, r.Remove(t.Context(), "a"), sqlstore.ErrReadOnly)
 		require.Len(t, feedtest.All(t, r.Feeds(t.Context(), mirror.FeedQuery{})), 1)
 

@@ -107,7 +107,7 @@ func commitMany(ctx context.Context, commits int, d database) error {
 		err = s.Commit(ctx, sharedChange(f))
 		if err == nil {
 			n++
-			fmt.Println(f.Version)
+			fmt.Println(f.Commits)
 		} else if !errors.Is(err, mirror.ErrConflict) {
 			return err
 		}
@@ -117,12 +117,12 @@ func commitMany(ctx context.Context, commits int, d database) error {
 
 // sharedChange returns the change that makes a version of the shared feed: new
 // entries, the change of an old one, a document.
-func sharedChange(f *mirror.Feed) *mirror.Change {
-	version := f.Version + 1
+func sharedChange(f *mirror.Feed) *mirror.Commit {
+	version := f.Commits + 1
 	url := fmt.Sprint(sharedURL, version)
-	c := &mirror.Change{Feed: f, Keep: noEndOfIt, Documents: []*mirror.DocumentRecord{{URL: url, Names: []string{url}}}}
+	c := &mirror.Commit{Feed: f, Keep: noEndOfIt, Documents: []*mirror.DocumentRecord{{URL: url, Names: []string{url}}}}
 	put := func(id string) {
-		r := &mirror.Record{ID: id, State: mirror.Live, Change: version, Added: time.Unix(version, 0)}
+		r := &mirror.Record{ID: id, State: mirror.Live, LastCommit: version, Added: time.Unix(version, 0)}
 		r.Copy = mirror.Copy{At: r.Added, Digest: fmt.Sprint(version)}
 		r.Content.Format, r.Content.Title, r.Content.Data = 1, "word"+fmt.Sprint(version), strings.Repeat("x", 500)
 		c.Put = append(c.Put, r)
@@ -145,30 +145,30 @@ func isWhole(t *testing.T, s *sqlstore.Store, atLeast int64) {
 		return
 	}
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, f.Version, atLeast, "a commit that was said to be done is lost")
-	require.Equal(t, f.Version*perCommit, f.Entries)
+	require.GreaterOrEqual(t, f.Commits, atLeast, "a commit that was said to be done is lost")
+	require.Equal(t, f.Commits*perCommit, f.Entries)
 	of := map[int64]int64{}
 	for _, r := range feedtest.All(t, s.Entries(t.Context(), mirror.Query{Feed: sharedURL})) {
-		of[r.Change]++
+		of[r.LastCommit]++
 	}
-	require.Len(t, of, int(f.Version))
-	of[f.Version]-- // "changing" has the last version
+	require.Len(t, of, int(f.Commits))
+	of[f.Commits]-- // "changing" has the last version
 	for version, entries := range of {
 		require.EqualValues(t, perCommit, entries, "version %d", version)
 		d, err := s.Document(t.Context(), sharedURL, fmt.Sprint(sharedURL, version))
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint(sharedURL, version), d.URL)
 	}
-	versions := f.Version
+	versions := f.Commits
 	for _, v := range feedtest.All(t, s.Versions(t.Context(), sharedURL, "changing")) {
 		versions--
 		require.Equal(t, fmt.Sprint(versions), v.Copy.Digest)
 	}
 	require.EqualValues(t, 1, versions)
-	found := feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: fmt.Sprint("word", f.Version)}))
+	found := feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: fmt.Sprint("word", f.Commits)}))
 	require.Len(t, found, perCommit+1, "what a search for the last version finds")
 	for _, r := range found {
-		require.Equal(t, f.Version, r.Change)
+		require.Equal(t, f.Commits, r.LastCommit)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestProcesses(t *testing.T) {
 		isWhole(t, s, 3*fencedEach)
 		f, err := s.Feed(t.Context(), sharedURL)
 		require.NoError(t, err)
-		require.EqualValues(t, 3*fencedEach, f.Version)
+		require.EqualValues(t, 3*fencedEach, f.Commits)
 		d.intact(t)
 	})
 }
@@ -264,19 +264,19 @@ func TestFull(t *testing.T) {
 	f := &mirror.Feed{URL: sharedURL}
 	var full error
 	for full == nil {
-		require.Less(t, f.Version, int64(1000))
+		require.Less(t, f.Commits, int64(1000))
 		full = s.Commit(t.Context(), sharedChange(f))
 	}
 	require.ErrorContains(t, full, "full")
 	require.NotErrorIs(t, full, mirror.ErrConflict)
-	require.Greater(t, f.Version, int64(5))
+	require.Greater(t, f.Commits, int64(5))
 	got, err := s.Feed(t.Context(), sharedURL)
 	require.NoError(t, err)
-	require.Equal(t, f.Version, got.Version)
+	require.Equal(t, f.Commits, got.Commits)
 	d.intact(t)
 
 	roomy := d.open(t)
-	isWhole(t, roomy, f.Version)
+	isWhole(t, roomy, f.Commits)
 	require.NoError(t, roomy.Commit(t.Context(), sharedChange(got)))
-	isWhole(t, roomy, f.Version+1)
+	isWhole(t, roomy, f.Commits+1)
 }

@@ -90,7 +90,7 @@ func TestUpgradeNUL(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "\x00 \"polls\":77", f.Title)
 		require.EqualValues(t, 1, f.Polls)
-		require.EqualValues(t, 1, f.Version)
+		require.EqualValues(t, 1, f.Commits)
 		require.False(t, f.Next.IsZero())
 	})
 }

@@ -63,13 +63,13 @@ func contentTargets(c *mirror.Content) []any {
 }
 
 func appendLife(values []any, r *mirror.Record) []any {
-	return append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), timeText(r.Changed),
+	return append(values, escaped(string(r.State)), r.Archived, r.FirstCommit, r.LastCommit, timeText(r.Added), timeText(r.Changed),
 		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Seq, r.Absence)
 }
 
 func recordTargets(r *mirror.Record) []any {
 	return append([]any{
-		textColumn{(*string)(&r.State)}, &r.Archived, &r.First, &r.Change, timeColumn{&r.Added}, timeColumn{&r.Changed},
+		textColumn{(*string)(&r.State)}, &r.Archived, &r.FirstCommit, &r.LastCommit, timeColumn{&r.Added}, timeColumn{&r.Changed},
 		timeColumn{&r.Tombstone.When}, timeColumn{&r.Tombstone.Rank.Time}, &r.Tombstone.Rank.Seq, &r.Absence,
 	}, copyTargets(&r.Copy)...)
 }

@@ -58,7 +58,7 @@ func commitBoth(t *rapid.T, s, memory mirror.Store, url string) {
 		require.ErrorIs(t, err, mirror.ErrNotFound)
 		f = &mirror.Feed{URL: url}
 	}
-	c := &mirror.Change{Feed: f}
+	c := &mirror.Commit{Feed: f}
 	for _, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 30), 1, 30, rapid.ID).Draw(t, "ids") {
 		title := ""
 		for _, w := range rapid.SliceOfN(rapid.SampledFrom([]string{"all", "all", "all", "also", "some", "rare"}), 0, 3).Draw(t, "words") {
@@ -66,7 +66,7 @@ func commitBoth(t *rapid.T, s, memory mirror.Store, url string) {
 		}
 		c.Put = append(c.Put, &mirror.Record{
 			ID: fmt.Sprint(id), State: rapid.SampledFrom([]mirror.State{mirror.Live, mirror.Live, mirror.Live, mirror.Deleted}).Draw(t, "state"),
-			First: 1, Change: f.Version + 1, Added: minute(rapid.IntRange(1, 10).Draw(t, "time")), Copy: mirror.Copy{Digest: fmt.Sprint(f.Version)},
+			FirstCommit: 1, LastCommit: f.Commits + 1, Added: minute(rapid.IntRange(1, 10).Draw(t, "time")), Copy: mirror.Copy{Digest: fmt.Sprint(f.Commits)},
 			Content: mirror.Content{
 				Format: feedhistory.Atom, Title: title,
 				Data: `<entry xmlns="http://www.w3.org/2005/Atom"><content>` + rapid.SampledFrom([]string{"", "also", "all"}).Draw(t, "content") + `</content></entry>`,
@@ -98,7 +98,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 		q.Beyond = &mirror.Place{Time: minute(rapid.IntRange(1, 10).Draw(t, "beyond")), Feed: "a", ID: "15"}
 	}
 	if version := rapid.Int64Range(-1, 6).Draw(t, "changes"); q.Feed != "" && version >= 0 && !q.Oldest {
-		q.AfterVersion, q.Beyond = &version, nil
+		q.AfterCommit, q.Beyond = &version, nil
 	}
 	return q
 })

@@ -108,7 +108,7 @@ func TestOneConnection(t *testing.T) {
 				require.NoError(t, err)
 				if n++; n%50 == 0 {
 					require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
-					isWhole(t, s, f.Version)
+					isWhole(t, s, f.Commits)
 					require.NotEmpty(t, r.Content.Data)
 				}
 			}

@@ -22,11 +22,11 @@ const (
 // scanFeed reads the state of a feed, and the size of its text.
 func scanFeed(rows *sql.Rows) (*mirror.Feed, int, error) {
 	f, poll, state := &mirror.Feed{}, mirror.Feed{}, ""
-	err := rows.Scan(&poll.Version, &poll.Polls, timeColumn{&poll.Polled}, timeColumn{&poll.Next}, &state)
+	err := rows.Scan(&poll.Commits, &poll.Polls, timeColumn{&poll.Polled}, timeColumn{&poll.Next}, &state)
 	if err == nil {
 		err = json.Unmarshal([]byte(state), f)
 	}
-	f.Version, f.Polls, f.Polled, f.Next = poll.Version, poll.Polls, poll.Polled, poll.Next
+	f.Commits, f.Polls, f.Polled, f.Next = poll.Commits, poll.Polls, poll.Polled, poll.Next
 	return f, len(state), err
 }
 
@@ -42,10 +42,10 @@ func stateText(f *mirror.Feed) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// States returns the states of feeds by URL. Feeds unknown to the store are missing
+// FeedsByURL returns the states of feeds. Feeds unknown to the store are missing
 // from the result. One call for many feeds is faster than a call for each.
 // The error may be the context's.
-func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
+func (s *Store) FeedsByURL(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
 	rows, err := s.query(ctx, selectFeeds+" AND url"+s.in, list(&s.dialect, keysOf(urls)))
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -74,8 +74,8 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 	values = append(values, t.sums.of([]any{url.key, url.long}, values))
 	poll := pollValues(f, version)
 	poll = append(poll, t.sums.of(poll))
-	query, args := updatePoll, append(poll, url.key, f.Version)
-	if f.Version == 0 {
+	query, args := updatePoll, append(poll, url.key, f.Commits)
+	if f.Commits == 0 {
 		query, args = insertFeed, append(values, url.key, url.long)
 	}
 	keys, err := t.numbers(query, args...)
@@ -84,7 +84,7 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 		return 0, err
 	case len(keys) == 0:
 		return 0, fmt.Errorf("%s: %w", f.URL, mirror.ErrConflict)
-	case f.Version == 0:
+	case f.Commits == 0:
 		err = t.exec(insertPoll, append(poll, keys[0])...)
 	default:
 		err = t.exec(updateFeed, append(values, keys[0], state)...)
@@ -113,10 +113,10 @@ const (
 
 // UpdatePolls returns a statement for PostgreSQL to record polls of many feeds at once:
 // it stores their Polls, Polled and Next, as Commit does for a change of nothing else.
-// Run it in a transaction of your own, which may be durable or not. Each feed must be
-// at the version in its state, and is then at the next version. The statement returns
-// which of the states it has stored, as positions in the list from 1. Feeds at other
-// versions, and unknown ones, do not change. A nil Feed panics.
+// Run it in a transaction of your own, which may be durable or not. The Commits of
+// each state must be the stored ones, and are then one more. The statement returns which
+// of the states it has stored, as positions in the list from 1. Feeds with other Commits,
+// and unknown ones, do not change. A nil Feed panics.
 func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
 	n := len(states)
 	urls, versions, polls, polled, next := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)
@@ -126,8 +126,8 @@ func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
 		if f == nil {
 			panic("sqlstore: UpdatePolls: a Feed is nil")
 		}
-		urls[i], versions[i], polls[i], polled[i], next[i] = keyOf(f.URL), f.Version, f.Polls, timeText(f.Polled), timeText(f.Next)
-		gone[i], checksums[i] = f.Gone || f.Alias != "", sums.of(pollValues(f, f.Version+1))
+		urls[i], versions[i], polls[i], polled[i], next[i] = keyOf(f.URL), f.Commits, f.Polls, timeText(f.Polled), timeText(f.Next)
+		gone[i], checksums[i] = f.Gone || f.Alias != "", sums.of(pollValues(f, f.Commits+1))
 	}
 	return updatePolls, []any{urls, versions, polls, polled, next, gone, checksums}
 }

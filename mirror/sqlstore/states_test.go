@@ -29,13 +29,13 @@ func TestUpdatePolls(t *testing.T) {
 	for _, url := range urls {
 		f := &mirror.Feed{URL: url, Title: "nul \x00", Polls: 1, Gone: url == urls[2]}
 		if url != urls[3] {
-			require.NoError(t, store.Commit(ctx, &mirror.Change{Feed: f}))
+			require.NoError(t, store.Commit(ctx, &mirror.Commit{Feed: f}))
 		}
-		f.Version, f.Polls = 1, 2
+		f.Commits, f.Polls = 1, 2
 		f.Polled, f.Next = time.Date(2030, 1, 2, 3, 4, 5, 6, time.FixedZone("", 7200)), time.Date(2030, 1, 2, 5, 4, 5, 6, time.UTC)
 		states = append(states, f)
 	}
-	states[1].Version = 5
+	states[1].Commits = 5
 	states[0].Title = "not stored"
 	query, args := sqlstore.UpdatePolls(states)
 	conn, err := pgx.Connect(ctx, dsn)
@@ -47,19 +47,19 @@ func TestUpdatePolls(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []int64{1, 3}, places)
 
-	got, err := store.States(ctx, urls)
+	got, err := store.FeedsByURL(ctx, urls)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	require.EqualValues(t, 1, got[urls[1]].Polls)
-	require.EqualValues(t, 1, got[urls[1]].Version)
+	require.EqualValues(t, 1, got[urls[1]].Commits)
 	other := openOther(t)
 	for _, i := range []int{0, 2} {
 		f := *states[i]
-		f.Version, f.Title = 0, "nul \x00"
-		require.NoError(t, other.Commit(ctx, &mirror.Change{Feed: &f}))
+		f.Commits, f.Title = 0, "nul \x00"
+		require.NoError(t, other.Commit(ctx, &mirror.Commit{Feed: &f}))
 		want, err := other.Feed(ctx, urls[i])
 		require.NoError(t, err)
-		want.Version = 2
+		want.Commits = 2
 		require.Equal(t, want, got[urls[i]])
 	}
 	due := 0

@@ -17,7 +17,7 @@ import (
 )
 
 func testEnded(t *testing.T, w world) {
-	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{document("d", "d")}})
+	w.commit(feedURL, mirror.Commit{Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{document("d", "d")}})
 	ctx, cancel := context.WithCancel(w.ctx)
 	cancel()
 	errorOf := func(_ any, err error) error { return err }
@@ -27,7 +27,7 @@ func testEnded(t *testing.T, w world) {
 		"Records":   errorOf(w.Records(ctx, feedURL, []string{"a"})),
 		"Document":  errorOf(w.Document(ctx, feedURL, "d")),
 		"Documents": failure(t, w.Documents(ctx, feedURL)),
-		"Commit":    w.Commit(ctx, &mirror.Change{Feed: &mirror.Feed{URL: feedURL, Version: 1, Title: "new"}}),
+		"Commit":    w.Commit(ctx, &mirror.Commit{Feed: &mirror.Feed{URL: feedURL, Commits: 1, Title: "new"}}),
 		"Entries":   failure(t, w.Entries(ctx, mirror.Query{})),
 		"Search":    failure(t, w.Entries(ctx, mirror.Query{Search: "a"})),
 		"Versions":  failure(t, w.Versions(ctx, feedURL, "a")),
@@ -37,7 +37,7 @@ func testEnded(t *testing.T, w world) {
 	}
 	f, err := w.Feed(w.ctx, feedURL)
 	require.NoError(t, err)
-	same(t, &mirror.Feed{URL: feedURL, Version: 1}, f)
+	same(t, &mirror.Feed{URL: feedURL, Commits: 1}, f)
 }
 
 func testEndedWhileRanging(t *testing.T, w world) {
@@ -74,7 +74,7 @@ func testAgain(t *testing.T, w world) {
 	w.put("a", newest)
 	require.Equal(t, "newest", feedtest.All(t, seq)[0].ID, "it starts afresh")
 
-	w.commit("a", mirror.Change{Documents: []*mirror.DocumentRecord{document("d", "d"), document("e", "e")}})
+	w.commit("a", mirror.Commit{Documents: []*mirror.DocumentRecord{document("d", "d"), document("e", "e")}})
 	w.put("a", live("newest", at(5001)), live("other", at(0)))
 	changed := live("newest", at(5002))
 	changed.Copy.Digest = "changed"
@@ -97,7 +97,7 @@ func testAgain(t *testing.T, w world) {
 // over.
 func testNested(t *testing.T, w world) {
 	w.stocked()
-	w.commit("a", mirror.Change{
+	w.commit("a", mirror.Commit{
 		Documents: []*mirror.DocumentRecord{document("d", "d"), document("e", "e")},
 		Versions:  []*mirror.Version{{ID: "000", Copy: mirror.Copy{Digest: "1"}}, {ID: "000", Copy: mirror.Copy{Digest: "2"}}}, Keep: 2,
 	})
@@ -105,12 +105,12 @@ func testNested(t *testing.T, w world) {
 	inside := func(store mirror.Store) {
 		n++
 		url := fmt.Sprintf("nested %d", n)
-		require.NoError(t, store.Commit(w.ctx, &mirror.Change{
+		require.NoError(t, store.Commit(w.ctx, &mirror.Commit{
 			Feed: &mirror.Feed{URL: url}, Put: []*mirror.Record{live("x", at(0))}, Documents: []*mirror.DocumentRecord{document("d", "d")},
 		}))
 		f, err := store.Feed(w.ctx, url)
 		require.NoError(t, err)
-		require.NoError(t, store.Commit(w.ctx, &mirror.Change{Feed: f}))
+		require.NoError(t, store.Commit(w.ctx, &mirror.Commit{Feed: f}))
 		_, err = store.Records(w.ctx, "a", []string{"000"})
 		require.NoError(t, err)
 		_, err = store.Document(w.ctx, url, "d")
@@ -137,7 +137,7 @@ func testNested(t *testing.T, w world) {
 	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: "a"}) { // each record is changed during the range
 		require.NoError(t, err)
 		r.Added = at(1)
-		w.commit("a", mirror.Change{Touch: []*mirror.Record{r}})
+		w.commit("a", mirror.Commit{Touch: []*mirror.Record{r}})
 	}
 }
 
@@ -145,13 +145,13 @@ func testNested(t *testing.T, w world) {
 func testAliases(t *testing.T, w world) {
 	var f mirror.Feed
 	fill(&f)
-	f.URL, f.Version = feedURL, 0
+	f.URL, f.Commits = feedURL, 0
 	var d mirror.DocumentRecord
 	fill(&d)
 	d.Names = []string{"d", "e"}
 	r := live("a", at(0))
 	v := &mirror.Version{ID: "a", Copy: mirror.Copy{Digest: "old"}}
-	require.NoError(t, w.Commit(w.ctx, &mirror.Change{
+	require.NoError(t, w.Commit(w.ctx, &mirror.Commit{
 		Feed: &f, Put: []*mirror.Record{r}, Documents: []*mirror.DocumentRecord{&d}, Versions: []*mirror.Version{v}, Keep: 1,
 	}))
 	want, wantDocument, wantRecord, wantVersion := normal(f), normal(d), normal(*r), normal(*v)
@@ -213,7 +213,7 @@ func scramble(v reflect.Value) {
 // conflict must count, and no other.
 func testFenced(t *testing.T, w world) {
 	const writers, each = 8, 6
-	w.commit(feedURL, mirror.Change{})
+	w.commit(feedURL, mirror.Commit{})
 	count := func(store mirror.Store, id string) error {
 		for {
 			f, err := store.Feed(w.ctx, feedURL)
@@ -222,8 +222,8 @@ func testFenced(t *testing.T, w world) {
 			}
 			f.Polls++
 			r := live(id, at(int(f.Polls)))
-			r.Change = f.Version + 1
-			err = store.Commit(w.ctx, &mirror.Change{Feed: f, Put: []*mirror.Record{r}})
+			r.LastCommit = f.Commits + 1
+			err = store.Commit(w.ctx, &mirror.Commit{Feed: f, Put: []*mirror.Record{r}})
 			if !errors.Is(err, mirror.ErrConflict) {
 				return err
 			}
@@ -246,10 +246,10 @@ func testFenced(t *testing.T, w world) {
 	f, err := w.Feed(w.ctx, feedURL)
 	require.NoError(t, err)
 	require.EqualValues(t, writers*each, f.Polls)
-	require.EqualValues(t, writers*each+1, f.Version)
+	require.EqualValues(t, writers*each+1, f.Commits)
 	zero := int64(0)
-	for i, r := range w.entries(mirror.Query{Feed: feedURL, AfterVersion: &zero}) {
-		require.EqualValues(t, i+2, r.Change, "one commit is one version")
+	for i, r := range w.entries(mirror.Query{Feed: feedURL, AfterCommit: &zero}) {
+		require.EqualValues(t, i+2, r.LastCommit, "one commit is one version")
 	}
 	require.Len(t, w.ids(mirror.Query{}), writers*each)
 
@@ -257,7 +257,7 @@ func testFenced(t *testing.T, w world) {
 	made := make(chan error, writers)
 	for i := range writers {
 		store := []mirror.Store{w.Store, w.other}[i%2]
-		go func() { made <- store.Commit(w.ctx, &mirror.Change{Feed: &mirror.Feed{URL: "new"}}) }()
+		go func() { made <- store.Commit(w.ctx, &mirror.Commit{Feed: &mirror.Feed{URL: "new"}}) }()
 	}
 	won := 0
 	for range writers {
@@ -277,11 +277,11 @@ func testWhole(t *testing.T, w world) {
 	for i := range 60 {
 		ids = append(ids, fmt.Sprint(i))
 	}
-	change := func(n int64) *mirror.Change {
-		c := &mirror.Change{Feed: &mirror.Feed{URL: feedURL, Version: n - 1}, Keep: 2}
+	change := func(n int64) *mirror.Commit {
+		c := &mirror.Commit{Feed: &mirror.Feed{URL: feedURL, Commits: n - 1}, Keep: 2}
 		for i, id := range ids {
 			r := live(id, at(int(n)))
-			r.Change, r.Copy.Digest = n, fmt.Sprint(n)
+			r.LastCommit, r.Copy.Digest = n, fmt.Sprint(n)
 			if i%3 == 0 {
 				c.Touch = append(c.Touch, r)
 			} else {
@@ -321,14 +321,14 @@ func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64
 		if err != nil {
 			return err
 		}
-		first := records[ids[0]].Change
+		first := records[ids[0]].LastCommit
 		for _, r := range records {
-			if r.Change != first {
-				return fmt.Errorf("a part of a change: version %d together with %d", r.Change, first)
+			if r.LastCommit != first {
+				return fmt.Errorf("a part of a change: version %d together with %d", r.LastCommit, first)
 			}
 		}
-		if len(records) != len(ids) || first < f.Version {
-			return fmt.Errorf("%d records of version %d, after the feed was at %d", len(records), first, f.Version)
+		if len(records) != len(ids) || first < f.Commits {
+			return fmt.Errorf("%d records of version %d, after the feed was at %d", len(records), first, f.Commits)
 		}
 		if first == last {
 			return nil

@@ -18,19 +18,19 @@ func testFeed(t *testing.T, w world) {
 
 	var f mirror.Feed
 	fill(&f)
-	f.URL, f.Version = feedURL, 0
-	require.NoError(t, w.Commit(w.ctx, &mirror.Change{Feed: &f}))
-	require.EqualValues(t, 1, f.Version, "Change.Feed has the next version")
+	f.URL, f.Commits = feedURL, 0
+	require.NoError(t, w.Commit(w.ctx, &mirror.Commit{Feed: &f}))
+	require.EqualValues(t, 1, f.Commits, "Change.Feed has the next version")
 	got, err := w.other.Feed(w.ctx, feedURL)
 	require.NoError(t, err)
 	same(t, &f, got)
 
-	bare := mirror.Feed{URL: feedURL, Version: 1}
-	require.NoError(t, w.other.Commit(w.ctx, &mirror.Change{Feed: &bare}))
-	require.EqualValues(t, 2, bare.Version)
+	bare := mirror.Feed{URL: feedURL, Commits: 1}
+	require.NoError(t, w.other.Commit(w.ctx, &mirror.Commit{Feed: &bare}))
+	require.EqualValues(t, 2, bare.Commits)
 	got, err = w.Feed(w.ctx, feedURL)
 	require.NoError(t, err)
-	same(t, &mirror.Feed{URL: feedURL, Version: 2}, got, "nothing is left of the old state")
+	same(t, &mirror.Feed{URL: feedURL, Commits: 2}, got, "nothing is left of the old state")
 }
 
 // oddURLs are URLs to be told apart, and sorted, by each of their bytes.
@@ -54,7 +54,7 @@ func long(last byte, n int) string {
 
 func testFeedURLs(t *testing.T, w world) {
 	for i, url := range oddURLs {
-		require.NoError(t, w.Commit(w.ctx, &mirror.Change{
+		require.NoError(t, w.Commit(w.ctx, &mirror.Commit{
 			Feed: &mirror.Feed{URL: url, Polls: int64(i)},
 			Put:  []*mirror.Record{live(url, at(i))},
 		}))
@@ -78,7 +78,7 @@ func testFeedsByURL(t *testing.T, w world) {
 		urls = append(urls, feedURL+string(rune('A'+i*7%300)))
 	}
 	for _, url := range urls {
-		require.NoError(t, w.Commit(w.ctx, &mirror.Change{Feed: &mirror.Feed{URL: url}}))
+		require.NoError(t, w.Commit(w.ctx, &mirror.Commit{Feed: &mirror.Feed{URL: url}}))
 	}
 	testOrderOfURLs(t, w, urls)
 	err := failure(t, w.Feeds(w.ctx, mirror.FeedQuery{Due: epoch, After: "a"}))
@@ -123,18 +123,18 @@ func testFeedsDue(t *testing.T, w world) {
 		{URL: "z", Next: at(3).In(time.FixedZone("", -7200))},
 		{URL: "never", Next: time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)},
 	} {
-		require.NoError(t, w.Commit(w.ctx, &mirror.Change{Feed: &f}))
+		require.NoError(t, w.Commit(w.ctx, &mirror.Commit{Feed: &f}))
 	}
 	due := func(q mirror.FeedQuery) []string { return urlsOf(feedtest.All(t, w.Feeds(w.ctx, q))) }
 	require.Equal(t, []string{"e", "d", "a", "b", "z"}, due(mirror.FeedQuery{Due: at(3)}))
 	require.Equal(t, []string{"e", "d"}, due(mirror.FeedQuery{Due: at(2).Add(-time.Nanosecond)}))
 	require.Equal(t, []string{"e", "d", "a"}, due(mirror.FeedQuery{Due: at(9), Limit: 3}))
 	require.Equal(t, []string{"e"}, due(mirror.FeedQuery{Due: at(0)}))
-	w.commit("e", mirror.Change{})
+	w.commit("e", mirror.Commit{})
 	gone, err := w.Feed(w.ctx, "d")
 	require.NoError(t, err)
 	gone.Gone = true
-	require.NoError(t, w.Commit(w.ctx, &mirror.Change{Feed: gone}))
+	require.NoError(t, w.Commit(w.ctx, &mirror.Commit{Feed: gone}))
 	require.Equal(t, []string{"e", "a", "b"}, due(mirror.FeedQuery{Due: at(2)}))
 }
 
@@ -144,40 +144,40 @@ func testVersion(t *testing.T, w world) {
 	for _, version := range []int64{0, 7, 0, 3} {
 		want := version
 		if want == 0 {
-			want = f.Version + 1
+			want = f.Commits + 1
 		}
-		require.NoError(t, w.Commit(w.ctx, &mirror.Change{Feed: f, Version: version}))
-		require.Equal(t, want, f.Version)
+		require.NoError(t, w.Commit(w.ctx, &mirror.Commit{Feed: f, Number: version}))
+		require.Equal(t, want, f.Commits)
 		got, err := w.other.Feed(w.ctx, feedURL)
 		require.NoError(t, err)
-		require.Equal(t, want, got.Version)
+		require.Equal(t, want, got.Commits)
 	}
 }
 
 func testConflict(t *testing.T, w world) {
 	refused := func(store mirror.Store, version int64) {
 		t.Helper()
-		f := &mirror.Feed{URL: feedURL, Version: version, Title: "refused"}
-		err := store.Commit(w.ctx, &mirror.Change{
+		f := &mirror.Feed{URL: feedURL, Commits: version, Title: "refused"}
+		err := store.Commit(w.ctx, &mirror.Commit{
 			Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Touch: []*mirror.Record{live("marked", at(0))},
 			Versions: []*mirror.Version{{ID: "a", Copy: mirror.Copy{Digest: "refused"}}}, Keep: 9,
 			Documents: []*mirror.DocumentRecord{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
 		})
 		require.ErrorIs(t, err, mirror.ErrConflict)
-		require.EqualValues(t, version, f.Version)
+		require.EqualValues(t, version, f.Commits)
 	}
 	refused(w.Store, 1)
 	require.Empty(t, feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{})))
 
 	stored := &mirror.Feed{URL: feedURL, Title: "stored"}
-	require.NoError(t, w.Commit(w.ctx, &mirror.Change{
+	require.NoError(t, w.Commit(w.ctx, &mirror.Commit{
 		Feed: stored, Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d"}}},
 	}))
 	refused(w.Store, 0)
 	refused(w.other, 0)
 	refused(w.other, 2)
 	refused(w.Store, -1)
-	require.NoError(t, w.other.Commit(w.ctx, &mirror.Change{Feed: stored}))
+	require.NoError(t, w.other.Commit(w.ctx, &mirror.Commit{Feed: stored}))
 	refused(w.Store, 1)
 
 	got, err := w.Feed(w.ctx, feedURL)
@@ -202,7 +202,7 @@ func testRemove(t *testing.T, w world) {
 			r := live("a", at(i))
 			r.Copy.Digest += string(rune('0' + i))
 			r.Content = content("Title", "tortoise", at(i))
-			w.commit(url, mirror.Change{
+			w.commit(url, mirror.Commit{
 				Put: []*mirror.Record{r}, Keep: 3, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d", "e"}}},
 			})
 		}
@@ -222,7 +222,7 @@ func testRemove(t *testing.T, w world) {
 	require.Len(t, feedtest.All(t, w.Versions(w.ctx, "other", "a")), 1)
 
 	// A feed added later under the same URL is a new feed.
-	require.EqualValues(t, 1, w.commit(feedURL, mirror.Change{}).Version)
+	require.EqualValues(t, 1, w.commit(feedURL, mirror.Commit{}).Commits)
 	require.Empty(t, w.entries(mirror.Query{Feed: feedURL, Deleted: true}))
 	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "a")))
 	require.Empty(t, feedtest.All(t, w.Documents(w.ctx, feedURL)))

@@ -28,7 +28,7 @@ func testModel(t *testing.T, w world) {
 				m.both("remove", func(s mirror.Store) error { return s.Remove(w.ctx, url) })
 			case 1:
 				stale := m.change(url)
-				stale.Feed.Version += int64(rapid.SampledFrom([]int{-1, 1}).Draw(t, "stale"))
+				stale.Feed.Commits += int64(rapid.SampledFrom([]int{-1, 1}).Draw(t, "stale"))
 				m.commit(stale)
 			default:
 				m.commit(m.change(url))
@@ -80,13 +80,13 @@ var (
 )
 
 // change draws a change of a feed, as the model has it.
-func (m *model) change(url string) *mirror.Change {
+func (m *model) change(url string) *mirror.Commit {
 	f, err := m.memory.Feed(m.store.ctx, url)
 	if err != nil {
 		f = &mirror.Feed{URL: url}
 	}
 	f.Next, f.Gone = drawTime.Draw(m.t, "next"), rapid.IntRange(0, 4).Draw(m.t, "gone") == 0
-	c := &mirror.Change{
+	c := &mirror.Commit{
 		Feed: f, Keep: rapid.IntRange(0, 3).Draw(m.t, "keep"), Forget: rapid.IntRange(0, 7).Draw(m.t, "forget") == 0,
 		Documents: rapid.SliceOfN(drawDocument, 0, 3).Draw(m.t, "documents"),
 		Versions:  rapid.SliceOfN(drawVersion, 0, 3).Draw(m.t, "versions"),
@@ -95,8 +95,8 @@ func (m *model) change(url string) *mirror.Change {
 		r := &mirror.Record{
 			ID: id, State: drawState.Draw(m.t, "state"), Copy: drawCopy.Draw(m.t, "copy"),
 			Archived: rapid.Bool().Draw(m.t, "archived"), Absence: rapid.Int64Range(0, 1).Draw(m.t, "absence"),
-			Tombstone: mirror.TombstoneRecord{When: drawTime.Draw(m.t, "deleted"), Rank: drawRank.Draw(m.t, "tombstone")},
-			Change:    rapid.Int64Range(0, 4).Draw(m.t, "change"), Added: drawTime.Draw(m.t, "added"), Changed: drawTime.Draw(m.t, "changed"),
+			Tombstone:  mirror.TombstoneRecord{When: drawTime.Draw(m.t, "deleted"), Rank: drawRank.Draw(m.t, "tombstone")},
+			LastCommit: rapid.Int64Range(0, 4).Draw(m.t, "change"), Added: drawTime.Draw(m.t, "added"), Changed: drawTime.Draw(m.t, "changed"),
 		}
 		known, _ := m.memory.Records(m.store.ctx, url, []string{id})
 		switch {
@@ -113,10 +113,10 @@ func (m *model) change(url string) *mirror.Change {
 	return c
 }
 
-func (m *model) commit(c *mirror.Change) {
-	version := c.Feed.Version
+func (m *model) commit(c *mirror.Commit) {
+	version := c.Feed.Commits
 	m.both("commit", func(s mirror.Store) error {
-		c.Feed.Version = version
+		c.Feed.Commits = version
 		return s.Commit(m.store.ctx, c)
 	})
 }
@@ -146,10 +146,10 @@ func (m *model) compare(changed string) {
 	m.compareFeed(changed)
 	for _, url := range []string{"", changed} {
 		q.Feed = url
-		beyond := &mirror.Place{Time: drawTime.Draw(m.t, "time"), Feed: "a", Change: 2, ID: drawID.Draw(m.t, "id")}
+		beyond := &mirror.Place{Time: drawTime.Draw(m.t, "time"), Feed: "a", Commit: 2, ID: drawID.Draw(m.t, "id")}
 		list := []mirror.Query{{Feed: url, Deleted: true}, {Feed: url, Beyond: beyond}, q, {Feed: url, Search: word}}
 		if url != "" {
-			list = append(list, mirror.Query{Feed: url, AfterVersion: &changes, Deleted: true}, mirror.Query{Feed: url, AfterVersion: &changes, Beyond: beyond})
+			list = append(list, mirror.Query{Feed: url, AfterCommit: &changes, Deleted: true}, mirror.Query{Feed: url, AfterCommit: &changes, Beyond: beyond})
 		}
 		for _, q := range list {
 			same(m.t, feedtest.All(m.t, a.Entries(ctx, q)), feedtest.All(m.t, b.Entries(ctx, q)), "%+v", q)

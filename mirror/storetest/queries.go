@@ -23,7 +23,7 @@ func (w world) stocked() (records []*mirror.Record) {
 		var put []*mirror.Record
 		for i := range 250 {
 			r := live(fmt.Sprintf("%03d", i*7%250), at(i/(3+n)))
-			r.Feed, r.Change, r.First = url, int64(i%9), int64(i)
+			r.Feed, r.LastCommit, r.FirstCommit = url, int64(i%9), int64(i)
 			switch i % 5 {
 			case 0: // published only
 				r.Content.Published, r.Content.Updated = r.Content.Updated, time.Time{}
@@ -140,35 +140,35 @@ func testInterval(t *testing.T, w world) {
 func testChanges(t *testing.T, w world) {
 	want := ofFeed(w.stocked(), "a")
 	slices.SortFunc(want, func(a, b *mirror.Record) int {
-		if a.Change != b.Change {
-			return int(a.Change - b.Change)
+		if a.LastCommit != b.LastCommit {
+			return int(a.LastCommit - b.LastCommit)
 		}
 		return 1 - 2*boolInt(a.ID < b.ID)
 	})
 	after := func(version int64) []*mirror.Record {
-		return slices.DeleteFunc(slices.Clone(want), func(r *mirror.Record) bool { return r.Change <= version })
+		return slices.DeleteFunc(slices.Clone(want), func(r *mirror.Record) bool { return r.LastCommit <= version })
 	}
 	for version := range int64(10) {
-		w.yields(after(version), mirror.Query{Feed: "a", AfterVersion: &version})
+		w.yields(after(version), mirror.Query{Feed: "a", AfterCommit: &version})
 	}
 	all, none := int64(-1), int64(8)
-	w.yields(want, mirror.Query{Feed: "a", AfterVersion: &all})
-	w.yields(nil, mirror.Query{Feed: "a", AfterVersion: &none})
-	w.yields(want[:3], mirror.Query{Feed: "a", AfterVersion: &all, Limit: 3})
+	w.yields(want, mirror.Query{Feed: "a", AfterCommit: &all})
+	w.yields(nil, mirror.Query{Feed: "a", AfterCommit: &none})
+	w.yields(want[:3], mirror.Query{Feed: "a", AfterCommit: &all, Limit: 3})
 	for i := 0; i < len(want); i += 13 {
-		beyond := &mirror.Place{Change: want[i].Change, ID: want[i].ID}
-		w.yields(want[i+1:], mirror.Query{Feed: "a", AfterVersion: &all, Beyond: beyond})
+		beyond := &mirror.Place{Commit: want[i].LastCommit, ID: want[i].ID}
+		w.yields(want[i+1:], mirror.Query{Feed: "a", AfterCommit: &all, Beyond: beyond})
 	}
 	three := int64(3)
-	w.yields(after(3), mirror.Query{Feed: "a", AfterVersion: &three, Beyond: &mirror.Place{Change: 1, ID: "x"}})
+	w.yields(after(3), mirror.Query{Feed: "a", AfterCommit: &three, Beyond: &mirror.Place{Commit: 1, ID: "x"}})
 	var recent []*mirror.Record
 	for _, r := range after(3) {
 		if !r.Time().Before(at(30)) {
 			recent = append(recent, r)
 		}
 	}
-	w.yields(recent, mirror.Query{Feed: "a", AfterVersion: &three, Since: at(30)})
-	failure(t, w.Entries(w.ctx, mirror.Query{AfterVersion: &all}))
+	w.yields(recent, mirror.Query{Feed: "a", AfterCommit: &three, Since: at(30)})
+	failure(t, w.Entries(w.ctx, mirror.Query{AfterCommit: &all}))
 }
 
 // testChangesMoving follows a long change, and remembers how far it has come
@@ -180,10 +180,10 @@ func testChangesMoving(t *testing.T, w world) {
 	}
 	w.put(feedURL, records...)
 	seen, n := int64(0), 0
-	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: feedURL, AfterVersion: &seen}) {
+	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: feedURL, AfterCommit: &seen}) {
 		require.NoError(t, err)
 		require.Equal(t, records[n].ID, r.ID)
-		seen = r.Change
+		seen = r.LastCommit
 		n++
 	}
 	require.Len(t, records, n)
@@ -193,37 +193,37 @@ func testDeleted(t *testing.T, w world) {
 	var want []*mirror.Record
 	for i, state := range []mirror.State{mirror.Live, mirror.Deleted, mirror.Absent, mirror.Live} {
 		r := live(string(state)+fmt.Sprint(i), at(-i))
-		r.Feed, r.State, r.Change = feedURL, state, int64(i+1)
+		r.Feed, r.State, r.LastCommit = feedURL, state, int64(i+1)
 		want = append(want, r)
 	}
 	w.put(feedURL, want...)
-	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{{ID: "unseen", State: mirror.Unseen, Change: 9, Added: at(1)}}})
+	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{{ID: "unseen", State: mirror.Unseen, LastCommit: 9, Added: at(1)}}})
 	zero := int64(0)
 	living := []*mirror.Record{want[0], want[3]}
 	w.yields(living, mirror.Query{})
-	w.yields(living, mirror.Query{Feed: feedURL, AfterVersion: &zero})
+	w.yields(living, mirror.Query{Feed: feedURL, AfterCommit: &zero})
 	w.yields(living, mirror.Query{Search: "content"})
 	w.yields(want, mirror.Query{Deleted: true})
-	w.yields(want, mirror.Query{Deleted: true, Feed: feedURL, AfterVersion: &zero})
+	w.yields(want, mirror.Query{Deleted: true, Feed: feedURL, AfterCommit: &zero})
 	w.yields(want, mirror.Query{Deleted: true, Search: "content"})
 	w.yields(want[1:3], mirror.Query{Gone: true})
 	w.yields(want[2:3], mirror.Query{Gone: true, Deleted: true, Search: "conten", Prefix: true, Until: want[1].Time()})
-	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, AfterVersion: &zero})
+	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, AfterCommit: &zero})
 	w.yields(want[1:3], mirror.Query{Deleted: true, Limit: 2, Beyond: want[0].Place()})
 	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true}))
 	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Deleted: true, Feed: feedURL, Oldest: true}))
-	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Feed: feedURL, AfterVersion: &zero}))
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Feed: feedURL, AfterCommit: &zero}))
 	require.Empty(t, w.ids(mirror.Query{Bare: true, Feed: "another feed"}))
 	every := []string{"unseen", "live3", "absent2", "deleted1", "live0"}
-	require.Equal(t, every, w.ids(mirror.Query{Every: true, Feed: feedURL, AfterVersion: &zero, Latest: true}))
-	require.Equal(t, reversed(every), w.ids(mirror.Query{Every: true, Feed: feedURL, AfterVersion: &zero}))
-	before := &mirror.Place{Change: 4}
-	require.Equal(t, every[2:4], w.ids(mirror.Query{Every: true, Feed: feedURL, AfterVersion: &zero, Latest: true, Beyond: before, Limit: 2}))
-	require.Equal(t, every[1:2], w.ids(mirror.Query{Feed: feedURL, AfterVersion: &zero, Latest: true, Limit: 1}))
+	require.Equal(t, every, w.ids(mirror.Query{Every: true, Feed: feedURL, AfterCommit: &zero, Latest: true}))
+	require.Equal(t, reversed(every), w.ids(mirror.Query{Every: true, Feed: feedURL, AfterCommit: &zero}))
+	before := &mirror.Place{Commit: 4}
+	require.Equal(t, every[2:4], w.ids(mirror.Query{Every: true, Feed: feedURL, AfterCommit: &zero, Latest: true, Beyond: before, Limit: 2}))
+	require.Equal(t, every[1:2], w.ids(mirror.Query{Feed: feedURL, AfterCommit: &zero, Latest: true, Limit: 1}))
 
 	back := *want[2]
 	back.State = mirror.Live
-	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{&back}})
+	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{&back}})
 	require.Equal(t, []string{"live0", "absent2", "live3"}, w.ids(mirror.Query{}))
 }
 

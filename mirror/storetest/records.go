@@ -22,7 +22,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 		Tombstone: mirror.TombstoneRecord{When: at(1), Rank: mirror.Rank{Time: at(2), Seq: -3}},
 	}
 	bare := &mirror.Record{Feed: feedURL, ID: "bare", State: mirror.Live}
-	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{&full, bare}, Touch: []*mirror.Record{unseen}})
+	w.commit(feedURL, mirror.Commit{Put: []*mirror.Record{&full, bare}, Touch: []*mirror.Record{unseen}})
 
 	got, err := w.other.Records(w.ctx, feedURL, []string{"unseen", "unknown", "full", "bare", "full"})
 	require.NoError(t, err)
@@ -82,10 +82,10 @@ func testRecordIDs(t *testing.T, w world) {
 		require.Equal(t, none(descending[i+1:]), w.ids(mirror.Query{Beyond: &mirror.Place{Time: at(0), Feed: feedURL, ID: id}}))
 		zero := int64(0)
 		require.Equal(t, none(reversed(descending[:i])),
-			w.ids(mirror.Query{Feed: feedURL, AfterVersion: &zero, Beyond: &mirror.Place{Change: 1, ID: id}}))
+			w.ids(mirror.Query{Feed: feedURL, AfterCommit: &zero, Beyond: &mirror.Place{Commit: 1, ID: id}}))
 	}
 	for i, id := range ids {
-		w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
+		w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
 	}
 	for i, id := range ids {
 		versions := feedtest.All(t, w.Versions(w.ctx, feedURL, id))
@@ -131,7 +131,7 @@ func testPut(t *testing.T, w world) {
 	w.put(feedURL, live("a", at(1)), live("b", at(2)))
 	w.put("another", live("a", at(3)))
 	changed := live("a", at(4))
-	changed.Content, changed.Copy.Digest, changed.Change = content("New", "words", at(4)), "new", 2
+	changed.Content, changed.Copy.Digest, changed.LastCommit = content("New", "words", at(4)), "new", 2
 	w.put(feedURL, changed)
 	changed.Feed = feedURL
 	entries := w.entries(mirror.Query{})
@@ -147,7 +147,7 @@ func testMark(t *testing.T, w world) {
 	var mark mirror.Record
 	fill(&mark)
 	mark.Feed, mark.ID, mark.State = "disregarded", "a", mirror.Absent
-	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{&mark}, Keep: 3})
+	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{&mark}, Keep: 3})
 	require.Empty(t, w.entries(mirror.Query{}))
 	want := mark
 	want.Feed, want.Content = feedURL, a.Content
@@ -161,7 +161,7 @@ func testMark(t *testing.T, w world) {
 	bare := live("bare", time.Time{})
 	w.put(feedURL, bare)
 	bare.Added = at(7)
-	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{bare}})
+	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{bare}})
 	require.Equal(t, []string{"bare"}, w.ids(mirror.Query{Since: at(7)}))
 	require.Equal(t, []string{"bare"}, w.ids(mirror.Query{Search: "content"}), "content that was only marked is found")
 }
@@ -190,7 +190,7 @@ func testVersions(t *testing.T, w world) {
 	has(one)
 	w.put(feedURL, three)
 	has(two, one)
-	w.commit(feedURL, mirror.Change{Versions: of(older, two, three, older), Keep: 9})
+	w.commit(feedURL, mirror.Commit{Versions: of(older, two, three, older), Keep: 9})
 	has(two, one, older)
 	again := version("two", 4)
 	w.put(feedURL, again)
@@ -208,19 +208,19 @@ func testVersions(t *testing.T, w world) {
 		return r
 	}
 	x, y, z := place("x", 3, -1), place("y", 3, 10), place("z", 4, 2)
-	w.commit(feedURL, mirror.Change{Versions: of(x, z, y), Keep: 9})
+	w.commit(feedURL, mirror.Commit{Versions: of(x, z, y), Keep: 9})
 	has(three, z, y, x, one, older)
 
 	// A tombstone alone is not a version.
 	unseen := &mirror.Record{ID: "c", State: mirror.Unseen}
-	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{unseen}, Keep: 9})
+	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{unseen}, Keep: 9})
 	w.put(feedURL, live("c", at(1)))
 	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "c")))
 
 	var full mirror.Version
 	fill(&full)
 	full.ID = "d"
-	w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{&full}, Keep: 1})
+	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{&full}, Keep: 1})
 	same(t, []*mirror.Version{&full}, feedtest.All(t, w.other.Versions(w.ctx, feedURL, "d")))
 }
 
@@ -228,7 +228,7 @@ func testKeep(t *testing.T, w world) {
 	put := func(id string, n, keep int) {
 		r := live(id, at(n))
 		r.Copy.Digest = fmt.Sprint(n)
-		w.commit(feedURL, mirror.Change{Put: []*mirror.Record{r}, Keep: keep})
+		w.commit(feedURL, mirror.Commit{Put: []*mirror.Record{r}, Keep: keep})
 	}
 	has := func(id string, digests ...string) {
 		t.Helper()
@@ -246,16 +246,16 @@ func testKeep(t *testing.T, w world) {
 	has("a", "3", "2", "1")
 	has("b", "3", "2", "1", "0")
 	old := &mirror.Version{ID: "a", Copy: mirror.Copy{At: at(-1), Digest: "old"}}
-	w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{old}, Keep: 3})
+	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{old}, Keep: 3})
 	has("a", "3", "2", "1")
 	mark := live("b", at(4))
 	mark.Copy.Digest = "4"
-	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{mark}, Keep: 2})
+	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{mark}, Keep: 2})
 	has("b", "3", "2")
 	has("c", "3", "2", "1", "0")
 	put("b", 5, 0)
 	has("b")
-	w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{old}})
+	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{old}})
 	has("a")
 	has("c", "3", "2", "1", "0") // was not touched
 }

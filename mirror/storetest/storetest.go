@@ -85,7 +85,7 @@ func at(hours int) time.Time { return epoch.Add(time.Duration(hours) * time.Hour
 
 // commit commits a change of the feed with the URL, from its stored version; it
 // adds the feed if there is none.
-func (w world) commit(url string, c mirror.Change) *mirror.Feed {
+func (w world) commit(url string, c mirror.Commit) *mirror.Feed {
 	w.Helper()
 	f, err := w.Feed(w.ctx, url)
 	if err != nil {
@@ -100,13 +100,13 @@ func (w world) commit(url string, c mirror.Change) *mirror.Feed {
 // put stores records with their contents.
 func (w world) put(url string, records ...*mirror.Record) *mirror.Feed {
 	w.Helper()
-	return w.commit(url, mirror.Change{Put: records, Keep: 9})
+	return w.commit(url, mirror.Commit{Put: records, Keep: 9})
 }
 
 // live returns a record of an entry.
 func live(id string, updated time.Time) *mirror.Record {
 	return &mirror.Record{
-		ID: id, State: mirror.Live, First: 1, Change: 1, Added: at(0), Changed: at(0),
+		ID: id, State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: at(0), Changed: at(0),
 		Copy:    mirror.Copy{At: updated, Rank: mirror.Rank{Time: updated, Seq: 1}, Digest: "digest of " + id, Source: "source of " + id},
 		Content: content("Title", "Content", updated),
 	}

@@ -26,10 +26,10 @@ type Set struct {
 	word []byte
 }
 
-// Split returns the words of a text, each once: runs of letters and digits, in
+// Fields returns the words of a text, each once: runs of letters and digits, in
 // lower case, without diacritics. In scripts without spaces between words, each
 // character is a word.
-func Split(text string) []string {
+func Fields(text string) []string {
 	var s Set
 	s.Add(text)
 	return s.Words()

@@ -32,7 +32,7 @@ func TestSplit(t *testing.T) {
 		strings.Repeat("é", 100): strings.Repeat("e", maxWord),
 		strings.Repeat("ह", 100): strings.Repeat("ह", maxWord/3),
 	} {
-		require.Equal(t, want, strings.Join(Split(text), " "), "%q", text)
+		require.Equal(t, want, strings.Join(Fields(text), " "), "%q", text)
 	}
 }
 

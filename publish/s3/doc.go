@@ -4,7 +4,7 @@
 //	out, err := s3.FromEnvironment("s3://bucket/blog", "")
 //	…
 //	p := &publish.Publisher{Output: out, Base: "https://feeds.example.org/blog/"}
-//	err = p.Append(entries...)
+//	err = p.Append(ctx, entries...)
 //
 // # The bucket
 //

@@ -46,7 +46,7 @@ const lockName = ".lock"
 func (o *Output) lockKey() string { return o.key(lockName) }
 
 // served is how the lock's object is stored.
-var served = publish.Served{Type: "application/octet-stream", CacheControl: "no-store"}
+var served = publish.Delivery{Type: "application/octet-stream", CacheControl: "no-store"}
 
 // Lock implements publish.Output. The lock of a crashed writer becomes free when its
 // lease has expired. Lock then finishes the changes recorded by the writer. Until the

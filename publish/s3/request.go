@@ -78,7 +78,7 @@ func (o *Output) head(ctx context.Context, key string) (*object, error) {
 
 // put stores an object if the existing one still has the given ETag or, if the ETag is
 // "", if none exists. Otherwise the error matches errCondition.
-func (o *Output) put(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
+func (o *Output) put(ctx context.Context, key string, data []byte, was string, how publish.Delivery) (etag string, err error) {
 	opts := minio.PutObjectOptions{
 		ContentType: how.Type, CacheControl: how.CacheControl,
 		// Otherwise the client signs a plain http request in chunks, and some stores keep its
@@ -105,7 +105,7 @@ func (o *Output) put(ctx context.Context, key string, data []byte, was string, h
 
 // store is put, and recognises its own bytes: if the answer to a
 // request is lost, the request is repeated, and then its condition is not met.
-func (o *Output) store(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
+func (o *Output) store(ctx context.Context, key string, data []byte, was string, how publish.Delivery) (etag string, err error) {
 	for range 3 {
 		etag, err = o.put(ctx, key, data, was, how)
 		if !errors.Is(err, errCondition) {
@@ -184,7 +184,7 @@ func (o *Output) refusal(op, key string, status int) error {
 
 // verify reads a document back, and returns an error naming the difference: readers
 // would see it, too.
-func (o *Output) verify(ctx context.Context, key string, data []byte, how publish.Served) error {
+func (o *Output) verify(ctx context.Context, key string, data []byte, how publish.Delivery) error {
 	body, _, header, err := o.core().GetObject(ctx, o.Bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return o.failure("get", key, err)

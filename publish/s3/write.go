@@ -38,7 +38,7 @@ func (o *Output) Put(ctx context.Context, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if was == "" && publish.ServedAs(name, data, 0).Archive {
+	if was == "" && publish.DeliveryOf(name, data, 0).Archive {
 		if err := l.renew(ctx); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (l *lease) carryOut(ctx context.Context, name string) error {
 
 // put puts a document, and remembers its ETag.
 func (l *lease) put(ctx context.Context, name string, w write) error {
-	key, how := l.o.key(name), publish.ServedAs(name, w.data, l.o.MaxAge)
+	key, how := l.o.key(name), publish.DeliveryOf(name, w.data, l.o.MaxAge)
 	etag, err := l.o.store(ctx, key, w.data, w.was, how)
 	switch {
 	case err == nil:

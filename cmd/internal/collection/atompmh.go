@@ -185,7 +185,7 @@ func changeJSON(c atompmh.Change) Change {
 // harvestedPMH reports a harvest's changes and gaps.
 func harvestedPMH(w *command.World, h pmhHarvest) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
-	kinds := map[atompmh.Kind]int{}
+	kinds := map[atompmh.ChangeKind]int{}
 	for _, c := range h.changes {
 		kinds[c.Kind]++
 	}

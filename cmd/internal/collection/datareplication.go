@@ -20,7 +20,7 @@ import (
 // A replicationState is where the next harvest by datareplication begins.
 type replicationState struct {
 	collectionKey
-	datareplication.Cursor
+	datareplication.Mark
 }
 
 // A replicationRun is one harvest of entities.
@@ -29,9 +29,9 @@ type replicationRun struct {
 	*command.World
 	*datareplication.Harvest
 	out      *bufio.Writer
-	noted    datareplication.Cursor // the cursor of the state
-	count    int                    // the number of entities so far
-	entities []Entity               // with --format json
+	noted    datareplication.Mark // the cursor of the state
+	count    int                  // the number of entities so far
+	entities []Entity             // with --format json
 }
 
 // HarvestReplication harvests entities. Unlike the other protocols, it can continue after
@@ -42,8 +42,8 @@ func (c *Source) HarvestReplication(w *command.World) error {
 		return err
 	}
 	r := &replicationRun{
-		Source: c, World: w, Harvest: c.replicationClient(w).Harvest(w.Ctx, from.Cursor),
-		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Cursor, entities: []Entity{},
+		Source: c, World: w, Harvest: c.replicationClient(w).Harvest(w.Ctx, from.Mark),
+		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Mark, entities: []Entity{},
 	}
 	broken, err := r.print()
 	switch {
@@ -66,10 +66,10 @@ func (c *Source) HarvestReplication(w *command.World) error {
 }
 
 // replicationClient returns the Client the flags ask for.
-func (c *Source) replicationClient(w *command.World) *datareplication.Client {
-	return &datareplication.Client{
+func (c *Source) replicationClient(w *command.World) *datareplication.Harvester {
+	return &datareplication.Harvester{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
-		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
+		Budget: datareplication.Budget{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
 	}
 }
 
@@ -106,23 +106,23 @@ func (r *replicationRun) note() error {
 	if err := r.out.Flush(); err != nil {
 		return err
 	}
-	if r.Cursor() == r.noted {
+	if r.Mark() == r.noted {
 		return nil
 	}
-	r.noted = r.Cursor()
+	r.noted = r.Mark()
 	return r.writeState(replicationState{r.key(), r.noted})
 }
 
 // A jsonReplication is a whole harvest in JSON, a jsonEntity one entity.
 type (
 	jsonReplication struct {
-		URL      string                 `json:"url"`
-		Protocol string                 `json:"protocol"`
-		Requests int                    `json:"requests"`
-		Whole    bool                   `json:"whole"`
-		Cursor   datareplication.Cursor `json:"cursor"` // where the next harvest begins
-		Entities []Entity               `json:"entities"`
-		Error    string                 `json:"error,omitempty"`
+		URL      string               `json:"url"`
+		Protocol string               `json:"protocol"`
+		Requests int                  `json:"requests"`
+		Whole    bool                 `json:"whole"`
+		Cursor   datareplication.Mark `json:"cursor"` // where the next harvest begins
+		Entities []Entity             `json:"entities"`
+		Error    string               `json:"error,omitempty"`
 	}
 	Entity struct {
 		ID        string `json:"id,omitempty"`
@@ -137,7 +137,7 @@ type (
 func (r *replicationRun) json(broken error) jsonReplication {
 	j := jsonReplication{
 		URL: r.URL, Protocol: r.Protocol, Requests: r.Requests(), Whole: broken == nil,
-		Cursor: r.Cursor(), Entities: r.entities,
+		Cursor: r.Mark(), Entities: r.entities,
 	}
 	if broken != nil {
 		name, what := replicationDetail(broken, r.URL)
@@ -170,7 +170,7 @@ func (r *replicationRun) report(broken error) {
 			missing.Para("    ", "    ", "what to do: "+todo)
 		}
 	}
-	if cursor := r.Cursor(); !cursor.IsZero() {
+	if cursor := r.Mark(); !cursor.IsZero() {
 		p.Para("", "", "The next harvest begins after "+cursor.String()+".")
 	}
 }

@@ -47,7 +47,7 @@ func (c *Source) fetchPMH(w *command.World, harvester *atompmh.Harvester, h *pmh
 	return out.Flush()
 }
 
-func fetchedJSON(f atompmh.Fetched) Change {
+func fetchedJSON(f atompmh.FetchResult) Change {
 	j := changeJSON(f.Change)
 	j.Type, j.Gone = f.Type, f.Gone
 	switch {

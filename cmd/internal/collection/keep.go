@@ -71,7 +71,7 @@ func (c *Source) unpolled(ctx context.Context, store mirror.Store) error {
 		return err
 	}
 	f.Next = database.Never
-	return store.Commit(ctx, &mirror.Change{Feed: f})
+	return store.Commit(ctx, &mirror.Commit{Feed: f})
 }
 
 // keepFailure says why the harvest failed.
@@ -109,7 +109,7 @@ func (c *Source) resources() (of datareplication.Resources) {
 // kept reports the outcome of the harvest: with --json on standard output, and always
 // as text on standard error.
 func (c *Source) kept(w *command.World, changes *mirror.Report) error {
-	o := syncing.Outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
+	o := syncing.Outcome{PollResult: mirror.PollResult{URL: c.URL, Report: changes}}
 	changes.Next = time.Time{} // there is no next poll
 	if c.JSON {
 		if err := terminal.WriteJSON(w.Stdout, o.JSON(changes)); err != nil {

@@ -18,7 +18,7 @@ import (
 // A rangeState is where the next harvest by modified-range begins.
 type rangeState struct {
 	collectionKey
-	modifiedrange.State
+	modifiedrange.Mark
 }
 
 // HarvestRange harvests by ranges of modification times.
@@ -27,7 +27,7 @@ func (c *Source) HarvestRange(w *command.World) error {
 	if err := c.readState(&from); err != nil {
 		return err
 	}
-	sync := c.rangeClient(w).Sync(w.Ctx, from.State)
+	sync := c.rangeClient(w).Harvest(w.Ctx, from.Mark)
 	h, err := c.rangeHistory(w, sync)
 	if err != nil {
 		return err
@@ -35,23 +35,23 @@ func (c *Source) HarvestRange(w *command.World) error {
 	if err := c.printRange(w, h, sync); err != nil {
 		return err
 	}
-	next, whole := sync.State()
+	next, whole := sync.Mark()
 	if whole || next.Rest != (modifiedrange.Rest{}) { // everything before the rest has been printed
 		if err := c.writeState(rangeState{c.key(), next}); err != nil {
 			return err
 		}
 	}
-	harvestedRange(w, h, sync, from.State)
+	harvestedRange(w, h, sync, from.Mark)
 	if !whole {
 		return exit.StatusError(exit.Partial)
 	}
 	return nil
 }
 
-func (c *Source) rangeClient(w *command.World) *modifiedrange.Client {
-	client := &modifiedrange.Client{
+func (c *Source) rangeClient(w *command.World) *modifiedrange.Harvester {
+	client := &modifiedrange.Harvester{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(),
-		Limits: modifiedrange.Limits{Requests: c.MaxRequests, Items: c.MaxItems, Bytes: int64(c.MaxBytes)},
+		Budget: modifiedrange.Budget{Requests: c.MaxRequests, Items: c.MaxItems, Bytes: int64(c.MaxBytes)},
 	}
 	if c.Overlap != nil {
 		client.Overlap = max(*c.Overlap, 0)
@@ -68,7 +68,7 @@ func (c *Source) rangeClient(w *command.World) *modifiedrange.Client {
 }
 
 // rangeHistory merges the answers. After an interrupt, the history has a gap.
-func (c *Source) rangeHistory(w *command.World, sync *modifiedrange.Sync) (*feedhistory.History, error) {
+func (c *Source) rangeHistory(w *command.World, sync *modifiedrange.Harvest) (*feedhistory.History, error) {
 	p := w.NewProgress()
 	h, err := feedhistory.Merge(p.Watch(sync.Documents()))
 	p.End()
@@ -79,7 +79,7 @@ func (c *Source) rangeHistory(w *command.World, sync *modifiedrange.Sync) (*feed
 }
 
 // printRange prints the changes: a line for each entry and each deletion, or one object.
-func (c *Source) printRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync) error {
+func (c *Source) printRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Harvest) error {
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	var err error
 	if c.inOne() {
@@ -87,7 +87,7 @@ func (c *Source) printRange(w *command.World, h *feedhistory.History, sync *modi
 		return errors.Join(err, out.Flush())
 	}
 	for _, e := range h.Entries {
-		err = errors.Join(err, terminal.WriteJSON(out, publish.NewJSONEntry(e)))
+		err = errors.Join(err, terminal.WriteJSON(out, publish.NewLine(e)))
 	}
 	for _, t := range h.Deleted {
 		err = errors.Join(err, terminal.WriteJSON(out, schema.DeletionRecord("", t)))
@@ -97,23 +97,23 @@ func (c *Source) printRange(w *command.World, h *feedhistory.History, sync *modi
 
 // A jsonRange is a whole harvest in JSON.
 type jsonRange struct {
-	URL      string               `json:"url"`
-	Protocol string               `json:"protocol"`
-	Dialect  string               `json:"dialect"`
-	Requests int                  `json:"requests"`
-	Since    string               `json:"since,omitempty"` // where the next harvest begins
-	Whole    bool                 `json:"whole"`
-	Entries  []*publish.JSONEntry `json:"entries"`
-	Deleted  []schema.Tombstone   `json:"deleted"`
-	Gaps     []schema.Gap         `json:"gaps"`
+	URL      string             `json:"url"`
+	Protocol string             `json:"protocol"`
+	Dialect  string             `json:"dialect"`
+	Requests int                `json:"requests"`
+	Since    string             `json:"since,omitempty"` // where the next harvest begins
+	Whole    bool               `json:"whole"`
+	Entries  []*publish.Line    `json:"entries"`
+	Deleted  []schema.Tombstone `json:"deleted"`
+	Gaps     []schema.Gap       `json:"gaps"`
 }
 
-func (c *Source) rangeJSON(h *feedhistory.History, sync *modifiedrange.Sync) jsonRange {
-	next, whole := sync.State()
+func (c *Source) rangeJSON(h *feedhistory.History, sync *modifiedrange.Harvest) jsonRange {
+	next, whole := sync.Mark()
 	return jsonRange{
 		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),
 		Since: schema.Time(next.Since), Whole: whole,
-		Entries: schema.Each(h.Entries, publish.NewJSONEntry), Deleted: schema.Each(h.Deleted, utcTombstone), Gaps: schema.Each(h.Gaps, schema.NewGap),
+		Entries: schema.Each(h.Entries, publish.NewLine), Deleted: schema.Each(h.Deleted, utcTombstone), Gaps: schema.Each(h.Gaps, schema.NewGap),
 	}
 }
 
@@ -122,7 +122,7 @@ func utcTombstone(t feedhistory.Tombstone) schema.Tombstone {
 }
 
 // harvestedRange reports a harvest's modifications and gaps.
-func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
+func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Harvest, from modifiedrange.Mark) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(len(h.Entries), "entry", "entries"),
 		terminal.Count(sync.Requests(), "request", "requests"), sync.Dialect())
@@ -130,7 +130,7 @@ func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrang
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
 	p.Para("", "", what)
-	next, whole := sync.State()
+	next, whole := sync.Mark()
 	switch {
 	case !whole && next.Rest != (modifiedrange.Rest{}):
 		p.Para("", "", "Something is missing; the next harvest continues there:")

@@ -142,7 +142,7 @@ func (p *pool) end(ctx context.Context) error {
 	}
 	if !p.loaded() {
 		p.feed.Polls = 1
-		if err := p.store.Commit(ctx, &mirror.Change{Feed: p.feed}); err != nil {
+		if err := p.store.Commit(ctx, &mirror.Commit{Feed: p.feed}); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (p *pool) commit(ctx context.Context, items []poolItem) error {
 	if err != nil {
 		return err
 	}
-	change := &mirror.Change{Feed: p.feed}
+	change := &mirror.Commit{Feed: p.feed}
 	at := map[string]int{} // the place of an ID in the change
 	for _, item := range items {
 		r := p.record(item)
@@ -221,10 +221,10 @@ func (p *pool) judge(old, r *mirror.Record) error {
 
 // record returns the record of an item.
 func (p *pool) record(item poolItem) *mirror.Record {
-	e, next := item.entry, p.feed.Version+1
+	e, next := item.entry, p.feed.Commits+1
 	r := &mirror.Record{
 		Feed: p.feed.URL, ID: item.id, State: mirror.Live, Copy: mirror.Copy{At: item.at, Digest: e.Digest()},
-		First: next, Change: next, Added: p.now, Changed: p.now,
+		FirstCommit: next, LastCommit: next, Added: p.now, Changed: p.now,
 		Content: mirror.Content{Format: feedhistory.Atom, Data: string(e.XML()), Title: e.Title().Plain(), Updated: item.at},
 	}
 	if item.deleted {
@@ -235,7 +235,7 @@ func (p *pool) record(item poolItem) *mirror.Record {
 
 // earlier returns a state that another follows as a record of its own. It is still in the
 // change, or else in the store.
-func (p *pool) earlier(ctx context.Context, change *mirror.Change, at map[string]int, old *mirror.Record) (*mirror.Record, error) {
+func (p *pool) earlier(ctx context.Context, change *mirror.Commit, at map[string]int, old *mirror.Record) (*mirror.Record, error) {
 	var r mirror.Record
 	if i, ok := at[old.ID]; ok {
 		r = *change.Put[i]

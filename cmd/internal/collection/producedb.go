@@ -95,7 +95,7 @@ func (d *Pooled) loadRecords(w *command.World) error {
 
 // loadEntries loads the entries of a collection.
 func (d *Pooled) loadEntries(w *command.World) error {
-	for line, err := range publish.JSONEntries(w.Stdin) {
+	for line, err := range publish.Lines(w.Stdin) {
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (d *Pooled) loadEntries(w *command.World) error {
 	return nil
 }
 
-func rangeLine(line *publish.JSONEntry) (item poolItem, err error) {
+func rangeLine(line *publish.Line) (item poolItem, err error) {
 	if item.id, item.deleted = line.ID, line.Deleted.Deleted; !item.deleted {
 		item.entry, err = line.Entry()
 	} else if item.at = line.Deleted.When.UTC(); item.at.IsZero() {
@@ -130,7 +130,7 @@ func rangeLine(line *publish.JSONEntry) (item poolItem, err error) {
 func (d *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 	var served http.Handler
 	if d.Protocol == AtomPMH {
-		h := &atompmh.Handler{URL: strings.TrimSuffix(d.Base, "/") + "/feed.atom", Size: d.Size, Logger: log, Query: d.records}
+		h := &atompmh.Handler{URL: strings.TrimSuffix(d.Base, "/") + "/feed.atom", Size: d.Size, Logger: log, Items: d.records}
 		if d.Title != "" {
 			h.Head = &feedhistory.Document{Title: d.Title}
 		}
@@ -142,7 +142,7 @@ func (d *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 		w.Tell("the collection: " + d.Base)
 		served = &modifiedrange.Handler{
 			Limit: d.Size, Head: &feedhistory.Document{ID: d.Base, Title: cmp.Or(d.Title, d.Base)}, Logger: log,
-			Query: d.entries, Now: func() time.Time { return d.pool.clock(w.Ctx) },
+			Items: d.entries, Now: func() time.Time { return d.pool.clock(w.Ctx) },
 		}
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -21,7 +21,7 @@ func Amend(ctx context.Context, store mirror.Store, url string, amend func(*mirr
 		if missing != nil || !amend(f) {
 			return missing
 		}
-		if err = store.Commit(ctx, &mirror.Change{Feed: f}); !errors.Is(err, mirror.ErrConflict) {
+		if err = store.Commit(ctx, &mirror.Commit{Feed: f}); !errors.Is(err, mirror.ErrConflict) {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ type Store struct {
 
 // Commit implements mirror.Store. It marks private feeds in the database, so history
 // servers on other machines, which do not have the credentials, do not show these feeds.
-func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 	if s.Keys != nil {
 		private, err := s.Keys.Private()
 		if err != nil {

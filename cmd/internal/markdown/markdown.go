@@ -48,7 +48,7 @@ const (
 )
 
 // Records reads the site's articles.
-func (s *Site) Records() (records []*publish.JSONEntry, err error) {
+func (s *Site) Records() (records []*publish.Line, err error) {
 	s.Left = map[string]int{}
 	from := map[string]string{} // an id's file
 	err = fs.WalkDir(s.Files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -88,7 +88,7 @@ func isMarkdown(name string) bool {
 }
 
 // article reads one article; nil if it is left out.
-func (s *Site) article(name string) (*publish.JSONEntry, error) {
+func (s *Site) article(name string) (*publish.Line, error) {
 	text, err := fs.ReadFile(s.Files, name)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *Site) article(name string) (*publish.JSONEntry, error) {
 	return s.record(front, body, at, updated)
 }
 
-func (s *Site) record(front FrontMatter, body []byte, at ArticlePlace, updated time.Time) (*publish.JSONEntry, error) {
+func (s *Site) record(front FrontMatter, body []byte, at ArticlePlace, updated time.Time) (*publish.Line, error) {
 	link, err := s.Address(front, at)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (s *Site) record(front FrontMatter, body []byte, at ArticlePlace, updated t
 			return nil, err
 		}
 	}
-	r := &publish.JSONEntry{EntryJSON: feedhistory.EntryJSON{
+	r := &publish.Line{EntryJSON: feedhistory.EntryJSON{
 		ID:        cmp.Or(id, link, s.Base+"#"+(&url.URL{Fragment: at.path}).EscapedFragment()),
 		Title:     feedhistory.Text{Body: cmp.Or(front.text("title"), at.Slug)},
 		Published: schema.Time(at.date), Updated: schema.Time(updated),

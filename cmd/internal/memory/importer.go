@@ -43,7 +43,7 @@ type Importer struct {
 type Tally struct {
 	Feed  string // the mirrored feed's URL
 	Title string
-	mirror.Recalled
+	mirror.RecallReport
 
 	skipped bool
 }
@@ -51,7 +51,7 @@ type Tally struct {
 // A pendingEntry is an entry in the current batch.
 type pendingEntry struct {
 	tally *Tally
-	entry mirror.Kept
+	entry mirror.KeptEntry
 }
 
 // A SourceError is an error of the source, not of the mirror.
@@ -180,7 +180,7 @@ func (i *Importer) flush(ctx context.Context) error {
 	entries := i.entries
 	i.entries, i.bytes = nil, 0
 	var order []*Tally
-	feeds := map[*Tally][]mirror.Kept{}
+	feeds := map[*Tally][]mirror.KeptEntry{}
 	for _, w := range entries {
 		if feeds[w.tally] == nil {
 			order = append(order, w.tally)
@@ -200,7 +200,7 @@ func (i *Importer) flush(ctx context.Context) error {
 }
 
 // note adds the result of a batch to a tally.
-func (i *Importer) note(t *Tally, done mirror.Recalled, err error) error {
+func (i *Importer) note(t *Tally, done mirror.RecallReport, err error) error {
 	for _, bad := range done.Damaged {
 		if i.Damaged != nil {
 			i.Damaged(fmt.Errorf("%s: %w", t.Feed, bad))

@@ -17,7 +17,7 @@ type Found struct {
 	Feed  string // the feed's URL; "" if unknown
 	Title string // the feed's title; "" if the source has none
 
-	Entry    *mirror.Kept
+	Entry    *mirror.KeptEntry
 	Document *Saved
 	Damage   error // why a row cannot be read, with its place in the source
 

@@ -65,8 +65,8 @@ func (p *Provenance) line() {
 			mirror.Feed
 			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
 		} `json:"state"`
-		Gap     *mirror.GapRecord `json:"gap"`
-		Pending *mirror.Pending   `json:"pending"`
+		Gap     *mirror.GapRecord       `json:"gap"`
+		Pending *mirror.PendingDocument `json:"pending"`
 	}
 	err := json.Unmarshal(p.rest, &l)
 	p.Ended = err == nil && l.Type == "end"

@@ -33,7 +33,7 @@ func (f *Backfill) Validate() error {
 // to which the feed does not link.
 type walk struct {
 	Documents iter.Seq2[*feedhistory.Document, error]
-	Result    func(*feedhistory.History) *backfill.Result
+	Result    func(*feedhistory.History) *backfill.Recovery
 }
 
 // Walk returns a walk of a feed, with the methods the flags ask for.
@@ -43,12 +43,12 @@ func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url str
 		b.Methods = WithoutArchives(b.Methods) // they would learn the address of a private feed
 	}
 	if b == nil {
-		return walk{client.Walk(ctx, url, nil), func(h *feedhistory.History) *backfill.Result {
-			return &backfill.Result{History: h}
+		return walk{client.Walk(ctx, url, nil), func(h *feedhistory.History) *backfill.Recovery {
+			return &backfill.Recovery{History: h}
 		}}
 	}
 	w := b.Walk(ctx, url, backfill.Probe{}, nil)
-	return walk{w.Documents(), w.Result}
+	return walk{w.Documents(), w.Recovery}
 }
 
 // Methods returns the Backfill the flags ask for; nil if they do not ask for one.
@@ -73,7 +73,7 @@ func (f *Backfill) methods() []backfill.Method {
 
 // VerdictText is the meaning of a verdict for a history of which a method may have
 // recovered a part.
-func (f *Backfill) VerdictText(r *backfill.Result) string {
+func (f *Backfill) VerdictText(r *backfill.Recovery) string {
 	v := r.Verdict()
 	by := "Recovered by " + r.RecoveredBy
 	switch {
@@ -94,7 +94,7 @@ func (f *Backfill) VerdictText(r *backfill.Result) string {
 }
 
 // DocumentOf returns a history as one document.
-func DocumentOf(r *backfill.Result) *feedhistory.Document {
+func DocumentOf(r *backfill.Recovery) *feedhistory.Document {
 	doc := r.History.Document()
 	doc.Entries = append(r.History.PseudoEntries(), doc.Entries...)
 	doc.Complete = r.Verdict() == feedhistory.Whole
@@ -108,7 +108,7 @@ type History struct {
 }
 
 // NewHistory returns the history of a backfill.
-func NewHistory(r *backfill.Result) History {
+func NewHistory(r *backfill.Recovery) History {
 	j := History{schema.NewHistory(r.History), r.RecoveredBy}
 	j.Verdict = r.Verdict().String()
 	return j

@@ -14,17 +14,17 @@ import (
 
 // DeletionOf returns the deletion of an entry no longer part of its feed, with the time of
 // its tombstone, else the time when the mirror noticed; the zero value for a live entry.
-func DeletionOf(r *mirror.Record) publish.JSONDeletion {
+func DeletionOf(r *mirror.Record) publish.LineDeletion {
 	t, ok := r.Deletion()
 	if !ok {
-		return publish.JSONDeletion{}
+		return publish.LineDeletion{}
 	}
-	return publish.JSONDeletion{Deleted: true, When: t.When}
+	return publish.LineDeletion{Deleted: true, When: t.When}
 }
 
 // RecordOf returns a mirrored entry as all verbs print it. If the entry is no longer part
 // of its feed, the result also has the deletion.
-func RecordOf(r *mirror.Record) (*publish.JSONEntry, error) {
+func RecordOf(r *mirror.Record) (*publish.Line, error) {
 	e, err := r.Entry()
 	if err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func RecordOf(r *mirror.Record) (*publish.JSONEntry, error) {
 }
 
 // LineOfRecord returns the line for a mirrored entry and its parsed content.
-func LineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.JSONEntry {
-	record := publish.NewJSONEntry(e)
+func LineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.Line {
+	record := publish.NewLine(e)
 	record.Feed, record.Deleted, record.Source = r.Feed, DeletionOf(r), r.Copy.Source
 	return record
 }
@@ -49,8 +49,8 @@ func PrintRecord(w io.Writer, r *mirror.Record) error {
 }
 
 // DeletionRecord returns the line for the deletion of an entry.
-func DeletionRecord(feed string, t feedhistory.Tombstone) *publish.JSONEntry {
-	return &publish.JSONEntry{Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: publish.JSONDeletion{Deleted: true, When: Utc(t.When)}}
+func DeletionRecord(feed string, t feedhistory.Tombstone) *publish.Line {
+	return &publish.Line{Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: publish.LineDeletion{Deleted: true, When: Utc(t.When)}}
 }
 
 // Utc returns a time in UTC; the zero time stays zero.

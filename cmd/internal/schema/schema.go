@@ -28,15 +28,15 @@ type (
 		Notes     []Note      `json:"notes"`
 	}
 	History struct {
-		URL       string               `json:"url,omitempty"`
-		Kind      string               `json:"kind"`
-		Verdict   string               `json:"verdict"`
-		Documents int                  `json:"documents"`
-		Entries   []*publish.JSONEntry `json:"entries"`
-		Deleted   []Tombstone          `json:"deleted"`
-		Gaps      []Gap                `json:"gaps"`
+		URL       string          `json:"url,omitempty"`
+		Kind      string          `json:"kind"`
+		Verdict   string          `json:"verdict"`
+		Documents int             `json:"documents"`
+		Entries   []*publish.Line `json:"entries"`
+		Deleted   []Tombstone     `json:"deleted"`
+		Gaps      []Gap           `json:"gaps"`
 	}
-	Entry struct { // an entry in inspect and in dry runs; other verbs print publish.JSONEntries
+	Entry struct { // an entry in inspect and in dry runs; other verbs print publish.Lines
 		ID        string `json:"id"`
 		WeakID    bool   `json:"weak_id"`
 		Updated   string `json:"updated,omitempty"`
@@ -83,7 +83,7 @@ func NewDocument(d *feedhistory.Document) Document {
 func NewHistory(h *feedhistory.History) History {
 	j := History{
 		Kind: h.Kind.String(), Verdict: h.Verdict().String(), Documents: h.Documents,
-		Entries: Each(h.Entries, publish.NewJSONEntry), Deleted: Each(h.Deleted, NewTombstone), Gaps: Each(h.Gaps, NewGap),
+		Entries: Each(h.Entries, publish.NewLine), Deleted: Each(h.Deleted, NewTombstone), Gaps: Each(h.Gaps, NewGap),
 	}
 	if h.Head != nil {
 		j.URL = AddressOf(h.Head)

@@ -15,7 +15,7 @@ import (
 var tableColumns = []string{"feed", "id", "published", "updated", "title", "link", "authors", "categories", "enclosure", "deleted", "text"}
 
 // PrintTable writes entries as CSV (RFC 4180), with a line of headings.
-func PrintTable(w io.Writer, records iter.Seq2[*publish.JSONEntry, error]) error {
+func PrintTable(w io.Writer, records iter.Seq2[*publish.Line, error]) error {
 	table := csv.NewWriter(w)
 	table.UseCRLF = true
 	err := table.Write(tableColumns)
@@ -33,7 +33,7 @@ func PrintTable(w io.Writer, records iter.Seq2[*publish.JSONEntry, error]) error
 	return err
 }
 
-func tableRow(r *publish.JSONEntry) []string {
+func tableRow(r *publish.Line) []string {
 	var authors, categories []string
 	for _, a := range r.Authors {
 		authors = append(authors, a.Name)
@@ -55,7 +55,7 @@ func tableRow(r *publish.JSONEntry) []string {
 	return row
 }
 
-func deletedText(d publish.JSONDeletion) string {
+func deletedText(d publish.LineDeletion) string {
 	switch {
 	case !d.Deleted:
 		return ""
@@ -65,7 +65,7 @@ func deletedText(d publish.JSONDeletion) string {
 	return d.When.UTC().Format(time.RFC3339Nano)
 }
 
-func hrefOf(r *publish.JSONEntry, rel string) string {
+func hrefOf(r *publish.Line, rel string) string {
 	for _, l := range r.Links {
 		if l.Rel == rel {
 			return l.Href

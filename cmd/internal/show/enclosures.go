@@ -16,7 +16,7 @@ import (
 // value is empty. It prints only files on the web, and escapes each address as one word for
 // xargs and shells.
 func Enclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
-	record := publish.NewJSONEntry(e)
+	record := publish.NewLine(e)
 	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
 	if episode == "" {
 		episode = extensionOf(record, "podcast:episode")
@@ -36,7 +36,7 @@ func Enclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
 var oneWord = strings.NewReplacer(" ", "%20", "'", "%27", `"`, "%22", `\`, "%5C", "`", "%60", "$", "%24", ";", "%3B", "(", "%28", ")", "%29")
 
 // extensionOf returns the value of the first extension with a name; "" if there is none.
-func extensionOf(r *publish.JSONEntry, name string) string {
+func extensionOf(r *publish.Line, name string) string {
 	for _, x := range r.Extensions {
 		if x.Name == name {
 			return x.Value

@@ -19,7 +19,7 @@ import (
 
 // An Outcome is the result of a poll.
 type Outcome struct {
-	mirror.Polled
+	mirror.PollResult
 	kind   outcomeKind
 	forget bool      // no poll has ever read the feed, so its address may be wrong
 	until  time.Time // when the host accepts requests again
@@ -38,8 +38,8 @@ const (
 	waiting                        // the host asks for no requests, so there was none
 )
 
-func outcomeOf(p mirror.Polled) Outcome {
-	o := Outcome{Polled: p}
+func outcomeOf(p mirror.PollResult) Outcome {
+	o := Outcome{PollResult: p}
 	switch {
 	case errors.Is(p.Err, context.Canceled), errors.Is(p.Err, context.DeadlineExceeded):
 		o.kind = interrupted
@@ -49,9 +49,9 @@ func outcomeOf(p mirror.Polled) Outcome {
 		o.kind = busy
 	case p.Err != nil:
 		o.kind = broken
-	case p.Changes.Failure != nil:
+	case p.Report.Failure != nil:
 		o.kind, o.forget = failed, p.Before.Known.URL == ""
-		if wait, ok := errors.AsType[*mirror.WaitError](p.Changes.Failure); ok {
+		if wait, ok := errors.AsType[*mirror.WaitError](p.Report.Failure); ok {
 			o.kind, o.until = waiting, wait.Until
 		}
 	}
@@ -62,9 +62,9 @@ func outcomeOf(p mirror.Polled) Outcome {
 // withdrawn a feed read by an earlier poll.
 func (o *Outcome) Status() int {
 	switch {
-	case o.kind == broken, o.kind == failed && (o.forget || !o.Changes.Gone):
+	case o.kind == broken, o.kind == failed && (o.forget || !o.Report.Gone):
 		return exit.Failed
-	case o.kind != busy && o.Changes.Alias == "" && o.Changes.Verdict == feedhistory.Partial:
+	case o.kind != busy && o.Report.Alias == "" && o.Report.Verdict == feedhistory.Partial:
 		return exit.Partial
 	}
 	return exit.OK
@@ -117,11 +117,11 @@ func (o *Outcome) Text(c *mirror.Report) string {
 	case broken:
 		return o.URL + ": " + o.Err.Error()
 	}
-	text := explain.Failure(o.URL, o.Changes.Failure).Error()
+	text := explain.Failure(o.URL, o.Report.Failure).Error()
 	if c.Added > 0 {
 		text += " (what could be read: " + changes + ")"
 	}
-	if o.forget && !o.stray && isWrongAddress(o.Changes.Failure) {
+	if o.forget && !o.stray && isWrongAddress(o.Report.Failure) {
 		text += "; feedhistory rm removes it"
 	}
 	return text
@@ -171,7 +171,7 @@ func (o *Outcome) JSON(c *mirror.Report) jsonSync {
 	}
 	switch o.kind {
 	case failed:
-		j.Error = explain.Detail(o.Changes.Failure)
+		j.Error = explain.Detail(o.Report.Failure)
 	case broken:
 		j.Error = o.Err.Error()
 	case interrupted:

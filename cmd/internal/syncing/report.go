@@ -76,7 +76,7 @@ func (r *Report) tell(o Outcome) error {
 	switch {
 	case o.kind == removed, o.kind == broken && !r.Every: // an error of the store ends the sync, which reports it
 		return nil
-	case o.kind == interrupted && o.Changes == nil:
+	case o.kind == interrupted && o.Report == nil:
 		r.left++
 		return nil
 	}
@@ -90,7 +90,7 @@ func (r *Report) tell(o Outcome) error {
 	if o.kind != interrupted {
 		r.Ended++
 	}
-	c := cmp.Or(o.Changes, &mirror.Report{URL: o.URL, Verdict: feedhistory.Partial})
+	c := cmp.Or(o.Report, &mirror.Report{URL: o.URL, Verdict: feedhistory.Partial})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
 	if r.JSON {
 		if err := terminal.WriteJSON(r.Stdout, o.JSON(c)); err != nil {
@@ -236,7 +236,7 @@ type CountedStore struct {
 }
 
 // Commit implements mirror.Store.
-func (s *CountedStore) Commit(ctx context.Context, c *mirror.Change) error {
+func (s *CountedStore) Commit(ctx context.Context, c *mirror.Commit) error {
 	err := s.Indexer.Commit(ctx, c)
 	if err == nil && len(c.Put)+len(c.Touch)+len(c.Documents) > 0 {
 		s.CommittedDocuments.Add(1)

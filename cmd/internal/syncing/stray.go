@@ -86,12 +86,12 @@ func isNoFeed(err error) bool {
 // has none, and queues the other feed again: without credentials, its poll may have
 // failed. It returns an error of the keyring.
 func (s *Sync) pass(o *Outcome) error {
-	if o.Changes == nil || o.Changes.Alias == "" || s.Strays.Keys == nil {
+	if o.Report == nil || o.Report.Alias == "" || s.Strays.Keys == nil {
 		return nil
 	}
-	passed, err := s.Strays.Keys.Pass(o.URL, o.Changes.Alias)
+	passed, err := s.Strays.Keys.Pass(o.URL, o.Report.Alias)
 	if passed {
-		s.Poller.Add(&mirror.Feed{URL: o.Changes.Alias})
+		s.Poller.Add(&mirror.Feed{URL: o.Report.Alias})
 	}
 	return err
 }

@@ -29,7 +29,7 @@ type Sync struct {
 func (s *Sync) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.Poller.Polled = func(p mirror.Polled) {
+	s.Poller.Polled = func(p mirror.PollResult) {
 		if err := s.end(ctx, outcomeOf(p)); err != nil {
 			cancel(&exit.OutputError{Err: err})
 		}
@@ -73,7 +73,7 @@ func (s *Sync) Subscribe(ctx context.Context, given []opml.Outline, bar *termina
 func subscribe(ctx context.Context, store mirror.Store, feed opml.Outline) (isNew bool, err error) {
 	f := mirror.NewFeed(feed.URL)
 	feed.Apply(f)
-	err = store.Commit(ctx, &mirror.Change{Feed: f})
+	err = store.Commit(ctx, &mirror.Commit{Feed: f})
 	if errors.Is(err, mirror.ErrConflict) { // the store has it
 		return false, feed.Keep(ctx, store, feed.URL)
 	}

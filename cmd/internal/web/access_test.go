@@ -97,7 +97,7 @@ func TestAddPrivate(t *testing.T) {
 	w := newWorld(t, nil)
 	feed := mirror.NewFeed(w.feedURL("/secret"))
 	feed.Private = true
-	require.NoError(t, w.Store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+	require.NoError(t, w.Store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	for _, path := range []string{"/secret", "/locked"} {
 		status, body, _ := w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL(path)}})
 		require.Equal(t, http.StatusUnprocessableEntity, status, path)

@@ -48,7 +48,7 @@ func (a *adder) add(ctx context.Context, address string, listed opml.Outline) (a
 	}
 	feed := mirror.NewFeed(address)
 	listed.Apply(feed)
-	switch err := a.store.Commit(ctx, &mirror.Change{Feed: feed}); {
+	switch err := a.store.Commit(ctx, &mirror.Commit{Feed: feed}); {
 	case errors.Is(err, mirror.ErrConflict):
 		return false, nil // it is there already
 	case err != nil:

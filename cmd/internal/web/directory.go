@@ -48,10 +48,10 @@ type newestTime struct {
 
 // newestOf returns the time of a feed's newest entry; zero if there is none.
 func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time, error) {
-	if known, ok := d.newest.Get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.newest.Get(feed.URL); ok && known.version == feed.Commits {
 		return known.newest, nil
 	}
-	now := newestTime{version: feed.Version}
+	now := newestTime{version: feed.Commits}
 	if feed.Entries > 0 {
 		for r, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL, Limit: 1}) {
 			if err != nil {
@@ -78,10 +78,10 @@ type yearCount struct {
 
 // yearsOf returns the number of a feed's entries in each year.
 func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount, error) {
-	if known, ok := d.years.Get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.years.Get(feed.URL); ok && known.version == feed.Commits {
 		return known.counts, nil
 	}
-	now := yearsOf{version: feed.Version}
+	now := yearsOf{version: feed.Commits}
 	if feed.Entries > 0 {
 		months, err := mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL})
 		if err != nil {
@@ -149,10 +149,10 @@ func (f figures) oldest() time.Time {
 
 // figuresOf returns the figures of a feed in its present state.
 func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, error) {
-	if known, ok := d.figures.Get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.figures.Get(feed.URL); ok && known.version == feed.Commits {
 		return known, nil
 	}
-	f := figures{version: feed.Version}
+	f := figures{version: feed.Commits}
 	if feed.Entries == 0 {
 		return f, nil
 	}

@@ -22,7 +22,7 @@ type drawings struct {
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
 func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
-	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Version, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
+	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
 	if drawn, ok := d.timelines.Get(key); ok {
 		return drawn, nil
 	}
@@ -55,7 +55,7 @@ type knownDocuments struct {
 
 // documentsOf returns a feed's documents, as far as timelines need them.
 func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
-	if known, ok := d.documents.Get(feed.URL); ok && known.version == feed.Version {
+	if known, ok := d.documents.Get(feed.URL); ok && known.version == feed.Commits {
 		return known.list, nil
 	}
 	var list []*mirror.DocumentRecord
@@ -65,6 +65,6 @@ func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirro
 		}
 		list = append(list, &mirror.DocumentRecord{URL: doc.URL, Names: doc.Names, Entries: doc.Entries, Oldest: doc.Oldest, Newest: doc.Newest})
 	}
-	d.documents.Put(feed.URL, knownDocuments{feed.Version, list})
+	d.documents.Put(feed.URL, knownDocuments{feed.Commits, list})
 	return list, nil
 }

@@ -170,7 +170,7 @@ func (s *Server) item(r *mirror.Record, words []string) entryItem {
 	if len(words) > 0 {
 		return newItem(r, words)
 	}
-	key := itemKey{r.Feed, r.ID, r.Change, r.Changed.UnixNano()}
+	key := itemKey{r.Feed, r.ID, r.LastCommit, r.Changed.UnixNano()}
 	item, ok := s.items.Get(key)
 	if !ok {
 		item = newItem(r, nil)

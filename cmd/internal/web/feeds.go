@@ -56,7 +56,7 @@ func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After
 // view returns a feed as a page shows it.
 func (s *Server) view(ctx context.Context, feed *mirror.Feed) (*feedView, figures, error) {
 	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
-	v.Waits, v.Runs = s.polls.State(feed.URL)
+	v.Waits, v.Runs = s.polls.Status(feed.URL)
 	f, err := s.feeds.figuresOf(ctx, feed)
 	v.Newest, v.Oldest = f.newest, f.oldest()
 	v.Gaps = gapsOf(feed)

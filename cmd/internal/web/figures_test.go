@@ -55,11 +55,11 @@ func fill(t testing.TB, store mirror.Store, n, entries int) {
 	step := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Sub(start) / time.Duration(entries)
 	for at := 0; at < entries; at += 1000 {
 		size := min(1000, entries-at)
-		change := &mirror.Change{Feed: feed}
+		change := &mirror.Commit{Feed: feed}
 		for i := at; i < at+size; i++ {
 			when, id, title := start.Add(time.Duration(i)*step), fmt.Sprintf("urn:feed:%d:%d", n, i), sentence(r, 6)
 			change.Put = append(change.Put, &mirror.Record{
-				Feed: feed.URL, ID: id, State: mirror.Live, Archived: true, First: feed.Version + 1, Change: feed.Version + 1,
+				Feed: feed.URL, ID: id, State: mirror.Live, Archived: true, FirstCommit: feed.Commits + 1, LastCommit: feed.Commits + 1,
 				Added: feed.Polled, Changed: feed.Polled, Copy: mirror.Copy{At: when, Rank: mirror.Rank{Time: when, Seq: int64(i)}, Digest: id},
 				Content: mirror.Content{
 					Format: feedhistory.Atom, Title: title, Link: "https://feed.example/" + id, Updated: when, Published: when,

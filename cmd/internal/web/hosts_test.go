@@ -77,7 +77,7 @@ func TestStreams(t *testing.T) {
 	require.Equal(t, "5", header.Get("Retry-After"))
 	requireSound(t, body)
 	require.Eventually(t, func() bool {
-		_, runs := w.polls.State(w.feedURL("/news.rss"))
+		_, runs := w.polls.Status(w.feedURL("/news.rss"))
 		return runs
 	}, patience, 10*time.Millisecond)
 	status, body, header = w.get(path + "?now")

@@ -32,8 +32,8 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			}
 			return changes, err
 		},
-		Polled: func(p mirror.Polled) {
-			if logPoll(s.Logger, p); s.Output != nil && p.Err == nil && p.Changes.Failure == nil {
+		Polled: func(p mirror.PollResult) {
+			if logPoll(s.Logger, p); s.Output != nil && p.Err == nil && p.Report.Failure == nil {
 				s.prepared.add(p.URL)
 			}
 		},
@@ -42,8 +42,8 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 }
 
 // logPoll logs the end of a poll. The result is in the store.
-func logPoll(log *slog.Logger, p mirror.Polled) {
-	switch c := p.Changes; {
+func logPoll(log *slog.Logger, p mirror.PollResult) {
+	switch c := p.Report; {
 	case p.Err != nil:
 		log.Warn("a poll was cut short", "feed", p.URL, "err", p.Err)
 	case c.Failure != nil:

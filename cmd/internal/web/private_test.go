@@ -133,7 +133,7 @@ func (w *world) hide(feed string) {
 	f, err := w.Store.Feed(w.t.Context(), feed)
 	require.NoError(w.t, err)
 	f.Private, f.Next = true, time.Unix(0, 0)
-	require.NoError(w.t, w.Store.Commit(w.t.Context(), &mirror.Change{Feed: f}))
+	require.NoError(w.t, w.Store.Commit(w.t.Context(), &mirror.Commit{Feed: f}))
 }
 
 // filesOf returns the names of the documents in an Output.

@@ -42,7 +42,7 @@ const (
 
 // tell answers once with the progress of a poll.
 func tell(w http.ResponseWriter, polls *mirror.Poller, feed *mirror.Feed) error {
-	waits, runs := polls.State(feed.URL)
+	waits, runs := polls.Status(feed.URL)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
@@ -71,7 +71,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	defer tick.Stop()
 	var last progress
 	for said := time.Now(); ; {
-		waits, runs := s.polls.State(feed.URL)
+		waits, runs := s.polls.Status(feed.URL)
 		now, err := s.store.Feed(r.Context(), feed.URL)
 		p := progress{"The feed has been removed.", true}
 		if err == nil {

@@ -240,7 +240,7 @@ func TestReaderOfCopyIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	page := w.add("/news.rss")
-	_, err := (&mirror.Recall{Mirror: w.Mirror, Name: "newsboat"}).Entries(t.Context(), w.feedURL("/news.rss"), "", []mirror.Kept{
+	_, err := (&mirror.Recall{Mirror: w.Mirror, Name: "newsboat"}).Entries(t.Context(), w.feedURL("/news.rss"), "", []mirror.KeptEntry{
 		{Draft: feedhistory.Draft{ID: "urn:kept", Title: feedhistory.Text{Body: "Kept"}, Content: feedhistory.Text{Body: "Text"}}},
 	})
 	require.NoError(t, err)

@@ -71,7 +71,7 @@ func TestNames(t *testing.T) {
 		URL: oneURL, Title: "Feed " + path.Base(oneURL), Kind: feedhistory.Plain, Known: feedhistory.Known{URL: oneURL},
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + oneURL + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,
 	}
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	s := &Server{Store: store}
 	old := republish.Name(oneURL)[:12]
 	for asked, want := range map[string]string{

@@ -99,7 +99,7 @@ func (s *Server) setUp() {
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
 	s.published = &republish.Handler{
 		Store: s.Store, Base: s.base(), Output: s.Output, Private: s.Private, PrivateOutput: s.PrivateOutput,
-		Busy: func(feed string) bool { _, runs := s.polls.State(feed); return runs },
+		Busy: func(feed string) bool { _, runs := s.polls.Status(feed); return runs },
 		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
 	}
 	s.feeds.published, s.prepared = s.published, newPreparer(s.published)

@@ -424,7 +424,7 @@ func TestDue(t *testing.T) {
 	store := &mirror.Memory{}
 	for _, path := range []string{"/news.rss", "/tides.atom"} {
 		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.Partial}
-		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	}
 	later := &world{t: t, Server: &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: w.Mirror.Client}, Logger: w.Logger}}
 	later.once.Do(later.setUp)

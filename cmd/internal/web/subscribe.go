@@ -84,7 +84,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 		return republish.ErrUnread
 	}
 	at := s.base() + "feeds/" + name + "/"
-	_, reading := s.polls.State(feed.URL)
+	_, reading := s.polls.Status(feed.URL)
 	p := &subscribePage{
 		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: readers, SliceAt: at + "slice.",
 		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
@@ -194,8 +194,8 @@ func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) erro
 	f.Every, f.Pace = cmp.Or(q.Get("every"), "1d"), q.Get("pace")
 	f.Per, f.Zone, f.From, f.Until = cmp.Or(q.Get("per"), "1"), cmp.Or(q.Get("zone"), "UTC"), q.Get("from"), q.Get("until")
 	f.Now = q.Get("new") == "now"
-	if f.AsOf, _ = strconv.ParseInt(q.Get("asof"), 10, 64); f.AsOf < 1 || f.AsOf > p.Version {
-		f.AsOf = p.Version
+	if f.AsOf, _ = strconv.ParseInt(q.Get("asof"), 10, 64); f.AsOf < 1 || f.AsOf > p.Commits {
+		f.AsOf = p.Commits
 	}
 	for _, key := range weekdays {
 		f.Days = append(f.Days, dayBox{key, dayNames[key], slices.Contains(q["days"], key)})

@@ -69,7 +69,7 @@ func (a *adder) try(ctx context.Context, address string, until time.Time) (wrong
 		if err != nil {
 			return "", err
 		}
-		waits, runs := a.polls.State(address)
+		waits, runs := a.polls.Status(address)
 		if failure, ok := a.failures.Get(address); ok && !waits && !runs {
 			if links, _ := a.found.Get(address); len(links) > 0 {
 				return "", nil // a person chooses one of them

@@ -200,7 +200,7 @@ func (w *world) settle(feed string, polls int64) *mirror.Feed {
 	require.Eventually(w.t, func() bool {
 		var err error
 		f, err = w.Store.Feed(w.t.Context(), feed)
-		waits, runs := w.polls.State(feed)
+		waits, runs := w.polls.Status(feed)
 		return err == nil && f.Polls > polls && !waits && !runs
 	}, patience, 5*time.Millisecond)
 	return f

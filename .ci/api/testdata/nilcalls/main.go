@@ -59,8 +59,8 @@ var standard = map[reflect.Type]bool{
 
 // made are types whose zero value is of no use: their comments name the function to call.
 var made = map[string]bool{
-	"feedhistory.Answer": true, "feedhistory.Writer": true, "backfill.Walk": true, "backfill.Result": true, "atompmh.Harvest": true,
-	"datareplication.Harvest": true, "modifiedrange.Sync": true, "fleet.Database": true, "sqlstore.Store": true, "suite.Server": true,
+	"feedhistory.Answer": true, "feedhistory.Writer": true, "backfill.Walk": true, "backfill.Recovery": true, "atompmh.Harvest": true,
+	"datareplication.Harvest": true, "modifiedrange.Harvest": true, "fleet.Database": true, "sqlstore.Store": true, "suite.Server": true,
 }
 
 // variants returns the sets of parameters to be nil: none, each alone, and all.
@@ -149,7 +149,7 @@ func consume(v reflect.Value) {
 // values are the arguments of types that need more than their zero value.
 func values(ctx context.Context, ready bool) []any {
 	store := &mirror.Memory{}
-	_ = store.Commit(context.Background(), &mirror.Change{Feed: mirror.NewFeed("https://example.org/")})
+	_ = store.Commit(context.Background(), &mirror.Commit{Feed: mirror.NewFeed("https://example.org/")})
 	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Retry: feedhistory.Retry{Tries: 1}}}
 	list := []any{errors.New("an error"), &http.Response{Header: http.Header{}, Body: http.NoBody, Request: httptest.NewRequest("GET", "http://example.org/", nil)},
 		httptest.NewRequest("GET", "http://example.org/", nil), http.NewServeMux()}
@@ -157,7 +157,7 @@ func values(ctx context.Context, ready bool) []any {
 		out := &publish.MemoryOutput{}
 		list = append(list, m, &mirror.Poller{Mirror: m}, &mirror.Recall{Mirror: m, Name: "x"}, &mirror.Import{Store: store}, &mirror.Export{Store: store},
 			mirror.NewFeed("https://example.org/"), &publish.Publisher{Output: out, Base: "https://example.org/"}, &publish.Handler{FS: out},
-			&republish.Handler{Store: store, Output: out}, &atompmh.Harvester{URL: "x:"}, &modifiedrange.Client{URL: "x:"}, &feedhistory.Document{Format: feedhistory.Atom})
+			&republish.Handler{Store: store, Output: out}, &atompmh.Harvester{URL: "x:"}, &modifiedrange.Harvester{URL: "x:"}, &feedhistory.Document{Format: feedhistory.Atom})
 	}
 	return list
 }

@@ -68,9 +68,9 @@ func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error]
 }
 
 // entryOf returns an entry. FreshRSS stores titles, authors and addresses as HTML.
-func entryOf(row rows.Row) *mirror.Kept {
+func entryOf(row rows.Row) *mirror.KeptEntry {
 	link := html.UnescapeString(row["link"])
-	k := &mirror.Kept{Draft: feedhistory.Draft{
+	k := &mirror.KeptEntry{Draft: feedhistory.Draft{
 		ID: memory.PublisherID(row["guid"]), Title: memory.HTML(row["title"]), Content: memory.HTML(row["content"]),
 		Published: memory.Unix(row.Int("date")), Links: memory.Alternate(link),
 	}}

@@ -89,14 +89,14 @@ func (i *Item) Feed() string {
 }
 
 // Kept returns the entry; nil if nothing in the item identifies it.
-func (i *Item) Kept() *mirror.Kept {
+func (i *Item) Kept() *mirror.KeptEntry {
 	href := ""
 	for _, l := range append(i.Alternate, i.Canonical...) {
 		if href == "" && memory.IsWeb(l.Href) {
 			href = l.Href
 		}
 	}
-	k := &mirror.Kept{Draft: feedhistory.Draft{
+	k := &mirror.KeptEntry{Draft: feedhistory.Draft{
 		ID: cmp.Or(strings.TrimSpace(i.OriginID), memory.PublisherID(i.GUID)), Title: memory.HTML(i.Title), Authors: memory.Authors(i.Author), Links: memory.Alternate(href),
 		Content:   memory.HTML(cmp.Or(i.Content.Text, i.Summary.Text)),
 		Published: memory.Unix(int64(i.Published)), Updated: memory.Unix(int64(i.Updated)),

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { feedtest.Main(m) }
 type result struct {
 	store   *mirror.Memory
 	entries map[string]*mirror.Record // by title
-	sum     mirror.Recalled
+	sum     mirror.RecallReport
 	damaged []string
 	marks   []string
 	err     error
@@ -58,9 +58,9 @@ func (r *result) into(t *testing.T, s *kinds.Source, server *readerapi.Server, m
 		Stored:  func(mark string) error { r.marks = append(r.marks, mark); return nil },
 	}
 	r.err = i.Run(t.Context(), s.Read(t.Context(), server, mark))
-	r.sum, r.entries = mirror.Recalled{}, map[string]*mirror.Record{}
+	r.sum, r.entries = mirror.RecallReport{}, map[string]*mirror.Record{}
 	for _, tally := range i.Feeds {
-		r.sum.Add(tally.Recalled)
+		r.sum.Add(tally.RecallReport)
 	}
 	for rec, err := range r.store.Entries(t.Context(), mirror.Query{}) {
 		require.NoError(t, err)
@@ -131,7 +131,7 @@ INSERT INTO rss_item VALUES
 	require.Equal(t, "3", r.marks[len(r.marks)-1])
 
 	r.into(t, source(t, "newsboat", file), nil, "")
-	require.Equal(t, mirror.Recalled{Same: 3}, r.sum)
+	require.Equal(t, mirror.RecallReport{Same: 3}, r.sum)
 	require.Len(t, imported(t, source(t, "newsboat", file), nil, "2").entries, 1, "after a mark")
 	require.Empty(t, imported(t, source(t, "newsboat", file, "http://c.example/feed"), nil, "").entries, "only one feed")
 }
@@ -218,7 +218,7 @@ func TestNewsboatItself(t *testing.T) {
 	require.Zero(t, changes.Added, "the feed's own copies replace newsboat's")
 	require.Equal(t, 30, changes.Changed)
 	r.into(t, source(t, "newsboat", cache), nil, "")
-	require.Equal(t, mirror.Recalled{Same: 30}, r.sum)
+	require.Equal(t, mirror.RecallReport{Same: 30}, r.sum)
 }
 
 func TestFreshRSS(t *testing.T) {
@@ -263,7 +263,7 @@ func TestMiniflux(t *testing.T) {
 	s, err := kinds.New(t.Context(), "miniflux", []string{m.URL})
 	require.NoError(t, err)
 	r := &result{store: &mirror.Memory{}}
-	_, err = (&mirror.Recall{Mirror: &mirror.Mirror{Store: r.store}, Name: "newsboat"}).Entries(t.Context(), "http://a.example/feed", "", []mirror.Kept{
+	_, err = (&mirror.Recall{Mirror: &mirror.Mirror{Store: r.store}, Name: "newsboat"}).Entries(t.Context(), "http://a.example/feed", "", []mirror.KeptEntry{
 		{Draft: feedhistory.Draft{ID: "urn:7", Title: feedhistory.Text{Body: "Entry 7, as newsboat has it"}}},
 	})
 	require.NoError(t, err)
@@ -281,7 +281,7 @@ func TestMiniflux(t *testing.T) {
 	_, err = r.store.Feed(t.Context(), "http://b.example/feed")
 	require.NoError(t, err, "a feed without entries")
 	r.into(t, s, server(), "")
-	require.Equal(t, mirror.Recalled{Same: entries}, r.sum)
+	require.Equal(t, mirror.RecallReport{Same: entries}, r.sum)
 
 	bad := server()
 	bad.Header = http.Header{"Authorization": {"Bearer wrong"}}

@@ -107,8 +107,8 @@ func entries(ctx context.Context, s *readerapi.Server, f feed, after int64, yiel
 }
 
 // kept returns the entry. Miniflux keeps a hash of its id.
-func (e *entry) kept() *mirror.Kept {
-	k := &mirror.Kept{Hash: e.Hash, Draft: feedhistory.Draft{
+func (e *entry) kept() *mirror.KeptEntry {
+	k := &mirror.KeptEntry{Hash: e.Hash, Draft: feedhistory.Draft{
 		Title: memory.Plain(e.Title), Content: memory.HTML(e.Content), Published: e.Published.UTC(),
 		Links: memory.Alternate(e.URL), Authors: memory.Authors(e.Author), Categories: memory.Categories(e.Tags),
 	}}

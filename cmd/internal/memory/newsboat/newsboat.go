@@ -63,8 +63,8 @@ func Read(ctx context.Context, file, mark string) iter.Seq2[memory.Found, error]
 	}
 }
 
-func entryOf(row rows.Row) *mirror.Kept {
-	k := &mirror.Kept{Draft: feedhistory.Draft{
+func entryOf(row rows.Row) *mirror.KeptEntry {
+	k := &mirror.KeptEntry{Draft: feedhistory.Draft{
 		ID: idOf(row), Title: memory.Plain(row["title"]), Published: memory.Unix(row.Int("pubDate")),
 		Links: memory.Enclosure(memory.Alternate(row["url"]), row["enclosure_url"], row["enclosure_type"], ""), Authors: memory.Authors(row["author"]),
 	}}

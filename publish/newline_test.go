@@ -22,20 +22,20 @@ const podcast = `<rss version="2.0" xmlns:it="http://www.itunes.com/dtds/podcast
 <media:group><media:content url="https://example.org/v.mp4" medium="video"/></media:group></item></channel></rss>`
 
 // An entry that is turned into a line and back gives the same line again.
-func TestNewJSONEntry(t *testing.T) {
+func TestNewLine(t *testing.T) {
 	const image = `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><title/><updated>2003-12-13T18:30:02.25Z</updated>` +
 		`<content type="image/png">/wAB/g==</content></entry></feed>`
 	for _, feed := range []string{podcast, image} {
 		doc, err := feedhistory.Parse(strings.NewReader(feed), "https://example.org/feed")
 		require.NoError(t, err)
-		line, err := json.Marshal(NewJSONEntry(doc.Entries[0]))
+		line, err := json.Marshal(NewLine(doc.Entries[0]))
 		require.NoError(t, err)
-		for r, err := range JSONEntries(bytes.NewReader(line)) {
+		for r, err := range Lines(bytes.NewReader(line)) {
 			require.NoError(t, err)
 			e, err := r.Entry()
 			require.NoError(t, err)
 			require.Equal(t, doc.Entries[0].Content().Body, e.Content().Body)
-			again := NewJSONEntry(e)
+			again := NewLine(e)
 			if r.Updated == "" {
 				again.Updated = "" // Atom requires one
 			}
@@ -46,11 +46,11 @@ func TestNewJSONEntry(t *testing.T) {
 	}
 }
 
-func TestNewJSONEntryOfPodcast(t *testing.T) {
+func TestNewLineOfPodcast(t *testing.T) {
 	doc, err := feedhistory.Parse(strings.NewReader(podcast), "https://example.org/feed")
 	require.NoError(t, err)
 	const itunes = "http://www.itunes.com/dtds/podcast-1.0.dtd"
-	r := NewJSONEntry(doc.Entries[0])
+	r := NewLine(doc.Entries[0])
 	require.Equal(t, "2003-12-13T17:30:02Z", r.Published)
 	require.Equal(t, feedhistory.Text{Type: "html", Body: `<p>Long <img src="/i.png">`, Base: "https://example.org/feed"}, r.Content)
 	require.Equal(t, []feedhistory.Extension{
@@ -71,7 +71,7 @@ func TestJSONExtensionErrors(t *testing.T) {
 		`{"id":"1","extensions":[{"xml":"<a></b>"}]}`, `{"id":"1","extensions":[{"name":"xmlns:b","space":"urn:a"}]}`,
 		`{"id":"1","extensions":[{"name":"1b","space":"urn:a"}]}`,
 	} {
-		for r, err := range JSONEntries(strings.NewReader(line)) {
+		for r, err := range Lines(strings.NewReader(line)) {
 			require.NoError(t, err)
 			e, err := r.Entry()
 			require.Error(t, err, "%s: %v", line, e)
@@ -80,9 +80,9 @@ func TestJSONExtensionErrors(t *testing.T) {
 }
 
 // A mirror's export has lines that are not about entries.
-func TestJSONEntriesOfOtherTypes(t *testing.T) {
+func TestLinesOfOtherTypes(t *testing.T) {
 	n := 0
-	for r, err := range JSONEntries(strings.NewReader(`{"type":"feed","feed":"https://example.org/","id":7}
+	for r, err := range Lines(strings.NewReader(`{"type":"feed","feed":"https://example.org/","id":7}
 {"type":"gap","published":true}
 {"type":"entry","id":"1"}
 {"id":"2"}

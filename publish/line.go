@@ -16,33 +16,33 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A JSONEntry is an entry as one line of JSON, which the command prints, and reads to
+// A Line is an entry as a line of JSON, which the command prints, and reads to
 // publish or import: a feedhistory.EntryJSON, with the other members of a line.
 //
 //	{"feed": "https://example.org/feed.atom", "id": "https://example.org/1", "title": "One"}
 //	{"id": "https://example.org/0", "deleted": "2003-12-14T00:00:00Z"}
-type JSONEntry struct {
-	Type string `json:"type,omitempty"` // "entry" or absent; lines of other types are not entries: see JSONEntries
+type Line struct {
+	Type string `json:"type,omitempty"` // "entry" or absent; lines of other types are not entries: see Lines
 	Feed string `json:"feed,omitempty"` // the URL of the entry's feed
 
 	// Private says the feed is private, so its URL may be a secret.
 	Private bool `json:"private,omitempty"`
 
 	feedhistory.EntryJSON
-	Deleted JSONDeletion `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Deleted LineDeletion `json:"deleted,omitzero"` // the entry is no longer part of the feed
 	Source  string       `json:"source,omitempty"` // where the copy comes from, such as "newsboat"; "" if the feed itself had it
-	Raw     *JSONRaw     `json:"raw,omitempty"`
+	Raw     *RawEntry    `json:"raw,omitempty"`
 }
 
-// A JSONDeletion is whether and when an entry was deleted. In JSON, true means an
+// A LineDeletion is whether and when an entry was deleted. In JSON, true means an
 // unknown time; false and null mean it was not deleted.
-type JSONDeletion struct {
+type LineDeletion struct {
 	Deleted bool
 	When    time.Time // zero if the time is unknown
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (d *JSONDeletion) UnmarshalJSON(data []byte) error {
+func (d *LineDeletion) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, &d.Deleted)
 	}
@@ -51,20 +51,20 @@ func (d *JSONDeletion) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (d JSONDeletion) MarshalJSON() ([]byte, error) {
+func (d LineDeletion) MarshalJSON() ([]byte, error) {
 	if d.When.IsZero() {
 		return json.Marshal(d.Deleted)
 	}
 	return json.Marshal(d.When)
 }
 
-// JSONEntries reads entries from lines of JSON. It skips lines of other types, such as
+// Lines reads entries from lines of JSON. It skips lines of other types, such as
 // those about feeds in the command's exports. An error, which names its line, ends the
 // sequence.
-func JSONEntries(r io.Reader) iter.Seq2[*JSONEntry, error] {
-	return func(yield func(*JSONEntry, error) bool) {
+func Lines(r io.Reader) iter.Seq2[*Line, error] {
+	return func(yield func(*Line, error) bool) {
 		if r == nil {
-			yield(nil, errors.New("publish: JSONEntries: the io.Reader is nil"))
+			yield(nil, errors.New("publish: Lines: the io.Reader is nil"))
 			return
 		}
 		lines, seen := bufio.NewScanner(r), map[string]int{}
@@ -75,7 +75,7 @@ func JSONEntries(r io.Reader) iter.Seq2[*JSONEntry, error] {
 			if len(line) == 0 {
 				continue
 			}
-			entry, err := readJSONEntry(line)
+			entry, err := readLine(line)
 			if err == nil && entry == nil {
 				continue
 			}
@@ -101,9 +101,9 @@ func JSONEntries(r io.Reader) iter.Seq2[*JSONEntry, error] {
 	}
 }
 
-// readJSONEntry reads a line; nil if the line is not an entry.
-func readJSONEntry(line []byte) (*JSONEntry, error) {
-	entry := new(JSONEntry)
+// readLine reads a line; nil if the line is not an entry.
+func readLine(line []byte) (*Line, error) {
+	entry := new(Line)
 	err := json.Unmarshal(line, entry)
 	switch {
 	case err != nil && isOther(line):
@@ -119,26 +119,26 @@ func readJSONEntry(line []byte) (*JSONEntry, error) {
 }
 
 // isOther reports whether a line is of another type, whose members may not have the
-// form of a JSONEntry's.
+// form of a Line's.
 func isOther(line []byte) bool {
 	var other struct {
 		Type string `json:"type"`
 	}
-	return json.Unmarshal(line, &other) == nil && !(&JSONEntry{Type: other.Type}).isEntry()
+	return json.Unmarshal(line, &other) == nil && !(&Line{Type: other.Type}).isEntry()
 }
 
-func (r *JSONEntry) isEntry() bool { return r.Type == "" || r.Type == "entry" }
+func (r *Line) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 
-// NewJSONEntry returns an entry as a JSONEntry: everything a Draft has, which is enough to
-// publish it. Set Raw to NewJSONRaw(e) as well to get the entry back without any loss, by
-// JSONEntry.Original.
-func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {
-	return &JSONEntry{EntryJSON: feedhistory.NewEntryJSON(e)}
+// NewLine returns an entry as a Line, without the Feed and Raw. It has everything a Draft
+// has, which is enough to publish the entry. Set Raw to NewRawEntry(e) as well to get the
+// entry back without any loss, by Line.Original.
+func NewLine(e *feedhistory.Entry) *Line {
+	return &Line{EntryJSON: feedhistory.NewEntryJSON(e)}
 }
 
 // Redact removes the address of a private feed from one of its entries. Relative
 // references in texts resolve against its directory from then on.
-func (r *JSONEntry) Redact() {
+func (r *Line) Redact() {
 	for _, text := range []*feedhistory.Text{&r.Title, &r.Summary, &r.Content} {
 		text.Base = iri.Directory(text.Base)
 	}
@@ -155,7 +155,7 @@ func (r *JSONEntry) Redact() {
 // the members of EntryJSON: without Raw, Source and WeakID. If r has no update time, the
 // entry gets its publication time or else the epoch, by which Publisher.Publish knows it
 // has none.
-func (r *JSONEntry) Entry() (*feedhistory.Entry, error) {
+func (r *Line) Entry() (*feedhistory.Entry, error) {
 	d, err := r.Draft()
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ var epoch = time.Unix(0, 0).UTC()
 // Original returns the entry as it was published, from Raw, with the ID and WeakID of r.
 // Only its Source is missing, and its Digest may be another one: Raw.Digest has the
 // published one. Without Raw, Original is Entry.
-func (r *JSONEntry) Original() (*feedhistory.Entry, error) {
+func (r *Line) Original() (*feedhistory.Entry, error) {
 	if r.Raw == nil {
 		return r.Entry()
 	}
@@ -186,23 +186,22 @@ func (r *JSONEntry) Original() (*feedhistory.Entry, error) {
 	return e, nil
 }
 
-// A JSONRaw is an entry as it was published. JSONEntry.Original makes the same entry from
-// it, except for its Digest, because Data also has what the entry inherits from its
-// document.
-type JSONRaw struct {
+// A RawEntry is an entry as it was published, which loses nothing: Line.Original makes the
+// entry from it. Digest is that of the entry in its document.
+type RawEntry struct {
 	Format feedhistory.Format `json:"format"`
 	Data   string             `json:"data"`             // an XML element with all its namespaces, or a JSON object
 	Base   string             `json:"base,omitempty"`   // the base of references in JSON
 	Digest string             `json:"digest,omitempty"` // the digest of the entry in its document: feedhistory.Entry.Digest
 }
 
-// NewJSONRaw returns an entry as it was published, with its feed's authors if it
+// NewRawEntry returns an entry as it was published, with its feed's authors if it
 // has none.
-func NewJSONRaw(e *feedhistory.Entry) *JSONRaw {
+func NewRawEntry(e *feedhistory.Entry) *RawEntry {
 	if e == nil {
 		return nil
 	}
-	raw := &JSONRaw{Digest: e.Digest(), Format: feedhistory.Atom}
+	raw := &RawEntry{Digest: e.Digest(), Format: feedhistory.Atom}
 	signed := e.Signed()
 	if signed.Source != nil {
 		raw.Format, raw.Base = signed.Source.Format, signed.Source.URL

@@ -12,7 +12,7 @@ import (
 
 // Entries are exported as lines of JSON, and imported without loss: with the markup and
 // all elements of the publisher, even for an entry without an id.
-func ExampleJSONEntry_Original() {
+func ExampleLine_Original() {
 	doc, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0" xmlns:x="https://example.org/ns"><channel><title>Small</title>
 <item><title>One</title><link>https://example.org/1</link><x:mood>calm</x:mood></item></channel></rss>`), "https://example.org/feed.rss")
 	if err != nil {
@@ -22,14 +22,14 @@ func ExampleJSONEntry_Original() {
 	var lines strings.Builder
 	out := json.NewEncoder(&lines)
 	for _, e := range doc.Entries {
-		line := publish.NewJSONEntry(e)
-		line.Feed, line.Raw = doc.URL, publish.NewJSONRaw(e)
+		line := publish.NewLine(e)
+		line.Feed, line.Raw = doc.URL, publish.NewRawEntry(e)
 		if err := out.Encode(line); err != nil {
 			log.Fatal(err)
 		}
 	}
 
-	for line, err := range publish.JSONEntries(strings.NewReader(lines.String())) {
+	for line, err := range publish.Lines(strings.NewReader(lines.String())) {
 		if err != nil {
 			log.Fatal(err)
 		}

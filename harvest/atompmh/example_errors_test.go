@@ -1,0 +1,125 @@
+package atompmh_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// pool returns a pool of the given records.
+func pool(items ...atompmh.Item) atompmh.Pool {
+	return func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
+		return func(yield func(atompmh.Item, error) bool) {
+			for _, item := range items {
+				if !item.Modified.Before(since) && !yield(item, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A feed with a deletion entry cannot show deletions by absence from then on.
+func ExampleDeletionsError() {
+	ctx := context.Background()
+	producer := atompmh.Producer{
+		Output: &publish.MemoryOutput{}, Base: "https://example.org/", Deletions: atompmh.ByEntry,
+		Pool: pool(atompmh.Item{ID: "urn:record:1", Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Deleted: true}),
+	}
+	if err := producer.Update(ctx); err != nil {
+		panic(err)
+	}
+	producer.Deletions = atompmh.ByAbsence
+	if e, ok := errors.AsType[*atompmh.DeletionsError](producer.Update(ctx)); ok {
+		fmt.Println("the feed shows deletions by", e.Published)
+	}
+	// Output: the feed shows deletions by entry
+}
+
+// Atom-PMH is for feeds in Atom.
+func ExampleFormatError() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>News</title></channel></rss>`)
+	}))
+	defer server.Close()
+	h := atompmh.Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	defer h.HTTP.CloseIdle()
+	for _, err := range h.Harvest(context.Background(), atompmh.Mark{}).Changes() {
+		if e, ok := errors.AsType[*atompmh.FormatError](err); ok {
+			fmt.Println(e.Format)
+		}
+	}
+	// Output: rss
+}
+
+// A record has no representation of an accepted type: by default it counts as deleted.
+func ExampleUnacceptable() {
+	ctx, out := context.Background(), &publish.MemoryOutput{}
+	server := httptest.NewServer(&publish.Handler{FS: out})
+	defer server.Close()
+	producer := atompmh.Producer{Output: out, Base: server.URL, Pool: pool(atompmh.Item{
+		ID: "urn:record:1", Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Title: "Crocodiles",
+		Representations: []atompmh.Representation{{URL: "https://example.org/1.rdf", Type: "application/rdf+xml"}},
+	})}
+	if err := producer.Update(ctx); err != nil {
+		panic(err)
+	}
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	for _, how := range []atompmh.Unacceptable{atompmh.AsDeleted, atompmh.AsRecord} {
+		h := atompmh.Harvester{URL: producer.URL(), HTTP: client, Accept: []string{"text/html"}, Unacceptable: how}
+		harvest := h.Harvest(ctx, atompmh.Mark{})
+		for change, err := range harvest.Changes() {
+			if err != nil {
+				panic(err)
+			}
+			fmt.Println(change.Kind, change.ID, change.Chosen == nil)
+		}
+		mark, _ := harvest.Mark()
+		var seen atompmh.SeenRecord = mark.Seen["urn:record:1"]
+		fmt.Println(seen.Time.Format(time.DateOnly))
+	}
+	// Output:
+	// deleted urn:record:1 true
+	// 2012-11-01
+	// record urn:record:1 true
+	// 2012-11-01
+}
+
+// Records that could not be fetched stay in the queue, which a program stores.
+func ExampleHarvester_FetchQueued() {
+	ctx, out := context.Background(), &publish.MemoryOutput{}
+	mux := http.NewServeMux()
+	mux.Handle("/", &publish.Handler{FS: out})
+	mux.HandleFunc("/1.rdf", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "later", http.StatusNotImplemented)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	producer := atompmh.Producer{Output: out, Base: server.URL, Pool: pool(atompmh.Item{
+		ID: "urn:record:1", Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Title: "Crocodiles",
+		Representations: []atompmh.Representation{{URL: server.URL + "/1.rdf", Type: "application/rdf+xml"}},
+	})}
+	if err := producer.Update(ctx); err != nil {
+		panic(err)
+	}
+	h := atompmh.Harvester{URL: producer.URL(), HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	defer h.HTTP.CloseIdle()
+	queue := atompmh.Queue{}
+	for record, err := range h.FetchQueued(ctx, h.Harvest(ctx, atompmh.Mark{}).Changes(), queue) {
+		fmt.Println(record.ID, feedhistory.Describe(record.Err), err)
+	}
+	var queued atompmh.QueuedRecord = queue["urn:record:1"]
+	fmt.Println(queued.Type, queued.Failed)
+	// Output:
+	// urn:record:1 status 501 Not Implemented <nil>
+	// application/rdf+xml 1
+}
