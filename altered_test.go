@@ -138,3 +138,15 @@ func TestNil(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "null", string(data))
 }
+
+// No entry of a written document is newer than the document, though RSS knows seconds only.
+func TestSecondsOfRSS(t *testing.T) {
+	e := &Entry{ID: "urn:1", Updated: time.Date(2024, 2, 29, 12, 0, 0, 500_000_000, time.UTC)}
+	var b strings.Builder
+	require.NoError(t, WriteRSS(&b, &Document{Entries: []*Entry{e}}))
+	require.Contains(t, b.String(), "<lastBuildDate>Thu, 29 Feb 2024 12:00:01 GMT</lastBuildDate>")
+	doc, err := Parse(strings.NewReader(b.String()), "https://example.org/feed")
+	require.NoError(t, err)
+	require.False(t, doc.Entries[0].Updated.After(doc.Updated))
+	require.Zero(t, NewStatusError(nil).Status)
+}

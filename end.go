@@ -210,9 +210,9 @@ func (w *walk) contradiction(at lead) {
 		return
 	}
 	w.reported = at.root
-	err := fmt.Errorf("%s, but also %s, to %s, which is not part of that (5005#26)", at.mark, at.Rel, iri.Redact(at.Href))
+	err := fmt.Errorf("it has %s, and a link %s that leads elsewhere, to %s (5005#26)", at.mark, at.Rel, iri.Redact(at.Href))
 	if at.mark == at.Rel {
-		err = fmt.Errorf("two links %s, the second to %s, which the first does not lead to", at.Rel, iri.Redact(at.Href))
+		err = fmt.Errorf("it has two links %s; the second leads elsewhere, to %s", at.Rel, iri.Redact(at.Href))
 	}
 	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
 }

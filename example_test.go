@@ -93,6 +93,33 @@ func ExampleClient_Walk() {
 	// /liftoff/2003/11.atom 2
 }
 
+// A program that has just read the feed, for instance to recognise it, need not request it
+// again. A streaming Merger gives the verdict of a walk, and keeps no entries.
+func ExampleMerger() {
+	client, home, stop := site.Start()
+	defer stop()
+	first, err := client.Get(context.Background(), home+site.Archived)
+	if err != nil {
+		log.Fatal(err)
+	}
+	merger := feedhistory.Merger{Streaming: true}
+	entries := 0
+	for doc, err := range client.Walk(context.Background(), first.URL, &feedhistory.WalkOptions{First: first}) {
+		if doc != nil {
+			entries += len(doc.Entries) // store them
+		}
+		if !merger.Add(doc, err) {
+			break
+		}
+	}
+	history, err := merger.History()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(entries, "entries,", len(history.Entries), "in memory:", history.Verdict())
+	// Output: 5 entries, 0 in memory: whole
+}
+
 func ExampleParse() {
 	doc, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"
 		xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:a="http://www.w3.org/2005/Atom">

@@ -58,10 +58,13 @@ func (c Credential) Check() error {
 }
 
 // NewStatusError returns the error a Client returns for such a response, with its
-// Retry-After, for programs that make their own requests.
+// Retry-After, for programs that make their own requests. For nil, its Status is zero.
 func NewStatusError(resp *http.Response) *StatusError {
+	if resp == nil {
+		return &StatusError{}
+	}
 	e := &StatusError{Status: resp.StatusCode}
-	if resp.Request != nil {
+	if resp.Request != nil && resp.Request.URL != nil {
 		e.URL = resp.Request.URL.Redacted()
 	}
 	now := time.Now()

@@ -32,7 +32,11 @@ func (p *poll) stop(err error) (*Report, error) {
 		defer cancel()
 		err = errors.Join(err, p.commits.last(ctx))
 	}
-	return p.report(), err
+	report := p.report()
+	if p.commits.broken || p.commits.waiting != nil {
+		report.Verdict = feedhistory.Unknown // of what the Store has
+	}
+	return report, err
 }
 
 // finish commits the end of the poll.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -149,3 +150,33 @@ func TestGroupPanics(t *testing.T) {
 type panics struct{ mirror.Store }
 
 func (panics) Commit(context.Context, *mirror.Commit) error { panic("a broken store") }
+
+// After an error of the store, nobody knows what it has: a report does not say whole.
+func TestVerdictOfAFailedCommit(t *testing.T) {
+	const url = "http://example.org/feed"
+	site := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:f</id><fh:complete/>
+			<entry><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated></entry></feed>`))
+	})
+	client := &feedhistory.Client{Transport: feedtest.Pipe(t, site)}
+	store := &slow{Store: &mirror.Memory{}, t: t, fail: 1}
+	m := &mirror.Mirror{Store: store, Client: client}
+	report, err := m.Update(t.Context(), url)
+	require.ErrorIs(t, err, errDisk)
+	require.Equal(t, feedhistory.Unknown, report.Verdict)
+	report, err = m.Update(t.Context(), url)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Whole, report.Verdict, "%v %v", report.Gaps, report.Failure)
+	require.Equal(t, 1, report.Added)
+}
+
+// A feed at no URL is not added.
+func TestNoURL(t *testing.T) {
+	m := &mirror.Mirror{Store: &mirror.Memory{}}
+	for _, url := range []string{"", "feed", "/feed", "https://", "a b"} {
+		report, err := m.Update(t.Context(), url)
+		require.ErrorContains(t, err, "is not an absolute URL", url)
+		require.Nil(t, report)
+	}
+	require.Empty(t, feedtest.All(t, m.Store.Feeds(t.Context(), mirror.FeedQuery{})))
+}

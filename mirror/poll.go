@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -86,6 +87,9 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
+		if u, bad := feedhistory.ParseURL(url); bad != nil || u.Host == "" {
+			return nil, fmt.Errorf("mirror: %q is not an absolute URL", feedhistory.Redact(url))
+		}
 		feed, err = NewFeed(url), nil
 	}
 	if err != nil {

@@ -86,7 +86,7 @@ type Store interface {
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error]
 
 	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
-	// if there is no such feed.
+	// if there is no such feed. If the feed is added again, its versions begin again.
 	Remove(ctx context.Context, url string) error
 }
 
@@ -217,7 +217,7 @@ type Query struct {
 	// AfterCommit, if not nil, selects the entries changed after the commit with this
 	// number, ordered by Record.LastCommit, then ID, both ascending. Feed must be set.
 	// Entries may share a commit: to resume part-way through one, set Beyond as well.
-	// The numbers of a feed removed and added again begin anew: forget yours when you
+	// The numbers of a feed removed and added again begin again: forget yours when you
 	// Remove it.
 	AfterCommit *int64
 

@@ -11,14 +11,16 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Update polls a feed, and adds it to the Store if it is not there yet. It requests the
+// Update polls a feed, and adds it to the Store if it is not there yet, even if it cannot
+// be read: Remove it then, unless it should be polled again. Update requests the
 // subscription document even if you have just read it, because it keeps the validators
 // and the place in the chain itself; WalkOptions.First is for walks of your own.
 //
-// The error comes from the Store or from the context. The Store then keeps every document
-// committed before the error. The Report counts everything read, including a document
-// whose commit failed; it is nil only if the Store could not be read. An unreadable
-// subscription document is not an error of Update but
+// The error comes from the Store or from the context, or says that the URL of a new feed is
+// not an absolute one. The Store keeps everything read before an error of the context, and
+// the Report is of it. After an error of the Store, it may lack the last of what the Report
+// counts; the Verdict is then Unknown. The Report is nil only if the Store could not be read,
+// or the feed not added. An unreadable subscription document is not an error of Update but
 // Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	p, err := m.begin(ctx, url)

@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Body is the content of an answer, in memory. It is compressed for clients
-// that accept gzip, once. It is for pages beside a Handler, which does not need it.
+// A Body is the content of an answer, in memory, for a program's own pages beside a
+// Handler. It is compressed for clients that accept gzip, once.
 type Body struct {
 	data   []byte
 	tag    string

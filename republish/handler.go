@@ -154,10 +154,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, Below(h.path, h.mux, r))
 }
 
-// Below returns a request without the path at its beginning, which ends in a
-// slash, if mux has a page for the rest. Otherwise it returns the request as it
-// is: a proxy has removed the path. It is for a mux of your own below such a path; a
-// Handler does this itself, by Base, wherever you mount it.
+// Below is for programs with pages of their own beside a Handler, whether a proxy removes
+// the path of their address from requests or not; a Handler needs no help. It returns a
+// request without the path at its beginning, which ends in a slash, if mux has a page for
+// the rest, and otherwise the request as it is.
 func Below(path string, mux *http.ServeMux, r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, strings.TrimSuffix(path, "/"))
 	if path == "/" || !ok || rest != "" && rest[0] != '/' {

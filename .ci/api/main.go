@@ -1,5 +1,6 @@
 // Command api lists the exported API of each module in api/, a name a line, so that
-// a change of a promise is a change of a file that a reviewer sees.
+// a change of a promise is a change of a file that a reviewer sees. It prints the number
+// of names of each package.
 //
 //	cd .ci && GOWORK=off go run ./api
 //
@@ -12,6 +13,7 @@ import (
 	"go/constant"
 	"go/types"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +34,19 @@ func main() {
 		if err := os.WriteFile(filepath.Join("..", file(m)), []byte(text), 0o644); err != nil {
 			log.Fatal(err)
 		}
+		printCounts(text)
+	}
+}
+
+// printCounts prints how many names each package of a listing has.
+func printCounts(text string) {
+	n := map[string]int{}
+	for line := range strings.Lines(text) {
+		pkg, _, _ := strings.Cut(line, ":")
+		n[pkg]++
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(n)) {
+		fmt.Printf("%4d %s\n", n[pkg], pkg)
 	}
 }
 

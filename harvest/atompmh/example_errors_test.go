@@ -120,6 +120,6 @@ func ExampleHarvester_FetchQueued() {
 	var queued atompmh.QueuedRecord = queue["urn:record:1"]
 	fmt.Println(queued.Type, queued.Failed)
 	// Output:
-	// urn:record:1 status 501 Not Implemented <nil>
+	// urn:record:1 501 Not Implemented <nil>
 	// application/rdf+xml 1
 }

@@ -10,7 +10,11 @@ import (
 
 // A Hook changes tables of your own in the transaction of a commit, so they always
 // agree with the mirror, after any crash. An error of the hook prevents the commit, and
-// is returned by it.
+// is returned by it. A mirror.Poller takes it for a failing Store: Drain ends, and Run waits
+// for a minute.
+//
+// A hook is not told of entries committed before it was set: if the mirror has any, fill
+// your tables from Store.Entries first.
 //
 // A hook added later misses earlier commits: fill your tables from Store.Entries first. An
 // error for one feed ends Poller.Drain for all, so return errors of the database only.
