@@ -3,16 +3,19 @@ package feedhistory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
 )
 
 // Version is the library's version, which the User-Agent names.
@@ -97,32 +100,6 @@ type Retry struct {
 	MaxWait time.Duration
 }
 
-// A Credential is a secret for one origin. A Client sends it there and nowhere
-// else, whatever a redirect or a document asks for.
-type Credential struct {
-	// Origin is the scheme, host and port, such as "https://example.org:8443";
-	// you may leave out the scheme's default port. A credential whose Origin is
-	// empty or not a URL is never sent.
-	Origin string
-
-	// Authorization is the value of the Authorization header, such as "Bearer …".
-	Authorization string
-
-	// User and Password, unless both are "", are sent by Basic authentication (RFC
-	// 7617) instead. A user has no colon.
-	User, Password string
-
-	// Header has further fields servers ask for, such as "X-Api-Key" or "Cookie". The
-	// fields a Client itself sets are refused; see Request.
-	Header http.Header
-}
-
-// String returns the origin, so printing a credential gives nothing away.
-func (c Credential) String() string { return "credential for " + c.Origin }
-
-// GoString is String.
-func (c Credential) GoString() string { return c.String() }
-
 // Fetch returns the whole history of the feed at url: it merges a Walk.
 //
 // The error is the first document's, or the context's. The history is nil if nothing was
@@ -130,6 +107,14 @@ func (c Credential) GoString() string { return c.String() }
 // else missing is in the History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))
+}
+
+// Fetch returns the whole history of the feed at url, read by a Client with the
+// default settings. See Client.Fetch. The error may be the context's.
+func Fetch(ctx context.Context, url string) (*History, error) {
+	c := new(Client)
+	defer c.CloseIdle()
+	return c.Fetch(ctx, url)
 }
 
 // Get reads a single document. For a damaged one it returns the readable part, together
@@ -190,19 +175,13 @@ func (c *Client) setUp() {
 	if c.shared == nil {
 		c.shared = new(fetch.Shared)
 	}
-	credentials := make([]fetch.Credential, len(c.Policy.Credentials))
-	for i, one := range c.Policy.Credentials {
-		credentials[i] = fetch.Credential{Origin: one.Origin, Authorization: one.authorization(), Header: one.Header}
-	}
 	c.invalid = checkNumbers("Client", c.numbers())
 	c.fetcher = fetch.Client{
-		Transport: c.Transport, Wrap: c.Wrap, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
-		AllowPrivate: c.Policy.AllowPrivate, Credentials: credentials, Shared: c.shared,
-		Limits:   fetch.Limits{Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL},
-		Timeouts: fetch.Timeouts(c.Timeouts), Retry: fetch.Retry(c.Retry), Logger: c.Logger,
-	}
-	if c.UserAgent == "" {
-		c.fetcher.UserAgent = userAgent
+		Transport: c.Transport, Wrap: c.Wrap, UserAgent: cmp.Or(c.UserAgent, userAgent), Pace: c.Pace, PerHost: c.Policy.PerHost,
+		AllowPrivate: c.Policy.AllowPrivate, Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL,
+		Connect: c.Timeouts.Connect, TLS: c.Timeouts.TLS, Headers: c.Timeouts.Headers, Body: c.Timeouts.Body, Idle: c.Timeouts.Idle,
+		Tries: c.Retry.Tries, Base: c.Retry.Base, MaxWait: c.Retry.MaxWait,
+		Secrets: c.Policy.secrets, Public: public, Logger: c.Logger, Shared: c.shared,
 	}
 }
 
@@ -313,10 +292,42 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 	if c.invalid != nil {
 		return nil, c.invalid
 	}
-	resp, err := requester.Do(ctx, req)
-	if err != nil {
-		return nil, public(err)
+	return requester.Do(ctx, req)
+}
+
+// notFeed turns the error of a document other than a feed into a NotFeedError, with the
+// feeds the document names if it is a web page. It returns other errors unchanged.
+func (c *Client) notFeed(err error, text, base string, header http.Header) error {
+	parse, ok := errors.AsType[*ParseError](err)
+	if !ok {
+		return err
 	}
-	resp.Body = publicBody{resp.Body}
-	return resp, nil
+	kind := mediaType(header)
+	page := errors.Is(parse, ErrWebPage) || (kind == "text/html" || kind == "application/xhtml+xml") && strings.Contains(text, "<")
+	if page && (parse.Reason == ReasonMalformed || parse.Reason == ReasonNotFeed) {
+		parse = &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseFeed, Line: 1, Column: 1, Err: ErrWebPage}
+	}
+	if parse.Reason != ReasonNotFeed {
+		return err
+	}
+	e := &NotFeedError{URL: base, Page: page, Err: parse}
+	if page {
+		for _, l := range markup.FeedLinks(text, base, header.Get("Content-Type"), c.Limits.withDefaults().URL) {
+			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+		}
+	}
+	return e
+}
+
+// numbers returns the numbers that must not be negative.
+func (c *Client) numbers() []number {
+	t, b := c.Timeouts, c.Budget
+	return append([]number{
+		{"Pace", int64(c.Pace)}, {"Policy.PerHost", int64(c.Policy.PerHost)},
+		{"Timeouts.Connect", int64(t.Connect)}, {"Timeouts.TLS", int64(t.TLS)}, {"Timeouts.Headers", int64(t.Headers)},
+		{"Timeouts.Body", int64(t.Body)}, {"Timeouts.Idle", int64(t.Idle)},
+		{"Retry.Tries", int64(c.Retry.Tries)}, {"Retry.Base", int64(c.Retry.Base)},
+		{"Budget.Documents", int64(b.Documents)}, {"Budget.Bytes", b.Bytes},
+		{"Budget.Barren", int64(b.Barren)}, {"Budget.Empty", int64(b.Empty)},
+	}, c.Limits.numbers()...)
 }

@@ -30,7 +30,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	item, limit := read.Decode(e.linked)
 	for which, field := range []*string{&item.Title, &item.Description, &item.Content} {
 		if *field == "" { // another vocabulary may have it
-			*field = e.text(which).absolute()
+			*field = e.text(which, false).absolute()
 		}
 	}
 	e.finishItem(item)
@@ -73,14 +73,10 @@ func (e *Entry) linked(item *gofeed.Item, room []string) (links []string) {
 				links = feedxml.Add(links, room, l.Href)
 			}
 		case RelEnclosure:
-			item.Enclosures = append(item.Enclosures, l.enclosure())
+			item.Enclosures = append(item.Enclosures, &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type})
 		}
 	}
 	return links
-}
-
-func (l Link) enclosure() *gofeed.Enclosure {
-	return &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type}
 }
 
 // decodeJSON returns a JSON Feed's item in gofeed's form.

@@ -12,30 +12,6 @@ import (
 	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
-// A Verdict says how much of the logical feed a History has.
-type Verdict uint8
-
-// The verdicts: the zero value, then the best first.
-const (
-	Unknown Verdict = iota // nothing has been read
-	Whole                  // a complete feed, or an archived one whose chain was read to its end
-	Window                 // one plain document, which says nothing about earlier entries
-	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
-	Partial                // something is missing, or may be: see Gaps (5005#23)
-)
-
-// String returns "unknown", "whole", "window", "lossy" or "partial".
-func (v Verdict) String() string { return name(v, unknown, "whole", "window", "lossy", "partial") }
-
-// Worse returns the worse of two verdicts, for a history that depends on both. Unknown
-// is the worst of all.
-func Worse(a, b Verdict) Verdict {
-	if a == Unknown || b == Unknown {
-		return Unknown
-	}
-	return max(a, b)
-}
-
 // A History is the logical feed, as far as it could be reconstructed, with each entry
 // once.
 type History struct {
@@ -70,6 +46,18 @@ func (h *History) Verdict() Verdict {
 		return Worse(bound, Window)
 	}
 	return bound
+}
+
+// Coverage returns the declaration for republishing the history. It is nil unless the
+// history is Partial, or its newest document has a Coverage.
+func (h *History) Coverage() *Coverage {
+	v := h.Verdict()
+	if h.Head == nil || h.Head.Coverage == nil && v != Partial && v != Unknown {
+		return nil
+	}
+	c := &Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v}
+	c.Gaps = slices.Clone(h.Gaps[:min(len(h.Gaps), mostDeclared)])
+	return c
 }
 
 // Merge merges the documents of a walk, newest first, into one history.

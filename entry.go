@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedxml"
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -34,60 +33,16 @@ func (e *Entry) identify(format Format) {
 
 func digestID(h hash.Hash) string { return "urn:sha256:" + hex.EncodeToString(h.Sum(nil)) }
 
-// say writes an entry's content: its elements, attributes and text, whatever its
-// prefixes, escapes or surroundings. So the digest stays the same when the entry is
-// written elsewhere and read again.
+// say writes an entry's content, so the digest stays the same when the entry is written
+// elsewhere and read again.
 func (e *Entry) say(w io.Writer, format Format) {
 	if format == JSONFeed {
 		_, _ = io.WriteString(w, e.raw)
 		return
 	}
-	var buf []byte
-	write := func(parts ...string) {
-		buf = buf[:0]
-		for _, part := range parts {
-			buf = append(append(strconv.AppendInt(buf, int64(len(part)), 10), ':'), part...)
-		}
-		_, _ = w.Write(buf)
-	}
-	var text []byte
-	flush := func() {
-		if len(text) > 0 {
-			write("text", string(text))
-			text = text[:0]
-		}
-	}
 	r := e.elements()
 	defer r.Release()
-	s := r.Cursor
-	for root := true; ; root = false {
-		tok := xmlscan.Start
-		if !root {
-			tok = s.Next()
-		}
-		switch tok {
-		case xmlscan.Stop:
-			flush()
-			return
-		case xmlscan.Start:
-			flush()
-			if s.Is(vocab.Atom, "author") {
-				s.Skip() // see Signed
-				continue
-			}
-			write("start", s.Space(), s.Local())
-			for _, a := range s.Attrs() {
-				if !root || a.Space != vocab.XML {
-					write(a.Space, a.Local, a.Value())
-				}
-			}
-		case xmlscan.End:
-			flush()
-			write("end")
-		default:
-			text = s.AppendText(text)
-		}
-	}
+	r.Say(w)
 }
 
 // tellApart sets different IDs for entries of one document without an id, but with the
@@ -118,7 +73,7 @@ func tellApart(entries []*Entry) {
 // madeID returns an ID made of an entry's link, title and time.
 func (e *Entry) madeID() string {
 	h := sha256.New()
-	for _, part := range []string{e.ID, e.textAs(0, true).Body, e.Time().UTC().Format(time.RFC3339Nano)} {
+	for _, part := range []string{e.ID, e.text(0, true).Body, e.Time().UTC().Format(time.RFC3339Nano)} {
 		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return digestID(h)

@@ -248,3 +248,15 @@ func (r *entryReader) hasTwoLinks(e *Entry) bool {
 	link, _ := e.Links.Rel(RelAlternate)
 	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
 }
+
+// keptBy reads the current element, if it names the reader whose copy the entry is.
+func (r *entryReader) keptBy(e *Entry) {
+	if r.Local() != "kept" || r.Cursor.Space() != vocab.Coverage {
+		return
+	}
+	by, _ := r.Attr("", "by")
+	if by = clip(trim(by)); by == "" {
+		by = unknown
+	}
+	e.KeptBy = by
+}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
-	"github.com/feedhistory/feedhistory/internal/markup"
 )
 
 // A StatusError reports an answer other than a success or a 304 to a conditional
@@ -38,7 +37,35 @@ type StatusError struct {
 }
 
 // Error names the URL and the status.
-func (e *StatusError) Error() string { return (*fetch.StatusError)(e).Error() }
+func (e *StatusError) Error() string { return failure(e.URL, "status ", e.detail()) }
+
+func (e *StatusError) detail() string {
+	s := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
+	if !e.At.IsZero() {
+		s += "; the host asks to be left alone until " + e.At.UTC().Format(time.RFC3339)
+	}
+	if e.Remembered {
+		s += " (from an earlier answer)"
+	}
+	return s
+}
+
+// NewStatusError returns the error a Client returns for such a response, with its
+// Retry-After, for programs that make their own requests. For nil, its Status is zero.
+func NewStatusError(resp *http.Response) *StatusError {
+	if resp == nil {
+		return &StatusError{}
+	}
+	e := &StatusError{Status: resp.StatusCode}
+	if resp.Request != nil && resp.Request.URL != nil {
+		e.URL = resp.Request.URL.Redacted()
+	}
+	now := time.Now()
+	if wait, ok := fetch.RetryAfter(resp.Header, now); ok {
+		e.RetryAfter, e.At = wait, now.Add(wait)
+	}
+	return e
+}
 
 // IsStatus reports whether err is a StatusError with one of the statuses.
 func IsStatus(err error, statuses ...int) bool {
@@ -71,10 +98,42 @@ type RefusedError struct {
 }
 
 // Error names the URL and why it was refused.
-func (e *RefusedError) Error() string { return (*fetch.RefusedError)(e).Error() }
+func (e *RefusedError) Error() string {
+	s := failure(e.URL, "refused: ", e.detail())
+	if e.Rule == "address" && e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// detail leaves out which address was refused: either the URL has it, or only the resolver
+// should know.
+func (e *RefusedError) detail() string {
+	s := cmp.Or(refusals[e.Rule], e.Rule)
+	if e.Rule != "address" && e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
 
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+// refusals are the rules in words.
+var refusals = map[string]string{
+	"url":       "not an absolute URL with a host",
+	"length":    "the URL is too long",
+	"scheme":    "unsupported scheme",
+	"userinfo":  "a user or password in the URL",
+	"method":    "unsupported method",
+	"header":    "invalid header field",
+	"downgrade": "it redirects from https to http",
+	"location":  "it redirects without saying where to",
+	"loop":      "it redirects in a circle",
+	"redirects": "it redirects too often",
+	"address":   "a loopback, private or special-purpose address",
+	"origin":    "its origin is not the feed's",
+}
 
 // A LimitError reports an answer, or a document, larger than Limits allow.
 type LimitError struct {
@@ -84,7 +143,20 @@ type LimitError struct {
 }
 
 // Error names the URL and the limit.
-func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
+func (e *LimitError) Error() string { return failure(e.URL, "", e.detail()) }
+
+func (e *LimitError) detail() string {
+	return fmt.Sprintf(cmp.Or(excesses[e.Limit], "the limit on "+e.Limit+" (%d) is exceeded"), e.Max)
+}
+
+// excesses say in words which limit is exceeded.
+var excesses = map[string]string{
+	"bytes":   "more than %d bytes",
+	"ratio":   "it decompresses to more than %d times its size",
+	"headers": "the headers have more than %d bytes",
+	"wire":    "more than %d bytes before decompression",
+	"window":  "its compression needs a window of more than %d bytes",
+}
 
 // A TimeoutError reports a step of a request longer than Timeouts allow.
 type TimeoutError struct {
@@ -94,7 +166,9 @@ type TimeoutError struct {
 }
 
 // Error names the URL and the step that took too long.
-func (e *TimeoutError) Error() string { return (*fetch.TimeoutError)(e).Error() }
+func (e *TimeoutError) Error() string { return failure(e.URL, "timeout: ", e.detail()) }
+
+func (e *TimeoutError) detail() string { return fmt.Sprintf("%s took longer than %v", e.Step, e.Max) }
 
 // Timeout returns true, as [net.Error] asks.
 func (e *TimeoutError) Timeout() bool { return true }
@@ -109,7 +183,9 @@ type TruncatedError struct {
 }
 
 // Error names the URL of the incomplete body.
-func (e *TruncatedError) Error() string { return (*fetch.TruncatedError)(e).Error() }
+func (e *TruncatedError) Error() string { return failure(e.URL, "", e.detail()) }
+
+func (e *TruncatedError) detail() string { return fmt.Sprintf("the body was cut short: %v", e.Err) }
 
 // Unwrap returns Err.
 func (e *TruncatedError) Unwrap() error { return e.Err }
@@ -122,7 +198,14 @@ type EncodingError struct {
 }
 
 // Error names the URL and the encoding.
-func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error() }
+func (e *EncodingError) Error() string { return failure(e.URL, "", e.detail()) }
+
+func (e *EncodingError) detail() string {
+	if e.Err != nil {
+		return fmt.Sprintf("corrupt %s: %v", e.Encoding, e.Err)
+	}
+	return fmt.Sprintf("unsupported content encoding %q", e.Encoding)
+}
 
 // Unwrap returns Err.
 func (e *EncodingError) Unwrap() error { return e.Err }
@@ -162,37 +245,30 @@ func Describe(err error) string {
 	if e, ok := errors.AsType[detailer](err); ok {
 		return e.Detail()
 	}
-	if e, ok := errors.AsType[*ParseError](err); ok {
-		if e.Line > 0 {
-			return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
-		}
-		return e.Err.Error()
-	}
-	if e, ok := errors.AsType[*StatusError](err); ok {
-		return (*fetch.StatusError)(e).Detail()
-	}
-	if e, ok := errors.AsType[*RefusedError](err); ok {
-		return (*fetch.RefusedError)(e).Detail()
-	}
-	if e, ok := errors.AsType[*LimitError](err); ok {
-		return (*fetch.LimitError)(e).Detail()
-	}
-	if e, ok := errors.AsType[*TimeoutError](err); ok {
-		return (*fetch.TimeoutError)(e).Detail()
-	}
-	if e, ok := errors.AsType[*TruncatedError](err); ok {
-		return (*fetch.TruncatedError)(e).Detail()
-	}
-	if e, ok := errors.AsType[*EncodingError](err); ok {
-		return (*fetch.EncodingError)(e).Detail()
+	if e, ok := errors.AsType[describer](err); ok {
+		return e.detail()
 	}
 	return describeOther(err)
 }
 
-// A detailer is an error that describes itself without its URL.
+// A detailer is an error of another package that describes itself without its URL.
 type detailer interface {
 	error
 	Detail() string
+}
+
+// A describer is one of this package.
+type describer interface {
+	error
+	detail() string
+}
+
+// failure returns the text of an error of a request.
+func failure(url, kind, detail string) string {
+	if url == "" {
+		return kind + detail
+	}
+	return fmt.Sprintf("fetch %q: %s%s", url, kind, detail)
 }
 
 func describeOther(err error) string {
@@ -211,31 +287,21 @@ func describeOther(err error) string {
 	return err.Error()
 }
 
-// public turns an error of internal/fetch into one of this package.
-func public(err error) error {
-	switch e := err.(type) {
-	case *fetch.StatusError:
-		return (*StatusError)(e)
-	case *fetch.RefusedError:
-		return (*RefusedError)(e)
-	case *fetch.LimitError:
-		return (*LimitError)(e)
-	case *fetch.TimeoutError:
-		return (*TimeoutError)(e)
-	case *fetch.TruncatedError:
-		return (*TruncatedError)(e)
-	case *fetch.EncodingError:
-		return (*EncodingError)(e)
+// public returns the error of this package for a request that has failed.
+func public(f *fetch.Failure) error {
+	switch f.Kind {
+	case fetch.Refused:
+		return &RefusedError{f.URL, f.Name, f.Err}
+	case fetch.Status:
+		return &StatusError{f.URL, f.Status, f.RetryAfter, f.At, f.Remembered, f.Gone}
+	case fetch.Limit:
+		return &LimitError{f.URL, f.Name, f.Max}
+	case fetch.Timeout:
+		return &TimeoutError{f.URL, f.Name, time.Duration(f.Max)}
+	case fetch.Truncated:
+		return &TruncatedError{f.URL, f.Err}
 	}
-	return err
-}
-
-// A publicBody is a body whose errors are of this package.
-type publicBody struct{ io.ReadCloser }
-
-func (b publicBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	return n, public(err)
+	return &EncodingError{f.URL, f.Name, f.Err}
 }
 
 // A ParseError says why, and where, a document could not be read.
@@ -261,6 +327,13 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason, e.Err, e.Clause)
 }
 
+func (e *ParseError) detail() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
+	}
+	return e.Err.Error()
+}
+
 // Unwrap returns the error in detail.
 func (e *ParseError) Unwrap() error { return e.Err }
 
@@ -273,27 +346,3 @@ const (
 	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
 	clauseFeed   = "RFC 5005 §1.2: a feed document"
 )
-
-// notFeed turns the error of a document other than a feed into a NotFeedError, with the
-// feeds the document names if it is a web page. It returns other errors unchanged.
-func (c *Client) notFeed(err error, text, base string, header http.Header) error {
-	parse, ok := errors.AsType[*ParseError](err)
-	if !ok {
-		return err
-	}
-	kind := mediaType(header)
-	page := errors.Is(parse, ErrWebPage) || (kind == "text/html" || kind == "application/xhtml+xml") && strings.Contains(text, "<")
-	if page && (parse.Reason == ReasonMalformed || parse.Reason == ReasonNotFeed) {
-		parse = &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseFeed, Line: 1, Column: 1, Err: ErrWebPage}
-	}
-	if parse.Reason != ReasonNotFeed {
-		return err
-	}
-	e := &NotFeedError{URL: base, Page: page, Err: parse}
-	if page {
-		for _, l := range markup.FeedLinks(text, base, header.Get("Content-Type"), c.Limits.withDefaults().URL) {
-			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
-		}
-	}
-	return e
-}

@@ -81,7 +81,6 @@
 package feedhistory
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -90,31 +89,23 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// The files of this package form layers. A file refers only to its own layer and to the
-// ones above it; the model keeps entries as published, so its accessors call the readers.
+// The files of this package form layers. A file names only what its own layer and those
+// above it declare; .ci/house checks this. Methods may stand further down than their type:
+// an entry is kept as published, so its accessors call the readers.
 //
-//	model      feedhistory entry entryxml altered kept text links gap damage errors
-//	           coverage digest known numbers place schedule times url
-//	           entryjson extensionjson
-//	           complete paged archived                       RFC 5005, of one document
-//	reading    parse → documentreader head mend · entryreader · atom rss jsonfeed
-//	           → elements · entrylist → reading
-//	           decode gofeed                                 entries in gofeed's form
-//	writing    write writeatom writerss writexml extensions draft
-//	history    dedupe                                        documents, in any order
-//	HTTP       client discover → walk → begin end bounds prefetch → fetchresult
+//	model    feedhistory altered kept text times links gap damage errors
+//	         digest known limits place schedule url
+//	         complete paged archived
+//	reading  parse → documentreader head coverage mend · entryreader entry
+//	         → atom rss jsonfeed → elements · entrylist → reading
+//	history  dedupe
+//	writing  write writeatom writerss writexml entryxml extensions draft
+//	         entryjson extensionjson decode gofeed
+//	HTTP     client credential discover → walk → begin end bounds prefetch → fetchresult
 //
 // Below all of them, internal has the wire formats: feedxml, the elements as publishers
 // meant them, over xmlscan; jsonfeed; markup, vocab and feedtime. It also has HTTP
 // (fetch), the order of a walk's documents (chain), and URLs (iri).
-
-// Fetch returns the whole history of the feed at url, read by a Client with the
-// default settings. See Client.Fetch. The error may be the context's.
-func Fetch(ctx context.Context, url string) (*History, error) {
-	c := new(Client)
-	defer c.CloseIdle()
-	return c.Fetch(ctx, url)
-}
 
 // A Format is the syntax of a feed document.
 type Format uint8
@@ -143,6 +134,30 @@ const (
 
 // String returns "plain", "complete", "paged" or "archived".
 func (k Kind) String() string { return name(k, "plain", "complete", "paged", "archived") }
+
+// A Verdict says how much of the logical feed a History has.
+type Verdict uint8
+
+// The verdicts: the zero value, then the best first.
+const (
+	Unknown Verdict = iota // nothing has been read
+	Whole                  // a complete feed, or an archived one whose chain was read to its end
+	Window                 // one plain document, which says nothing about earlier entries
+	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
+	Partial                // something is missing, or may be: see Gaps (5005#23)
+)
+
+// String returns "unknown", "whole", "window", "lossy" or "partial".
+func (v Verdict) String() string { return name(v, unknown, "whole", "window", "lossy", "partial") }
+
+// Worse returns the worse of two verdicts, for a history that depends on both. Unknown
+// is the worst of all.
+func Worse(a, b Verdict) Verdict {
+	if a == Unknown || b == Unknown {
+		return Unknown
+	}
+	return max(a, b)
+}
 
 // A Document is one feed document.
 type Document struct {

@@ -21,15 +21,3 @@ func KeptByElement(reader string) string {
 	b.WriteString("/>")
 	return b.String()
 }
-
-// keptBy reads the current element, if it names the reader whose copy the entry is.
-func (r *entryReader) keptBy(e *Entry) {
-	if r.Local() != "kept" || r.Cursor.Space() != vocab.Coverage {
-		return
-	}
-	by, _ := r.Attr("", "by")
-	if by = clip(trim(by)); by == "" {
-		by = unknown
-	}
-	e.KeptBy = by
-}

@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -10,44 +9,6 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
-
-// Limits bound the cost of reading one document. A zero field means its default, which
-// real feeds do not reach. A negative one is an error.
-//
-// A document beyond a limit is refused with a *ParseError. Three limits concern a
-// single entry, which is then left out and becomes a Gap of the document: the length of
-// its id, 4,096 links, and its inheritance.
-//
-// The last one is fixed. A document has its namespaces, xml:base and xml:lang once, but
-// each entry needs a copy, and each relative reference needs the base. An entry may
-// take 16 times its own length plus 1 KiB of them; no honest entry comes near this. So
-// everything derived from a document of n bytes (its links, texts and XML, and the
-// document in another format) has at most 80 times n bytes, plus 4 KiB for each entry.
-// Only 64 KiB of a head section are kept, because every document of a republished feed
-// repeats it.
-type Limits struct {
-	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
-	Ratio      int   // Ratio is the ratio of decompressed to compressed size, beyond the first MiB; the default is 200.
-	Depth      int   // Depth is the number of nested elements; the default is 256.
-	Attributes int   // Attributes is the number of attributes of one element; the default is 256.
-	Namespaces int   // Namespaces is the number of namespaces in scope at one place; the default is 256.
-	Elements   int   // Elements is the number of elements of a document; the default is 1,000,000.
-	Entries    int   // Entries is the number of entries of a document; the default is 50,000.
-	HeadLinks  int   // HeadLinks is the number of links in a head section; the default is 64.
-	ID         int   // ID is the length of an entry's or feed's id in bytes; the default is 4 KiB.
-	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
-}
-
-// withDefaults fills in zero fields.
-func (l Limits) withDefaults() Limits {
-	l.Bytes = cmp.Or(l.Bytes, 16<<20)
-	l.Ratio = cmp.Or(l.Ratio, 200)
-	l.Entries = cmp.Or(l.Entries, 50_000)
-	l.HeadLinks = cmp.Or(l.HeadLinks, 64)
-	l.ID = cmp.Or(l.ID, 4<<10)
-	l.URL = cmp.Or(l.URL, 8<<10)
-	return l
-}
 
 // A Parser reads feed documents. Its zero value is ready to use.
 type Parser struct {
@@ -120,6 +81,14 @@ func (p Parser) parse(data, base string) (doc *Document, err error) {
 		doc.noteMediaType(p.Header)
 	}
 	return doc, err
+}
+
+// newReading returns a reading of a text from the given URL.
+func (p Parser) newReading(text, url string) reading {
+	return reading{
+		text: text, limits: p.Limits.withDefaults(),
+		doc: &Document{URL: url}, head: new(Document),
+	}
 }
 
 // noteMediaType notes a Content-Type that promises another format. General types, such as

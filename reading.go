@@ -24,14 +24,6 @@ type reading struct {
 	zones map[string]bool // the zones with a note
 }
 
-// newReading returns a reading of a text from the given URL.
-func (p Parser) newReading(text, url string) reading {
-	return reading{
-		text: text, limits: p.Limits.withDefaults(),
-		doc: &Document{URL: url}, head: new(Document),
-	}
-}
-
 // addNotes adds the scanner's notes.
 func (r *reading) addNotes(notes []xmlscan.Note) {
 	for _, n := range notes {
@@ -151,8 +143,3 @@ func (r *reading) finish(entries *entryList) (*Document, error) {
 	}
 	return r.doc, r.err
 }
-
-// clip shortens a quotation in a message.
-func clip(s string) string { return xmlscan.Clip(s, 40) }
-
-func trim(s string) string { return xmlscan.Trim(s) }

@@ -33,14 +33,14 @@ func (t Text) absolute() string { return xmlscan.Construct(t).Absolute() }
 func (t Text) html() string { return xmlscan.Construct(t).AsHTML() }
 
 // Title returns the entry's title.
-func (e *Entry) Title() Text { return e.text(0) }
+func (e *Entry) Title() Text { return e.text(0, false) }
 
 // Summary returns the entry's summary; in RSS, its description. If there is none, it
 // returns media:description.
-func (e *Entry) Summary() Text { return e.text(1) }
+func (e *Entry) Summary() Text { return e.text(1, false) }
 
 // Content returns the entry's content; in RSS, content:encoded.
-func (e *Entry) Content() Text { return e.text(2) }
+func (e *Entry) Content() Text { return e.text(2, false) }
 
 func (e *Entry) format() Format {
 	if e.Source == nil {
@@ -49,14 +49,9 @@ func (e *Entry) format() Format {
 	return e.Source.Format
 }
 
-// text reads one of the three texts from the entry as published.
-func (e *Entry) text(which int) (best Text) {
-	return e.textAs(which, false)
-}
-
-// textAs reads one of the three texts. A literal title of RSS has its references to
-// characters as published.
-func (e *Entry) textAs(which int, literal bool) Text {
+// text reads one of the three texts from the entry as published. A literal title of RSS
+// has its references to characters as they are.
+func (e *Entry) text(which int, literal bool) Text {
 	place := e.texts[which]
 	switch {
 	case e.format() == JSONFeed:
@@ -66,3 +61,8 @@ func (e *Entry) textAs(which int, literal bool) Text {
 	}
 	return Text(feedxml.Text(e.raw, e.scope, feedxml.Format(e.format()), which, place, literal))
 }
+
+// clip shortens a quotation in a message.
+func clip(s string) string { return xmlscan.Clip(s, 40) }
+
+func trim(s string) string { return xmlscan.Trim(s) }

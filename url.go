@@ -1,11 +1,8 @@
 package feedhistory
 
 import (
-	"errors"
-	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -41,35 +38,3 @@ func ParseURL(ref string) (*url.URL, error) {
 // IsOfComments reports whether the link of a web page seems to lead to a feed of comments
 // rather than of articles, by its title and address.
 func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) }
-
-// Check returns an error if a Client cannot send the credential: a field has an invalid
-// name or value, or is one set by the connection. The error does not quote values.
-func (c Credential) Check() error {
-	if err := fetch.CheckSecrets(c.Header); err != nil {
-		return err
-	}
-	switch {
-	case c.Authorization != "" && c.User+c.Password != "":
-		return errors.New("it has both Authorization and a User")
-	case strings.Contains(c.User, ":"):
-		return errors.New("the user has a colon")
-	}
-	return fetch.CheckSecrets(http.Header{"Authorization": {c.authorization()}})
-}
-
-// NewStatusError returns the error a Client returns for such a response, with its
-// Retry-After, for programs that make their own requests. For nil, its Status is zero.
-func NewStatusError(resp *http.Response) *StatusError {
-	if resp == nil {
-		return &StatusError{}
-	}
-	e := &StatusError{Status: resp.StatusCode}
-	if resp.Request != nil && resp.Request.URL != nil {
-		e.URL = resp.Request.URL.Redacted()
-	}
-	now := time.Now()
-	if wait, ok := fetch.RetryAfter(resp.Header, now); ok {
-		e.RetryAfter, e.At = wait, now.Add(wait)
-	}
-	return e
-}

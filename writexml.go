@@ -6,6 +6,7 @@ import (
 
 	"github.com/mmcdole/gofeed"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -61,4 +62,31 @@ func (w *xmlWriter) flags(d *Document) {
 		}
 		w.b.Empty("at:deleted-entry", "xmlns:at", vocab.Tombstones, "ref", t.Ref, "when", when)
 	}
+}
+
+// coverage writes a Coverage.
+func (w *xmlWriter) coverage(c *Coverage) {
+	if c == nil {
+		return
+	}
+	w.b.WriteString("<m:mirror")
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", vocab.Coverage)
+	if c.Of != "" {
+		xmlscan.WriteAttr(&w.b.Builder, "of", c.Of)
+	}
+	xmlscan.WriteAttr(&w.b.Builder, "kind", c.Kind.String())
+	xmlscan.WriteAttr(&w.b.Builder, "verdict", c.Verdict.String())
+	if !c.AsOf.IsZero() {
+		xmlscan.WriteAttr(&w.b.Builder, "as-of", c.AsOf.UTC().Format(time.RFC3339))
+	}
+	w.b.WriteByte('>')
+	for _, g := range c.Gaps {
+		w.b.WriteString("<m:gap")
+		xmlscan.WriteAttr(&w.b.Builder, "reason", g.word())
+		if g.URL != "" {
+			xmlscan.WriteAttr(&w.b.Builder, "href", iri.Redact(g.URL))
+		}
+		w.b.WriteString("/>")
+	}
+	w.b.WriteString("</m:mirror>\n")
 }

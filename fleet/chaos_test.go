@@ -38,6 +38,7 @@ type disorder struct {
 // is there twice, no host has had two requests at once or one before the end of a wait it
 // asked for, and nothing that was acknowledged is lost.
 func TestChaos(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	d := disorder{hosts: 20, feeds: 3, workers: 3, kills: 8, restarts: 2, between: 600 * time.Millisecond}
 	if *chaos {

@@ -19,7 +19,7 @@ import (
 // Store.
 type Feed struct {
 	URL     string `json:"url"` // the subscribed URL, which names the feed in the store
-	Commits int64  `json:"-"`   // the number of changes committed; zero means the feed is not stored
+	Commits int64  `json:"-"`   // the number of commits to it; zero means the feed is not stored
 
 	// Address is the URL to request the feed from: the target of permanent
 	// redirects, or an archive's subscription document (5005#13). "" means URL.

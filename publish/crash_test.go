@@ -81,6 +81,7 @@ func publishForever(dir string, w io.Writer) error {
 // time the directory is a valid archived feed, nothing that was acknowledged is
 // missing, no link dangles, and the next process continues.
 func TestKill(t *testing.T) {
+	feedtest.Long(t)
 	dir := t.TempDir()
 	states := map[string]string{} // by id, the last verb that was acknowledged
 	for kill := range *kills {

@@ -67,6 +67,7 @@ func history(t testing.TB) []deed {
 // failed call took effect either whole or not at all. Then the call is
 // repeated, and the history goes on.
 func TestEveryFault(t *testing.T) {
+	feedtest.Long(t)
 	for _, how := range []feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed} {
 		faults := 0
 		for n, hit := 1, true; hit; n++ {

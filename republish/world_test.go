@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -24,11 +25,11 @@ import (
 
 var long = flag.Bool("long", false, "run random tests four times as often")
 
-// Random tests run a quarter as often as rapid's default, unless there is -long
-// or -rapid.checks.
+// Random tests run a quarter as often as rapid's default, unless there is -long,
+// -rapid.checks or RAPID_CHECKS.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	given := *long
+	given := *long || os.Getenv("RAPID_CHECKS") != ""
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists

@@ -37,8 +37,9 @@ type house struct {
 	exported         int
 	words            map[string]int
 	allWords         int
-	uses             map[string]map[string][]string // main package -> file -> names it uses
-	defines          map[string]map[string]string   // main package -> name -> file
+	uses             map[string]map[string][]string // the root or a command -> file -> names it uses
+	defines          map[string]map[string]string   // the root or a command -> name -> file
+	layers           map[string]int                 // of the root's files, as feedhistory.go draws them
 	fset             *token.FileSet
 	internalPackages map[string]bool
 }
@@ -113,8 +114,11 @@ func (h *house) file(path string) error {
 	}
 	h.imports(pkg, f)
 	h.english(f)
-	if f.Name.Name == "main" && strings.HasPrefix(pkg, "cmd/") {
+	if pkg == "." || f.Name.Name == "main" && strings.HasPrefix(pkg, "cmd/") {
 		h.references(pkg, filepath.Base(path), f)
+	}
+	if h.rel(path) == "feedhistory.go" {
+		h.layers = layersOf(f)
 	}
 	public := f.Name.Name != "main" && !strings.Contains("/"+pkg+"/", "/internal/")
 	for _, decl := range f.Decls {

@@ -19,6 +19,7 @@ func TestBounds(t *testing.T) {
 	for name, list := range map[string][]string{
 		"imports across the walls of modules": h.breaches, "named by a participle": h.participles,
 		"more than three bools": h.bools, "exported without a comment": h.undocumented,
+		"against the layers": h.climbs(),
 	} {
 		t.Logf("%s: %q", name, list)
 	}

@@ -41,7 +41,7 @@ func TestCompatible(t *testing.T) {
 			for _, m := range All[1:] {
 				cmd := exec.Command("go", "build", "./...")
 				cmd.Dir = filepath.Join(trees[of[0]], m)
-				cmd.Env = append(os.Environ(), "GOWORK="+work, "GOFLAGS=-buildvcs=false")
+				cmd.Env = append(os.Environ(), "GOWORK="+work, "GOFLAGS=-buildvcs=false -trimpath")
 				out, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s:\n%s", m, out)
 			}

@@ -71,7 +71,7 @@ func Go(dir, proxy, cache string, args ...string) (string, error) {
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw", "GONOSUMDB="+Path+"/*,"+Path,
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -trimpath", "GONOSUMDB="+Path+"/*,"+Path,
 		"GOMODCACHE="+cache, "GOPROXY=file://"+filepath.ToSlash(proxy)+
 			",file://"+filepath.ToSlash(strings.TrimSpace(string(shared)))+"/cache/download,"+strings.TrimSpace(string(upstream)))
 	out, err := cmd.CombinedOutput()

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -104,12 +105,21 @@ func axe(t *testing.T, dir, page string) {
 	}
 }
 
+// free returns a free address. Its port is below those that systems give to connections,
+// of which other tests make many at the same time.
+func free(t *testing.T) string {
+	for {
+		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000)))
+		if err == nil {
+			require.NoError(t, listener.Close())
+			return listener.Addr().String()
+		}
+	}
+}
+
 // The command checks the feed of news without findings, and reads it as a whole feed.
 func TestNews(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	base := fmt.Sprintf("http://%s/", listener.Addr())
-	require.NoError(t, listener.Close())
+	base := fmt.Sprintf("http://%s/", free(t))
 	dir := build(t, base)
 	command := filepath.Join(t.TempDir(), "feedhistory")
 	out, err := exec.Command("env", "GOWORK=", "go", "build", "-o", command, "../../cmd/feedhistory").CombinedOutput()

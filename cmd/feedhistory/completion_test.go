@@ -14,6 +14,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // completed has texts that are typed before Tab, each with words that the shell then
@@ -84,6 +86,7 @@ func (p *pseudoTerminal) complete(typed string, offers []string) []string {
 
 // Each shell offers what fits, as somebody types.
 func TestCompletion(t *testing.T) {
+	feedtest.Long(t)
 	for _, shell := range []struct {
 		name, script, setup string
 		args                []string

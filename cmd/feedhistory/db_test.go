@@ -8,11 +8,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
 // The scripts about mirrored feeds also run on PostgreSQL.
 func TestScriptsOnPostgreSQL(t *testing.T) {
+	feedtest.Long(t)
 	server, err := pgtest.Start()
 	if !errors.Is(err, pgtest.ErrMissing) {
 		require.NoError(t, err)

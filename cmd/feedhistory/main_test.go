@@ -112,9 +112,15 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve DIR")
 	}
 	server := httptest.NewServer(siteOf(ts, args[0]))
-	ts.Defer(server.CloseClientConnections)
+	ts.Defer(func() { end(server) })
 	ts.Setenv("URL", server.URL)
 	ts.Setenv("ADDRESS", strings.TrimPrefix(server.URL, "http://"))
+}
+
+// end ends a server, and with it the requests that it does not answer.
+func end(server *httptest.Server) {
+	server.CloseClientConnections()
+	server.Close()
 }
 
 // siteOf serves a directory as serve says.

@@ -68,7 +68,7 @@ func guardSite(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
-	ts.Defer(server.CloseClientConnections)
+	ts.Defer(func() { end(server) })
 	ts.Setenv("PRIVATE", server.URL)
 }
 
@@ -81,7 +81,7 @@ func proxySite(ts *testscript.TestScript, neg bool, args []string) {
 		_, _ = notes.WriteString(r.URL.String() + "\n")
 		forward.ServeHTTP(w, r)
 	}))
-	ts.Defer(func() { server.CloseClientConnections(); _ = notes.Close() })
+	ts.Defer(func() { end(server); _ = notes.Close() })
 	ts.Setenv("PROXY", server.URL)
 }
 

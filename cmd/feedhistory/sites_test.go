@@ -108,6 +108,7 @@ func jekyllSite() generatedSite {
 }
 
 func TestSiteGenerators(t *testing.T) {
+	feedtest.Long(t)
 	for heading, site := range map[string]generatedSite{
 		"From Hugo's output": hugoSite(), "From Hugo's Markdown": hugoSite(),
 		"From Jekyll's output": jekyllSite(), "From Jekyll's Markdown": jekyllSite(),

@@ -70,6 +70,7 @@ func TestCurl(t *testing.T) {
 
 // The readers in this directory run, and have the expected results.
 func TestRunners(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	gofeed := t.TempDir() + "/gofeed"
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", gofeed, "./runners/gofeed").CombinedOutput()
@@ -110,6 +111,7 @@ func TestRunners(t *testing.T) {
 // The readers that may be copied are short, and pass every case with the flag rfc
 // that needs no state. The long form runs all of these cases.
 func TestWalkers(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	some, err := suite.Flagged(cases(t), "rfc", "!polls")
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/conformance/suite"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -148,6 +149,7 @@ func TestOurs(t *testing.T) {
 
 // A mirror that polls once also meets every must.
 func TestOursMirrored(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	_, once := polled(t)
 	report, err := suite.Run(t.Context(), mirrors(), once, &suite.Options{Timeout: patience})
@@ -167,6 +169,7 @@ func stricts(f faults) suite.Reader {
 // The suite does not fail a reader that reads only well-formed documents, and
 // stops at the first error.
 func TestStrict(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	report, err := suite.Run(t.Context(), stricts(faults{}), cases(t), &suite.Options{Timeout: patience})
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package datareplication
 import (
 	"cmp"
 	"context"
-	"hash/maphash"
 	"iter"
 	"net/http"
 	"time"
@@ -105,7 +104,7 @@ func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 		fetcher, done := replication.Fetcher(h.c.HTTP, limits.Page)
 		defer done()
 		r := &run{
-			Harvest: h, ctx: fetch.WithFields(h.ctx, h.c.URL, h.c.Header), fetcher: fetcher, limits: limits, yield: yield, seed: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+			Harvest: h, ctx: fetch.WithFields(h.ctx, h.c.URL, h.c.Header), fetcher: fetcher, limits: limits, yield: yield,
 		}
 		err := r.run()
 		if r.left || err == nil {

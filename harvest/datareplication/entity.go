@@ -99,6 +99,12 @@ type Mark struct {
 	// exactly once. Without it, everything at or after Time comes, so some of
 	// it may come again.
 	ContentID string `json:"content_id,omitempty"`
+
+	// Page is the URL of the page where the next harvest begins to look for the place: the
+	// entity's page, or the oldest page reached by a harvest that ended while it was still
+	// looking. It only saves requests. If it is "", or the page is gone, the next harvest
+	// begins at the newest page.
+	Page string `json:"page,omitempty"`
 }
 
 // IsZero reports whether the mark is the beginning of the feed.

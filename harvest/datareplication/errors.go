@@ -220,6 +220,26 @@ const (
 	clauseSnapshot = "datareplication#snapshot-1: an index has createdAt and the pages' URLs"
 )
 
+// gap returns the gap for the end of a harvest.
+func gap(url string, err error) *feedhistory.Gap {
+	g := feedhistory.NewGap(url, err)
+	switch {
+	case errors.As(err, new(*BudgetError)):
+		g.Reason = feedhistory.ReasonBudget
+	case errors.As(err, new(*CutShortError)):
+		g.Reason = feedhistory.ReasonTruncated
+	case errors.As(err, new(*LoopError)):
+		g.Reason = feedhistory.ReasonLoop
+	case errors.As(err, new(*ReachError)), errors.As(err, new(*NotFoundError)):
+		g.Reason = feedhistory.ReasonMissedWindow
+	case errors.As(err, new(*LinkError)):
+		g.Reason = feedhistory.ReasonContradiction
+	case errors.As(err, new(*StampError)), errors.As(err, new(*MalformedError)):
+		g.Reason = feedhistory.ReasonMalformed
+	}
+	return g
+}
+
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func clip(s string) string { return replication.Clip(s) }

@@ -54,7 +54,7 @@ func testFeed(t *testing.T, h *Harvest, from Mark, want string) {
 	for e, err := range h.Entities() {
 		if err == nil {
 			got = append(got, line(e, len(lines) > len(got) && strings.Contains(lines[len(got)], " ")))
-			last = Mark{e.Modified, e.ContentID}
+			last = Mark{e.Modified, e.ContentID, e.Page}
 			continue
 		}
 		require.Len(t, lines, len(got)+1, "%v, then %v", got, err)

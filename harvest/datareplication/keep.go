@@ -56,6 +56,7 @@ func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {
 		return nil, err
 	}
+	d.store = m.Store
 	mark := func() json.RawMessage {
 		mark, _ := json.Marshal(d.mark) // cannot fail: the stamp was text before
 		return mark
@@ -66,7 +67,7 @@ func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 	})
 }
 
-// A mark is a mark, with the number of entities so far with its stamp.
+// A mark is a Mark, with the number of entities so far with its stamp.
 type mark struct {
 	Mark
 	Order int `json:"order,omitempty"`
@@ -75,15 +76,16 @@ type mark struct {
 // documents is a harvest as documents to merge.
 type documents struct {
 	Resources
-	c    *Harvester
-	mark mark // the mark after the last entity yielded
+	c     *Harvester
+	store mirror.Store
+	mark  mark // the mark after the last entity yielded
 }
 
 // mostBodies is the approximate maximum size of the bodies in a document.
 const mostBodies = 8 << 20
 
-// all harvests. An error ends it; if something has come before, the error is a
-// *feedhistory.Gap.
+// all harvests. An error ends it; if something has come before, even only the place where the
+// next harvest begins to look, the error is a *feedhistory.Gap.
 func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		h := d.c.Harvest(ctx, d.mark.Mark)
@@ -91,11 +93,13 @@ func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, er
 		for e, err := range h.Entities() {
 			if err == nil {
 				err = b.add(e, h.Mark())
+			} else if limit, ok := errors.AsType[*BudgetError](err); ok && limit.Limit == limitRequests {
+				b.done = h.Mark() // perhaps nothing has come yet, but the place is nearer
 			}
 			if err == nil && !b.full() {
 				continue
 			}
-			if err != nil {
+			if err = cmp.Or(b.cutRepeated(ctx), err); err != nil {
 				b.fail(yield, err, h)
 				return
 			}
@@ -103,7 +107,10 @@ func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, er
 				return
 			}
 		}
-		if b.done = h.Mark(); b.n > 0 || b.done != d.mark.Mark {
+		b.done = h.Mark()
+		if err := b.cutRepeated(ctx); err != nil {
+			b.fail(yield, err, h)
+		} else if b.isNew() {
 			yield(b.take(), nil)
 		}
 	}
@@ -117,21 +124,31 @@ type batch struct {
 	bytes int
 	begun bool
 
-	done  Mark      // after the last entity added
-	last  time.Time // the stamp of that entity
-	order int       // the number of entities so far with this stamp
+	place          // after the last entity added
+	places []place // before the first entity, and after each
+}
+
+// A place is a place in the feed, after an entity.
+type place struct {
+	done   Mark
+	last   time.Time // the stamp of that entity
+	order  int       // the number of entities so far with this stamp
+	number int       // the number of that entity on its page
 }
 
 func (d *documents) newBatch() *batch {
-	b := &batch{documents: d, done: d.mark.Mark, last: d.mark.Time, order: d.mark.Order}
+	b := &batch{documents: d, place: place{done: d.mark.Mark, last: d.mark.Time, order: d.mark.Order}}
 	b.begin()
 	return b
 }
 
 func (b *batch) begin() {
 	b.doc = &feedhistory.Document{Format: feedhistory.Atom, Title: b.c.URL, URL: b.c.URL}
-	b.n, b.bytes = 0, 0
+	b.n, b.bytes, b.places = 0, 0, append(b.places[:0], b.place)
 }
+
+// isNew reports whether there is something to store.
+func (b *batch) isNew() bool { return b.n > 0 || b.done != b.mark.Mark }
 
 func (b *batch) full() bool { return b.n >= cmp.Or(b.Size, 500) || b.bytes > mostBodies }
 
@@ -150,11 +167,11 @@ func (b *batch) take() *feedhistory.Document {
 
 // fail yields the batch so far, and then the error.
 func (b *batch) fail(yield func(*feedhistory.Document, error) bool, err error, h *Harvest) {
-	if b.n > 0 && !yield(b.take(), nil) {
+	if b.isNew() && !yield(b.take(), nil) {
 		return
 	}
 	if b.begun && h.ctx.Err() == nil {
-		err = feedhistory.NewGap(b.c.URL, err)
+		err = gap(b.c.URL, err)
 	}
 	yield(nil, err)
 }
@@ -178,9 +195,38 @@ func (b *batch) add(e *Entity, after Mark) error {
 	if err != nil {
 		return fmt.Errorf("%s: entity %q: %w", e.Page, clip(e.ContentID), err)
 	}
-	b.done = after
+	b.done, b.number = after, e.number
+	b.places = append(b.places, b.place)
 	b.n++
 	b.bytes += len(e.Body)
+	return nil
+}
+
+// cutRepeated removes the entities from the first on whose Content-ID another entity in the
+// log has, and returns the error. A Harvest remembers only the latest Content-IDs.
+func (b *batch) cutRepeated(ctx context.Context) error {
+	if b.Key != nil || b.c.Lenient || b.n == 0 {
+		return nil
+	}
+	ids := make([]string, b.n)
+	for i, e := range b.doc.Entries {
+		ids[i] = e.ID
+	}
+	known, err := b.store.Records(ctx, b.c.URL, ids)
+	if err != nil {
+		return err
+	}
+	for i, e := range b.doc.Entries {
+		old := known[e.ID]
+		if old == nil || old.State == mirror.Erased || old.Copy.At.Equal(e.Updated) {
+			continue
+		}
+		at := b.places[i+1]
+		b.doc.Entries, b.n, b.place = b.doc.Entries[:i], i, b.places[i]
+		return &MalformedError{
+			URL: at.done.Page, Entity: at.number, Clause: clauseParts, Err: fmt.Errorf("%w: %q", ErrRepeatedID, clip(e.ID)),
+		}
+	}
 	return nil
 }
 

@@ -122,7 +122,7 @@ func (p *Producer) Last() (Mark, error) {
 	if err != nil || s.Newest == nil {
 		return Mark{}, err
 	}
-	return Mark{s.Newest.Modified, s.Last}, nil
+	return Mark{Time: s.Newest.Modified, ContentID: s.Last}, nil
 }
 
 // CleanUp removes the old pages, those no consumer needs whose mark is at or after

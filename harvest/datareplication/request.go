@@ -50,10 +50,12 @@ func (r *run) foreign(address string) error {
 	return &feedhistory.RefusedError{URL: address, Rule: "origin"}
 }
 
+const limitRequests = "requests"
+
 // spend counts requests before they are made.
 func (r *run) spend(n int) error {
 	if n > r.limits.Requests-r.requests {
-		return &BudgetError{URL: r.c.URL, Limit: "requests", Max: int64(r.limits.Requests), Clause: clauseBounded}
+		return &BudgetError{URL: r.c.URL, Limit: limitRequests, Max: int64(r.limits.Requests), Clause: clauseBounded}
 	}
 	r.requests += n
 	return nil

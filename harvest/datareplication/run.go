@@ -3,7 +3,6 @@ package datareplication
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"io"
 	"net/http"
 	"slices"
@@ -25,23 +24,22 @@ type run struct {
 	came    bool // part of the feed was yielded
 
 	since Mark // where to begin in the feed
-	seed  [2]maphash.Seed
 	walk
 }
 
 // A walk is one pass through the feed.
 type walk struct {
-	visited map[string]bool    // the pages, by their identifying URLs
-	ids     map[[2]uint64]bool // digests of the Content-IDs so far
-	found   bool               // the mark's entity was found
-	earlier bool               // an entity is stamped before the mark, so the feed reaches back to it
-	first   time.Time          // the first stamp read
-	last    time.Time          // the last stamp read
+	visited map[string]bool // the pages, by their identifying URLs
+	ids     recentIDs
+	found   bool      // the mark's entity was found
+	earlier bool      // an entity is stamped before the mark, so the feed reaches back to it
+	first   time.Time // the first stamp read
+	last    time.Time // the last stamp read
 }
 
 // run reads the snapshot, if the harvest needs one, and then the feed.
 func (r *run) run() error {
-	r.since = Mark{seconds(r.from.Time), r.from.ContentID}
+	r.since = Mark{seconds(r.from.Time), r.from.ContentID, r.from.Page}
 	if r.from.IsZero() && r.c.Snapshot != "" {
 		var created time.Time
 		err := again(func() (err error) {
@@ -74,10 +72,11 @@ func again(do func() error, may func() bool) error {
 
 // feed reads the feed from the start, or from where it was interrupted.
 func (r *run) feed() error {
-	r.walk = walk{visited: map[string]bool{}, ids: map[[2]uint64]bool{}}
 	if r.came {
 		r.since = r.cursor
 	}
+	page := r.since.Page
+	r.since.Page = "" // a page is tried once
 	newest, err := r.head(r.c.URL, "")
 	switch {
 	case err != nil:
@@ -87,7 +86,20 @@ func (r *run) feed() error {
 	case newest.IsEmpty(), before(newest, r.since.Time): // datareplication#consumer-3
 		return nil
 	}
-	way, err := r.back(newest)
+	if page != "" {
+		if resumed, err := r.resume(page); resumed {
+			return err
+		}
+	}
+	r.walk = newWalk()
+	return r.backFrom(newest)
+}
+
+func newWalk() walk { return walk{visited: map[string]bool{}, ids: newRecentIDs()} }
+
+// backFrom goes back from a page to the page where reading must begin, and reads from there.
+func (r *run) backFrom(page *replication.Page) error {
+	way, err := r.back(page)
 	if err != nil {
 		return err
 	}
@@ -107,6 +119,7 @@ type step struct{ url, from string }
 // the pages on the way.
 func (r *run) back(newest *replication.Page) (way []step, err error) {
 	way = []step{{newest.Key(), r.c.URL}}
+	r.cursor.Page = newest.URL
 	if err := r.visit(newest, newest.Key()); err != nil {
 		return nil, err
 	}
@@ -122,7 +135,7 @@ func (r *run) back(newest *replication.Page) (way []step, err error) {
 			return nil, err
 		}
 		way = append(way, step{older.Key(), newer.Key()})
-		newer = older
+		newer, r.cursor.Page = older, older.URL
 	}
 	return way, nil
 }
@@ -171,6 +184,11 @@ func (r *run) forward(way []step) error {
 			return err
 		}
 	}
+	return r.onward(page)
+}
+
+// onward reads the pages after a page.
+func (r *run) onward(page *replication.Page) error {
 	for page.Next != "" {
 		next, err := r.read(step{page.Next, page.Key()}, page)
 		if err != nil || r.left {

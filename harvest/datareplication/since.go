@@ -17,10 +17,16 @@ func (r *run) hand(e *Entity) error {
 	if err == nil {
 		err = r.fault(e, wanted)
 	}
-	if err != nil || !wanted {
+	switch {
+	case err != nil:
 		return err
+	case !wanted:
+		if r.found { // it is the mark's entity
+			r.cursor.Page = e.Page
+		}
+		return nil
 	}
-	r.cursor, r.came = Mark{e.Modified, e.ContentID}, true
+	r.cursor, r.came = Mark{e.Modified, e.ContentID, e.Page}, true
 	if r.left = !r.yield(e, nil); r.left {
 		return errLeft
 	}
@@ -29,8 +35,11 @@ func (r *run) hand(e *Entity) error {
 
 // fault returns the fault of a wanted entity, or of the mark's entity.
 func (r *run) fault(e *Entity, wanted bool) error {
-	repeated := r.repeated(e.ContentID)
-	if r.c.Lenient || !wanted && e.ContentID != r.since.ContentID {
+	if r.c.Lenient {
+		return nil
+	}
+	repeated := r.ids.repeated(e.ContentID)
+	if !wanted && e.ContentID != r.since.ContentID {
 		return nil
 	}
 	err := e.fault()
@@ -43,19 +52,33 @@ func (r *run) fault(e *Entity, wanted bool) error {
 	return nil
 }
 
-// mostIDs is the maximum number of Content-IDs to remember, in order to find
-// repeated ones: 32 MB.
-const mostIDs = 1 << 20
+// recentIDs notices repeated Content-IDs. It remembers digests of the last mostIDs at least,
+// and of twice as many at most. A repetition beyond that is harmless to a mark, which also
+// has the entity's stamp.
+type recentIDs struct {
+	seed          [2]maphash.Seed
+	newer, before map[[2]uint64]struct{}
+}
+
+// mostIDs is the number of Content-IDs to remember: they take up to 16 MB.
+const mostIDs = 1 << 17
+
+func newRecentIDs() recentIDs {
+	return recentIDs{seed: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, newer: map[[2]uint64]struct{}{}}
+}
 
 // repeated reports whether an ID has come before, and remembers it.
-func (r *run) repeated(id string) bool {
+func (r *recentIDs) repeated(id string) bool {
 	key := [2]uint64{maphash.String(r.seed[0], id), maphash.String(r.seed[1], id)}
-	if r.ids[key] {
+	_, newer := r.newer[key]
+	_, before := r.before[key]
+	if newer || before {
 		return true
 	}
-	if len(r.ids) < mostIDs {
-		r.ids[key] = true
+	if len(r.newer) == mostIDs {
+		r.before, r.newer = r.newer, make(map[[2]uint64]struct{}, mostIDs)
 	}
+	r.newer[key] = struct{}{}
 	return false
 }
 

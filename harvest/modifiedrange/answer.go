@@ -14,6 +14,7 @@ type answer struct {
 	asked  Range
 	sent   Range // the requested range
 	status int
+	doc    *feedhistory.Document // its new items
 
 	covered *Range // the range named by the answer; nil if it names none
 
@@ -43,7 +44,7 @@ type itemState struct {
 	at      time.Time
 }
 
-// ask makes one request, and yields the new items of the answer.
+// ask makes one request. The answer's document has its new items.
 func (r *run) ask() (*answer, error) {
 	if r.requests >= r.limits.Requests {
 		return nil, r.limit("requests", int64(r.limits.Requests))
@@ -79,17 +80,16 @@ func (r *run) ask() (*answer, error) {
 	if missing := doc.Missing(feedhistory.Complete); len(missing) > 0 {
 		return nil, r.damaged(doc, header, missing[0].Err)
 	}
-	a := &answer{asked: r.span, sent: sent, status: status}
+	a := &answer{asked: r.span, sent: sent, status: status, doc: doc}
 	if covered, err := parseRange(header.Get(fieldModifiedRange)); err == nil {
 		a.covered = &covered
 	}
+	r.bytes += int64(len(doc.Text()))
 	if err := r.read(a, doc, header); err != nil {
 		r.hand(doc)
 		return nil, err
 	}
-	r.hand(doc)
 	r.oldest = a.oldest
-	r.bytes += int64(len(doc.Text()))
 	return a, nil
 }
 

@@ -36,8 +36,8 @@ type Harvester struct {
 // overlap returns the Overlap with its default.
 func (c *Harvester) overlap() time.Duration { return max(cmp.Or(c.Overlap, time.Minute), 0) }
 
-// A Budget bounds the cost of a harvest (modified-range#12). A harvest reaching a limit ends with a
-// *BudgetError, and the next one continues there.
+// A Budget bounds the cost of a harvest (modified-range#12). A harvest reaching a limit
+// ends with a *BudgetError, and the next one continues there.
 type Budget struct {
 	Requests int   // Requests is the maximum number of requests; zero means 10,000.
 	Items    int   // Items is the maximum number of entries and deletions to receive; zero means 1,000,000.
@@ -97,9 +97,10 @@ type Harvest struct {
 	requests int
 }
 
-// Documents yields the server's answers, most recently modified items first, and no item twice. From a Mark with a
-// Rest, it yields the Rest first, and then the items modified since, some of which may come a second time. Their
-// entries and deletions are changes: anything else has not changed.
+// Documents yields the server's answers, most recently modified items first, and no item
+// twice. From a Mark with a Rest, it yields the Rest first, and then the items modified
+// since, some of which may come a second time. Their entries and deletions are changes:
+// anything else has not changed.
 //
 // An error on the first document is yielded as it is, as is the context's. Later, a
 // missing part is yielded as a nil document and a *feedhistory.Gap. After a Gap

@@ -76,12 +76,7 @@ func (r *run) run() {
 			r.yield(nil, err)
 			return
 		}
-		a, err := r.ask()
-		if err == nil && !r.left {
-			r.span, err = r.next(a)
-			r.most = max(r.most, len(a.stamps))
-			r.forget(a)
-		}
+		err := r.step()
 		if err == nil && r.span.isEmpty() && len(r.lost) > 0 && !r.heeded {
 			r.span = r.after(nothing)
 		}
@@ -107,6 +102,21 @@ func (r *run) run() {
 			return
 		}
 	}
+}
+
+// step asks one question. It yields the answer last, so State then has the place after it.
+func (r *run) step() error {
+	a, err := r.ask()
+	if err != nil {
+		return err
+	}
+	r.span, err = r.next(a)
+	r.most = max(r.most, len(a.stamps))
+	if err == nil {
+		r.forget(a)
+	}
+	r.hand(a.doc)
+	return err
 }
 
 // tell yields the losses. As long as it is unknown whether the server supports ranges
@@ -137,7 +147,7 @@ func (r *run) restart() {
 // 200 with a part, nothing can be concluded from one answer; after an interruption the
 // harvest begins again.
 func (r *run) forget(a *answer) {
-	if a == nil || r.distrust || r.confirming.active || a.status == http.StatusOK && a.covered == nil {
+	if r.distrust || r.confirming.active || a.status == http.StatusOK && a.covered == nil {
 		return
 	}
 	if !r.heeded || r.doubt || !r.tie.IsZero() || !r.claimed.IsZero() || r.span.End.IsZero() || len(r.lost) > 0 {
@@ -153,6 +163,11 @@ func (r *run) forget(a *answer) {
 		if item.at.After(past) {
 			delete(r.seen, item)
 			delete(r.ids, item.id)
+		}
+	}
+	for q := range r.asked { // ranges only become narrower now
+		if q.span.End.IsZero() || q.span.End.After(past) {
+			delete(r.asked, q)
 		}
 	}
 }

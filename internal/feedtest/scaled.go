@@ -9,3 +9,11 @@ func Scaled(full, short int) int {
 	}
 	return full
 }
+
+// Long leaves a test out of the short form, `go test -short`.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long: it runs without -short")
+	}
+}

@@ -12,7 +12,6 @@ import (
 const (
 	plain = "text"
 	html  = "html"
-	xhtml = "xhtml"
 )
 
 // rank returns how suitable the current child of an entry is as its title, summary
@@ -57,21 +56,7 @@ func (r *Elements) Construct() xmlscan.Construct {
 		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.Offset())
 		t.Type = plain
 	}
-	switch {
-	case mode == "base64":
-		t.Body = xmlscan.DecodeBase64(r.PlainText())
-	case t.Type == xhtml:
-		t.Body, t.Base = r.HTML(true, r.Base)
-	case !vocab.IsMedia(t.Type):
-		return r.TextOrMarkup(t)
-	case vocab.IsXMLType(t.Type):
-		t.Body = xmlscan.Trim(r.Inner())
-	case strings.HasPrefix(t.Type, "text/"):
-		t.Body = r.PlainText()
-	default:
-		t.Body = xmlscan.DecodeBase64(r.PlainText())
-	}
-	return t
+	return r.Content(t, mode, r.PlainText, r.Base, r.TextOrMarkup)
 }
 
 // TextOrMarkup reads the current element's characters. If there are elements among

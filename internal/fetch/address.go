@@ -13,33 +13,32 @@ import (
 // check parses the URL of a request, and refuses forbidden ones.
 func (c *Client) check(req *Request) (*url.URL, error) {
 	if req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead {
-		return nil, &RefusedError{URL: iri.Redact(req.URL), Rule: RuleMethod}
+		return nil, refused(iri.Redact(req.URL), RuleMethod, nil)
 	}
 	return c.parse(nil, req.URL)
 }
 
 // parse resolves ref against base, which may be nil, and refuses forbidden URLs.
 func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
-	if len(ref) > c.Limits.url() {
+	if len(ref) > c.maxURL() {
 		shown := iri.Redact(ref)
-		return nil, &RefusedError{URL: shown[:min(len(shown), c.Limits.url())], Rule: RuleLength}
+		return nil, refused(shown[:min(len(shown), c.maxURL())], RuleLength, nil)
 	}
 	u, err := iri.ParseLeniently(ref)
 	if err != nil {
 		if detail, ok := errors.AsType[*url.Error](err); ok {
 			err = detail.Err // detail has the URL, and so perhaps a password
 		}
-		return nil, &RefusedError{URL: iri.Redact(ref), Rule: RuleURL, Err: err}
+		return nil, refused(iri.Redact(ref), RuleURL, err)
 	}
 	if base != nil {
 		u = base.ResolveReference(u)
 	}
 	if rule := c.forbidden(u); rule != "" {
-		refused := &RefusedError{URL: iri.Redact(u.String()), Rule: rule}
 		if rule == RuleScheme {
-			refused.Err = fmt.Errorf("%q", u.Scheme)
+			err = fmt.Errorf("%q", u.Scheme)
 		}
-		return nil, refused
+		return nil, refused(iri.Redact(u.String()), rule, err)
 	}
 	u.Fragment, u.RawFragment = "", "" // a fragment is never sent
 	return u, nil
@@ -56,7 +55,7 @@ func (c *Client) forbidden(u *url.URL) string {
 		return RuleUserinfo
 	case u.Opaque != "" || u.Hostname() == "" || !validPort(u.Port()):
 		return RuleURL
-	case len(u.Path)+len(u.RawQuery) > c.Limits.url(): // a long base and a long reference
+	case len(u.Path)+len(u.RawQuery) > c.maxURL(): // a long base and a long reference
 		return RuleLength
 	}
 	return ""

@@ -13,7 +13,7 @@ import (
 // open sets the decoded body of the response. The exchange continues until the body
 // ends.
 func (x *exchange) open(resp *Response, req *Request) error {
-	r, limits := x.resp, &x.client.Limits
+	r := x.resp
 	if req.Method == http.MethodHead || r.Body == http.NoBody {
 		x.end()
 		return nil
@@ -21,16 +21,16 @@ func (x *exchange) open(resp *Response, req *Request) error {
 	encoding, known := contentEncoding(r.Header)
 	if !known {
 		x.end()
-		return &EncodingError{URL: x.url, Encoding: encoding}
+		return &Failure{Kind: Encoding, URL: x.url, Name: encoding}
 	}
-	if encoding == "" && r.ContentLength > limits.bytes() {
+	if encoding == "" && r.ContentLength > x.client.maxBytes() {
 		x.end() // reading it would be pointless
-		return &LimitError{URL: x.url, Limit: "bytes", Max: limits.bytes()}
+		return x.exceeds("bytes", x.client.maxBytes())
 	}
 	b := &body{x: x, encoding: encoding}
 	b.wire = wire{
 		src: r.Body, guard: &x.guard, client: x.client, length: r.ContentLength,
-		left: x.client.Timeouts.body(),
+		left: x.client.body(),
 	}
 	resp.Body = b
 	return nil
@@ -65,7 +65,7 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 		b.dec, b.free = dec, free
 	}
-	room := b.x.client.Limits.bytes() - b.n
+	room := b.x.client.maxBytes() - b.n
 	if int64(len(p)) > room {
 		p = p[:room+1] // one more than allowed, to detect an excess
 	}
@@ -93,28 +93,28 @@ func (b *body) Close() error {
 
 // end releases the body's resources, and makes err its final error.
 func (b *body) end(err error) error {
-	b.err = err
+	b.err = b.x.client.public(err)
 	b.x.client.logBody(b)
 	if b.dec != nil {
 		b.free()
 	}
 	b.x.end()
-	return err
+	return b.err
 }
 
 // exceeded checks the limits after a read.
 func (b *body) exceeded() error {
-	limits := &b.x.client.Limits
-	if b.n > limits.bytes() {
-		return &LimitError{URL: b.x.url, Limit: "bytes", Max: limits.bytes()}
+	c := b.x.client
+	if b.n > c.maxBytes() {
+		return b.x.exceeds("bytes", c.maxBytes())
 	}
-	if b.encoding != "" && b.n > RatioFree && b.n/limits.ratio() > b.wire.n {
-		return &LimitError{URL: b.x.url, Limit: "ratio", Max: limits.ratio()}
+	if b.encoding != "" && b.n > ratioFree && b.n/c.maxRatio() > b.wire.n {
+		return b.x.exceeds("ratio", c.maxRatio())
 	}
 	return nil
 }
 
-// failure returns the error of a read with its type. The decoder may wrap an error of
+// failure returns the error of a read, as a Failure if it can be told. The decoder may wrap an error of
 // the connection in some way, so the error of the wire counts.
 func (b *body) failure(err error) error {
 	x := b.x
@@ -124,14 +124,14 @@ func (b *body) failure(err error) error {
 			return cut
 		}
 		if err == errWire {
-			return &LimitError{URL: x.url, Limit: "wire", Max: x.client.Limits.wire()}
+			return x.exceeds("wire", x.client.maxWire())
 		}
-		return &TruncatedError{URL: x.url, Err: err}
+		return x.truncated(err)
 	}
 	switch {
 	case err == io.EOF && b.encoding != "" && b.wire.n == 0:
 		// An empty body is not a stream, although zstd accepts it.
-		return &TruncatedError{URL: x.url, Err: io.ErrUnexpectedEOF}
+		return x.truncated(io.ErrUnexpectedEOF)
 	case err == io.EOF:
 		return io.EOF
 	case err == errTrailing, b.n > 0 && errors.Is(err, zstd.ErrMagicMismatch):
@@ -139,11 +139,11 @@ func (b *body) failure(err error) error {
 		b.trailing = true
 		return io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &TruncatedError{URL: x.url, Err: io.ErrUnexpectedEOF}
+		return x.truncated(io.ErrUnexpectedEOF)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return &LimitError{URL: x.url, Limit: "window", Max: maxWindow}
+		return x.exceeds("window", maxWindow)
 	}
-	return &EncodingError{URL: x.url, Encoding: b.encoding, Err: err}
+	return &Failure{Kind: Encoding, URL: x.url, Name: b.encoding, Err: err}
 }
 
 // errWire reports a too long encoded body.
@@ -155,7 +155,7 @@ type wire struct {
 	guard  *guard
 	client *Client
 	length int64         // Content-Length; unknown unless positive
-	left   time.Duration // the rest of Timeouts.Body
+	left   time.Duration // the rest of Client.Body
 	n      int64         // the number of bytes so far
 	err    error         // the last error
 }
@@ -163,10 +163,10 @@ type wire struct {
 // Read reads while the timer runs. The timer stands still between reads, because a slow
 // caller is not the server's fault.
 func (w *wire) Read(p []byte) (int, error) {
-	now, step, limit := time.Now(), "idle", w.client.Timeouts.idle()
+	now, step, limit := time.Now(), "idle", w.client.idle()
 	wait := limit
 	if w.left < wait {
-		step, limit, wait = "body", w.client.Timeouts.body(), w.left
+		step, limit, wait = "body", w.client.body(), w.left
 	}
 	w.guard.arm(now, step, limit, wait)
 	n, err := w.src.Read(p)
@@ -183,7 +183,7 @@ func (w *wire) check(err error) error {
 	if err == io.EOF && w.length > 0 && w.n < w.length {
 		return io.ErrUnexpectedEOF
 	}
-	if err == nil && w.n > w.client.Limits.wire() {
+	if err == nil && w.n > w.client.maxWire() {
 		return errWire
 	}
 	return err

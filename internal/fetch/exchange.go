@@ -37,7 +37,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 	}
 	x := &exchange{client: c, caller: ctx, host: h, url: location, conditional: conditional, started: time.Now()}
 	x.ctx, x.guard.cancel = context.WithCancelCause(ctx)
-	x.guard.step.URL = location
+	x.guard.step = Failure{Kind: Timeout, URL: location}
 	r, err := c.newRequest(x.ctx, u, req, conditional)
 	if err == nil && first {
 		err = addHeader(r, req.Header)
@@ -59,7 +59,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 func (x *exchange) send(r *http.Request) error {
 	c := x.client
 	c.logRequest(x, r.Method)
-	limit := c.Timeouts.headers()
+	limit := c.headers()
 	x.guard.arm(x.started, "headers", limit, limit)
 	resp, err := c.roundTripper().RoundTrip(r)
 	x.guard.disarm()
@@ -71,8 +71,8 @@ func (x *exchange) send(r *http.Request) error {
 	}
 	x.resp = resp
 	c.logAnswer(x)
-	if headerSize(resp.Header) > c.Limits.header() {
-		return &LimitError{URL: x.url, Limit: "headers", Max: c.Limits.header()}
+	if headerSize(resp.Header) > maxHeader {
+		return x.exceeds("headers", maxHeader)
 	}
 	return nil
 }
@@ -108,20 +108,31 @@ func (x *exchange) interrupted() error {
 	return context.Cause(x.ctx)
 }
 
-// failure returns an error of the transport with its type.
+// exceeds returns the Failure of an answer beyond a limit.
+func (x *exchange) exceeds(limit string, most int64) error {
+	return &Failure{Kind: Limit, URL: x.url, Name: limit, Max: most}
+}
+
+// truncated returns the Failure of a body cut off before its end.
+func (x *exchange) truncated(err error) error {
+	return &Failure{Kind: Truncated, URL: x.url, Err: err}
+}
+
+// failure returns an error of the transport, as a Failure if it can be told.
 func (x *exchange) failure(err error) error {
 	if cut := x.interrupted(); cut != nil {
 		return cut
 	}
-	if timeout, ok := errors.AsType[*TimeoutError](err); ok { // from the dialer
-		return &TimeoutError{URL: x.url, Step: timeout.Step, Max: timeout.Max}
+	if f, ok := errors.AsType[*Failure](err); ok { // a timeout of the dialer
+		timeout := *f
+		timeout.URL = x.url
+		return &timeout
 	}
-	limits := &x.client.Limits
 	switch {
 	case prohibited(err):
-		return &RefusedError{URL: x.url, Rule: RuleAddress, Err: err}
+		return refused(x.url, RuleAddress, err)
 	case headersTooLong(err):
-		return &LimitError{URL: x.url, Limit: "headers", Max: limits.header()}
+		return x.exceeds("headers", maxHeader)
 	}
 	return wrap(x.url, err)
 }

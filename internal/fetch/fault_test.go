@@ -200,7 +200,7 @@ func TestReset(t *testing.T) {
 				conn.Close()
 			}
 		}()
-		c := &Client{AllowPrivate: true, Retry: Retry{Tries: 1}}
+		c := &Client{AllowPrivate: true, Tries: 1}
 		resp, err := c.Do(t.Context(), Request{URL: "http://" + l.Addr().String()})
 		close(read)
 		if err == nil {

@@ -6,9 +6,8 @@
 // It is also polite: it makes few requests to a host at a time, spaced, conditional
 // if a validator is known, and none while the host asks clients to wait.
 //
-// Every failure has a type: [RefusedError], [StatusError], [LimitError],
-// [TimeoutError], [TruncatedError], [EncodingError]; any other, such as an unresolved
-// name or a cancelled context, is a [url.Error].
+// An error is a [Failure], or what Client.Public makes of it; any other, such as an
+// unresolved name or a cancelled context, is a [url.Error].
 package fetch
 
 import (
@@ -35,7 +34,7 @@ const fallbackAgent = "feedhistory"
 type Client struct {
 	// Transport makes the requests; nil means the built-in one. Another one is
 	// responsible for the addresses it dials, for proxies and for TLS: AllowPrivate,
-	// Timeouts.Connect and Timeouts.TLS apply only to the built-in one.
+	// Connect and TLS apply only to the built-in one.
 	Transport http.RoundTripper
 
 	// Wrap, if not nil, returns the transport to use around the other one.
@@ -56,12 +55,27 @@ type Client struct {
 	// A request is in flight until its body is closed or read to its end.
 	PerHost int
 
-	Limits   Limits   // Limits bound the cost of an answer.
-	Timeouts Timeouts // Timeouts are how long each step may take.
-	Retry    Retry    // Retry says when to try again.
+	Bytes int64 // Bytes is the maximum size of a body, decoded; zero means DefaultBytes.
+	Ratio int   // Ratio is the maximum ratio of decoded bytes to those on the wire, beyond 1 MiB; zero means 200.
+	URL   int   // URL is the maximum length of a URL, given or redirected to; zero means DefaultURL.
 
-	// Credentials are the secrets to send, each to its origin only.
-	Credentials []Credential
+	Connect time.Duration // Connect is the time for name lookup and TCP; zero means 5 s.
+	TLS     time.Duration // TLS is the time for the handshake; zero means 10 s.
+	Headers time.Duration // Headers is the time from the start to the end of the headers; zero means 20 s.
+	Body    time.Duration // Body is the total wait for the bytes of the body; zero means 60 s.
+	Idle    time.Duration // Idle is the wait for the next bytes of the body; zero means 15 s.
+
+	Tries   int           // Tries is the maximum number of requests; zero means 3.
+	Base    time.Duration // Base is the first wait before another try; zero means 1 s.
+	MaxWait time.Duration // MaxWait is the longest single wait, also for the host; zero means 30 s, negative none.
+
+	// Secrets returns header fields, perhaps credentials, for each request; redirects and
+	// repetitions included. It answers for the origins it sends them to. Nil means none.
+	Secrets func(*url.URL) http.Header
+
+	// Public returns the error callers and the log get to see for a Failure; nil means the
+	// Failure.
+	Public func(*Failure) error
 
 	// Logger receives an event for each request, answer and decision; nil means no
 	// logging.
@@ -107,8 +121,8 @@ type Request struct {
 	// the connection are refused.
 	Header http.Header
 
-	// Partial accepts the status 206. Otherwise it is a StatusError, because nothing
-	// asked for a part.
+	// Partial accepts the status 206. Otherwise it is a Failure, because nothing asked for
+	// a part.
 	Partial bool
 }
 
@@ -140,13 +154,13 @@ type Response struct {
 }
 
 // Do fetches a document, and returns when it has the headers of the final answer. It
-// waits for its turn at the host, follows redirects, and tries again as Retry says. The
+// waits for its turn at the host, follows redirects, and tries again. The
 // context also governs the body.
 func (c *Client) Do(ctx context.Context, req Request) (*Response, error) {
 	resp, err := c.try(ctx, &req)
 	if err != nil {
 		c.logFailure(ctx, req.URL, err)
-		return nil, err
+		return nil, c.public(err)
 	}
 	return resp, nil
 }
@@ -159,7 +173,7 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 	}
 	for try := 1; ; try++ {
 		resp, err := c.follow(ctx, u, req)
-		wait, again := c.Retry.next(try, err)
+		wait, again := c.next(try, err)
 		if !again {
 			return resp, err
 		}

@@ -17,14 +17,14 @@ type guard struct {
 	timer    *time.Timer
 	fires    time.Time // when the timer fires; zero if it is not running
 	deadline time.Time // the end of the step; zero between steps
-	step     TimeoutError
+	step     Failure
 }
 
 // arm starts the clock for a step.
 func (g *guard) arm(now time.Time, step string, limit, left time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.step.Step, g.step.Max = step, limit
+	g.step.Name, g.step.Max = step, int64(limit)
 	g.deadline = now.Add(left)
 	if g.fires.IsZero() || g.deadline.Before(g.fires) {
 		g.start(left)

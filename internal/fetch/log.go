@@ -58,7 +58,7 @@ func (c *Client) logRedirect(ctx context.Context, from string, to *url.URL, stat
 func (c *Client) logRetry(ctx context.Context, rawURL string, try int, wait time.Duration, err error) {
 	if c.logs(ctx, slog.LevelInfo) {
 		c.Logger.LogAttrs(ctx, slog.LevelInfo, "retry", slog.String("url", rawURL),
-			slog.Int("try", try), slog.Duration("wait", wait), slog.Any("error", err))
+			slog.Int("try", try), slog.Duration("wait", wait), slog.Any("error", c.public(err)))
 	}
 }
 
@@ -74,10 +74,10 @@ func (c *Client) logFailure(ctx context.Context, rawURL string, err error) {
 	if !c.logs(ctx, slog.LevelInfo) {
 		return
 	}
-	url := slog.String("url", iri.Redact(rawURL))
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		c.Logger.LogAttrs(ctx, slog.LevelInfo, "refusal", url, slog.String("rule", refused.Rule), slog.Any("error", err))
+	url, detail := slog.String("url", iri.Redact(rawURL)), slog.Any("error", c.public(err))
+	if f, ok := errors.AsType[*Failure](err); ok && f.Kind == Refused {
+		c.Logger.LogAttrs(ctx, slog.LevelInfo, "refusal", url, slog.String("rule", f.Name), detail)
 		return
 	}
-	c.Logger.LogAttrs(ctx, slog.LevelInfo, "failure", url, slog.Any("error", err))
+	c.Logger.LogAttrs(ctx, slog.LevelInfo, "failure", url, detail)
 }

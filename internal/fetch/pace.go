@@ -9,7 +9,7 @@ import (
 // enter waits for a request's turn at its host. Its result must be passed to exit.
 func (c *Client) enter(ctx context.Context, u *url.URL) (*host, error) {
 	h := c.shared().hosts.use(hostName(u), c.perHost(), c.Pace)
-	if err := c.barred(h, u, c.Retry.maxWait()); err != nil {
+	if err := c.barred(h, u, c.maxWait()); err != nil {
 		c.shared().hosts.leave(h)
 		return nil, err
 	}
@@ -58,14 +58,14 @@ func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 	if wait <= longest {
 		return nil
 	}
-	return &StatusError{URL: u.String(), Status: status, Remembered: true, At: until, RetryAfter: wait}
+	return &Failure{Kind: Status, URL: u.String(), Status: status, Remembered: true, At: until, RetryAfter: wait}
 }
 
 // await waits until the host may be asked: after the time it asked for, and at our own
 // pace. Meanwhile another answer may ask for a longer wait, so await checks again; its
 // total wait for the host is limited.
 func (c *Client) await(ctx context.Context, h *host, u *url.URL) error {
-	left := c.Retry.maxWait()
+	left := c.maxWait()
 	for paced := h.pace.Load() == nil; ; paced = true {
 		until, _ := c.shared().hosts.asked(h)
 		alone := time.Until(until)

@@ -80,7 +80,7 @@ func TestRetry(t *testing.T) {
 					answers(func(conn net.Conn, r *http.Request) { d.answer(conn, r); conn.Close() })(conn)
 				})
 				c := w.client()
-				c.Retry = Retry{}
+				c.Tries = 0
 				got, _ := outcome(c, Request{URL: "http://a/"})
 				assert.Equal(t, test.want, got)
 				assert.Len(t, d.times, test.tries)
@@ -95,7 +95,7 @@ func TestBackoff(t *testing.T) {
 		d := &diary{texts: []string{status(500)}}
 		w.serve("a", answers(d.answer))
 		c := w.client()
-		c.Retry = Retry{Tries: 7, Base: time.Second, MaxWait: 10 * time.Second}
+		c.Tries, c.Base, c.MaxWait = 7, time.Second, 10*time.Second
 		outcome(c, Request{URL: "http://a/"})
 		require.Len(t, d.times, 7)
 		for i, limit := range []time.Duration{1, 2, 4, 8, 10, 10} {
@@ -115,7 +115,7 @@ func TestRetryAfter(t *testing.T) {
 			c := w.client()
 			start := time.Now()
 			_, err := c.Do(t.Context(), Request{URL: "http://a/"})
-			refusal, isStatus := err.(*StatusError)
+			refusal, isStatus := err.(*Failure)
 			require.True(t, isStatus, "%v", err)
 			assert.Equal(t, 20*time.Second, refusal.RetryAfter)
 			assert.True(t, refusal.At.Equal(start.Add(20*time.Second)))
@@ -134,11 +134,11 @@ func TestRetryAfterTooLong(t *testing.T) {
 		d := &diary{texts: []string{status(503, "Retry-After: 3600"), ok("x")}}
 		w.serve("a", answers(d.answer))
 		c := w.client()
-		c.Retry = Retry{}
+		c.Tries = 0
 		start := time.Now()
 		assert.Equal(t, []string{"do: status 503"}, all(c, "http://a/"))
 		_, err := c.Do(t.Context(), Request{URL: "http://A./other"})
-		refusal, isStatus := err.(*StatusError)
+		refusal, isStatus := err.(*Failure)
 		require.True(t, isStatus, "%v", err)
 		assert.True(t, refusal.Remembered)
 		assert.Equal(t, 503, refusal.Status)
@@ -159,7 +159,7 @@ func TestTold(t *testing.T) {
 		w.serve("a", answers(d.answer))
 		c := w.client()
 		c.Pace = time.Minute
-		c.Retry = Retry{Tries: 1}
+		c.Tries = 1
 		got := all(c, "http://a/1", "http://a/2", "http://a/3", "http://a/4", "http://a/5", "http://a/6")
 		assert.Len(t, d.times, 1)
 		assert.ElementsMatch(t, []string{
@@ -241,9 +241,9 @@ func TestCancel(t *testing.T) {
 		"gzip body": func(w *world, _ *Client) { w.serve("a", stall(gzipped)) },
 		"backoff": func(w *world, c *Client) {
 			w.serve("a", says(status(500)))
-			c.Retry = Retry{Tries: 9, Base: time.Hour, MaxWait: time.Hour}
+			c.Tries, c.Base, c.MaxWait = 9, time.Hour, time.Hour
 		},
-		"retry after": func(w *world, c *Client) { w.serve("a", says(status(429, "Retry-After: 29"))); c.Retry = Retry{} },
+		"retry after": func(w *world, c *Client) { w.serve("a", says(status(429, "Retry-After: 29"))); c.Tries = 0 },
 		"pace": func(w *world, c *Client) {
 			w.serve("a", says(ok("")))
 			c.Pace = time.Hour
@@ -366,7 +366,7 @@ func TestManyHosts(t *testing.T) {
 func TestManyGoroutines(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
-		c.Retry = Retry{}
+		c.Tries = 0
 		var urls []string
 		for i := range 40 {
 			host := fmt.Sprint("host", i%8)

@@ -58,7 +58,7 @@ func redirects(status int) bool {
 func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
 	location := x.resp.Header.Get("Location")
 	if location == "" {
-		return nil, &RefusedError{URL: x.url, Rule: RuleLocation}
+		return nil, refused(x.url, RuleLocation, nil)
 	}
 	next, err := x.client.parse(u, location)
 	if err != nil {
@@ -67,11 +67,11 @@ func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
 	to := next.String()
 	switch {
 	case u.Scheme == "https" && next.Scheme == "http":
-		return nil, &RefusedError{URL: to, Rule: RuleDowngrade, Err: errors.New("redirected from " + x.url)}
+		return nil, refused(to, RuleDowngrade, errors.New("redirected from "+x.url))
 	case slices.Contains(visited, to):
-		return nil, &RefusedError{URL: to, Rule: RuleLoop}
+		return nil, refused(to, RuleLoop, nil)
 	case len(visited) > MaxRedirects:
-		return nil, &RefusedError{URL: to, Rule: RuleRedirects}
+		return nil, refused(to, RuleRedirects, nil)
 	}
 	return next, nil
 }
@@ -104,7 +104,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 // next request.
 func (x *exchange) statusError(now time.Time, settled bool) error {
 	status := x.resp.StatusCode
-	err := &StatusError{URL: x.url, Status: status, Gone: status == http.StatusGone && settled}
+	err := &Failure{Kind: Status, URL: x.url, Status: status, Gone: status == http.StatusGone && settled}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		if wait, ok := RetryAfter(x.resp.Header, now); ok {
 			err.RetryAfter, err.At = wait, now.Add(wait)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -128,7 +129,9 @@ func TestHeaders(t *testing.T) {
 		s.put(w)
 		c := w.client()
 		c.UserAgent = "reader/1"
-		c.Credentials = []Credential{{Origin: "https://a", Authorization: "Wrong scheme"}, {Origin: "http://A:80/x", Authorization: "Basic a"}, {Origin: "http://b/", Authorization: "Basic b"}, {Origin: "", Authorization: "Basic nobody"}}
+		c.Secrets = func(u *url.URL) http.Header {
+			return map[string]http.Header{"a": {"authorization": {"Basic a"}}, "b": {"Authorization": {"Basic b"}}}[u.Host]
+		}
 		got, _ := outcome(c, Request{URL: "http://a/", Accept: "application/atom+xml", ETag: `W/"1`, LastModified: "yesterday"})
 		require.Equal(t, "ok 200", got)
 		require.Len(t, s.seen.All(), 4)
@@ -159,7 +162,7 @@ func TestGone(t *testing.T) {
 		c := w.client()
 		for path, want := range map[string]bool{"/": true, "/301": true, "/302": false, "/404": false} {
 			_, err := c.Do(t.Context(), Request{URL: "http://a" + path})
-			refusal, isStatus := err.(*StatusError)
+			refusal, isStatus := err.(*Failure)
 			require.True(t, isStatus, "%v", err)
 			assert.Equal(t, want, refusal.Gone, path)
 		}

@@ -31,13 +31,15 @@ func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, condi
 			continue
 		}
 		if !httpguts.ValidHeaderFieldValue(f.value) {
-			return nil, &RefusedError{URL: u.String(), Rule: RuleHeader}
+			return nil, refused(u.String(), RuleHeader, nil)
 		}
 		values[i] = f.value
 		header[f.name] = values[i : i+1 : i+1]
 	}
-	if err := c.credential(u).add(u, header); err != nil {
-		return nil, err
+	if c.Secrets != nil {
+		if err := addSecrets(u, header, c.Secrets(u)); err != nil {
+			return nil, err
+		}
 	}
 	r := http.Request{
 		Method:     cmp.Or(req.Method, http.MethodGet),

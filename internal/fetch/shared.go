@@ -22,7 +22,6 @@ type transportKey struct {
 	allowPrivate bool
 	connect, tls time.Duration
 	perHost      int
-	header       int64
 }
 
 func (c *Client) shared() *Shared {
@@ -47,7 +46,7 @@ func (c *Client) inner() http.RoundTripper {
 	if c.Transport != nil {
 		return c.Transport
 	}
-	key := transportKey{c.AllowPrivate, c.Timeouts.connect(), c.Timeouts.tls(), c.perHost(), c.Limits.header()}
+	key := transportKey{c.AllowPrivate, c.connect(), c.tls(), c.perHost()}
 	s := c.shared()
 	s.mu.Lock()
 	defer s.mu.Unlock()

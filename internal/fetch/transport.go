@@ -18,7 +18,7 @@ import (
 // would resolve names itself, and so bypass the rule on addresses. It does not
 // decompress, because the ratio needs the sizes before and after.
 func (c *Client) newTransport() *http.Transport {
-	d := dialer{dial: c.dial, roots: c.roots, connect: c.Timeouts.connect(), tls: c.Timeouts.tls()}
+	d := dialer{dial: c.dial, roots: c.roots, connect: c.connect(), tls: c.tls()}
 	if d.dial == nil {
 		d.dial = c.netDialer().DialContext
 	}
@@ -30,7 +30,7 @@ func (c *Client) newTransport() *http.Transport {
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    c.perHost(),
 		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: c.Limits.header(),
+		MaxResponseHeaderBytes: maxHeader,
 		// Without a ping, a silently dead connection would cost every request to its host a
 		// timeout.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
@@ -76,7 +76,7 @@ func (d dialer) plain(ctx context.Context, network, address string) (net.Conn, e
 	defer cancel()
 	conn, err := d.dial(limited, network, address)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = &TimeoutError{Step: "connect", Max: d.connect}
+		err = &Failure{Kind: Timeout, Name: "connect", Max: int64(d.connect)}
 	}
 	return conn, err
 }
@@ -100,7 +100,7 @@ func (d dialer) secure(ctx context.Context, network, address string) (net.Conn, 
 	if err := conn.HandshakeContext(limited); err != nil {
 		plain.Close()
 		if limited.Err() != nil && ctx.Err() == nil {
-			err = &TimeoutError{Step: "tls", Max: d.tls}
+			err = &Failure{Kind: Timeout, Name: "tls", Max: int64(d.tls)}
 		}
 		return nil, err
 	}

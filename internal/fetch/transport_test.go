@@ -31,7 +31,7 @@ func tlsServer(t *testing.T, f http.HandlerFunc) (*Client, string) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	c := &Client{AllowPrivate: true, Retry: Retry{Tries: 1}}
+	c := &Client{AllowPrivate: true, Tries: 1}
 	c.roots = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	t.Cleanup(c.CloseIdle)
 	return c, server.URL
@@ -39,7 +39,7 @@ func tlsServer(t *testing.T, f http.HandlerFunc) (*Client, string) {
 
 // TestPrivate tries to reach addresses that are not public.
 func TestPrivate(t *testing.T) {
-	c := &Client{Retry: Retry{Tries: 1}}
+	c := &Client{Tries: 1}
 	defer c.CloseIdle()
 	for _, host := range []string{
 		"127.0.0.1", "127.1.2.3", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1",
@@ -59,7 +59,7 @@ func TestPrivate(t *testing.T) {
 func TestRedirectToPrivate(t *testing.T) {
 	secret := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "secret") }))
 	public := feedtest.Server(t, http.RedirectHandler(secret.URL, http.StatusFound))
-	c := &Client{Retry: Retry{Tries: 1}}
+	c := &Client{Tries: 1}
 	defer c.CloseIdle()
 	guardian := ssrf.New(ssrf.WithAnyPort())
 	c.control = func(network, address string, conn syscall.RawConn) error {
@@ -76,7 +76,7 @@ func TestRedirectToPrivate(t *testing.T) {
 // address of each dial, so the change does not help.
 func TestRebinding(t *testing.T) {
 	var lookups atomic.Int32
-	c := &Client{Retry: Retry{Tries: 1}}
+	c := &Client{Tries: 1}
 	defer c.CloseIdle()
 	c.resolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -182,7 +182,7 @@ func TestHTTP2(t *testing.T) {
 // TestCertificate checks that a bad certificate is refused without a second try.
 func TestCertificate(t *testing.T) {
 	c, url := tlsServer(t, func(http.ResponseWriter, *http.Request) {})
-	c.roots, c.Retry = nil, Retry{Base: time.Hour, MaxWait: time.Hour}
+	c.roots, c.Tries, c.Base, c.MaxWait = nil, 0, time.Hour, time.Hour
 	got, _ := outcome(c, Request{URL: url})
 	assert.Equal(t, "do: network", got)
 }
@@ -190,7 +190,7 @@ func TestCertificate(t *testing.T) {
 // TestCallersTransport checks the rules that do not depend on the transport.
 func TestCallersTransport(t *testing.T) {
 	var seen feedtest.List[*http.Request]
-	c := &Client{Retry: Retry{Tries: 1}, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	c := &Client{Tries: 1, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		seen.Add(r)
 		resp := &http.Response{StatusCode: 200, Header: make(http.Header), Request: r}
 		switch r.URL.Path {

@@ -185,7 +185,7 @@ func TestByteLimit(t *testing.T) {
 			"zstd":    zstded + zstdOf(body),
 		}[rapid.SampledFrom([]string{"chunked", "close", "gzip", "zstd"}).Draw(t, "framing")]))
 		c := w.client()
-		c.Limits.Bytes = int64(limit)
+		c.Bytes = int64(limit)
 		resp, err := c.Do(context.Background(), Request{URL: "http://a/"})
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,7 +45,7 @@ func (w *world) close() {
 
 // client returns a client that lives in the world and tries once.
 func (w *world) client() *Client {
-	c := &Client{dial: w.dial, Retry: Retry{Tries: 1}}
+	c := &Client{dial: w.dial, Tries: 1}
 	w.clients = append(w.clients, c)
 	return c
 }
@@ -142,27 +143,19 @@ func outcome(c *Client, req Request) (string, int64) {
 	return fmt.Sprint("ok ", resp.Status), n
 }
 
-// describe names an error by its type and fields.
+// describe names an error by its kind and fields.
 func describe(err error) string {
 	switch e := err.(type) {
-	case *RefusedError:
-		return "refused " + e.Rule
-	case *StatusError:
-		if e.Remembered {
+	case *Failure:
+		switch {
+		case e.Kind == Encoding && e.Err != nil:
+			return "corrupt " + e.Name
+		case e.Remembered:
 			return fmt.Sprint("remembered ", e.Status)
+		case e.Kind == Status:
+			return fmt.Sprint("status ", e.Status)
 		}
-		return fmt.Sprint("status ", e.Status)
-	case *LimitError:
-		return "limit " + e.Limit
-	case *TimeoutError:
-		return "timeout " + e.Step
-	case *TruncatedError:
-		return "truncated"
-	case *EncodingError:
-		if e.Err != nil {
-			return "corrupt " + e.Encoding
-		}
-		return "encoding " + e.Encoding
+		return strings.TrimSpace(string(e.Kind) + " " + e.Name)
 	case *url.Error:
 		if errors.Is(err, context.Canceled) {
 			return "cancelled"

@@ -29,19 +29,26 @@ func (r *reviser) construct() Construct {
 	if vocab.IsMedia(t.Type) && (!content || !strings.Contains(t.Type, "/")) {
 		t.Type = "text"
 	}
+	return r.Content(t, mode, r.plainText, r.base, r.textOrMarkup)
+}
+
+// Content reads the current element as the content of a construct, by the construct's type
+// and the mode of Atom 0.3 (RFC 4287 §3.1.1, §4.1.3.3). The functions read the element's
+// characters, its base, and a text whose markup the publisher may not have escaped.
+func (c *Cursor) Content(t Construct, mode string, text, base func() string, unescaped func(Construct) Construct) Construct {
 	switch {
 	case mode == "base64":
-		t.Body = DecodeBase64(r.plainText())
+		t.Body = decodeBase64(text())
 	case t.Type == "xhtml":
-		t.Body, t.Base = r.HTML(true, r.base)
+		t.Body, t.Base = c.HTML(true, base)
 	case !vocab.IsMedia(t.Type):
-		return r.textOrMarkup(t)
+		return unescaped(t)
 	case vocab.IsXMLType(t.Type):
-		t.Body = Trim(r.Inner())
+		t.Body = Trim(c.Inner())
 	case t.isBytes():
-		t.Body = DecodeBase64(r.plainText())
+		t.Body = decodeBase64(text())
 	default:
-		t.Body = r.plainText()
+		t.Body = text()
 	}
 	return t
 }
@@ -68,8 +75,8 @@ func (t Construct) absolute() string {
 	return markup.Absolute(t.Body, t.Base)
 }
 
-// DecodeBase64 decodes a text, or returns it unchanged if it is not base64.
-func DecodeBase64(text string) string {
+// decodeBase64 decodes a text, or returns it unchanged if it is not base64.
+func decodeBase64(text string) string {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
 		return text

@@ -87,6 +87,7 @@ func TestCheckNothing(t *testing.T) {
 
 // What is damaged is found, named, and fetched again where the feed still has it.
 func TestHeal(t *testing.T) {
+	feedtest.Long(t)
 	for name, test := range map[string]struct {
 		statement string
 		found     string

@@ -20,6 +20,7 @@ import (
 // all entries, in few, or in many that are all far away; and also for a reader,
 // for whom some of them are not indexed yet.
 func TestSearchMany(t *testing.T) {
+	feedtest.Long(t)
 	const entries = 6_000
 	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	says := map[string]func(n int) bool{
@@ -131,6 +132,7 @@ func ids(t *testing.T, s *sqlstore.Store, q mirror.Query) (found []string) {
 // A search reaches its end, whatever happens meanwhile to the entries that it
 // finds.
 func TestSearchGoesOn(t *testing.T) {
+	feedtest.Long(t)
 	const entries = 1200
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		s := create(t).open(t)

@@ -63,6 +63,7 @@ func testCounts(t testing.TB, store mirror.Store, url string) {
 // mirror in a separate process is killed at any moment. After one undisturbed
 // poll the mirror equals what is published.
 func TestKilledMirror(t *testing.T) {
+	feedtest.Long(t)
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		d.open(t) // makes the schema

@@ -19,6 +19,7 @@ import (
 // a new database, in one whose empty tables have been analyzed, and in restored
 // ones.
 func TestLaterFeeds(t *testing.T) {
+	feedtest.Long(t)
 	for name, prepare := range map[string]func(t *testing.T, d database) database{
 		"new": func(_ *testing.T, d database) database { return d },
 		"analyzed": func(t *testing.T, d database) database {

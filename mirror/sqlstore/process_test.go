@@ -196,6 +196,7 @@ func (d database) intact(t *testing.T) {
 // TestKill kills a process while it commits, again and again. What it reported
 // as committed is there, all of it whole.
 func TestKill(t *testing.T) {
+	feedtest.Long(t)
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))

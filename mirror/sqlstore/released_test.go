@@ -62,6 +62,7 @@ type released struct {
 // brought up to date: their content is still there, and they then have the
 // schema of a new database.
 func TestUpgrade(t *testing.T) {
+	feedtest.Long(t)
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		fresh := create(t)
 		fresh.open(t)

@@ -71,6 +71,7 @@ func TestTransient(t *testing.T) {
 // on another machine, continues: the failed call took effect either whole or
 // not at all, no link dangles, and nothing that was acknowledged is missing.
 func TestOutage(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	for i, how := range []fault{fails503, cut, landsCut, lands500} {
 		for n, hit := 1+i, true; hit; n += *stride {

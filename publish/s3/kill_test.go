@@ -153,6 +153,7 @@ func (p *process) kill(t *testing.T) {
 // feed, nothing that was acknowledged is missing or there twice, and no link
 // dangles.
 func TestKill(t *testing.T) {
+	feedtest.Long(t)
 	counts := map[string]int{}
 	for done := 0; done < *kills; done += perStore {
 		killAll(t, min(perStore, *kills-done), counts)

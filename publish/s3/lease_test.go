@@ -38,7 +38,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	out := s.output(t)
-	out.Lease = 6 * time.Second
+	out.Lease = 15 * time.Second // a busy machine delays a renewal by seconds
 	const leases = 3
 	renewals, renewed := 0, make(chan bool)
 	unlock, err := out.Lock(t.Context())

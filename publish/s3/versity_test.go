@@ -20,6 +20,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/outputtest"
 	"github.com/feedhistory/feedhistory/publish/s3"
@@ -84,6 +85,7 @@ func answers(address string, ended <-chan error) bool {
 
 // The suite passes against a real store, over http.
 func TestGateway(t *testing.T) {
+	feedtest.Long(t)
 	outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
 		g := newGateway(t.(*testing.T))
 		return g.output(t), g.output(t)
@@ -129,6 +131,7 @@ func TestGatewayDocuments(t *testing.T) {
 // lease has run out by the store's own clock. Every second one is frozen first, until
 // another has had the lock, and comes back late.
 func TestGatewayKill(t *testing.T) {
+	feedtest.Long(t)
 	t.Setenv(victimLease, "1s")
 	g := newGateway(t)
 	states, counts := map[string]string{}, map[string]int{}

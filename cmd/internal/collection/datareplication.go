@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
@@ -49,7 +50,7 @@ func (c *Source) HarvestReplication(w *command.World) error {
 	switch {
 	case err != nil:
 		return err
-	case broken != nil && r.count == 0:
+	case broken != nil && r.count == 0 && !isCutOff(broken):
 		return c.replicationFailure(broken)
 	}
 	if c.inOne() {
@@ -63,6 +64,12 @@ func (c *Source) HarvestReplication(w *command.World) error {
 		return exit.StatusError(exit.Partial)
 	}
 	return nil
+}
+
+// isCutOff reports whether the limit on requests ended a harvest.
+func isCutOff(err error) bool {
+	limit, ok := errors.AsType[*datareplication.BudgetError](err)
+	return ok && limit.Limit == "requests"
 }
 
 // replicationClient returns the Client the flags ask for.
@@ -233,6 +240,10 @@ func pageOf(err error) string {
 	return ""
 }
 
+// leastRequests is the number of requests that bring a harvest forward: for the newest page, for
+// the page where the last one ended, and for the next.
+const leastRequests = 3
+
 // ReplicationAdvice is the advice for an error of the protocol; "" for other errors.
 func ReplicationAdvice(err error) string {
 	var limit *datareplication.BudgetError
@@ -246,8 +257,10 @@ func ReplicationAdvice(err error) string {
 		return "remove content_id from the state: then the harvest continues by time"
 	case errors.As(err, new(*datareplication.CutShortError)):
 		return "harvest again, to continue from there"
+	case errors.As(err, &limit) && limit.Limit == "requests" && limit.Max < leastRequests:
+		return "raise --max-requests: a harvest that continues needs " + strconv.Itoa(leastRequests) + " requests at least"
 	case errors.As(err, &limit) && limit.Limit == "requests":
-		return "raise --max-requests"
+		return "harvest again, to continue from there, or raise --max-requests"
 	case errors.As(err, &limit):
 		return "raise --max-entity"
 	case errors.Is(err, datareplication.ErrNoID), errors.Is(err, datareplication.ErrRepeatedID), errors.Is(err, datareplication.ErrOperation):

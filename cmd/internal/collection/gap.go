@@ -21,7 +21,10 @@ func showHarvestGap(p *terminal.Page, g *feedhistory.Gap) {
 func HarvestAdvice(g *feedhistory.Gap) string {
 	var loss *modifiedrange.PossibleLossError
 	var limit *modifiedrange.BudgetError
+	todo := ReplicationAdvice(g)
 	switch {
+	case todo != "":
+		return todo
 	case errors.As(g, &loss) && loss.Stuck:
 		return "tell the server's operator that it sends the same items for every end of the range"
 	case errors.As(g, &loss):

@@ -21,28 +21,37 @@ type rangeState struct {
 	modifiedrange.Mark
 }
 
+// A rangeRun is one harvest by ranges of modification times.
+type rangeRun struct {
+	*Source
+	*command.World
+	*modifiedrange.Harvest
+	out     *bufio.Writer
+	noted   modifiedrange.Mark // the state in the file
+	entries int
+	deleted int
+	gaps    []*feedhistory.Gap
+	all     feedhistory.Merger // with --format json
+}
+
 // HarvestRange harvests by ranges of modification times.
 func (c *Source) HarvestRange(w *command.World) error {
 	var from rangeState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
-	sync := c.rangeClient(w).Harvest(w.Ctx, from.Mark)
-	h, err := c.rangeHistory(w, sync)
-	if err != nil {
+	r := &rangeRun{
+		Source: c, World: w, Harvest: c.rangeClient(w).Harvest(w.Ctx, from.Mark),
+		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Mark,
+	}
+	if err := r.print(); err != nil {
 		return err
 	}
-	if err := c.printRange(w, h, sync); err != nil {
+	if err := r.note(); err != nil {
 		return err
 	}
-	next, whole := sync.Mark()
-	if whole || next.Rest != (modifiedrange.Rest{}) { // everything before the rest has been printed
-		if err := c.writeState(rangeState{c.key(), next}); err != nil {
-			return err
-		}
-	}
-	harvestedRange(w, h, sync, from.Mark)
-	if !whole {
+	r.report(from.Mark)
+	if _, whole := r.Harvest.Mark(); !whole {
 		return exit.StatusError(exit.Partial)
 	}
 	return nil
@@ -67,32 +76,72 @@ func (c *Source) rangeClient(w *command.World) *modifiedrange.Harvester {
 	return client
 }
 
-// rangeHistory merges the answers. After an interrupt, the history has a gap.
-func (c *Source) rangeHistory(w *command.World, sync *modifiedrange.Harvest) (*feedhistory.History, error) {
-	p := w.NewProgress()
-	h, err := feedhistory.Merge(p.Watch(sync.Documents()))
-	p.End()
-	if h == nil {
-		return nil, explain.Failure(c.URL, err)
+// print prints each answer as it comes, a line for each entry and each deletion; or all
+// answers as one object at the end. After an interrupt, there is a gap.
+func (r *rangeRun) print() error {
+	p, came := r.NewProgress(), false
+	defer p.End()
+	for doc, err := range p.Watch(r.Documents()) {
+		gap, isGap := errors.AsType[*feedhistory.Gap](err)
+		if err != nil && !isGap {
+			if !came {
+				return explain.Failure(r.URL, err)
+			}
+			gap = feedhistory.NewGap(r.URL, err)
+		}
+		if came = true; gap != nil {
+			r.gaps, doc = append(r.gaps, gap), gap.Document
+		}
+		if err := r.answer(doc); err != nil {
+			return err
+		}
 	}
-	return h, nil
+	if r.inOne() {
+		return terminal.WriteJSON(r.out, r.json())
+	}
+	return nil
 }
 
-// printRange prints the changes: a line for each entry and each deletion, or one object.
-func (c *Source) printRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Harvest) error {
-	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	var err error
-	if c.inOne() {
-		err = terminal.WriteJSON(out, c.rangeJSON(h, sync))
-		return errors.Join(err, out.Flush())
+// answer prints the changes of an answer and records the state after it; or it keeps them
+// for the end.
+func (r *rangeRun) answer(doc *feedhistory.Document) error {
+	switch {
+	case doc == nil:
+		return nil
+	case r.inOne():
+		r.all.Add(doc, nil)
+		return nil
 	}
+	return errors.Join(r.changes(doc), r.note())
+}
+
+// note records the state, after everything before it has been printed.
+func (r *rangeRun) note() error {
+	if err := r.out.Flush(); err != nil {
+		return err
+	}
+	next, whole := r.Harvest.Mark()
+	if next == r.noted && !whole {
+		return nil
+	}
+	r.noted = next
+	return r.writeState(rangeState{r.key(), next})
+}
+
+// changes prints the changes of an answer.
+func (r *rangeRun) changes(doc *feedhistory.Document) (err error) {
+	var m feedhistory.Merger // an answer may have several states of an entry
+	m.Add(doc, nil)
+	h, _ := m.History()
 	for _, e := range h.Entries {
-		err = errors.Join(err, terminal.WriteJSON(out, publish.NewLine(e)))
+		err = errors.Join(err, terminal.WriteJSON(r.out, publish.NewLine(e)))
 	}
 	for _, t := range h.Deleted {
-		err = errors.Join(err, terminal.WriteJSON(out, schema.DeletionRecord("", t)))
+		err = errors.Join(err, terminal.WriteJSON(r.out, schema.DeletionRecord("", t)))
 	}
-	return errors.Join(err, out.Flush())
+	r.entries += len(h.Entries)
+	r.deleted += len(h.Deleted)
+	return err
 }
 
 // A jsonRange is a whole harvest in JSON.
@@ -108,34 +157,41 @@ type jsonRange struct {
 	Gaps     []schema.Gap       `json:"gaps"`
 }
 
-func (c *Source) rangeJSON(h *feedhistory.History, sync *modifiedrange.Harvest) jsonRange {
-	next, whole := sync.Mark()
-	return jsonRange{
-		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),
+func (r *rangeRun) json() jsonRange {
+	next, whole := r.Harvest.Mark()
+	j := jsonRange{
+		URL: r.URL, Protocol: r.Protocol, Dialect: r.Harvest.Dialect().String(), Requests: r.Requests(),
 		Since: schema.Time(next.Since), Whole: whole,
-		Entries: schema.Each(h.Entries, publish.NewLine), Deleted: schema.Each(h.Deleted, utcTombstone), Gaps: schema.Each(h.Gaps, schema.NewGap),
+		Entries: []*publish.Line{}, Deleted: []schema.Tombstone{}, Gaps: schema.Each(r.gaps, schema.NewGap),
 	}
+	if h, _ := r.all.History(); h != nil {
+		r.entries, r.deleted = len(h.Entries), len(h.Deleted)
+		j.Entries, j.Deleted = schema.Each(h.Entries, publish.NewLine), schema.Each(h.Deleted, utcTombstone)
+	}
+	return j
 }
 
 func utcTombstone(t feedhistory.Tombstone) schema.Tombstone {
 	return schema.Tombstone{Ref: t.Ref, When: schema.Time(t.When.UTC())}
 }
 
-// harvestedRange reports a harvest's modifications and gaps.
-func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Harvest, from modifiedrange.Mark) {
-	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
-	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(len(h.Entries), "entry", "entries"),
-		terminal.Count(sync.Requests(), "request", "requests"), sync.Dialect())
-	if n := len(h.Deleted); n > 0 {
-		what += fmt.Sprintf(" · %d deleted", n)
+// report reports a harvest's modifications and gaps.
+func (r *rangeRun) report(from modifiedrange.Mark) {
+	p, missing := terminal.NewPage(r.Asides()), terminal.NewPage(r.Stderr)
+	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(r.entries, "entry", "entries"),
+		terminal.Count(r.Requests(), "request", "requests"), r.Harvest.Dialect())
+	if r.deleted > 0 {
+		what += fmt.Sprintf(" · %d deleted", r.deleted)
 	}
 	p.Para("", "", what)
-	next, whole := sync.Mark()
+	next, whole := r.Harvest.Mark()
 	switch {
 	case !whole && next.Rest != (modifiedrange.Rest{}):
 		p.Para("", "", "Something is missing; the next harvest continues there:")
 	case !whole:
 		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
+	case from.Rest != (modifiedrange.Rest{}):
+		p.Para("", "", "This is the rest of the harvest that was cut short, and everything that was modified since.")
 	case from.Since.IsZero():
 		p.Para("", "", "This is everything that the collection had when the harvest began.")
 	default:
@@ -144,7 +200,7 @@ func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrang
 	if whole && !next.Since.IsZero() {
 		p.Para("", "", "The next harvest begins at "+schema.Time(next.Since)+", by the server's clock.")
 	}
-	for _, g := range h.Gaps {
+	for _, g := range r.gaps {
 		showHarvestGap(missing, g)
 	}
 }

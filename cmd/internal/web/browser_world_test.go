@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var (
@@ -37,9 +39,10 @@ type tab struct {
 	troubles []string // exceptions and dialogs
 }
 
-// newTab starts Chromium. If there is none, the test is skipped, or fails with
-// FEEDHISTORY_BROWSER=required.
+// newTab starts Chromium, unless with -short. If there is none, the test is skipped, or
+// fails with FEEDHISTORY_BROWSER=required.
 func newTab(t testing.TB, flags ...chromedp.ExecAllocatorOption) *tab {
+	feedtest.Long(t)
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil && path == "" {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -23,11 +24,11 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// Random tests run a quarter as often as rapid's default, unless there is -long
-// or -rapid.checks.
+// Random tests run a quarter as often as rapid's default, unless there is -long,
+// -rapid.checks or RAPID_CHECKS.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	given := *long
+	given := *long || os.Getenv("RAPID_CHECKS") != ""
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists
