@@ -156,7 +156,7 @@ func (p *Poller) Forget(url string) {
 	}
 }
 
-// State reports whether a feed waits for its turn, and whether it is being
+// Status reports whether a feed waits for its turn, and whether it is being
 // polled.
 func (p *Poller) Status(url string) (waits, runs bool) {
 	p.lock()
