@@ -1,6 +1,7 @@
 package modifiedrange
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -98,4 +99,54 @@ func TestKeepContinues(t *testing.T) {
 		require.NoError(t, m.ReadMark(t.Context(), c.URL, "modified-range", &state))
 		require.Zero(t, state.Rest)
 	}
+}
+
+// A harvest that ends after any of its answers asks for none of them again, and one that loses
+// an answer only for that one.
+//
+// Duties: modified-range#9.
+func TestNothingAgain(t *testing.T) {
+	for lost := range 2 {
+		for cut := 1; cut < 9; cut++ {
+			w := &wire{handler: groups(slices.Repeat([]int{1, 2, 1}, 10)...).handler(4)}
+			h := w.client().Harvest(t.Context(), Mark{})
+			left := cut
+			w.lose = func() bool {
+				left--
+				return left == -1
+			}
+			got := map[string]int{}
+			take := func(h *Harvest, most int) (whole bool) {
+				for doc, err := range h.Documents() {
+					for _, e := range documentOf(doc, err) {
+						got[e.ID]++
+					}
+					if most--; most == 0 && lost == 0 {
+						break
+					}
+				}
+				_, whole = h.Mark()
+				return whole
+			}
+			require.False(t, take(h, cut))
+			w.lose = nil
+			at, _ := h.Mark()
+			require.NotZero(t, at.Rest)
+			require.True(t, take(w.client().Harvest(t.Context(), at), -1))
+			require.Len(t, got, 40)
+			again := 0
+			for id, n := range got {
+				require.LessOrEqual(t, n, 2, id)
+				again += n - 1
+			}
+			require.LessOrEqual(t, again, 3+4*lost, "only what the overlap has, and the lost answer") // an answer has four at least
+		}
+	}
+}
+
+func documentOf(doc *feedhistory.Document, err error) []*feedhistory.Entry {
+	if err != nil || doc == nil {
+		return nil
+	}
+	return doc.Entries
 }

@@ -2,6 +2,7 @@ package collection
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
@@ -35,8 +36,26 @@ func HarvestAdvice(g *feedhistory.Gap) string {
 		return "tell the server's operator that an item has no time of modification"
 	case errors.As(g, &limit):
 		return "harvest again, to continue from there, or raise --max-" + limit.Limit
+	case g.Reason == feedhistory.ReasonBudget && storedLimit(g) != "":
+		return "harvest again, to continue from there, or raise --max-" + storedLimit(g)
 	case g.Reason == feedhistory.ReasonBudget:
 		return "harvest again, to continue from there, or raise --max-requests or --max-bytes"
 	}
 	return explain.Advice(g)
+}
+
+// storedLimit returns the limit a gap from a mirror names, which has only the error's text; ""
+// if it names none.
+func storedLimit(g *feedhistory.Gap) string {
+	if g.Err == nil {
+		return ""
+	}
+	for _, limit := range []string{"requests", "bytes", "items"} {
+		for _, text := range []string{"needs more " + limit + " than", "the limit on " + limit + " ("} {
+			if strings.Contains(g.Err.Error(), text) {
+				return limit
+			}
+		}
+	}
+	return ""
 }
