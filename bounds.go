@@ -39,7 +39,7 @@ func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
 
 // A Budget bounds the cost of one walk (5005#28).
 type Budget struct {
-	Documents int   // Documents is the maximum number of documents to request, not counting retries and redirects; zero means 10,000.
+	Documents int   // Documents is the maximum number of documents to request, not counting retries (see Retry.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 	Barren    int   // Barren is the maximum number of consecutive documents without anything new; zero means 20.
 	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.

@@ -95,15 +95,15 @@ type Retry struct {
 	Base  time.Duration // Base is the first wait, which doubles with each try; zero means 1 s.
 
 	// MaxWait is the longest single wait. If a host's Retry-After asks for more, the
-	// request fails with a StatusError with the time. Zero means 30 s; negative means no
-	// wait.
+	// request fails at once, with a StatusError with the time. Zero means 30 s. Negative
+	// means no wait: repeated requests follow at once, and any Retry-After fails.
 	MaxWait time.Duration
 }
 
 // Fetch returns the whole history of the feed at url: it merges a Walk.
 //
-// The error is the first document's, or the context's. The history then has a gap, and
-// the part of the document read before the error; it is nil if there is none. Anything
+// The error is the first document's, or the context's. The history is nil if nothing was
+// read before it, as after a 404; otherwise it has what was read, and a gap. Anything
 // else missing is in the History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Digest returns a digest of the entry's bytes as published. A copy of the entry in
-// another document has the same digest. If its fields were set since it was read, it is
-// the digest of its XML.
+// Digest returns a digest of the entry's bytes as published. The same bytes in another
+// document have the same digest. XML adds what the entry inherits, such as namespaces, so
+// ReadEntry(e.XML()) may have another one: store the digest with the XML. If the entry's
+// fields were set since it was read, Digest is that of its XML.
 func (e *Entry) Digest() string {
 	raw := e.raw
 	if e.isAltered() {

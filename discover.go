@@ -17,8 +17,9 @@ import (
 // host, with at most 14 requests, one after another, and returns the first it finds. If
 // there is a feed at address itself, it returns only that.
 //
-// To find no feed is not an error; the errors are those of Get. Discover does not
-// request the feeds a page names, which may be at any host, or missing.
+// To find no feed is not an error; the errors are those of Get, among them the
+// *ParseError for text without markup, which is no web page. Discover does not request
+// the feeds a page names, which may be at any host, or missing.
 // The error may be the context's.
 func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 	address = iri.WithoutFragment(address)

@@ -85,8 +85,9 @@ func (e *Entry) madeID() string {
 // JSON resolve against base; XML has its own base.
 //
 // The ID of an entry without an id is its link, or a digest of its content. In its
-// document the ID may have been another one, if several entries had the same link. The
-// error is a *ParseError.
+// document the ID may have been another one, if several entries had the same link: store
+// ID and WeakID with the data, and set both. The digest may differ, too; see
+// Entry.Digest. The error is a *ParseError.
 func ReadEntry(format Format, data, base string) (*Entry, error) {
 	switch format {
 	case JSONFeed:

@@ -198,20 +198,19 @@ type gapJSON struct {
 	Found    time.Time `json:"found,omitzero"`
 }
 
-// MarshalJSON returns the gap without its Document. Of Err it has the text.
+// MarshalJSON returns the gap without its Document. Of Err it has the text, without the
+// gap's URL.
 func (g Gap) MarshalJSON() ([]byte, error) {
 	j := gapJSON{URL: g.URL, From: g.From, Reason: g.Reason, Found: g.Found}
 	if word, ok := errors.AsType[declaredGap](g.Err); ok {
 		j.Declared = string(word)
 	}
-	if g.Err != nil {
-		j.Message = g.Err.Error()
-	}
+	j.Message = g.detail()
 	return unescapedJSON(j)
 }
 
-// UnmarshalJSON reads the JSON of MarshalJSON. Err has the same text, but not the same
-// type.
+// UnmarshalJSON reads the JSON of MarshalJSON. Error returns the same text, but Err has
+// not the same type.
 func (g *Gap) UnmarshalJSON(data []byte) error {
 	var j gapJSON
 	if err := json.Unmarshal(data, &j); err != nil {

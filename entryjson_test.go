@@ -65,6 +65,7 @@ func TestGapJSONRoundTrip(t *testing.T) {
 		{URL: "https://example.org/1", Reason: ReasonStatus, Err: errors.New("404 <Not Found>"), Found: found},
 		{URL: "https://example.org/2", From: "https://example.org/1", Reason: ReasonLoop, Err: fmt.Errorf("a: %w", ErrUnread)},
 		{URL: "https://example.org/3", Reason: ReasonDeclared, Err: declaredGap("sold out")},
+		{URL: "https://example.org/4", Reason: ReasonStatus, Err: &StatusError{URL: "https://example.org/4", Status: 404}},
 	} {
 		data, err := json.Marshal(gap)
 		require.NoError(t, err)

@@ -210,7 +210,8 @@ func (e *EncodingError) detail() string {
 // Unwrap returns Err.
 func (e *EncodingError) Unwrap() error { return e.Err }
 
-// A NotFeedError reports a document other than a feed, such as a web page.
+// A NotFeedError reports a document other than a feed, such as a web page. Text without
+// any markup is a damaged document instead: a *ParseError with ReasonMalformed.
 type NotFeedError struct {
 	URL  string // where it was found, after redirects
 	Page bool   // whether it is a web page

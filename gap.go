@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,14 +83,30 @@ type Gap struct {
 	Document *Document
 }
 
-// Error returns the reason, the URL without userinfo, and the details.
+// Error returns the reason, the URL without userinfo, and the details. An error of this
+// URL is described without repeating it; see Describe.
 func (g *Gap) Error() string {
 	s := g.Reason.String() + ": " + iri.Redact(g.URL)
 	if g.From != "" && g.From != g.URL {
 		s += " (linked from " + iri.Redact(g.From) + ")"
 	}
-	if g.Err != nil {
-		s += ": " + g.Err.Error()
+	if detail := g.detail(); detail != "" {
+		s += ": " + detail
+	}
+	return s
+}
+
+// detail returns the text of Err without the gap's URL. It keeps any other URL, such as
+// the target of a redirect.
+func (g *Gap) detail() string {
+	if g.Err == nil {
+		return ""
+	}
+	s := g.Err.Error()
+	for _, url := range []string{g.URL, iri.Redact(g.URL)} {
+		if url != "" && (strings.Contains(s, strconv.Quote(url)) || strings.HasPrefix(s, url+":")) {
+			return Describe(g.Err)
+		}
 	}
 	return s
 }

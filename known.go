@@ -89,14 +89,18 @@ type WalkOptions struct {
 	// In the transaction that marks a document as processed, store the document it links
 	// to (see Document.Older) as Pending for the next walk, unless already processed.
 	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
-	// Package mirror does all this; sqlstore.Store.Hook tells your own tables.
+	// Mark a document under the URL by which it was requested, Response.Requested: links
+	// lead there. Mark doc.URL as well if a redirect led elsewhere. Package mirror does all
+	// this; sqlstore.Store.Hook tells your own tables.
 	Processed func(url string) bool
 
-	// Last reports whether the page of a paged feed just yielded by the walk is the last
-	// one to read. Pages change, so only their entries tell whether you know the older
-	// ones. It is called after the loop body has run for the page: decide by the entries
-	// you had before. Nil means to read all pages. If Last is set, the walk requests no page in
-	// advance.
+	// Last reports whether a page of a paged feed is the last one to read. Pages change, so
+	// only their entries tell whether you know the older ones. Nil means to read all pages.
+	// If Last is set, the walk requests no page in advance.
+	//
+	// The walk calls Last after the body of your loop has dealt with the page. If that
+	// stores the entries, all of them are known by then, on the first page, too: note in
+	// the body, before you store them, whether any was new, and let Last return the note.
 	Last func(page *Document) bool
 
 	// First is the document at the given URL, if you have just read it, for instance to
@@ -115,7 +119,11 @@ type WalkOptions struct {
 	// each Pending document in this order, and then at each of PendingPages.
 	//
 	// These are URLs as links have them. Processed is asked with such a URL, and with the
-	// Document.URL, which may differ after redirects. Of pages, store the one at which a
-	// walk was cut short; there is none after a walk that Last has ended.
+	// Document.URL, which may differ after redirects.
+	//
+	// When you store a page, store the page it links to for PendingPages, unless Last
+	// returns true for it, and remove the page itself: what is left after an interruption
+	// is where to continue. Beyond a page of PendingPages, let Last return false, because
+	// older pages may be unread even if this one has nothing new.
 	Pending, PendingPages []string
 }

@@ -123,10 +123,14 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 
 // A Recovery is a history and how it was recovered.
 type Recovery struct {
-	History     *feedhistory.History // its own Verdict does not count the proof: see Recovery.Verdict
-	Probe       Probe                // the findings to store for the next walk
-	RecoveredBy string               // the name of the method; "" if only the feed's own links brought documents
-	Proven      bool                 // whether the method has proved the history whole
+	// History has the documents of the feed's own links and of the method. Its own Verdict,
+	// and so its Coverage and Document, do not know the method, and may differ from
+	// Recovery.Verdict, which counts.
+	History *feedhistory.History
+
+	Probe       Probe  // the findings to store for the next walk
+	RecoveredBy string // the name of the method; "" if only the feed's own links brought documents
+	Proven      bool   // whether the method has proved the history whole
 }
 
 // Verdict returns how much of the feed this is. A recovered history is Lossy at

@@ -18,7 +18,8 @@ import (
 // history of a plain feed, once; and, whenever polls have missed entries, these. The
 // store keeps the walk's findings, so nothing is tried twice; the feed's Source is then
 // the name of the method. If there is nothing to do, which is the usual case, Keep
-// makes no request and returns a nil Report.
+// makes no request and returns a nil Report. A walk requests the feed's first document
+// again, even directly after Mirror.Update.
 //
 // An interrupted walk leaves a gap, and the next Keep continues there, also at pages it
 // could not read. If another try is unlikely to close a gap, Keep tries again only

@@ -60,9 +60,16 @@ func (p Profile) String() string {
 }
 
 // A Finding is a fault, or something worth knowing.
+//
+// Its Clause is a section, such as "RFC 5005 §3", or a numbered duty: "5005#14" is duty 14
+// in the list [RFC5005.md], "atom-pmh#5" one of Atom-PMH 1.0, and "datareplication#feed-5"
+// one in the README of package harvest/datareplication. The numbers are this project's.
+// For readers who do not know them, show the Message and the Hint.
+//
+// [RFC5005.md]: https://github.com/feedhistory/feedhistory/blob/main/RFC5005.md
 type Finding struct {
 	Code    string // the code of its Rule
-	Clause  string // the clause of the specification: "5005#14" is duty 14 of RFC 5005
+	Clause  string // the clause of the specification, such as "5005#14"
 	Level   Level
 	Message string // the fault, with the values
 	Hint    string // the remedy: what to write instead

@@ -13,7 +13,7 @@ type Rule struct {
 	Scope   Scope                // the documents needed to check it
 	Profile Profile              // the profile of the rule; AtomPMH includes the rules of RFC5005
 	Formats []feedhistory.Format // the formats it concerns; nil for pages of entities
-	Clause  string               // the clause it is based on, such as "5005#14"
+	Clause  string               // the clause it is based on, such as "5005#14"; see Finding
 	Summary string               // the fault
 	Hint    string               // the remedy
 }

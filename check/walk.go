@@ -6,23 +6,22 @@ import (
 	"iter"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // Walk checks every document of the feed at url, and yields the findings as the
 // documents come. The error is the context's, or the reason the first document could
 // not be retrieved; it ends the sequence. Every other failure is a finding. With the
 // profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
-// GET. A nil Client is an error.
+// GET. A nil client means one with default settings.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
-	if client == nil {
-		return func(yield func(Finding, error) bool) {
-			yield(Finding{}, errors.New("check: Chain.Walk: the Client is nil"))
-		}
-	}
-	if c.Profile == DataReplication {
-		return c.walkPages(ctx, client, url)
-	}
 	return func(yield func(Finding, error) bool) {
+		client, done := plain.Or(client)
+		defer done()
+		if c.Profile == DataReplication {
+			c.walkPages(ctx, client, url)(yield)
+			return
+		}
 		w := walker{Chain: c, ctx: ctx, client: client}
 		w.yield = func(found []Finding) bool {
 			for _, f := range found {

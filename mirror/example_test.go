@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/feedhistory/feedhistory"
+	website "github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -94,4 +95,30 @@ func ExampleMirror_Update_conflict() {
 		fmt.Println("the feed:", feedhistory.Describe(changes.Failure))
 	}
 	// Output: the feed: a loopback, private or special-purpose address
+}
+
+// An importer reads a long history bit by bit, with a strict number of requests at a time.
+// The Store knows where the next bit begins, even after a restart.
+func ExampleMirror_Update_importer() {
+	client, home, stop := website.Start()
+	defer stop()
+	client.Budget = feedhistory.Budget{Documents: 2} // in one Update
+	client.Retry = feedhistory.Retry{Tries: 1}       // otherwise each document may take three requests
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+	for more := true; more; {
+		report, err := m.Update(context.Background(), home+website.Archived)
+		if err != nil {
+			fmt.Println(err) // the store's
+			return
+		}
+		if report.Failure != nil {
+			fmt.Println(feedhistory.Describe(report.Failure)) // try again at report.Next
+			return
+		}
+		fmt.Println(report.Documents, "documents,", report.Added, "new entries:", report.Verdict)
+		more = report.More // a polite importer waits until report.Next
+	}
+	// Output:
+	// 2 documents, 3 new entries: partial
+	// 1 documents, 1 new entries: whole
 }

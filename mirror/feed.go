@@ -85,7 +85,10 @@ type Feed struct {
 	Wait time.Time `json:"wait,omitzero"`
 
 	Pending []PendingDocument `json:"pending,omitempty"` // the documents still to be read
-	Gaps    []GapRecord       `json:"gaps,omitempty"`    // the other missing parts
+
+	// Gaps are the other missing parts, at most 1,000. Of more than 100 missed windows of
+	// one document, they have the first, since which entries may be missing, and the latest.
+	Gaps []GapRecord `json:"gaps,omitempty"`
 
 	// Shown are the IDs of the entries in the subscription document of an archived feed,
 	// as it was last read. Sought are the IDs of entries that have left the subscription
@@ -277,7 +280,7 @@ func (f *Feed) takePending(url string) {
 	f.Pending = slices.DeleteFunc(f.Pending, func(p PendingDocument) bool { return p.URL == url })
 }
 
-// The maximum numbers to remember of missed windows, of gaps in all, and of
+// The maximum numbers to remember of missed windows of a document, of gaps in all, and of
 // pending documents.
 const (
 	windowLimit  = 100
@@ -302,12 +305,34 @@ func (f *Feed) addGap(g GapRecord) {
 	same := func(old GapRecord) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
 	i := slices.IndexFunc(f.Gaps, same)
 	switch {
-	case i < 0 && len(f.Gaps) < gapLimit || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < windowLimit:
-		f.Gaps = append(f.Gaps, g)
-	case i < 0: // the limit has been reached
-	case g.Reason != feedhistory.ReasonMissedWindow:
+	case i >= 0 && g.Reason == feedhistory.ReasonMissedWindow:
+		f.addWindow(g, i, same)
+	case i >= 0:
 		f.Gaps[i] = g
+	case len(f.Gaps) < gapLimit:
+		f.Gaps = append(f.Gaps, g)
 	}
+}
+
+// addWindow adds a missed window of a document whose first one has index i. At the limit
+// it forgets the second: an archive that joins the first, the widest, covers it, too. The
+// latest is the one the next archives join.
+func (f *Feed) addWindow(g GapRecord, i int, same func(GapRecord) bool) {
+	n := 0
+	for _, old := range f.Gaps {
+		if same(old) {
+			n++
+		}
+	}
+	second := slices.IndexFunc(f.Gaps[i+1:], same)
+	switch {
+	case n < windowLimit && len(f.Gaps) < gapLimit:
+	case second < 0:
+		return
+	default:
+		f.Gaps = slices.Delete(f.Gaps, i+1+second, i+2+second)
+	}
+	f.Gaps = append(f.Gaps, g)
 }
 
 // clearGaps removes the gaps earlier polls found at the links of a document read by

@@ -106,7 +106,7 @@ func (in *Import) Read(ctx context.Context, r io.Reader) error {
 func (in *Import) line(text []byte, n int) error {
 	var what line
 	if err := json.Unmarshal(text, &what); err != nil {
-		return fmt.Errorf("not a line of export --raw: %w", err)
+		return fmt.Errorf("not a line of an Export: %w", err)
 	}
 	in.Ended = what.Type == lineEnd
 	switch what.Type {
@@ -119,7 +119,7 @@ func (in *Import) line(text []byte, n int) error {
 	f := in.feed
 	switch {
 	case f == nil || f.line.Feed != what.Feed:
-		return errors.New("no line about its feed precedes this line; export --raw and fetch --raw write one")
+		return errors.New("no line about its feed precedes this line")
 	case f.skipped:
 		return nil
 	}

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An importedFeed is a feed whose lines are being read.
@@ -145,7 +143,7 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 		state.Usage.Refs += int64(len(l.ID))
 		return r, nil
 	}
-	e, err := entryOf(&l.Line)
+	e, err := l.Original()
 	if err != nil {
 		return nil, err
 	}
@@ -158,19 +156,6 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 	}
 	state.Usage.Contents += r.Content.Size
 	return r, nil
-}
-
-// entryOf returns the entry of a line: as it was published, if the line has it.
-func entryOf(l *publish.Line) (*feedhistory.Entry, error) {
-	if l.Raw == nil {
-		return l.Entry()
-	}
-	e, err := feedhistory.ReadEntry(l.Raw.Format, l.Raw.Data, l.Raw.Base)
-	if err != nil {
-		return nil, err
-	}
-	e.ID, e.WeakID = l.ID, l.WeakID
-	return e, nil
 }
 
 // leaveOut removes an erased entry from the state of its feed.

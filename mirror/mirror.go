@@ -68,9 +68,12 @@ type Report struct {
 	// was read or has not changed. Feed.Failures counts failures other than a *WaitError.
 	Failure error
 
-	Gaps []*feedhistory.Gap // the missing parts of the mirror after the poll; of missed windows the first hundred
-	Next time.Time          // when the next poll is welcome; zero means at any time, and for an Alias never
-	More bool               // whether the Budget ended the poll; the next one continues there
+	// Gaps are the missing parts of the mirror after the poll, as Feed.Missing returns
+	// them. One this poll found has a Found not before the poll began; see Feed.Polled.
+	Gaps []*feedhistory.Gap
+
+	Next time.Time // when the next poll is welcome; zero means at any time, and for an Alias never
+	More bool      // whether the Budget ended the poll; the next one continues there
 
 	// Moved is the URL to request the feed from, if it has changed: the target of
 	// permanent redirects, or URL again if the target has failed for good. "" means it has

@@ -156,7 +156,7 @@ func (p *Poller) Forget(url string) {
 	}
 }
 
-// State reports whether a feed waits for its turn, and whether it is being
+// Status reports whether a feed waits for its turn, and whether it is being
 // polled.
 func (p *Poller) Status(url string) (waits, runs bool) {
 	p.lock()
@@ -173,10 +173,12 @@ func (p *Poller) Waiting() int {
 }
 
 // Run polls the waiting feeds, and those of the Store as they fall due, until the
-// context ends. It then ends the polls under way properly before it returns. A feed
-// whose poll has failed with an error of the Store is due again like any other, by its
-// stored Next. An error means a field of the Poller is not set, or has an impossible
-// value.
+// context ends. It then ends the polls under way properly before it returns. An error
+// means a field of the Poller is not set, or has an impossible value.
+//
+// An error of the Store, or of its hook, that ends a poll is in PollResult.Err. The feed
+// is polled again after a minute; its Failures do not count it. After a second such error
+// without a successful poll between them, no feed is polled for a minute.
 func (p *Poller) Run(ctx context.Context) error {
 	if err := p.check(); err != nil {
 		return err

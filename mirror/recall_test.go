@@ -240,6 +240,29 @@ func TestRecallWindow(t *testing.T) {
 	}
 }
 
+// Of many missed windows, a mirror remembers the first and the latest.
+func TestManyWindows(t *testing.T) {
+	s := &site{}
+	m := s.mirror(&mirror.Memory{})
+	const polls = 130
+	for n := range polls {
+		s.show("", shown(fmt.Sprint(n), "Entry", n))
+		polled(t, m, recallURL)
+	}
+	f, err := m.Store.Feed(t.Context(), recallURL)
+	require.NoError(t, err)
+	var found []int64
+	for _, g := range f.Gaps {
+		require.Equal(t, feedhistory.ReasonMissedWindow, g.Reason)
+		found = append(found, g.Poll)
+	}
+	want := []int64{2}
+	for n := polls - 98; n <= polls; n++ {
+		want = append(want, int64(n))
+	}
+	require.Equal(t, want, found)
+}
+
 // Saved documents of the feed itself are the publisher's copies: the newest counts, and a
 // dry run counts each entry once.
 func TestRecallDocuments(t *testing.T) {

@@ -12,7 +12,9 @@ import (
 )
 
 // Update polls a feed, and adds it to the Store if it is not there yet, even if it cannot
-// be read: Remove it then, unless it should be polled again.
+// be read: Remove it then, unless it should be polled again. Update requests the
+// subscription document even if you have just read it, because it keeps the validators
+// and the place in the chain itself; WalkOptions.First is for walks of your own.
 //
 // The error comes from the Store or from the context, or says that the URL of a new feed is
 // not an absolute one. The Store keeps everything read before an error of the context, and

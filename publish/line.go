@@ -129,8 +129,9 @@ func isOther(line []byte) bool {
 
 func (r *Line) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 
-// NewLine returns an entry as a Line, without the Feed and Raw. Line.Entry makes an entry
-// with the same ID, texts, links, authors and extensions.
+// NewLine returns an entry as a Line, without the Feed and Raw. It has everything a Draft
+// has, which is enough to publish the entry. Set Raw to NewRawEntry(e) as well to get the
+// entry back without any loss, by Line.Original.
 func NewLine(e *feedhistory.Entry) *Line {
 	return &Line{EntryJSON: feedhistory.NewEntryJSON(e)}
 }
@@ -150,8 +151,10 @@ func (r *Line) Redact() {
 	r.Links, r.Feed = links, ""
 }
 
-// Entry returns the entry described by r. If it has no update time, it gets its
-// publication time or else the epoch, by which Publisher.Publish knows it has none.
+// Entry returns the entry described by r, to publish it. It is a new Atom entry, made of
+// the members of EntryJSON: without Raw, Source and WeakID. If r has no update time, the
+// entry gets its publication time or else the epoch, by which Publisher.Publish knows it
+// has none.
 func (r *Line) Entry() (*feedhistory.Entry, error) {
 	d, err := r.Draft()
 	if err != nil {
@@ -168,9 +171,23 @@ func (r *Line) Entry() (*feedhistory.Entry, error) {
 
 var epoch = time.Unix(0, 0).UTC()
 
-// A RawEntry is an entry as it was published, which loses nothing: feedhistory.ReadEntry
-// makes the entry from it, and Digest is that of the entry in its document. Take ID and
-// WeakID from the Line.
+// Original returns the entry as it was published, from Raw, with the ID and WeakID of r.
+// Only its Source is missing, and its Digest may be another one: Raw.Digest has the
+// published one. Without Raw, Original is Entry.
+func (r *Line) Original() (*feedhistory.Entry, error) {
+	if r.Raw == nil {
+		return r.Entry()
+	}
+	e, err := feedhistory.ReadEntry(r.Raw.Format, r.Raw.Data, r.Raw.Base)
+	if err != nil {
+		return nil, err
+	}
+	e.ID, e.WeakID = r.ID, r.WeakID
+	return e, nil
+}
+
+// A RawEntry is an entry as it was published, which loses nothing: Line.Original makes the
+// entry from it. Digest is that of the entry in its document.
 type RawEntry struct {
 	Format feedhistory.Format `json:"format"`
 	Data   string             `json:"data"`             // an XML element with all its namespaces, or a JSON object

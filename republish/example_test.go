@@ -61,6 +61,48 @@ func ExampleHandler() {
 	// window
 }
 
+// One feed has a path of its own. It redirects, because the feed's documents give their
+// URLs below Base.
+func ExampleHandler_Name() {
+	const feed = "https://example.org/feed.atom"
+	store := &mirror.Memory{}
+	h := &republish.Handler{Store: store, Base: "https://reader.example/history/"}
+
+	mux := http.NewServeMux()
+	mux.Handle("/history/", h)
+	mux.HandleFunc("GET /example.atom", func(w http.ResponseWriter, r *http.Request) {
+		name, err := h.Name(r.Context(), feed)
+		if err != nil {
+			http.Error(w, "try again later", http.StatusInternalServerError)
+			return
+		}
+		http.Redirect(w, r, "/history/feeds/"+name+"/index.atom", http.StatusFound)
+	})
+
+	// The feed has one entry.
+	m := &mirror.Mirror{Store: store}
+	entry, _ := feedhistory.ReadEntry(feedhistory.Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><title>One</title></entry>`, "")
+	doc := &feedhistory.Document{Entries: []*feedhistory.Entry{entry}}
+	_, err := m.Merge(context.Background(), feed, mirror.Source{Name: "example", Documents: func(yield func(*feedhistory.Document, error) bool) {
+		yield(doc, nil)
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	path := "/example.atom"
+	for range 2 {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		fmt.Println(path, w.Code)
+		path = w.Header().Get("Location")
+	}
+	// Output:
+	// /example.atom 302
+	// /history/feeds/4d4c3e3ef544002b72d9125af978980f/index.atom 200
+}
+
 // A feed gets its names before it joins the mirror.
 func ExampleHandler_Reserve() {
 	ctx, url := context.Background(), "https://example.org/feed.atom"

@@ -23,10 +23,11 @@ import (
 // DefaultBase is the default of Handler.Base.
 const DefaultBase = "http://127.0.0.1:8005/"
 
-// A Handler serves the feeds of a Store again. Only Store must be set. The addresses below
-// Base are fixed: to serve a feed at one of your own, redirect from there to that of its
-// Name. Do not
+// A Handler serves the feeds of a Store again. Only Store must be set. Do not
 // copy or change a Handler after its first use.
+//
+// The addresses below Base are fixed, because archives link to each other. For one feed at
+// a path of your own, redirect from there to its index.atom; see the example of Name.
 type Handler struct {
 	Store mirror.Store // Store has the feeds.
 

@@ -158,7 +158,7 @@ func TestImportCutShort(t *testing.T) {
 		cut := strings.Join(lines[:n], "") + lines[n][:len(lines[n])/2]
 		status, _, stderr := call(t.Context(), cut, "import", "--db", db)
 		require.Equal(t, exit.Failed, status)
-		require.Contains(t, stderr, fmt.Sprintf("standard input: line %d: not a line of export --raw", n+1))
+		require.Contains(t, stderr, fmt.Sprintf("standard input: line %d: not a line of an Export", n+1))
 		done(t, strings.Join(lines, ""), "import", "--db", db)
 		require.Equal(t, contentsOf(t, from), contentsOf(t, db))
 	}
@@ -216,7 +216,7 @@ func TestImportReplaces(t *testing.T) {
 func TestImportErrors(t *testing.T) {
 	const feed = `{"type":"feed","feed":"https://example.org/","version":1,"state":{"url":"https://example.org/","kind":"plain","verdict":"window","polls":1}}` + "\n"
 	for text, want := range map[string]string{
-		"x":                                      "line 1: not a line of export --raw",
+		"x":                                      "line 1: not a line of an Export",
 		`{"id":"1"}`:                             "line 1: no line about its feed precedes this line",
 		`{"type":"feed"}`:                        "line 1: the line about the feed has no state",
 		`{"type":"feed","state":7}`:              "line 1: not a line about a feed",

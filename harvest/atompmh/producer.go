@@ -89,8 +89,9 @@ type Producer struct {
 	// Settle is how long a change may take to appear in the pool after it was stamped, for
 	// example because transactions commit in a different order than they begin. Update
 	// leaves younger changes to a later update. Zero means no time: a change appearing
-	// after a later one was published is refused (ErrLate). With ByAbsence the order does
-	// not matter.
+	// after a later one was published is refused (ErrLate), by the next update if it is at
+	// most a minute late, and otherwise by the next comparison; see Compare. With ByAbsence
+	// the order does not matter.
 	Settle time.Duration
 
 	// Compare is the time between comparisons of the whole pool with the whole published
