@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -84,8 +85,9 @@ func ExampleUnacceptable() {
 			fmt.Println(change.Kind, change.ID, change.Chosen == nil)
 		}
 		mark, _ := harvest.Mark()
-		var seen atompmh.SeenRecord = mark.Seen["urn:record:1"]
-		fmt.Println(seen.Time.Format(time.DateOnly))
+		rows := map[string]atompmh.SeenRecord{} // a program's own table of what it has seen
+		maps.Copy(rows, mark.Seen)
+		fmt.Println(rows["urn:record:1"].Time.Format(time.DateOnly))
 	}
 	// Output:
 	// deleted urn:record:1 true
@@ -117,9 +119,12 @@ func ExampleHarvester_FetchQueued() {
 	for record, err := range h.FetchQueued(ctx, h.Harvest(ctx, atompmh.Mark{}).Changes(), queue) {
 		fmt.Println(record.ID, feedhistory.Describe(record.Err), err)
 	}
-	var queued atompmh.QueuedRecord = queue["urn:record:1"]
-	fmt.Println(queued.Type, queued.Failed)
+	rows := []atompmh.QueuedRecord{} // a program's own table of what is to be fetched
+	for _, queued := range queue {
+		rows = append(rows, queued)
+	}
+	fmt.Println(len(rows), rows[0].Type, rows[0].Failed)
 	// Output:
 	// urn:record:1 501 Not Implemented <nil>
-	// application/rdf+xml 1
+	// 1 application/rdf+xml 1
 }

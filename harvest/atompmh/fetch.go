@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A Fetched is a change with its record.
+// A FetchResult is a change with its record.
 type FetchResult struct {
 	Change
 	Body []byte // the chosen representation; nil if there is none
