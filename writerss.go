@@ -21,7 +21,8 @@ func (w *xmlWriter) rssHead(d *Document, updated time.Time) {
 	w.b.Element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
 	w.b.Element("description", cmp.Or(d.Subtitle, d.Title))
 	if updated.After(epoch) {
-		w.b.Element("lastBuildDate", wholeSecond(updated).UTC().Format(http.TimeFormat))
+		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
+		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
 	}
 	for _, l := range d.Links {
 		if l != home {
@@ -30,14 +31,6 @@ func (w *xmlWriter) rssHead(d *Document, updated time.Time) {
 	}
 	w.flags(d)
 	w.headAs(d, RSS)
-}
-
-// wholeSecond rounds a time up, so no entry is newer than the document (5005#21).
-func wholeSecond(t time.Time) time.Time {
-	if whole := t.Truncate(time.Second); whole.Before(t) {
-		return whole.Add(time.Second)
-	}
-	return t
 }
 
 // rssItem writes an entry of another format.
