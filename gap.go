@@ -104,7 +104,9 @@ func (g *Gap) detail() string {
 	}
 	s := g.Err.Error()
 	for _, url := range []string{g.URL, iri.Redact(g.URL)} {
-		if url != "" && (strings.Contains(s, strconv.Quote(url)) || strings.HasPrefix(s, url+":")) {
+		if rest, ok := strings.CutPrefix(s, url+": "); ok && url != "" {
+			return rest
+		} else if url != "" && strings.Contains(s, strconv.Quote(url)) {
 			return Describe(g.Err)
 		}
 	}

@@ -165,10 +165,7 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 	if f.twice > 0 {
 		f.Tell(terminal.Count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
 	}
-	if result.Verdict() == feedhistory.Partial {
-		return exit.Partial, nil
-	}
-	return exit.OK, nil
+	return exit.Of(result.Verdict()), nil
 }
 
 // history reads the documents of a feed and merges them. After an interrupt, or if the

@@ -18,7 +18,7 @@ const mostRefused = 10
 
 // tell reports the handover of one feed.
 func (h *handoverRun) tell(r *handover.Report) error {
-	if h.worst != exit.Failed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
+	if h.worst != exit.Failed && (r.Refused > 0 || exit.Of(r.Verdict) != exit.OK) {
 		h.worst = exit.Partial
 	}
 	if h.JSON {
@@ -32,7 +32,7 @@ func (h *handoverRun) tell(r *handover.Report) error {
 		return err
 	}
 	p := h.page
-	if r.Refused > 0 || r.Verdict == feedhistory.Partial {
+	if r.Refused > 0 || exit.Of(r.Verdict) != exit.OK {
 		p = h.missing
 	}
 	p.Line(terminal.Clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))

@@ -90,7 +90,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 	loaded.whole, loaded.cut = about.IsWhole(), about.CutShort()
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
 		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
-		loaded.partial = loaded.head.Coverage != nil && loaded.head.Coverage.Verdict == feedhistory.Partial
+		loaded.partial = loaded.head.Coverage != nil && exit.Of(loaded.head.Coverage.Verdict) != exit.OK
 	}
 	return loaded, nil
 }
@@ -202,7 +202,7 @@ func fromHistory(h *feedhistory.History) *input {
 	return &input{
 		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.Whole,
-		partial: h.Verdict() == feedhistory.Partial,
+		partial: exit.Of(h.Verdict()) != exit.OK,
 	}
 }
 

@@ -85,6 +85,7 @@ func ExampleUnacceptable() {
 			fmt.Println(change.Kind, change.ID, change.Chosen == nil)
 		}
 		mark, _ := harvest.Mark()
+		mark.Chain = atompmh.KnownChain{}       // so the next harvest reads the whole chain
 		rows := map[string]atompmh.SeenRecord{} // a program's own table of what it has seen
 		maps.Copy(rows, mark.Seen)
 		fmt.Println(rows["urn:record:1"].Time.Format(time.DateOnly))

@@ -4,6 +4,8 @@ package exit
 import (
 	"errors"
 	"fmt"
+
+	"github.com/feedhistory/feedhistory"
 )
 
 // The exit statuses.
@@ -15,6 +17,14 @@ const (
 
 	Interrupted = 130 // interrupted before there was anything to show
 )
+
+// Of returns the exit status for a verdict. An unknown one is no better than partial.
+func Of(v feedhistory.Verdict) int {
+	if v == feedhistory.Partial || v == feedhistory.Unknown {
+		return Partial
+	}
+	return OK
+}
 
 // Worse returns the exit status for two outcomes.
 func Worse(a, b int) int {

@@ -64,8 +64,8 @@ func (o *Outcome) Status() int {
 	switch {
 	case o.kind == broken, o.kind == failed && (o.forget || !o.Report.Gone):
 		return exit.Failed
-	case o.kind != busy && o.Report.Alias == "" && o.Report.Verdict == feedhistory.Partial:
-		return exit.Partial
+	case o.kind != busy && o.Report.Alias == "":
+		return exit.Of(o.Report.Verdict)
 	}
 	return exit.OK
 }
