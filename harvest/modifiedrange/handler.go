@@ -88,7 +88,7 @@ type part struct {
 // page returns the most recent items of a range.
 func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
 	if h.Items == nil {
-		return part{}, errors.New("modifiedrange: Handler.Query must be set")
+		return part{}, errors.New("modifiedrange: Handler.Items must be set")
 	}
 	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)},
 		plain.Number{Name: "Handler.Partial", Value: int64(h.Partial)}); err != nil {
