@@ -299,7 +299,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		},
 		"publish: Handler.FS must be set":                        func() error { return logged(func(l *slog.Logger) { _ = asked(&publish.Handler{Logger: l}) }) },
 		"publish: Pages.Older must be set":                       func() error { return logged(func(l *slog.Logger) { _ = asked(&publish.Pages{Logger: l}) }) },
-		"modifiedrange: Handler.Query must be set":               func() error { return logged(func(l *slog.Logger) { _ = asked(&modifiedrange.Handler{Logger: l}) }) },
+		"modifiedrange: Handler.Items must be set":               func() error { return logged(func(l *slog.Logger) { _ = asked(&modifiedrange.Handler{Logger: l}) }) },
 		"datareplication: Handler.FS must be set":                func() error { return logged(func(l *slog.Logger) { _ = asked(&datareplication.Handler{Logger: l}) }) },
 		"datareplication: Producer.Output must be set":           func() error { return (&datareplication.Producer{}).Append(ctx) },
 		"atompmh: Producer.Output and Producer.Pool must be set": func() error { return (&atompmh.Producer{}).Update(ctx) },
