@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -113,6 +114,7 @@ func (p *process) suspend(t *testing.T, db *fleet.Database) {
 // A process that is stopped in the middle of a poll is overtaken by another.
 // When it continues, it polls what is due like any other.
 func TestStopped(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	dsn := server.Database(t)
 	db := open(t, dsn)

@@ -68,6 +68,7 @@ func TestFleet(t *testing.T) {
 // There is a pause between two polls of a host, within a job and from one job
 // to the next.
 func TestPause(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -159,6 +160,7 @@ func TestHeldStop(t *testing.T) {
 // A feed whose state cannot be stored becomes a dead letter, and does not
 // affect the feeds that are written with it.
 func TestHeldPoison(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	db := open(t, server.Database(t))
 	_, proxy := startCrowd(t)

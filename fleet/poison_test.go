@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -33,6 +34,7 @@ func (p poisoned) Commit(ctx context.Context, c *mirror.Commit) error {
 // reason, and does not affect the others of its host. Subscribing to it again
 // has it polled again.
 func TestPoison(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
@@ -83,6 +85,7 @@ func TestPoison(t *testing.T) {
 
 // A feed with archives without end also becomes a dead letter.
 func TestEndless(t *testing.T) {
+	feedtest.Long(t)
 	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)

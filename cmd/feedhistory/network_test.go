@@ -125,6 +125,7 @@ func TestProxyLogin(t *testing.T) {
 
 // The status of a proxy's answer counts, because the proxy chooses the words.
 func TestProxyRefuses(t *testing.T) {
+	feedtest.Long(t)
 	for status, want := range map[string]string{
 		"407 Ask Us First": "https://feed.invalid/: the proxy answers 407 Proxy Authentication Required; the proxy requires a user",
 		"502 Sorry":        "https://feed.invalid/: the proxy answers 502 Bad Gateway; check the address and the proxy",

@@ -296,6 +296,7 @@ func TestTable(t *testing.T) {
 // A host that keeps the command waiting is named, on a line that the terminal does not
 // break.
 func TestHangingHost(t *testing.T) {
+	feedtest.Long(t)
 	end := make(chan struct{})
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {

@@ -228,6 +228,7 @@ func TestJSONLines(t *testing.T) {
 
 // With --quiet, every verb leaves out messages that are not errors.
 func TestQuiet(t *testing.T) {
+	feedtest.Long(t)
 	tried := map[string]bool{}
 	report := func(w *verbWorld, r verbRun) {
 		if r.verb == "conformance page" {
