@@ -24,7 +24,6 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
@@ -42,7 +41,6 @@ var (
 //
 //	go test -run TestMillions -v -timeout 0 -harvested 10000000 -harvest-by modified-range -harvest-memory 100 ./cmd/feedhistory
 func TestMillions(t *testing.T) {
-	feedtest.Long(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of a child is measured on Linux")
 	}
