@@ -81,6 +81,9 @@ func (d database) open(t testing.TB) *sqlstore.Store {
 
 func TestStore(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		if strings.HasSuffix(t.Name(), "/sqlite") {
+			feedtest.Long(t)
+		}
 		storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
 			d := create(t)
 			return d.open(t), d.open(t)
