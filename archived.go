@@ -12,7 +12,7 @@ import (
 // isArchived reports whether the document is a subscription document or an archive,
 // by its links (5005#11) or by fh:archive (5005#14).
 func (d *Document) isArchived() bool {
-	return d.Archive || d.says(RelPrevArchive, relNextArchive)
+	return d.Archive || d.says(RelPrevArchive, RelNextArchive)
 }
 
 // NewSubscription returns the subscription document of an archived feed, with its
@@ -29,9 +29,9 @@ func NewSubscription(head *Document, entries []*Entry, self, prevArchive string)
 func NewArchive(head *Document, entries []*Entry, at DocumentLinks) *Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // a Coverage changes
-	d.link(relCurrent, at.Current)
+	d.link(RelCurrent, at.Current)
 	d.link(RelPrevArchive, at.Prev)
-	d.link(relNextArchive, at.Next)
+	d.link(RelNextArchive, at.Next)
 	d.Updated, d.LastModified = time.Time{}, time.Time{}
 	d.Updated = d.lastChange(d.Entries)
 	return d

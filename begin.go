@@ -18,8 +18,8 @@ import (
 // isSubscription reports whether a feed may begin at the document: it shows no sign
 // of being an archive or a later page.
 func (d *Document) isSubscription() bool {
-	return d.Kind() == Archived && !d.Archive && !d.says(relNextArchive) ||
-		d.Kind() == Paged && !d.says(relPrevious) ||
+	return d.Kind() == Archived && !d.Archive && !d.says(RelNextArchive) ||
+		d.Kind() == Paged && !d.says(RelPrevious) ||
 		d.Kind() == Complete || d.Kind() == Plain
 }
 
@@ -27,9 +27,9 @@ func (d *Document) isSubscription() bool {
 func (d *Document) beginning() (Link, bool) {
 	switch d.Kind() {
 	case Archived, Plain:
-		return d.Links.Rel(relCurrent)
+		return d.Links.Rel(RelCurrent)
 	case Paged:
-		return d.Links.Rel(relFirst)
+		return d.Links.Rel(RelFirst)
 	}
 	return Link{}, false
 }

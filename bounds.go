@@ -101,7 +101,7 @@ func (w *walk) forbids(url string) *Gap {
 	case w.loops.HasSeen(url):
 		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
 	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: "origin"}}
+		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: RuleOrigin}}
 	case w.affordable():
 		return nil
 	case w.barren():
@@ -123,5 +123,5 @@ func (w *walk) strayed(l *fetchResult, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
 	}
-	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: "origin"}}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: RuleOrigin}}
 }

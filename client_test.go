@@ -173,7 +173,7 @@ func TestCredentialHeader(t *testing.T) {
 		own.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
 		_, err = own.Get(t.Context(), server.URL+"/feed")
 		refused := feedtest.ErrorAs[*RefusedError](t, err, name)
-		require.Equal(t, "header", refused.Rule)
+		require.Equal(t, RuleHeader, refused.Rule)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestPrivateAddresses(t *testing.T) {
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
 			refused := feedtest.ErrorAs[*RefusedError](t, h.Gaps[0])
-			require.Equal(t, "address", refused.Rule)
+			require.Equal(t, RuleAddress, refused.Rule)
 			require.Equal(t, []string{"urn:1"}, ids(h.Entries))
 		}
 		_, err := Fetch(t.Context(), private)

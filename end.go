@@ -46,17 +46,17 @@ func (d *Document) goesBeyond(feed Kind, rel string) bool {
 	case Complete:
 		return isHistory(rel)
 	case Archived:
-		return rel == RelNext || rel == relPrevious || rel == relLast || rel == RelPrevArchive ||
-			rel == relNextArchive && !d.says(RelPrevArchive)
+		return rel == RelNext || rel == RelPrevious || rel == RelLast || rel == RelPrevArchive ||
+			rel == RelNextArchive && !d.says(RelPrevArchive)
 	case Paged:
-		return rel == RelPrevArchive || rel == RelNext || rel == relLast && !d.says(RelNext)
+		return rel == RelPrevArchive || rel == RelNext || rel == RelLast && !d.says(RelNext)
 	}
 	return false
 }
 
 // contradicts reports whether the document's marks contradict each other.
 func (d *Document) contradicts(feed Kind) bool {
-	return slices.ContainsFunc(d.Further(feed), func(l Link) bool { return l.Rel != relNextArchive })
+	return slices.ContainsFunc(d.Further(feed), func(l Link) bool { return l.Rel != RelNextArchive })
 }
 
 // mark returns the mark of a document of this kind.
@@ -82,7 +82,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 		return
 	}
 	further := l.doc.Further(w.kind)
-	if next, ok := l.doc.Links.Rel(relNextArchive); ok && w.kind == Archived && l.doc.says(RelPrevArchive) { // a fork
+	if next, ok := l.doc.Links.Rel(RelNextArchive); ok && w.kind == Archived && l.doc.says(RelPrevArchive) { // a fork
 		next.Href = iri.WithoutFragment(next.Href)
 		further = append(further, next)
 	}
@@ -102,7 +102,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 // lostBeyond returns a relation that contradicts the kind of the document's feed, with an
 // unusable link; "" if there is none.
 func (d *Document) lostBeyond(feed Kind) string {
-	for _, rel := range []string{RelPrevArchive, RelNext, relPrevious} {
+	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {
 		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
 			return rel
 		}
@@ -119,7 +119,7 @@ func (w *walk) explore() {
 			continue
 		}
 		w.begin(Paged)
-		if next.Rel == RelPrevArchive || next.Rel == relNextArchive {
+		if next.Rel == RelPrevArchive || next.Rel == RelNextArchive {
 			w.kind = Archived
 		}
 		w.examine(next)
@@ -164,7 +164,7 @@ func (w *walk) examine(at lead) {
 	}
 	fresh := w.loops.IsNew(l.doc.facts()) && !newer
 	for _, link := range l.doc.Links {
-		if isHistory(link.Rel) && link.Rel != relCurrent && link.Rel != relFirst && link.distance() == 0 {
+		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
 			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark})
 		}
@@ -189,7 +189,7 @@ func (w *walk) examine(at lead) {
 // document yet, or only after this walk had read the latter. Nothing is missing before
 // it.
 func (w *walk) succeeds(at lead, d *Document) bool {
-	if at.Rel != relNextArchive {
+	if at.Rel != RelNextArchive {
 		return false
 	}
 	older, ok := d.Links.Rel(RelPrevArchive)
@@ -220,7 +220,7 @@ func (w *walk) contradiction(at lead) {
 // isOptional reports whether the lead's document may be absent: it is one of several for
 // the same step, or newer, or named by a stale link.
 func (l lead) isOptional() bool {
-	return l.Rel == l.mark || l.Rel == relNextArchive || l.Rel == relLast
+	return l.Rel == l.mark || l.Rel == RelNextArchive || l.Rel == RelLast
 }
 
 // isAbsent reports whether an error means there is no such document.
@@ -231,10 +231,10 @@ func isAbsent(err error) bool {
 // isForeign returns a gap if a document in the chain is one of another feed: its id
 // differs, and it has no mark of an archive, which may have an id of its own.
 func (w *walk) isForeign(d *Document, from string) *Gap {
-	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(relNextArchive) {
+	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(RelNextArchive) {
 		return nil
 	}
-	if link, ok := d.Links.Rel(relCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
+	if link, ok := d.Links.Rel(RelCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
 		return nil
 	}
 	return w.foreigner(d, from)

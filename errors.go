@@ -76,31 +76,15 @@ func IsStatus(err error, statuses ...int) bool {
 // A RefusedError reports a request forbidden by a rule of safety. It was not made.
 // Trying again does not help.
 type RefusedError struct {
-	URL string // the refused URL, without userinfo
-
-	// Rule is a word for the rule:
-	//
-	//	url        not an absolute URL with a host
-	//	length     the URL is longer than Limits.URL
-	//	scheme     neither http nor https
-	//	userinfo   a user or password in the URL
-	//	method     neither GET nor HEAD
-	//	header     a header field a caller may not set, or an invalid value
-	//	downgrade  a redirect from https to http
-	//	location   a redirect without a target
-	//	loop       a redirect to a URL requested before it
-	//	redirects  more than five redirects
-	//	address    a loopback, private or special-purpose address
-	//	origin     another origin than the feed's, with Policy.SameOrigin
-	Rule string
-
-	Err error // details; may be nil
+	URL  string // the refused URL, without userinfo
+	Rule string // one of the Rule constants
+	Err  error  // details; may be nil
 }
 
 // Error names the URL and why it was refused.
 func (e *RefusedError) Error() string {
 	s := failure(e.URL, "refused: ", e.detail())
-	if e.Rule == "address" && e.Err != nil {
+	if e.Rule == RuleAddress && e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
 	return s
@@ -110,7 +94,7 @@ func (e *RefusedError) Error() string {
 // should know.
 func (e *RefusedError) detail() string {
 	s := cmp.Or(refusals[e.Rule], e.Rule)
-	if e.Rule != "address" && e.Err != nil {
+	if e.Rule != RuleAddress && e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
 	return s
@@ -119,20 +103,36 @@ func (e *RefusedError) detail() string {
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
+// The rules a RefusedError may name.
+const (
+	RuleURL       = fetch.RuleURL       // not an absolute URL with a host
+	RuleLength    = fetch.RuleLength    // the URL is longer than Limits.URL
+	RuleScheme    = fetch.RuleScheme    // neither http nor https
+	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
+	RuleMethod    = fetch.RuleMethod    // neither GET nor HEAD
+	RuleHeader    = fetch.RuleHeader    // a header field a caller may not set, or an invalid value
+	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
+	RuleLocation  = fetch.RuleLocation  // a redirect without a target
+	RuleLoop      = fetch.RuleLoop      // a redirect to a URL requested before it
+	RuleRedirects = fetch.RuleRedirects // more than five redirects
+	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
+	RuleOrigin    = "origin"            // another origin than the feed's, with Policy.SameOrigin
+)
+
 // refusals are the rules in words.
 var refusals = map[string]string{
-	"url":       "not an absolute URL with a host",
-	"length":    "the URL is too long",
-	"scheme":    "unsupported scheme",
-	"userinfo":  "a user or password in the URL",
-	"method":    "unsupported method",
-	"header":    "invalid header field",
-	"downgrade": "it redirects from https to http",
-	"location":  "it redirects without saying where to",
-	"loop":      "it redirects in a circle",
-	"redirects": "it redirects too often",
-	"address":   "a loopback, private or special-purpose address",
-	"origin":    "its origin is not the feed's",
+	RuleURL:       "not an absolute URL with a host",
+	RuleLength:    "the URL is too long",
+	RuleScheme:    "unsupported scheme",
+	RuleUserinfo:  "a user or password in the URL",
+	RuleMethod:    "unsupported method",
+	RuleHeader:    "invalid header field",
+	RuleDowngrade: "it redirects from https to http",
+	RuleLocation:  "it redirects without saying where to",
+	RuleLoop:      "it redirects in a circle",
+	RuleRedirects: "it redirects too often",
+	RuleAddress:   "a loopback, private or special-purpose address",
+	RuleOrigin:    "its origin is not the feed's",
 }
 
 // A LimitError reports an answer, or a document, larger than Limits allow.

@@ -73,7 +73,7 @@ func TestErrorTypes(t *testing.T) {
 		_, err = new(Client).Get(t.Context(), address)
 		refused, ok := errors.AsType[*RefusedError](err)
 		require.True(t, ok, "%T: %v", err, err)
-		require.Equal(t, "url", refused.Rule, address)
+		require.Equal(t, RuleURL, refused.Rule, address)
 	}
 	var timeout net.Error
 	require.ErrorAs(t, error(&TimeoutError{}), &timeout)
@@ -98,7 +98,7 @@ func TestSameOriginRule(t *testing.T) {
 		require.Len(t, h.Gaps, 1)
 		refused, ok := errors.AsType[*RefusedError](h.Gaps[0])
 		require.True(t, ok, "%v", h.Gaps[0])
-		require.Equal(t, RefusedError{URL: elsewhere.URL + "/1.atom", Rule: "origin"}, *refused)
+		require.Equal(t, RefusedError{URL: elsewhere.URL + "/1.atom", Rule: RuleOrigin}, *refused)
 		require.ErrorContains(t, h.Gaps[0], "its origin is not the feed's")
 	}
 }
@@ -149,7 +149,7 @@ func TestDialer(t *testing.T) {
 	_, err := c.Get(t.Context(), server.URL)
 	refused, ok := errors.AsType[*RefusedError](err)
 	require.True(t, ok, "%T: %v", err, err)
-	require.Equal(t, "address", refused.Rule)
+	require.Equal(t, RuleAddress, refused.Rule)
 }
 
 // Settings that make no sense have no effect, or mean the default.

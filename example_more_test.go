@@ -65,7 +65,7 @@ func ExampleDocument_NextPoll() {
 	doc := parse(small)
 	doc.Response.Received = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	fmt.Println(doc.NextPoll().Format(time.TimeOnly))
-	hub, ok := doc.Links.Rel("hub")
+	hub, ok := doc.Links.Rel(feedhistory.RelHub)
 	fmt.Println(hub.Href, ok)
 	// Output:
 	// 13:30:00
@@ -92,9 +92,9 @@ func ExampleRefusedError() {
 			return "not refused"
 		}
 		switch refused.Rule {
-		case "url", "length", "scheme":
+		case feedhistory.RuleURL, feedhistory.RuleLength, feedhistory.RuleScheme:
 			return "the address is no address of a feed"
-		case "method", "header":
+		case feedhistory.RuleMethod, feedhistory.RuleHeader:
 			return "the program asked for it in an impossible way"
 		}
 		return "it is not safe: " + refused.Rule

@@ -166,7 +166,7 @@ func reasonOf(err error) Reason {
 		return parse.Reason
 	}
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		if refused.Rule == "loop" || refused.Rule == "redirects" {
+		if refused.Rule == RuleLoop || refused.Rule == RuleRedirects {
 			return ReasonLoop
 		}
 		return ReasonRefused

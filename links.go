@@ -12,15 +12,15 @@ import (
 // and the others this package uses.
 const (
 	RelAlternate   = "alternate"
-	relCurrent     = "current"
+	RelCurrent     = "current"
 	RelEnclosure   = "enclosure"
-	relFirst       = "first"
-	relHub         = "hub"
-	relLast        = "last"
+	RelFirst       = "first"
+	RelHub         = "hub"
+	RelLast        = "last"
 	RelNext        = "next"
-	relNextArchive = "next-archive"
+	RelNextArchive = "next-archive"
 	RelPrevArchive = "prev-archive"
-	relPrevious    = "previous"
+	RelPrevious    = "previous"
 	RelSelf        = "self"
 )
 
@@ -86,7 +86,7 @@ func (l Link) distance() int {
 // isHistory reports whether links with the relation lead to other documents of a feed.
 func isHistory(rel string) bool {
 	switch rel {
-	case relFirst, relLast, RelNext, relPrevious, relCurrent, RelPrevArchive, relNextArchive:
+	case RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
 		return true
 	}
 	return false
@@ -130,13 +130,13 @@ func relation(value string) (rel string, lenient bool) {
 	}
 	switch lower := strings.ToLower(name); lower {
 	case "prev", "prev-page", "previous-page":
-		return relPrevious, true
+		return RelPrevious, true
 	case "next-page":
 		return RelNext, true
 	case "prev_archive", "previous-archive":
 		return RelPrevArchive, true
 	case "next_archive":
-		return relNextArchive, true
+		return RelNextArchive, true
 	default:
 		if known(lower) {
 			return lower, true
@@ -147,8 +147,8 @@ func relation(value string) (rel string, lenient bool) {
 
 func known(rel string) bool {
 	switch rel {
-	case RelAlternate, relCurrent, RelEnclosure, relFirst, relHub, relLast, RelNext,
-		relNextArchive, RelPrevArchive, relPrevious, RelSelf, "edit", "related", "replies", "via":
+	case RelAlternate, RelCurrent, RelEnclosure, RelFirst, RelHub, RelLast, RelNext,
+		RelNextArchive, RelPrevArchive, RelPrevious, RelSelf, "edit", "related", "replies", "via":
 		return true
 	}
 	return false

@@ -67,7 +67,7 @@ func TestHeaderLinksYield(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Links{
 		{Rel: RelNext, Href: "http://example.org/own"},
-		{Rel: relFirst, Href: "http://example.org/first"},
+		{Rel: RelFirst, Href: "http://example.org/first"},
 	}, d.Links)
 
 	d, err = p.Parse(strings.NewReader(`{"version": "https://jsonfeed.org/version/1.1", "items": []}`), "http://example.org/")
@@ -82,14 +82,14 @@ func TestRelation(t *testing.T) {
 	}{
 		{"prev-archive", RelPrevArchive, false},
 		{"http://www.iana.org/assignments/relation/prev-archive", RelPrevArchive, false},
-		{"previous", relPrevious, false},
-		{"prev", relPrevious, true},
-		{"prev-page", relPrevious, true},
+		{"previous", RelPrevious, false},
+		{"prev", RelPrevious, true},
+		{"prev-page", RelPrevious, true},
 		{"next-page", RelNext, true},
 		{"Prev-Archive", RelPrevArchive, true},
 		{"NEXT", RelNext, true},
 		{"http://www.iana.org/assignments/relation/Next", RelNext, true},
-		{"http://www.iana.org/assignments/relation/prev", relPrevious, true},
+		{"http://www.iana.org/assignments/relation/prev", RelPrevious, true},
 		{"http://example.org/rel/next", "http://example.org/rel/next", false},
 		{"http://a9.com/-/opensearch", "http://a9.com/-/opensearch", false},
 		{"x-unknown", "x-unknown", false},

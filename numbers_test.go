@@ -122,7 +122,7 @@ func TestWrap(t *testing.T) {
 	_, err := c.Get(t.Context(), site.URL+"/feed.atom")
 	refused, ok := errors.AsType[*RefusedError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, "address", refused.Rule)
+	require.Equal(t, RuleAddress, refused.Rule)
 	require.Empty(t, site.Requests())
 	allowed := c.Clone()
 	allowed.Policy.AllowPrivate = true

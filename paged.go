@@ -8,7 +8,7 @@ import "slices"
 // isPaged reports whether the document is a page, by the links a page must have
 // (5005#5).
 func (d *Document) isPaged() bool {
-	return d.Links.has(relFirst, relLast) || d.says(relPrevious, RelNext)
+	return d.Links.has(RelFirst, RelLast) || d.says(RelPrevious, RelNext)
 }
 
 // DocumentLinks are the URLs of an archive document or a page, and of its neighbours; ""
@@ -32,10 +32,10 @@ func NewPage(head *Document, entries []*Entry, at DocumentLinks) *Document {
 	if at.First+at.Prev+at.Next+at.Last == "" {
 		at.First = at.Self
 	}
-	d.link(relFirst, at.First)
-	d.link(relPrevious, at.Prev)
+	d.link(RelFirst, at.First)
+	d.link(RelPrevious, at.Prev)
 	d.link(RelNext, at.Next)
-	d.link(relLast, at.Last)
+	d.link(RelLast, at.Last)
 	return d
 }
 

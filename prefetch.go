@@ -79,6 +79,6 @@ func (w *walk) watchPages(l *fetchResult) {
 		w.ahead.Distrust()
 		return
 	}
-	last, _ := l.doc.Links.Rel(relLast)
+	last, _ := l.doc.Links.Rel(RelLast)
 	w.ahead.EndAt(iri.WithoutFragment(last.Href))
 }

@@ -134,7 +134,7 @@ func (g *chainer) reply(i int) feedtest.Reply {
 		rel := map[Kind]string{Archived: RelPrevArchive, Paged: RelNext}[g.kind]
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
 	} else if g.odds(10, "with a Link header") {
-		rel := rapid.SampledFrom([]string{RelPrevArchive, RelNext, relCurrent, relNextArchive}).Draw(g.T, "relation")
+		rel := rapid.SampledFrom([]string{RelPrevArchive, RelNext, RelCurrent, RelNextArchive}).Draw(g.T, "relation")
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", g.any(), rel))
 	}
 	switch fault {
@@ -215,7 +215,7 @@ func (g *chainer) document(i int) string {
 		fmt.Fprintf(b, "<%slink rel=%q href=%q/>\n", prefix, rel, href)
 	}
 	if g.odds(20, "misleading link") {
-		link(rapid.SampledFrom([]string{RelPrevArchive, RelNext, relCurrent, relFirst, relNextArchive}).Draw(g.T, "relation"), g.any())
+		link(rapid.SampledFrom([]string{RelPrevArchive, RelNext, RelCurrent, RelFirst, RelNextArchive}).Draw(g.T, "relation"), g.any())
 	}
 	if g.odds(3, "self") {
 		link(RelSelf, g.urls[i])
@@ -229,14 +229,14 @@ func (g *chainer) document(i int) string {
 		link(RelPrevArchive, g.older(i))
 		if i > 0 && !g.odds(6, "without a mark") {
 			head.WriteString("<fh:archive/>\n")
-			link(relCurrent, g.urls[0])
-			link(relNextArchive, g.urls[i-1])
+			link(RelCurrent, g.urls[0])
+			link(RelNextArchive, g.urls[i-1])
 		}
 	} else {
 		link(RelNext, g.older(i))
 		if i > 0 && g.odds(2, "with its neighbours") {
-			link(relPrevious, g.urls[i-1])
-			link(relFirst, g.urls[0])
+			link(RelPrevious, g.urls[i-1])
+			link(RelFirst, g.urls[0])
 		}
 	}
 	entries, deleted := g.entries(i, rss)

@@ -75,9 +75,9 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	d := w.docs[i]
-	older, begins, mark := RelPrevArchive, relCurrent, `<fh:archive xmlns:fh="`+vocab.History+`"/>`
+	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+vocab.History+`"/>`
 	if w.feed == Paged {
-		older, begins, mark = RelNext, relFirst, `<link rel="previous" href="/elsewhere"/>`
+		older, begins, mark = RelNext, RelFirst, `<link rel="previous" href="/elsewhere"/>`
 	}
 	head := ""
 	if d.older >= 0 {

@@ -98,7 +98,7 @@ func (s *source) request(url string) answer {
 	if err == nil && s.c.Policy.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
-			Err: &feedhistory.RefusedError{URL: doc.URL, Rule: "origin"}, Found: doc.Response.Received,
+			Err: &feedhistory.RefusedError{URL: doc.URL, Rule: feedhistory.RuleOrigin}, Found: doc.Response.Received,
 		}
 	}
 	return a

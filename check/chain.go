@@ -120,7 +120,7 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 		c.undated.add(n.url)
 	}
 	if c.kind == feedhistory.Paged && c.lastNamed.href == "" {
-		c.lastNamed = r.linkTo("last")
+		c.lastNamed = r.linkTo(feedhistory.RelLast)
 	}
 	if c.Profile == AtomPMH {
 		c.pmh.document(c, r, n)
@@ -250,7 +250,7 @@ func (c *Chain) direction(r *report, n, from *neighbour) {
 
 // nextArchive checks the links forward in time.
 func (c *Chain) nextArchive(r *report, n, from *neighbour) {
-	next, at, ok := r.link("next-archive")
+	next, at, ok := r.link(feedhistory.RelNextArchive)
 	newest := from == c.first && !c.detached
 	switch {
 	case !ok && (newest || r.doc.Complete):
@@ -273,7 +273,7 @@ func (c *Chain) nextArchive(r *report, n, from *neighbour) {
 
 // currentOf checks the archive's current document.
 func (c *Chain) currentOf(r *report) {
-	current, at, ok := r.link("current")
+	current, at, ok := r.link(feedhistory.RelCurrent)
 	if !ok || c.first.is(current.Href) {
 		return
 	}

@@ -45,9 +45,9 @@ func (r *report) notes() {
 			at = nowhere
 		}
 		if isStale(n) {
-			rel := "current"
+			rel := feedhistory.RelCurrent
 			if r.doc.Kind() == feedhistory.Paged {
-				rel = "first"
+				rel = feedhistory.RelFirst
 			}
 			_, at, _ = r.link(rel)
 		}
@@ -133,12 +133,12 @@ func (r *report) complete() {
 		r.add("combined-kinds", r.flagAt("archive"), "the document is complete and an archive at once, which has no defined meaning")
 	}
 	for i, link := range r.doc.Links {
-		if link.Rel != "current" && slices.Contains(historyRelations, link.Rel) {
+		if link.Rel != feedhistory.RelCurrent && slices.Contains(historyRelations, link.Rel) {
 			r.add("complete-with-history-link", r.at[i],
 				"the document is complete, but has a link %s to %s", link.Rel, clip(link.Href))
 		}
 	}
-	current, at, ok := r.link("current")
+	current, at, ok := r.link(feedhistory.RelCurrent)
 	if self := r.self(); ok && self != "" && !same(current.Href, self) {
 		r.add("complete-current-not-self", at,
 			"the document is complete, but its current, %s, is not itself, %s", clip(current.Href), clip(self))
@@ -146,10 +146,10 @@ func (r *report) complete() {
 }
 
 func (r *report) archive() {
-	if !r.has(feedhistory.RelPrevArchive, "next-archive") {
+	if !r.has(feedhistory.RelPrevArchive, feedhistory.RelNextArchive) {
 		r.add("archive-without-links", r.flagAt("archive"), "the archive has neither prev-archive nor next-archive: readers cannot go on from it")
 	}
-	if !r.has("current") {
+	if !r.has(feedhistory.RelCurrent) {
 		r.add("archive-without-current", r.flagAt("archive"), "the archive does not say which is its subscription document")
 	}
 }
@@ -161,10 +161,10 @@ func (r *report) isUnmarkedArchive() bool {
 }
 
 func (r *report) archiveSigns() string {
-	if r.has("next-archive") {
+	if r.has(feedhistory.RelNextArchive) {
 		return "there is a next-archive"
 	}
-	current, _, ok := r.link("current")
+	current, _, ok := r.link(feedhistory.RelCurrent)
 	self, found := r.doc.Links.Rel(feedhistory.RelSelf)
 	stale := slices.ContainsFunc(r.doc.Notes, isStale)
 	if ok && found && !stale && r.has(feedhistory.RelPrevArchive) && !same(current.Href, self.Href) && !same(current.Href, r.doc.URL) {
@@ -176,7 +176,7 @@ func (r *report) archiveSigns() string {
 // historyAt returns the place of the first history link.
 func (r *report) historyAt() int {
 	for i, link := range r.doc.Links {
-		if slices.Contains(historyRelations, link.Rel) && link.Rel != "current" {
+		if slices.Contains(historyRelations, link.Rel) && link.Rel != feedhistory.RelCurrent {
 			return r.at[i]
 		}
 	}
@@ -196,7 +196,7 @@ func (r *report) self() string {
 func (r *report) pages() {
 	self := r.self()
 	for _, end := range [][2]string{
-		{"first", "previous"}, {"last", feedhistory.RelNext},
+		{feedhistory.RelFirst, feedhistory.RelPrevious}, {feedhistory.RelLast, feedhistory.RelNext},
 	} {
 		link, _, ok := r.link(end[0])
 		beyond, at, more := r.link(end[1])
@@ -204,8 +204,8 @@ func (r *report) pages() {
 			r.add("link-past-end", at, "this is the %s page, but it has a %s, %s", end[0], end[1], clip(beyond.Href))
 		}
 	}
-	if r.doc.Complete || r.has(feedhistory.RelPrevArchive, "next-archive") || r.doc.Archive ||
-		r.has("previous", feedhistory.RelNext) {
+	if r.doc.Complete || r.has(feedhistory.RelPrevArchive, feedhistory.RelNextArchive) || r.doc.Archive ||
+		r.has(feedhistory.RelPrevious, feedhistory.RelNext) {
 		return
 	}
 	r.lonelyPage(self)
@@ -214,8 +214,8 @@ func (r *report) pages() {
 // lonelyPage reports a page without links to neighbours although there are
 // other pages, according to first and last, or to OpenSearch's numbers.
 func (r *report) lonelyPage(self string) {
-	first, at, isFirst := r.link("first")
-	last, lastAt, isLast := r.link("last")
+	first, at, isFirst := r.link(feedhistory.RelFirst)
+	last, lastAt, isLast := r.link(feedhistory.RelLast)
 	switch {
 	case isFirst && isLast && same(first.Href, last.Href):
 		return

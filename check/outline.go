@@ -226,8 +226,8 @@ func (s *outliner) entry() {
 
 // historyRelations connect a feed's documents; in an entry they mean nothing.
 var historyRelations = []string{
-	"first", "last", "previous", feedhistory.RelNext,
-	"current", feedhistory.RelPrevArchive, "next-archive",
+	feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelPrevious, feedhistory.RelNext,
+	feedhistory.RelCurrent, feedhistory.RelPrevArchive, feedhistory.RelNextArchive,
 }
 
 func (s *outliner) entryLink() {

@@ -18,7 +18,7 @@ func (r *report) pmh() {
 		r.absent("pmh-not-atom", "the document is %v, not Atom 1.0", d.Format)
 		return
 	}
-	if !d.Complete && r.has(feedhistory.RelNext, "previous", "first", "last") {
+	if !d.Complete && r.has(feedhistory.RelNext, feedhistory.RelPrevious, feedhistory.RelFirst, feedhistory.RelLast) {
 		r.add("pmh-not-archived", r.historyAt(), "the feed is paged: pages shift, so that a harvest can miss records")
 	}
 	if d.Updated.IsZero() {

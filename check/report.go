@@ -57,13 +57,13 @@ func stands(written, rel string) bool {
 	}
 	archive := strings.HasSuffix(written, "archive")
 	switch rel {
-	case "previous":
+	case feedhistory.RelPrevious:
 		return strings.HasPrefix(written, "prev") && !archive
 	case feedhistory.RelNext:
 		return strings.HasPrefix(written, "next") && !archive
 	case feedhistory.RelPrevArchive:
 		return strings.HasPrefix(written, "prev") && archive
-	case "next-archive":
+	case feedhistory.RelNextArchive:
 		return strings.HasPrefix(written, "next") && archive
 	}
 	return false

@@ -114,7 +114,7 @@ func (w *walker) begun() []Finding {
 		return gap
 	}
 	r := newReport(w.head, w.Profile)
-	next := r.linkTo("next-archive")
+	next := r.linkTo(feedhistory.RelNextArchive)
 	if next.href == "" || r.has(feedhistory.RelPrevArchive) {
 		return gap
 	}

@@ -186,7 +186,7 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 // furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
 func furtherOf(doc *feedhistory.Document) (urls []string) {
 	for _, l := range doc.Further(feedhistory.Archived) {
-		if l.Rel != "next-archive" && l.Rel != "last" {
+		if l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast {
 			urls = append(urls, l.Href)
 		}
 	}

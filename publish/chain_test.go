@@ -28,14 +28,14 @@ func checkChain(t require.TestingT, out fs.FS, p *Publisher) {
 	}
 	newer := read(p.name())
 	require.False(t, newer.doc.Archive)
-	require.Empty(t, href(newer, "next-archive"), "the subscription document is no archive")
+	require.Empty(t, href(newer, feedhistory.RelNextArchive), "the subscription document is no archive")
 	newest := true
 	for name := newer.prev; name != ""; name = newer.prev {
 		a := read(name)
 		require.True(t, a.doc.Archive, "5005#14")
 		require.Equal(t, name, href(a, feedhistory.RelSelf))
-		require.Equal(t, p.name(), href(a, "current"), "5005#13")
-		next := href(a, "next-archive")
+		require.Equal(t, p.name(), href(a, feedhistory.RelCurrent), "5005#13")
+		next := href(a, feedhistory.RelNextArchive)
 		require.True(t, newest || next != "", "5005#12")
 		if next != "" {
 			require.Equal(t, name, read(next).prev, "5005#15")

@@ -275,7 +275,7 @@ func TestPagedDuties(t *testing.T) {
 			doc, err := feedhistory.Parse(w.Body, url)
 			require.NoError(t, err)
 			require.Equal(t, feedhistory.Paged, doc.Kind(), "5005#5: %d entries", n)
-			first, ok := doc.Links.Rel("first")
+			first, ok := doc.Links.Rel(feedhistory.RelFirst)
 			require.True(t, ok, "5005#6")
 			require.Equal(t, base, first.Href)
 			next, more := doc.Links.Rel(feedhistory.RelNext)

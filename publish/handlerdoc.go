@@ -199,7 +199,7 @@ func briefly(maxAge time.Duration) string {
 // isClosed reports whether a document is an archive and will never change, because it
 // has its successor's link (5005#12).
 func isClosed(d *feedhistory.Document) bool {
-	_, ok := d.Links.Rel("next-archive")
+	_, ok := d.Links.Rel(feedhistory.RelNextArchive)
 	return ok && d.Archive && d.Kind() == feedhistory.Archived
 }
 
@@ -237,8 +237,8 @@ func isTextType(kind string) bool {
 func linkFields(links feedhistory.Links) (fields []string) {
 	for _, l := range links {
 		switch l.Rel {
-		case "current", "first", "last", feedhistory.RelNext,
-			"next-archive", feedhistory.RelPrevArchive, "previous":
+		case feedhistory.RelCurrent, feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelNext,
+			feedhistory.RelNextArchive, feedhistory.RelPrevArchive, feedhistory.RelPrevious:
 			if len(fields) < 16 && len(l.Href) <= 2000 {
 				fields = append(fields, "<"+headerURL(l.Href)+`>; rel="`+l.Rel+`"`)
 			}

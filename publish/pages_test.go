@@ -101,9 +101,9 @@ func TestPagesWhileEntriesAreAdded(t *testing.T) {
 				doc := readPage(t, h, target)
 				require.Equal(t, feedhistory.Paged, doc.Kind())
 				require.Equal(t, target, followLink(doc, feedhistory.RelSelf))
-				require.Equal(t, "/log", followLink(doc, "first"))
+				require.Equal(t, "/log", followLink(doc, feedhistory.RelFirst))
 				page := pageIDs(doc.Entries)
-				if rel == "previous" {
+				if rel == feedhistory.RelPrevious {
 					slices.Reverse(page)
 				}
 				got, last = append(got, page...), target
@@ -119,13 +119,13 @@ func TestPagesWhileEntriesAreAdded(t *testing.T) {
 		}
 		got, last := walk("/log", feedhistory.RelNext)
 		require.Equal(t, want, got)
-		require.Equal(t, last, cmp.Or(followLink(readPage(t, h, last), "last"), last))
+		require.Equal(t, last, cmp.Or(followLink(readPage(t, h, last), feedhistory.RelLast), last))
 
 		if last == "/log" {
 			return // the first page, which has changed since
 		}
 		// Back again, with everything that has been added since.
-		back, _ := walk(last, "previous")
+		back, _ := walk(last, feedhistory.RelPrevious)
 		slices.Reverse(back)
 		seen := map[string]bool{}
 		for _, id := range back {
@@ -141,7 +141,7 @@ func TestPagesLinks(t *testing.T) {
 	s := &shelf{}
 	h := &Pages{Head: pagesHead, Older: s.older, Newer: s.newer, Size: 2}
 	empty := readPage(t, h, "/log")
-	assert.Equal(t, "/log", followLink(empty, "last"))
+	assert.Equal(t, "/log", followLink(empty, feedhistory.RelLast))
 	assert.Empty(t, followLink(empty, feedhistory.RelNext))
 
 	for i := range 3 {
@@ -149,29 +149,29 @@ func TestPagesLinks(t *testing.T) {
 	}
 	first := readPage(t, h, "/log?q=a+b")
 	assert.Equal(t, []string{"urn:2", "urn:1"}, pageIDs(first.Entries))
-	assert.Equal(t, "/log?q=a+b", followLink(first, "first"))
-	assert.Empty(t, followLink(first, "previous"))
-	assert.Empty(t, followLink(first, "last"), "not known yet")
+	assert.Equal(t, "/log?q=a+b", followLink(first, feedhistory.RelFirst))
+	assert.Empty(t, followLink(first, feedhistory.RelPrevious))
+	assert.Empty(t, followLink(first, feedhistory.RelLast), "not known yet")
 
 	second := readPage(t, h, followLink(first, feedhistory.RelNext))
 	assert.Equal(t, []string{"urn:0"}, pageIDs(second.Entries))
-	assert.Equal(t, followLink(second, feedhistory.RelSelf), followLink(second, "last"))
+	assert.Equal(t, followLink(second, feedhistory.RelSelf), followLink(second, feedhistory.RelLast))
 	assert.Contains(t, followLink(second, feedhistory.RelSelf), "q=a+b")
 
-	back := readPage(t, h, followLink(second, "previous"))
+	back := readPage(t, h, followLink(second, feedhistory.RelPrevious))
 	assert.Equal(t, pageIDs(first.Entries), pageIDs(back.Entries))
-	assert.Empty(t, followLink(back, "previous"))
+	assert.Empty(t, followLink(back, feedhistory.RelPrevious))
 	assert.Equal(t, followLink(first, feedhistory.RelNext), followLink(back, feedhistory.RelNext))
 
 	// Everything newer has been deleted: the previous page is the first one.
 	s.entries = s.entries[2:]
-	w := getPath(h, followLink(second, "previous"))
+	w := getPath(h, followLink(second, feedhistory.RelPrevious))
 	assert.Equal(t, http.StatusTemporaryRedirect, w.Code)
 	assert.Equal(t, "/log?q=a+b", w.Header().Get("Location"))
 
 	h.Newer = nil
-	assert.Empty(t, followLink(readPage(t, h, followLink(first, feedhistory.RelNext)), "previous"))
-	assert.Equal(t, http.StatusBadRequest, getPath(h, followLink(second, "previous")).Code)
+	assert.Empty(t, followLink(readPage(t, h, followLink(first, feedhistory.RelNext)), feedhistory.RelPrevious))
+	assert.Equal(t, http.StatusBadRequest, getPath(h, followLink(second, feedhistory.RelPrevious)).Code)
 }
 
 // The URL is the configured one, or else the requested path, which can never be
@@ -270,7 +270,7 @@ func TestPagesOfAGenerousQuery(t *testing.T) {
 	assert.Equal(t, []string{"urn:3", "urn:2", "urn:1"}, pageIDs(second.Entries))
 	third := readPage(t, h, followLink(second, feedhistory.RelNext))
 	assert.Equal(t, []string{"urn:0"}, pageIDs(third.Entries))
-	assert.Equal(t, pageIDs(second.Entries), pageIDs(readPage(t, h, followLink(third, "previous")).Entries))
+	assert.Equal(t, pageIDs(second.Entries), pageIDs(readPage(t, h, followLink(third, feedhistory.RelPrevious)).Entries))
 }
 
 func TestToken(t *testing.T) {

@@ -207,9 +207,9 @@ func TestAdviceMessages(t *testing.T) {
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		collection.HarvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
 	require.Equal(t, "tell the publisher", explain.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: "scheme"}}))
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: "address"}}), "(--allow-private)")
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "check --user")
 	require.Contains(t, explain.VerdictText(feedhistory.Lossy), "entries may have slipped through")

@@ -193,11 +193,11 @@ func (d *drive) static(s *snapshot) {
 	older := ""
 	for i := len(s.archives) - 1; i >= 0; i-- {
 		a := s.archives[i]
-		current, ok := a.doc.Links.Rel("current")
+		current, ok := a.doc.Links.Rel(feedhistory.RelCurrent)
 		d.report.saw("current", ok && (current.Href == d.URL || current.Href == s.feed.url), "%s: current is %q", a.url, current.Href)
 		d.report.saw("archive", a.doc.Archive, "%s has no fh:archive", a.url)
 		d.report.saw("prev-archive", older == "" || a.prev() == older, "%s does not link to %s", a.url, older)
-		if next, ok := a.doc.Links.Rel("next-archive"); i > 0 {
+		if next, ok := a.doc.Links.Rel(feedhistory.RelNextArchive); i > 0 {
 			d.report.saw("next-archive", ok && next.Href == s.archives[i-1].url, "%s: next-archive is %q", a.url, next.Href)
 		}
 		older = a.url

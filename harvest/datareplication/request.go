@@ -47,7 +47,7 @@ func (r *run) foreign(address string) error {
 	if iri.AreSameOrigin(r.c.URL, address) {
 		return nil
 	}
-	return &feedhistory.RefusedError{URL: address, Rule: "origin"}
+	return &feedhistory.RefusedError{URL: address, Rule: feedhistory.RuleOrigin}
 }
 
 const limitRequests = "requests"

@@ -84,8 +84,8 @@ func requireLinks(t testing.TB, s *site, url string) {
 		d = s.document(t, at)
 		require.True(t, d.Archive, "5005#14")
 		require.Equal(t, at, rel(d, feedhistory.RelSelf))
-		require.Equal(t, url, rel(d, "current"), "5005#13")
-		next := rel(d, "next-archive")
+		require.Equal(t, url, rel(d, feedhistory.RelCurrent), "5005#13")
+		next := rel(d, feedhistory.RelNextArchive)
 		require.True(t, newest || next != "", "5005#12")
 		if next != "" {
 			require.Equal(t, at, rel(s.document(t, next), feedhistory.RelPrevArchive), "5005#15")

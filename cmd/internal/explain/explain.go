@@ -45,7 +45,7 @@ func Advice(g *feedhistory.Gap) string {
 	refused, isRefused := errors.AsType[*feedhistory.RefusedError](g.Err)
 	status, isStatus := errors.AsType[*feedhistory.StatusError](g.Err)
 	switch {
-	case isRefused && refused.Rule != "address":
+	case isRefused && refused.Rule != feedhistory.RuleAddress:
 		return "tell the publisher"
 	case isStatus && status.Status == http.StatusUnauthorized:
 		return statusRemedy(status)
@@ -66,7 +66,7 @@ func Advice(g *feedhistory.Gap) string {
 // IsPrivate reports whether an error is the refusal of a private address.
 func IsPrivate(err error) bool {
 	e, ok := errors.AsType[*feedhistory.RefusedError](err)
-	return ok && e.Rule == "address"
+	return ok && e.Rule == feedhistory.RuleAddress
 }
 
 // Failure explains in one line why the document named by an argument cannot be read,
@@ -116,9 +116,9 @@ func Remedy(err error) string {
 	}
 	if e, ok := errors.AsType[*feedhistory.RefusedError](err); ok {
 		switch e.Rule {
-		case "userinfo":
+		case feedhistory.RuleUserinfo:
 			return "take it out of the URL, and log in with --user"
-		case "downgrade", "loop", "redirects", "location":
+		case feedhistory.RuleDowngrade, feedhistory.RuleLoop, feedhistory.RuleRedirects, feedhistory.RuleLocation:
 			return "tell the publisher, or give the address where the feed is now"
 		}
 		return ""

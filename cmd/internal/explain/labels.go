@@ -24,7 +24,7 @@ func KindText(d *feedhistory.Document) string {
 	case feedhistory.Complete:
 		s += "this document has every entry of the feed"
 	case feedhistory.Archived:
-		if _, newer := d.Links.Rel("next-archive"); d.Archive || newer {
+		if _, newer := d.Links.Rel(feedhistory.RelNextArchive); d.Archive || newer {
 			s += "this is one of the archive documents of a feed"
 		} else {
 			s += "this is the newest document of a feed whose older entries are in archives"

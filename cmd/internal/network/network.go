@@ -171,7 +171,7 @@ func (f *Flags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transp
 		}
 		conn, err := guarded.DialContext(ctx, network, address)
 		if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrProhibitedPort) {
-			err = &feedhistory.RefusedError{URL: address, Rule: "address", Err: err}
+			err = &feedhistory.RefusedError{URL: address, Rule: feedhistory.RuleAddress, Err: err}
 		}
 		return conn, err
 	}

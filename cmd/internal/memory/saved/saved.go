@@ -44,7 +44,7 @@ func (p parser) parse(data []byte) (doc *feedhistory.Document, feed string, err 
 // selfOf returns the address a document gives its feed: the subscription document's,
 // for an archive (5005#13).
 func selfOf(doc *feedhistory.Document) string {
-	for _, rel := range []string{"current", feedhistory.RelSelf} {
+	for _, rel := range []string{feedhistory.RelCurrent, feedhistory.RelSelf} {
 		if link, ok := doc.Links.Rel(rel); ok && memory.IsWeb(link.Href) {
 			return link.Href
 		}
