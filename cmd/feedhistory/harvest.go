@@ -64,7 +64,7 @@ func (c *harvestCommand) Validate() error {
 			return fmt.Errorf("%s: %s has no such flag", flag.name, c.Protocol)
 		}
 	}
-	return c.Credentials.Check()
+	return errors.Join(c.Quotas.Check(), c.Credentials.Check())
 }
 
 // Run harvests the collection, prints the changes and records the state.

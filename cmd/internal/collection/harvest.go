@@ -8,6 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
@@ -33,6 +34,8 @@ type Source struct {
 	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
 
 	terminal.JSONFlag `set:"record=each change, which is the default; with --db, the result for the collection"`
+
+	syncing.Quotas
 
 	logins.Login
 

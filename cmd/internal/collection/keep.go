@@ -37,7 +37,7 @@ func (c *Source) Keep(w *command.World) error {
 			return err
 		}
 	}
-	m := &mirror.Mirror{Store: store}
+	m := &mirror.Mirror{Store: store, Quota: c.Limits()}
 	var changes *mirror.Report
 	switch c.Protocol {
 	case AtomPMH:
