@@ -80,7 +80,7 @@ func testMillions(t *testing.T, protocol string, handler func(base string) http.
 			defer cancel()
 		}
 		c := exec.CommandContext(ctx, "feedhistory", "harvest", "--protocol", protocol, "--allow-private", "--db", db,
-			"--max-requests", "1000000", "--max-bytes", "100GB", "--max-items", "100000000", server.URL+"/")
+			"--max-requests", "1000000", "--max-bytes", "100GB", "--max-items", "100000000", "--quota", "100GB", "--quota-entries", "100000000", server.URL+"/")
 		var said bytes.Buffer
 		c.Stderr = &said
 		began := time.Now()

@@ -266,6 +266,10 @@ func harvestedPMH(w *command.World, h *pmhHarvest) {
 		p.Para("", "", "This is everything that changed since the last harvest.")
 	}
 	for _, g := range h.gaps {
-		showHarvestGap(missing, g)
+		advice := HarvestAdvice(g)
+		if g.Reason == feedhistory.ReasonBudget { // the changes are printed oldest first, so after the last document
+			advice = "raise --max-requests or --max-bytes; or harvest with --db, which continues from there"
+		}
+		showHarvestGap(missing, g, advice)
 	}
 }
