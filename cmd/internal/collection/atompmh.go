@@ -38,13 +38,19 @@ type pmhHarvest struct {
 }
 
 // HarvestPMH harvests metadata records.
-func (c *Source) HarvestPMH(w *command.World) error {
+func (c *Source) HarvestPMH(w *command.World) (err error) {
 	spareMemory()
 	var from pmhState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
+	shelf, err := newDiskShelf(w.Ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shelf.Close()) }()
 	harvester := c.harvester(w)
+	harvester.Shelf = shelf
 	h := &pmhHarvest{Harvest: harvester.Harvest(w.Ctx, from.Mark), kinds: map[atompmh.ChangeKind]int{}, queue: from.Queue}
 	if err := c.printPMH(w, harvester, h); err != nil {
 		return err
