@@ -103,8 +103,8 @@ type Retry struct {
 // Fetch returns the whole history of the feed at url: it merges a Walk.
 //
 // The error is the first document's, or the context's. The history is nil if nothing was
-// read before it, as after a 404; otherwise it has what was read, and a gap. Anything
-// else missing is in the History's Gaps.
+// read before it, as after a 404; otherwise it has the entries read so far, and a gap.
+// Anything else missing is in the History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Digest returns a digest of the entry's bytes as published. The same bytes in another
-// document have the same digest. XML adds what the entry inherits, such as namespaces, so
+// document have the same digest. XML adds inherited attributes, such as namespaces, so
 // ReadEntry(e.XML()) may have another one: store the digest with the XML. If the entry's
 // fields were set since it was read, Digest is that of its XML.
 func (e *Entry) Digest() string {

@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
-// A shelf is what a program of its own stores of one feed. Each document changes it in one
+// A shelf is a program's own store of one feed. Each document changes it in one
 // transaction.
 type shelf struct {
 	entries         map[string]*feedhistory.Entry

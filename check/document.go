@@ -283,12 +283,30 @@ func (r *report) times() {
 	if d.Format == feedhistory.RSS && d.Updated.IsZero() {
 		r.absent("rss-without-lastBuildDate", "the document does not say when it was updated")
 	}
-	if d.Updated.IsZero() || r.profile == AtomPMH { // AtomPMH has its own rule for it
+	if r.profile == AtomPMH { // which has rules of its own for times
+		return
+	}
+	if d.Format == feedhistory.Atom {
+		r.updates()
+	}
+	if d.Updated.IsZero() {
 		return
 	}
 	if e := newest(d.Entries); e != nil && e.Changed().After(d.Updated) {
 		r.add("updated-older-than-entries", r.out.updated, "the document was updated %s, but entry %s %s",
 			stamp(d.Updated), clip(e.ID), stamp(e.Changed()))
+	}
+}
+
+// updates reports where updated is missing. An unreadable one is a note of the parser's.
+func (r *report) updates() {
+	if r.doc.Updated.IsZero() && r.out.updated == nowhere {
+		r.absent("updated-missing", "the feed has no updated")
+	}
+	for i, e := range r.doc.Entries {
+		if place := r.entry(i); e.Updated.IsZero() && !place.updated {
+			r.add("updated-missing", place.at, "entry %s has no updated", clip(e.ID))
+		}
 	}
 }
 

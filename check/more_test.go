@@ -105,7 +105,7 @@ func TestReadme(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	found := parse(t, "<feed xmlns=\"http://www.w3.org/2005/Atom\"\n xmlns:fh=\"http://purl.org/syndication/history/1.0\"><id>urn:1</id>"+
-		"<link rel=\"self\" href=\"\"/>\n<title>日本語</title>\t<fh:complete>no</fh:complete>\r\n</feed>")
+		"<updated>2003-12-13T18:30:02Z</updated><link rel=\"self\" href=\"\"/>\n<title>日本語</title>\t<fh:complete>no</fh:complete>\r\n</feed>")
 	require.Len(t, found, 1)
 	f := found[0]
 	require.Equal(t, "flag-not-empty", f.Code)
@@ -121,8 +121,8 @@ func TestPlaces(t *testing.T) {
 
 // A mistake that is made a thousand times is reported twenty times.
 func TestMany(t *testing.T) {
-	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/>`+
-		strings.Repeat("<entry/>", 1000)+"</feed>")
+	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated><link rel="self" href=""/>`+
+		strings.Repeat("<entry><updated>2003-12-13T18:30:02Z</updated></entry>", 1000)+"</feed>")
 	require.Len(t, found, mostOfACode)
 	require.Contains(t, found[mostOfACode-1].Message, "980 more")
 	require.NotContains(t, found[0].Message, "more")
@@ -131,7 +131,7 @@ func TestMany(t *testing.T) {
 // A quotation is short, however long the line is.
 func TestQuoteIsShort(t *testing.T) {
 	long := strings.Repeat("é", 1000)
-	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/><title>`+long+
+	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated><link rel="self" href=""/><title>`+long+
 		`</title><link rel="Next" href="/2"/><subtitle>`+long+"</subtitle></feed>")
 	require.Len(t, found, 1)
 	require.LessOrEqual(t, len(found[0].Quote.Before), quoteBefore)
@@ -141,7 +141,7 @@ func TestQuoteIsShort(t *testing.T) {
 // Links from the HTTP header count, but have no place.
 func TestHeaderLinks(t *testing.T) {
 	p := feedhistory.Parser{Header: map[string][]string{"Link": {`</1>; rel="next-archive"`}}}
-	doc, err := p.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/></feed>`), documentBase)
+	doc, err := p.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated><link rel="self" href=""/></feed>`), documentBase)
 	require.NoError(t, err)
 	found := Document(doc, nil, RFC5005)
 	require.Equal(t, []string{"archive-unmarked"}, codes(found))
@@ -226,7 +226,7 @@ func TestWalkEnds(t *testing.T) {
 
 func TestSARIF(t *testing.T) {
 	var out strings.Builder
-	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>1</id><entry/><entry/></feed>`)
+	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>1</id><updated>2003-12-13T18:30:02Z</updated><entry><updated>2003-12-13T18:30:02Z</updated></entry><entry><updated>2003-12-13T18:30:02Z</updated></entry></feed>`)
 	require.Len(t, found, 4)
 	found[0].URL, found[1].URL = "a dir/ü.atom", ""
 	require.NoError(t, WriteSARIF(&out, found))

@@ -52,6 +52,7 @@ type entryPlace struct {
 	at, end   int
 	id        int
 	permalink bool // an RSS guid claiming to be a URL
+	updated   bool // whether there is updated, even an unreadable one
 	content   contentKind
 }
 
@@ -209,6 +210,9 @@ func (s *outliner) entry() {
 		case "guid":
 			value, ok := s.Attr("", "isPermaLink")
 			e.id, e.permalink = at, !ok || strings.EqualFold(strings.TrimSpace(value), "true")
+		case "updated":
+			e.updated = true
+			s.elsewhere()
 		case "link":
 			s.entryLink()
 		case "content":

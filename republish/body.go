@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Body is the content of an answer, in memory, for a program's own pages beside a
-// Handler. It is compressed for clients that accept gzip, once.
+// A Body is the content of an answer, held in memory: a page of a program that mounts a
+// Handler among its own. It is compressed once, for clients that accept gzip.
 type Body struct {
 	data   []byte
 	tag    string

@@ -154,10 +154,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, Below(h.path, h.mux, r))
 }
 
-// Below is for programs with pages of their own beside a Handler, whether a proxy removes
-// the path of their address from requests or not; a Handler needs no help. It returns a
-// request without the path at its beginning, which ends in a slash, if mux has a page for
-// the rest, and otherwise the request as it is.
+// Below returns the request without path, the part of a program's address below which it
+// serves, if mux has a page for the rest; otherwise it returns the request itself. So a
+// program's own pages are found whether or not a proxy has removed the path; a Handler's
+// are anyway. The path ends in a slash.
 func Below(path string, mux *http.ServeMux, r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, strings.TrimSuffix(path, "/"))
 	if path == "/" || !ok || rest != "" && rest[0] != '/' {

@@ -95,7 +95,7 @@ func listing(root, module string) (string, error) {
 }
 
 // names returns a line for each exported constant, variable, function and type, and
-// for each exported field and method of a type. An embedded type stands for its members.
+// for each exported field and method of a type. The members of an embedded type are not listed again.
 func names(pkg *types.Package) (lines []string) {
 	short := func(p *types.Package) string {
 		if p == pkg {

@@ -18,8 +18,8 @@ import (
 // command remembers which packages a version has.
 var version = fmt.Sprintf("v0.999.%d", time.Now().Unix())
 
-// What a stranger does with a release: install the commands, and import each package into
-// an empty module. The go.sum of each module has all that its packages need.
+// A release is enough by itself: its commands install, and an empty module imports each of its
+// packages. The go.sum of each module has all that its packages need.
 func TestStrangers(t *testing.T) {
 	dir := t.TempDir()
 	checkout, proxy, cache := filepath.Join(dir, "checkout"), filepath.Join(dir, "proxy"), sharedCache(t)

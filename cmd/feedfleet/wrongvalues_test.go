@@ -7,26 +7,18 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/usage/usagetest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // wrong returns wrong values of a flag.
 func wrong(f *kong.Flag) (values []string, known bool) {
-	switch f.Target.Interface().(type) {
-	case bool:
-		return []string{"maybe"}, true
-	case int:
-		return []string{"x", "-1", "99999999999999999999"}, true
-	case time.Duration:
-		return []string{"5", "-1s"}, true
-	case argument.Listen:
-		return []string{"x y", "8006"}, true
+	if values := usagetest.WrongValues(f); values != nil {
+		return values, true
 	}
 	switch f.Name {
 	case "db":
@@ -64,13 +56,12 @@ func TestWrongValues(t *testing.T) {
 					cancel()
 					if f.Name == "opml" {
 						require.Equal(t, exitFailed, status, "%q: %s", args, &stderr)
+						require.Empty(t, stdout.String(), "%q", args)
 						require.Equal(t, "feedfleet: /no/such/file: no such file or directory\n", stderr.String(), "%q", args)
 					} else {
 						require.Equal(t, exitUsage, status, "%q: %s", args, &stderr)
-						require.Regexp(t, "^feedfleet: [^\n]*--"+f.Name+"\\b[^\n]*\nfeedfleet: see feedfleet "+verb.Name+" --help\n$", stderr.String(), "%q", args)
+						usagetest.RequireRefused(t, "feedfleet", verb.Name, f.Name, stdout.String(), stderr.String(), args)
 					}
-					require.NotRegexp(t, `expected|must be one of|invalid|EOL`, stderr.String(), "%q", args)
-					require.Empty(t, stdout.String(), "%q", args)
 					tried++
 				}
 			}

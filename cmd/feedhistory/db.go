@@ -87,7 +87,7 @@ func (c *dbCheckCommand) heal(w *command.World, found *sqlstore.Inspection) erro
 		return err
 	}
 	sync := syncCommand{
-		Location: c.Location, URLs: feeds, Polling: syncing.Polling{Interval: time.Hour, Parallel: 8, Quota: 2 << 30, QuotaEntries: 5_000_000},
+		Location: c.Location, URLs: feeds, Polling: syncing.Polling{Interval: time.Hour, Parallel: 8},
 		Flags: c.Flags, Login: c.Login,
 	}
 	aside := *w

@@ -15,6 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/memory/kinds"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -28,6 +29,7 @@ type importCommand struct {
 	DryRun  bool     `help:"With --from, count the entries to be imported, and change nothing."`
 	JSON    bool     `name:"json" help:"With --from, print JSON Lines (one object a line): each feed."`
 
+	syncing.Quotas
 	network.Flags
 	logins.Login
 }
@@ -53,7 +55,7 @@ func (c *importCommand) Validate() error {
 	if c.From != "" && c.Replace {
 		return errors.New("--from and --replace exclude each other: nothing is replaced")
 	}
-	return c.Login.Check()
+	return errors.Join(c.Quotas.Check(), c.Login.Check())
 }
 
 // source returns the source of a memory that the arguments name; nil for the lines of export

@@ -58,7 +58,7 @@ func (c *importCommand) memory(w *command.World, source *kinds.Source) (err erro
 	}
 	m := &memoryImport{importCommand: c, w: w, source: source, errors: terminal.NewPage(w.Stderr)}
 	m.importer = &memory.Importer{
-		Recall:  &mirror.Recall{Mirror: &mirror.Mirror{Store: store}, Name: source.Kind, DryRun: c.DryRun},
+		Recall:  &mirror.Recall{Mirror: &mirror.Mirror{Store: store, Quota: c.Limits()}, Name: source.Kind, DryRun: c.DryRun},
 		Wanted:  source.Wants,
 		Check:   checkFeed,
 		Damaged: m.damage,
@@ -238,7 +238,7 @@ func (m *memoryImport) report(failed error) error {
 	}
 	asides.Para("", "", text)
 	if sum.Refused > 0 {
-		m.errors.Para("", "", "the quota of a feed has no room for "+terminal.Count(sum.Refused, "entry", "entries"))
+		m.errors.Para("", "", "the quota of a feed has no room for "+terminal.Count(sum.Refused, "entry", "entries")+": raise --quota, or --quota-entries")
 	}
 	return errors.Join(out.Err, asides.Err, m.errors.Err)
 }

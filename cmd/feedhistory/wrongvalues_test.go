@@ -12,13 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/usage/usagetest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -37,17 +36,8 @@ var wrongTexts = map[string]string{
 
 // wrong returns wrong values of a flag.
 func wrong(verb string, f *kong.Flag) (values []string, known bool) {
-	switch f.Target.Interface().(type) {
-	case bool:
-		return []string{"maybe"}, true
-	case int, int64, argument.Size, argument.Maximum:
-		return []string{"x", "-1", "99999999999999999999"}, true
-	case time.Duration, *time.Duration:
-		return []string{"5", "-1s"}, true
-	case argument.Moment:
-		return []string{"yesterday"}, true
-	case argument.Listen:
-		return []string{"x y", "8005"}, true
+	if values := usagetest.WrongValues(f); values != nil {
+		return values, true
 	}
 	value, known := wrongTexts[verb+" --"+f.Name]
 	if !known {
@@ -106,9 +96,7 @@ func TestWrongValues(t *testing.T) {
 				status, stdout, stderr := call(ctx, "", words...)
 				cancel()
 				require.Equal(t, exit.Usage, status, "%q: %s%s", words, stdout, stderr)
-				require.Regexp(t, "^feedhistory: [^\n]*--"+f.Name+"\\b[^\n]*\nfeedhistory: see feedhistory "+verb+" --help\n$", stderr, "%q", words)
-				require.NotRegexp(t, `expected|must be one of|invalid|EOL`, stderr, "%q", words)
-				require.Empty(t, stdout, "%q", words)
+				usagetest.RequireRefused(t, "feedhistory", verb, f.Name, stdout, stderr, words)
 				left, err := os.ReadDir(dir)
 				require.NoError(t, err)
 				require.Empty(t, left, "%q", words)

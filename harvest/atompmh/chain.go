@@ -111,7 +111,8 @@ func digestOfDocument(doc *feedhistory.Document, older string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", older)
 	for _, e := range doc.Entries {
-		fmt.Fprintf(h, "%d\n%s\n", len(e.XML()), e.XML())
+		xml := e.XML()
+		fmt.Fprintf(h, "%d\n%s\n", len(xml), xml)
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }

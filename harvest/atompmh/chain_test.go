@@ -85,7 +85,7 @@ type dailyConsumer struct {
 
 func newDailyConsumer(f *dailyFeed, keeps bool) *dailyConsumer {
 	c := &dailyConsumer{dailyFeed: f, wire: &wire{handler: f}}
-	c.h = &Harvester{HTTP: c.wire.client(), URL: "https://example.org/feed", Known: func(url string) { c.known = append(c.known, url) }}
+	c.h = &Harvester{HTTP: c.wire.client(), URL: "https://example.org/feed", Shelf: newShelf(), Known: func(url string) { c.known = append(c.known, url) }}
 	if keeps {
 		c.mirror = &mirror.Mirror{Store: new(mirror.Memory)}
 	} else {

@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A ChangeKind says what happened to a record.
+// A ChangeKind is the kind of a Change.
 type ChangeKind uint8
 
 // The kinds of change.
@@ -83,8 +83,11 @@ func RepresentationsOf(e *feedhistory.Entry) []Representation {
 // kindOf classifies an entry (atom-pmh consumer#3); it cannot distinguish
 // active from historical Records. An entry without its own id or time says
 // nothing about any record.
-func kindOf(e *feedhistory.Entry) ChangeKind {
-	there, empty := contentOf(e)
+func kindOf(e *feedhistory.Entry) ChangeKind { return kindIn(e, string(e.XML())) }
+
+// kindIn is kindOf for an entry with the given XML.
+func kindIn(e *feedhistory.Entry, xml string) ChangeKind {
+	there, empty := contentIn(xml)
 	_, alternate := e.Links.Rel(feedhistory.RelAlternate)
 	switch {
 	case e.WeakID || e.ID == "" || !isTime(e.Updated):
@@ -103,10 +106,10 @@ func isTime(t time.Time) bool {
 	return !t.IsZero() && 0 <= year && year <= 9999
 }
 
-// contentOf reports whether an entry has atom:content, and whether it is empty and
+// contentIn reports whether an entry's XML has atom:content, and whether it is empty and
 // without src (atom-pmh#26).
-func contentOf(e *feedhistory.Entry) (there, empty bool) {
-	s := xmlscan.New(string(e.XML()), xmlscan.Unlimited())
+func contentIn(xml string) (there, empty bool) {
+	s := xmlscan.New(xml, xmlscan.Unlimited())
 	if !s.Child(0) {
 		return false, false
 	}

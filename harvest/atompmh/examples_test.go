@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 			require.True(t, ok)
 			client := loopback()
 			defer client.CloseIdle()
-			h := Harvester{HTTP: client, URL: site.URL + strings.TrimSpace(path)}
+			h := Harvester{HTTP: client, URL: site.URL + strings.TrimSpace(path), Shelf: newShelf()}
 			var mark Mark
 			pool := map[string]string{}
 			for n := 1; ; n++ {

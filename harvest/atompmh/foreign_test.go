@@ -148,7 +148,7 @@ func TestForeignProducers(t *testing.T) {
 		}
 		f.recut(t)
 		w := &wire{handler: f}
-		c := &consumer{Harvester: &Harvester{HTTP: w.client(), URL: "https://example.org/feed"}, has: map[string]copied{}}
+		c := &consumer{Harvester: &Harvester{HTTP: w.client(), URL: "https://example.org/feed", Shelf: newShelf()}, has: map[string]copied{}}
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			f.write(t)
 			if rapid.IntRange(0, 3).Draw(t, "recut") == 0 {

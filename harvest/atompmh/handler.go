@@ -79,7 +79,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // document.
 func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error) {
 	if h.Items == nil || h.URL == "" {
-		return nil, errors.New("atompmh: Handler.Query and Handler.URL must be set")
+		return nil, errors.New("atompmh: Handler.Items and Handler.URL must be set")
 	}
 	if err := plain.Check("atompmh", plain.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
 		return nil, err

@@ -34,8 +34,12 @@ type Harvester struct {
 	Unacceptable Unacceptable
 
 	// Historical adds entries of earlier states of records to their Changes, as
-	// far as the producer keeps them. They are in memory until then.
+	// far as the producer keeps them.
 	Historical bool
+
+	// Shelf holds the entries until all documents have been read. Nil means memory: about
+	// 500 bytes for each changed record.
+	Shelf Shelf
 
 	// Overlap is how far a harvest reaches back before the latest change the last one has
 	// seen. Set it for a producer that publishes changes some time after stamping them,
@@ -50,7 +54,7 @@ type Harvester struct {
 	// Known is called with the URL of an archive at which a harvest ends because the last
 	// one has read it, with the same entries: its time says nothing, as each document of
 	// the chain has the feed's. Older archives are read at every twentieth such harvest, or
-	// with WholeChain. Nil means nobody is told.
+	// with WholeChain. Nil means no call.
 	Known func(url string)
 
 	// Parallel is the maximum number of representations Fetch requests at the same time.
@@ -101,15 +105,16 @@ type outcome struct {
 
 // Changes yields the changes, oldest first, and each record once, in its present state.
 // Changes come after all documents have been read, because only then is it known which
-// entry of a record is the latest. Until then, the entries are in memory, compressed:
-// about 500 bytes for each changed record.
+// entry of a record is the latest. Until then, the entries are on the Harvester's Shelf,
+// by default in memory, compressed: about 500 bytes for each changed record.
 //
 // If a document is missing or damaged, Changes yields the changes from the others, and
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been
 // deleted since; the next harvest, which begins where this one did, corrects them. An
 // error on the first document is yielded as it is, as is the context's, without any
 // change: the errors of feedhistory.Client.Get, a *FormatError, or an *AcceptError if
-// Accept is invalid. Ranging again starts the harvest again.
+// Accept is invalid. An error of the Shelf is yielded as it is, and ends the changes.
+// Ranging again starts the harvest again.
 //
 // It does no harm to apply a change twice. Ignore a change older than the stored state
 // of its record.
@@ -127,8 +132,11 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 		}
 		client, done := plain.Or(h.h.HTTP)
 		defer done()
-		r := h.h.newReading(h.from, h.h.Historical)
-		if err := r.read(h.h.with(h.ctx), client, h.h.URL); err != nil {
+		r, err := h.h.newReading(h.from, h.h.Historical)
+		if err == nil {
+			err = r.read(h.h.with(h.ctx), client, h.h.URL)
+		}
+		if err != nil {
 			yield(Change{}, err)
 			return
 		}
@@ -143,7 +151,7 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 				return
 			}
 		}
-		h.outcome = r.outcome(h.h.Overlap)
+		h.outcome = r.outcome()
 	}
 }
 

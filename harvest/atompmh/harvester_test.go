@@ -41,7 +41,7 @@ func serve(t *testing.T, docs map[string]string) *site {
 		}
 		_, _ = io.WriteString(w, doc)
 	}))
-	s.url, s.HTTP = server.URL, loopback()
+	s.url, s.HTTP, s.Shelf = server.URL, loopback(), newShelf()
 	s.HTTP.Policy.PerHost = 1 // so that no document is requested ahead
 	t.Cleanup(s.HTTP.CloseIdle)
 	return s

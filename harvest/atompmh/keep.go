@@ -83,7 +83,12 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 		defer done()
 		client.Policy.PerHost = 1 // a document requested in advance would be requested again after a kill
 		from := k.state.top()
-		k.yield, k.r = yield, k.newReading(from, true)
+		var err error
+		if k.r, err = k.newReading(from, true); err != nil {
+			yield(nil, err)
+			return
+		}
+		k.yield = yield
 		options := &feedhistory.WalkOptions{
 			Processed: func(url string) bool { return k.ended[url] },
 			Known: func(url string) feedhistory.Known {
@@ -113,7 +118,7 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 func (k *keeper) read(doc *feedhistory.Document, err error) error {
 	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 		if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // otherwise it is damage, which the document has told
-			k.miss(gap)
+			return k.miss(gap)
 		}
 		return nil
 	}
@@ -140,10 +145,11 @@ func (k *keeper) read(doc *feedhistory.Document, err error) error {
 	}
 	older := olderThan(doc)
 	if k.collect {
-		if !k.r.add(doc) {
+		more, err := k.r.add(doc)
+		if !more {
 			k.stopAt(older)
 		}
-		return nil
+		return err
 	}
 	k.take(doc, older, len(damage) > 0)
 	return nil
@@ -209,24 +215,24 @@ func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
 
 // miss processes the readable part of a damaged document. The part of the chain
 // beginning there is still to be read.
-func (k *keeper) miss(gap *feedhistory.Gap) {
+func (k *keeper) miss(gap *feedhistory.Gap) error {
+	if k.collect {
+		return k.r.miss(gap)
+	}
 	doc := gap.Document
-	if doc == nil || doc.Format != feedhistory.Atom || k.collect {
-		if k.collect {
-			k.r.miss(gap)
-			return
-		}
+	if doc == nil || doc.Format != feedhistory.Atom {
 		k.r.gaps = append(k.r.gaps, gap)
-		return
+		return nil
 	}
 	for _, layer := range k.layers(doc) {
 		if !k.hand(layer, nil) {
-			return
+			return nil
 		}
 	}
 	without := *gap
 	without.Document = nil // Merge would take it as it is
 	k.r.gaps = append(k.r.gaps, &without)
+	return nil
 }
 
 // finish yields the collected documents and the gaps, and sets the next state.
@@ -253,7 +259,7 @@ func (k *keeper) finish() {
 	}
 	switch {
 	case k.collect:
-		k.state = keepState{Mark: k.r.outcome(k.Overlap).next}
+		k.state = keepState{Mark: k.r.outcome().next}
 	case len(k.state.Pieces) > 0:
 		return
 	case k.resumed || !k.r.unchanged:

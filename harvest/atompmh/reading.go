@@ -13,9 +13,9 @@ import (
 
 // A reading is the part of a feed read so far, as it matters to a harvest from a mark.
 type reading struct {
-	from     Mark
-	thorough bool // read the whole chain
-	chain    chainReader
+	h     *Harvester
+	from  Mark
+	chain chainReader
 
 	first     *feedhistory.Document // the newest copy of the subscription document
 	unchanged bool                  // whether it is the one in the mark
@@ -23,14 +23,15 @@ type reading struct {
 	complete  bool // whether a document is complete, together with newer ones
 	scope     scope
 
-	latest  map[string]heldEntry   // the latest entry of each record
-	earlier map[string][]heldEntry // earlier entries, in any order; nil if unwanted
-	others  []otherEntry
-	texts   shelf
-	times   []time.Time // when the documents were updated
-	now     time.Time   // when the subscription document came, by the server's clock
-	newest  time.Time   // the newest time of all entries, except those from the future
+	shelf   Shelf
+	texts   textWriter
+	history bool      // keep earlier entries
+	others  int64     // the number of entries of kind Other
+	now     time.Time // when the subscription document came, by the server's clock
+	newest  time.Time // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
+
+	seen map[string]SeenRecord // of the next mark
 }
 
 // A scope says how much of the feed to read, and to report.
@@ -42,36 +43,17 @@ const (
 	everything       // and report all, because the mark cannot be used
 )
 
-// A version is the time and the kind of an entry of a record.
-type version struct {
-	at   time.Time
-	kind ChangeKind
-}
-
-// A heldEntry is an entry a reading has seen. Its text is on the shelf: a chain has more
-// entries than memory has room for.
-type heldEntry struct {
-	version
-	in     int32 // the number of its document
-	digest digest
-	text   spot
-}
-
-// An otherEntry is an entry of kind Other.
-type otherEntry struct {
-	id string
-	heldEntry
-}
-
-func (v heldEntry) seen() SeenRecord { return seenAs(v.version, v.digest) }
-
-// newReading returns a Harvester's reading from a mark.
-func (h *Harvester) newReading(from Mark, history bool) *reading {
-	r := &reading{from: from, thorough: h.WholeChain, latest: map[string]heldEntry{}}
-	if history {
-		r.earlier = map[string][]heldEntry{}
+// newReading returns a Harvester's reading from a mark, with an empty shelf.
+func (h *Harvester) newReading(from Mark, history bool) (*reading, error) {
+	shelf := h.Shelf
+	if shelf == nil {
+		shelf = new(memoryShelf)
 	}
-	return r
+	r := &reading{
+		h: h, from: from, history: history,
+		shelf: shelf, texts: textWriter{shelf: shelf}, seen: map[string]SeenRecord{},
+	}
+	return r, shelf.Clear()
 }
 
 // hasBegun reports whether the subscription document has been read.
@@ -84,7 +66,7 @@ func (r *reading) hasBegun() bool { return !r.now.IsZero() }
 func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string) error {
 	subscription := withoutFragment(url)
 	known := func(u string) feedhistory.Known {
-		if u == subscription && !r.thorough {
+		if u == subscription && !r.h.WholeChain {
 			return r.from.Subscription
 		}
 		return feedhistory.Known{}
@@ -92,7 +74,9 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 	for doc, err := range http.Walk(ctx, url, &feedhistory.WalkOptions{Known: known}) {
 		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 			if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // otherwise it is damage, as below
-				r.miss(gap)
+				if err := r.miss(gap); err != nil {
+					return err
+				}
 			}
 			continue
 		}
@@ -112,23 +96,25 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 			gap.Reason = feedhistory.ReasonNotFeed
 			r.gaps = append(r.gaps, gap)
 			return nil
-		case !r.add(doc):
-			return nil
+		}
+		if more, err := r.add(doc); err != nil || !more {
+			return err
 		}
 	}
 	return nil
 }
 
 // miss processes the readable part of a damaged document.
-func (r *reading) miss(gap *feedhistory.Gap) {
+func (r *reading) miss(gap *feedhistory.Gap) error {
 	r.gaps = append(r.gaps, gap)
 	if doc := gap.Document; doc != nil && doc.Format == feedhistory.Atom {
-		r.entries(doc)
+		return r.entries(doc)
 	}
+	return nil
 }
 
 // add processes a document, and reports whether older ones are wanted.
-func (r *reading) add(doc *feedhistory.Document) bool {
+func (r *reading) add(doc *feedhistory.Document) (more bool, err error) {
 	if r.documents++; r.first == nil {
 		r.begin(doc)
 	} else if doc.URL == r.first.URL {
@@ -136,15 +122,17 @@ func (r *reading) add(doc *feedhistory.Document) bool {
 	}
 	known := r.isKnown(doc)
 	if known || len(doc.Entries) > 0 && updatedOf(doc).Before(r.from.Time) && r.scope == sinceMark {
-		return false // everything in it is known
+		return false, nil // everything in it is known
 	}
-	r.entries(doc)
+	if err := r.entries(doc); err != nil {
+		return false, err
+	}
 	if doc.Complete {
 		if r.complete = true; !r.from.Complete {
 			r.scope = everything
 		}
 	}
-	return !doc.Complete && doc.Kind() == feedhistory.Archived
+	return !doc.Complete && doc.Kind() == feedhistory.Archived, nil
 }
 
 // begin processes the subscription document's description of the feed. If it is older
@@ -164,7 +152,7 @@ func (r *reading) begin(doc *feedhistory.Document) {
 	default:
 		r.scope, r.newest = sinceMark, r.from.Time
 	}
-	if r.thorough && r.scope == sinceMark {
+	if r.h.WholeChain && r.scope == sinceMark {
 		r.scope = toEnd
 	}
 	r.chain = chainReader{from: r.from.Chain, mark: r.from.Time}
@@ -211,43 +199,6 @@ func updatedOf(doc *feedhistory.Document) time.Time {
 	return t
 }
 
-// entries processes a document's entries.
-func (r *reading) entries(doc *feedhistory.Document) {
-	in := int32(len(r.times))
-	r.times = append(r.times, updatedOf(doc))
-	for _, e := range doc.Entries {
-		v := heldEntry{version{e.Updated, kindOf(e)}, in, digestOf(e), r.texts.put(string(e.XML()))}
-		if v.kind == Other {
-			r.others = append(r.others, otherEntry{strings.Clone(e.ID), v})
-			continue
-		}
-		if e.Updated.After(r.newest) && !e.Updated.After(r.now) {
-			r.newest = e.Updated.UTC()
-		}
-		old, ok := r.latest[e.ID]
-		id := e.ID
-		if !ok {
-			id = strings.Clone(id) // not a part of the document's text, which would stay in memory
-		}
-		if !ok || v.supersedes(old.version) {
-			r.latest[id], v = v, old
-		}
-		if ok && r.earlier != nil && v.kind == Record {
-			r.earlier[id] = append(r.earlier[id], v)
-		}
-	}
-}
-
-// supersedes reports whether a version takes precedence over one read before it, in the
-// same or in a newer document: the later one does, and of equally late ones the
-// deletion (atom-pmh consumer#4).
-func (v version) supersedes(old version) bool {
-	if v.at.Equal(old.at) {
-		return v.kind == Deleted && old.kind != Deleted
-	}
-	return v.at.After(old.at)
-}
-
 // follows reports whether a version is news to those who have seen another one.
 // An older version is not: it is left when the later one was not read, because
 // it was removed from the feed, or its document is cut short. Only a complete
@@ -280,34 +231,38 @@ func (r *reading) subscription() feedhistory.Known {
 	return known
 }
 
-// outcome returns the result of the harvest.
-func (r *reading) outcome(overlap time.Duration) outcome {
+// note notes a record for the next mark, unless its entry will not be read again. Seen is
+// its memory there, for which the changes so far count.
+func (r *reading) note(id string, v heldEntry, seen SeenRecord) {
+	if r.whole() && (r.complete || !v.document.Before(back(r.newest, r.h.Overlap))) {
+		r.seen[id] = seen
+	}
+}
+
+// noteUnread notes the records of the archives left out, which are still there.
+func (r *reading) noteUnread() error {
+	if r.chain.known == "" {
+		return nil
+	}
+	for id, seen := range r.from.Seen {
+		if _, read, err := r.latest(id); err != nil {
+			return err
+		} else if !read {
+			r.seen[id] = seen
+		}
+	}
+	return nil
+}
+
+// outcome returns the result of the harvest, after its changes.
+func (r *reading) outcome() outcome {
 	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, next: r.from}
 	if r.unchanged || !o.whole {
 		return o
 	}
 	o.all = r.scope == everything
-	back := back(r.newest, overlap)
 	o.next = Mark{
-		Time: back, Subscription: r.subscription(), Chain: r.chain.next(), Complete: r.complete,
-		Seen: make(map[string]SeenRecord, len(r.latest)),
-	}
-	for id, v := range r.latest {
-		if !r.complete && r.times[v.in].Before(back) {
-			continue // it will not be read again
-		}
-		seen, ok := r.from.Seen[id]
-		if !ok || r.scope == everything || r.follows(v, seen) {
-			seen = v.seen()
-		}
-		o.next.Seen[id] = seen
-	}
-	if r.chain.known != "" { // what was not read again is still there
-		for id, seen := range r.from.Seen {
-			if _, read := r.latest[id]; !read {
-				o.next.Seen[id] = seen
-			}
-		}
+		Time: back(r.newest, r.h.Overlap), Subscription: r.subscription(), Chain: r.chain.next(), Complete: r.complete, Seen: r.seen,
 	}
 	return o
 }

@@ -1,76 +1,96 @@
 package atompmh
 
 import (
-	"bytes"
-	"compress/flate"
-	"io"
+	"cmp"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 )
 
-// A shelf keeps the texts of entries, compressed, until a harvest has read all
-// documents. The zero value is empty.
-type shelf struct {
-	open   []byte   // the texts of the last block, not compressed yet
-	blocks [][]byte // the blocks before, compressed
+// A Shelf holds the entries of a harvest until all its documents have been read. A Harvest
+// uses it in one goroutine; do not share it with another harvest meanwhile. An error ends
+// the harvest, which yields it as it is.
+type Shelf interface {
+	// Clear removes everything. A harvest begins with it, and leaves its own entries on the
+	// shelf when it ends.
+	Clear() error
 
-	out    *flate.Writer
-	in     io.ReadCloser
-	read   []byte // the block read last
-	number int    // its number, from one; zero means none was read
+	// Put adds a Held. It replaces the one with the same Key.
+	Put(Held) error
+
+	// Get returns the Held with a Key, and whether there is one.
+	Get(key string) (Held, bool, error)
+
+	// All yields each Held, in the order of Time, then of Key as bytes. Get and Block may be
+	// called meanwhile.
+	All() iter.Seq2[Held, error]
+
+	// PutBlock adds a block of compressed texts, of some 10 KB. The numbers begin at zero and
+	// ascend.
+	PutBlock(number int, data []byte) error
+
+	// Block returns a block; an error if there is none.
+	Block(number int) ([]byte, error)
 }
 
-// A spot is the place of a text on a shelf.
-type spot struct{ block, start, end int32 }
-
-// shelfBlock is the usual size of a block: reading a text decompresses as much.
-const shelfBlock = 64 << 10
-
-// put adds a text.
-func (s *shelf) put(text string) spot {
-	if len(s.open)+len(text) > shelfBlock && len(s.open) > 0 {
-		s.pack()
-	}
-	start := len(s.open)
-	s.open = append(s.open, text...)
-	return spot{int32(len(s.blocks)), int32(start), int32(len(s.open))}
+// A Held is an entry on a Shelf. Its text is in a block, with others.
+type Held struct {
+	Key  string    // a unique key, which may have any bytes
+	Time time.Time // the entry's time, in UTC, with nanoseconds; it may be zero
+	Data []byte    // some 30 bytes, which mean nothing to the Shelf; it may keep them
 }
 
-// pack compresses the last block.
-func (s *shelf) pack() {
-	var packed bytes.Buffer
-	if s.out == nil {
-		s.out, _ = flate.NewWriter(nil, flate.BestSpeed) // only a wrong level is an error
-	}
-	s.out.Reset(&packed)
-	_, _ = s.out.Write(s.open) // a buffer takes everything
-	_ = s.out.Close()
-	s.blocks, s.open = append(s.blocks, bytes.Clone(packed.Bytes())), s.open[:0]
+// A memoryShelf is a Shelf in memory.
+type memoryShelf struct {
+	held   map[string]*Held
+	blocks [][]byte
 }
 
-// get returns a text.
-func (s *shelf) get(at spot) (string, error) {
-	if int(at.block) == len(s.blocks) {
-		return string(s.open[at.start:at.end]), nil
+func (s *memoryShelf) Clear() error {
+	*s = memoryShelf{held: map[string]*Held{}}
+	return nil
+}
+
+func (s *memoryShelf) Put(h Held) error {
+	s.held[h.Key] = &h
+	return nil
+}
+
+func (s *memoryShelf) Get(key string) (Held, bool, error) {
+	if h, ok := s.held[key]; ok {
+		return *h, true, nil
 	}
-	if s.number != int(at.block)+1 {
-		if err := s.unpack(s.blocks[at.block]); err != nil {
-			return "", err
+	return Held{}, false, nil
+}
+
+func (s *memoryShelf) All() iter.Seq2[Held, error] {
+	return func(yield func(Held, error) bool) {
+		all := slices.AppendSeq(make([]*Held, 0, len(s.held)), maps.Values(s.held))
+		slices.SortFunc(all, func(a, b *Held) int {
+			return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Key, b.Key))
+		})
+		for _, h := range all {
+			if !yield(*h, nil) {
+				return
+			}
 		}
-		s.number = int(at.block) + 1
 	}
-	return string(s.read[at.start:at.end]), nil
 }
 
-// unpack decompresses a block.
-func (s *shelf) unpack(packed []byte) error {
-	s.number = 0
-	if s.in == nil {
-		s.in = flate.NewReader(nil)
-	}
-	if err := s.in.(flate.Resetter).Reset(bytes.NewReader(packed), nil); err != nil {
-		return err
-	}
-	read := bytes.NewBuffer(s.read[:0])
-	_, err := read.ReadFrom(s.in)
-	s.read = read.Bytes()
-	return err
+func (s *memoryShelf) PutBlock(_ int, data []byte) error {
+	s.blocks = append(s.blocks, data)
+	return nil
 }
+
+func (s *memoryShelf) Block(number int) ([]byte, error) {
+	if number < 0 || number >= len(s.blocks) {
+		return nil, errDamagedShelf
+	}
+	return s.blocks[number], nil
+}
+
+// errDamagedShelf reports a Shelf that returns something else than was put there.
+var errDamagedShelf = errors.New("atompmh: the Shelf does not return what was put there")

@@ -17,13 +17,12 @@ type LoopDetector struct {
 	chain int            // the number of the current chain
 	urls  map[uint64]int // the URLs requested or redirected to, each with its chain
 
-	selves map[uint64]bool // the self links of the current chain's documents
+	selves map[uint64]bool // the self links of the current chain's documents, as far as urls lacks them
 
 	bodies map[uint64]int // the documents, each with its last chain
 
-	// facts has the IDs and times of entries and tombstones by chain. There are as many as
-	// entries, so they are sets: a value would double their size.
-	facts []map[uint64]struct{}
+	most  int        // the most of each set of facts
+	facts []*factSet // the IDs and times of entries and tombstones, by chain
 
 	// shown has the facts of the chain's first document that no later one has had.
 	shown map[uint64]bool
@@ -49,7 +48,7 @@ type Fact struct {
 func NewLoopDetector() *LoopDetector {
 	return &LoopDetector{
 		seed: maphash.MakeSeed(), urls: map[uint64]int{}, selves: map[uint64]bool{},
-		bodies: map[uint64]int{}, facts: []map[uint64]struct{}{{}},
+		bodies: map[uint64]int{}, most: mostFacts, facts: []*factSet{newFactSet(mostFacts)},
 	}
 }
 
@@ -60,7 +59,7 @@ func (d *LoopDetector) key(text string) uint64 { return maphash.String(d.seed, t
 func (d *LoopDetector) Begin() {
 	d.chain++
 	d.shown = nil
-	d.facts = append(d.facts, map[uint64]struct{}{})
+	d.facts = append(d.facts, newFactSet(d.most))
 	clear(d.selves)
 }
 
@@ -111,7 +110,9 @@ func (d *LoopDetector) Record(doc Document) (fresh bool) {
 		d.urls[d.key(url)] = d.chain
 	}
 	d.bodies[d.key(doc.Text)] = d.chain
-	d.selves[d.key(doc.Self)] = true
+	if doc.Self != doc.Asked && doc.Self != doc.URL {
+		d.selves[d.key(doc.Self)] = true
+	}
 	return d.count(doc.Facts, true) > 0
 }
 
@@ -134,22 +135,29 @@ func (d *LoopDetector) RepeatsFirst(facts iter.Seq[Fact]) bool {
 
 // count counts the facts new to the chain, and remembers them if told to.
 func (d *LoopDetector) count(facts iter.Seq[Fact], remember bool) (fresh int) {
-	for f := range facts {
-		key := maphash.Comparable(d.seed, f)
-		if _, ok := d.facts[d.chain][key]; !ok {
-			fresh++
+	known, sum := d.facts[d.chain], uint64(0)
+	for key := range digests(d.seed, facts, &sum) {
+		if known.has(key) {
+			continue
 		}
-		if remember {
-			d.facts[d.chain][key] = struct{}{}
+		if fresh++; remember {
+			known.add(key)
 		}
+	}
+	if known.hasDocument(sum) {
+		return 0
+	}
+	if remember {
+		known.documents[sum] = struct{}{}
 	}
 	return fresh
 }
 
 // Shares reports whether one of the facts is in the current chain.
 func (d *LoopDetector) Shares(facts iter.Seq[Fact]) bool {
-	for f := range facts {
-		if _, ok := d.facts[d.chain][maphash.Comparable(d.seed, f)]; ok {
+	var sum uint64
+	for key := range digests(d.seed, facts, &sum) {
+		if d.facts[d.chain].has(key) {
 			return true
 		}
 	}
@@ -157,14 +165,12 @@ func (d *LoopDetector) Shares(facts iter.Seq[Fact]) bool {
 }
 
 // IsNew reports whether one of the facts is in no chain.
-func (d *LoopDetector) IsNew(facts iter.Seq[Fact]) bool {
-	for f := range facts {
-		key := maphash.Comparable(d.seed, f)
-		if !slices.ContainsFunc(d.facts, func(chain map[uint64]struct{}) bool { _, ok := chain[key]; return ok }) {
-			return true
-		}
+func (d *LoopDetector) IsNew(facts iter.Seq[Fact]) (isNew bool) {
+	var sum uint64
+	for key := range digests(d.seed, facts, &sum) {
+		isNew = isNew || !slices.ContainsFunc(d.facts, func(chain *factSet) bool { return chain.has(key) })
 	}
-	return false
+	return isNew && !slices.ContainsFunc(d.facts, func(chain *factSet) bool { return chain.hasDocument(sum) })
 }
 
 func hasEntries(facts iter.Seq[Fact]) bool {

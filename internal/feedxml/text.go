@@ -9,16 +9,17 @@ import (
 
 // A textChoice is the best element so far for an entry's title, summary or content.
 type textChoice struct {
-	what   string
-	text   xmlscan.Construct
-	rank   int
-	medium int               // the offset of the media:content the title comes from; 0 if it comes from elsewhere
-	beside xmlscan.Construct // the description of the same medium
+	name string // of the text in Atom
+	text xmlscan.Construct
+	rank int
+
+	medium      int               // the offset of the media:content the title comes from; 0 if it comes from elsewhere
+	description xmlscan.Construct // of the same medium
 }
 
 // offer takes the current element, if it is better.
 func (c *textChoice) offer(r *Elements) (taken bool) {
-	if n := r.rank(c.what); n > c.rank {
+	if n := r.rank(c.name); n > c.rank {
 		c.text, c.rank, taken = r.Construct(), n, true
 	}
 	return taken
@@ -28,7 +29,7 @@ func (c *textChoice) offer(r *Elements) (taken bool) {
 // description of one of the media describes the entry only if the title comes from the same medium.
 func (c *textChoice) offerAll(r *Elements) {
 	at, isMedium := r.Offset(), r.Local() == "content"
-	if isMedium && c.what != "title" && c.medium != at {
+	if isMedium && c.name != "title" && c.medium != at {
 		return
 	}
 	for depth := r.Depth(); r.Child(depth); {
@@ -36,9 +37,9 @@ func (c *textChoice) offerAll(r *Elements) {
 		case r.isGroup():
 			c.offerAll(r)
 		case r.Space() != vocab.Media:
-		case isMedium && c.what != "title":
+		case isMedium && c.name != "title":
 			if r.rank("summary") > 0 {
-				c.beside = r.Construct()
+				c.description = r.Construct()
 			}
 		case c.offer(r) && isMedium:
 			c.medium = at
@@ -69,16 +70,16 @@ func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, 
 		r.Next()
 		return r.Construct()
 	}
-	choose := func(what, medium int) textChoice {
+	choose := func(text, medium int) textChoice {
 		defer r.readAgain(raw, sc, format)
-		return r.chosen(textChoice{what: textNames[what], medium: medium})
+		return r.chosen(textChoice{name: textNames[text], medium: medium})
 	}
 	if which == 0 {
 		return choose(0, 0).text
 	}
 	choice := choose(which, choose(0, 0).medium)
 	if choice.rank == 0 && (which == 1 || choose(1, 0).rank > 0) { // content, and a summary elsewhere
-		return choice.beside
+		return choice.description
 	}
 	return choice.text
 }

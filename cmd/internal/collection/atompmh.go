@@ -38,13 +38,19 @@ type pmhHarvest struct {
 }
 
 // HarvestPMH harvests metadata records.
-func (c *Source) HarvestPMH(w *command.World) error {
+func (c *Source) HarvestPMH(w *command.World) (err error) {
 	spareMemory()
 	var from pmhState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
+	shelf, err := newDiskShelf(w.Ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shelf.Close()) }()
 	harvester := c.harvester(w)
+	harvester.Shelf = shelf
 	h := &pmhHarvest{Harvest: harvester.Harvest(w.Ctx, from.Mark), kinds: map[atompmh.ChangeKind]int{}, queue: from.Queue}
 	if err := c.printPMH(w, harvester, h); err != nil {
 		return err
@@ -260,6 +266,10 @@ func harvestedPMH(w *command.World, h *pmhHarvest) {
 		p.Para("", "", "This is everything that changed since the last harvest.")
 	}
 	for _, g := range h.gaps {
-		showHarvestGap(missing, g)
+		advice := HarvestAdvice(g)
+		if g.Reason == feedhistory.ReasonBudget { // the changes are printed oldest first, so after the last document
+			advice = "raise --max-requests or --max-bytes; or harvest with --db, which continues from there"
+		}
+		showHarvestGap(missing, g, advice)
 	}
 }

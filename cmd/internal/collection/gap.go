@@ -12,11 +12,11 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
 
-// showHarvestGap shows a gap of a harvest.
-func showHarvestGap(p *terminal.Page, g *feedhistory.Gap) {
+// showHarvestGap shows a gap of a harvest, with advice.
+func showHarvestGap(p *terminal.Page, g *feedhistory.Gap, advice string) {
 	p.Para("  - ", "    ", argument.WithoutUser(g.URL))
 	p.Para("    ", "    ", g.Reason.String()+": "+explain.Detail(g.Err))
-	p.Para("    ", "    ", "what to do: "+HarvestAdvice(g))
+	p.Para("    ", "    ", "what to do: "+advice)
 }
 
 // HarvestAdvice is the advice for a gap.

@@ -8,6 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
@@ -27,12 +28,14 @@ type Source struct {
 	Fetch       bool           `help:"With atom-pmh: also request and print the records themselves. The state lists the records that could not be fetched, for the next harvest."`
 	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror: a file, or the postgres:// URL of a database."`
 	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: header field of an entity that names its resource. Without this flag, the mirror has an entry for each entity, as a log does."`
-	MaxRequests int            `default:"10000" placeholder:"N" help:"Make at most N requests (default: ${default}). Where a limit ends a harvest, the next one continues."`
+	MaxRequests int            `default:"10000" placeholder:"N" help:"Make at most N requests (default: ${default}). Where a limit ends a harvest, the next one continues, except with atom-pmh and without --db."`
 	MaxBytes    argument.Size  `default:"1GiB" placeholder:"SIZE" help:"With atom-pmh and modified-range: read at most SIZE, decompressed (default: ${default})."`
 	MaxItems    int            `default:"1000000" placeholder:"N" help:"With modified-range: receive at most N items (default: ${default})."`
 	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
 
 	terminal.JSONFlag `set:"record=each change, which is the default; with --db, the result for the collection"`
+
+	syncing.Quotas
 
 	logins.Login
 

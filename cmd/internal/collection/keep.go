@@ -37,7 +37,7 @@ func (c *Source) Keep(w *command.World) error {
 			return err
 		}
 	}
-	m := &mirror.Mirror{Store: store}
+	m := &mirror.Mirror{Store: store, Quota: c.Limits()}
 	var changes *mirror.Report
 	switch c.Protocol {
 	case AtomPMH:
@@ -110,7 +110,7 @@ func (c *Source) resources() (of datareplication.Resources) {
 // kept reports the outcome of the harvest: with --json on standard output, and always
 // as text on standard error.
 func (c *Source) kept(w *command.World, changes *mirror.Report) error {
-	o := syncing.Outcome{PollResult: mirror.PollResult{URL: c.URL, Report: changes}}
+	o := syncing.Outcome{PollResult: mirror.PollResult{URL: c.URL, Report: changes}, Verb: "harvest"}
 	changes.Next = time.Time{} // there is no next poll
 	if c.JSON {
 		if err := terminal.WriteJSON(w.Stdout, o.JSON(changes)); err != nil {
@@ -120,7 +120,7 @@ func (c *Source) kept(w *command.World, changes *mirror.Report) error {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	p.Line(terminal.Clean(o.Text(changes)))
 	for _, g := range changes.Gaps {
-		showHarvestGap(missing, g)
+		showHarvestGap(missing, g, HarvestAdvice(g))
 	}
 	if status := o.Status(); status != exit.OK {
 		return exit.StatusError(status)

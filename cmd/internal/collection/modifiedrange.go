@@ -201,6 +201,6 @@ func (r *rangeRun) report(from modifiedrange.Mark) {
 		p.Para("", "", "The next harvest begins at "+schema.Time(next.Since)+", by the server's clock.")
 	}
 	for _, g := range r.gaps {
-		showHarvestGap(missing, g)
+		showHarvestGap(missing, g, HarvestAdvice(g))
 	}
 }

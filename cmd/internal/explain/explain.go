@@ -50,7 +50,7 @@ func Advice(g *feedhistory.Gap) string {
 	case isStatus && status.Status == http.StatusUnauthorized:
 		return statusRemedy(status)
 	case errors.Is(g.Err, mirror.ErrQuota):
-		s += " (sync --quota, --quota-entries)"
+		s += " (--quota, --quota-entries)"
 	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
 		return "run the same command again: it continues there"
 	case g.Reason == feedhistory.ReasonBudget:

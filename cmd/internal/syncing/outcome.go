@@ -1,6 +1,7 @@
 package syncing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 // An Outcome is the result of a poll.
 type Outcome struct {
 	mirror.PollResult
+	Verb   string // the verb that continues it; "" means sync
 	kind   outcomeKind
 	forget bool      // no poll has ever read the feed, so its address may be wrong
 	until  time.Time // when the host accepts requests again
@@ -102,14 +104,14 @@ func (o *Outcome) Text(c *mirror.Report) string {
 			return o.URL + ": the feed has become " + c.Alias + ", which sync polls instead; the entries of the old one are kept"
 		}
 		if c.More {
-			result += " · the budget is spent; the next sync continues there"
+			result += " · the budget is spent; the next " + cmp.Or(o.Verb, "sync") + " continues there"
 		}
 		return result
 	case interrupted:
 		if c.Next.After(time.Now()) { // the poll committed nothing, so there is nothing to continue
 			return result + " · interrupted"
 		}
-		return result + " · interrupted; the next sync continues there"
+		return result + " · interrupted; the next " + cmp.Or(o.Verb, "sync") + " continues there"
 	case waiting:
 		return fmt.Sprintf("%s: its host asks for no requests until %s", o.URL, terminal.Time(o.until))
 	case busy:

@@ -46,11 +46,23 @@ func (f *PagerFlags) Pager(stdout io.Writer) *Pager {
 		cmd.Env = append(cmd.Env, "LESS=FRX") // less ends at once if the text fits on the screen
 	}
 	pipe, err := cmd.StdinPipe()
-	if err != nil || cmd.Start() != nil {
+	if err != nil {
 		return plain
 	}
-	signal.Ignore(os.Interrupt) // only the pager gets interrupts; when it ends, the command ends
+	leaveInterrupts()
+	if cmd.Start() != nil {
+		signal.Reset(os.Interrupt)
+		return plain
+	}
 	return &Pager{Writer: pipe, cmd: cmd, pipe: pipe}
+}
+
+// leaveInterrupts leaves interrupts to the pager: when that ends, the command ends. It comes
+// before the pager's start, because the user may be quick. The pager does not inherit this:
+// a signal that a program receives, unlike one it ignores, is reset in those it starts.
+func leaveInterrupts() {
+	signal.Ignore(os.Interrupt) // ends what was there before
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 }
 
 // Write implements io.Writer. After the user has left the pager, it returns errPagerLeft,

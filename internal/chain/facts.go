@@ -1,0 +1,61 @@
+package chain
+
+import (
+	"hash/maphash"
+	"iter"
+)
+
+// A factSet is the set of a chain's facts, as digests. A chain may have more facts than
+// memory has room for, so the set forgets those in the middle: it holds the first ones,
+// and at least as many of the latest. It also holds a digest of each document, so a
+// document with forgotten facts is still known if they are all those of another one. Otherwise
+// a forgotten fact counts as new, and the walk says less than it could, never more.
+type factSet struct {
+	most              int // the number of the first facts
+	first, old, young digestSet
+	documents         map[uint64]struct{}
+}
+
+// mostFacts is the most of a factSet. All of a million facts are held, and they take 8 to
+// 16 MB.
+const mostFacts = 1 << 19
+
+func newFactSet(most int) *factSet {
+	return &factSet{most: most, documents: map[uint64]struct{}{}}
+}
+
+// has reports whether a fact is in the set.
+func (s *factSet) has(key uint64) bool {
+	return s.first.has(key) || s.young.has(key) || s.old.has(key)
+}
+
+// add adds a fact that is not in the set.
+func (s *factSet) add(key uint64) {
+	switch {
+	case s.first.size < s.most:
+		s.first.add(key)
+		return
+	case s.young.size == s.most:
+		s.old, s.young = s.young, digestSet{}
+	}
+	s.young.add(key)
+}
+
+// hasDocument reports whether the facts are all those of a document in the set.
+func (s *factSet) hasDocument(sum uint64) bool {
+	_, ok := s.documents[sum]
+	return ok
+}
+
+// digests yields digests of facts. After the last one, sum is the digest of all, in any
+// order.
+func digests(seed maphash.Seed, facts iter.Seq[Fact], sum *uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for f := range facts {
+			key := maphash.Comparable(seed, f)
+			if *sum += key; !yield(key) {
+				return
+			}
+		}
+	}
+}
