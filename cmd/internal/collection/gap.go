@@ -2,6 +2,7 @@ package collection
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
@@ -36,23 +37,40 @@ func HarvestAdvice(g *feedhistory.Gap) string {
 		return "tell the server's operator that an item has no time of modification"
 	case errors.As(g, &limit):
 		return "harvest again, to continue from there, or raise --max-" + limit.Limit
-	case g.Reason == feedhistory.ReasonBudget && storedLimit(g) != "":
-		return "harvest again, to continue from there, or raise --max-" + storedLimit(g)
 	case g.Reason == feedhistory.ReasonBudget:
-		return "harvest again, to continue from there, or raise --max-requests or --max-bytes"
+		return "harvest again, to continue from there, or raise " + limitFlags(g)
 	}
 	return explain.Advice(g)
 }
 
-// storedLimit returns the limit a gap from a mirror names, which has only the error's text; ""
-// if it names none.
+// limitFlags names the flag of the limit that caused a gap; if it is not known, both.
+func limitFlags(g *feedhistory.Gap) string {
+	if limit := storedLimit(g); limit != "" {
+		return "--max-" + limit
+	}
+	return "--max-requests or --max-bytes"
+}
+
+// storedLimit returns the limit a gap's error names; "" if it names none. A gap from a mirror
+// has only the error's text.
 func storedLimit(g *feedhistory.Gap) string {
 	if g.Err == nil {
 		return ""
 	}
+	text := g.Err.Error()
+	if _, spent, ok := strings.Cut(text, "spent: "); ok { // of a walk
+		var documents, mostDocuments, bytes, mostBytes int64
+		switch _, err := fmt.Sscanf(spent, "%d of %d documents, %d of %d bytes", &documents, &mostDocuments, &bytes, &mostBytes); {
+		case err != nil:
+		case documents >= mostDocuments:
+			return "requests"
+		case bytes >= mostBytes:
+			return "bytes"
+		}
+	}
 	for _, limit := range []string{"requests", "bytes", "items"} {
-		for _, text := range []string{"needs more " + limit + " than", "the limit on " + limit + " ("} {
-			if strings.Contains(g.Err.Error(), text) {
+		for _, names := range []string{"needs more " + limit + " than", "the limit on " + limit + " ("} {
+			if strings.Contains(text, names) {
 				return limit
 			}
 		}
