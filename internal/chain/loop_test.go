@@ -90,8 +90,10 @@ func TestRepeatsFirst(t *testing.T) {
 }
 
 // A chain of many documents: its first and its latest facts are known, and each document.
+// Below the bound, all are.
 func TestManyFacts(t *testing.T) {
-	const size, documents = 100, 5 * mostFacts / 100
+	const size, most = 100, 10_000
+	const documents = 5 * most / size
 	facts := func(first int) iter.Seq[Fact] {
 		return func(yield func(Fact) bool) {
 			for i := range size {
@@ -103,8 +105,12 @@ func TestManyFacts(t *testing.T) {
 	}
 	address := func(n int) string { return "https://example.org/" + strconv.Itoa(n) }
 	d := NewLoopDetector()
+	d.most = most
 	d.Begin()
 	for n := range documents {
+		if n*size == 2*most {
+			require.False(t, d.IsNew(facts(n*size/2+size/2)), "all are known yet")
+		}
 		doc := Document{Asked: address(n), URL: address(n), Self: address(0), Text: address(n), Facts: facts(n * size)}
 		d.See(doc.Asked)
 		require.Empty(t, d.Repeats(doc))
@@ -120,5 +126,6 @@ func TestManyFacts(t *testing.T) {
 	require.False(t, d.IsNew(facts(size/2)), "of two documents")
 	require.False(t, d.IsNew(facts(documents*size-3*size/2)), "of two documents")
 	require.True(t, d.IsNew(facts(documents*size-size/2)))
-	require.Less(t, len(d.facts[1].first)+len(d.facts[1].old)+len(d.facts[1].young), 3*mostFacts+1)
+	require.True(t, d.IsNew(facts(2*most+size/2)), "forgotten")
+	require.LessOrEqual(t, d.facts[1].first.size+d.facts[1].old.size+d.facts[1].young.size, 3*most)
 }
