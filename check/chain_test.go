@@ -26,6 +26,8 @@ import (
 //	budget          maximum number of documents to request
 //	runs            number of walks; the findings are those of the last
 //	https           the site is https://example.org
+//
+// Duties: atom-pmh#33.
 func TestChains(t *testing.T) {
 	files := 0
 	for _, r := range Rules() {

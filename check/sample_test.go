@@ -72,7 +72,7 @@ func TestSample(t *testing.T) {
 	require.Len(t, few.records, 2)
 }
 
-// An empty subscription document may have a complete archive (atom-pmh#20, atom-pmh#33).
+// An empty subscription document may have a complete archive (atom-pmh#20).
 func TestEmptyBeforeComplete(t *testing.T) {
 	head := `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:f</id><title>F</title>
 <author><name>A</name></author><updated>2012-11-02T00:00:00Z</updated>`

@@ -18,7 +18,7 @@ func (c *harvestCommand) Help() string {
 	return "harvest prints the changes and deletions since the last harvest, and reports on standard error. " +
 		"It records the state after it has printed everything, and only if nothing is missing; otherwise the exit status is 3, " +
 		"and the next harvest begins where this one began. datareplication and modified-range continue in the middle: " +
-		"their state says up to where everything has been printed. atom-pmh prints the changes oldest first, once it has read all documents. " +
+		"their state says up to where everything has been printed. atom-pmh prints the changes oldest first, once it has read all documents; until then they are in a temporary file. " +
 		"modified-range prints the most recent changes first; of two lines with the same id, the later time counts.\n\n" +
 		"With --db, entries and deletions go into a mirror instead, which list, entries, export and serve can show. " +
 		"The mirror also records how far the harvest has come, document by document, so a harvest by any protocol continues where it was cut short."

@@ -106,6 +106,8 @@ func testMillions(t *testing.T, protocol string, handler func(base string) http.
 		if finished, _, _ = run(killed, time.Duration(rand.Int64N(int64(limit)+1))); !finished {
 			kills++
 		}
+		_, again := countRequests(&mu, asked)
+		require.LessOrEqual(t, again, kills) // the document under way
 	}
 	if !finished {
 		run(killed, 0)
@@ -114,23 +116,30 @@ func testMillions(t *testing.T, protocol string, handler func(base string) http.
 	broken, again, lookedAgain := takeRequests(&mu, &asked, &heads)
 	t.Logf("%s: %d records, %d MB, %v, %d requests and %d by HEAD; after %d kills %d and %d, %d of them again", protocol, *harvested, memory>>20,
 		took.Round(100*time.Millisecond), unbroken, looked, kills, broken, lookedAgain, again)
-	require.LessOrEqual(t, again, kills) // the document under way
+	require.LessOrEqual(t, again, kills)
 	if *harvestMemory > 0 {
 		require.LessOrEqual(t, memory>>20, *harvestMemory)
 	}
 }
 
-// takeRequests returns the number of documents requested, how many of them again, and the
-// number of HEAD requests, and resets them. The feed itself is the first request of each
-// harvest, so it does not count as requested again.
-func takeRequests(mu *sync.Mutex, asked *map[string]int, heads *int) (documents, again, looked int) {
+// countRequests returns the number of documents requested, and how many of them again. The
+// feed itself is the first request of each harvest, so it does not count as requested again.
+func countRequests(mu *sync.Mutex, asked map[string]int) (documents, again int) {
 	mu.Lock()
 	defer mu.Unlock()
-	for what, n := range *asked {
+	for what, n := range asked {
 		if documents += n; what != "/ " && what != "/ /" {
 			again += n - 1
 		}
 	}
+	return documents, again
+}
+
+// takeRequests returns the same with the number of HEAD requests, and resets the counts.
+func takeRequests(mu *sync.Mutex, asked *map[string]int, heads *int) (documents, again, looked int) {
+	documents, again = countRequests(mu, *asked)
+	mu.Lock()
+	defer mu.Unlock()
 	looked = *heads
 	*asked, *heads = map[string]int{}, 0
 	return documents, again, looked

@@ -137,8 +137,6 @@ func (f *foreign) recut(t *rapid.T) {
 // TestForeignProducers checks that, whatever a producer does within its
 // freedoms, and whenever answers are cut short, after a whole harvest a
 // consumer has the present records, without reading everything each time.
-//
-// Duties: atom-pmh#33.
 func TestForeignProducers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := &foreign{

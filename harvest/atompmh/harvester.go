@@ -38,7 +38,7 @@ type Harvester struct {
 	Historical bool
 
 	// Shelf holds the entries until all documents have been read. Nil means memory: about
-	// 500 bytes for each changed record.
+	// 200 bytes for each changed record, and its compressed text.
 	Shelf Shelf
 
 	// Overlap is how far a harvest reaches back before the latest change the last one has
@@ -105,8 +105,9 @@ type outcome struct {
 
 // Changes yields the changes, oldest first, and each record once, in its present state.
 // Changes come after all documents have been read, because only then is it known which
-// entry of a record is the latest. Until then, the entries are on the Harvester's Shelf,
-// by default in memory, compressed: about 500 bytes for each changed record.
+// entry of a record is the latest. Until then, the entries are on the Harvester's Shelf.
+// Besides these, memory holds the few documents under way, and a SeenRecord for each record
+// of a feed that is or was complete.
 //
 // If a document is missing or damaged, Changes yields the changes from the others, and
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been

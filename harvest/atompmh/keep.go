@@ -21,7 +21,7 @@ const sourceName = "atom-pmh"
 // URL of the feed is the Harvester's.
 //
 // Keep commits document after document, each with its place in the chain. It has one
-// document in memory, and an interrupted harvest continues at the next one by itself.
+// document in memory at a time, and an interrupted harvest continues at the next one by itself.
 // The order does not matter: the store's duplicate rules give the latest entry of each
 // record. Two kinds of feed need all documents at once, and are committed as a whole:
 // one that is or was complete (RFC 5005 §2), and one set back to an earlier state.

@@ -78,6 +78,8 @@ func TestPublishedFuture(t *testing.T) {
 
 // A change that becomes visible late is found however late it is: at once by a
 // new Producer, and by a running one after the interval.
+//
+// Duties: atom-pmh#12, atom-pmh#23, atom-pmh#24.
 func TestCompare(t *testing.T) {
 	late := item("urn:late", noon.Add(-90*time.Second))
 	older := Item{ID: "urn:c", Modified: noon.AddDate(0, -3, 0), Deleted: true}
@@ -94,6 +96,7 @@ func TestCompare(t *testing.T) {
 		"an archived one":     {time.Hour, item("urn:c", noon.AddDate(0, -2, 0)), ErrLate, "atom-pmh#7", time.Hour},
 		"a deletion":          {time.Hour, older, ErrSameTime, "atom-pmh#13, atom-pmh#24", time.Hour},
 		"an earlier state":    {time.Hour, item("urn:c", noon.AddDate(0, -4, 0)), ErrLate, "atom-pmh#12, atom-pmh#23", time.Hour},
+		"an earlier deletion": {time.Hour, Item{ID: "urn:c", Modified: noon.AddDate(0, -4, 0), Deleted: true}, ErrLate, "atom-pmh#12, atom-pmh#23", time.Hour},
 		"what was there then": {time.Hour, item("urn:c", noon.AddDate(0, -3, 0)), nil, "", -1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,6 +89,8 @@ func TestRecordErrors(t *testing.T) {
 
 // A record that comes too late, or twice with the same time, is refused; Settle
 // waits for it.
+//
+// Duties: atom-pmh#7, atom-pmh#12, atom-pmh#13, atom-pmh#23, atom-pmh#24.
 func TestLate(t *testing.T) {
 	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon))}
 	require.NoError(t, p.Update(t.Context()))
@@ -103,10 +105,13 @@ func TestLate(t *testing.T) {
 
 	other := item("urn:a", noon)
 	other.Representations[0].URL += "2"
-	p.Pool = items(other)
-	require.ErrorIs(t, p.Update(t.Context()), ErrSameTime)
-	p.Pool = items(Item{ID: "urn:a", Modified: noon, Deleted: true})
-	require.ErrorIs(t, p.Update(t.Context()), ErrSameTime)
+	for _, it := range []Item{other, {ID: "urn:a", Modified: noon, Deleted: true}} {
+		p.Pool = items(it)
+		err = p.Update(t.Context())
+		require.ErrorIs(t, err, ErrSameTime)
+		require.ErrorAs(t, err, &record)
+		require.Equal(t, "atom-pmh#13, atom-pmh#24", record.Clause)
+	}
 	p.Pool = items(item("urn:a", noon.Add(-time.Second)))
 	err = p.Update(t.Context())
 	require.ErrorIs(t, err, ErrLate)
@@ -137,7 +142,7 @@ func published(t *testing.T, p *Producer) (ids []string) {
 // The way in which a feed shows deletions cannot change if the published feed
 // contradicts that.
 //
-// Duties: atom-pmh#17, atom-pmh#18.
+// Duties: atom-pmh#17.
 func TestChangeOfDeletions(t *testing.T) {
 	deleted := Item{ID: "urn:b", Modified: noon.Add(time.Second), Deleted: true}
 	for name, test := range map[string]struct {
@@ -189,7 +194,7 @@ func TestChangeOfDeletions(t *testing.T) {
 // the history is there according to the setting; and an update with nothing new
 // writes nothing.
 //
-// Duties: atom-pmh#2.
+// Duties: atom-pmh#2, atom-pmh#18, atom-pmh#33.
 func TestProducer(t *testing.T) {
 	for _, mode := range []Deletions{ByEntry, ByAbsence} {
 		for _, historical := range []bool{false, true} {

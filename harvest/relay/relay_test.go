@@ -204,25 +204,25 @@ func testAgain(w *world, p protocol) {
 }
 
 // A feed served again keeps the producers' duties that a chain shows (atom-pmh#3, atom-pmh#4,
-// atom-pmh#5, atom-pmh#6, atom-pmh#7, atom-pmh#14, atom-pmh#25, atom-pmh#26, atom-pmh#30,
-// atom-pmh#32; datareplication#feed-2, datareplication#feed-3, datareplication#feed-5).
+// atom-pmh#5, atom-pmh#6, atom-pmh#7, atom-pmh#14, atom-pmh#18, atom-pmh#25, atom-pmh#26, atom-pmh#32; datareplication#feed-2, datareplication#feed-3, datareplication#feed-5).
 func TestDuties(t *testing.T) {
 	for _, pmh := range []bool{true, false} {
 		w := newWorld(t, 1, pmh)
-		for range 10 {
-			w.change(20)
+		for n := range 10 {
+			w.change(40 + 40*n) // at last more than a document holds
 			chain := check.Chain{Profile: check.AtomPMH}
 			requireClean(t, chain.Walk(t.Context(), w.client(), root+"pmh/"))
 			chain = check.Chain{Profile: check.DataReplication}
 			requireClean(t, chain.Walk(t.Context(), w.client(), root+"log/"))
 		}
+		require.Greater(t, len(feedtest.All(t, w.client().Walk(t.Context(), root+"pmh/", nil))), 1)
 	}
 }
 
 func requireClean(t *testing.T, findings iter.Seq2[check.Finding, error]) {
 	for finding, err := range findings {
 		require.NoError(t, err)
-		if finding.Code != "archive-without-next" { // the next one depends on what comes
+		if finding.Code != "archive-without-next" && finding.Code != "next-archive-missing" { // the next one depends on what comes
 			require.Failf(t, "a finding", "%v", finding)
 		}
 	}
@@ -244,6 +244,7 @@ func TestRepresentation(t *testing.T) {
 		}
 		n++
 		require.Equal(t, entryType, f.Type)
+		require.Equal(t, entryType, f.Chosen.Type)
 		r, err := mirror.Lookup(t.Context(), w.Store, feedURL, f.ID)
 		require.NoError(t, err)
 		require.Equal(t, r.Content.Data, string(f.Body))

@@ -268,7 +268,7 @@ func harvestedPMH(w *command.World, h *pmhHarvest) {
 	for _, g := range h.gaps {
 		advice := HarvestAdvice(g)
 		if g.Reason == feedhistory.ReasonBudget { // the changes are printed oldest first, so after the last document
-			advice = "raise --max-requests or --max-bytes; or harvest with --db, which continues from there"
+			advice = "raise " + limitFlags(g) + "; or harvest with --db, which continues from there"
 		}
 		showHarvestGap(missing, g, advice)
 	}

@@ -36,16 +36,14 @@ func HarvestAdvice(g *feedhistory.Gap) string {
 	case errors.As(g, new(*modifiedrange.StampError)):
 		return "tell the server's operator that an item has no time of modification"
 	case errors.As(g, &limit):
-		return continued + limit.Limit + rangeRequests(limit)
-	case g.Reason == feedhistory.ReasonBudget && storedLimit(g) != "":
-		return continued + storedLimit(g) + rangeRequests(storedBudget(g))
+		return continued + "--max-" + limit.Limit + rangeRequests(limit)
 	case g.Reason == feedhistory.ReasonBudget:
-		return "harvest again, to continue from there, or raise --max-requests or --max-bytes"
+		return continued + limitFlags(g) + rangeRequests(storedBudget(g))
 	}
 	return explain.Advice(g)
 }
 
-const continued = "harvest again, to continue from there, or raise --max-"
+const continued = "harvest again, to continue from there, or raise "
 
 // leastProbes is the number of requests that bring any harvest by modified-range forward: a
 // server that names the ranges of its answers needs one; for another, the client tries the
@@ -64,6 +62,9 @@ func rangeRequests(limit *modifiedrange.BudgetError) string {
 // another one.
 func storedBudget(g *feedhistory.Gap) *modifiedrange.BudgetError {
 	limit := &modifiedrange.BudgetError{Limit: "requests"}
+	if g.Err == nil {
+		return nil
+	}
 	_, after, ok := strings.Cut(g.Err.Error(), "needs more requests than the limit of ")
 	if _, err := fmt.Sscanf(after, "%d (modified-range#", &limit.Max); !ok || err != nil {
 		return nil
@@ -71,15 +72,34 @@ func storedBudget(g *feedhistory.Gap) *modifiedrange.BudgetError {
 	return limit
 }
 
-// storedLimit returns the limit a gap from a mirror names, which has only the error's text; ""
-// if it names none.
+// limitFlags names the flag of the limit that caused a gap; if it is not known, both.
+func limitFlags(g *feedhistory.Gap) string {
+	if limit := storedLimit(g); limit != "" {
+		return "--max-" + limit
+	}
+	return "--max-requests or --max-bytes"
+}
+
+// storedLimit returns the limit a gap's error names; "" if it names none. A gap from a mirror
+// has only the error's text.
 func storedLimit(g *feedhistory.Gap) string {
 	if g.Err == nil {
 		return ""
 	}
+	text := g.Err.Error()
+	if _, spent, ok := strings.Cut(text, "spent: "); ok { // of a walk
+		var documents, mostDocuments, bytes, mostBytes int64
+		switch _, err := fmt.Sscanf(spent, "%d of %d documents, %d of %d bytes", &documents, &mostDocuments, &bytes, &mostBytes); {
+		case err != nil:
+		case documents >= mostDocuments:
+			return "requests"
+		case bytes >= mostBytes:
+			return "bytes"
+		}
+	}
 	for _, limit := range []string{"requests", "bytes", "items"} {
-		for _, text := range []string{"needs more " + limit + " than", "the limit on " + limit + " ("} {
-			if strings.Contains(g.Err.Error(), text) {
+		for _, names := range []string{"needs more " + limit + " than", "the limit on " + limit + " ("} {
+			if strings.Contains(text, names) {
 				return limit
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// spareMemory makes the garbage collector work harder, unless the user has set it. A
-// collection can have millions of records, and their harvest should fit beside other programs.
+// spareMemory makes the garbage collector run twice as often, unless the user has set GOGC:
+// a harvest of millions of records takes long, and runs beside other programs.
 func spareMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
