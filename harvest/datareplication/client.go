@@ -40,6 +40,13 @@ type Harvester struct {
 	// only continue by time, so some entities come again.
 	Lenient bool
 
+	// PageDone is called when a page that has a successor has been read to its end, and at
+	// the end of a snapshot, before the next request. The mark is the one to store then: a
+	// harvest from there reads no page again, so one that is killed later costs only the
+	// request under way. If PageDone returns an error, the harvest ends with it. Keep does
+	// not call it.
+	PageDone func(Mark) error
+
 	Parallel int    // Parallel is the number of pages of a snapshot to read at the same time; zero means 4.
 	Budget   Budget // Budget bounds the cost of one harvest.
 }
@@ -62,7 +69,7 @@ func (l Budget) withDefaults() Budget {
 // check returns an error for settings a Harvester cannot work with.
 func (c *Harvester) check() error {
 	l := c.Budget
-	return plain.Check("datareplication", plain.Number{Name: "Client.Parallel", Value: int64(c.Parallel)},
+	return plain.Check("datareplication", plain.Number{Name: "Harvester.Parallel", Value: int64(c.Parallel)},
 		plain.Number{Name: "Budget.Requests", Value: int64(l.Requests)}, plain.Number{Name: "Budget.Page", Value: l.Page},
 		plain.Number{Name: "Budget.Entity", Value: l.Entity})
 }

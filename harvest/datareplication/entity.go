@@ -102,9 +102,15 @@ type Mark struct {
 
 	// Page is the URL of the page where the next harvest begins to look for the place: the
 	// entity's page, or the oldest page reached by a harvest that ended while it was still
-	// looking. It only saves requests. If it is "", or the page is gone, the next harvest
-	// begins at the newest page.
+	// looking. It only saves requests, as Next does. If it is "", or the page is gone, the
+	// next harvest begins at the newest page.
 	Page string `json:"page,omitempty"`
+
+	// Next is the URL of the page after Page, once the entity is known to be the last of
+	// Page: the next harvest then reads no page again. If a harvest ended while it was
+	// still looking for the entity, Next is the page where it would have looked next, and
+	// Page is "" or older than the entity.
+	Next string `json:"next,omitempty"`
 }
 
 // IsZero reports whether the mark is the beginning of the feed.

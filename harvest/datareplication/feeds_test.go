@@ -54,7 +54,7 @@ func testFeed(t *testing.T, h *Harvest, from Mark, want string) {
 	for e, err := range h.Entities() {
 		if err == nil {
 			got = append(got, line(e, len(lines) > len(got) && strings.Contains(lines[len(got)], " ")))
-			last = Mark{e.Modified, e.ContentID, e.Page}
+			last = Mark{Time: e.Modified, ContentID: e.ContentID, Page: e.Page}
 			continue
 		}
 		require.Len(t, lines, len(got)+1, "%v, then %v", got, err)
@@ -69,7 +69,9 @@ func testFeed(t *testing.T, h *Harvest, from Mark, want string) {
 	}
 	require.Equal(t, strings.Join(lines, "\n"), strings.Join(got, "\n"))
 	if last != from && h.c.Snapshot == "" {
-		require.Equal(t, last, h.Mark())
+		at := h.Mark()
+		at.Next = "" // see TestPageDone
+		require.Equal(t, last, at)
 	}
 }
 

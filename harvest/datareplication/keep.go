@@ -84,34 +84,36 @@ type documents struct {
 // mostBodies is the approximate maximum size of the bodies in a document.
 const mostBodies = 8 << 20
 
-// all harvests. An error ends it; if something has come before, even only the place where the
-// next harvest begins to look, the error is a *feedhistory.Gap.
+// all harvests. A document ends with its page, unless the page is the newest, so the mark after
+// it needs no page again. An error ends the harvest; if something has come before, even only
+// the place where the next harvest begins to look, the error is a *feedhistory.Gap.
 func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		h := d.c.Harvest(ctx, d.mark.Mark)
 		b := d.newBatch()
+		b.yield = yield
+		c := *d.c
+		c.PageDone = func(at Mark) error {
+			b.done = at
+			return b.flush(ctx)
+		}
+		h := c.Harvest(ctx, d.mark.Mark)
 		for e, err := range h.Entities() {
+			if err == nil && b.full() {
+				err = b.flush(ctx)
+			}
 			if err == nil {
 				err = b.add(e, h.Mark())
 			} else if limit, ok := errors.AsType[*BudgetError](err); ok && limit.Limit == limitRequests {
 				b.done = h.Mark() // perhaps nothing has come yet, but the place is nearer
 			}
-			if err == nil && !b.full() {
-				continue
-			}
-			if err = cmp.Or(b.cutRepeated(ctx), err); err != nil {
-				b.fail(yield, err, h)
-				return
-			}
-			if !yield(b.take(), nil) {
+			if err != nil {
+				b.fail(ctx, err)
 				return
 			}
 		}
 		b.done = h.Mark()
-		if err := b.cutRepeated(ctx); err != nil {
-			b.fail(yield, err, h)
-		} else if b.isNew() {
-			yield(b.take(), nil)
+		if err := b.flush(ctx); err != nil {
+			b.fail(ctx, err)
 		}
 	}
 }
@@ -123,6 +125,7 @@ type batch struct {
 	n     int // number of entities
 	bytes int
 	begun bool
+	yield func(*feedhistory.Document, error) bool
 
 	place          // after the last entity added
 	places []place // before the first entity, and after each
@@ -165,15 +168,30 @@ func (b *batch) take() *feedhistory.Document {
 	return doc
 }
 
+// flush yields the batch, if there is something to store.
+func (b *batch) flush(ctx context.Context) error {
+	if err := b.cutRepeated(ctx); err != nil {
+		return err
+	}
+	if b.isNew() && !b.yield(b.take(), nil) {
+		return errLeft
+	}
+	return nil
+}
+
 // fail yields the batch so far, and then the error.
-func (b *batch) fail(yield func(*feedhistory.Document, error) bool, err error, h *Harvest) {
-	if b.isNew() && !yield(b.take(), nil) {
+func (b *batch) fail(ctx context.Context, err error) {
+	if err == errLeft {
 		return
 	}
-	if b.begun && h.ctx.Err() == nil {
+	err = cmp.Or(b.cutRepeated(ctx), err)
+	if b.isNew() && !b.yield(b.take(), nil) {
+		return
+	}
+	if b.begun && ctx.Err() == nil {
 		err = gap(b.c.URL, err)
 	}
-	yield(nil, err)
+	b.yield(nil, err)
 }
 
 // add adds the effect of an entity; after is the harvest's mark after it. A resource

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,6 +73,70 @@ func testResume(t *testing.T, out *memory) {
 	}
 }
 
+// A harvest from a mark of PageDone reads no page again.
+//
+// Duties: datareplication#feed-6, datareplication#consumer-5.
+func TestPageDone(t *testing.T) {
+	for _, same := range []int{1, 5, 40} {
+		out := severalPages(t, same)
+		w := serve(out)
+		c := w.client()
+		var marks []Mark
+		c.PageDone = func(at Mark) error {
+			marks = append(marks, at)
+			return nil
+		}
+		all, err := collect(c.Harvest(t.Context(), Mark{}))
+		require.NoError(t, err)
+		pages := w.asked(http.MethodGet)
+		require.Len(t, marks, pages-1)
+		for i, at := range marks {
+			w := serve(out)
+			h := w.client().Harvest(t.Context(), at)
+			rest, err := collect(h)
+			require.NoError(t, err)
+			require.Equal(t, at.ContentID, all[len(all)-len(rest)-1])
+			require.Equal(t, all[len(all)-len(rest):], rest)
+			require.Equal(t, []int{2, pages - i - 1}, []int{w.asked(http.MethodHead), w.asked(http.MethodGet)}, at)
+		}
+		errFull := errors.New("the disk is full")
+		c.PageDone = func(Mark) error { return errFull }
+		_, err = collect(c.Harvest(t.Context(), Mark{}))
+		require.ErrorIs(t, err, errFull)
+	}
+}
+
+// When a page is requested, the mark of a mirror has the page before, even if no entity of it
+// is new. So a kill costs the page under way.
+//
+// Duties: datareplication#consumer-5.
+func TestKeepPageDone(t *testing.T) {
+	for _, same := range []int{1, 5, 40} {
+		out, store := severalPages(t, same), new(mirror.Memory)
+		for round, pages := range []int{14, 2} {
+			w := serve(out)
+			last := ""
+			w.before = func(r *http.Request) {
+				if r.Method == http.MethodHead {
+					return
+				}
+				if address := "http://example.org" + r.URL.Path; last != "" {
+					var at Mark
+					require.NoError(t, (&mirror.Mirror{Store: store}).ReadMark(t.Context(), base, "datareplication", &at))
+					require.Equal(t, []string{last, address}, []string{at.Page, at.Next})
+				}
+				last = "http://example.org" + r.URL.Path
+			}
+			keep(t, store, w.client(), Resources{Size: 1 + same})
+			require.Equal(t, pages, w.asked(http.MethodGet), round)
+			p := newProducer(out)
+			p.Now = func() time.Time { return noon.Add(time.Hour) }
+			require.NoError(t, p.Snapshot(t.Context(), func(func(Entity, error) bool) {})) // another page
+			require.NoError(t, p.Append(t.Context(), entities(40, 1)...))
+		}
+	}
+}
+
 // harvestSome leaves a harvest after some entities.
 func harvestSome(t *testing.T, w *wire, from Mark, most int) (got []string, at Mark) {
 	h := w.client().Harvest(t.Context(), from)
@@ -85,33 +150,62 @@ func harvestSome(t *testing.T, w *wire, from Mark, most int) (got []string, at M
 }
 
 // A harvest that reaches the limit on requests, even while it still looks for its place, goes
-// on there.
+// on there; in a feed whose entities all have the same stamp, too.
 //
 // Duties: datareplication#consumer-1, datareplication#consumer-5.
 func TestBudgets(t *testing.T) {
-	out := severalPages(t, 1)
-	for requests := leastRequests; requests < 50; requests++ {
-		for _, from := range []int{0, 1, 17} {
-			var cursor Mark
-			var got []string
-			if from > 0 {
-				got, cursor = harvestSome(t, serve(out), Mark{}, from)
-				cursor.Page = "" // as after an upgrade
+	for _, same := range []int{1, 13, 40} {
+		out := severalPages(t, same)
+		for requests := leastRequests; requests < 50; requests++ {
+			for _, from := range []int{0, 1, 17, 36} {
+				testBudget(t, out, requests, from)
 			}
-			w := serve(out)
-			runs := 0
-			for err := error(&BudgetError{}); err != nil; runs++ {
-				require.Less(t, runs, 50, "%d requests from %d", requests, from)
-				c := w.client()
+		}
+	}
+}
+
+func testBudget(t *testing.T, out *memory, requests, from int) {
+	var cursor Mark
+	var got []string
+	if from > 0 {
+		got, cursor = harvestSome(t, serve(out), Mark{}, from)
+		cursor.Page = "" // as after an upgrade
+	}
+	w := serve(out)
+	runs := 0
+	for err := error(&BudgetError{}); err != nil; runs++ {
+		require.Less(t, runs, 50, "%d requests from %d", requests, from)
+		c := w.client()
+		c.Budget.Requests = requests
+		h := c.Harvest(t.Context(), cursor)
+		var some []string
+		some, err = collect(h)
+		got, cursor = append(got, some...), h.Mark()
+		require.True(t, err == nil || errors.As(err, new(*BudgetError)), "%v", err)
+	}
+	require.Equal(t, ids(0, 40), got, "%d requests from %d", requests, from)
+	require.LessOrEqual(t, len(w.log), 41+3*runs)
+}
+
+// An entity that is looked for in many harvests may not be there.
+func TestBudgetsNotFound(t *testing.T) {
+	for same, want := range map[int]any{1: new(*NotFoundError), 13: new(*NotFoundError), 40: new(*ReachError)} {
+		out := severalPages(t, same)
+		_, at := harvestSome(t, serve(out), Mark{}, 17)
+		at.Page, at.ContentID = "", "another"
+		for requests := leastRequests; requests < 50; requests++ {
+			at, err := at, error(&BudgetError{})
+			for runs := 0; errors.As(err, new(*BudgetError)); runs++ {
+				require.Less(t, runs, 50, requests)
+				c := serve(out).client()
 				c.Budget.Requests = requests
-				h := c.Harvest(t.Context(), cursor)
+				h := c.Harvest(t.Context(), at)
 				var some []string
 				some, err = collect(h)
-				got, cursor = append(got, some...), h.Mark()
-				require.True(t, err == nil || errors.As(err, new(*BudgetError)), "%v", err)
+				require.Empty(t, some)
+				at = h.Mark()
 			}
-			require.Equal(t, ids(0, 40), got, "%d requests from %d", requests, from)
-			require.LessOrEqual(t, len(w.log), 41+3*runs)
+			require.ErrorAs(t, err, want, "%d %d %v", same, requests, err)
 		}
 	}
 }
@@ -147,6 +241,27 @@ func TestMarkPage(t *testing.T) {
 			got, at := harvest(t, serve(out), from)
 			require.Equal(t, want, got, "%s, %v", page, from)
 			require.Equal(t, end, at, page)
+		}
+	}
+}
+
+// Next counts only if its page follows that of the mark, whose last entity has the mark's stamp.
+func TestMarkNext(t *testing.T) {
+	out := severalPages(t, 3)
+	for first := range 39 {
+		_, from := harvestSome(t, serve(out), Mark{}, first+1)
+		want, end := harvest(t, serve(out), from)
+		number, err := strconv.Atoi(strings.TrimPrefix(from.Page, base))
+		require.NoError(t, err)
+		for next := range 20 {
+			page, err := loadSheet(out, pageStem(number))
+			if next == number+1 && err == nil && page.Modified.Equal(from.Time) {
+				continue
+			}
+			from.Next = base + strconv.Itoa(next)
+			got, at := harvest(t, serve(out), from)
+			require.Equal(t, want, got, "%v", from)
+			require.Equal(t, end, at, "%v", from)
 		}
 	}
 }

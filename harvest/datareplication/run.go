@@ -33,13 +33,15 @@ type walk struct {
 	ids     recentIDs
 	found   bool      // the mark's entity was found
 	earlier bool      // an entity is stamped before the mark, so the feed reaches back to it
+	older   string    // the URL of the last page read that is stamped before the mark
 	first   time.Time // the first stamp read
 	last    time.Time // the last stamp read
 }
 
 // run reads the snapshot, if the harvest needs one, and then the feed.
 func (r *run) run() error {
-	r.since = Mark{seconds(r.from.Time), r.from.ContentID, r.from.Page}
+	r.since = r.from
+	r.since.Time = seconds(r.from.Time)
 	if r.from.IsZero() && r.c.Snapshot != "" {
 		var created time.Time
 		err := again(func() (err error) {
@@ -51,6 +53,9 @@ func (r *run) run() error {
 		}
 		r.since = Mark{Time: seconds(created)}
 		r.cursor = r.since
+		if err := r.tell(); err != nil {
+			return err
+		}
 	}
 	return again(r.feed, func() bool { return true })
 }
@@ -75,8 +80,8 @@ func (r *run) feed() error {
 	if r.came {
 		r.since = r.cursor
 	}
-	page := r.since.Page
-	r.since.Page = "" // a page is tried once
+	mark := r.since
+	r.since.Page, r.since.Next = "", "" // a place is tried once
 	newest, err := r.head(r.c.URL, "")
 	switch {
 	case err != nil:
@@ -86,10 +91,8 @@ func (r *run) feed() error {
 	case newest.IsEmpty(), before(newest, r.since.Time): // datareplication#consumer-3
 		return nil
 	}
-	if page != "" {
-		if resumed, err := r.resume(page); resumed {
-			return err
-		}
+	if resumed, err := r.resume(mark); resumed {
+		return err
 	}
 	r.walk = newWalk()
 	return r.backFrom(newest)
@@ -119,7 +122,7 @@ type step struct{ url, from string }
 // the pages on the way.
 func (r *run) back(newest *replication.Page) (way []step, err error) {
 	way = []step{{newest.Key(), r.c.URL}}
-	r.cursor.Page = newest.URL
+	r.cursor.Page, r.cursor.Next = newest.URL, ""
 	if err := r.visit(newest, newest.Key()); err != nil {
 		return nil, err
 	}
@@ -180,7 +183,10 @@ func (r *run) forward(way []step) error {
 	var page *replication.Page
 	for _, at := range slices.Backward(way) {
 		var err error
-		if page, err = r.read(at, nil); err != nil || r.left {
+		if page, err = r.read(at, nil); err == nil {
+			err = r.turn(page)
+		}
+		if err != nil || r.left {
 			return err
 		}
 	}
@@ -191,6 +197,9 @@ func (r *run) forward(way []step) error {
 func (r *run) onward(page *replication.Page) error {
 	for page.Next != "" {
 		next, err := r.read(step{page.Next, page.Key()}, page)
+		if err == nil {
+			err = r.turn(next)
+		}
 		if err != nil || r.left {
 			return err
 		}
@@ -218,7 +227,9 @@ func (r *run) read(at step, older *replication.Page) (*replication.Page, error) 
 			return nil, &LinkError{URL: page.URL, Rel: "prev", Link: page.Prev, Want: older.Key(), Clause: clauseLinks}
 		}
 	}
-	r.earlier = r.earlier || before(page, r.since.Time)
+	if before(page, r.since.Time) {
+		r.earlier, r.older = true, page.URL
+	}
 	err = r.entities(page, time.Time{}, func(e *Entity) error {
 		if e.Modified.Before(r.last) {
 			return &StampError{URL: page.URL, ContentID: e.ContentID, Stamp: e.Modified, Before: r.last, Clause: clauseStamps}

@@ -22,11 +22,11 @@ func (r *run) hand(e *Entity) error {
 		return err
 	case !wanted:
 		if r.found { // it is the mark's entity
-			r.cursor.Page = e.Page
+			r.cursor.Page, r.cursor.Next = e.Page, ""
 		}
 		return nil
 	}
-	r.cursor, r.came = Mark{e.Modified, e.ContentID, e.Page}, true
+	r.cursor, r.came = Mark{Time: e.Modified, ContentID: e.ContentID, Page: e.Page}, true
 	if r.left = !r.yield(e, nil); r.left {
 		return errLeft
 	}

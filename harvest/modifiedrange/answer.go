@@ -19,7 +19,6 @@ type answer struct {
 	covered *Range // the range named by the answer; nil if it names none
 
 	stamps   []time.Time // the stamps of all items with one
-	news     []time.Time // the stamps of the new items
 	fresh    int         // the number of items new in this dialect
 	oldest   time.Time   // the oldest stamp of the entries, or of the deletions if there are no entries
 	stranger string      // the ID of an item clearly outside of the range; "" if there is none
@@ -37,7 +36,17 @@ func (a *answer) above(t time.Time) (n int) {
 	return n
 }
 
-// An itemMark identifies an item in one state (modified-range#5).
+// within returns the number of items in a range, without those after a time.
+func (a *answer) within(in Range, last time.Time) (n int) {
+	for _, at := range a.stamps {
+		if in.Contains(at) && !at.After(last) {
+			n++
+		}
+	}
+	return n
+}
+
+// An itemState identifies an item in one state (modified-range#5).
 type itemState struct {
 	id      string
 	deleted bool
@@ -147,9 +156,6 @@ func (r *run) take(a *answer, item itemState) bool {
 	}
 	if !item.at.IsZero() {
 		a.stamps = append(a.stamps, item.at)
-		if !again {
-			a.news = append(a.news, item.at)
-		}
 		r.weigh(a, item)
 	}
 	return !again && (item.deleted || !r.changed(item))

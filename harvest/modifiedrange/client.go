@@ -73,6 +73,7 @@ type Rest struct {
 	Next    time.Time `json:"next,omitzero"`     // the Since after the Rest has come
 	Dialect Dialect   `json:"dialect,omitempty"` // the dialect the server understands
 	Closed  bool      `json:"closed,omitempty"`  // the server takes the end to be part of a range
+	Stage   stage     `json:"stage,omitzero"`    // the questions under way, and the server's habits
 }
 
 // Harvest returns the harvest of modifications since the given mark. It makes no request
@@ -91,7 +92,6 @@ type Harvest struct {
 	next     Mark
 	at       Mark // where to continue, if the harvest is cut short
 	whole    bool
-	lossy    bool // a loss was yielded
 	dialect  Dialect
 	stamp    stampKind
 	requests int
@@ -100,7 +100,7 @@ type Harvest struct {
 // Documents yields the server's answers, most recently modified items first, and no item
 // twice. From a Mark with a Rest, it yields the Rest first, and then the items modified
 // since, some of which may come a second time. Their entries and deletions are changes:
-// anything else has not changed.
+// anything else has not changed. A document without any means only that Mark has moved.
 //
 // An error on the first document is yielded as it is, as is the context's. Later, a
 // missing part is yielded as a nil document and a *feedhistory.Gap. After a Gap
@@ -120,7 +120,7 @@ func (s *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
 		r := &run{
 			Harvest: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Budget.withDefaults(),
 			dialects: s.c.Dialect.candidates(),
-			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: s.from,
+			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: s.from, told: s.from,
 		}
 		if i := slices.Index(r.dialects, s.from.Rest.Dialect); i >= 0 {
 			r.dialects = r.dialects[i:]
@@ -133,11 +133,8 @@ func (s *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
 // false, something is missing; the next harvest then continues at the Rest, or starts
 // where this one did.
 func (s *Harvest) Mark() (next Mark, whole bool) {
-	switch {
-	case s.whole:
+	if s.whole {
 		return s.next, true
-	case s.lossy: // the whole range must be asked for again
-		return Mark{Since: s.from.Since}, false
 	}
 	return s.at, false
 }

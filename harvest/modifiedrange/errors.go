@@ -92,7 +92,7 @@ func (e *BudgetError) Error() string { return e.URL + ": " + e.Detail() }
 
 // Detail names the limit.
 func (e *BudgetError) Detail() string {
-	return fmt.Sprintf("the sync needs more %s than the limit of %d (%s)", e.Limit, e.Max, e.Clause)
+	return fmt.Sprintf("the harvest needs more %s than the limit of %d (%s)", e.Limit, e.Max, e.Clause)
 }
 
 // The clauses cited by errors.

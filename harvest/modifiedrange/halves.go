@@ -11,11 +11,19 @@ import (
 // again: from an honest server they bring nothing new, and fewer items each. What is cut
 // comes with them, or with their own halves, whichever items the server prefers.
 
-// A confirmation is the ranges still to be asked for to confirm an answer.
+// A confirmation is the ranges still to be asked for to confirm an answer, the most recent
+// one last.
 type confirmation struct {
-	ranges []Range
+	ranges []pendingRange
 	active bool
-	cut    bool // the halves have brought items which the whole had not
+	cut    bool // a range has more items than were known
+	known  int  // the number of items known in the range being asked for
+}
+
+// A pendingRange is a range to ask for again, with the number of items known there.
+type pendingRange struct {
+	Range
+	known int
 }
 
 // mostPlain is the largest number of items a whole answer may have without confirmation.
@@ -28,29 +36,32 @@ func (r *run) doubts(a *answer) bool {
 
 // confirm continues with the halves of a range, or with what else is to be confirmed.
 func (r *run) confirm(a *answer, whole bool) Range {
-	if r.confirming.active && slices.ContainsFunc(a.news, func(at time.Time) bool { return !at.After(r.top) }) {
-		r.confirming.cut = true
-	}
-	if !r.confirming.active {
+	c := &r.confirming
+	if c.active {
+		c.cut = c.cut || a.within(a.asked, r.top) > c.known
+	} else {
 		r.top = r.newest // later items may have come meanwhile
 		if began := r.Harvest.next.Since.Add(r.c.overlap()); began.After(r.top) {
 			r.top = began
 		}
+		c.active = true
 	}
-	r.confirming.active = true
+	older := Range{a.asked.Start, a.oldest.Add(r.unit)}
 	switch {
-	case !whole && len(a.stamps) > 0 && (Range{a.asked.Start, a.oldest.Add(r.unit)}).narrower(a.asked):
-		r.confirming.push(Range{a.asked.Start, a.oldest.Add(r.unit)})
+	case !whole && len(a.stamps) > 0 && older.narrower(a.asked):
+		newer := a.within(a.asked, r.top) - a.within(older, r.top)
+		c.push(older, max(0, c.known-newer))
 	case !whole || r.doubts(a):
 		r.halve(a)
 	}
-	if n := len(r.confirming.ranges); n > 0 {
-		next := r.confirming.ranges[n-1]
-		r.confirming.ranges = r.confirming.ranges[:n-1]
-		return next
+	n := len(c.ranges)
+	if n == 0 {
+		*c = confirmation{}
+		return nothing
 	}
-	r.confirming = confirmation{}
-	return nothing
+	next := c.ranges[n-1]
+	c.ranges, c.known = c.ranges[:n-1], next.known
+	return next.Range
 }
 
 // halve adds the halves of a range to the confirmation. A group of equal stamps has none: if
@@ -61,6 +72,7 @@ func (r *run) halve(a *answer) {
 		r.lost = append(r.lost, &PossibleLossError{URL: r.c.URL, Asked: a.asked, Clause: clauseSubset})
 		return
 	}
+	push := func(in Range) { r.confirming.push(in, a.within(in, r.top)) }
 	first, middle := stamps[0], stamps[len(stamps)/2]
 	if !middle.After(first) {
 		if i := slices.IndexFunc(stamps, first.Before); i >= 0 {
@@ -68,8 +80,8 @@ func (r *run) halve(a *answer) {
 		}
 	}
 	if middle.After(first) {
-		r.confirming.push(Range{a.asked.Start, middle})
-		r.confirming.push(Range{middle, a.asked.End})
+		push(Range{a.asked.Start, middle})
+		push(Range{middle, a.asked.End})
 		return
 	}
 	older, newer := Range{a.asked.Start, first}, Range{first.Add(r.unit), a.asked.End}
@@ -79,14 +91,14 @@ func (r *run) halve(a *answer) {
 		}
 		return
 	}
-	r.confirming.push(Range{first, first.Add(r.unit)}) // the last of them, when it is known whether the server cuts
-	r.confirming.push(older)
-	r.confirming.push(newer)
+	push(Range{first, first.Add(r.unit)}) // the last of them, when it is known whether the server cuts
+	push(older)
+	push(newer)
 }
 
-func (c *confirmation) push(r Range) {
+func (c *confirmation) push(r Range, known int) {
 	if !r.isEmpty() {
-		c.ranges = append(c.ranges, r)
+		c.ranges = append(c.ranges, pendingRange{r, known})
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 // there. The URL of the feed is the Harvester's.
 //
 // Keep commits each answer with the part of the range still to be asked for. So an
-// interrupted harvest continues there, and only its last answer comes again, which does no
-// harm.
+// interrupted harvest continues there, and repeats only the request under way.
 //
 // The stamps decide which state of an entry is the latest, and whether a deletion is, even
 // if they are not the entries' update times.
@@ -27,9 +26,9 @@ func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 	if err := m.ReadMark(ctx, c.URL, name, &from); err != nil {
 		return nil, err
 	}
-	sync := c.Harvest(ctx, from)
+	harvest := c.Harvest(ctx, from)
 	mark := func() (json.RawMessage, bool) {
-		next, whole := sync.Mark()
+		next, whole := harvest.Mark()
 		if next == (Mark{}) {
 			return nil, whole
 		}
@@ -37,7 +36,7 @@ func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 		return mark, whole
 	}
 	return m.Merge(ctx, c.URL, mirror.Source{
-		Name: name, Documents: sync.Documents(), Stamp: func(e *feedhistory.Entry) time.Time { return sync.stamp.of(e) },
+		Name: name, Documents: harvest.Documents(), Stamp: func(e *feedhistory.Entry) time.Time { return harvest.stamp.of(e) },
 		End: mark, Adds: from.Rest != Rest{},
 		Mark: func() json.RawMessage {
 			mark, _ := mark()

@@ -1,6 +1,9 @@
 package modifiedrange
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // next returns the range to ask for after an answer; an empty one if nothing is
 // left.
@@ -134,7 +137,10 @@ func (r *run) afterPart(a *answer) (Range, error) {
 	if next, ok := r.uncovered(a); ok {
 		return next, nil
 	}
-	if len(a.stamps) == 0 {
+	switch {
+	case len(a.stamps) == 0 && r.distrust && a.status == http.StatusOK: // the items have changed meanwhile
+		return nothing, nil
+	case len(a.stamps) == 0:
 		return Range{}, &PossibleLossError{URL: r.c.URL, Asked: a.asked, Clause: clauseSubset}
 	}
 	next := r.below(a.oldest.Add(r.unit))

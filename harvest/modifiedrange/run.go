@@ -23,7 +23,9 @@ type run struct {
 
 	dialects []Dialect // the possible dialects, the one in use first
 	begun    bool      // a document was yielded
+	told     Mark      // the mark after the last document yielded
 	left     bool      // the caller has stopped ranging over the documents
+	lossy    bool      // a loss was yielded
 
 	unit   time.Duration         // the smallest unit of the stamps so far; zero if there are none
 	seen   map[itemState]Dialect // the items received, each with the last dialect that brought it
@@ -86,16 +88,17 @@ func (r *run) run() {
 		switch {
 		case r.left:
 			return
-		case err == nil && r.span.isEmpty() && !r.from.Rest.End.IsZero():
+		case err == nil && r.span.isEmpty() && r.from.Rest != (Rest{}):
 			r.tell()
-			r.from = Mark{Since: r.from.Rest.Next}
-			r.at, r.Harvest.next = r.from, Mark{}
+			r.from = r.Harvest.next
+			if r.Harvest.next = (Mark{}); !r.lossy {
+				r.at = r.from
+			}
 			clear(r.seen)
 			clear(r.ids)
 			r.restart()
 		case err == nil && r.span.isEmpty():
-			r.tell()
-			r.whole = !r.lossy && !r.left
+			r.finish()
 			return
 		case err != nil && !r.turn(err):
 			r.end(err)
@@ -104,7 +107,20 @@ func (r *run) run() {
 	}
 }
 
-// step asks one question. It yields the answer last, so State then has the place after it.
+// finish ends a harvest that has nothing left to ask for. After a loss, the next one asks for
+// the whole range again.
+func (r *run) finish() {
+	r.tell()
+	switch {
+	case r.left:
+	case r.lossy:
+		r.at = Mark{Since: r.Harvest.from.Since}
+	default:
+		r.whole = true
+	}
+}
+
+// step asks one question. It yields the answer last, so Mark then has the place after it.
 func (r *run) step() error {
 	a, err := r.ask()
 	if err != nil {
@@ -112,8 +128,9 @@ func (r *run) step() error {
 	}
 	r.span, err = r.next(a)
 	r.most = max(r.most, len(a.stamps))
-	if err == nil {
-		r.forget(a)
+	if err == nil && r.isSettled(a) {
+		r.save()
+		r.forget()
 	}
 	r.hand(a.doc)
 	return err
@@ -131,45 +148,14 @@ func (r *run) tell() {
 	r.lost = nil
 }
 
-// restart begins with everything since the last harvest (modified-range#8).
+// restart begins with everything since the last harvest (modified-range#8), or with the rest
+// of a harvest that was cut short.
 func (r *run) restart() {
 	r.progress = progress{question: question{span: Range{Start: r.from.Since}}, asked: map[question]bool{}}
-	if rest := r.from.Rest; !rest.End.IsZero() && rest.Dialect == r.dialects[0] {
-		r.span.End, r.heeded, r.closed = rest.End, true, rest.Closed
-		r.Harvest.next = Mark{Since: rest.Next}
+	if rest := r.from.Rest; rest != (Rest{}) && rest.Dialect == r.dialects[0] {
+		r.resume(rest)
 	}
 	r.Harvest.dialect = r.dialects[0]
-}
-
-// forget notes the rest of the range, and drops the items that cannot come again,
-// because they are clearly after its end: a server that heeds ranges does not send
-// them. So the size of a run does not depend on the collection's. If a server answers
-// 200 with a part, nothing can be concluded from one answer; after an interruption the
-// harvest begins again.
-func (r *run) forget(a *answer) {
-	if r.distrust || r.confirming.active || a.status == http.StatusOK && a.covered == nil {
-		return
-	}
-	if !r.heeded || r.doubt || !r.tie.IsZero() || !r.claimed.IsZero() || r.span.End.IsZero() || len(r.lost) > 0 {
-		return
-	}
-	if !r.span.isEmpty() {
-		r.at = Mark{Since: r.from.Since, Rest: Rest{
-			End: r.span.End, Next: r.Harvest.next.Since, Dialect: r.dialects[0], Closed: r.closed,
-		}}
-	}
-	past := r.span.End.Add(clearly)
-	for item := range r.seen {
-		if item.at.After(past) {
-			delete(r.seen, item)
-			delete(r.ids, item.id)
-		}
-	}
-	for q := range r.asked { // ranges only become narrower now
-		if q.span.End.IsZero() || q.span.End.After(past) {
-			delete(r.asked, q)
-		}
-	}
 }
 
 // turn switches to the next dialect if the error is about an unsupported one, and
@@ -188,8 +174,12 @@ func (r *run) turn(err error) bool {
 	return true
 }
 
-// end yields the harvest's last error.
+// end yields the harvest's last error. A fault of the server would meet the next harvest at the
+// same place again, before anything newer, so that one starts where this one did.
 func (r *run) end(err error) {
+	if errors.As(err, new(*PossibleLossError)) || errors.As(err, new(*StampError)) || errors.As(err, new(*IgnoredError)) {
+		r.at = Mark{Since: r.Harvest.from.Since}
+	}
 	g, isGap := errors.AsType[*feedhistory.Gap](err)
 	_, status := errors.AsType[*feedhistory.StatusError](err)
 	ctxErr := r.ctx.Err()
@@ -208,12 +198,12 @@ func (r *run) end(err error) {
 	}
 }
 
-// hand yields a document if it has something new, or is the first.
+// hand yields a document if it has something new, or is the first, or if the mark has moved.
 func (r *run) hand(doc *feedhistory.Document) {
-	if r.begun && len(doc.Entries)+len(doc.Deleted) == 0 {
+	if r.begun && len(doc.Entries)+len(doc.Deleted) == 0 && r.at == r.told {
 		return
 	}
-	r.begun = true
+	r.begun, r.told = true, r.at
 	r.left = !r.yield(doc, nil)
 }
 

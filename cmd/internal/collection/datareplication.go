@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
@@ -30,7 +29,8 @@ type replicationRun struct {
 	*command.World
 	*datareplication.Harvest
 	out      *bufio.Writer
-	noted    datareplication.Mark // the cursor of the state
+	noted    datareplication.Mark // the mark in the state file
+	failed   error                // an error of the output or of the state file
 	count    int                  // the number of entities so far
 	entities []Entity             // with --format json
 }
@@ -43,9 +43,13 @@ func (c *Source) HarvestReplication(w *command.World) error {
 		return err
 	}
 	r := &replicationRun{
-		Source: c, World: w, Harvest: c.replicationClient(w).Harvest(w.Ctx, from.Mark),
-		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Mark, entities: []Entity{},
+		Source: c, World: w, out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Mark, entities: []Entity{},
 	}
+	client := c.replicationClient(w)
+	if !c.inOne() {
+		client.PageDone = func(datareplication.Mark) error { return r.note() }
+	}
+	r.Harvest = client.Harvest(w.Ctx, from.Mark)
 	broken, err := r.print()
 	switch {
 	case err != nil:
@@ -80,36 +84,34 @@ func (c *Source) replicationClient(w *command.World) *datareplication.Harvester 
 	}
 }
 
-// print prints the entities. It records the cursor after each page, when everything
-// before the cursor has been printed. broken says why the harvest ended early; err is an
-// error of the output or of the state.
+// print prints the entities. The state is recorded after each page. broken says why the
+// harvest ended early; err is an error of the output or of the state.
 func (r *replicationRun) print() (broken, err error) {
-	last := ""
 	for e, broken := range r.Entities() {
-		if broken != nil {
+		switch {
+		case r.failed != nil:
+			return nil, r.failed
+		case broken != nil:
 			return broken, nil
-		}
-		if r.inOne() {
+		case r.inOne():
 			r.entities = append(r.entities, entityJSON(e))
-		} else if err = r.line(e, e.Page != last && r.count > 0); err != nil {
-			return nil, err
+		default:
+			if err := terminal.WriteJSON(r.out, entityJSON(e)); err != nil {
+				return nil, err
+			}
 		}
-		last = e.Page
 		r.count++
 	}
 	return nil, nil
 }
 
-func (r *replicationRun) line(e *datareplication.Entity, turned bool) error {
-	err := terminal.WriteJSON(r.out, entityJSON(e))
-	if turned {
-		err = errors.Join(err, r.note())
-	}
-	return err
+// note records the mark, after everything before it has been printed.
+func (r *replicationRun) note() error {
+	r.failed = r.record()
+	return r.failed
 }
 
-// note records the cursor, after everything before it has been printed.
-func (r *replicationRun) note() error {
+func (r *replicationRun) record() error {
 	if err := r.out.Flush(); err != nil {
 		return err
 	}
@@ -257,9 +259,9 @@ func ReplicationAdvice(err error) string {
 		return "remove content_id from the state: then the harvest continues by time"
 	case errors.As(err, new(*datareplication.CutShortError)):
 		return "harvest again, to continue from there"
-	case errors.As(err, &limit) && limit.Limit == "requests" && limit.Max < leastRequests:
-		return "raise --max-requests: a harvest that continues needs " + strconv.Itoa(leastRequests) + " requests at least"
-	case errors.As(err, &limit) && limit.Limit == "requests":
+	case isCutOff(err) && errors.As(err, &limit) && limit.Max < leastRequests:
+		return "raise --max-requests: a harvest that continues needs 3 requests at least"
+	case isCutOff(err):
 		return "harvest again, to continue from there, or raise --max-requests"
 	case errors.As(err, &limit):
 		return "raise --max-entity"

@@ -36,11 +36,40 @@ func HarvestAdvice(g *feedhistory.Gap) string {
 	case errors.As(g, new(*modifiedrange.StampError)):
 		return "tell the server's operator that an item has no time of modification"
 	case errors.As(g, &limit):
-		return "harvest again, to continue from there, or raise --max-" + limit.Limit
+		return continued + "--max-" + limit.Limit + rangeRequests(limit)
 	case g.Reason == feedhistory.ReasonBudget:
-		return "harvest again, to continue from there, or raise " + limitFlags(g)
+		return continued + limitFlags(g) + rangeRequests(storedBudget(g))
 	}
 	return explain.Advice(g)
+}
+
+const continued = "harvest again, to continue from there, or raise "
+
+// leastProbes is the number of requests that bring any harvest by modified-range forward: a
+// server that names the ranges of its answers needs one; for another, the client tries the
+// dialects, and asks again to confirm an answer.
+const leastProbes = 8
+
+// rangeRequests is the advice for a low limit on requests.
+func rangeRequests(limit *modifiedrange.BudgetError) string {
+	if limit == nil || limit.Limit != "requests" || limit.Max >= leastProbes {
+		return ""
+	}
+	return fmt.Sprintf("; some servers need at least %d", leastProbes)
+}
+
+// storedBudget returns the error of a gap from a mirror, which has only its text; nil if it is
+// another one.
+func storedBudget(g *feedhistory.Gap) *modifiedrange.BudgetError {
+	limit := &modifiedrange.BudgetError{Limit: "requests"}
+	if g.Err == nil {
+		return nil
+	}
+	_, after, ok := strings.Cut(g.Err.Error(), "needs more requests than the limit of ")
+	if _, err := fmt.Sscanf(after, "%d (modified-range#", &limit.Max); !ok || err != nil {
+		return nil
+	}
+	return limit
 }
 
 // limitFlags names the flag of the limit that caused a gap; if it is not known, both.

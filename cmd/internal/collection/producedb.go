@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -98,17 +99,35 @@ func (d *Pooled) loadRecords(w *command.World) error {
 
 // loadEntries loads the entries of a collection.
 func (d *Pooled) loadEntries(w *command.World) error {
-	for line, err := range publish.Lines(w.Stdin) {
+	for line, err := range schema.Lines[rangeEntry](w.Stdin) {
 		if err != nil {
 			return err
 		}
-		item, err := rangeLine(line)
+		if line.Line == nil {
+			continue
+		}
+		item, err := rangeLine(line.Line)
 		if err != nil {
 			return err
 		}
 		if err := d.pool.add(w.Ctx, item); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// A rangeEntry is a line as publish.Lines reads it, except that an ID may occur again: the pool
+// knows which states it has. Line is nil if the line is not about an entry.
+type rangeEntry struct{ *publish.Line }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *rangeEntry) UnmarshalJSON(data []byte) error {
+	for line, err := range publish.Lines(bytes.NewReader(data)) {
+		if err != nil {
+			return errors.Unwrap(err) // without the number of the line
+		}
+		e.Line = line
 	}
 	return nil
 }

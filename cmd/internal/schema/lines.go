@@ -16,7 +16,7 @@ func Lines[T any](r io.Reader) iter.Seq2[T, error] {
 		in := bufio.NewReader(r)
 		for n := 1; ; n++ {
 			line, err := in.ReadBytes('\n')
-			if text := bytes.TrimSpace(line); len(text) > 0 {
+			if text := bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))); len(text) > 0 {
 				var value T
 				if bad := json.Unmarshal(text, &value); bad != nil {
 					yield(value, fmt.Errorf("line %d: %w", n, bad))

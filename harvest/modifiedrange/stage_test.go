@@ -1,0 +1,190 @@
+package modifiedrange
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A killed harvest is one whose process ends during a request. What it has yielded is stored,
+// together with the mark after it.
+type killed struct {
+	t      *testing.T
+	store  *store
+	wire   *wire
+	ask    Dialect
+	mark   Mark
+	came   map[string]bool
+	lossy  bool
+	asked  map[string]int
+	killed int // the requests asked again after kills
+}
+
+// rangeOf returns the range a request asks for.
+func rangeOf(r *http.Request) string {
+	return r.URL.RawQuery + " " + r.Header.Get(fieldModifiedRange) + " " + r.Header.Get(fieldRange)
+}
+
+// run harvests until the given request, which is the last of the process. It returns whether
+// there was such a request.
+func (k *killed) run(until int) (ended bool) {
+	n, again := 0, 0
+	k.wire.before = func(r *http.Request) {
+		q := rangeOf(r)
+		if n++; n <= until && n > 1 && k.asked[q] > 0 {
+			again++
+		}
+		if n <= until {
+			k.asked[q]++
+		}
+	}
+	k.wire.lose = func() bool { return n >= until }
+	c := k.wire.client()
+	c.Dialect, c.Overlap = k.ask, -1
+	k.store.now = k.store.now.Add(time.Hour) // so no two processes ask the same for what is new
+	h := c.Harvest(k.t.Context(), k.mark)
+	for doc, err := range h.Documents() {
+		if n >= until {
+			break
+		}
+		if err == nil {
+			k.take(doc, h)
+		} else {
+			k.lossy = true
+		}
+	}
+	if n < until {
+		var whole bool
+		k.mark, whole = h.Mark()
+		require.Equal(k.t, !k.lossy, whole)
+	}
+	k.killed += again
+	return n < until
+}
+
+// take stores a document with the mark, as JSON.
+func (k *killed) take(doc *feedhistory.Document, h *Harvest) {
+	for _, e := range doc.Entries {
+		k.came[e.ID] = true
+	}
+	mark, _ := h.Mark()
+	text, err := json.Marshal(mark)
+	require.NoError(k.t, err)
+	k.mark = Mark{}
+	require.NoError(k.t, json.Unmarshal(text, &k.mark))
+}
+
+// A harvest that is killed during any of its requests, and those that continue it, bring what
+// an unbroken one brings, and report a loss if it does. Once a server has shown how it answers,
+// a kill costs one request: a harvest repeats none but its first. Until then a server that does
+// not name the ranges of its answers costs up to four.
+//
+// Duties: modified-range#9.
+func TestKilled(t *testing.T) {
+	latest := func(a, b version) int { return b.at.Compare(a.at) }
+	oldest := func(a, b version) int { return a.at.Compare(b.at) }
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var sizes []int
+		for range 1 + random.IntN(20) {
+			sizes = append(sizes, 1+random.IntN(1+int(seed%3)*2))
+		}
+		limit := 2 + random.IntN(6)
+		s := groups(sizes...)
+		for name, handler := range map[string]http.Handler{
+			"ours": s.handler(limit), "latest": &cutter{store: s, limit: limit, order: latest}, "oldest": &cutter{store: s, limit: limit, order: oldest},
+		} {
+			testKilled(t, fmt.Sprint(name, seed), s, handler, ModifiedRange, 1)
+		}
+		for _, f := range []foreign{
+			{dialect: ModifiedRange}, {dialect: ModifiedRange, cuts: true}, {dialect: RangeUpdated, closed: true}, {dialect: GData, claims: true},
+		} {
+			f.store, f.limit = s, limit
+			testKilled(t, fmt.Sprintf("%d %+v", seed, f), s, &f, f.dialect, 2)
+		}
+	}
+}
+
+func testKilled(t *testing.T, name string, s *store, handler http.Handler, ask Dialect, most int) {
+	begin := func() *killed {
+		return &killed{t: t, store: s, wire: &wire{handler: handler}, ask: ask, came: map[string]bool{}, asked: map[string]int{}}
+	}
+	const unbroken = 10_000
+	want := begin()
+	require.True(t, want.run(unbroken), name)
+	for first := 1; ; first++ {
+		k := begin()
+		if k.run(first) {
+			return
+		}
+		kills := 1
+		for second := first%3 + 1; kills < 9 && !k.run(second); kills++ {
+			second = cmp.Or((first+kills)%4, 1)
+		}
+		if kills == 9 {
+			require.True(t, k.run(unbroken), name)
+		}
+		require.Equal(t, want.came, k.came, "%s killed at %d\n%s", name, first, k.wire.log.String())
+		require.Equal(t, want.lossy, k.lossy, "%s killed at %d\n%s", name, first, k.wire.log.String())
+		require.LessOrEqual(t, k.killed, most*kills, "%s killed at %d\n%s", name, first, k.wire.log.String())
+	}
+}
+
+// A stage that cannot be read costs requests, and loses nothing.
+func TestMalformedStage(t *testing.T) {
+	for _, confirm := range []string{"", "x", "/=", "/=x", "2026-03-01T11:00:00Z/2026-03-01T11:50:00Z", strings.Repeat("=", 9)} {
+		s := groups(slices.Repeat([]int{1}, 30)...)
+		mark := Mark{Rest: Rest{End: s.now.Add(-10 * time.Minute), Next: s.now, Dialect: ModifiedRange, Stage: stage{Confirm: confirm}}}
+		h, err := feedhistory.Merge((&wire{handler: s.handler(4)}).client().Harvest(t.Context(), mark).Documents())
+		require.NoError(t, err)
+		require.Empty(t, h.Gaps)
+		require.Len(t, h.Entries, 20, confirm)
+	}
+}
+
+// Eight requests bring a harvest forward, whatever the server; one does if the server names the
+// ranges of its answers.
+//
+// Duties: modified-range#12.
+func TestLeastRequests(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 3, 30} {
+		s := groups(slices.Repeat([]int{1, 2}, n)...)
+		testLeast(t, s.handler(3), 1)
+		for _, f := range []foreign{
+			{dialect: ModifiedRange}, {dialect: ModifiedRange, closed: true}, {dialect: RangeUpdated}, {dialect: RangeUpdated, strict: true},
+			{dialect: GData}, {dialect: GData, claims: true}, {dialect: GData, claims: true, closed: true},
+		} {
+			for _, f.limit = range []int{3, 100} {
+				f.store = s
+				testLeast(t, &f, 8)
+			}
+		}
+	}
+}
+
+func testLeast(t *testing.T, handler http.Handler, requests int) {
+	var mark Mark
+	for runs, whole := 0, false; !whole; runs++ {
+		require.Less(t, runs, 100, "%+v", handler)
+		c := (&wire{handler: handler}).client()
+		c.Budget.Requests = requests
+		h := c.Harvest(t.Context(), mark)
+		_, err := feedhistory.Merge(h.Documents())
+		require.NoError(t, err)
+		mark, whole = h.Mark()
+	}
+}
