@@ -11,17 +11,19 @@ import (
 // document with forgotten facts is still known if they are all those of another one. Otherwise
 // a forgotten fact counts as new, and the walk says less than it could, never more.
 type factSet struct {
-	most              int // the number of the first facts
+	limits            factLimits
 	first, old, young digestSet
 	documents         map[uint64]struct{}
 }
 
-// mostFacts is the most of a factSet. All of a million facts are held, and they take 8 to
-// 16 MB.
-const mostFacts = 1 << 19
+// factLimits are the number of the first facts, and of the latest.
+type factLimits struct{ first, latest int }
 
-func newFactSet(most int) *factSet {
-	return &factSet{most: most, documents: map[uint64]struct{}{}}
+// usualFacts are the limits for walks: all of 500,000 facts are held, and they take 5 MB.
+func usualFacts() factLimits { return factLimits{first: 1 << 19, latest: 1 << 16} }
+
+func newFactSet(limits factLimits) *factSet {
+	return &factSet{limits: limits, documents: map[uint64]struct{}{}}
 }
 
 // has reports whether a fact is in the set.
@@ -32,10 +34,10 @@ func (s *factSet) has(key uint64) bool {
 // add adds a fact that is not in the set.
 func (s *factSet) add(key uint64) {
 	switch {
-	case s.first.size < s.most:
+	case s.first.size < s.limits.first:
 		s.first.add(key)
 		return
-	case s.young.size == s.most:
+	case s.young.size == s.limits.latest:
 		s.old, s.young = s.young, digestSet{}
 	}
 	s.young.add(key)

@@ -21,8 +21,8 @@ type LoopDetector struct {
 
 	bodies map[uint64]int // the documents, each with its last chain
 
-	most  int        // the most of each set of facts
-	facts []*factSet // the IDs and times of entries and tombstones, by chain
+	limits factLimits // of each set of facts
+	facts  []*factSet // the IDs and times of entries and tombstones, by chain
 
 	// shown has the facts of the chain's first document that no later one has had.
 	shown map[uint64]bool
@@ -48,7 +48,7 @@ type Fact struct {
 func NewLoopDetector() *LoopDetector {
 	return &LoopDetector{
 		seed: maphash.MakeSeed(), urls: map[uint64]int{}, selves: map[uint64]bool{},
-		bodies: map[uint64]int{}, most: mostFacts, facts: []*factSet{newFactSet(mostFacts)},
+		bodies: map[uint64]int{}, limits: usualFacts(), facts: []*factSet{newFactSet(usualFacts())},
 	}
 }
 
@@ -59,7 +59,7 @@ func (d *LoopDetector) key(text string) uint64 { return maphash.String(d.seed, t
 func (d *LoopDetector) Begin() {
 	d.chain++
 	d.shown = nil
-	d.facts = append(d.facts, newFactSet(d.most))
+	d.facts = append(d.facts, newFactSet(d.limits))
 	clear(d.selves)
 }
 

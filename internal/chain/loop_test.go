@@ -105,7 +105,7 @@ func TestManyFacts(t *testing.T) {
 	}
 	address := func(n int) string { return "https://example.org/" + strconv.Itoa(n) }
 	d := NewLoopDetector()
-	d.most = most
+	d.limits = factLimits{first: most, latest: most}
 	d.Begin()
 	for n := range documents {
 		if n*size == 2*most {

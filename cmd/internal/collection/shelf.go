@@ -40,7 +40,7 @@ func newDiskShelf(ctx context.Context) (*diskShelf, error) {
 	db.SetMaxOpenConns(1) // each connection would have a database of its own
 	s := &diskShelf{ctx: ctx, db: db}
 	if err := s.prepare(); err != nil {
-		return nil, errors.Join(fmt.Errorf("a temporary database: %w", err), s.Close())
+		return nil, errors.Join(s.failure(err), s.Close())
 	}
 	return s, nil
 }
@@ -71,6 +71,17 @@ func (s *diskShelf) prepare() error {
 	return nil
 }
 
+// failure returns the error of an operation: the context's, if it has ended.
+func (s *diskShelf) failure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	}
+	return fmt.Errorf("a temporary file (in the directory TMPDIR names): %w", err)
+}
+
 // Close deletes the database.
 func (s *diskShelf) Close() error {
 	if s.tx != nil {
@@ -82,13 +93,13 @@ func (s *diskShelf) Close() error {
 // Clear removes everything.
 func (s *diskShelf) Clear() error {
 	_, err := s.tx.ExecContext(s.ctx, "DROP INDEX IF EXISTS by_time; DELETE FROM held; DELETE FROM block")
-	return err
+	return s.failure(err)
 }
 
 // Put adds an entry.
 func (s *diskShelf) Put(h atompmh.Held) error {
 	_, err := s.put.ExecContext(s.ctx, []byte(h.Key), h.Time.Unix(), h.Time.Nanosecond(), h.Data)
-	return err
+	return s.failure(err)
 }
 
 // Get returns the entry with a key.
@@ -100,7 +111,7 @@ func (s *diskShelf) Get(key string) (atompmh.Held, bool, error) {
 		return atompmh.Held{}, false, nil
 	}
 	h.Time = time.Unix(sec, nsec).UTC()
-	return h, err == nil, err
+	return h, err == nil, s.failure(err)
 }
 
 // All yields the entries in the order of time. The index is made only now: it costs less
@@ -108,14 +119,14 @@ func (s *diskShelf) Get(key string) (atompmh.Held, bool, error) {
 func (s *diskShelf) All() iter.Seq2[atompmh.Held, error] {
 	return func(yield func(atompmh.Held, error) bool) {
 		if _, err := s.tx.ExecContext(s.ctx, "CREATE INDEX IF NOT EXISTS by_time ON held (sec, nsec, key)"); err != nil {
-			yield(atompmh.Held{}, err)
+			yield(atompmh.Held{}, s.failure(err))
 			return
 		}
 		last := atompmh.Held{Time: time.Unix(math.MinInt64, 0)}
 		for {
 			page, err := s.after(last)
 			if err != nil {
-				yield(atompmh.Held{}, err)
+				yield(atompmh.Held{}, s.failure(err))
 				return
 			}
 			for _, h := range page {
@@ -154,11 +165,11 @@ func (s *diskShelf) after(last atompmh.Held) (page []atompmh.Held, err error) {
 // PutBlock adds a block of texts.
 func (s *diskShelf) PutBlock(number int, data []byte) error {
 	_, err := s.putBlock.ExecContext(s.ctx, number, data)
-	return err
+	return s.failure(err)
 }
 
 // Block returns a block of texts.
 func (s *diskShelf) Block(number int) (data []byte, err error) {
 	err = s.block.QueryRowContext(s.ctx, number).Scan(&data)
-	return data, err
+	return data, s.failure(err)
 }
