@@ -50,7 +50,7 @@ func crawl(t require.TestingT, out *memory, since time.Time) {
 // A page is closed when a snapshot begins, however little it contains, and
 // whatever the clock says: so consumers find a page that is strictly older.
 //
-// Duties: datareplication#producer-2.
+// Duties: datareplication#feed-5, datareplication#producer-2.
 func TestTurn(t *testing.T) {
 	for name, step := range map[string]time.Duration{"a clock": time.Second, "one that stands still": 0, "one that goes back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

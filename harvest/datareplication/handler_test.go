@@ -29,7 +29,7 @@ func request(w *wire, method, name string) *http.Response {
 // TestPages checks the duties of a producer on what it serves, by GET and HEAD.
 //
 // Duties: datareplication#feed-1, datareplication#feed-2, datareplication#feed-3,
-// datareplication#feed-5.
+// datareplication#feed-5, datareplication#feed-6.
 func TestPages(t *testing.T) {
 	out := newMemory()
 	w, p := serve(out), newProducer(out)
@@ -41,6 +41,7 @@ func TestPages(t *testing.T) {
 	require.NoError(t, p.Append(t.Context(), entities(0, 3)...))
 	require.NoError(t, p.Append(t.Context(), entities(3, 3)...))
 	require.NoError(t, p.Append(t.Context(), entities(6, 2)...))
+	require.NoError(t, p.Append(t.Context(), entities(8, 1)...)) // a second later, on the same page
 	for name, links := range map[string][]string{
 		"":  {"<" + base + "3>; rel=self", "<" + base + "2>; rel=prev"},
 		"3": {"<" + base + "3>; rel=self", "<" + base + "2>; rel=prev"},
@@ -145,6 +146,8 @@ func TestHeaders(t *testing.T) {
 	}, Body: []byte("AA==")}))
 	for _, e := range feedtest.All(t, serve(out).client().Harvest(t.Context(), Mark{}).Entities()) {
 		require.Equal(t, []string{"1", "2"}, e.Header["X-Key"])
+		require.Equal(t, []string{"http-equiv=DELETE"}, e.Header["Operation-Type"])
+		require.Len(t, e.Header["Content-Id"], 1)
 		require.Equal(t, Delete, e.Operation)
 		require.NotEqual(t, "no", e.ContentID)
 		require.NotEmpty(t, e.ContentID)

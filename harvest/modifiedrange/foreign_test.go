@@ -197,6 +197,25 @@ func TestForeignServers(t *testing.T) {
 	}
 }
 
+// Each dialect has its own form of a range, which is half-open in all but one.
+//
+// Duties: modified-range#11.
+func TestDialectRequests(t *testing.T) {
+	start, end := at(t, "2026-03-01T00:00:00Z"), at(t, "2026-03-02T00:00:00.5Z")
+	url, fields, err := ModifiedRange.request(collection, Range{start, end})
+	require.NoError(t, err)
+	require.Equal(t, collection, url)
+	require.Equal(t, http.Header{"Modified-Range": {"2026-03-01T00:00:00Z/2026-03-02T00:00:00.5Z"}}, fields)
+	url, fields, err = RangeUpdated.request(collection, Range{start, end})
+	require.NoError(t, err)
+	require.Equal(t, collection, url)
+	require.Equal(t, http.Header{"Range": {"updated=2026-03-01T00:00:00Z/2026-03-02T00:00:00.499999999Z"}}, fields)
+	url, fields, err = GData.request(collection+"?alt=atom&updated-min=x", Range{End: end})
+	require.NoError(t, err)
+	require.Equal(t, collection+"?alt=atom&orderby=updated&updated-max=2026-03-02T00%3A00%3A00.5Z", url)
+	require.Empty(t, fields)
+}
+
 // had returns how many items can be retrieved of groups that are cut at a
 // limit.
 func had(sizes []int, limit int) (n int) {
