@@ -114,15 +114,15 @@ func numberedSettings(t *testing.T) map[string]setting {
 		"Memento": {memento, func() error {
 			return first(memento.Walk(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
 		}, ""},
-		"atompmh":   {pmh, func() error { return first(pmh.Harvest(ctx, atompmh.Mark{}).Changes()) }, ""},
-		"pmHandler": {live, func() error { return logged(func(l *slog.Logger) { live.Logger = l; _ = asked(live) }) }, ""},
-		"Sample":    {sample, func() error { return first(sample.Check(ctx, client)) }, ""},
-		"pmServer":  {pmp, func() error { return pmp.Update(ended(ctx)) }, "Compare"},
-		"drClient":  {drc, func() error { return first(drc.Harvest(ctx, datareplication.Mark{}).Entities()) }, ""},
-		"Resources": {of, func() error { _, err := drc.Keep(ctx, m, *of); return err }, ""},
-		"drServer":  {drp, func() error { return drp.Append(ctx) }, ""},
-		"mrClient":  {mrc, func() error { return first(mrc.Harvest(ctx, modifiedrange.Mark{}).Documents()) }, "Overlap"},
-		"mrServer":  {mrh, func() error { return logged(func(l *slog.Logger) { mrh.Logger = l; _ = asked(mrh) }) }, ""},
+		"atompmh":     {pmh, func() error { return first(pmh.Harvest(ctx, atompmh.Mark{}).Changes()) }, ""},
+		"pmHandler":   {live, func() error { return logged(func(l *slog.Logger) { live.Logger = l; _ = asked(live) }) }, ""},
+		"Sample":      {sample, func() error { return first(sample.Check(ctx, client)) }, ""},
+		"pmServer":    {pmp, func() error { return pmp.Update(ended(ctx)) }, "Compare"},
+		"drHarvester": {drc, func() error { return first(drc.Harvest(ctx, datareplication.Mark{}).Entities()) }, ""},
+		"Resources":   {of, func() error { _, err := drc.Keep(ctx, m, *of); return err }, ""},
+		"drServer":    {drp, func() error { return drp.Append(ctx) }, ""},
+		"mrHarvester": {mrc, func() error { return first(mrc.Harvest(ctx, modifiedrange.Mark{}).Documents()) }, "Overlap"},
+		"mrServer":    {mrh, func() error { return logged(func(l *slog.Logger) { mrh.Logger = l; _ = asked(mrh) }) }, ""},
 		"Options": {options, func() error {
 			_, err := suite.Run(ctx, func(context.Context, string, string) (*suite.Result, error) { return nil, nil }, nil, options)
 			return err

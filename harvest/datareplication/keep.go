@@ -36,7 +36,8 @@ type Resources struct {
 
 // Keep harvests the feed of the Harvester into a mirror's store, beginning at the mark
 // stored with the feed there. It stores the new mark in the same commit as the entities
-// before it, so an interrupted Keep goes on there; only a snapshot begins again.
+// before it, and at the end of each page, so an interrupted Keep goes on there, and reads
+// only the page under way again; only a snapshot begins again.
 //
 // An entry's content is the body: as text if its media type begins with text/,
 // else in Base64, as Atom requires (RFC 4287 §4.1.3.3). Its update time is the

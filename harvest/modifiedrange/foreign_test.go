@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type foreign struct {
 	closed  bool // takes the end to be part of the range
 	coarse  bool // rounds the times of the range down to whole seconds
 	up      bool // rounds them up instead
+	upward  bool // sends the oldest item of an answer first
 }
 
 // ServeHTTP implements http.Handler.
@@ -44,6 +46,9 @@ func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var items []Item
 	for _, v := range found[:n] {
 		items = append(items, v.item())
+	}
+	if f.upward {
+		slices.Reverse(items)
 	}
 	w.Header()["Date"] = nil
 	if !f.undated {
@@ -110,6 +115,7 @@ func TestForeignServers(t *testing.T) {
 		requests int
 	}{
 		{"honest", foreign{dialect: ModifiedRange, limit: 3}, AnyDialect, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
+		{"oldest first", foreign{dialect: ModifiedRange, limit: 3, upward: true}, AnyDialect, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
 		{"one request", foreign{dialect: ModifiedRange, limit: 9}, AnyDialect, []int{1, 1, 1}, whole, 2},
 		{"empty", foreign{dialect: ModifiedRange, limit: 9}, AnyDialect, nil, whole, 1},
 		{"limit of one", foreign{dialect: ModifiedRange, limit: 1}, AnyDialect, []int{1, 1, 1, 1}, whole, 10},

@@ -48,7 +48,7 @@ func abc(t *testing.T) *store {
 
 // Every way to ask for a range, with its result.
 //
-// Duties: modified-range#1, modified-range#2.
+// Duties: modified-range#1, modified-range#2, modified-range#3.
 func TestHandlerRanges(t *testing.T) {
 	const day2, day3 = "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
 	for _, test := range []struct {

@@ -91,9 +91,9 @@ func (c *Production) linesSince(in io.Reader, since time.Time) iter.Seq2[atompmh
 			if err == nil && line.Kind == historicalKind {
 				continue
 			}
-			item, bad := itemOf(line)
+			var item atompmh.Item
 			if err == nil {
-				err = bad
+				item, err = itemOf(line)
 			}
 			if n++; err == nil && item.Modified.Before(since) {
 				continue
