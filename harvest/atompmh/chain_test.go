@@ -144,6 +144,20 @@ func TestFeedTimeInArchives(t *testing.T) {
 		require.Greater(t, n, 30)
 		require.True(t, right)
 		require.Len(t, c.known, 56)
+		if keeps {
+			continue
+		}
+
+		// The mark remembers the records of archives that were left out.
+		c.h.WholeChain = false
+		f.put("urn:last", false)
+		n, _ = c.harvest(t)
+		require.LessOrEqual(t, n, 5)
+		require.Len(t, c.known, 57)
+		c.h.WholeChain = true
+		_, changes, err := c.consumer.harvest(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, changes)
 	}
 }
 

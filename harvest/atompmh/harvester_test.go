@@ -159,6 +159,17 @@ func TestEqualTimes(t *testing.T) {
 	require.Equal(t, []string{moved}, changes)
 }
 
+// Fractions of a second count: what was read is not reported again, and what is later is.
+func TestFractions(t *testing.T) {
+	at := func(fraction string) string { return "2012-01-02T00:00:00." + fraction + "Z" }
+	s := serve(t, map[string]string{"/feed": feed(at("5"), "", record("urn:a", at("5")))})
+	_, mark, changes := s.whole("/feed", Mark{})
+	require.Len(t, changes, 1)
+	s.docs["/feed"] = feed(at("500000001"), "", record("urn:a", at("5")), record("urn:b", at("500000001")))
+	_, _, changes = s.whole("/feed", mark)
+	require.Equal(t, []string{is("urn:b", 2)}, changes)
+}
+
 // The latest entry of a record counts, of equally late ones the deletion
 // (atom-pmh consumer#4); any other entry is reported as Other (consumer#3).
 //
@@ -214,8 +225,9 @@ func TestComplete(t *testing.T) {
 	// With archives from now on, after b has vanished without a trace.
 	s.docs["/feed"] = feed(day(5), "/1", record("urn:d", day(5)))
 	s.docs["/1"] = feed(day(4), "/0", record("urn:c", day(4)))
-	_, _, err := s.harvest("/feed", mark)
+	_, changes, err := s.harvest("/feed", mark)
 	require.ErrorContains(t, err, "500") // nothing is concluded then
+	require.Equal(t, []string{is("urn:c", 4), is("urn:d", 5)}, changes)
 	s.docs["/0"] = feed(day(1), "", record("urn:a", day(1)))
 	h, mark, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{isDeleted("urn:b", 2), is("urn:c", 4), is("urn:d", 5)}, changes)
@@ -229,13 +241,16 @@ func TestComplete(t *testing.T) {
 	require.True(t, h.All())
 
 	// The complete document may be an archive.
-	s.docs["/feed"] = feed(day(8), "/2")
-	s.docs["/2"] = strings.Replace(feed(day(8), "/1", record("urn:d", day(6))), "<link", "<fh:complete/><link", 1)
+	s.docs["/feed"] = feed(day(8), "/2", record("urn:e", day(8)))
+	s.docs["/2"] = strings.Replace(feed(day(7), "/1", record("urn:d", day(6))), "<link", "<fh:complete/><link", 1)
 	h, mark, changes = s.whole("/feed", mark)
-	require.Equal(t, []string{isDeleted("urn:a", 1)}, changes)
+	require.Equal(t, []string{isDeleted("urn:a", 1), is("urn:e", 8)}, changes)
 	require.Equal(t, []string{"/feed", "/2"}, s.asked.All())
 	require.False(t, h.All())
 	require.True(t, mark.Complete)
+	s.docs["/feed"] = feed(day(9), "complete", record("urn:e", day(8)))
+	_, _, changes = s.whole("/feed", mark)
+	require.Equal(t, []string{isDeleted("urn:d", 6)}, changes)
 }
 
 // A feed that was set back to an earlier state is read to its end, because the

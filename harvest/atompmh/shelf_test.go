@@ -88,7 +88,7 @@ func TestShelves(t *testing.T) {
 	defer func() { newShelf = func() Shelf { return nil } }()
 	for name, test := range map[string]func(*testing.T){
 		"StopRule": TestStopRule, "EqualTimes": TestEqualTimes, "Classification": TestClassification, "Complete": TestComplete,
-		"SetBack": TestSetBack, "Overlap": TestOverlap, "NotWhole": TestNotWhole, "NotAtom": TestNotAtom, "Damaged": TestDamaged,
+		"SetBack": TestSetBack, "Overlap": TestOverlap, "NotWhole": TestNotWhole, "NotAtom": TestNotAtom, "Fractions": TestFractions, "Damaged": TestDamaged,
 		"ArchivesMadeAnew": TestArchivesMadeAnew, "Examples": TestExamples, "BrokenExamples": TestBrokenExamples,
 		"ForeignProducers": TestForeignProducers, "FeedTimeInArchives": TestFeedTimeInArchives, "FeedTime": TestFeedTime,
 		"FutureMark": TestFutureMark, "DeletedStays": TestDeletedStays, "CopyStays": TestCopyStays, "Model": TestModel,
@@ -100,9 +100,10 @@ func TestShelves(t *testing.T) {
 
 // shelved is a feed with a change of every kind.
 var shelved = map[string]string{
-	"/feed": feed(day(9), "/2", record("urn:a", day(9)), deletion("urn:b", day(8)), entry("urn:c", day(7), "")),
-	"/2":    feed(day(6), "/1", record("urn:b", day(6)), record("urn:a", day(5)), record("urn:a", day(5)), entry("urn:c", day(7), "<content>c</content>")),
-	"/1":    feed(day(4), "", record("urn:d", day(4)), record("urn:a", day(3)), deletion("urn:a", day(2)), record("urn:a", day(1))),
+	"/feed": feed(day(9), "/2", record("urn:a", day(9)), deletion("urn:b", day(8)), entry("urn:c", day(7), ""), record("urn:e", day(5)), deletion("urn:f", day(3))),
+	"/2":    feed(day(6), "/1", record("urn:b", day(6)), record("urn:a", day(5)), record("urn:a", day(5)), entry("urn:c", day(7), "<content>c</content>"), record("urn:e", day(4))),
+	"/1": feed(day(4), "", record("urn:d", day(4)), entry("urn:d", day(4), ""), record("urn:a", day(3)), deletion("urn:a", day(2)), record("urn:a", day(1)),
+		record("urn:e", day(7)), record("urn:f", day(3))),
 }
 
 // TestHistorical checks that earlier states come once each, oldest first.
@@ -118,8 +119,10 @@ func TestHistorical(t *testing.T) {
 		}
 		got.WriteString(describe(c))
 	}
-	require.Equal(t, is("urn:d", 4)+
+	require.Equal(t, isDeleted("urn:f", 3)+
+		"other "+day(4)+" urn:d\n"+is("urn:d", 4)+
 		"other "+day(7)+" urn:c\nother "+day(7)+" urn:c\n"+
+		"  "+is("urn:e", 4)+"  "+is("urn:e", 5)+is("urn:e", 7)+
 		"  "+is("urn:b", 6)+isDeleted("urn:b", 8)+
 		"  "+is("urn:a", 1)+"  "+is("urn:a", 3)+"  "+is("urn:a", 5)+is("urn:a", 9), got.String())
 }
