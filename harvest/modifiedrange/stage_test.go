@@ -120,6 +120,15 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// The unit of the stamps is known from earlier answers, and kept.
+//
+// Duties: modified-range#5.
+func TestKilledUnits(t *testing.T) {
+	s := groupsApart(time.Millisecond, 1, 3, 3, 1)
+	s.put("urn:new", "text", s.now.Add(-2*time.Millisecond+2*time.Nanosecond))
+	testKilled(t, "units", s, &foreign{store: s, dialect: ModifiedRange, limit: 1}, ModifiedRange, 3)
+}
+
 func testKilled(t *testing.T, name string, s *store, handler http.Handler, ask Dialect, more int) {
 	begin := func() *killed {
 		return &killed{t: t, store: s, wire: &wire{handler: handler}, ask: ask, came: map[string]bool{}, asked: map[string]int{}}
