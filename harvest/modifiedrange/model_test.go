@@ -113,8 +113,12 @@ func (m *machine) write(label string, most int) {
 func (m *machine) sync() {
 	sync := m.client.Harvest(m.t.Context(), m.state)
 	came := map[string]bool{}
+	var docs []*feedhistory.Document
 	h, err := feedhistory.Merge(feedtest.Watch(sync.Documents(), func(doc *feedhistory.Document, _ error) {
-		if doc != nil && m.state.Rest == (Rest{}) {
+		if doc == nil {
+			return
+		}
+		if docs = append(docs, doc); m.state.Rest == (Rest{}) {
 			m.once(came, doc)
 		}
 	}))
@@ -123,7 +127,9 @@ func (m *machine) sync() {
 	require.Equal(m.t, err == nil && len(h.Gaps) == 0, whole, "%v", err)
 	if err == nil {
 		m.known(h.Gaps)
-		m.apply(h)
+		for _, doc := range docs {
+			m.apply(doc)
+		}
 	}
 	wasLossy := m.state.Rest.Stage.Lossy // then the next harvest asks for the whole range again
 	m.state = next
@@ -179,13 +185,14 @@ func (m *machine) known(gaps []*feedhistory.Gap) {
 	}
 }
 
-// apply updates the copy.
-func (m *machine) apply(h *feedhistory.History) {
+// apply updates the copy, in the order of the answers: of two states with the same time, the
+// later one counts.
+func (m *machine) apply(doc *feedhistory.Document) {
 	var all []version
-	for _, e := range h.Entries {
+	for _, e := range doc.Entries {
 		all = append(all, version{id: e.ID, text: e.Title().Body, at: e.Updated.UTC()})
 	}
-	for _, t := range h.Deleted {
+	for _, t := range doc.Deleted {
 		all = append(all, version{id: t.Ref, at: t.When.UTC(), deleted: true})
 	}
 	for _, v := range all {
