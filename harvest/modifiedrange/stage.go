@@ -10,7 +10,7 @@ import (
 // This file has the memory of a harvest that is cut short: each answer is yielded together
 // with the place after it, so the next harvest repeats only the request under way.
 
-// A stage is how far a harvest has come beside the end of its range.
+// A stage is how far a harvest has come, besides the end of its range.
 type stage struct {
 	Most    int           `json:"most,omitempty"`    // the largest number of items in an answer
 	Unit    time.Duration `json:"unit,omitempty"`    // the smallest unit of the stamps, in nanoseconds
