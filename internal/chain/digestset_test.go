@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A digestSet has what a map has.
+// A digestSet and a map have the same members.
 func TestDigestSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 8*digestRun).Draw(t, "size")

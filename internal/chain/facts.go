@@ -1,10 +1,5 @@
 package chain
 
-import (
-	"hash/maphash"
-	"iter"
-)
-
 // A factSet is the set of a chain's facts, as digests. A chain may have more facts than
 // memory has room for, so the set forgets those in the middle: it holds the first ones,
 // and at least as many of the latest. It also holds a digest of each document, so a
@@ -43,21 +38,9 @@ func (s *factSet) add(key uint64) {
 	s.young.add(key)
 }
 
-// hasDocument reports whether the facts are all those of a document in the set.
+// hasDocument reports whether the set has a document whose facts have the given sum of digests:
+// the order of facts does not count.
 func (s *factSet) hasDocument(sum uint64) bool {
 	_, ok := s.documents[sum]
 	return ok
-}
-
-// digests yields digests of facts. After the last one, sum is the digest of all, in any
-// order.
-func digests(seed maphash.Seed, facts iter.Seq[Fact], sum *uint64) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		for f := range facts {
-			key := maphash.Comparable(seed, f)
-			if *sum += key; !yield(key) {
-				return
-			}
-		}
-	}
 }

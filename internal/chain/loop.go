@@ -54,6 +54,17 @@ func NewLoopDetector() *LoopDetector {
 
 func (d *LoopDetector) key(text string) uint64 { return maphash.String(d.seed, text) }
 
+// keys yields a digest of each fact.
+func (d *LoopDetector) keys(facts iter.Seq[Fact]) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for f := range facts {
+			if !yield(maphash.Comparable(d.seed, f)) {
+				return
+			}
+		}
+	}
+}
+
 // Begin begins a chain. It may have documents of another chain under other URLs,
 // but none of its own twice.
 func (d *LoopDetector) Begin() {
@@ -123,8 +134,8 @@ func (d *LoopDetector) RepeatsFirst(facts iter.Seq[Fact]) bool {
 	if isFirst {
 		d.shown = map[uint64]bool{}
 	}
-	for f := range facts {
-		if key := maphash.Comparable(d.seed, f); isFirst {
+	for key := range d.keys(facts) {
+		if isFirst {
 			d.shown[key] = true
 		} else {
 			delete(d.shown, key)
@@ -136,8 +147,8 @@ func (d *LoopDetector) RepeatsFirst(facts iter.Seq[Fact]) bool {
 // count counts the facts new to the chain, and remembers them if told to.
 func (d *LoopDetector) count(facts iter.Seq[Fact], remember bool) (fresh int) {
 	known, sum := d.facts[d.chain], uint64(0)
-	for key := range digests(d.seed, facts, &sum) {
-		if known.has(key) {
+	for key := range d.keys(facts) {
+		if sum += key; known.has(key) {
 			continue
 		}
 		if fresh++; remember {
@@ -155,8 +166,7 @@ func (d *LoopDetector) count(facts iter.Seq[Fact], remember bool) (fresh int) {
 
 // Shares reports whether one of the facts is in the current chain.
 func (d *LoopDetector) Shares(facts iter.Seq[Fact]) bool {
-	var sum uint64
-	for key := range digests(d.seed, facts, &sum) {
+	for key := range d.keys(facts) {
 		if d.facts[d.chain].has(key) {
 			return true
 		}
@@ -167,7 +177,8 @@ func (d *LoopDetector) Shares(facts iter.Seq[Fact]) bool {
 // IsNew reports whether one of the facts is in no chain.
 func (d *LoopDetector) IsNew(facts iter.Seq[Fact]) (isNew bool) {
 	var sum uint64
-	for key := range digests(d.seed, facts, &sum) {
+	for key := range d.keys(facts) {
+		sum += key
 		isNew = isNew || !slices.ContainsFunc(d.facts, func(chain *factSet) bool { return chain.has(key) })
 	}
 	return isNew && !slices.ContainsFunc(d.facts, func(chain *factSet) bool { return chain.hasDocument(sum) })
