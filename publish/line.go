@@ -75,7 +75,7 @@ func Lines(r io.Reader) iter.Seq2[*Line, error] {
 			if len(line) == 0 {
 				continue
 			}
-			entry, err := readLine(line)
+			entry, err := ReadLine(line)
 			if err == nil && entry == nil {
 				continue
 			}
@@ -93,7 +93,7 @@ func Lines(r io.Reader) iter.Seq2[*Line, error] {
 		}
 		err := lines.Err()
 		if errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("it is longer than %d bytes", maxDocument)
+			err = errLongLine
 		}
 		if err != nil {
 			yield(nil, fmt.Errorf("line %d: %w", n, err))
@@ -101,8 +101,14 @@ func Lines(r io.Reader) iter.Seq2[*Line, error] {
 	}
 }
 
-// readLine reads a line; nil if the line is not an entry.
-func readLine(line []byte) (*Line, error) {
+// errLongLine reports a line longer than any entry.
+var errLongLine = fmt.Errorf("it is longer than %d bytes", maxDocument)
+
+// ReadLine reads a single line as Lines does; the result is nil if the line is not an entry.
+func ReadLine(line []byte) (*Line, error) {
+	if len(line) > maxDocument {
+		return nil, errLongLine
+	}
 	entry := new(Line)
 	err := json.Unmarshal(line, entry)
 	switch {

@@ -1,7 +1,6 @@
 package collection
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -122,14 +121,9 @@ func (d *Pooled) loadEntries(w *command.World) error {
 type rangeEntry struct{ *publish.Line }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (e *rangeEntry) UnmarshalJSON(data []byte) error {
-	for line, err := range publish.Lines(bytes.NewReader(data)) {
-		if err != nil {
-			return errors.Unwrap(err) // without the number of the line
-		}
-		e.Line = line
-	}
-	return nil
+func (e *rangeEntry) UnmarshalJSON(data []byte) (err error) {
+	e.Line, err = publish.ReadLine(data)
+	return err
 }
 
 func rangeLine(line *publish.Line) (item poolItem, err error) {
