@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"unicode/utf8"
 
@@ -259,12 +260,12 @@ func ReplicationAdvice(err error) string {
 		return "remove content_id from the state: then the harvest continues by time"
 	case errors.As(err, new(*datareplication.CutShortError)):
 		return "harvest again, to continue from there"
-	case isCutOff(err) && errors.As(err, &limit) && limit.Max < leastRequests:
-		return "raise --max-requests: a harvest that continues needs 3 requests at least"
-	case isCutOff(err):
-		return "harvest again, to continue from there, or raise --max-requests"
-	case errors.As(err, &limit):
+	case errors.As(err, &limit) && !isCutOff(limit):
 		return "raise --max-entity"
+	case errors.As(err, &limit) && limit.Max < leastRequests:
+		return fmt.Sprintf("raise --max-requests: a harvest that continues needs %d requests at least", leastRequests)
+	case isCutOff(err):
+		return continued + "--max-requests"
 	case errors.Is(err, datareplication.ErrNoID), errors.Is(err, datareplication.ErrRepeatedID), errors.Is(err, datareplication.ErrOperation):
 		return "tell the server's operator, or use --lenient to accept it"
 	case breaksRules(err):

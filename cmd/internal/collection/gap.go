@@ -22,7 +22,6 @@ func showHarvestGap(p *terminal.Page, g *feedhistory.Gap, advice string) {
 // HarvestAdvice is the advice for a gap.
 func HarvestAdvice(g *feedhistory.Gap) string {
 	var loss *modifiedrange.PossibleLossError
-	var limit *modifiedrange.BudgetError
 	todo := ReplicationAdvice(g)
 	switch {
 	case todo != "":
@@ -35,10 +34,8 @@ func HarvestAdvice(g *feedhistory.Gap) string {
 		return "use fetch, or tell the server's operator; try --dialect if you know which one it understands"
 	case errors.As(g, new(*modifiedrange.StampError)):
 		return "tell the server's operator that an item has no time of modification"
-	case errors.As(g, &limit):
-		return continued + "--max-" + limit.Limit + rangeRequests(limit)
-	case g.Reason == feedhistory.ReasonBudget:
-		return continued + limitFlags(g) + rangeRequests(storedBudget(g))
+	case errors.As(g, new(*modifiedrange.BudgetError)), g.Reason == feedhistory.ReasonBudget:
+		return continued + limitFlags(g) + rangeRequests(g)
 	}
 	return explain.Advice(g)
 }
@@ -50,26 +47,18 @@ const continued = "harvest again, to continue from there, or raise "
 // dialects, and asks again to confirm an answer.
 const leastProbes = 8
 
-// rangeRequests is the advice for a low limit on requests.
-func rangeRequests(limit *modifiedrange.BudgetError) string {
-	if limit == nil || limit.Limit != "requests" || limit.Max >= leastProbes {
+// rangeRequests is the advice for a low limit on the requests of modified-range. A gap from a
+// mirror has only the error's text.
+func rangeRequests(g *feedhistory.Gap) string {
+	if g.Err == nil {
+		return ""
+	}
+	var most int
+	_, limit, _ := strings.Cut(g.Err.Error(), "needs more requests than the limit of ")
+	if _, err := fmt.Sscanf(limit, "%d (modified-range#", &most); err != nil || most >= leastProbes {
 		return ""
 	}
 	return fmt.Sprintf("; some servers need at least %d", leastProbes)
-}
-
-// storedBudget returns the error of a gap from a mirror, which has only its text; nil if it is
-// another one.
-func storedBudget(g *feedhistory.Gap) *modifiedrange.BudgetError {
-	limit := &modifiedrange.BudgetError{Limit: "requests"}
-	if g.Err == nil {
-		return nil
-	}
-	_, after, ok := strings.Cut(g.Err.Error(), "needs more requests than the limit of ")
-	if _, err := fmt.Sscanf(after, "%d (modified-range#", &limit.Max); !ok || err != nil {
-		return nil
-	}
-	return limit
 }
 
 // limitFlags names the flag of the limit that caused a gap; if it is not known, both.
