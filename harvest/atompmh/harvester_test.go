@@ -159,7 +159,7 @@ func TestEqualTimes(t *testing.T) {
 	require.Equal(t, []string{moved}, changes)
 }
 
-// Fractions of a second count: what was read is not reported again, and what is later is.
+// Fractions of a second count: a change already read is not reported again, and a later one is.
 func TestFractions(t *testing.T) {
 	at := func(fraction string) string { return "2012-01-02T00:00:00." + fraction + "Z" }
 	s := serve(t, map[string]string{"/feed": feed(at("5"), "", record("urn:a", at("5")))})

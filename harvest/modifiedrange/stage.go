@@ -48,7 +48,7 @@ func (r *run) save() {
 		return
 	case r.span.isEmpty() && !lossy:
 		at = Mark{Since: r.Harvest.next.Since}
-	case r.span.isEmpty(): // what was modified since is still to be asked for
+	case r.span.isEmpty(): // the items modified since are still to be asked for
 		at.Rest.End, at.Rest.Next, at.Rest.Stage.From = time.Time{}, time.Time{}, r.Harvest.next.Since
 	case lossy && !r.from.Since.Equal(r.Harvest.from.Since):
 		at.Rest.Stage.From = r.from.Since

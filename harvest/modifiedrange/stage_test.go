@@ -17,8 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A killed harvest is one whose process ends during a request. What it has yielded is stored,
-// together with the mark after it.
+// A killed harvest is one whose process ends during a request. Each answer it has yielded is
+// stored, together with the mark after it.
 type killed struct {
 	t      *testing.T
 	store  *store
@@ -52,7 +52,7 @@ func (k *killed) run(until int) (ended bool) {
 	k.wire.lose = func() bool { return n >= until }
 	c := k.wire.client()
 	c.Dialect, c.Overlap = k.ask, -1
-	k.store.now = k.store.now.Add(time.Hour) // so no two processes ask the same for what is new
+	k.store.now = k.store.now.Add(time.Hour) // so no two processes ask the same for new items
 	h := c.Harvest(k.t.Context(), k.mark)
 	for doc, err := range h.Documents() {
 		if n >= until {
@@ -85,8 +85,8 @@ func (k *killed) take(doc *feedhistory.Document, h *Harvest) {
 	require.NoError(k.t, json.Unmarshal(text, &k.mark))
 }
 
-// A harvest that is killed during any of its requests, and those that continue it, bring what
-// an unbroken one brings, and report a loss if it does. A kill costs the request under way: a
+// A harvest killed during any of its requests, and those that continue it, bring the same items
+// as an unbroken one, and report a loss if it does. A kill costs the request under way: a
 // harvest repeats none but its first. Only a server that does not name the ranges of its answers
 // costs up to three more, until it has shown how it answers.
 //
@@ -177,7 +177,7 @@ func TestMalformedStage(t *testing.T) {
 	}
 }
 
-// Eight requests bring a harvest forward, whatever the server; one does if the server names the
+// Eight requests bring a harvest forward with any server; one is enough if the server names the
 // ranges of its answers.
 //
 // Duties: modified-range#12.

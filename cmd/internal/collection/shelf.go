@@ -85,7 +85,7 @@ func (s *diskShelf) failure(err error) error {
 // Close deletes the database.
 func (s *diskShelf) Close() error {
 	if s.tx != nil {
-		_ = s.tx.Rollback() // there is no journal, and what it leaves is deleted
+		_ = s.tx.Rollback() // there is no journal, and the whole database is deleted
 	}
 	return s.db.Close()
 }

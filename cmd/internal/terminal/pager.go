@@ -61,7 +61,7 @@ func (f *PagerFlags) Pager(stdout io.Writer) *Pager {
 // before the pager's start, because the user may be quick. The pager does not inherit this:
 // a signal that a program receives, unlike one it ignores, is reset in those it starts.
 func leaveInterrupts() {
-	signal.Ignore(os.Interrupt) // ends what was there before
+	signal.Ignore(os.Interrupt) // ends any other handling
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 }
 
