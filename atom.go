@@ -1,7 +1,7 @@
 package feedhistory
 
 import (
-	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
 
 // Atom 1.0 (RFC 4287) and its ancestor 0.3.
@@ -11,17 +11,31 @@ import (
 func (r *documentReader) atomFeed() {
 	depth := r.Depth()
 	r.Native = r.Space()
-	if !vocab.IsAtom(r.Native) {
-		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+vocab.Atom, r.Offset())
+	if !feedxml.IsAtom(r.Native) {
+		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+feedxml.Atom, r.Offset())
 	}
-	r.doc.version, r.doc.Language = map[string]string{vocab.Atom: "1.0", vocab.Atom03: "0.3"}[r.Native], r.Language()
+	r.doc.version, r.doc.Language = map[string]string{feedxml.Atom: "1.0", feedxml.Atom03: "0.3"}[r.Native], r.Language()
 	r.enter()
+	bare := r.Prefix() != "" && feedxml.IsAtom(r.Native)
+	if bare {
+		r.Native = "" // children without the root's prefix and namespace are Atom's, too
+	}
 	for r.Child(depth) {
-		if (r.Space() == r.Native || vocab.IsAtom(r.Space())) && r.AtomLocal() == "entry" {
+		space, local := r.Space(), r.AtomLocal()
+		own := space == r.Native || feedxml.IsAtom(space)
+		if own {
+			r.NoteName(local)
+		}
+		if bare && space == "" {
+			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.Offset())
+			bare = false
+		}
+		switch {
+		case own && local == "entry":
 			r.entry()
-		} else if r.Space() == r.Native && r.Local() == "entries" {
+		case own && local == "entries":
 			r.wrapped("entry")
-		} else {
+		default:
 			r.keep(r.atomHead)
 		}
 	}
@@ -30,10 +44,10 @@ func (r *documentReader) atomFeed() {
 // atomHead reads the current element of the head section, and reports whether the
 // Document's fields express all of it.
 func (r *documentReader) atomHead() (known bool) {
-	if r.Space() != r.Native && !vocab.IsAtom(r.Space()) {
+	if space := r.Space(); space != r.Native && !feedxml.IsAtom(space) {
 		return r.scheduleElement() || r.headElement()
 	}
-	switch vocab.AtomName(r.Local()) {
+	switch feedxml.AtomName(r.Local()) {
 	case "link":
 		r.headLink()
 	case "id":

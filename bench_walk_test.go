@@ -30,7 +30,7 @@ type slowSite struct {
 }
 
 func newSlowSite(n int, wait, drip time.Duration) *slowSite {
-	head, tail, _ := strings.Cut(generated(Atom, 50, 4<<10), "</entry>")
+	head, tail, _ := strings.Cut(feedtest.Generated("atom", 50, 4<<10), "</entry>")
 	return &slowSite{n, wait, drip, head, "</entry>" + tail}
 }
 
@@ -218,7 +218,7 @@ func BenchmarkWalkMemory(b *testing.B) {
 // BenchmarkPoll compares polls of an unchanged document with the bare request that they
 // need.
 func BenchmarkPoll(b *testing.B) {
-	text := generated(Atom, 15, 1500)
+	text := feedtest.Generated("atom", 15, 1500)
 	validators := true
 	server := feedtest.Server(b, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if validators {
@@ -278,7 +278,7 @@ func BenchmarkMerge(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range total / perDocument {
-		text := strings.ReplaceAll(generated(Atom, perDocument, 100), "urn:uuid:1225c695", fmt.Sprintf("urn:uuid:%08d", i))
+		text := strings.ReplaceAll(feedtest.Generated("atom", perDocument, 100), "urn:uuid:1225c695", fmt.Sprintf("urn:uuid:%08d", i))
 		doc, err := Parse(strings.NewReader(text), "http://example.org/")
 		require.NoError(b, err)
 		docs = append(docs, doc)

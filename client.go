@@ -3,11 +3,14 @@ package feedhistory
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -330,4 +333,255 @@ func (c *Client) numbers() []number {
 		{"Budget.Documents", int64(b.Documents)}, {"Budget.Bytes", b.Bytes},
 		{"Budget.Barren", int64(b.Barren)}, {"Budget.Empty", int64(b.Empty)},
 	}, c.Limits.numbers()...)
+}
+
+// A Credential is a secret for one origin. A Client sends it there and nowhere
+// else, whatever a redirect or a document asks for.
+type Credential struct {
+	// Origin is the scheme, host and port, such as "https://example.org:8443";
+	// you may leave out the scheme's default port. A credential whose Origin is
+	// empty or not a URL is never sent.
+	Origin string
+
+	// Authorization is the value of the Authorization header, such as "Bearer …".
+	Authorization string
+
+	// User and Password, unless both are "", are sent by Basic authentication (RFC
+	// 7617) instead. A user has no colon.
+	User, Password string
+
+	// Header has further fields servers ask for, such as "X-Api-Key" or "Cookie". The
+	// fields a Client itself sets are refused; see Request.
+	Header http.Header
+}
+
+// String returns the origin, so printing a credential gives nothing away.
+func (c Credential) String() string { return "credential for " + c.Origin }
+
+// GoString is String.
+func (c Credential) GoString() string { return c.String() }
+
+// Check returns an error if a Client cannot send the credential: a field has an invalid
+// name or value, or is one set by the connection. The error does not quote values.
+func (c Credential) Check() error {
+	if err := fetch.CheckSecrets(c.Header); err != nil {
+		return err
+	}
+	switch {
+	case c.Authorization != "" && c.User+c.Password != "":
+		return errors.New("it has both Authorization and a User")
+	case strings.Contains(c.User, ":"):
+		return errors.New("the user has a colon")
+	}
+	return fetch.CheckSecrets(http.Header{"Authorization": {c.authorization()}})
+}
+
+// secrets returns the fields of the credential for a request to u; nil if there is none.
+func (p *Policy) secrets(u *url.URL) http.Header {
+	for _, c := range p.Credentials {
+		if origin, err := url.Parse(c.Origin); err == nil && iri.SameOrigin(origin, u) {
+			return c.fields()
+		}
+	}
+	return nil
+}
+
+// fields returns the header fields of the credential.
+func (c Credential) fields() http.Header {
+	fields := make(http.Header, len(c.Header)+1)
+	for name, values := range c.Header {
+		fields[http.CanonicalHeaderKey(name)] = values
+	}
+	if value := c.authorization(); value != "" {
+		fields.Set("Authorization", value)
+	}
+	return fields
+}
+
+// authorization returns the value of the Authorization header; "" if there is none.
+func (c Credential) authorization() string {
+	if c.User == "" && c.Password == "" {
+		return c.Authorization
+	}
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.User+":"+c.Password))
+}
+
+// Discover returns the feeds of the web page at address, the best first: those the page
+// names, see [NotFeedError]. If it names none, Discover looks for one at well-known
+// places, such as /feed or /atom.xml, in the page's directory and at the root of its
+// host, with at most 14 requests, one after another, and returns the first it finds. If
+// there is a feed at address itself, it returns only that.
+//
+// To find no feed is not an error; the errors are those of Get, among them the
+// *ParseError for text without markup, which is no web page. Discover does not request
+// the feeds a page names, which may be at any host, or missing.
+// The error may be the context's.
+func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
+	address = iri.WithoutFragment(address)
+	doc, err := c.Get(ctx, address)
+	if doc != nil {
+		return Links{feedLink(address, doc)}, nil
+	}
+	other, ok := errors.AsType[*NotFeedError](err)
+	switch {
+	case !ok:
+		return nil, err
+	case len(other.Feeds) > 0 || !other.Page:
+		return other.Feeds, nil
+	}
+	return c.wellKnown(ctx, other.URL)
+}
+
+// wellKnownPlaces are the paths at which the software of websites serves feeds.
+var wellKnownPlaces = []string{"feed", "feed.xml", "atom.xml", "index.xml", "rss.xml", "rss", "feed.json"}
+
+// wellKnown looks for a feed at the well-known places of a page's site. It gives up
+// after an error that the other places are likely to repeat.
+func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
+	base, err := url.Parse(page)
+	if err != nil {
+		return nil, err
+	}
+	dirs := []string{base.ResolveReference(&url.URL{Path: "."}).String(), base.ResolveReference(&url.URL{Path: "/"}).String()}
+	for _, dir := range slices.Compact(dirs) {
+		for _, place := range wellKnownPlaces {
+			doc, err := c.Get(ctx, dir+place)
+			if doc != nil {
+				return Links{feedLink(dir+place, doc)}, nil
+			}
+			status, ok := errors.AsType[*StatusError](err)
+			if ok && (status.Status == http.StatusTooManyRequests || status.Status >= 500) || !ok && !is[*ParseError](err) && !is[*RefusedError](err) {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// feedLink returns the link to a feed as a page would have it.
+func feedLink(address string, doc *Document) Link {
+	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: markup.ClipTitle(doc.Title)}
+}
+
+func (f Format) mediaType() string {
+	return name(f, "", "application/atom+xml", "application/rss+xml", "application/feed+json")
+}
+
+// A Response describes the HTTP response with a document. It is the zero value for a
+// document not fetched.
+type Response struct {
+	Requested string    // the URL requested
+	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means it has not changed
+	Received  time.Time // when the response arrived
+	Fresh     time.Time // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
+	Date      time.Time // the server's clock; zero if the response does not say
+
+	// ETag and LastModified are the validators, verbatim. Digest is a digest of the
+	// body: it detects changes, but does not withstand forgery.
+	ETag, LastModified, Digest string
+}
+
+// A Known is the memory of a document read before. It makes the next request for the
+// document conditional, and lets a walk continue beyond it if it has not changed.
+type Known struct {
+	URL                        string // the document's URL, after redirects
+	ETag, LastModified, Digest string // as in its Response
+	Kind                       Kind   // the kind of feed the document declares
+	Older                      string // the URL of the next document back in time; "" if there is none
+	Instead                    string `json:",omitempty"` // the URL to try if Older leads to no document; "" if there is no second link
+	Formats                    bool   `json:",omitempty"` // whether Older and Instead declare different types
+	Lost                       bool   `json:",omitempty"` // whether its link to an older document cannot be used
+	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Damage
+	ID                         string `json:",omitempty"` // the feed's id, of a subscription document
+	Begins                     string `json:",omitempty"` // the URL of its link to the feed's beginning, if a walk found it not to lead elsewhere
+}
+
+// Known returns the memory of the document for the next poll. If a walk was given this
+// document, and the feed begins elsewhere, or may do so, or if the document's marks
+// contradict each other, the result has no validators, so the next walk looks again.
+func (d *Document) Known() Known {
+	feed := cmp.Or(d.place.feed, d.Kind())
+	older, _ := d.Links.Rel(feed.Older())
+	targets := d.Links.targets(feed.Older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	if len(targets) > 1 {
+		k.Instead, k.Formats = targets[1], d.Links.areFormats(targets[0], targets[1])
+	}
+	if d.isSubscription() {
+		k.ID = d.ID
+	}
+	if !d.place.again && !d.contradicts(feed) {
+		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
+	}
+	return k
+}
+
+// Unchanged is the error for an unchanged document, compared with its Known: the server
+// answered 304, or sent the same bytes again.
+type Unchanged struct {
+	Known    Known       // the memory of the document, for the next poll
+	Response Response    // the response with this answer
+	Header   http.Header // its fields, as received
+}
+
+// Error returns the document's URL.
+func (u *Unchanged) Error() string { return fmt.Sprintf("unchanged: %s", u.Response.Requested) }
+
+func newResponse(resp *fetch.Response) Response {
+	now := time.Now()
+	date, _ := http.ParseTime(resp.Header.Get("Date"))
+	return Response{
+		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now), Date: date.UTC(),
+		ETag: resp.ETag, LastModified: resp.LastModified,
+	}
+}
+
+// WalkOptions tell a walk about the documents you already have. This package remembers
+// nothing between calls; package mirror does.
+type WalkOptions struct {
+	// Processed reports whether you processed (stored) the archive document at a URL
+	// before this walk: the walk does not go beyond it (5005#19). Nil means you have
+	// processed none. It is called by the goroutine ranging over the walk. It may look
+	// into the store you are filling: documents of this walk do not end it.
+	//
+	// In the transaction that marks a document as processed, store the document it links
+	// to (see Document.Older) as Pending for the next walk, unless already processed.
+	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
+	// Mark a document under the URL by which it was requested, Response.Requested: links
+	// lead there. Mark doc.URL as well if a redirect led elsewhere. Package mirror does all
+	// this; sqlstore.Store.Hook tells your own tables.
+	Processed func(url string) bool
+
+	// Last reports whether a page of a paged feed is the last one to read. Pages change, so
+	// only their entries tell whether you know the older ones. Nil means to read all pages.
+	// If Last is set, the walk requests no page in advance.
+	//
+	// The walk calls Last after the body of your loop has dealt with the page. If that
+	// stores the entries, all of them are known by then, on the first page, too: note in
+	// the body, before you store them, whether any was new, and let Last return the note.
+	Last func(page *Document) bool
+
+	// First is the document at the given URL, if you have just read it, for instance to
+	// recognise it as a feed: the walk does not request it again. It yields a copy. Nil
+	// means to request it.
+	First *Document
+
+	// Known returns the Known of a document from an earlier reading, or the zero value.
+	// The walk requests such a document conditionally. If it has not changed, the walk
+	// yields a nil document and an *Unchanged, and continues where Known.Older leads. It
+	// is called in the same goroutine as Processed.
+	Known func(url string) Known
+
+	// Pending are the archive documents at which earlier walks were cut short, and
+	// PendingPages such pages of a paged feed. At its end, the walk continues at
+	// each Pending document in this order, and then at each of PendingPages.
+	//
+	// These are URLs as links have them. Processed is asked with such a URL, and with the
+	// Document.URL, which may differ after redirects.
+	//
+	// When you store a page, store the page it links to for PendingPages, unless Last
+	// returns true for it, and remove the page itself: what is left after an interruption
+	// is where to continue. Beyond a page of PendingPages, let Last return false, because
+	// older pages may be unread even if this one has nothing new.
+	Pending, PendingPages []string
 }

@@ -2,20 +2,28 @@ package feedhistory
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
-
-	"github.com/stretchr/testify/require"
+	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
@@ -245,4 +253,690 @@ func TestForbiddenLinks(t *testing.T) {
 		require.Equal(t, []string{feedURL}, s.Took())
 		require.NotContains(t, h.Gaps[0].Err.Error(), "secret")
 	}
+}
+
+// A credential is for the scheme, host and port of its origin. The first for an origin counts,
+// and its Authorization replaces a field of that name.
+func TestSecrets(t *testing.T) {
+	p := Policy{Credentials: []Credential{
+		{Authorization: "nobody"}, {Origin: "http://[", Authorization: "nobody"}, {Origin: "a", Authorization: "nobody"}, {Origin: "http:///x", Authorization: "nobody"},
+		{Origin: "https://a", Authorization: "secure"},
+		{Origin: "http://A:80/x", Authorization: "a", Header: http.Header{"authorization": {"b"}, "x-key": {"c", "d"}}},
+		{Origin: "http://a", Authorization: "second"},
+		{Origin: "http://a:8080", User: "me", Password: "secret"},
+		{Origin: "http://b", Header: http.Header{"Cookie": {"b"}}},
+	}}
+	for address, want := range map[string]http.Header{
+		"http://a/feed":      {"Authorization": {"a"}, "X-Key": {"c", "d"}},
+		"https://a:443/feed": {"Authorization": {"secure"}},
+		"http://a:8080/":     {"Authorization": {"Basic bWU6c2VjcmV0"}},
+		"http://b?x":         {"Cookie": {"b"}},
+		"http://sub.a/":      nil,
+		"http://a:81/":       nil,
+		"https://b/":         nil,
+	} {
+		u, err := url.Parse(address)
+		require.NoError(t, err)
+		require.Equal(t, want, p.secrets(u), address)
+	}
+}
+
+const discoverSite = `
+-- /page --
+Content-Type: text/html
+
+<!doctype html><link rel=alternate type=application/rss+xml href=/feed.rss><link rel=alternate type=application/atom+xml href=/feed.atom title=News>
+-- /sloppy --
+Content-Type: text/html
+
+<title>x</title><p>no root, &nbsp; <br><link rel=alternate type=application/atom+xml href=f>
+-- /xhtml --
+Content-Type: application/xhtml+xml
+
+<html xmlns="http://www.w3.org/1999/xhtml"><head><base href="/dir/"/><link rel="alternate" type="application/atom+xml" href="f"/></head></html>
+-- /mislabelled --
+Content-Type: text/html
+
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>Feed</title><entry><id>urn:1</id></entry></feed>
+-- /sub/bare.html --
+Content-Type: text/html
+
+<html><body>nothing</body></html>
+-- /feed.xml --
+Content-Type: text/html
+
+<html>not here
+-- /atom.xml --
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>Known</title></feed>
+-- /data.xml --
+<opml/>
+-- /data.json --
+{}
+`
+
+func TestDiscover(t *testing.T) {
+	site := feedtest.Serve(t, discoverSite)
+	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	defer c.CloseIdle()
+	atom := func(path, title string) Links {
+		return Links{{Rel: "alternate", Href: site.URL + path, Type: "application/atom+xml", Title: title}}
+	}
+	for path, want := range map[string]Links{
+		"/page":          atom("/feed.atom", "News"),
+		"/page#top":      atom("/feed.atom", "News"),
+		"/sloppy":        atom("/f", ""),
+		"/xhtml":         atom("/dir/f", ""),
+		"/mislabelled":   atom("/mislabelled", "Feed"),
+		"/sub/bare.html": atom("/atom.xml", "Known"),
+		"/data.xml":      nil,
+		"/data.json":     nil,
+	} {
+		links, err := c.Discover(t.Context(), site.URL+path)
+		require.NoError(t, err, path)
+		require.Equal(t, want, links, path)
+	}
+	_, err := c.Discover(t.Context(), site.URL+"/nothing")
+	feedtest.ErrorAs[*StatusError](t, err)
+	refused := &Client{}
+	_, err = refused.Discover(t.Context(), site.URL+"/page")
+	feedtest.ErrorAs[*RefusedError](t, err)
+}
+
+func TestNotFeedError(t *testing.T) {
+	site := feedtest.Serve(t, discoverSite)
+	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	defer c.CloseIdle()
+	for path, page := range map[string]bool{"/page": true, "/sloppy": true, "/sub/bare.html": true, "/data.xml": false, "/data.json": false} {
+		_, err := c.Fetch(t.Context(), site.URL+path)
+		other := feedtest.ErrorAs[*NotFeedError](t, err, path)
+		require.Equal(t, page, other.Page, path)
+		require.Equal(t, site.URL+path, other.URL)
+		parse := feedtest.ErrorAs[*ParseError](t, err)
+		require.Equal(t, ReasonNotFeed, parse.Reason)
+		require.Equal(t, ReasonNotFeed, NewGap("", err).Reason)
+	}
+}
+
+// An answer that concerns the whole host ends the search.
+func TestDiscoverStops(t *testing.T) {
+	var asked atomic.Int32
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "<!doctype html>")
+	}))
+	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	defer c.CloseIdle()
+	links, err := c.Discover(t.Context(), server.URL)
+	require.Empty(t, links)
+	feedtest.ErrorAs[*StatusError](t, err)
+	require.EqualValues(t, 2, asked.Load())
+}
+
+func clientOf(s *feedtest.Sites) *Client {
+	return &Client{Transport: &feedtest.Line{Serve: s.Answer}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
+}
+
+// feed returns a document with one entry, after the given elements.
+func feed(id, head string) string {
+	return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">` + head +
+		"<entry><id>" + id + "</id></entry></feed>"
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, text)
+	_ = z.Close()
+	return b.String()
+}
+
+const feedURL = "http://a.example/feed"
+
+func TestPoll(t *testing.T) {
+	text, broken := feed("urn:1", ""), "<feed><entry>"
+	tests := []struct {
+		name  string
+		known Known
+		reply feedtest.Reply
+		want  string // "unchanged", "document", or the reason of the error
+	}{
+		{"304", Known{ETag: `"1"`}, feedtest.Reply{Status: 304}, "unchanged"},
+		{"304, by date", Known{LastModified: "yesterday"}, feedtest.Reply{Status: 304}, "unchanged"},
+		{"304 that nobody asked for", Known{}, feedtest.Reply{Status: 304}, "status"},
+		{"304 though only a digest was known", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Status: 304}, "status"},
+		{"the same bytes", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: text}, "unchanged"},
+		{"the same bytes, in spite of validators", Known{ETag: `"1"`, Digest: fetch.Digest(text)}, feedtest.Reply{Body: text}, "unchanged"},
+		{"the same bytes, compressed", Known{Digest: fetch.Digest(text)},
+			feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(text)}, "unchanged"},
+		{"the same bytes, which are not parsed again", Known{Digest: fetch.Digest(broken)}, feedtest.Reply{Body: broken}, "unchanged"},
+		{"the same bytes, but cut short", Known{Digest: fetch.Digest(text[:40])},
+			feedtest.Reply{Header: []string{"Content-Length: " + strconv.Itoa(len(text))}, Body: text[:40]}, "truncated"},
+		{"other bytes", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: text + " "}, "document"},
+		{"the same length", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: feed("urn:2", "")}, "document"},
+		{"nothing, again", Known{Digest: fetch.Digest("")}, feedtest.Reply{}, "unchanged"},
+		{"nothing known", Known{}, feedtest.Reply{Body: text}, "document"},
+		{"other bytes, broken", Known{Digest: fetch.Digest(text)}, feedtest.Reply{Body: broken}, "truncated"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: test.reply}}
+			doc, err := clientOf(s).Poll(t.Context(), feedURL, test.known)
+			switch test.want {
+			case "document":
+				require.NoError(t, err)
+				require.Equal(t, fetch.Digest(test.reply.Body), doc.Response.Digest)
+				require.Equal(t, doc.Response.Digest, doc.Known().Digest)
+			case "unchanged":
+				require.Nil(t, doc)
+				unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+				require.Equal(t, test.known, unchanged.Known)
+				require.Equal(t, feedURL, unchanged.Response.Requested)
+				require.False(t, unchanged.Response.Received.IsZero())
+				require.Contains(t, err.Error(), feedURL)
+			default:
+				require.Error(t, err)
+				require.Equal(t, test.want, reasonOf(err).String(), "%v", err)
+			}
+		})
+	}
+}
+
+// A document's Known makes the next poll conditional, whatever the validators look like.
+func TestPollValidators(t *testing.T) {
+	for _, etag := range []string{
+		``, `"1"`, `W/"1"`, `w/"1"`, `1`, `"`, `""`, `""1""`, `"1", "2"`, `W/"1-gzip"`, `"1;gzip"`, `'1'`, "\"\xe9t\xe9\"", `"été"`, `*`,
+		`"` + strings.Repeat("x", 4000) + `"`,
+	} {
+		for _, date := range []string{
+			``, "Sat, 1 Jan 2000 00:00:00 GMT", "Sat, 01 Jan 2000 00:00:00 GMT", "Saturday, 01-Jan-00 00:00:00 GMT",
+			"2000-01-01T00:00:00Z", "0", "yesterday", "Sat, 01 Jan 2000 00:00:00 +0100",
+		} {
+			header, conditions := []string(nil), ""
+			if etag != "" {
+				header, conditions = append(header, "Etag: "+etag), " If-None-Match: "+etag
+			}
+			if date != "" {
+				header, conditions = append(header, "Last-Modified: "+date), conditions+" If-Modified-Since: "+date
+			}
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Header: header, Body: feed("urn:1", "")}}}
+			client := clientOf(s)
+			doc, err := client.Get(t.Context(), feedURL)
+			require.NoError(t, err)
+			require.Equal(t, []string{feedURL}, s.Took())
+			known := doc.Known()
+			require.Equal(t, etag, known.ETag)
+			require.Equal(t, date, known.LastModified)
+			s.Replies[feedURL] = feedtest.Reply{Status: 304, Body: ""}
+			if conditions == "" {
+				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
+			}
+			_, err = client.Poll(t.Context(), feedURL, known)
+			unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+			require.Equal(t, []string{feedURL + conditions}, s.Took())
+			require.Equal(t, etag, unchanged.Response.ETag, "those that a 304 does not repeat stay in force")
+			require.Equal(t, date, unchanged.Response.LastModified)
+		}
+	}
+}
+
+// A 304 may give newer validators.
+func TestPollNewValidators(t *testing.T) {
+	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
+	_, err := clientOf(s).Poll(t.Context(), feedURL, Known{ETag: `"1"`, LastModified: "then"})
+	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+	require.Equal(t, `"1"`, unchanged.Known.ETag)
+	require.Equal(t, `W/"2"`, unchanged.Response.ETag)
+	require.Equal(t, "then", unchanged.Response.LastModified)
+	require.Equal(t, time.Minute, unchanged.Response.Fresh.Sub(unchanged.Response.Received))
+}
+
+// Validators are sent only to the origin that they came from, in any hop.
+func TestPollValidatorsOfAnOrigin(t *testing.T) {
+	const other = "http://b.example/feed"
+	tests := []struct {
+		name  string
+		from  string // Known.URL
+		other string // where it redirects to
+		want  []string
+	}{
+		{"of where it leads", other, other, []string{feedURL, other + ` If-None-Match: "1"`}},
+		{"of where it came from", feedURL, other, []string{feedURL + ` If-None-Match: "1"`, other}},
+		{"of the URL itself, if it does not say", "", other, []string{feedURL + ` If-None-Match: "1"`, other}},
+		{"of somewhere else", "http://c.example/feed", other, []string{feedURL, other}},
+		{"of another port", "http://a.example:8080/feed", other, []string{feedURL, other}},
+		{"of another scheme", "https://a.example/feed", other, []string{feedURL, other}},
+		{"of the same port, written out", "http://a.example:80/feed", other, []string{feedURL + ` If-None-Match: "1"`, other}},
+		{"of the same host", "http://A.example/other", "http://a.example/2",
+			[]string{feedURL + ` If-None-Match: "1"`, `http://a.example/2 If-None-Match: "1"`}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
+				feedURL: feedtest.Redirect(302, test.other), test.other: {Body: feed("urn:1", "")},
+			}}
+			doc, err := clientOf(s).Poll(t.Context(), feedURL, Known{URL: test.from, ETag: `"1"`})
+			require.NoError(t, err)
+			require.Equal(t, test.want, s.Took())
+			require.Equal(t, test.other, doc.Known().URL)
+			require.Equal(t, feedURL, doc.Response.Requested)
+		})
+	}
+}
+
+// What a document says about itself is known when it has not changed.
+func TestKnown(t *testing.T) {
+	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {
+		Header: []string{`Etag: "1"`}, Body: feed("urn:1", `<link rel="prev-archive" href="archive"/>`),
+	}}}
+	doc, err := clientOf(s).Get(t.Context(), feedURL)
+	require.NoError(t, err)
+	require.Equal(t, Known{
+		URL: feedURL, ETag: `"1"`, Digest: doc.Response.Digest, Kind: Archived, Older: "http://a.example/archive",
+	}, doc.Known())
+
+	parsed, err := Parse(strings.NewReader(feed("urn:1", "")), feedURL)
+	require.NoError(t, err)
+	require.Equal(t, Known{URL: feedURL}, parsed.Known())
+	require.Zero(t, parsed.Response)
+	require.True(t, parsed.NextPoll().IsZero())
+}
+
+func TestPermanent(t *testing.T) {
+	tests := []struct {
+		statuses []int // of the redirects, one after the other
+		want     int   // how many of them are to be remembered
+	}{
+		{nil, 0}, {[]int{301}, 1}, {[]int{308}, 1}, {[]int{302}, 0}, {[]int{303}, 0}, {[]int{307}, 0},
+		{[]int{301, 308}, 2}, {[]int{301, 302}, 1}, {[]int{302, 301}, 0}, {[]int{301, 307, 301}, 1},
+	}
+	for _, test := range tests {
+		for _, final := range []feedtest.Reply{{Body: feed("urn:1", "")}, {Status: 304}} {
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{}}
+			url := func(i int) string { return "http://a.example/" + strconv.Itoa(i) }
+			for i, status := range test.statuses {
+				s.Replies[url(i)] = feedtest.Redirect(status, url(i+1))
+			}
+			s.Replies[url(len(test.statuses))] = final
+			want := ""
+			if test.want > 0 {
+				want = url(test.want)
+			}
+			doc, err := clientOf(s).Poll(t.Context(), url(0), Known{ETag: `"1"`})
+			if final.Status == 304 {
+				unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+				require.Equal(t, want, unchanged.Response.Permanent, "%v", test.statuses)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, doc.Response.Permanent, "%v", test.statuses)
+			require.Equal(t, url(len(test.statuses)), doc.URL)
+		}
+	}
+}
+
+// 410 is the end of a feed, unless a temporary redirect led there.
+func TestGone(t *testing.T) {
+	for status, want := range map[int]bool{0: true, 301: true, 308: true, 302: false, 307: false} {
+		s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 410}}}
+		if status > 0 {
+			s.Replies = map[string]feedtest.Reply{feedURL: feedtest.Redirect(status, "/gone"), "http://a.example/gone": {Status: 410}}
+		}
+		for _, poll := range []func(*Client) error{
+			func(c *Client) error {
+				_, err := c.Poll(t.Context(), feedURL, Known{ETag: `"1"`})
+				return err
+			},
+			func(c *Client) error {
+				_, err := c.Fetch(t.Context(), feedURL)
+				return err
+			},
+		} {
+			gone := feedtest.ErrorAs[*StatusError](t, poll(clientOf(s)))
+			require.Equal(t, want, gone.Gone, "%d", status)
+		}
+	}
+	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 404}}}
+	_, err := clientOf(s).Get(t.Context(), feedURL)
+	status := feedtest.ErrorAs[*StatusError](t, err)
+	require.False(t, status.Gone)
+}
+
+// A client does not wait for a Retry-After longer than MaxWait: the error says when to ask
+// again. Until then no client asks the host.
+func TestRetryAfterBeyondMaxWait(t *testing.T) {
+	for _, header := range []string{"Retry-After: 3600", "Retry-After: Sat, 01 Jan 2000 01:00:00 GMT"} {
+		for _, code := range []int{429, 503} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: code, Header: []string{header}}}}
+				client := clientOf(s)
+				client.Retry = Retry{}
+				start := time.Now()
+				_, err := client.Get(t.Context(), feedURL)
+				status := feedtest.ErrorAs[*StatusError](t, err)
+				require.Equal(t, time.Hour, status.RetryAfter)
+				require.True(t, start.Add(time.Hour).Equal(status.At))
+				require.False(t, status.Remembered)
+				require.Equal(t, []string{feedURL}, s.Took())
+
+				time.Sleep(time.Hour - time.Minute)
+				_, err = client.Fetch(t.Context(), "http://a.example/other")
+				require.ErrorAs(t, err, &status)
+				require.True(t, status.Remembered)
+				require.Equal(t, code, status.Status)
+				require.True(t, start.Add(time.Hour).Equal(status.At))
+				require.Empty(t, s.Took(), "the host is left alone")
+
+				time.Sleep(time.Minute)
+				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
+				_, err = client.Get(t.Context(), feedURL)
+				require.NoError(t, err)
+				require.True(t, start.Add(time.Hour).Equal(time.Now()))
+			})
+		}
+	}
+}
+
+// An archive that must be requested later is a gap that says when; a short wait is not.
+func TestRetryAfterOfAnArchive(t *testing.T) {
+	for _, perHost := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			const archive = "http://a.example/archive"
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
+				feedURL: {Body: feed("urn:2", `<link rel="prev-archive" href="/archive"/>`)},
+				archive: {Status: 429, Header: []string{"Retry-After: 3600"}},
+			}}
+			client := clientOf(s)
+			client.Policy.PerHost, client.Retry = perHost, Retry{}
+			h, err := client.Fetch(t.Context(), feedURL)
+			require.NoError(t, err)
+			require.Len(t, h.Gaps, 1)
+			require.Equal(t, ReasonStatus, h.Gaps[0].Reason)
+			status := feedtest.ErrorAs[*StatusError](t, h.Gaps[0])
+			require.Equal(t, time.Hour, time.Until(status.At))
+			require.Equal(t, []string{feedURL, archive}, s.Took())
+
+			time.Sleep(time.Hour)
+			started, asked := time.Now(), 0
+			client.Transport.(*feedtest.Line).Serve = func(r *http.Request) feedtest.Reply {
+				if asked++; asked == 2 {
+					return feedtest.Reply{Status: 503, Header: []string{"Retry-After: 10"}}
+				}
+				return feedtest.Reply{Body: map[string]string{
+					feedURL: s.Replies[feedURL].Body, archive: feed("urn:1", "<fh:archive/>"),
+				}[r.URL.String()]}
+			}
+			h, err = client.Fetch(t.Context(), feedURL)
+			require.NoError(t, err)
+			require.Equal(t, Whole, h.Verdict())
+			require.Equal(t, 10*time.Second, time.Since(started))
+		})
+	}
+}
+
+// A carelessFeed is a chain whose publisher may break each SHOULD of RFC 5005: its relations and
+// marks are mixed, documents repeat entries, name others too, or have an id and a self of their own.
+type carelessFeed []string
+
+func (f carelessFeed) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r}
+	if i, err := strconv.Atoi(r.URL.Path[1:]); err == nil && i < len(f) {
+		resp.StatusCode, resp.Body = http.StatusOK, io.NopCloser(strings.NewReader(f[i]))
+	}
+	return resp, nil
+}
+
+var carelessFeeds = rapid.Custom(func(t *rapid.T) (f carelessFeed) {
+	n := rapid.IntRange(1, 7).Draw(t, "documents")
+	rels := []string{RelPrevArchive, RelPrevArchive, RelPrevArchive, RelPrevArchive, RelNext, RelPrevious, RelLast, RelNextArchive}
+	rarely := func(what string) bool { return rapid.IntRange(0, 5).Draw(t, what) == 0 }
+	for i := range n {
+		var b strings.Builder
+		fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="%s"><title>T</title>`, feedxml.History)
+		link := func(rel string, to int) { fmt.Fprintf(&b, `<link rel="%s" href="/%d"/>`, rel, to) }
+		marked := i > 0 && rapid.Bool().Draw(t, "marked")
+		if marked {
+			b.WriteString("<fh:archive/>")
+		}
+		if id := "urn:feed"; rarely("no id") || marked && rarely("own id") {
+			fmt.Fprintf(&b, "<id>%s:%d</id>", id, i)
+		} else {
+			fmt.Fprintf(&b, "<id>%s</id>", id)
+		}
+		if rarely("complete") {
+			b.WriteString("<fh:complete/>")
+		}
+		if i+1 < n {
+			link(rapid.SampledFrom(rels).Draw(t, "older"), i+1)
+		}
+		if i > 0 && rapid.Bool().Draw(t, "newer") {
+			link(RelNextArchive, rapid.SampledFrom([]int{i - 1, i - 1, 0, n - 1}).Draw(t, "newer is"))
+		}
+		if rarely("another") {
+			link(rapid.SampledFrom(rels).Draw(t, "another by"), rapid.IntRange(0, n-1).Draw(t, "another is"))
+		}
+		if rarely("stale self") {
+			link(RelSelf, rapid.IntRange(0, n-1).Draw(t, "self"))
+		}
+		fmt.Fprintf(&b, "<entry><id>urn:%d</id></entry>", i)
+		if rarely("repeats") {
+			b.Reset()
+			fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom"><title>%d</title><id>urn:feed</id>`, i)
+			if i+1 < n {
+				link(rapid.SampledFrom(rels).Draw(t, "older again"), i+1)
+			}
+			fmt.Fprintf(&b, "<entry><id>urn:%d</id></entry>", max(i-1, 0))
+		}
+		b.WriteString("</feed>")
+		f = append(f, b.String())
+	}
+	return f
+})
+
+// Whatever a publisher mixes up: what is called whole has every entry, and a walk reads no document
+// twice.
+func TestCarelessPublisher(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := carelessFeeds.Draw(t, "feed")
+		var requests atomic.Int64
+		c := &Client{Retry: Retry{Tries: 1}, Policy: Policy{NoGuess: true, PerHost: 1}, Wrap: func(next http.RoundTripper) http.RoundTripper {
+			return counting{next, &requests}
+		}, Transport: f}
+		h, err := c.Fetch(t.Context(), "http://example.org/0")
+		require.NoError(t, err)
+		require.LessOrEqual(t, int(requests.Load()), len(f)+1)
+		if h.Verdict() != Whole {
+			return
+		}
+		there := map[string]bool{}
+		for _, e := range h.Entries {
+			there[e.ID] = true
+		}
+		for _, text := range f {
+			_, id, _ := strings.Cut(text, "<entry><id>")
+			id, _, _ = strings.Cut(id, "<")
+			require.True(t, there[id], "%s is missing", id)
+		}
+	})
+}
+
+type counting struct {
+	next http.RoundTripper
+	n    *atomic.Int64
+}
+
+func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return c.next.RoundTrip(r)
+}
+
+// A subscriber is a small poll loop, as a user of the package would write it.
+type subscriber struct {
+	client   *Client
+	url      string
+	known    map[string]Known
+	schedule Schedule
+	archives map[string]bool // that have been stored
+	entries  map[string]bool
+	whole    bool // read the archives as well
+}
+
+const halfAnHour = 30 * time.Minute
+
+// run polls until the given time, or until the feed is gone.
+func (s *subscriber) run(ctx context.Context, until time.Time) {
+	for time.Now().Before(until) {
+		next, gone := s.poll(ctx)
+		if gone {
+			return
+		}
+		if now := time.Now(); next.Before(now.Add(halfAnHour)) {
+			next = s.schedule.Next(Response{Received: now, Fresh: now.Add(halfAnHour)})
+		}
+		time.Sleep(max(time.Until(next), time.Minute)) // so that a mistake here is seen, and ends
+	}
+}
+
+// poll asks once, and returns when to ask again.
+func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
+	if !s.whole {
+		doc, err := s.client.Poll(ctx, s.url, s.known[s.url])
+		return s.head(doc, err)
+	}
+	first := true
+	for doc, err := range s.client.Walk(ctx, s.url, &WalkOptions{
+		Known:     func(url string) Known { return s.known[url] },
+		Processed: func(url string) bool { return s.archives[url] },
+	}) {
+		if first {
+			first = false
+			next, gone = s.head(doc, err)
+		} else if err == nil {
+			s.archives[doc.URL] = true
+			s.store(doc)
+		}
+	}
+	return next, gone
+}
+
+// head learns from the answer for the feed itself.
+func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) {
+	unchanged, _ := errors.AsType[*Unchanged](err)
+	status, _ := errors.AsType[*StatusError](err)
+	var resp Response
+	known := s.known[s.url]
+	switch {
+	case err == nil:
+		s.store(doc)
+		resp, known, s.schedule = doc.Response, doc.Known(), doc.Schedule
+	case unchanged != nil:
+		resp = unchanged.Response
+		known.ETag, known.LastModified = resp.ETag, resp.LastModified
+	case status != nil && status.Gone:
+		return time.Time{}, true
+	case status != nil && !status.At.IsZero():
+		return s.schedule.Next(Response{Received: time.Now(), Fresh: status.At}), false
+	default:
+		return time.Now().Add(time.Hour), false
+	}
+	if resp.Permanent != "" {
+		s.url = resp.Permanent
+	}
+	s.known[s.url] = known
+	return s.schedule.Next(resp), false
+}
+
+func (s *subscriber) store(doc *Document) {
+	for _, e := range doc.Entries {
+		s.entries[e.ID] = true
+	}
+}
+
+const week = 7 * 24 * time.Hour
+
+// A week of polls is a week of good manners.
+func TestEtiquette(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := feedtest.NewWatcher()
+			s := &subscriber{
+				client: &Client{Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedtest.FeedPath,
+				known: map[string]Known{}, archives: map[string]bool{}, entries: map[string]bool{}, whole: whole,
+			}
+			s.run(t.Context(), time.Now().Add(week))
+			t.Logf("whole history: %v\n%s", whole, w.Report())
+			require.Empty(t, w.Broken(), "%s", w.Report())
+			require.Equal(t, "http://feed.example"+feedtest.MovedPath, s.url)
+			require.True(t, w.Gone)
+			require.Greater(t, w.Unchanged, 30, "few polls were conditional with success")
+			for _, what := range []string{"429", "503", "short 503", "moved"} {
+				require.True(t, w.Told[what], what)
+			}
+			for n := range 6 { // what was there at the end of a day or so has come
+				require.Equal(t, whole, s.entries[fmt.Sprintf("urn:old:%d", n)])
+			}
+			require.Greater(t, len(s.entries), 15)
+		})
+	}
+}
+
+// The watcher condemns a loop that polls every minute.
+func TestEtiquetteCondemnsARudePoller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := feedtest.NewWatcher()
+		client := &http.Client{Transport: feedtest.Pipe(t, w)}
+		for range int(week / time.Minute) {
+			resp, err := client.Get("http://feed.example" + feedtest.FeedPath)
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			time.Sleep(time.Minute)
+		}
+		t.Logf("\n%s", w.Report())
+		require.Equal(t, []string{
+			feedtest.RuleConditional, feedtest.RuleVerbatim, feedtest.RuleSpacing, feedtest.RuleHours, feedtest.RuleRetryAfter, feedtest.RuleAgent,
+			feedtest.RulePrivate, // a Referer, after the redirect
+			feedtest.RuleMoved, feedtest.RuleGone,
+		}, w.Broken())
+	})
+}
+
+// It also condemns one that polls every three hours and thinks it knows better.
+func TestEtiquetteCondemnsASlyPoller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := feedtest.NewWatcher()
+		jar, err := cookiejar.New(nil)
+		require.NoError(t, err)
+		client := &http.Client{Transport: feedtest.Pipe(t, w), Jar: jar}
+		etag, lastModified := "", ""
+		for range 20 {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+				"http://feed.example"+feedtest.FeedPath+"?nocache="+url.QueryEscape(time.Now().String()), nil)
+			require.NoError(t, err)
+			req.Header.Set("User-Agent", "sly/1.0 (+https://sly.example)")
+			req.SetBasicAuth("user", "secret")
+			if etag != "" {
+				req.Header.Set("If-None-Match", strings.TrimPrefix(etag, "W/"))
+			}
+			if at, err := time.Parse("Mon, 2 Jan 2006 15:04:05 GMT", lastModified); err == nil {
+				req.Header.Set("If-Modified-Since", at.Format(http.TimeFormat))
+			}
+			resp, err := client.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			etag, lastModified = resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
+			time.Sleep(3 * time.Hour)
+		}
+		t.Logf("\n%s", w.Report())
+		broken := w.Broken()
+		for _, name := range []string{feedtest.RuleVerbatim, feedtest.RulePrivate, feedtest.RuleQuery} {
+			require.Contains(t, broken, name)
+		}
+		for _, name := range []string{feedtest.RuleAgent, feedtest.RuleGone} {
+			require.NotContains(t, broken, name)
+		}
+	})
 }

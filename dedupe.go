@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/precedence"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A History is the logical feed, as far as it could be reconstructed, with each entry
@@ -104,7 +104,7 @@ type Merger struct {
 	index   map[string]int // the place of each ID in entries and ranks
 	entries []*Entry       // the newest copy of each entry
 	ranks   []int32        // the documents of these copies
-	docs    []precedence.Rank
+	docs    []feedtime.Rank
 	deleted map[string]deletion
 	last    *Document
 
@@ -164,7 +164,7 @@ var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // when its newer neighbour was, so there is one order of all documents, and the result
 // does not depend on which copies are compared first.
 func (m *Merger) rank(doc *Document) int32 {
-	r := precedence.Rank{Time: doc.documentTime(), Seq: -int64(len(m.docs))}
+	r := feedtime.Rank{Time: doc.documentTime(), Seq: -int64(len(m.docs))}
 	switch {
 	case !r.Time.IsZero():
 	case len(m.docs) == 0 || doc.reread:
@@ -224,12 +224,12 @@ func (m *Merger) declare(doc *Document) {
 }
 
 // copy returns a document's copy of an entry.
-func (m *Merger) copy(e *Entry, doc int32) precedence.Copy {
-	return precedence.CopyOf(e.Updated, m.rankOf(e, doc))
+func (m *Merger) copy(e *Entry, doc int32) feedtime.Copy {
+	return feedtime.CopyOf(e.Updated, m.rankOf(e, doc))
 }
 
 // rankOf returns the rank of an entry's copy in a document.
-func (m *Merger) rankOf(e *Entry, doc int32) precedence.Rank {
+func (m *Merger) rankOf(e *Entry, doc int32) feedtime.Rank {
 	rank := m.docs[doc]
 	rank.Kept = e.KeptBy != ""
 	return rank
@@ -239,12 +239,12 @@ func (m *Merger) rankOf(e *Entry, doc int32) precedence.Rank {
 // one.
 type deletion struct {
 	Tombstone
-	doc precedence.Rank
+	doc feedtime.Rank
 }
 
 // precedence returns the deletion as the duplicate rules see it.
-func (d deletion) precedence() precedence.Tombstone {
-	return precedence.Tombstone{When: d.When, Rank: d.doc}
+func (d deletion) precedence() feedtime.Tombstone {
+	return feedtime.Tombstone{When: d.When, Rank: d.doc}
 }
 
 func (m *Merger) delete(t Tombstone, doc int32) {

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -130,4 +133,604 @@ func namespaceOf(element string) string {
 // elements returns the entry's element read again, to be used until Release.
 func (e *Entry) elements() *feedxml.Elements {
 	return feedxml.Again(e.raw, e.scope, feedxml.Format(e.format()))
+}
+
+// Element returns the entry's element, for the packages of this module that convert entries.
+// It is the one XML returns, with its inheritance apart. The error says why there is none.
+func (e *Entry) Element() (feedxml.Element, error) {
+	current, err := e.current()
+	if err != nil {
+		return feedxml.Element{}, err
+	}
+	return current.element(), nil
+}
+
+func (e *Entry) element() feedxml.Element {
+	element := feedxml.Element{Raw: e.raw, Scope: e.scope, Format: feedxml.Format(e.format()), Lenient: e.lenient, Odd: e.odd, Signed: e.signed}
+	for _, p := range e.authors() {
+		element.Authors = append(element.Authors, feedxml.Person(p))
+	}
+	return element
+}
+
+// XML returns the entry as published, as a separate element: with the namespaces, base
+// and language in scope, and well-formed even if it was not. It changes nothing else.
+// For a JSON Feed it returns nil; see JSON.
+//
+// If the entry's fields were set since it was read, or it never was, XML returns an Atom
+// entry with the same content; nil if the ID is not valid.
+func (e *Entry) XML() []byte {
+	e, err := e.current()
+	if err != nil || e.format() == JSONFeed {
+		return nil
+	}
+	return []byte(e.scope.Standalone(e.raw, e.lenient))
+}
+
+// Signed returns the entry with the authors of its feed, if it is an entry of Atom or of a
+// JSON Feed without authors (RFC 4287 §4.2.1). An entry needs them outside its document. If
+// its fields were set since it was read, it is the Atom entry that XML returns.
+func (e *Entry) Signed() *Entry {
+	if made, err := e.current(); err == nil && made != e {
+		return made
+	}
+	authors := e.authors()
+	if len(authors) == 0 {
+		return e
+	}
+	if e.format() == JSONFeed {
+		return e.signedJSON(authors)
+	}
+	var w feedxml.Markup
+	for _, p := range authors {
+		w.Person("author", feedxml.Person(p))
+	}
+	text := string(e.XML())
+	end := strings.LastIndex(text, "</")
+	if end < 0 {
+		return e
+	}
+	signed := *e
+	signed.raw = text[:end] + strings.ReplaceAll(w.String(), "<author>", `<author xmlns="`+feedxml.Atom+`">`) + text[end:]
+	signed.scope, signed.lenient, signed.signed = &xmlscan.Scope{Base: e.scope.Base}, false, true
+	signed.texts = feedxml.Places{}
+	return &signed
+}
+
+// authors returns the authors an entry has from its feed. Their number is limited,
+// because every entry repeats them.
+func (e *Entry) authors() []Person {
+	if e.raw == "" || e.signed || e.format() == RSS {
+		return nil // a channel's managing editor is not the author of its items
+	}
+	left := xmlscan.MaxInheritedExtra
+	for i, p := range e.Source.Authors {
+		if left -= len(p.Name) + len(p.Email) + len(p.URI); left < 0 {
+			return e.Source.Authors[:i]
+		}
+	}
+	return e.Source.Authors
+}
+
+// current returns the entry as its fields say: itself, or an Atom entry if they were set since
+// it was read.
+func (e *Entry) current() (*Entry, error) {
+	if !e.isAltered() {
+		return e, nil
+	}
+	item := feedxml.Item{
+		ID: e.ID, Updated: e.Updated, Published: e.Published,
+		Title:   feedxml.Draftable(feedxml.Construct(e.Title())),
+		Summary: feedxml.Draftable(feedxml.Construct(e.Summary())),
+		Content: feedxml.Draftable(feedxml.Construct(e.Content())),
+	}
+	for _, l := range e.Links {
+		item.Links = append(item.Links, feedxml.Link(l))
+	}
+	item.ReadLists(e.element())
+	text, err := item.Atom()
+	if err != nil {
+		return nil, err
+	}
+	made, err := ReadEntry(Atom, text, "")
+	if err != nil {
+		return nil, err
+	}
+	made.WeakID = e.WeakID
+	made.Source.Updated = feedtime.First(e.Changed(), e.Source.datedTime())
+	return made, nil
+}
+
+// An entryReader reads the entries of an XML document.
+type entryReader struct {
+	*elements
+	list *entryList
+
+	start   int           // where the current entry begins
+	reach   xmlscan.Reach // the reach of its own base
+	odd     bool          // the entry, or a child of it, has a misspelt name
+	repairs entryRepairs
+
+	// The places of damage; -1 means none.
+	leftOut  int // the first entry left out because its id is damaged
+	twoInOne int // the first entry damage has merged from two
+	linkAt   int // the first entry without an end tag whose link may be the feed's
+}
+
+// entryRepairs records the damage within one entry.
+type entryRepairs struct {
+	before      int  // the number of repairs before the entry
+	idGarbled   bool // its id is damaged
+	linkGarbled bool // its link is damaged
+	ids         int  // the number of its id elements
+	joined      bool // one of them differs from the first
+}
+
+// begin begins the current element as an entry.
+func (r *entryReader) begin(sc *xmlscan.Scope) *Entry {
+	r.repairs = entryRepairs{before: r.Mender.Mended()}
+	r.start, r.reach = r.Offset(), xmlscan.Reach{}
+	_ = r.Reach() // discard the part before the entry
+	if own := r.Bases()[sc.Bases:]; len(own) > 0 {
+		r.reach = own[len(own)-1].Reach
+	}
+	local := r.Local()
+	r.odd = r.doc.Format == RSS && r.RSSLocal() != local || r.doc.Format == Atom && r.AtomLocal() != local ||
+		r.Space() != r.Cursor.Space()
+	return r.list.add(sc)
+}
+
+// addLinks reads further links of the current entry.
+func (r *entryReader) addLinks(read func(Links) Links) {
+	if r.list.takesLinks() {
+		from := len(r.list.own)
+		links := read(r.list.own)
+		r.list.setLinks(links, from, r.End()-r.start)
+	}
+}
+
+// atomEntry reads the current entry element. Only its own children count: elements in
+// atom:source or in the content describe something else.
+func (r *entryReader) atomEntry(e *Entry) {
+	depth, lenient := r.Depth(), r.Lenient()
+	native := r.Space()
+	var texts feedxml.TextFinder
+	for r.Child(depth) {
+		space := r.Space()
+		r.odd = r.odd || space != r.Cursor.Space()
+		if space != native && !feedxml.IsAtom(space) {
+			r.keptBy(e)
+			texts.Look(&r.Elements, r.Local(), r.start)
+			continue
+		}
+		local := r.AtomLocal()
+		r.odd = r.NoteName(local) || r.odd
+		texts.Look(&r.Elements, local, r.start)
+		switch local {
+		case "id":
+			if id := r.idText(e); e.ID == "" {
+				e.ID = id
+			}
+		case "updated", "modified":
+			e.Updated = r.timeText()
+		case "published", "issued", "created":
+			if !e.Published.IsZero() && local == "created" {
+				continue // Atom 0.3 has both; its issued is now called published
+			}
+			e.Published = r.timeText()
+		case "link":
+			r.addLinks(r.atomLink)
+		case "author", "source": // a source has its own authors (RFC 4287 §4.2.1)
+			e.signed = true
+		}
+	}
+	e.Links = r.list.links()
+	r.end(e, lenient, &texts)
+}
+
+// rssItem reads the current item.
+func (r *entryReader) rssItem(e *Entry) {
+	depth, lenient := r.Depth(), r.Lenient()
+	about, _ := r.Attr(feedxml.RDF, "about")
+	rank, published, permalink, atomID := 0, 0, false, ""
+	var texts feedxml.TextFinder
+	for r.Child(depth) {
+		space := r.Space()
+		r.odd = r.odd || space != r.Cursor.Space()
+		if !r.IsOfRSS(space) {
+			local := r.Local()
+			r.keptBy(e)
+			texts.Look(&r.Elements, local, r.start)
+			switch {
+			case feedxml.UpdateRank(space, local) > rank:
+				e.Updated, rank = r.timeText(), feedxml.UpdateRank(space, local)
+			case feedxml.PublishedRank(space, local) > published:
+				published = r.publish(e, feedxml.PublishedRank(space, local), published)
+			case local == "id" && atomID == "" && feedxml.IsAtom(space):
+				atomID = r.PlainText()
+			case local == "link" && feedxml.IsAtom(space):
+				r.addLinks(r.atomLink)
+			}
+			continue
+		}
+		name := r.RSSLocal()
+		r.odd = r.NoteName(name) || r.odd
+		texts.Look(&r.Elements, name, r.start)
+		switch name {
+		case "guid":
+			value, ok := r.Permalink()
+			if id := r.idText(e); e.ID == "" {
+				e.ID = id
+				permalink = !ok || strings.EqualFold(trim(value), "true")
+			}
+		case "pubDate": // not an update time: an updated item keeps it
+			published = r.publish(e, feedxml.FirstRank, published)
+		case "link":
+			if _, ok := r.Attr("", "href"); ok {
+				r.addLinks(r.atomLink)
+			} else {
+				garbled := r.Mender.Garbled()
+				r.addLinks(r.textLink)
+				r.repairs.linkGarbled = r.repairs.linkGarbled || r.Mender.Garbled() > garbled
+			}
+		case "enclosure":
+			r.addLinks(r.enclosure)
+		case "id", "published", "updated":
+			r.atomInRSS(e, &atomID, &rank)
+		}
+	}
+	e.Links = r.list.links()
+	if e.ID == "" {
+		e.ID = cmp.Or(trim(about), atomID)
+	} else if permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
+		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
+	}
+	r.end(e, lenient, &texts)
+}
+
+// publish reads a time of publication with the given rank, and returns the rank of the best
+// one so far.
+func (r *entryReader) publish(e *Entry, rank, best int) int {
+	t := r.timeText()
+	if t.IsZero() {
+		return best
+	}
+	e.Published = t
+	return rank
+}
+
+// atomInRSS reads an item's element of Atom without its namespace, unless the item has
+// a better one.
+func (r *entryReader) atomInRSS(e *Entry, id *string, rank *int) {
+	local, offset := r.Local(), r.Offset()
+	switch {
+	case local == "id" && *id == "":
+		*id = r.PlainText()
+	case local == "published" && e.Published.IsZero():
+		e.Published = r.timeText()
+	case local == "updated" && *rank == 0:
+		e.Updated = r.timeText()
+	default:
+		return
+	}
+	r.odd = true
+	r.note("name-misspelt", "the element "+local+", which is not in RSS, is read as Atom's", offset)
+}
+
+// end keeps an entry just ended.
+func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
+	if r.Err() != nil || r.err != nil {
+		return // the entry is incomplete
+	}
+	if r.repairs.idGarbled || r.repairs.linkGarbled && e.ID == "" || r.isIDLost(e) {
+		r.leaveOut()
+		return
+	}
+	e.raw, e.odd = r.text[r.start:r.End()], r.odd
+	e.texts = texts.Found(len(e.raw))
+	if e.lenient = r.Lenient() > lenient; r.Mender.Mended() > r.repairs.before {
+		r.mended(e)
+	}
+	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.Reach())})
+}
+
+// idText reads the current element as an entry's id, and notices if it is damaged, or
+// differs from the entry's first.
+func (r *entryReader) idText(e *Entry) string {
+	garbled := r.Mender.Garbled()
+	id := r.PlainText()
+	switch r.repairs.ids++; {
+	case e.ID == "":
+		r.repairs.idGarbled = r.repairs.idGarbled || r.Mender.Garbled() > garbled
+	case id != "" && id != e.ID:
+		r.repairs.joined = true
+	}
+	return id
+}
+
+// isIDLost reports whether the entry ending here has only a part of an id.
+func (r *entryReader) isIDLost(e *Entry) bool {
+	if e.ID != "" || r.repairs.ids > 0 || r.Mender.Mended() == r.repairs.before {
+		return false
+	}
+	name := "guid"
+	if r.doc.Format == Atom {
+		name = "id"
+	}
+	return xmlscan.HasEndTag(r.text[r.start:r.End()], name)
+}
+
+// leaveOut leaves out an entry whose id is damaged: it would be another entry.
+func (r *entryReader) leaveOut() {
+	r.list.drop()
+	if r.leftOut < 0 {
+		r.leftOut = r.start
+	}
+}
+
+// mended makes an entry just ended well-formed.
+func (r *entryReader) mended(e *Entry) {
+	if r.Mender.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && r.linkAt < 0 {
+		r.linkAt = r.start
+	}
+	if (r.repairs.joined || r.repairs.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
+		r.twoInOne = r.start
+	}
+	e.raw, e.texts = r.Mended(e.raw, e.scope), feedxml.Places{}
+	e.lenient = false
+}
+
+// hasTwoLinks reports whether an item of RSS, which should have one link, has two.
+func (r *entryReader) hasTwoLinks(e *Entry) bool {
+	link, _ := e.Links.Rel(RelAlternate)
+	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
+}
+
+// keptBy reads the current element, if it names the reader whose copy the entry is.
+func (r *entryReader) keptBy(e *Entry) {
+	if r.Local() != "kept" || r.Cursor.Space() != feedxml.Coverage {
+		return
+	}
+	by, _ := r.Attr("", "by")
+	if by = clip(trim(by)); by == "" {
+		by = unknown
+	}
+	e.KeptBy = by
+}
+
+// An entryList collects the entries of a document, in memory they share.
+type entryList struct {
+	in   *reading
+	room []Entry // memory for entries
+	pool Links   // memory for their links
+
+	own  Links // the current entry's links
+	lent int   // the bytes they take; negative if there are too many
+
+	skipped      int // the number of entries left out
+	firstSkipped *ParseError
+}
+
+// full reports whether the document has as many entries as allowed.
+func (l *entryList) full() bool { return len(l.in.doc.Entries)+l.skipped >= l.in.limits.Entries }
+
+// add begins an entry.
+func (l *entryList) add(sc *xmlscan.Scope) *Entry {
+	if len(l.room) == cap(l.room) {
+		l.room = make([]Entry, 0, min(max(4, 2*cap(l.room)), 1024))
+	}
+	l.own, l.lent = l.own[:0], 0
+	l.room = append(l.room, Entry{Source: l.in.head, scope: sc})
+	return &l.room[len(l.room)-1]
+}
+
+// drop forgets the entry begun last.
+func (l *entryList) drop() { l.room = l.room[:len(l.room)-1] }
+
+// keep adds an entry to the document, unless it exceeds a limit.
+func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
+	need.Raw, need.Links = e.raw, l.lent
+	switch {
+	case len(e.ID) > l.in.limits.ID:
+		l.skip(offset, fmt.Sprintf("its id has more than %d bytes", l.in.limits.ID))
+		return
+	case len(l.own) > maxLinks:
+		l.skip(offset, fmt.Sprintf("it has more than %d links", maxLinks))
+		return
+	case l.lent < 0, !e.scope.Lends(need):
+		l.skip(offset, fmt.Sprintf("it inherits more than %d times its length", xmlscan.MaxInherited))
+		return
+	}
+	if e.asRead(); e.ID == "" {
+		e.identify(l.in.doc.Format)
+	}
+	l.in.doc.Entries = append(l.in.doc.Entries, e)
+}
+
+// noteShared notes an id which two entries share although they have neither title, link nor
+// time in common: readers keep only one of them.
+func (l *entryList) noteShared() {
+	entries := l.in.doc.Entries
+	const few = 64 // comparing the ends of IDs in pairs is faster than a map
+	var ends [few]uint64
+	var first map[string]*Entry
+	if len(entries) > few {
+		first = make(map[string]*Entry, len(entries))
+	}
+	for i, e := range entries {
+		other := first[e.ID]
+		if first != nil && other == nil {
+			first[e.ID] = e
+		} else if first == nil {
+			ends[i] = endOf(e.ID)
+			for k, end := range ends[:i] {
+				if end == ends[i] && entries[k].ID == e.ID {
+					other = entries[k]
+					break
+				}
+			}
+		}
+		if other != nil && !e.WeakID && e.differs(other) {
+			l.in.note("id-shared", "entries with nothing else in common share an id, so only one of them counts: "+clip(e.ID), max(0, strings.Index(l.in.text, e.raw)))
+		}
+	}
+}
+
+// endOf returns the last eight bytes of an ID, which differ in most feeds.
+func endOf(id string) (end uint64) {
+	for i := max(0, len(id)-8); i < len(id); i++ {
+		end = end<<8 | uint64(id[i])
+	}
+	return end
+}
+
+// differs reports whether two entries have titles, links and times, and share none.
+func (e *Entry) differs(other *Entry) bool {
+	a, _ := e.Links.Rel(RelAlternate)
+	b, _ := other.Links.Rel(RelAlternate)
+	title := e.Title().Body
+	return a.Href != b.Href && a.Href != "" && b.Href != "" && !e.Time().Equal(other.Time()) &&
+		title != "" && title != other.Title().Body
+}
+
+// skip leaves out an entry beyond a limit.
+func (l *entryList) skip(offset int, why string) {
+	l.drop()
+	l.in.note("entry-skipped", "an entry is left out: "+why, offset)
+	if l.skipped++; l.skipped == 1 {
+		l.firstSkipped = l.in.failure(offset, ReasonLimit, clauseLimits, why)
+	}
+}
+
+// addGaps adds a gap for the entries left out.
+func (l *entryList) addGaps() {
+	if l.skipped == 0 {
+		return
+	}
+	err := l.firstSkipped
+	if l.skipped == 1 {
+		err.Err = fmt.Errorf("an entry is left out: %w", err.Err)
+	} else {
+		err.Err = fmt.Errorf("%d entries are left out, the first here: %w", l.skipped, err.Err)
+	}
+	doc := l.in.doc
+	doc.Gaps = append(doc.Gaps, &Gap{URL: doc.URL, From: doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
+}
+
+// maxLinks is the maximum number of links of an entry.
+const maxLinks = 4096
+
+// takesLinks reports whether the current entry has room for further links.
+func (l *entryList) takesLinks() bool { return l.lent >= 0 && len(l.own) <= maxLinks }
+
+// setLinks replaces the current entry's links, of which those from the index from on are
+// new. So far, the entry has n bytes.
+func (l *entryList) setLinks(links Links, from, n int) {
+	l.own = links
+	for _, link := range links[from:] {
+		l.lent += xmlscan.RoomOfLink + len(link.Href)
+	}
+	if !xmlscan.Affords(n, l.lent) {
+		l.lent = -1
+	}
+}
+
+// links returns the current entry's links, in memory the entries share.
+func (l *entryList) links() Links {
+	n := len(l.own)
+	if n == 0 || n > maxLinks {
+		return nil
+	}
+	if n > cap(l.pool)-len(l.pool) {
+		l.pool = make(Links, 0, min(max(n, 4, 2*cap(l.pool)), 4096))
+	}
+	from := len(l.pool)
+	l.pool = append(l.pool, l.own...)
+	return l.pool[from:len(l.pool):len(l.pool)]
+}
+
+// elements are the elements of an XML document while it is read into a Document.
+type elements struct {
+	reading
+	feedxml.Elements
+	inHead bool // the current link is in the head section
+}
+
+// fail ends reading at the current token.
+func (r *elements) fail(reason Reason, clause, what string) {
+	r.failAt(r.Offset(), reason, clause, what)
+	r.Stop()
+}
+
+// timeText reads the current element's text as a date.
+func (r *elements) timeText() time.Time {
+	offset := r.Offset()
+	return r.parseTime(r.ElementText(), offset)
+}
+
+// atomLink reads atom:link, in either format, and appends its links.
+func (r *elements) atomLink(links Links) Links {
+	offset := r.Offset()
+	link := Link(r.AtomLink())
+	switch {
+	case link.Href == "":
+		r.lose(link.Rel)
+		return links
+	case link.Rel == "":
+		link.Rel = RelAlternate
+		return append(links, link)
+	}
+	return r.appendRelations(links, link, offset)
+}
+
+// maxRelations is the maximum number of relations of one link.
+const maxRelations = 16
+
+// appendRelations appends the link once for each of its relations: there is one by the
+// specification, but some feeds have a list.
+func (r *elements) appendRelations(links Links, link Link, offset int) Links {
+	rel, n := link.Rel, 0
+	if strings.ContainsAny(rel, " \t\r\n") {
+		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
+	}
+	for value := range strings.FieldsSeq(rel) {
+		if n++; n > maxRelations {
+			r.lose(value)
+			continue
+		}
+		name, lenient := relation(value)
+		if lenient {
+			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
+		}
+		link.Rel = name
+		links = append(links, link)
+	}
+	return links
+}
+
+// lose records the relations of an unusable link, if the head section has it.
+func (r *elements) lose(rel string) {
+	if r.inHead {
+		r.doc.lose(rel)
+	}
+}
+
+// textLink reads RSS's link element, whose text is the reference.
+func (r *elements) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
+
+// appendText appends the link whose target is the current element's text.
+func (r *elements) appendText(links Links, rel string) Links {
+	if href := r.TextReference(); href != "" {
+		links = append(links, Link{Rel: rel, Href: href})
+	}
+	return links
+}
+
+// enclosure reads an enclosure as Atom's link for one.
+func (r *elements) enclosure(links Links) Links {
+	if link := Link(r.Enclosure()); link.Href != "" {
+		link.Rel = RelEnclosure
+		links = append(links, link)
+	}
+	return links
 }

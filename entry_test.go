@@ -1,16 +1,14 @@
 package feedhistory
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
+	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/stretchr/testify/require"
 )
 
 // Members of JSON Feed are read by their exact names.
@@ -67,37 +65,6 @@ func TestItemsThatShareALink(t *testing.T) {
 	require.Equal(t, undated[0], ids(item("c", ""), item("b", ""), item("a", ""))[1], "a later one changes nothing")
 	twice := ids(item("b", day2), item("b", day2), item("a", day1))
 	require.Equal(t, twice[0], twice[1], "the same twice is one entry")
-}
-
-// A digest that serves as an ID covers what the entry says: it survives writing and
-// reading, with any surroundings.
-func TestDigestOfWhatIsSaid(t *testing.T) {
-	id := ""
-	for _, text := range []string{
-		`<rss xmlns:x="urn:x" xml:base="http://h/" xml:lang="en"><channel><item><title>a &amp; b</title><x:y z="1">c</x:y></item></channel></rss>`,
-		`<rss xmlns:q="urn:x"><channel><item><title><![CDATA[a & b]]></title><q:y z='1' >c</q:y></item></channel></rss>`,
-		`<rss><channel><item><title>a & b</title><y xmlns="urn:x" z="1">c</y></item></channel></rss>`,
-	} {
-		doc, err := Parser{}.parse(text, "http://h/feed")
-		require.NoError(t, err)
-		if id == "" {
-			id = doc.Entries[0].ID
-		}
-		require.Equal(t, id, doc.Entries[0].ID)
-		for _, write := range []func(io.Writer, *Document) error{WriteRSS, WriteAtom} {
-			var b bytes.Buffer
-			require.NoError(t, write(&b, doc))
-			again, err := Parse(&b, "http://elsewhere/")
-			require.NoError(t, err)
-			require.Equal(t, id, again.Entries[0].ID, "%s", b.String())
-		}
-		stored, err := ReadEntry(RSS, string(doc.Entries[0].XML()), "")
-		require.NoError(t, err)
-		require.Equal(t, id, stored.ID)
-	}
-	one, err := Parser{}.parse(`<rss><channel><item><title>a</title></item><item><title>b</title></item></channel></rss>`, "")
-	require.NoError(t, err)
-	require.NotEqual(t, one.Entries[0].ID, one.Entries[1].ID)
 }
 
 // testReadAgain checks that an entry says the same when read again from the results of XML
@@ -166,4 +133,32 @@ func TestNamesAreRead(t *testing.T) {
 	}
 	require.EqualError(t, new(Reason).UnmarshalText([]byte("nonsense")), `"nonsense" is not a feedhistory.Reason`)
 	require.Error(t, new(Kind).UnmarshalText([]byte(Kind(99).String())), "what is no kind has no name to be read by")
+}
+
+func TestEntryTimes(t *testing.T) {
+	published, updated := time.Date(2003, 12, 13, 0, 0, 0, 0, time.UTC), time.Date(2020, 2, 3, 0, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		e             Entry
+		time, changed time.Time
+	}{
+		{Entry{Published: published, Updated: updated}, published, updated},
+		{Entry{Published: published}, published, published},
+		{Entry{Updated: updated}, updated, updated},
+		{Entry{}, time.Time{}, time.Time{}},
+	} {
+		require.Equal(t, tc.time, tc.e.Time())
+		require.Equal(t, tc.changed, tc.e.Changed())
+	}
+}
+
+func TestDocumentDigest(t *testing.T) {
+	var log []*Entry
+	for _, id := range []string{"1", "2", "3"} {
+		e, err := ReadEntry(Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>`+id+`</id></entry>`, "")
+		require.NoError(t, err)
+		log = append(log, e)
+	}
+	want := (&Document{Entries: log}).Digest()
+	require.Equal(t, want, (&Document{Entries: []*Entry{log[2], log[0], log[1], log[0]}, Title: "T"}).Digest(), "neither order nor head counts")
+	require.NotEqual(t, want, (&Document{Entries: log[1:]}).Digest())
 }

@@ -3,17 +3,23 @@ package feedhistory
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A StatusError reports an answer other than a success or a 304 to a conditional
@@ -271,20 +277,74 @@ func failure(url, kind, detail string) string {
 	return fmt.Sprintf("fetch %q: %s%s", url, kind, detail)
 }
 
+// describeOther replaces the texts of Go's packages for networks, which are for programmers
+// and name addresses of this machine.
 func describeOther(err error) string {
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		return "the host " + e.Name + " cannot be looked up: " + e.Err
+		why := e.Err
+		if e.IsTimeout || strings.Contains(why, ":") { // it names the name server
+			why = "the name server does not answer"
+		}
+		return "the host " + e.Name + " cannot be looked up: " + why
 	}
+	if text := describeTLS(err); text != "" {
+		return text
+	}
+	var timeout interface{ Timeout() bool }
+	errno, isErrno := errors.AsType[syscall.Errno](err)
+	op, isOp := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "cancelled before it was read"
+	case isErrno && isOp:
+		return errno.Error()
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "there was no answer in time"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection before the end of its answer"
 	case errors.Is(err, io.EOF):
 		return "the server closed the connection without an answer"
+	case isOp:
+		return op.Err.Error()
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err.Error()
 	}
 	return err.Error()
+}
+
+// describeTLS describes the fault of a server's TLS; "" for other errors.
+func describeTLS(err error) string {
+	if e, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		what := "its certificate comes from an authority that this computer does not know"
+		if e.Cert != nil && e.Cert.Issuer.CommonName != "" {
+			what += ": " + strings.Join(strings.Fields(e.Cert.Issuer.CommonName), " ")
+		}
+		return what
+	}
+	if e, ok := errors.AsType[x509.HostnameError](err); ok {
+		what := "its certificate is for another host"
+		if names := e.Certificate.DNSNames; len(names) > 0 {
+			what += ": " + strings.Join(names[:min(len(names), 3)], ", ")
+		}
+		return what
+	}
+	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
+		if e.Cert != nil && time.Now().Before(e.Cert.NotBefore) {
+			return "its certificate is not valid yet"
+		}
+		return "its certificate has expired"
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return "the server does not speak TLS there"
+	}
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "its certificate cannot be verified: " + e.Err.Error()
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" { // an alert, whose type crypto/tls does not export
+		return "the server refuses the TLS connection: " + e.Err.Error()
+	}
+	return ""
 }
 
 // public returns the error of this package for a request that has failed.
@@ -346,3 +406,270 @@ const (
 	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
 	clauseFeed   = "RFC 5005 §1.2: a feed document"
 )
+
+// A Reason says why a document could not be retrieved or read.
+type Reason uint8
+
+// The reasons of a Gap or a ParseError.
+const (
+	ReasonUnknown       Reason = iota // the reason was not recorded
+	ReasonNetwork                     // there was no answer: the connection failed, or timed out
+	ReasonStatus                      // the server answered with an error: 404, 403, 500 …
+	ReasonRefused                     // a rule of safety forbids the request
+	ReasonLimit                       // the document exceeds Limits
+	ReasonTruncated                   // the document breaks off before its end
+	ReasonMalformed                   // the document is not well-formed
+	ReasonNotFeed                     // the document is not a feed
+	ReasonBudget                      // the Budget was spent before the document
+	ReasonLoop                        // the link leads back to a document read before
+	ReasonBarren                      // too many documents in a row brought nothing new
+	ReasonDetached                    // the feed does not begin at the given document, which does not say where it does
+	ReasonInterrupted                 // the context ended, or the reader left the walk, first
+	ReasonMissedWindow                // between two polls, entries may have come and gone
+	ReasonDeclared                    // the feed itself declares something missing, for a reason this package does not define
+	ReasonContradiction               // the marks of a document contradict each other, so its chain may lack something
+	ReasonForeign                     // the link leads to a document of another feed
+)
+
+// String returns the reason as a word, such as "loop" or "missed-window".
+func (r Reason) String() string {
+	return name(r, unknown, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
+		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared", "contradiction", "foreign")
+}
+
+// Advice is the advice for a gap with this reason.
+func (r Reason) Advice() string {
+	return name(r,
+		"try again; the reason is unknown",
+		"try again later",
+		"try again later; if the error persists, ask the publisher for the document",
+		"tell the publisher; if it is a private address that you trust, allow private addresses",
+		"raise the limit, if it can be set and you trust the publisher",
+		"try again; if the error persists, tell the publisher that the document breaks off",
+		"tell the publisher that the document is broken",
+		"tell the publisher that the link does not lead to a feed",
+		"raise the budget to read on",
+		"tell the publisher that the chain of documents loops; older entries cannot be reached",
+		"tell the publisher that the server repeats itself; raise the budget to read on",
+		"give the address of the feed itself rather than of an archive or a later page",
+		"try again, with more time",
+		"poll more often, before the feed drops its older entries",
+		"ask the publisher, whose own document says so; the original feed may still have it",
+		"tell the publisher; all that the document's links lead to has been read, but there may be more",
+		"tell the publisher that the link leads to another feed",
+	)
+}
+
+// A Gap is a missing part of the history, with the reason. Walk yields it as an error;
+// Merge collects it.
+type Gap struct {
+	URL    string // the document not retrieved, or not completely read
+	From   string // the document linking to it; "" if none does; the same as URL if something within the document is missing
+	Reason Reason
+	Err    error     // the error in detail; never nil
+	Found  time.Time // when the gap was found
+
+	// Document is the readable part of a damaged document; nil if there is none. Its
+	// entries belong to the history.
+	Document *Document
+}
+
+// Error returns the reason, the URL without userinfo, and the details. An error of this
+// URL is described without repeating it; see Describe.
+func (g *Gap) Error() string {
+	s := g.Reason.String() + ": " + iri.Redact(g.URL)
+	if g.From != "" && g.From != g.URL {
+		s += " (linked from " + iri.Redact(g.From) + ")"
+	}
+	if detail := g.detail(); detail != "" {
+		s += ": " + detail
+	}
+	return s
+}
+
+// detail returns the text of Err without the gap's URL. It keeps any other URL, such as
+// the target of a redirect.
+func (g *Gap) detail() string {
+	if g.Err == nil {
+		return ""
+	}
+	s := g.Err.Error()
+	for _, url := range []string{g.URL, iri.Redact(g.URL)} {
+		if rest, ok := strings.CutPrefix(s, url+": "); ok && url != "" {
+			return rest
+		} else if url != "" && strings.Contains(s, strconv.Quote(url)) {
+			return Describe(g.Err)
+		}
+	}
+	return s
+}
+
+// Unwrap returns the error in detail, such as a *StatusError.
+func (g *Gap) Unwrap() error { return g.Err }
+
+// NewGap returns the gap for an error, with the reason Walk would give it:
+// ReasonUnknown if err is nil.
+func NewGap(url string, err error) *Gap {
+	if err == nil {
+		return &Gap{URL: url, Err: errors.New("the reason was not recorded"), Found: time.Now()}
+	}
+	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
+}
+
+// reasonOf classifies an error of reading a document.
+func reasonOf(err error) Reason {
+	if gap, ok := errors.AsType[*Gap](err); ok {
+		return gap.Reason
+	}
+	if parse, ok := errors.AsType[*ParseError](err); ok {
+		return parse.Reason
+	}
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		if refused.Rule == RuleLoop || refused.Rule == RuleRedirects {
+			return ReasonLoop
+		}
+		return ReasonRefused
+	}
+	switch {
+	case is[*StatusError](err):
+		return ReasonStatus
+	case is[*LimitError](err):
+		return ReasonLimit
+	case is[*TruncatedError](err):
+		return ReasonTruncated
+	case is[*EncodingError](err):
+		return ReasonMalformed
+	}
+	return ReasonNetwork
+}
+
+// is reports whether an error of type E is in err's chain.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// A feed republishing another one declares in an element of its head section how much
+// of the original it has:
+//
+//	<m:mirror xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
+//	    of="https://example.org/feed.atom" kind="archived" verdict="partial">
+//	  <m:gap reason="status" href="https://example.org/2003.atom"/>
+//	</m:mirror>
+
+// A Coverage is a republishing document's statement of how much of the feed it has,
+// together with the documents it links to.
+type Coverage struct {
+	Of      string  // the republished feed's URL; "" if the document does not say
+	Kind    Kind    // the republished feed's kind
+	Verdict Verdict // how much of it there is; the verdict on a History beginning with this document is no better
+	Gaps    []*Gap  // the first hundred gaps declared by the document
+
+	// AsOf is when the Verdict was proved, for a feed whose documents cannot prove it
+	// at each poll; zero for any other.
+	AsOf time.Time
+}
+
+// mostDeclared is the maximum number of gaps of a Coverage.
+const mostDeclared = 100
+
+// A declaredGap is a publisher's own word for the reason of a gap.
+type declaredGap string
+
+func (e declaredGap) Error() string {
+	if e == "" {
+		return "the feed itself says that this is missing"
+	}
+	return "the feed itself says that this is missing: " + string(e)
+}
+
+// Word returns the reason as a Coverage has it: the publisher's own word, if there
+// is one.
+func (g *Gap) Word() string {
+	if word, ok := errors.AsType[declaredGap](g.Err); ok && word != "" {
+		return string(word)
+	}
+	return g.Reason.String()
+}
+
+// isSame reports whether two gaps are of the same document, for the same reason.
+func (g *Gap) isSame(other *Gap) bool { return g.URL == other.URL && g.Word() == other.Word() }
+
+// Declared returns the gaps declared by the document itself: those of its Coverage, and
+// at least one if that is Partial or Unknown. Walk requests none of these documents.
+func (d *Document) Declared() (gaps []*Gap) {
+	if d.Coverage == nil {
+		return nil
+	}
+	for _, g := range d.Coverage.Gaps {
+		gap := *g
+		gap.URL, gap.From = cmp.Or(gap.URL, d.URL), d.URL
+		gaps = append(gaps, &gap)
+	}
+	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == Partial || v == Unknown) {
+		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declaredGap("")})
+	}
+	for _, gap := range gaps {
+		if gap.Found = d.documentTime(); gap.Found.IsZero() {
+			gap.Found = d.Response.Received
+		}
+	}
+	return gaps
+}
+
+// join returns the worse of two verdicts, with the gaps of both, each once.
+func (c *Coverage) join(other *Coverage) *Coverage {
+	if c == nil || other == nil {
+		return cmp.Or(c, other)
+	}
+	joined := *c
+	joined.Verdict, joined.Gaps = Worse(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
+	if joined.AsOf = c.AsOf; c.AsOf.IsZero() || !other.AsOf.IsZero() && other.AsOf.Before(c.AsOf) {
+		joined.AsOf = other.AsOf
+	}
+	for _, g := range other.Gaps {
+		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, g.isSame) {
+			joined.Gaps = append(joined.Gaps, g)
+		}
+	}
+	return &joined
+}
+
+// A damage is a possible loss in a document read to its end.
+type damage struct {
+	err     *ParseError
+	entries bool // entries may be missing, not only a link
+}
+
+// Damage reports possible losses in a document read to its end, although it is not
+// well-formed, as part of a feed of the given kind:
+//
+//   - entries, if there are some after the end of the root element;
+//   - the link to an older document, if there is none, and something outside the
+//     entries had to be mended: an element without an end tag, an end tag without an
+//     element, a tag or value without an end, or one with something foreign in it. A
+//     Complete feed needs no such link. Attributes merely without quotes or a value,
+//     end tags in another case, and a "<" without markup lose nothing.
+//
+// It is nil if nothing is missing.
+func (d *Document) Damage(feed Kind) *ParseError {
+	if d.damage == nil {
+		return nil
+	}
+	_, onward := d.Links.Rel(feed.Older())
+	onward = onward || d.loses(feed.Older()) // which is another gap
+	if !d.damage.entries && (onward || feed == Complete) {
+		return nil
+	}
+	return d.damage.err
+}
+
+// Missing returns the gaps within a document read to its end, as part of a feed of the
+// given kind: its Gaps, and one for its Damage. Walk yields them after the document.
+func (d *Document) Missing(feed Kind) []*Gap {
+	gaps := slices.Clip(d.Gaps)
+	if err := d.Damage(feed); err != nil {
+		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonMalformed, Err: err, Found: time.Now()})
+	}
+	return gaps
+}

@@ -3,21 +3,21 @@ package feedhistory
 import (
 	"bytes"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/stretchr/testify/require"
 )
 
 // Every error of a request is a type of this package, by whichever method it is returned.
@@ -152,72 +152,164 @@ func TestDialer(t *testing.T) {
 	require.Equal(t, RuleAddress, refused.Rule)
 }
 
-// Settings that make no sense have no effect, or mean the default.
-func TestMisuse(t *testing.T) {
-	d := (&History{}).Document()
-	require.Empty(t, d.Entries)
-	gap := NewGap("http://example.org/\xff", io.ErrUnexpectedEOF)
-	for _, d := range []*Document{d, {}, {Entries: (&History{Gaps: []*Gap{gap}}).PseudoEntries()}, NewComplete(nil, nil, ""), NewPage(nil, nil, DocumentLinks{}), NewArchive(nil, nil, DocumentLinks{})} {
-		derive(t, d)
-	}
-	require.Len(t, NewPages(nil, make([]*Entry, 3), -5, func(int) string { return "" }), 3)
+// stuck is a server that never answers.
+var stuck = feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+})
 
-	const n = math.MinInt
-	none := Limits{Bytes: n, Ratio: n, Depth: n, Attributes: n, Namespaces: n, Elements: n, Entries: n, HeadLinks: n, ID: n, URL: n}
-	_, err := Parser{Limits: none}.Parse(strings.NewReader(`<feed xmlns="`+vocab.Atom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`), "")
-	require.ErrorContains(t, err, "is negative")
-
-	log := make([]*Entry, 250)
-	closed, open := Split{Size: -5}.Cut(log, 1)
-	require.Len(t, closed, 2)
-	require.Len(t, open, 50)
-	closed, open = Split{Period: 99}.Cut([]*Entry{{}, {}}, 1)
-	require.Empty(t, closed)
-	require.Len(t, open, 2)
-
-	require.Empty(t, (&Entry{}).Title())
-	require.Nil(t, (&Entry{}).XML())
-	_, err = (&Entry{}).Decode()
-	require.NoError(t, err)
+// failures are requests that fail: what the log calls the failure, the error's type, its text
+// without the URL, and of that the part Describe leaves out.
+var failures = []struct {
+	name  string
+	reply feedtest.Reply
+	set   func(*Client, *Request)
+	logs  string
+	typ   error
+	kind  string
+	text  string
+}{
+	{"status", feedtest.Reply{Status: 404}, nil, "failure", &StatusError{}, "status ", "404 Not Found"},
+	{"gone", feedtest.Reply{Status: 410}, nil, "failure", &StatusError{}, "status ", "410 Gone"},
+	{"asked to wait", feedtest.Reply{Status: 429, Header: []string{"Retry-After: 60"}}, nil,
+		"failure", &StatusError{}, "status ", "429 Too Many Requests; the host asks to be left alone until 2000-01-01T00:01:00Z"},
+	{"asked to wait before", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 60"}},
+		func(c *Client, r *Request) { c.Retry = Retry{Tries: 1}; r.Header = http.Header{"Twice": {"1"}} },
+		"failure failure", &StatusError{}, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:01:00Z (from an earlier answer)"},
+	{"tried again", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *Client, _ *Request) { c.Retry = Retry{Tries: 3, MaxWait: -1} },
+		"retry retry failure", &StatusError{}, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
+	{"scheme", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "ftp://a.example/feed" },
+		"refusal scheme", &RefusedError{}, "refused: ", `unsupported scheme: "ftp"`},
+	{"length", feedtest.Reply{}, func(c *Client, r *Request) { c.Limits.URL, r.URL = 23, r.URL+"more" },
+		"refusal length", &RefusedError{}, "refused: ", "the URL is too long"},
+	{"no URL", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "" }, "refusal url", &RefusedError{}, "refused: ", "not an absolute URL with a host"},
+	{"method", feedtest.Reply{}, func(_ *Client, r *Request) { r.Method = "POST" }, "refusal method", &RefusedError{}, "refused: ", "unsupported method"},
+	{"field", feedtest.Reply{}, func(_ *Client, r *Request) { r.Header = http.Header{"Cookie": {"a"}} },
+		"refusal header", &RefusedError{}, "refused: ", "invalid header field: a field of this name cannot be added"},
+	{"value", feedtest.Reply{}, func(_ *Client, r *Request) { r.Header = http.Header{"A": {"a\n"}} }, "refusal header", &RefusedError{}, "refused: ", "invalid header field"},
+	{"secret", feedtest.Reply{}, func(c *Client, _ *Request) {
+		c.Policy.Credentials = []Credential{{Origin: feedURL, Header: http.Header{"X": {"SECRET\n"}}}}
+	}, "refusal header", &RefusedError{}, "refused: ", "invalid header field: the value has a control character"},
+	{"userinfo", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "http://me:SECRET@a.example/feed" },
+		"refusal userinfo", &RefusedError{}, "refused: ", "a user or password in the URL"},
+	{"loop", feedtest.Redirect(301, "/feed"), nil, "refusal loop", &RefusedError{}, "refused: ", "it redirects in a circle"},
+	{"no location", feedtest.Reply{Status: 301}, nil, "refusal location", &RefusedError{}, "refused: ", "it redirects without saying where to"},
+	{"headers too long", feedtest.Reply{Header: []string{"X: " + strings.Repeat("x", 1<<16)}}, nil,
+		"failure", &LimitError{}, "", "the headers have more than 65536 bytes"},
+	{"announced too long", feedtest.Reply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", &LimitError{}, "", "more than 16777216 bytes"},
+	{"too long", feedtest.Reply{Body: "0123456789"}, func(c *Client, _ *Request) { c.Limits.Bytes = 5 }, "body", &LimitError{}, "", "more than 5 bytes"},
+	{"bomb", feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(strings.Repeat("x", 3<<20))}, nil,
+		"body", &LimitError{}, "", "it decompresses to more than 200 times its size"},
+	{"no answer", feedtest.Reply{}, func(c *Client, _ *Request) { c.Transport = stuck }, "failure", &TimeoutError{}, "timeout: ", "headers took longer than 20s"},
+	{"no end", feedtest.Reply{Stalls: true}, nil, "body", &TimeoutError{}, "timeout: ", "idle took longer than 15s"},
+	{"too slow", feedtest.Reply{Body: "x", Stalls: true}, func(c *Client, _ *Request) { c.Timeouts.Body = time.Second },
+		"body", &TimeoutError{}, "timeout: ", "body took longer than 1s"},
+	{"cut", feedtest.Reply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", &TruncatedError{}, "", "the body was cut short: unexpected EOF"},
+	{"reset", feedtest.Reply{Body: "x", End: io.ErrClosedPipe}, nil, "body", &TruncatedError{}, "", "the body was cut short: io: read/write on closed pipe"},
+	{"encoding", feedtest.Reply{Header: []string{"Content-Encoding: br"}}, nil, "failure", &EncodingError{}, "", `unsupported content encoding "br"`},
+	{"corrupt", feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: "<feed/> and more than ten bytes"}, nil,
+		"body", &EncodingError{}, "", "corrupt gzip: gzip: invalid header"},
 }
 
-// What XML cannot express is written in a form that it can, and read again as the same.
-func TestWrittenMedia(t *testing.T) {
-	const png = "\x89PNG\r\n\x1a\n\x00\xff"
-	for name, entry := range map[string]string{
-		"1.0": `<feed xmlns="` + vocab.Atom + `"><entry><id>1</id><content type="image/png">iVBORw0KGgoA/w==</content></entry></feed>`,
-		"0.3": `<feed xmlns="` + vocab.Atom03 + `"><entry><id>1</id><content type="image/png" mode="base64">iVBORw0KGgoA/w==</content></entry></feed>`,
-	} {
-		for _, write := range []func(io.Writer, *Document) error{WriteAtom, WriteRSS} {
-			doc, err := Parser{}.parse(entry, "http://example.org/")
-			require.NoError(t, err)
-			require.Equal(t, Text{Type: "image/png", Body: png, Base: "http://example.org/"}, doc.Entries[0].Content())
-			derive(t, doc)
-			var b bytes.Buffer
-			require.NoError(t, write(&b, doc))
-			again, err := Parse(&b, "http://example.org/")
-			require.NoError(t, err)
-			require.Equal(t, doc.Entries[0].Content(), again.Entries[0].Content(), name)
+// A failure has the same text in the error and in the log, and no secret in either.
+func TestFailures(t *testing.T) {
+	for _, test := range failures {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				c := clientOf(&feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: test.reply}})
+				c.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				req := Request{URL: feedURL}
+				if test.set != nil {
+					test.set(c, &req)
+				}
+				if req.Header.Get("Twice") != "" {
+					_, err := c.Do(t.Context(), req)
+					require.True(t, IsStatus(err, 503), "%v", err)
+				}
+				answer, err := c.Do(t.Context(), req)
+				if err == nil {
+					_, err = io.ReadAll(answer.Body)
+					require.NoError(t, answer.Body.Close())
+				}
+				text := test.kind + test.text
+				if url := Redact(req.URL); url != "" {
+					text = fmt.Sprintf("fetch %q: %s", url[:min(len(url), 23)], text)
+				}
+				require.IsType(t, test.typ, err)
+				require.EqualError(t, err, text)
+				require.Equal(t, test.text, Describe(fmt.Errorf("wrapped: %w", err)))
+				require.Equal(t, test.logs, errorsOf(t, &log, strings.TrimSuffix(text, " (from an earlier answer)")))
+				require.NotContains(t, log.String()+text, "SECRET")
+			})
+		})
+	}
+}
+
+// errorsOf names the events that have an error, whose text is the given one.
+func errorsOf(t *testing.T, log io.Reader, text string) string {
+	var events []string
+	for d := json.NewDecoder(log); ; {
+		var event struct{ Msg, Rule, Error string }
+		if d.Decode(&event) != nil {
+			return strings.Join(events, " ")
+		}
+		if event.Error != "" {
+			require.Equal(t, text, strings.TrimSuffix(event.Error, " (from an earlier answer)"))
+			events = append(events, strings.TrimSpace(event.Msg+" "+event.Rule))
 		}
 	}
 }
 
-func TestWrittenSource(t *testing.T) {
-	doc, err := Parser{}.parse(`<feed xmlns="`+vocab.Atom+`"><entry><id>1</id><content type="video/mp4" src="a.mp4"/></entry></feed>`, "http://example.org/")
-	require.NoError(t, err)
-	var b bytes.Buffer
-	require.NoError(t, WriteRSS(&b, doc))
-	requireWellFormed(t, b.Bytes())
-	again, err := Parse(&b, "")
-	require.NoError(t, err)
-	require.Equal(t, Text{Type: "video/mp4", Src: "http://example.org/a.mp4"}, again.Entries[0].Content())
+// Errors without an answer have texts, too, and those of the fields in which they differ.
+func TestErrorTexts(t *testing.T) {
+	for _, test := range []struct {
+		err        error
+		text, says string
+	}{
+		{&StatusError{URL: "u", Status: 999}, `fetch "u": status 999`, "999"},
+		{&RefusedError{URL: "u", Rule: "address", Err: io.EOF},
+			`fetch "u": refused: a loopback, private or special-purpose address: EOF`, "a loopback, private or special-purpose address"},
+		{&RefusedError{URL: "u", Rule: "downgrade", Err: io.EOF},
+			`fetch "u": refused: it redirects from https to http: EOF`, "it redirects from https to http: EOF"},
+		{&RefusedError{Rule: "other"}, "refused: other", "other"},
+		{&LimitError{Limit: "window", Max: 8}, "its compression needs a window of more than 8 bytes", "its compression needs a window of more than 8 bytes"},
+		{&LimitError{Limit: "wire", Max: 8}, "more than 8 bytes before decompression", "more than 8 bytes before decompression"},
+		{&LimitError{URL: "u", Limit: "other", Max: 8}, `fetch "u": the limit on other (8) is exceeded`, "the limit on other (8) is exceeded"},
+		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Err: &LimitError{Limit: "bytes", Max: 5}}, "u: limit: more than 5 bytes (c)", "more than 5 bytes"},
+		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: &LimitError{Limit: "bytes", Max: 5}},
+			"u:1:2: limit: more than 5 bytes (c)", "line 1, column 2: more than 5 bytes"},
+		{&NotFeedError{URL: "u", Err: &ParseError{URL: "u", Reason: ReasonNotFeed, Clause: "c", Err: ErrWebPage}}, "u: not-feed: it is an HTML page (c)", "it is an HTML page"},
+	} {
+		require.EqualError(t, test.err, test.text)
+		require.Equal(t, test.says, Describe(test.err))
+	}
+	secret := Credential{Origin: "http://a", Authorization: "SECRET", Password: "SECRET", Header: http.Header{"X": {"SECRET"}}}
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v %v", secret, secret, secret, []Credential{secret}), "SECRET")
 }
 
-// Bytes of a Link field that are not UTF-8 are written as they would be requested.
-func TestLinkFieldOfRawBytes(t *testing.T) {
-	p := Parser{Header: http.Header{"Link": {"<http://example.org/caf\xe9>; rel=prev-archive; title=\"\xff\"; type=\"\xfe\""}}}
-	doc, err := p.parse(`<feed xmlns="`+vocab.Atom+`"/>`, "http://example.org/feed")
-	require.NoError(t, err)
-	require.Equal(t, "http://example.org/caf%E9", doc.Links[0].Href)
-	derive(t, doc)
+func TestGapJSONRoundTrip(t *testing.T) {
+	found := time.Date(2003, 12, 13, 18, 30, 2, 250, time.UTC)
+	for _, gap := range []Gap{
+		{URL: "https://example.org/1", Reason: ReasonStatus, Err: errors.New("404 <Not Found>"), Found: found},
+		{URL: "https://example.org/2", From: "https://example.org/1", Reason: ReasonLoop, Err: fmt.Errorf("a: %w", ErrUnread)},
+		{URL: "https://example.org/3", Reason: ReasonDeclared, Err: declaredGap("sold out")},
+		{URL: "https://example.org/4", Reason: ReasonStatus, Err: &StatusError{URL: "https://example.org/4", Status: 404}},
+	} {
+		data, err := json.Marshal(gap)
+		require.NoError(t, err)
+		pointed, err := json.Marshal(&gap)
+		require.NoError(t, err)
+		require.Equal(t, string(data), string(pointed))
+		var again Gap
+		require.NoError(t, json.Unmarshal(data, &again))
+		require.Equal(t, gap.Error(), again.Error())
+		require.Equal(t, gap.Word(), again.Word())
+		require.True(t, gap.isSame(&again))
+		require.Equal(t, gap.Found, again.Found)
+	}
+	var gap Gap
+	require.NoError(t, json.Unmarshal([]byte(`{"url":"https://example.org/","reason":"loop"}`), &gap))
+	require.Error(t, gap.Err, "Err is never nil")
+	require.Error(t, json.Unmarshal([]byte(`{"reason":"no such"}`), &gap))
 }

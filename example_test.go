@@ -2,10 +2,12 @@ package feedhistory_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,65 +141,6 @@ func ExampleParse() {
 	// line 5: bare-ampersand
 }
 
-func ExampleEntry_Decode() {
-	doc, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"
-		xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>
-		<item><guid isPermaLink="false">1</guid><title>Episode</title><itunes:duration>10:00</itunes:duration>
-		<enclosure url="1.mp3" type="audio/mpeg" length="1337"/></item></channel></rss>`), "http://example.org/feed.rss")
-	if err != nil {
-		log.Fatal(err)
-	}
-	item, err := doc.Entries[0].Decode() // a gofeed.Item
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(item.ITunesExt.Duration, item.Enclosures[0].URL)
-	// Output: 10:00 http://example.org/1.mp3
-}
-
-// A program that reads feeds with gofeed gets the whole history by changing two lines.
-func ExampleHistory_Feed() {
-	client, home, stop := site.Start()
-	defer stop()
-	url := home + site.Archived
-
-	// feed, err := gofeed.NewParser().ParseURL(url)
-	history, err := client.Fetch(context.Background(), url)
-	if err != nil {
-		log.Fatal(err)
-	}
-	feed := history.Feed() // a *gofeed.Feed
-
-	fmt.Println(feed.Title, len(feed.Items), history.Verdict())
-	for _, item := range feed.Items {
-		fmt.Println(item.PublishedParsed.Format(time.DateOnly), item.Title)
-	}
-	// Output:
-	// Liftoff News 4 whole
-	// 2003-12-13 Atom-Powered Robots Run Amok
-	// 2003-12-01 Robots Scheduled To Run Amok (corrected)
-	// 2003-11-03 Star City
-	// 2003-10-27 The Engine That Does More
-}
-
-func ExampleWriteAtom() {
-	client, home, stop := site.Start()
-	defer stop()
-	history, err := client.Fetch(context.Background(), home+site.Paged)
-	if err != nil {
-		log.Fatal(err)
-	}
-	doc := history.Document()
-	doc.Entries = append(history.PseudoEntries(), doc.Entries...) // for people: what is missing, and why
-	var b strings.Builder
-	if err := feedhistory.WriteAtom(&b, doc); err != nil {
-		log.Fatal(err)
-	}
-	doc, err = feedhistory.Parse(strings.NewReader(b.String()), "")
-	fmt.Println(doc.Format, doc.Title, len(doc.Entries), err)
-	// Output: atom Search: eclipse 2 <nil>
-}
-
 // tracer shows what tracing needs: a RoundTripper that wraps another.
 type tracer struct{ next *http.Transport }
 
@@ -216,4 +159,160 @@ func ExampleClient_tracing() {
 		log.Fatal(err)
 	}
 	// Output: GET /queue.atom
+}
+
+// parse reads a document of these examples.
+func parse(text string) *feedhistory.Document {
+	doc, err := feedhistory.Parse(strings.NewReader(text), "https://example.org/feed")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return doc
+}
+
+const small = `<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>Small</title><ttl>90</ttl>
+<atom:link rel="hub" href="https://hub.example.org/"/>
+<item><guid isPermaLink="false">urn:1</guid><title>One</title><pubDate>Sat, 13 Dec 2003 18:30:02 GMT</pubDate></item></channel></rss>`
+
+func ExampleDocument_NextPoll() {
+	doc := parse(small)
+	doc.Response.Received = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
+	fmt.Println(doc.NextPoll().Format(time.TimeOnly))
+	hub, ok := doc.Links.Rel(feedhistory.RelHub)
+	fmt.Println(hub.Href, ok)
+	// Output:
+	// 13:30:00
+	// https://hub.example.org/ true
+}
+
+// Damage tells whether mending a document may have lost an older part of the feed.
+func ExampleDocument_Damage() {
+	doc := parse(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><entry><id>urn:2</id></entry></feed>`)
+	for _, note := range doc.Notes {
+		fmt.Println(note.Line, note.Code)
+	}
+	fmt.Println(doc.Damage(doc.Kind()) != nil, len(doc.Received()))
+	// Output:
+	// 1 unclosed-element
+	// false 99
+}
+
+// The rules say why a request was refused.
+func ExampleRefusedError() {
+	explain := func(err error) string {
+		refused, ok := errors.AsType[*feedhistory.RefusedError](err)
+		if !ok {
+			return "not refused"
+		}
+		switch refused.Rule {
+		case feedhistory.RuleURL, feedhistory.RuleLength, feedhistory.RuleScheme:
+			return "the address is no address of a feed"
+		case feedhistory.RuleMethod, feedhistory.RuleHeader:
+			return "the program asked for it in an impossible way"
+		}
+		return "it is not safe: " + refused.Rule
+	}
+	_, err := feedhistory.Fetch(context.Background(), "ftp://example.org/feed")
+	fmt.Println(explain(err))
+	if _, ok := errors.AsType[*feedhistory.EncodingError](err); ok {
+		fmt.Println("the server compressed the feed in an unknown way")
+	}
+	// Output: the address is no address of a feed
+}
+
+// Each gap has a reason, and each reason advice.
+func ExampleReason() {
+	for r := feedhistory.ReasonUnknown; r <= feedhistory.ReasonForeign; r++ {
+		if r == feedhistory.ReasonDeclared || r == feedhistory.ReasonMissedWindow {
+			fmt.Printf("%v: %s\n", r, r.Advice())
+		}
+	}
+	fmt.Println(feedhistory.Reason(0) == feedhistory.ReasonUnknown)
+	// Output:
+	// missed-window: poll more often, before the feed drops its older entries
+	// declared: ask the publisher, whose own document says so; the original feed may still have it
+	// true
+}
+
+// A shelf is a program's own store of one feed. Each document changes it in one
+// transaction.
+type shelf struct {
+	entries         map[string]*feedhistory.Entry
+	processed       map[string]bool // archive documents, by the URL requested
+	archives, pages []string        // the documents to read next: WalkOptions.Pending and PendingPages
+}
+
+// read reads what is new, and continues where earlier walks ended. It stops after a
+// number of documents, as though the program were interrupted.
+func (s *shelf) read(client *feedhistory.Client, url string, most int) (documents int) {
+	fresh, resumed := false, false // the latest page had a new entry; it, or one before it, was pending
+	var kind feedhistory.Kind
+	for doc, err := range client.Walk(context.Background(), url, &feedhistory.WalkOptions{
+		Processed:    func(url string) bool { return s.processed[url] },
+		Last:         func(*feedhistory.Document) bool { return !fresh && !resumed },
+		Pending:      slices.Clone(s.archives),
+		PendingPages: slices.Clone(s.pages),
+	}) {
+		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+			fmt.Println("missing:", gap) // it stays pending
+			continue
+		}
+		if err != nil {
+			log.Fatal(err) // the feed could not be read
+		}
+		if documents++; documents == 1 {
+			kind = doc.Kind()
+		}
+		here := doc.Response.Requested
+		isHere := func(pending string) bool { return pending == here }
+		older, _ := doc.Links.Rel(kind.Older())
+
+		// From here to the end of the loop: one transaction.
+		resumed = resumed || slices.Contains(s.pages, here)
+		fresh = false
+		for _, e := range doc.Entries {
+			fresh = fresh || s.entries[e.ID] == nil // before it is stored
+			s.entries[e.ID] = e
+		}
+		s.archives, s.pages = slices.DeleteFunc(s.archives, isHere), slices.DeleteFunc(s.pages, isHere)
+		switch {
+		case kind == feedhistory.Archived:
+			s.processed[here] = documents > 1 // the first is the subscription document
+			if older.Href != "" && !s.processed[older.Href] && !slices.Contains(s.archives, older.Href) {
+				s.archives = append(s.archives, older.Href)
+			}
+		case kind == feedhistory.Paged && (fresh || resumed): // the same as in Last
+			if older.Href != "" && !slices.Contains(s.pages, older.Href) {
+				s.pages = append(s.pages, older.Href)
+			}
+		}
+		if documents == most {
+			break
+		}
+	}
+	return documents
+}
+
+// A program with its own store walks an archived feed, and a paged one. The first walks are
+// interrupted, the second ones read the rest, and the third ones only look for news.
+func ExampleWalkOptions() {
+	client, home, stop := site.Start()
+	defer stop()
+	for _, feed := range []struct {
+		path        string
+		interrupted int
+	}{{site.Archived, 2}, {site.Paged, 1}} {
+		s := &shelf{entries: map[string]*feedhistory.Entry{}, processed: map[string]bool{}}
+		for _, most := range []int{feed.interrupted, 100, 100} {
+			documents := s.read(client, home+feed.path, most)
+			fmt.Println(documents, "documents,", len(s.entries), "entries,", len(s.archives)+len(s.pages), "pending")
+		}
+	}
+	// Output:
+	// 2 documents, 3 entries, 1 pending
+	// 2 documents, 4 entries, 0 pending
+	// 1 documents, 4 entries, 0 pending
+	// 1 documents, 1 entries, 1 pending
+	// 2 documents, 2 entries, 0 pending
+	// 1 documents, 2 entries, 0 pending
 }

@@ -37,26 +37,18 @@
 // in any charset. Feeds are often broken, so Parse repairs unclosed or mismatched tags;
 // a [Note] records each leniency with its line.
 //
-// [Entry.Title], [Entry.Summary] and [Entry.Content] return text with its type,
-// [Entry.XML] the entry as it was published, and [Entry.Decode] a gofeed.Item
-// with everything else. [History.Feed] and [Document.Feed] return a gofeed.Feed.
+// [Entry.Title], [Entry.Summary] and [Entry.Content] return text with its type, and
+// [Entry.XML] the entry as it was published. Package compose has everything else an entry
+// says, and package togofeed the form of gofeed.
 //
 // [Client.Poll], WalkOptions.Known and [Document.NextPoll] make polls
 // conditional, and say when to poll next.
 //
-// [Draft], [NewComplete], [NewPages], [NewArchive], [WriteAtom] and [WriteRSS]
-// are for publishers; package publish does the whole job.
+// Package compose makes entries and documents, and writes them; package publish does the
+// whole job of a publisher.
 //
 // A feed republishing another one may declare how much of it is there
 // ([Document.Coverage]); the verdict is then no better than declared.
-//
-// # From gofeed
-//
-// [History.Feed] returns the same as gofeed's parser: authors, categories, images,
-// iTunes, Dublin Core and other extensions have the same names. The tests compare the
-// two field by field; examples/fromgofeed lists the differences. Each has a reason: ids
-// stay as published, references are absolute, an entry has its feed's authors, and
-// broken documents are repaired. This package is several times as fast.
 //
 // # Safety
 //
@@ -81,31 +73,27 @@
 package feedhistory
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// The files of this package form layers. A file names only what its own layer and those
-// above it declare; .ci/house checks this. Methods may stand further down than their type:
-// an entry is kept as published, so its accessors call the readers.
-//
-//	model    feedhistory altered kept text times links gap damage errors
-//	         digest known limits place schedule url
-//	         complete paged archived
-//	reading  parse → documentreader head coverage mend · entryreader entry
-//	         → atom rss jsonfeed → elements · entrylist → reading
-//	history  dedupe
-//	writing  write writeatom writerss writexml entryxml extensions draft
-//	         entryjson extensionjson decode gofeed
-//	HTTP     client credential discover → walk → begin end bounds prefetch → fetchresult
-//
-// Below all of them, internal has the wire formats: feedxml, the elements as publishers
-// meant them, over xmlscan; jsonfeed; markup, vocab and feedtime. It also has HTTP
-// (fetch), the order of a walk's documents (chain), and URLs (iri).
+// A document is read by read.go and entry.go, with the elements of its format in atom.go,
+// rss.go and jsonfeed.go; complete.go, paged.go, archived.go and links.go tell its part in
+// a history, walk.go requests one after another, and dedupe.go merges them.
 
 // A Format is the syntax of a feed document.
 type Format uint8
@@ -259,7 +247,7 @@ type Person struct {
 }
 
 // An Entry is one entry of a feed (an item, in RSS and JSON Feed). You may set its
-// fields: XML, Digest, Draft and every writer then say the same.
+// fields: XML, Digest and every writer then say the same.
 type Entry struct {
 	ID        string    // atom:id, guid, rdf:about or id, character for character
 	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry; false if you set an ID of your own
@@ -267,12 +255,13 @@ type Entry struct {
 	Published time.Time // zero if none is given
 	Links     Links
 	Source    *Document // the head of its document, without Entries and Deleted
-	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See KeptByElement
+	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See compose.KeptBy
 
 	raw     string         // the element or JSON object, as published
 	scope   *xmlscan.Scope // its inheritance from its surroundings
 	texts   feedxml.Places
-	read    uint64 // the digest of the exported fields that raw says; see isAltered
+	id      string // the ID raw says; "" if none
+	read    uint64 // the digest of the other exported fields raw says; see isAltered
 	lenient bool   // raw is not well-formed
 	signed  bool   // it names its own authors
 	odd     bool   // it has misspelt names, which other programs do not read
@@ -343,3 +332,314 @@ func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a name String returns.
 func (r *Reason) UnmarshalText(text []byte) error { return named(r, text) }
+
+// Entries whose exported fields were set after they were read.
+
+// isAltered reports whether the exported fields were set since the entry was read, or
+// never read at all, so that raw does not say the same.
+func (e *Entry) isAltered() bool {
+	return e.raw == "" || !e.WeakID && e.ID != e.id || e.read != e.fields()
+}
+
+// asRead records that raw says the fields.
+func (e *Entry) asRead() { e.id, e.read = e.ID, e.fields() }
+
+// fields returns a digest of the exported fields, apart from ID and Source.
+func (e *Entry) fields() uint64 {
+	var d fieldDigest
+	d.time(e.Updated)
+	d.time(e.Published)
+	for i := range e.Links {
+		l := &e.Links[i]
+		d.number(uint64(len(l.Rel)) ^ uint64(len(l.Href))<<8 ^ uint64(len(l.Type))<<24 ^
+			uint64(len(l.HrefLang))<<34 ^ uint64(len(l.Title))<<42 ^ uint64(len(l.Length))<<56)
+		for _, s := range [...]string{l.Rel, l.Href, l.Type, l.HrefLang, l.Title, l.Length} {
+			if s != "" {
+				d.text(s)
+			}
+		}
+	}
+	return uint64(d)
+}
+
+// A fieldDigest mixes values into 64 bits. It detects changes, and does not withstand
+// forgery, which would gain nothing.
+type fieldDigest uint64
+
+func (d *fieldDigest) number(n uint64) {
+	h := (uint64(*d) ^ n) * 0x9E3779B97F4A7C15
+	*d = fieldDigest(h ^ h>>32)
+}
+
+func (d *fieldDigest) time(t time.Time) {
+	d.number(uint64(t.Unix()))
+	d.number(uint64(t.Nanosecond()))
+}
+
+// text mixes in a text, without its length.
+func (d *fieldDigest) text(s string) {
+	for ; len(s) >= 8; s = s[8:] {
+		d.number(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56)
+	}
+	tail := uint64(0)
+	for i := range len(s) {
+		tail = tail<<8 | uint64(s[i])
+	}
+	d.number(tail)
+}
+
+// The types of a Text. An entry's content may have a media type instead.
+const (
+	TextPlain = "text"
+	TextHTML  = "html"
+	TextXHTML = "xhtml"
+)
+
+// A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3). The zero
+// value means there is none.
+type Text struct {
+	Type string // TextPlain, TextHTML, TextXHTML or, for content, a media type; "" if there is no text
+	Body string // characters, HTML, the markup inside xhtml's div, or the bytes of the media type
+	Src  string // the absolute URL of content elsewhere; "" if it is in Body
+	Base string // the base for relative references in Body
+	Lang string // xml:lang in scope; "" if there is none
+}
+
+// Plain returns the text without markup. It separates blocks by a newline, and leaves
+// out invisible elements, such as scripts and styles.
+func (t Text) Plain() string { return feedxml.Construct(t).Plain() }
+
+// HTML returns the text as HTML with absolute references.
+func (t Text) HTML() string { return feedxml.Construct(t).AsHTML() }
+
+// Title returns the entry's title.
+func (e *Entry) Title() Text { return e.text(0, false) }
+
+// Summary returns the entry's summary; in RSS, its description. If there is none, it
+// returns media:description.
+func (e *Entry) Summary() Text { return e.text(1, false) }
+
+// Content returns the entry's content; in RSS, content:encoded.
+func (e *Entry) Content() Text { return e.text(2, false) }
+
+func (e *Entry) format() Format {
+	if e.Source == nil {
+		return 0
+	}
+	return e.Source.Format
+}
+
+// text reads one of the three texts from the entry as published. A literal title of RSS
+// has its references to characters as they are.
+func (e *Entry) text(which int, literal bool) Text {
+	place := e.texts[which]
+	switch {
+	case e.format() == JSONFeed:
+		return e.jsonText(which)
+	case e.raw == "" || place < 0:
+		return Text{}
+	}
+	return Text(feedxml.Text(e.raw, e.scope, feedxml.Format(e.format()), which, place, literal))
+}
+
+// clip shortens a quotation in a message.
+func clip(s string) string { return xmlscan.Clip(s, 40) }
+
+func trim(s string) string { return xmlscan.Trim(s) }
+
+// Time returns when the entry was published, or else updated; zero if it says neither.
+// Use it for everything people see: it shows, sorts and dates an entry as its readers
+// know it, and an edit does not move the entry.
+func (e *Entry) Time() time.Time { return feedtime.First(e.Published, e.Updated) }
+
+// Changed returns when the entry was updated, or else published; zero if it says
+// neither. Use it to find new entries: archives are cut by it, and an edit moves the
+// entry.
+func (e *Entry) Changed() time.Time { return feedtime.First(e.Updated, e.Published) }
+
+// datedTime is the time for what says none itself: the feed's own, or the response's. It
+// is the same at each run.
+func (d *Document) datedTime() time.Time {
+	if d == nil {
+		return time.Time{}
+	}
+	return feedtime.First(d.Updated, d.Published, d.LastModified)
+}
+
+// documentTime is the time to decide between duplicates with the same update time or
+// none (5005#21); zero if neither document nor response has one.
+func (d *Document) documentTime() time.Time {
+	return feedtime.First(d.Updated, d.LastModified)
+}
+
+// Digest returns a digest of the entry's bytes as published. The same bytes in another
+// document have the same digest. XML adds inherited attributes, such as namespaces, so
+// ReadEntry(e.XML()) may have another one: store the digest with the XML. If the entry's
+// fields were set since it was read, Digest is that of its XML.
+func (e *Entry) Digest() string {
+	raw := e.raw
+	if e.isAltered() {
+		raw = string(e.XML())
+	}
+	sum := sha256.Sum256([]byte(raw))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Digest returns a digest of the set of the document's entries, which should not change
+// in an archive (5005#9). Its links may change.
+func (d *Document) Digest() string {
+	ids := make([]string, len(d.Entries))
+	for i, e := range d.Entries {
+		ids[i] = e.Digest() + " " + e.ID
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// A Schedule is when a feed asks to be polled, by RSS's ttl, skipHours and skipDays,
+// and the syndication module's updatePeriod and updateFrequency. The zero value means
+// the feed does not say.
+type Schedule struct {
+	Every     time.Duration // Every is the minimum time between polls; zero means the feed does not say.
+	SkipHours uint32        // SkipHours has a bit for each hour of the day (UTC) in which not to poll; the lowest is midnight.
+	SkipDays  uint8         // SkipDays has a bit for each day of the week (UTC) on which not to poll; the lowest is Sunday.
+}
+
+// Next returns the earliest time at which a poll makes sense: when the response is
+// no longer fresh and the feed's interval has passed, outside the hours and days to
+// skip, and at most a month after the response. It returns the zero time if neither
+// the schedule nor the response says anything.
+func (s Schedule) Next(r Response) time.Time {
+	next := r.Fresh
+	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
+		next = at
+	}
+	if latest := r.Received.Add(maxInterval); next.After(latest) && !r.Received.IsZero() {
+		next = latest
+	}
+	if next.IsZero() && s.skips(r.Received) {
+		next = r.Received
+	}
+	return s.unskipped(next)
+}
+
+func (s Schedule) skips(t time.Time) bool {
+	t = t.UTC()
+	return s.SkipDays>>t.Weekday()&1 == 1 || s.SkipHours>>t.Hour()&1 == 1
+}
+
+// unskipped returns the time, or the first hour after it that is not skipped. A
+// schedule that skips everything skips nothing.
+func (s Schedule) unskipped(t time.Time) time.Time {
+	if t.IsZero() || !s.skips(t) {
+		return t
+	}
+	hour := t.Truncate(time.Hour)
+	for range 8 * 24 {
+		if hour = hour.Add(time.Hour); !s.skips(hour) {
+			return hour
+		}
+	}
+	return t
+}
+
+// NextPoll returns when to request the document again, or the zero time if neither
+// the document nor the response says. See Schedule.Next.
+func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
+
+// maxInterval is the longest interval, so no feed can silence its readers for good.
+const maxInterval = 31 * 24 * time.Hour
+
+// HostOf returns the host of a URL as politeness counts hosts: in lower case, without
+// the default ports, which http and https share. It returns an invalid URL unchanged.
+func HostOf(url string) string { return fetch.HostOf(url) }
+
+// SameOrigin reports whether two URLs agree in scheme, host and port. An invalid URL has
+// no origin.
+func SameOrigin(a, b string) bool { return iri.AreSameOrigin(a, b) }
+
+// Redact removes the user and password from a URL, which may be invalid.
+func Redact(url string) string { return iri.Redact(url) }
+
+// ParseURL parses a URL or reference whose path, query and fragment may have characters
+// that should be escaped; the result escapes them, as a Client's requests do. Keep the
+// text for identity: String may write the same URL differently.
+func ParseURL(ref string) (*url.URL, error) {
+	u, err := iri.ParseLeniently(ref)
+	if _, fragment, ok := strings.Cut(ref, "#"); ok && err == nil {
+		escaped := iri.Escape(fragment)
+		if u.Fragment, err = url.PathUnescape(escaped); err != nil {
+			return nil, err
+		}
+		u.RawFragment = escaped
+	}
+	return u, err
+}
+
+// IsOfComments reports whether the link of a web page seems to lead to a feed of comments
+// rather than of articles, by its title and address.
+func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) }
+
+// Limits bound the cost of reading one document. A zero field means its default, which
+// real feeds do not reach. A negative one is an error.
+//
+// A document beyond a limit is refused with a *ParseError. Three limits concern a
+// single entry, which is then left out and becomes a Gap of the document: the length of
+// its id, 4,096 links, and its inheritance.
+//
+// The last one is fixed. A document has its namespaces, xml:base and xml:lang once, but
+// each entry needs a copy, and each relative reference needs the base. An entry may
+// take 16 times its own length plus 1 KiB of them; no honest entry comes near this. So
+// everything derived from a document of n bytes (its links, texts and XML, and the
+// document in another format) has at most 80 times n bytes, plus 4 KiB for each entry.
+// Only 64 KiB of a head section are kept, because every document of a republished feed
+// repeats it.
+type Limits struct {
+	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
+	Ratio      int   // Ratio is the ratio of decompressed to compressed size, beyond the first MiB; the default is 200.
+	Depth      int   // Depth is the number of nested elements; the default is 256.
+	Attributes int   // Attributes is the number of attributes of one element; the default is 256.
+	Namespaces int   // Namespaces is the number of namespaces in scope at one place; the default is 256.
+	Elements   int   // Elements is the number of elements of a document; the default is 1,000,000.
+	Entries    int   // Entries is the number of entries of a document; the default is 50,000.
+	HeadLinks  int   // HeadLinks is the number of links in a head section; the default is 64.
+	ID         int   // ID is the length of an entry's or feed's id in bytes; the default is 4 KiB.
+	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
+}
+
+// withDefaults fills in the zero fields a reader uses.
+func (l Limits) withDefaults() Limits {
+	l.Bytes = cmp.Or(l.Bytes, fetch.DefaultBytes)
+	l.Entries = cmp.Or(l.Entries, 50_000)
+	l.HeadLinks = cmp.Or(l.HeadLinks, 64)
+	l.ID = cmp.Or(l.ID, 4<<10)
+	l.URL = cmp.Or(l.URL, fetch.DefaultURL)
+	return l
+}
+
+// A number is a setting, with its name.
+type number struct {
+	name  string
+	value int64
+}
+
+// checkNumbers returns an error if a number of the settings is negative.
+func checkNumbers(of string, numbers []number) error {
+	for _, n := range numbers {
+		if n.value < 0 {
+			return fmt.Errorf("feedhistory: %s.%s is negative", of, n.name)
+		}
+	}
+	return nil
+}
+
+func (l Limits) numbers() []number {
+	return []number{
+		{"Limits.Bytes", l.Bytes}, {"Limits.Ratio", int64(l.Ratio)}, {"Limits.Depth", int64(l.Depth)},
+		{"Limits.Attributes", int64(l.Attributes)}, {"Limits.Namespaces", int64(l.Namespaces)},
+		{"Limits.Elements", int64(l.Elements)}, {"Limits.Entries", int64(l.Entries)},
+		{"Limits.HeadLinks", int64(l.HeadLinks)}, {"Limits.ID", int64(l.ID)}, {"Limits.URL", int64(l.URL)},
+	}
+}

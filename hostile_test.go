@@ -1,14 +1,15 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/togofeed"
 )
 
 // hostile are documents that have made other readers fail. Each is refused or read, and
@@ -180,16 +181,7 @@ var uses = map[string]func(e *Entry){
 	"summary": func(e *Entry) { _ = e.Summary().Plain() },
 	"content": func(e *Entry) { _ = e.Content().Plain() },
 	"xml":     func(e *Entry) { _ = e.XML() },
-	"decode":  func(e *Entry) { _, _ = e.Decode() },
-}
-
-// allocated returns the number of bytes that run allocates, including those freed again.
-func allocated(run func()) int64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	run()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
+	"decode":  func(e *Entry) { _, _ = togofeed.Item(e) },
 }
 
 func TestHostileDocuments(t *testing.T) {
@@ -198,7 +190,7 @@ func TestHostileDocuments(t *testing.T) {
 			text := make()
 			var doc *Document
 			var err error
-			used := allocated(func() { doc, err = Parser{}.parse(text, hostileURL) })
+			used := feedtest.Allocated(func() { doc, err = parseText(text, hostileURL) })
 			t.Logf("%d bytes read, %d allocated: %v", len(text), used, err)
 			require.Less(t, used, int64(50<<20), "bytes allocated by Parse")
 			if err != nil {
@@ -210,7 +202,7 @@ func TestHostileDocuments(t *testing.T) {
 			}
 			for _, e := range doc.Entries[:min(len(doc.Entries), 3)] {
 				for name, use := range uses {
-					require.Less(t, allocated(func() { use(e) }), int64(50<<20), "bytes allocated by %s", name)
+					require.Less(t, feedtest.Allocated(func() { use(e) }), int64(50<<20), "bytes allocated by %s", name)
 				}
 			}
 		})
@@ -223,7 +215,7 @@ func BenchmarkHostile(b *testing.B) {
 			text := make()
 			b.ReportAllocs()
 			for b.Loop() {
-				doc, _ := Parser{}.parse(text, hostileURL)
+				doc, _ := parseText(text, hostileURL)
 				if doc == nil {
 					continue
 				}

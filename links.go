@@ -69,6 +69,21 @@ func (l Links) targets(rel string) (urls []string) {
 	return urls
 }
 
+// areFormats reports whether links declare different types for two URLs: they may lead to
+// one document in two formats.
+func (l Links) areFormats(a, b string) bool {
+	declared := func(url string) string {
+		for _, link := range l {
+			if iri.WithoutFragment(link.Href) == url {
+				return link.Type
+			}
+		}
+		return ""
+	}
+	typeA, typeB := declared(a), declared(b)
+	return typeA != typeB && typeA != "" && typeB != ""
+}
+
 // distance returns how far the type of a link is from a feed's: 0 if the target may
 // be a feed, 2 if it is a web page, 1 otherwise.
 func (l Link) distance() int {

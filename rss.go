@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/feedhistory/feedhistory/internal/vocab"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
 
 // RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: Atom links, under
@@ -21,9 +20,11 @@ func (r *documentReader) rss() {
 		if !r.IsRSS() {
 			continue
 		}
-		switch r.RSSLocal() {
+		local := r.RSSLocal()
+		r.NoteName(local)
+		switch local {
 		case "channel":
-			r.doc.version = cmp.Or(r.doc.version, vocab.RDFVersion(r.Space()))
+			r.doc.version = cmp.Or(r.doc.version, feedxml.RDFVersion(r.Space()))
 			r.channel()
 		case "item":
 			r.entry()
@@ -35,25 +36,20 @@ func (r *documentReader) rss() {
 	}
 }
 
-// rssLocalOfRSS returns the name of the current element if it is one of RSS itself; "" for
-// any other.
-func (r *documentReader) rssLocalOfRSS() string {
-	if r.IsRSS() {
-		return r.RSSLocal()
-	}
-	return ""
-}
-
 // channel reads the head section and the items in it.
 func (r *documentReader) channel() {
 	depth := r.Depth()
 	r.head.ranks.title, r.head.ranks.updated = 0, 0
 	r.enter()
 	for r.Child(depth) {
-		switch local := r.rssLocalOfRSS(); local {
-		case "item":
+		local, own := r.RSSLocal(), r.IsRSS()
+		if own {
+			r.NoteName(local)
+		}
+		switch {
+		case own && local == "item":
 			r.entry()
-		case "items":
+		case own && local == "items":
 			r.wrapped("item")
 		default:
 			r.keep(r.rssHead)
@@ -74,7 +70,7 @@ func (r *documentReader) rssHead() (known bool) {
 	case "title":
 		r.doc.Title, r.head.ranks.title = r.head.shorten(r.Construct().Plain(), r.Offset()), 1
 	case "description":
-		text := r.TextOrMarkup(xmlscan.Construct{Type: TextPlain, Base: r.Base()}).Plain()
+		text := r.TextOrMarkup(feedxml.Construct{Type: TextPlain, Base: r.Base()}).Plain()
 		r.doc.Subtitle = r.head.shorten(text, r.Offset())
 	case "lastBuildDate": // 5005#22
 		r.doc.Updated, r.head.ranks.updated = r.timeText(), math.MaxInt
@@ -103,20 +99,20 @@ func (r *documentReader) rssHead() (known bool) {
 
 // foreignHead reads an element of another vocabulary in the head section.
 func (r *documentReader) foreignHead() (known bool) {
-	if n := vocab.PublishedRank(r.Space(), r.Local()); n > 0 {
+	if n := feedxml.PublishedRank(r.Space(), r.Local()); n > 0 {
 		r.head.publish(r.timeText(), n)
 		return false
 	}
-	n := vocab.UpdateRank(r.Space(), r.Local())
+	n := feedxml.UpdateRank(r.Space(), r.Local())
 	switch space, local := r.Space(), r.Local(); {
 	case n > r.head.ranks.updated:
 		r.doc.Updated, r.head.ranks.updated = r.timeText(), n
-	case r.head.ranks.title == 0 && space == vocab.DC && local == "title":
+	case r.head.ranks.title == 0 && space == feedxml.DC && local == "title":
 		r.doc.Title, r.head.ranks.title = r.head.shorten(r.Construct().Plain(), r.Offset()), 1
-	case r.head.ranks.language == 0 && space == vocab.DC && local == "language":
+	case r.head.ranks.language == 0 && space == feedxml.DC && local == "language":
 		r.doc.Language = r.LanguageText()
 		return false
-	case space == vocab.ITunes && local == "image":
+	case space == feedxml.ITunes && local == "image":
 		href, _ := r.Attr("", "href")
 		r.head.setIcon(r.Reference(trim(href), r.Offset()), 1)
 		return false
@@ -129,7 +125,7 @@ func (r *documentReader) foreignHead() (known bool) {
 // rssImage reads the image of a channel.
 func (r *documentReader) rssImage() {
 	for depth := r.Depth(); r.Child(depth); {
-		if vocab.RSSName(r.Local()) == "url" {
+		if feedxml.RSSName(r.Local()) == "url" {
 			r.icon(2)
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/chain"
@@ -139,7 +141,7 @@ func (w *walk) resume(kind Kind, pending []string) {
 			continue
 		}
 		w.begin(kind)
-		w.follow(w.next("", url))
+		w.follow(w.next("", nil, url))
 	}
 }
 
@@ -177,7 +179,7 @@ func (w *walk) follow(l *fetchResult) {
 			w.partly = true
 			return
 		}
-		l = w.next(l.finalURL(), older...)
+		l = w.next(l.finalURL(), l.areFormats, older...)
 	}
 }
 
@@ -220,18 +222,23 @@ func (w *walk) yieldDocument(l *fetchResult) {
 
 // next requests the document another links to; it returns nil where the chain ends. If
 // there are several links, it tries them in order until it gets a document. If it gets
-// none, it yields a gap with the reason.
-func (w *walk) next(from string, urls ...string) *fetchResult {
+// none, it yields a gap with the reason. A document excuses a failure before it only as
+// another format of the same document: formats reports which links are.
+func (w *walk) next(from string, formats func(a, b string) bool, urls ...string) *fetchResult {
 	var gap *Gap
+	var failures []*Gap
 	for i, url := range urls {
 		if i > 0 && w.kind == Archived && w.processed(url) {
 			w.partly = true
+			w.alternatives(failures, url, formats)
 			return nil
 		}
 		l, failed := w.try(url, from)
 		if failed == nil || w.ended {
+			w.alternatives(failures, url, formats)
 			return l
 		}
+		failures = append(failures, failed)
 		if gap = cmp.Or(gap, failed); gap.Document != nil || failed.Reason == ReasonBudget {
 			break
 		}
@@ -247,6 +254,16 @@ func (w *walk) next(from string, urls ...string) *fetchResult {
 	w.progress.more.Store(w.hasOthers())
 	w.gap(gap)
 	return nil
+}
+
+// alternatives yields the gaps of links that failed before another of the same relation
+// led to a document: nothing shows that both lead to the same entries.
+func (w *walk) alternatives(failures []*Gap, read string, formats func(a, b string) bool) {
+	for _, gap := range failures {
+		if formats == nil || !formats(gap.URL, read) {
+			w.gap(gap)
+		}
+	}
 }
 
 // try requests a document. It returns a damaged one if the chain can be followed
@@ -385,3 +402,775 @@ func (w *walk) end(doc *Document, err error) {
 	}
 	w.yield(doc, err)
 }
+
+// Where a feed begins: a walk may be given any document of a feed. An archive links
+// to the subscription document with current (5005#13), a page to the first page with
+// first.
+
+// isSubscription reports whether a feed may begin at the document: it shows no sign
+// of being an archive or a later page.
+func (d *Document) isSubscription() bool {
+	return d.Kind() == Archived && !d.Archive && !d.says(RelNextArchive) ||
+		d.Kind() == Paged && !d.says(RelPrevious) ||
+		d.Kind() == Complete || d.Kind() == Plain
+}
+
+// beginning returns the link to the document where the feed begins.
+func (d *Document) beginning() (Link, bool) {
+	switch d.Kind() {
+	case Archived, Plain:
+		return d.Links.Rel(RelCurrent)
+	case Paged:
+		return d.Links.Rel(RelFirst)
+	}
+	return Link{}, false
+}
+
+// beginsElsewhere reports whether the document links to another one as the beginning.
+func (d *Document) beginsElsewhere() bool {
+	link, ok := d.beginning()
+	return ok && iri.WithoutFragment(link.Href) != d.URL
+}
+
+// mostSteps is the maximum number of documents to read to find where a feed begins.
+const mostSteps = 5
+
+// beginning finds the document where the feed of a given document begins. It holds
+// the other documents on the way until the chain reaches them.
+//
+// Links to the beginning may be stale. If they are dead, the feed begins at the last
+// document without a mark of an archive or a later page; only if there is none, the
+// newer part is a gap.
+func (w *walk) beginning(given *fetchResult) *fetchResult {
+	path, gap := w.path(given)
+	if !w.goesOn() {
+		return given
+	}
+	start, at := path[len(path)-1], len(path)-1
+	if gap != nil {
+		for i, l := range path {
+			if l.doc.isSubscription() {
+				start, at = l, i
+			}
+		}
+		w.doubt(start, gap)
+	}
+	for i, l := range path {
+		if i != at {
+			w.held = append(w.held, l)
+		}
+	}
+	if start != given {
+		given.doc.place.again = true
+		w.log("beginning where the feed does", "given", given.url, "url", start.url)
+	}
+	return start
+}
+
+// path follows the links from the given document to the one where the feed begins. The
+// gap says why the path does not end there.
+func (w *walk) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
+	for l := given; ; {
+		path = append(path, l)
+		if l.unchanged() != nil { // it was the beginning in an earlier walk
+			return path, nil
+		}
+		url, gap := w.elsewhere(l)
+		if url == "" {
+			return path, gap
+		}
+		next, gap := w.step(path, url)
+		if next == nil {
+			return path, gap
+		}
+		if isTwin(l, next) {
+			path = path[:len(path)-1]
+		}
+		l = next
+	}
+}
+
+// step requests the document named as the beginning by the last one of a path. It
+// returns nil without a gap if both are the same under different names.
+func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Gap) {
+	last := path[len(path)-1]
+	detached := func(why string) *Gap {
+		return &Gap{URL: url, From: last.doc.URL, Reason: ReasonDetached, Err: errors.New(why)}
+	}
+	passes := func(url string) bool {
+		for _, l := range path {
+			if url == l.url || url == l.doc.URL {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case passes(url):
+		return nil, detached("it says that the feed begins at the document that led here (5005#13)")
+	case len(path) == mostSteps:
+		return nil, detached("one document after another says that the feed begins elsewhere (5005#13)")
+	}
+	if gap := w.forbids(url); gap != nil {
+		gap.From = last.doc.URL
+		return nil, gap
+	}
+	next = w.load(url)
+	switch {
+	case next.unchanged() != nil:
+		return next, nil
+	case next.err != nil:
+		w.loops.Forget(url)
+		return nil, w.gapOf(next, last.doc.URL)
+	case next.doc.URL == last.url, next.doc.URL == last.doc.URL, isTwin(last, next) && !isElsewhere(last.doc):
+		last.doc.place.begins = url
+		return nil, nil
+	case passes(next.doc.URL):
+		return nil, detached("it redirects to the document that led here (5005#13)")
+	}
+	if gap := w.strayed(next, last.doc.URL); gap != nil {
+		return nil, gap
+	}
+	return next, nil
+}
+
+// elsewhere returns the URL where a document says its feed begins; "" if it begins
+// here, or did so in an earlier walk. The gap is for a document that is not the
+// beginning, and names none.
+func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
+	link, ok := l.doc.beginning()
+	url = iri.WithoutFragment(link.Href)
+	switch {
+	case !ok && l.doc.isSubscription():
+		return "", nil
+	case !ok:
+		return "", &Gap{URL: l.url, Reason: ReasonDetached,
+			Err: errors.New("the feed does not begin here, and no link says where it does (5005#13)")}
+	case url == l.url, url == l.doc.URL:
+		return "", nil
+	case w.known(l.url).Begins == url:
+		l.doc.place.begins = url
+		return "", nil
+	}
+	return url, nil
+}
+
+// doubt reports that the walk may not begin where the feed does: by a gap, or by a note
+// if the document has no mark of an archive or a later page, because links to the
+// beginning become stale.
+func (w *walk) doubt(start *fetchResult, gap *Gap) {
+	d := start.doc
+	d.place.again = true
+	if !d.isSubscription() || gap.Reason == ReasonBudget {
+		w.gap(gap)
+		return
+	}
+	if isLasting(gap) {
+		link, _ := d.beginning()
+		d.place.begins, d.place.again = iri.WithoutFragment(link.Href), false
+	}
+	w.log("the feed may begin elsewhere", "url", start.url, "named", gap.URL, "error", gap.Err)
+	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
+		Message: fmt.Sprintf("a link says that the feed begins at %s, but it does not: %v", iri.Redact(gap.URL), gap.Err)})
+}
+
+// isLasting reports whether a later walk would find the same.
+func isLasting(gap *Gap) bool {
+	switch gap.Reason {
+	case ReasonDetached, ReasonRefused, ReasonNotFeed, ReasonLoop:
+		return true
+	case ReasonNetwork:
+		dns, ok := errors.AsType[*net.DNSError](gap.Err)
+		return ok && dns.IsNotFound
+	case ReasonStatus:
+		return IsStatus(gap.Err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+			http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnavailableForLegalReasons, http.StatusBadRequest)
+	}
+	return false
+}
+
+// isTwin reports whether a document is the same as the one it names as the beginning:
+// the bytes are equal, or the entries and self links are. A document with a mark of an
+// archive has no twin.
+func isTwin(l, beginning *fetchResult) bool {
+	if beginning.doc == nil || !l.doc.isSubscription() {
+		return false
+	}
+	self, ok := l.doc.Links.Rel(RelSelf)
+	other, named := beginning.doc.Links.Rel(RelSelf)
+	return l.text == beginning.text ||
+		ok && named && self.Href == other.Href && chain.EqualFacts(l.doc.facts(), beginning.doc.facts())
+}
+
+// isElsewhere reports whether a document names another one as the current one. It may
+// then be an archive of which the subscription document is still a copy.
+func isElsewhere(d *Document) bool {
+	self, ok := d.Links.Rel(RelSelf)
+	link, _ := d.beginning()
+	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
+}
+
+// facts yields the IDs and times of a document's entries and tombstones.
+func (d *Document) facts() iter.Seq[chain.Fact] {
+	return func(yield func(chain.Fact) bool) {
+		for _, e := range d.Entries {
+			if !yield(chain.Fact{ID: e.ID, Time: e.Updated.UnixNano()}) {
+				return
+			}
+		}
+		for _, t := range d.Deleted {
+			if !yield(chain.Fact{ID: t.Ref, Time: t.When.UnixNano(), Deleted: true}) {
+				return
+			}
+		}
+	}
+}
+
+// The end of a chain. A history is whole only if its last document names nothing older by
+// any relation. Documents with contradictory marks, which RFC 5005 leaves undefined
+// (5005#26), name more: a page behind fh:complete, an archive that goes on by next, a
+// second prev-archive. A walk reads these too, and reports the contradiction.
+
+// Further returns the links by which the document names more of the history than Older
+// does, in a feed of the given kind: those that contradict the kind, of several links
+// to an older document all but the first, and at the end of a chain next-archive and
+// last, which should lead to documents already read. A history is whole only if all of
+// them have been, or brought nothing new. There are at most eight.
+func (d *Document) Further(feed Kind) (further Links) {
+	var main *Link
+	if older, ok := d.Links.Rel(feed.Older()); ok {
+		main = &older
+	}
+	for _, link := range d.Links {
+		link.Href = iri.WithoutFragment(link.Href)
+		switch {
+		case !d.goesBeyond(feed, link.Rel), link.distance() > 0, len(further) == 2*mostTargets,
+			link.Href == d.URL, link.Href == d.Response.Requested,
+			main != nil && link.Href == iri.WithoutFragment(main.Href),
+			main != nil && link.Rel == main.Rel && link.Type != main.Type && link.Type != "" && main.Type != "", // another format of the same document
+			slices.ContainsFunc(further, func(l Link) bool { return l.Href == link.Href }):
+		default:
+			further = append(further, link)
+		}
+	}
+	return further
+}
+
+// goesBeyond reports whether a link with the relation leads beyond the chain, if it leads
+// to a document outside of it.
+func (d *Document) goesBeyond(feed Kind, rel string) bool {
+	switch feed {
+	case Complete:
+		return isHistory(rel)
+	case Archived:
+		return rel == RelNext || rel == RelPrevious || rel == RelLast || rel == RelPrevArchive ||
+			rel == RelNextArchive && !d.says(RelPrevArchive)
+	case Paged:
+		return rel == RelPrevArchive || rel == RelNext || rel == RelLast && !d.says(RelNext)
+	}
+	return false
+}
+
+// contradicts reports whether the document's marks contradict each other.
+func (d *Document) contradicts(feed Kind) bool {
+	return slices.ContainsFunc(d.Further(feed), func(l Link) bool { return l.Rel != RelNextArchive })
+}
+
+// mark returns the mark of a document of this kind.
+func (k Kind) mark() string {
+	if k == Complete {
+		return "fh:complete"
+	}
+	return k.Older()
+}
+
+// A lead is a link beyond the chain.
+type lead struct {
+	Link
+	from string // the URL of the linking document
+	root string // the URL of the document of the chain leading here
+	mark string // the mark its link contradicts
+}
+
+// noteLeads queues the links by which a document of the current chain goes beyond it.
+func (w *walk) noteLeads(l *fetchResult) {
+	if l.doc == nil {
+		w.partly = true
+		return
+	}
+	further := l.doc.Further(w.kind)
+	if next, ok := l.doc.Links.Rel(RelNextArchive); ok && w.kind == Archived && l.doc.says(RelPrevArchive) { // a fork
+		next.Href = iri.WithoutFragment(next.Href)
+		further = append(further, next)
+	}
+	for _, link := range further {
+		if w.loops.HasSeen(link.Href) {
+			continue
+		}
+		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark()}
+		if at.isOptional() && (w.gaps > 0 || w.partly) { // the documents it should lead to may not have been read
+			continue
+		}
+		w.leads = append(w.leads, at)
+		l.doc.place.again = true
+	}
+}
+
+// lostBeyond returns a relation that contradicts the kind of the document's feed, with an
+// unusable link; "" if there is none.
+func (d *Document) lostBeyond(feed Kind) string {
+	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {
+		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
+			return rel
+		}
+	}
+	return ""
+}
+
+// explore reads the documents beyond the chains, as far as they bring anything new.
+func (w *walk) explore() {
+	for len(w.leads) > 0 && w.goesOn() {
+		next := w.leads[0]
+		w.leads = w.leads[1:]
+		if w.loops.HasSeen(next.Href) || w.processed(next.Href) {
+			continue
+		}
+		w.begin(Paged)
+		if next.Rel == RelPrevArchive || next.Rel == RelNextArchive {
+			w.kind = Archived
+		}
+		w.examine(next)
+	}
+}
+
+// examine reads a document beyond the chain.
+func (w *walk) examine(at lead) {
+	from := at.from
+	if gap := w.forbids(at.Href); gap != nil {
+		if gap.From = from; gap.Reason == ReasonBudget || gap.Reason == ReasonBarren {
+			w.leads = nil // one gap covers all
+		}
+		w.gap(gap)
+		return
+	}
+	l := w.load(at.Href)
+	l.from = from
+	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l.doc, from)); gap != nil {
+		w.gap(gap)
+		return
+	}
+	switch {
+	case l.unchanged() != nil:
+		w.yieldDocument(l)
+		w.contradiction(at)
+		if older := l.unchanged().Known.Older; older != "" {
+			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark})
+		}
+		return
+	case l.doc == nil:
+		if at.from != at.root || !w.isPassed(at) || !isAbsent(l.err) {
+			w.fail(l, from)
+		}
+		return
+	case l.doc.URL != l.url && w.loops.HasSeen(l.doc.URL), w.loops.HasRead(l.text):
+		return // it is a document of a chain
+	}
+	newer := w.succeeds(at, l.doc)
+	if newer && w.isAhead(l.doc) {
+		return
+	}
+	fresh := w.loops.IsNew(l.doc.facts()) && !newer
+	for _, link := range l.doc.Links {
+		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
+			link.Href = iri.WithoutFragment(link.Href)
+			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark})
+		}
+	}
+	if !fresh {
+		w.yieldDocument(l)
+		if w.idle++; w.idle >= w.budget.Barren && len(w.leads) > 0 {
+			w.leads = nil
+			w.gap(&Gap{URL: l.url, From: from, Reason: ReasonBarren, Err: fmt.Errorf("%d documents in a row brought nothing new", w.idle)})
+		}
+		return
+	}
+	w.idle = 0
+	w.pending++ // the gap
+	w.yieldDocument(l)
+	w.pending--
+	w.contradiction(at)
+}
+
+// succeeds reports whether an archive named by next-archive follows those of the chain,
+// by its own prev-archive. The publisher has closed it, but not changed the subscription
+// document yet, or only after this walk had read the latter. Nothing is missing before
+// it.
+func (w *walk) succeeds(at lead, d *Document) bool {
+	if at.Rel != RelNextArchive {
+		return false
+	}
+	older, ok := d.Links.Rel(RelPrevArchive)
+	return ok && w.loops.HasSeen(iri.WithoutFragment(older.Href))
+}
+
+// isAhead reports whether all entries of an archive are in the subscription document, or
+// newer than it: they are published only once it has changed.
+func (w *walk) isAhead(d *Document) bool {
+	return w.shown != nil && !slices.ContainsFunc(d.Entries, func(e *Entry) bool {
+		return !w.shown.Has(e.ID) && !e.Changed().After(w.newest)
+	})
+}
+
+// contradiction reports a link that contradicts the marks of its document.
+func (w *walk) contradiction(at lead) {
+	if w.reported == at.root {
+		return
+	}
+	w.reported = at.root
+	err := fmt.Errorf("it has %s, and a link %s that leads elsewhere, to %s (5005#26)", at.mark, at.Rel, iri.Redact(at.Href))
+	if at.mark == at.Rel {
+		err = fmt.Errorf("it has two links %s; the second leads elsewhere, to %s", at.Rel, iri.Redact(at.Href))
+	}
+	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
+}
+
+// isOptional reports whether the lead's document may have been passed by the chain, so
+// that a chain not read to its end says nothing about it.
+func (l lead) isOptional() bool { return l.Rel == RelNextArchive || l.Rel == RelLast }
+
+// isPassed reports whether the chain has passed the place of the lead's document, a newer
+// archive: its absence then hides nothing.
+func (w *walk) isPassed(l lead) bool { return l.Rel == RelNextArchive && l.root != w.start }
+
+// isAbsent reports whether an error means there is no such document.
+func isAbsent(err error) bool {
+	return IsStatus(err, http.StatusNotFound, http.StatusGone) || is[*NotFeedError](err)
+}
+
+// isForeign returns a gap if a document in the chain is one of another feed: its id
+// differs, and it has no mark of an archive, which may have an id of its own.
+func (w *walk) isForeign(d *Document, from string) *Gap {
+	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(RelNextArchive) {
+		return nil
+	}
+	if link, ok := d.Links.Rel(RelCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
+		return nil
+	}
+	return w.foreigner(d, from)
+}
+
+// foreigner returns the gap for a document of another feed.
+func (w *walk) foreigner(d *Document, from string) *Gap {
+	return &Gap{URL: d.Response.Requested, From: from, Reason: ReasonForeign,
+		Err: fmt.Errorf("it is a document of another feed: its id is %s, not %s", clip(d.ID), clip(w.id))}
+}
+
+// unreached continues with a document read to find the beginning, but not reached by
+// the chain from there. It may belong to another feed, because links to the beginning
+// become stale.
+func (w *walk) unreached(l *fetchResult) {
+	proven := (w.feed == Complete || w.feed == Archived) && w.gaps == 0 && !w.partly
+	if proven && l.doc.ID != "" && w.id != "" && l.doc.ID != w.id {
+		w.gap(w.foreigner(l.doc, ""))
+		return
+	}
+	proven = proven && w.loops.IsNew(l.doc.facts())
+	if proven {
+		w.pending++ // the gap
+	}
+	w.begin(l.kind())
+	w.follow(l)
+	if !proven {
+		return
+	}
+	if w.pending--; w.gaps == 0 {
+		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Redact(w.start))})
+	}
+}
+
+// The documents the caller of a walk has stored, perhaps during the walk.
+
+// processed reports whether the caller had processed a document before this walk. The
+// caller's answer no longer counts for a URL the walk has read, or the self link of a
+// document it has read.
+func (w *walk) processed(url string) bool {
+	url = iri.WithoutFragment(url)
+	return w.opt.Processed != nil && !w.loops.HasSeen(url) && !w.claimed.Has(url) && w.opt.Processed(url)
+}
+
+// wasProcessed reports whether an archive about to be yielded had been processed,
+// perhaps under a URL different from the link to it.
+func (w *walk) wasProcessed(l *fetchResult) bool {
+	if w.opt.Processed == nil || l.doc == nil {
+		return false
+	}
+	processed := w.opt.Processed(l.url) || w.knows(l.doc)
+	if self, ok := l.doc.Links.Rel(RelSelf); ok && !w.opt.Processed(iri.WithoutFragment(self.Href)) {
+		w.claimed.Add(iri.WithoutFragment(self.Href))
+	}
+	return processed && l.url != w.start
+}
+
+// knows reports whether a document had been processed under the URL where it was found.
+// Its self link proves nothing: moved archives may still name the old address, and link
+// to others than before.
+func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
+
+// A Budget bounds the cost of one walk (5005#28).
+type Budget struct {
+	Documents int   // Documents is the maximum number of documents to request, not counting retries (see Retry.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
+	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
+	Barren    int   // Barren is the maximum number of consecutive documents without anything new; zero means 20.
+	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
+
+	// More, if not nil, is called when one of these is spent, with the walk's use so far.
+	// It returns the new budget for the whole walk. If it returns false, or a budget spent
+	// as well, the chain ends in a gap.
+	More func(used Budget) (Budget, bool)
+}
+
+func (b Budget) withDefaults() Budget {
+	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
+	b.Barren, b.Empty = cmp.Or(b.Barren, 20), cmp.Or(b.Empty, 1000)
+	return b
+}
+
+// affordable reports whether the budget allows one more document.
+func (w *walk) affordable() bool {
+	if w.spent(0) && w.budget.More != nil {
+		if larger, ok := w.budget.More(w.used); ok {
+			larger.More = w.budget.More
+			w.budget = larger.withDefaults()
+		}
+	}
+	return !w.spent(0)
+}
+
+// spent reports whether the budget is spent after the given number of further
+// documents.
+func (w *walk) spent(documents int) bool {
+	return w.used.Documents+documents >= w.budget.Documents || w.used.Bytes >= w.budget.Bytes || w.barren()
+}
+
+// barren reports whether too many documents in a row have brought nothing new.
+func (w *walk) barren() bool {
+	return w.used.Barren >= w.budget.Barren || w.used.Empty >= w.budget.Empty
+}
+
+// count counts a document of the walk against the budget. An archive without any entry
+// may cover a day on which nothing happened; one whose entries are all known comes from
+// a server that ignores the query.
+func (w *walk) count(l *fetchResult, fresh bool) {
+	if w.kind == Archived && w.loops.RepeatsFirst(l.doc.facts()) {
+		fresh = true
+	}
+	switch {
+	case fresh:
+		w.used.Barren, w.used.Empty = 0, 0
+	case w.kind == Archived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
+		w.used.Empty++
+	default:
+		w.used.Barren++
+	}
+}
+
+// forbids returns a gap if a document must not be requested.
+func (w *walk) forbids(url string) *Gap {
+	switch {
+	case w.loops.HasSeen(url):
+		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
+	case w.foreign(url):
+		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: RuleOrigin}}
+	case w.affordable():
+		return nil
+	case w.barren():
+		return &Gap{URL: url, Reason: ReasonBarren,
+			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
+	}
+	return &Gap{URL: url, Reason: ReasonBudget,
+		Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
+			w.used.Documents, w.budget.Documents, w.used.Bytes, w.budget.Bytes)}
+}
+
+func (w *walk) foreign(url string) bool {
+	return w.c.Policy.SameOrigin &&
+		!slices.ContainsFunc(w.origins, func(own string) bool { return iri.AreSameOrigin(own, url) })
+}
+
+// strayed returns a gap if a document was redirected to a forbidden origin.
+func (w *walk) strayed(l *fetchResult, from string) *Gap {
+	if !w.foreign(l.finalURL()) {
+		return nil
+	}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: RuleOrigin}}
+}
+
+// The walk's part in prefetching: which documents may be requested early.
+
+// errUnended is the error if a transport ends its goroutine, as a failed test's handler
+// in it does.
+var errUnended = errors.New("the request did not end")
+
+// source returns the documents of the walk.
+func (w *walk) source() chain.Source[*fetchResult, *Document] {
+	return chain.Source[*fetchResult, *Document]{
+		Request: func(url string) func(context.Context, func(*Document)) *fetchResult {
+			known := w.known(url)
+			return func(ctx context.Context, arrived func(*Document)) *fetchResult {
+				return w.c.load(ctx, url, known, arrived)
+			}
+		},
+		Named:    w.named,
+		Expected: func(url string) string { return iri.WithoutFragment(w.known(url).Older) },
+		May:      w.mayGuess,
+		Confirms: func(url string, l *fetchResult) bool {
+			return l != nil && (l.err == nil || l.unchanged() != nil) && (l.doc == nil || l.doc.URL == url)
+		},
+	}
+}
+
+// named returns the next document named by the given head, and whether to load it
+// early. It is not if a later link could still lead elsewhere, because a wasted request
+// counts against the host's rate limit; nor if the document is known, because earlier
+// documents may decide whether the walk needs it.
+func (w *walk) named(head *Document) (url string, early bool) {
+	kind := w.kind
+	if w.start == "" {
+		if kind = Archived; head.Kind() != Archived || !head.isSubscription() || head.beginsElsewhere() {
+			return "", false
+		}
+	}
+	link, ok := head.Links.Rel(kind.Older())
+	url = iri.WithoutFragment(link.Href)
+	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.knows(head)) && w.known(url) == (Known{}) && w.may(url)
+}
+
+// may reports whether a document may be requested before the walk needs it.
+func (w *walk) may(url string) bool {
+	return !w.loops.HasSeen(url) && !w.foreign(url) && !w.ahead.Has(url) && !w.spent(w.ahead.Len()-1) && !w.processed(url) &&
+		(w.kind != Paged || w.opt.Last == nil)
+}
+
+// mayGuess reports whether a document not named by a link yet may be requested. Pages need
+// times, see watchPages. Where documents may be Processed, what an earlier one brings
+// decides whether the walk needs a known one.
+func (w *walk) mayGuess(url string) bool {
+	switch {
+	case w.start == "", w.c.Policy.NoGuess, w.c.Pace > 0, w.kind != Archived && w.kind != Paged, w.kind == Paged && w.newest.IsZero(),
+		(w.kind == Paged || w.opt.Processed != nil) && w.known(url) != (Known{}):
+		return false
+	}
+	return iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
+}
+
+// watchPages looks for entries that have moved from one page to the next. A page requested
+// before the newer one was answered may lack such an entry, and the newer one too. But the
+// first of them is then on two pages, so the pages after these are requested again.
+func (w *walk) watchPages(l *fetchResult) {
+	if w.kind != Paged {
+		return
+	}
+	isNewer := func(e *Entry) bool { return e.Time().After(w.newest) } // more posts have come than had been read
+	if l.doc == nil || w.loops.Shares(l.doc.facts()) || slices.ContainsFunc(l.doc.Entries, isNewer) {
+		w.ahead.Distrust()
+		return
+	}
+	last, _ := l.doc.Links.Rel(RelLast)
+	w.ahead.EndAt(iri.WithoutFragment(last.Href))
+}
+
+// A fetchResult is the outcome of one request.
+type fetchResult struct {
+	url  string    // the requested URL
+	from string    // the document linking to it
+	doc  *Document // nil if nothing could be read; may be a part if there is an error
+	err  error
+	text string // the document's bytes
+}
+
+// unchanged returns the error if it is an *Unchanged; otherwise nil.
+func (l *fetchResult) unchanged() *Unchanged {
+	u, _ := errors.AsType[*Unchanged](l.err)
+	return u
+}
+
+// older returns the URLs of the next document back in time, in a feed of the given
+// kind and in the order in which to try them, and whether a link to it cannot be
+// used.
+func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
+	rel := feed.Older()
+	if u := l.unchanged(); u != nil && rel != "" {
+		for _, url := range []string{u.Known.Older, u.Known.Instead} {
+			if url != "" {
+				urls = append(urls, iri.WithoutFragment(url))
+			}
+		}
+		return urls, u.Known.Lost
+	}
+	if l.doc == nil {
+		return nil, false
+	}
+	return l.doc.Links.targets(rel), l.doc.loses(rel)
+}
+
+// areFormats reports whether two links of the document to an older one differ in their
+// declared types, so both may lead to the same document.
+func (l *fetchResult) areFormats(a, b string) bool {
+	if u := l.unchanged(); u != nil {
+		return u.Known.Formats
+	}
+	return l.doc != nil && l.doc.Links.areFormats(a, b)
+}
+
+// kind returns the kind of feed the document declares.
+func (l *fetchResult) kind() Kind {
+	if u := l.unchanged(); u != nil {
+		return u.Known.Kind
+	}
+	return l.doc.Kind()
+}
+
+// finalURL returns the URL where the document was found, after redirects.
+func (l *fetchResult) finalURL() string {
+	if u := l.unchanged(); u != nil && u.Known.URL != "" {
+		return u.Known.URL
+	}
+	if l.doc == nil {
+		return l.url
+	}
+	return l.doc.URL
+}
+
+// read returns the document as a LoopDetector sees it.
+func (l *fetchResult) read() chain.Document {
+	self, _ := l.doc.Links.Rel(RelSelf)
+	return chain.Document{Asked: l.url, URL: l.doc.URL, Self: self.Href, Text: l.text, Facts: l.doc.facts()}
+}
+
+// takeHeld removes a held document and returns it; nil if there is no such one.
+func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
+	i := slices.IndexFunc(w.held, isIt)
+	if i < 0 {
+		return nil
+	}
+	held := w.held[i]
+	w.held = slices.Delete(w.held, i, i+1)
+	return held
+}
+
+// A place has a walk's findings about a document it yields.
+type place struct {
+	feed   Kind      // the kind of the document's chain; Plain if it is in none
+	begins string    // the target of its link to the beginning, unless it leads elsewhere
+	again  bool      // the next walk from here must look for the beginning again
+	walk   *progress // of the walk; nil if none has yielded it
+}
+
+// A progress is shared by a walk and the documents it yields, so a Merger of them knows
+// whether it has all.
+type progress struct {
+	more atomic.Bool // the walk may yield more
+}
+
+// isLast reports whether the walk, if there is one, yields nothing after the document.
+func (p place) isLast() bool { return p.walk == nil || !p.walk.more.Load() }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +14,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // walks are the websites for the walk's tests: those of the conformance suite, and those with
@@ -241,4 +244,712 @@ func (v *visit) entry(e *Entry) string {
 		id = "digest"
 	}
 	return strings.TrimSpace(id + " " + e.Title().Plain())
+}
+
+// A web is a random set of documents. Each may link to any, and the walk may begin at any.
+type web struct {
+	feed  Kind
+	given int
+	docs  []webDoc
+}
+
+type webDoc struct {
+	older   int  // index of the next document back in time; -1: none; past the end: a 404
+	begins  int  // that of the document where it says the feed begins; likewise
+	marked  bool // it has a mark of an archive, or of a later page
+	damaged bool
+	late    bool // the link stands after the entries
+	entries []string
+}
+
+var webs = rapid.Custom(func(t *rapid.T) (w web) {
+	w.feed = rapid.SampledFrom([]Kind{Archived, Paged}).Draw(t, "kind")
+	n := rapid.IntRange(1, 7).Draw(t, "documents")
+	for i := range n {
+		d := webDoc{older: i + 1, begins: -1} // a chain, mostly
+		if rapid.IntRange(0, 5).Draw(t, "elsewhere") == 0 {
+			d.older = rapid.IntRange(-1, n).Draw(t, "older")
+		}
+		d.damaged = i > 0 && rapid.IntRange(0, 4).Draw(t, "damaged") == 0
+		d.late = rapid.Bool().Draw(t, "late")
+		d.entries = rapid.SliceOfN(id, 0, 5).Draw(t, "entries")
+		if d.marked = rapid.IntRange(0, 2).Draw(t, "marked") == 0; rapid.Bool().Draw(t, "says where it begins") {
+			d.begins = rapid.SampledFrom([]int{0, 0, 0, i, rapid.IntRange(0, n).Draw(t, "begins")}).Draw(t, "begins at")
+		}
+		w.docs = append(w.docs, d)
+	}
+	if rapid.Bool().Draw(t, "ends") {
+		w.docs[n-1].older = -1
+	}
+	w.docs[0].older = max(w.docs[0].older, 0) // or it would be of no kind
+	for i, d := range w.docs {
+		if d.begins >= 0 && d.begins < n && w.docs[d.begins].damaged {
+			w.docs[i].begins = n
+		}
+	}
+	if w.given = rapid.IntRange(0, n-1).Draw(t, "given"); w.docs[w.given].damaged {
+		w.given = 0
+	}
+	return w
+})
+
+// RoundTrip serves the documents at /0, /1 and so on.
+func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, ContentLength: -1, Request: req}
+	i, err := strconv.Atoi(req.URL.Path[1:])
+	if err != nil || i >= len(w.docs) {
+		return resp, nil
+	}
+	d := w.docs[i]
+	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+feedxml.History+`"/>`
+	if w.feed == Paged {
+		older, begins, mark = RelNext, RelFirst, `<link rel="previous" href="/elsewhere"/>`
+	}
+	head := ""
+	if d.older >= 0 {
+		head = fmt.Sprintf(`<link rel="%s" href="/%d"/>`, older, d.older)
+	}
+	if d.begins >= 0 {
+		head += fmt.Sprintf(`<link rel="%s" href="/%d"/>`, begins, d.begins)
+	}
+	if d.marked {
+		head += mark
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom"><title>%d</title>`, i)
+	if !d.late {
+		b.WriteString(head)
+	}
+	for _, id := range d.entries {
+		fmt.Fprintf(&b, "<entry><id>%s</id><title>%d</title></entry>", id, i)
+	}
+	if d.late {
+		b.WriteString(head)
+	}
+	if !d.damaged {
+		b.WriteString("</feed>")
+	}
+	resp.StatusCode, resp.Body = http.StatusOK, io.NopCloser(strings.NewReader(b.String()))
+	return resp, nil
+}
+
+// isMarked reports whether a document cannot be where the feed begins.
+func (w web) isMarked(i int) bool { return w.docs[i].marked }
+
+// path returns the way from the given document to the one where it says the feed begins, and why it
+// does not get there.
+func (w web) path() (path []int, failed []Reason) {
+	for i := w.given; ; {
+		path = append(path, i)
+		begins := w.docs[i].begins
+		switch {
+		case begins < 0 && w.docs[i].marked, begins != i && slices.Contains(path, begins), begins >= 0 && begins != i && len(path) == 5:
+			return path, []Reason{ReasonDetached}
+		case begins < 0, begins == i:
+			return path, nil
+		case begins >= len(w.docs):
+			return path, []Reason{ReasonStatus}
+		}
+		i = begins
+	}
+}
+
+// A walkedWeb is the expected result of a walk: the number of complete documents, the entries with
+// the document whose copy is kept, and the reasons of the gaps.
+type walkedWeb struct {
+	documents int
+	entries   []string
+	gaps      []Reason
+}
+
+// model walks the web.
+func (w web) model() (m walkedWeb) {
+	path, failed := w.path()
+	start := len(path) - 1
+	if failed != nil {
+		if unmarked := slices.DeleteFunc(slices.Clone(path), w.isMarked); len(unmarked) > 0 {
+			start = slices.Index(path, unmarked[len(unmarked)-1])
+		} else {
+			m.gaps = failed
+		}
+	}
+	chains, kept := map[int]int{}, map[string]bool{} // in which chain a document came
+	roots := append([]int{path[start]}, slices.Delete(slices.Clone(path), start, start+1)...)
+	for chain, root := range roots {
+		if chains[root] > 0 {
+			continue
+		}
+		isNew := func(id string) bool { return !kept[id] }
+		first := w.docs[roots[0]]
+		doubtful := chain > 0 && w.feed == Archived && (first.older >= 0 || first.marked) && slices.ContainsFunc(w.docs[root].entries, isNew)
+		proven := len(m.gaps) == 0
+		if w.follow(root, chain+1, chains, kept, &m); doubtful && proven && len(m.gaps) == 0 {
+			m.gaps = append(m.gaps, ReasonDetached) // the chains have not reached it
+		}
+	}
+	return m
+}
+
+// follow walks one chain.
+func (w web) follow(i, chain int, chains map[int]int, kept map[string]bool, m *walkedWeb) {
+	for {
+		d := w.docs[i]
+		chains[i] = chain
+		for _, id := range d.entries {
+			if !kept[id] {
+				kept[id] = true
+				m.entries = append(m.entries, fmt.Sprintf("%s of %d", id, i))
+			}
+		}
+		if m.documents++; d.damaged {
+			m.documents--
+			m.gaps = append(m.gaps, ReasonTruncated)
+		}
+		switch i = d.older; {
+		case i < 0:
+			return
+		case i >= len(w.docs):
+			if chains[i] == 0 { // else it is known to be missing
+				m.gaps = append(m.gaps, ReasonStatus)
+			} else if chains[i] == chain {
+				m.gaps = append(m.gaps, ReasonLoop)
+			}
+			chains[i] = chain
+			return
+		case chains[i] == chain:
+			m.gaps = append(m.gaps, ReasonLoop)
+			return
+		case chains[i] > 0:
+			return
+		}
+	}
+}
+
+// However documents link to each other, and whichever is given, a walk ends, reads each once, and
+// reports what is missing. Neither prefetching nor a caller that stores each document as it comes
+// changes anything.
+func TestWalkAnyWeb(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := webs.Draw(t, "web")
+		want := w.model()
+		for _, perHost := range []int{0, 1} {
+			c := Client{Transport: w, Policy: Policy{PerHost: perHost}, Retry: Retry{Tries: 1}}
+			stored := map[string]bool{}
+			opt := &WalkOptions{}
+			if perHost == 1 {
+				opt.Processed = func(url string) bool { return stored[url] }
+			}
+			var docs []*Document
+			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), opt), &docs)
+			h, err := Merge(feedtest.Watch(walk, func(doc *Document, _ error) {
+				if doc != nil {
+					stored[doc.URL] = true
+				}
+			}))
+			require.NoError(t, err)
+			got := walkedWeb{documents: h.Documents}
+			for _, e := range h.Entries {
+				got.entries = append(got.entries, e.ID+" of "+e.Title().Plain())
+			}
+			for _, g := range h.Gaps {
+				got.gaps = append(got.gaps, g.Reason)
+			}
+			require.Equal(t, want, got)
+			require.Equal(t, len(want.gaps) > 0, h.Verdict() == Partial)
+		}
+	})
+}
+
+// A second walk that knows every document of the first takes the same way, and finds the same gaps.
+// If it is given a document other than the feed's first, it knows the way from there, so it finds no
+// others.
+func TestWalkKnown(t *testing.T) {
+	for _, file := range walks(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		archive := feedtest.Parse(string(text))
+		changes := slices.ContainsFunc(archive.Files, func(f feedtest.File) bool {
+			return strings.Contains(f.Name, "#") || strings.Contains(f.Data, "{{count}}")
+		})
+		options := optionsOf(archive)
+		for line := range strings.Lines(options) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+			changes = changes || word != "url" // budgets are spent otherwise
+		}
+		if changes {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			site := feedtest.Serve(t, string(text))
+			first := newVisit(t, site, options)
+			first.walk(t.Context())
+			if first.err != nil {
+				t.Skip("there is no document")
+			}
+			known, gaps := map[string]Known{}, map[string]Reason{}
+			for _, d := range first.docs {
+				if k := d.Known(); k.Digest != "" { // else it is to be looked at again
+					known[d.Response.Requested] = k
+				}
+			}
+			declared := first.history.Head.Declared() // by documents that have not changed
+			for _, d := range first.docs {
+				declared = append(declared, d.Gaps...)
+			}
+			for _, g := range first.history.Gaps {
+				if slices.ContainsFunc(declared, func(d *Gap) bool { return d.Error() == g.Error() }) {
+					continue
+				}
+				if gaps[g.URL] = g.Reason; g.Document != nil {
+					delete(known, g.URL) // damaged
+				}
+			}
+
+			second := newVisit(t, site, options)
+			unchanged, again := map[string]Known{}, map[string]Reason{}
+			for _, err := range second.client.Walk(t.Context(), second.url, &WalkOptions{
+				Known: func(url string) Known { return known[url] },
+			}) {
+				if u, ok := errors.AsType[*Unchanged](err); ok {
+					unchanged[u.Response.Requested] = u.Known
+				} else if g, ok := errors.AsType[*Gap](err); ok {
+					again[g.URL] = g.Reason
+				} else {
+					require.NoError(t, err)
+				}
+			}
+			if options == "" {
+				require.Equal(t, known, unchanged)
+				require.Equal(t, gaps, again)
+			}
+			require.Subset(t, known, unchanged)
+			require.Subset(t, gaps, again)
+		})
+	}
+}
+
+// archivedSites is an archived feed; each document has an ETag.
+func archivedSites() *feedtest.Sites {
+	return &feedtest.Sites{Replies: map[string]feedtest.Reply{
+		feedURL:              {Header: []string{`Etag: "3"`}, Body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
+		"http://a.example/2": {Header: []string{`Etag: "2"`}, Body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="/1"/>`)},
+		"http://a.example/1": {Header: []string{`Etag: "1"`}, Body: feed("urn:1", `<fh:archive/>`)},
+	}}
+}
+
+// walked returns what a walk yields, a word for each yield.
+func walked(t *testing.T, c *Client, opt *WalkOptions) (yields []string) {
+	t.Helper()
+	for doc, err := range c.Walk(t.Context(), feedURL, opt) {
+		_, rest, _ := strings.Cut(yielded(doc, err), " ")
+		switch {
+		case err == nil:
+			yields = append(yields, doc.URL)
+		case is[*Unchanged](err):
+			url, _, _ := strings.Cut(rest, " ")
+			yields = append(yields, "unchanged "+url)
+		case is[*Gap](err):
+			yields = append(yields, "gap "+rest)
+		default:
+			yields = append(yields, "error "+err.Error())
+		}
+	}
+	return yields
+}
+
+// learn walks over the sites, and returns what is known afterwards. From then on the server
+// answers with 304.
+func learn(t *testing.T, s *feedtest.Sites) map[string]Known {
+	t.Helper()
+	known := map[string]Known{}
+	for doc, err := range clientOf(s).Walk(t.Context(), feedURL, nil) {
+		require.NoError(t, err)
+		known[doc.URL] = doc.Known()
+		s.Replies[doc.URL] = feedtest.Reply{Status: 304}
+	}
+	s.Took()
+	return known
+}
+
+func knownOf(known map[string]Known) func(string) Known {
+	return func(url string) Known { return known[url] }
+}
+
+// After a feed that has not changed, the walk continues at an archive that is pending.
+func TestWalkUnchangedHead(t *testing.T) {
+	for _, perHost := range []int{0, 1} {
+		s := archivedSites()
+		known := learn(t, s)
+		delete(known, "http://a.example/2")
+		delete(known, "http://a.example/1")
+		fresh := archivedSites()
+		s.Replies["http://a.example/2"], s.Replies["http://a.example/1"] =
+			fresh.Replies["http://a.example/2"], fresh.Replies["http://a.example/1"]
+		client := clientOf(s)
+		client.Policy.PerHost = perHost
+
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
+			walked(t, client, &WalkOptions{Known: knownOf(known)}))
+		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.Took())
+
+		// What has been processed ends it; what is pending is gone on to.
+		processed := func(url string) bool { return url == "http://a.example/2" }
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &WalkOptions{
+			Known: knownOf(known), Processed: processed, Pending: []string{"http://a.example/2", "http://a.example/1"},
+		}))
+		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.Took())
+
+		// A feed that had nothing older still has not.
+		last := known[feedURL]
+		last.Older = ""
+		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &WalkOptions{
+			Known: func(string) Known { return last },
+		}))
+	}
+}
+
+// A walk passes known archives conditionally, by 304 or by digest.
+func TestWalkKnownArchives(t *testing.T) {
+	for _, perHost := range []int{0, 1} {
+		for _, byDigest := range []bool{false, true} {
+			s := archivedSites()
+			known := learn(t, s)
+			grown := feed("urn:4", `<link rel="prev-archive" href="/2"/>`)
+			s.Replies[feedURL] = feedtest.Reply{Header: []string{`Etag: "4"`}, Body: grown}
+			conditions := []string{feedURL + ` If-None-Match: "3"`, `http://a.example/2 If-None-Match: "2"`, `http://a.example/1 If-None-Match: "1"`}
+			if byDigest {
+				conditions = []string{feedURL, "http://a.example/2", "http://a.example/1"}
+				for url, k := range known {
+					known[url] = Known{URL: k.URL, Digest: k.Digest, Kind: k.Kind, Older: k.Older}
+				}
+				s.Replies = archivedSites().Replies
+				s.Replies[feedURL] = feedtest.Reply{Body: grown}
+			}
+			client := clientOf(s)
+			client.Policy.PerHost = perHost
+			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
+				walked(t, client, &WalkOptions{Known: knownOf(known)}))
+			require.ElementsMatch(t, conditions, s.Took())
+		}
+	}
+}
+
+// A loop through documents that have not changed is noticed too.
+func TestWalkKnownLoop(t *testing.T) {
+	s := archivedSites()
+	known := learn(t, s)
+	k := known["http://a.example/1"]
+	k.Older = feedURL
+	known["http://a.example/1"] = k
+	yields := walked(t, clientOf(s), &WalkOptions{Known: knownOf(known)})
+	require.Len(t, yields, 4)
+	require.Contains(t, yields[3], "loop: "+feedURL)
+	require.Len(t, s.Took(), 3)
+}
+
+// If an archive is not found, the walk asks for the feed again, conditionally: if that has
+// not changed, the archive is missing.
+func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
+	s := archivedSites()
+	known := learn(t, s)
+	s.Replies["http://a.example/2"] = feedtest.Reply{Status: 404}
+	yields := walked(t, clientOf(s), &WalkOptions{Known: knownOf(known)})
+	require.Len(t, yields, 2)
+	require.Equal(t, "unchanged "+feedURL, yields[0])
+	require.Contains(t, yields[1], "status: http://a.example/2")
+	require.Equal(t, []string{
+		feedURL + ` If-None-Match: "3"`, `http://a.example/2 If-None-Match: "2"`, feedURL + ` If-None-Match: "3"`,
+	}, s.Took())
+}
+
+// Merge reports that a document has not changed, and returns everything else.
+func TestMergeUnchanged(t *testing.T) {
+	s := archivedSites()
+	known := learn(t, s)
+	client := clientOf(s)
+	h, err := Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
+	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
+	require.Nil(t, h, "nothing was read")
+
+	s.Replies["http://a.example/2"] = archivedSites().Replies["http://a.example/2"]
+	delete(known, "http://a.example/2")
+	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
+	require.ErrorAs(t, err, &unchanged)
+	require.Equal(t, []string{"urn:2"}, ids(h.Entries))
+	require.Equal(t, 1, h.Documents)
+	require.Empty(t, h.Gaps)
+
+	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
+	require.ErrorAs(t, err, &unchanged)
+	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
+}
+
+// A caller that stores what a walk yields, and answers Processed from its store, gets what
+// it would get without a store: for every site, also where documents have several URLs.
+func TestProcessedMeanwhile(t *testing.T) {
+	for _, file := range walks(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		archive := feedtest.Parse(string(text))
+		options := optionsOf(archive)
+		want, _ := archive.File("want")
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			v := newVisit(t, feedtest.Serve(t, string(text)), options)
+			before, stored := v.options.Processed, map[string]bool{}
+			v.options.Processed = func(url string) bool { return stored[url] || before(url) }
+			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, &v.options), func(doc *Document, err error) {
+				if doc != nil && err == nil {
+					self, _ := doc.Links.Rel(RelSelf)
+					for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
+						stored[name] = true
+					}
+					v.docs = append(v.docs, doc)
+				}
+			}))
+			facts := func(report string) (lines []string) {
+				for line := range strings.Lines(report) {
+					if key, _, _ := strings.Cut(line, " "); key != "note" && key != "request" {
+						lines = append(lines, line)
+					}
+				}
+				return lines
+			}
+			require.Equal(t, facts(want), facts(v.report()))
+		})
+	}
+}
+
+// A walk over a history that another walk has stored in part reads the rest, if given what
+// that one left pending.
+func TestProcessedInPart(t *testing.T) {
+	for stored := range 4 {
+		site := feedtest.Serve(t, threeDocuments)
+		first := newVisit(t, site, "")
+		var processed, pending []string
+		n := 0
+		for doc, err := range first.client.Walk(t.Context(), first.url, nil) {
+			require.NoError(t, err)
+			if n++; n > stored {
+				break
+			}
+			if older, ok := doc.Older(); ok {
+				pending = append(pending, older.Href)
+			}
+			if n > 1 {
+				processed = append(processed, doc.URL)
+			}
+		}
+		second := newVisit(t, site, "")
+		second.options.Processed = func(url string) bool { return slices.Contains(processed, url) }
+		second.options.Pending = pending
+		second.walk(t.Context())
+		require.NoError(t, second.err)
+		require.Equal(t, Whole, second.history.Verdict())
+		known := map[string]bool{}
+		for _, url := range processed {
+			known[url] = true
+		}
+		for _, d := range second.docs {
+			known[d.URL] = true
+		}
+		require.Len(t, known, 3, "%d documents were stored", stored)
+	}
+}
+
+// threeDocuments is an archived feed.
+const threeDocuments = `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <link rel="prev-archive" href="/2.atom"/>
+  <entry><id>urn:3</id></entry>
+</feed>
+-- /2.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <link rel="prev-archive" href="/1.atom"/>
+  <entry><id>urn:2</id></entry>
+</feed>
+-- /1.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <entry><id>urn:1</id></entry>
+</feed>
+`
+
+func TestWalkIsLazy(t *testing.T) {
+	site := feedtest.Serve(t, threeDocuments)
+	v := newVisit(t, site, "")
+	walk := v.client.Walk(t.Context(), v.url, nil)
+	require.Empty(t, site.Requests())
+	for range 2 { // to range again starts afresh
+		before := len(site.Requests())
+		h, err := Merge(walk)
+		require.NoError(t, err)
+		require.Len(t, h.Entries, 3)
+		require.Len(t, site.Requests(), before+3)
+	}
+}
+
+// Leaving a walk early ends it; TestMain would notice a leak.
+func TestWalkCanBeLeft(t *testing.T) {
+	for leave := range 3 {
+		v := newVisit(t, feedtest.Serve(t, threeDocuments), "")
+		seen := 0
+		for doc, err := range v.client.Walk(t.Context(), v.url, nil) {
+			require.NoError(t, err)
+			require.NotNil(t, doc)
+			if seen++; seen > leave {
+				break
+			}
+		}
+		require.Equal(t, leave+1, seen)
+	}
+}
+
+func TestWalkLeftAtAGap(t *testing.T) {
+	v := newVisit(t, feedtest.Serve(t, `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/></feed>
+`), "")
+	for doc, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{Pending: []string{v.site.URL + "/1.atom"}}) {
+		if err == nil {
+			continue
+		}
+		gap := feedtest.ErrorAs[*Gap](t, err)
+		require.Nil(t, doc)
+		require.False(t, gap.Found.IsZero())
+		break
+	}
+}
+
+// With a cancelled context, Fetch returns what there is, and the context's error.
+func TestWalkCancelled(t *testing.T) {
+	for after := range 4 {
+		ctx, cancel := context.WithCancel(t.Context())
+		v := newVisit(t, feedtest.Serve(t, threeDocuments), "")
+		if after == 0 {
+			cancel()
+		}
+		seen := 0
+		history, err := Merge(feedtest.Watch(v.client.Walk(ctx, v.url, nil), func(*Document, error) {
+			if seen++; seen == after {
+				cancel()
+			}
+		}))
+		cancel()
+		if after == 3 { // the walk was over
+			require.NoError(t, err)
+			require.Len(t, history.Entries, 3)
+			continue
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		if after == 0 {
+			require.Nil(t, history)
+			continue
+		}
+		require.Len(t, history.Entries, after)
+	}
+}
+
+// 5005#28: a hook may grant more than the budget.
+func TestBudgetMore(t *testing.T) {
+	for grant, want := range map[int]int{1: 1, 2: 2, 3: 3} {
+		v := newVisit(t, feedtest.Serve(t, threeDocuments), "documents 1")
+		asked := 0
+		v.client.Budget.More = func(used Budget) (Budget, bool) {
+			asked++
+			require.Positive(t, used.Documents)
+			require.Positive(t, used.Bytes)
+			return Budget{Documents: min(used.Documents+1, grant)}, used.Documents < grant
+		}
+		v.walk(t.Context())
+		require.NoError(t, v.err)
+		require.Equal(t, want, v.history.Documents)
+		require.Positive(t, asked)
+		if want < 3 {
+			require.Len(t, v.history.Gaps, 1)
+			require.Equal(t, ReasonBudget, v.history.Gaps[0].Reason)
+			continue
+		}
+		require.Equal(t, Whole, v.history.Verdict())
+	}
+}
+
+func TestBudgetDefaults(t *testing.T) {
+	require.Equal(t, Budget{Documents: 10_000, Bytes: 1 << 30, Barren: 20, Empty: 1000}, Budget{}.withDefaults())
+}
+
+func TestGet(t *testing.T) {
+	v := newVisit(t, feedtest.Serve(t, threeDocuments+`
+-- /cut.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id><entry><id>urn:1</id></entry>{{abort}}</feed>
+`), "")
+	doc, err := v.client.Get(t.Context(), v.url)
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, 1)
+
+	doc, err = v.client.Get(t.Context(), v.site.URL+"/cut.atom")
+	require.Equal(t, ReasonTruncated, reasonOf(err))
+	require.Equal(t, "urn:feed", doc.ID)
+	require.Len(t, doc.Entries, 1)
+
+	doc, err = v.client.Get(t.Context(), v.site.URL+"/nowhere")
+	feedtest.ErrorAs[*StatusError](t, err)
+	require.Nil(t, doc)
+}
+
+// NewsBlur reads the first hundred entries of a document.
+func TestWalkManyEntries(t *testing.T) {
+	v := newVisit(t, feedtest.Serve(t, `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <link rel="prev-archive" href="/1.atom"/>
+  {{repeat 150 <entry><id>urn:new:%d</id></entry>}}
+</feed>
+-- /1.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">{{repeat 2000 <entry><id>urn:old:%d</id></entry>}}</feed>
+`), "")
+	v.walk(t.Context())
+	require.NoError(t, v.err)
+	require.Len(t, v.history.Entries, 2150)
+}
+
+// threePages are a paged feed.
+const threePages = `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/><entry><id>urn:3</id></entry></feed>
+-- /2.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/1.atom"/><entry><id>urn:2</id></entry></feed>
+-- /1.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="previous" href="/2.atom"/><entry><id>urn:1</id></entry></feed>
+`
+
+// Last ends the pages, and nothing beyond is requested.
+func TestLastEndsThePages(t *testing.T) {
+	for last := 1; last <= 3; last++ {
+		site := feedtest.Serve(t, threePages)
+		v := newVisit(t, site, "")
+		yielded := 0
+		for page, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{
+			Last: func(page *Document) bool { return page.Entries[0].ID == "urn:"+strconv.Itoa(4-last) },
+		}) {
+			require.NoError(t, err)
+			require.NotNil(t, page)
+			yielded++
+		}
+		require.Equal(t, last, yielded)
+		require.Len(t, site.Requests(), last)
+	}
+}
+
+// Even then, a walk can continue at pages that were left out once.
+func TestPendingPages(t *testing.T) {
+	site := feedtest.Serve(t, threePages)
+	v := newVisit(t, site, "")
+	h, err := Merge(v.client.Walk(t.Context(), v.url, &WalkOptions{
+		Last:         func(page *Document) bool { return page.URL == v.url },
+		PendingPages: []string{site.URL + "/2.atom"},
+	}))
+	require.NoError(t, err)
+	require.Len(t, h.Entries, 3)
+	require.Len(t, site.Requests(), 3)
 }

@@ -1,15 +1,40 @@
+// Package backfill recovers undeclared histories of feeds.
+//
+// Few feeds say by RFC 5005 where their older entries are. But many can still be
+// recovered, in a way that depends on the publishing software: WordPress answers
+// ?paged=2, Blogger answers ranges of times, others number pages in their own ways, and
+// a web archive may have entries no longer on the publisher's server.
+//
+//	b := backfill.Backfill{}
+//	r, err := b.Fetch(ctx, "https://example.org/feed/", backfill.Probe{})
+//	…
+//	fmt.Println(len(r.History.Entries), r.Verdict(), r.RecoveredBy)
+//
+// The feed's own links come first. If there are none, a Walk tries a [Method]. Its
+// result is at best lossy, unless the method proves it has everything.
+//
+// A [Probe] has the findings of a walk. Store it with the feed, so the next walk tries
+// nothing again.
 package backfill
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/settings"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Method recovers the history of feeds made by a certain kind of software, or kept by
@@ -193,7 +218,7 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 		w.left = false
 		t := cmp.Or(w.task, &task{})
 		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, Reason: w.from.Reason, task: t}, "", ""
-		http, done := plain.Or(w.b.HTTP)
+		http, done := settings.Shared(w.b.HTTP)
 		defer done()
 		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
 		r.run()
@@ -216,4 +241,643 @@ func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
 		History: h, Probe: w.probe, RecoveredBy: w.recovered,
 		Proven: w.probe.Proven && w.recovered != "" && len(h.Gaps) == 0,
 	}
+}
+
+// A run is one range over a walk's documents. It sets limits to methods.
+type run struct {
+	*Walk
+	http   *feedhistory.Client
+	yield  func(*feedhistory.Document, error) bool
+	budget feedhistory.Budget
+	used   feedhistory.Budget
+	first  *feedhistory.Document
+
+	task    *task
+	reached place // the place of the last document yielded
+}
+
+// withDefaults replaces zero fields by the defaults of feedhistory.Budget.
+func withDefaults(b feedhistory.Budget) feedhistory.Budget {
+	b.Documents, b.Bytes, b.Barren = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30), cmp.Or(b.Barren, 20)
+	return b
+}
+
+// run follows the feed's own links, and then uses a method if there are none.
+func (r *run) run() {
+	var method Method
+	gap := false
+	for doc, err := range r.http.Walk(r.ctx, r.url, r.opt) {
+		r.count(doc)
+		if !r.yield(doc, err) {
+			return
+		}
+		if err != nil {
+			gap = true
+		} else if r.first == nil {
+			r.first = doc
+			if method, err = r.method(doc); err != nil {
+				r.yield(nil, err)
+				return
+			}
+			if method != nil {
+				r.by = method.Name()
+				break
+			}
+		}
+	}
+	switch {
+	case r.first == nil:
+	case method != nil:
+		r.pass(method)
+	case r.first.Kind() == feedhistory.Paged && !gap:
+		for doc, err := range closing(r.ctx, r.http, r.first) {
+			if !r.hand(doc, err) {
+				return
+			}
+		}
+	}
+}
+
+// method returns the method to use; nil if there is none. It probes the methods
+// unless the result is stored.
+func (r *run) method(doc *feedhistory.Document) (Method, error) {
+	sure, maybe := r.b.Candidates(doc)
+	candidates := append(sure, maybe...)
+	for _, m := range candidates {
+		_, archive := m.(Memento) // None does not cover archives
+		if m.Name() == r.probe.Method || archive && r.probe.Method == None {
+			return m, nil
+		}
+	}
+	if r.probe.Method == None {
+		return nil, nil
+	}
+	t := &task{has: r.task.has}
+	r.probe, *r.task, r.reached = Probe{}, *t, place{}
+	unknown, reason := doc.Kind() != feedhistory.Plain, ""
+	for _, m := range candidates {
+		p := Probe{Method: m.Name(), task: r.task}
+		works, err := m.Probe(r.ctx, r.http, doc, &p)
+		if r.ctx.Err() != nil {
+			return nil, r.ctx.Err()
+		}
+		r.log("probed", "method", m.Name(), "works", works, "error", err)
+		if works {
+			r.probe = p
+			return m, nil
+		}
+		unknown, reason = unknown || err != nil, cmp.Or(reason, p.Reason)
+	}
+	if !unknown {
+		r.probe.Method, r.probe.Reason = None, reason
+	}
+	return nil, nil
+}
+
+func (r *run) pass(m Method) {
+	if r.task.state == ended {
+		r.task.state = unended
+	}
+	if !r.read(r.first) {
+		return
+	}
+	for doc, err := range m.Walk(r.ctx, r.http, r.first, &r.probe) {
+		if doc != nil && err == nil {
+			r.recovered = m.Name()
+		}
+		if !r.hand(doc, err) {
+			return
+		}
+	}
+	if !r.task.place.begun() && r.task.state == unended {
+		r.task.state = ended
+	}
+}
+
+// hand yields a method's document or error, within the budget, and reports whether the
+// method may continue. If it may not, its place is the place of the last document
+// yielded.
+func (r *run) hand(doc *feedhistory.Document, err error) bool {
+	if r.ctx.Err() != nil {
+		r.task.place = r.reached
+		r.yield(nil, r.ctx.Err())
+		return false
+	}
+	if err != nil {
+		gap, ok := errors.AsType[*feedhistory.Gap](err)
+		if !ok {
+			gap = feedhistory.NewGap(r.first.URL, err)
+		}
+		r.reached = r.task.place
+		return r.yield(nil, gap)
+	}
+	if !r.affordable() {
+		r.task.place = r.reached
+		r.yield(nil, &feedhistory.Gap{
+			URL: doc.Response.Requested, From: r.first.URL, Reason: feedhistory.ReasonBudget,
+			Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
+				r.used.Documents, r.budget.Documents, r.used.Bytes, r.budget.Bytes),
+			Found: doc.Response.Received,
+		})
+		return false
+	}
+	r.count(doc)
+	r.reached = r.task.place
+	return r.yield(doc, nil) && r.read(doc)
+}
+
+// read yields the gaps within a yielded document.
+func (r *run) read(doc *feedhistory.Document) bool {
+	for _, gap := range doc.Missing(feedhistory.Complete) {
+		if !r.yield(nil, gap) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *run) count(doc *feedhistory.Document) {
+	if doc != nil {
+		r.used.Documents++
+		r.used.Bytes += int64(len(doc.Text()))
+	}
+}
+
+func (r *run) affordable() bool {
+	spent := func() bool {
+		return r.used.Documents >= r.budget.Documents || r.used.Bytes >= r.budget.Bytes
+	}
+	if spent() && r.budget.More != nil {
+		if larger, ok := r.budget.More(r.used); ok {
+			larger.More = r.budget.More
+			r.budget = withDefaults(larger)
+		}
+	}
+	return !spent()
+}
+
+func (r *run) log(msg string, args ...any) {
+	if r.http.Logger != nil {
+		r.http.Logger.InfoContext(r.ctx, msg, args...)
+	}
+}
+
+// A task is the work of a walk if some entries are known already: its aim, its progress
+// and its findings. The zero value is a walk over everything, from the beginning.
+type task struct {
+	place place
+	state taskState
+	soon  bool // nothing could be proved because an answer was missing
+
+	// refill makes a walk read only the entries newer than the known ones.
+	refill bool
+
+	// holds reports whether all of these versions of entries are known from before the
+	// time of the entries to recover. Nil means nothing is known.
+	holds func([]*feedhistory.Entry) bool
+
+	// has returns the IDs whose entries are known. Nil means none.
+	has func(ids []string) map[string]bool
+
+	counter string    // the URL at which the server says how many entries it has; "" if it does not
+	total   int       // the number it gave, if all of them are proved to have come
+	proven  time.Time // when it counted; zero without the proof
+}
+
+// A taskState is how a walk has ended.
+type taskState uint8
+
+const (
+	unended taskState = iota // the walk may continue at its place
+	restart                  // the walk must begin again
+	ended                    // the walk has reached its end, perhaps with gaps
+)
+
+// A place is how far a walk has come. Before a document is yielded, the place is set to
+// the next one.
+type place struct {
+	Page    int    `json:"page,omitempty"`    // the next page to read; zero for none
+	Until   int    `json:"until,omitempty"`   // the last page to read; zero means all
+	Entries int    `json:"entries,omitempty"` // the number of entries so far
+	Last    string `json:"last,omitempty"`    // the ID of the last of them
+	Latest  int    `json:"latest,omitempty"`  // the next page to read of the posts modified meanwhile
+
+	// Before is the time of the last snapshot.
+	Before time.Time `json:"before,omitzero"`
+}
+
+// begun reports whether the walk continues an interrupted one.
+func (p place) begun() bool { return p != place{} }
+
+// overlaps reports whether a page leads to known entries.
+func (t *task) overlaps(entries []*feedhistory.Entry) bool {
+	return t.holds != nil && len(entries) > 0 && t.holds(entries)
+}
+
+// An answer is the result of a request.
+type answer struct {
+	doc    *feedhistory.Document
+	header http.Header
+	err    error
+}
+
+// missing reports whether the server denies the existence of the document.
+func (a answer) missing() bool {
+	return feedhistory.IsStatus(a.err, http.StatusNotFound, http.StatusGone)
+}
+
+// failure returns the error of an answer, if the next answer may be different.
+func (a answer) failure() error {
+	status, refused := errors.AsType[*feedhistory.StatusError](a.err)
+	_, noFeed := errors.AsType[*feedhistory.ParseError](a.err)
+	_, strayed := errors.AsType[*feedhistory.Gap](a.err)
+	if noFeed || strayed || refused && status.Status < http.StatusInternalServerError && status.Status != http.StatusTooManyRequests {
+		return nil
+	}
+	return a.err
+}
+
+// gap returns the gap for an answer without a document.
+func (a answer) gap(url, from string) *feedhistory.Gap {
+	g := feedhistory.NewGap(url, a.err)
+	g.From, g.Document = from, a.doc
+	return g
+}
+
+// A source makes the requests of a method, each only once.
+type source struct {
+	ctx  context.Context
+	c    *feedhistory.Client
+	doc  *feedhistory.Document // the first document of the feed
+	kept map[string]answer
+	task *task
+}
+
+// given returns an error if an argument of a method's Walk or Probe is nil.
+func given(c *feedhistory.Client, doc *feedhistory.Document, p *Probe) error {
+	if c == nil || doc == nil || p == nil {
+		return errors.New("backfill: Method: the Client, the Document or the Probe is nil")
+	}
+	return nil
+}
+
+func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) *source {
+	if p.kept == nil {
+		p.kept = map[string]answer{}
+	}
+	if p.task == nil {
+		p.task = &task{}
+	}
+	return &source{ctx, c, doc, p.kept, p.task}
+}
+
+// keep returns the answer to a request, and keeps it for get.
+func (s *source) keep(url string) answer {
+	a, ok := s.kept[url]
+	if !ok {
+		a = s.request(url)
+		s.kept[url] = a
+	}
+	return a
+}
+
+// get returns the answer to a request, a kept one if there is one.
+func (s *source) get(url string) answer {
+	if a, ok := s.kept[url]; ok {
+		delete(s.kept, url)
+		return a
+	}
+	return s.request(url)
+}
+
+func (s *source) request(url string) answer {
+	doc, err := s.c.Get(s.ctx, url)
+	a := answer{doc: doc, err: err}
+	if doc != nil {
+		a.header = doc.Header
+	}
+	if err == nil && s.c.Policy.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
+		a.doc, a.err = nil, &feedhistory.Gap{
+			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
+			Err: &feedhistory.RefusedError{URL: doc.URL, Rule: feedhistory.RuleOrigin}, Found: doc.Response.Received,
+		}
+	}
+	return a
+}
+
+// closing reads the first document again, and yields it if it has changed, because it
+// contains the entries published during the walk.
+func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		doc, err := c.Poll(ctx, first.Response.Requested, first.Known())
+		_, unchanged := errors.AsType[*feedhistory.Unchanged](err)
+		switch {
+		case unchanged:
+		case err != nil:
+			yield(nil, answer{doc: doc, err: err}.gap(first.URL, ""))
+		case !yield(doc, nil):
+		case len(first.Entries) > 0 && !ids(first.Entries).hasAny(doc.Entries):
+			yield(nil, overrun(first.URL))
+		}
+	}
+}
+
+// overrun returns the gap of a feed in which more was published than fits into
+// a document.
+func overrun(url string) *feedhistory.Gap {
+	g := feedhistory.NewGap(url, errors.New("more was published during the walk than one document shows"))
+	g.Reason = feedhistory.ReasonMissedWindow
+	return g
+}
+
+// A set is a set of IDs of entries.
+type set map[string]bool
+
+func ids(entries []*feedhistory.Entry) set {
+	s := set{}
+	s.add(entries)
+	return s
+}
+
+// add adds entries, and returns how many of them are new.
+func (s set) add(entries []*feedhistory.Entry) (fresh int) {
+	for _, e := range entries {
+		if !s[e.ID] {
+			s[e.ID] = true
+			fresh++
+		}
+	}
+	return fresh
+}
+
+// and returns the IDs in the set, or known before.
+func (s set) and(t *task, ids []string) map[string]bool {
+	found := map[string]bool{}
+	if t.has != nil {
+		found = t.has(ids)
+	}
+	for _, id := range ids {
+		found[id] = found[id] || s[id]
+	}
+	return found
+}
+
+func (s set) hasAny(entries []*feedhistory.Entry) bool {
+	return slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return s[e.ID] })
+}
+
+// list returns the IDs of entries in order.
+func list(entries []*feedhistory.Entry) []string {
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = e.ID
+	}
+	return out
+}
+
+// with returns a URL with changed query parameters, given as name, value, …; an
+// empty value removes the parameter. The rest of the URL stays.
+func with(base string, params ...string) string {
+	base, _, _ = strings.Cut(base, "#")
+	path, query, _ := strings.Cut(base, "?")
+	var kept []string
+	for field := range strings.SplitSeq(query, "&") {
+		if name, _, _ := strings.Cut(field, "="); field != "" && !slices.Contains(names(params), name) {
+			kept = append(kept, field)
+		}
+	}
+	for i := 0; i < len(params); i += 2 {
+		if params[i+1] != "" {
+			kept = append(kept, params[i]+"="+url.QueryEscape(params[i+1]))
+		}
+	}
+	if len(kept) == 0 {
+		return path
+	}
+	return path + "?" + strings.Join(kept, "&")
+}
+
+// resolveWithQuery resolves a reference, and gives it the query of its base.
+func resolveWithQuery(base, ref string) string {
+	b, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	u, err := b.Parse(ref)
+	if err != nil {
+		return base
+	}
+	u.RawQuery = b.RawQuery
+	return u.String()
+}
+
+func names(params []string) (out []string) {
+	for i := 0; i < len(params); i += 2 {
+		out = append(out, params[i])
+	}
+	return out
+}
+
+// rounds is the maximum number of times a walk reads the entries that came while it was
+// reading; after that, the verdict is lossy.
+const rounds = 4
+
+// settle reads the posts modified during the walk, from page latest on, until there is
+// nothing new. Then it asks the site for its list of posts. It reads the pages of
+// missing posts, if any, and begins again. It reports whether the history is proved
+// whole.
+func (s *stable) settle(posts string, latest int) (proven bool) {
+	s.come(place{Latest: latest})
+	var missed []string
+	for range rounds {
+		unchanged, ok := s.close(latest)
+		if !ok {
+			return false
+		}
+		latest = 1
+		if posts == "" {
+			break
+		}
+		if !unchanged {
+			continue
+		}
+		c, err := s.census(posts)
+		if err != nil {
+			s.task.soon = answer{err: err}.failure() != nil
+			break
+		}
+		missing := c.missing(s.has)
+		if c.proves(s.has) {
+			s.task.total, s.task.proven = c.total, c.at
+			proven = true
+			break
+		}
+		if len(missing) == 0 || slices.Equal(missing, missed) || 2*len(missing) > len(c.posts) {
+			break // the feed has different posts, or different names for them
+		}
+		if missed = missing; !s.fill(c, missing) {
+			return false
+		}
+	}
+	s.come(place{})
+	return proven
+}
+
+// has returns the IDs whose entries have come, in this walk or before.
+func (s *stable) has(ids []string) map[string]bool { return s.seen.and(s.task, ids) }
+
+// mostClosing is the number of pages, beyond as many as the walk has read, possibly
+// modified during it.
+const mostClosing = 20
+
+// close reads the posts modified during the walk, latest first, from page n on. It
+// reports whether there was nothing, and whether to continue. It ends where the server
+// repeats a page.
+func (s *stable) close(n int) (unchanged, ok bool) {
+	tail := s.tail
+	var before []*feedhistory.Entry
+	for end := n + s.read + mostClosing; n < end; n++ {
+		url := with(s.doc.URL, "orderby", orderBy, "paged", pageNumber(n))
+		a := s.get(url)
+		if a.missing() && n > 1 {
+			return false, true
+		}
+		if a.err != nil {
+			return false, s.yield(nil, a.gap(url, s.doc.URL)) && false
+		}
+		latest := a.doc.Entries
+		if before != nil && slices.EqualFunc(latest, before, same) {
+			break
+		}
+		before = latest
+		meets := s.task.overlaps(latest)
+		if n == 1 {
+			s.tail = latest
+			if len(tail) == 0 && meets || len(tail) > 0 && slices.EqualFunc(latest, tail[:min(len(latest), len(tail))], same) {
+				return true, true
+			}
+		}
+		s.seen.add(latest)
+		s.come(place{Latest: n + 1})
+		if !s.yield(a.doc, nil) {
+			return false, false
+		}
+		if meets || len(latest) == 0 || has(tail, latest[len(latest)-1]) {
+			s.come(place{Latest: 1})
+			return false, true
+		}
+	}
+	return false, true
+}
+
+// has reports whether an entry equals one of the previous latest entries.
+func has(tail []*feedhistory.Entry, e *feedhistory.Entry) bool {
+	return slices.ContainsFunc(tail, func(known *feedhistory.Entry) bool { return same(known, e) })
+}
+
+// same reports whether two copies of an entry say the same. Their XML may
+// differ, because it contains the base of the page.
+func same(a, b *feedhistory.Entry) bool {
+	return a.ID == b.ID && a.Updated.Equal(b.Updated) && a.Title().Body == b.Title().Body &&
+		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
+}
+
+// fill reads the pages of the missing posts, and reports whether to continue.
+func (s *stable) fill(c *census, missing []string) bool {
+	for _, n := range c.pagesOf(missing, s.size) {
+		url := stablePage(s.source, n)
+		a := s.get(url)
+		if a.missing() {
+			continue // there are fewer pages now
+		}
+		if a.err != nil {
+			return s.yield(nil, a.gap(url, s.doc.URL)) && false
+		}
+		slices.Reverse(a.doc.Entries)
+		s.seen.add(a.doc.Entries)
+		if !s.yield(a.doc, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// An earlyPage is a page requested before the one before it has been answered.
+type earlyPage struct {
+	source  *source
+	url     string // "" for none
+	answers chan answer
+	running sync.WaitGroup
+}
+
+// ask requests a page.
+func (p *earlyPage) ask(url string) {
+	answers := make(chan answer, 1)
+	p.url, p.answers = url, answers
+	p.running.Go(func() { answers <- p.source.request(url) })
+}
+
+// overlapped returns page n, and requests the next one at the same time if the server
+// counts its posts: settle then finds a post that moves from one page to the other between
+// the two. Pages are costly to make, so no more than two are in flight.
+func (s *stable) overlapped(n, until int) answer {
+	url := stablePage(s.source, n)
+	_, isKept := s.kept[url]
+	if s.early.url != url && !isKept {
+		s.early.ask(url)
+	}
+	now := s.early.answers
+	hurries := s.task.counter != "" && s.inRow == 0 && !s.c.Policy.NoGuess && s.c.Policy.PerHost != 1 && s.c.Pace <= 0
+	if next := stablePage(s.source, n-1); hurries && n > 1 && n-1 >= until {
+		if _, isKept := s.kept[next]; !isKept {
+			s.early.ask(next)
+		}
+	}
+	if isKept {
+		return s.get(url)
+	}
+	return <-now
+}
+
+// A head has the statements of an XML feed's head section that have no field in a
+// Document.
+type head struct {
+	generator  string   // the text of the element and its uri attribute; "" if there is none
+	total      int      // openSearch:totalResults; zero if there is none
+	namespaces []string // declared by the root element
+}
+
+// The namespaces of OpenSearch, of which Blogger uses the older one.
+var openSearch = []string{"http://a9.com/-/spec/opensearch/1.1/", "http://a9.com/-/spec/opensearchrss/1.0/"}
+
+// readHead reads the head section of a document up to its first entry.
+func readHead(doc *feedhistory.Document) (h head) {
+	if doc.Format == feedhistory.JSONFeed {
+		return h
+	}
+	s := xmlscan.New(doc.Text(), xmlscan.Limits{})
+	if !s.Child(0) {
+		return h
+	}
+	for _, b := range s.Bindings() {
+		h.namespaces = append(h.namespaces, b.URI)
+	}
+	for token := s.Next(); token != xmlscan.Stop; token = s.Next() {
+		if token != xmlscan.Start {
+			continue
+		}
+		switch local := s.Local(); {
+		case local == "channel":
+		case local == "entry" || local == "item":
+			return h
+		case local == "generator":
+			uri, _ := s.Attr("", "uri")
+			h.generator = strings.TrimSpace(strings.TrimSpace(s.ElementText()) + " " + uri)
+		case local == "totalResults" && slices.Contains(openSearch, s.Space()):
+			h.total, _ = strconv.Atoi(strings.TrimSpace(s.ElementText()))
+		default:
+			s.Skip()
+		}
+	}
+	return h
 }

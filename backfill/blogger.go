@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -215,9 +216,7 @@ func (b *blogger) has(ids []string) map[string]bool { return b.seen.and(b.task, 
 // unsuited reports whether a walk by ranges is impossible: the server ignores
 // them, or its entries have no update times.
 func unsuited(err error) bool {
-	_, ignored := errors.AsType[*modifiedrange.IgnoredError](err)
-	_, unstamped := errors.AsType[*modifiedrange.StampError](err)
-	return ignored || unstamped
+	return errors.Is(err, harvest.ErrIgnored) || errors.Is(err, harvest.ErrStamp)
 }
 
 // bloggerSeries counts entries instead of pages, in the usual order; if apart

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A census is a server's own count: how many entries at one moment, and which ones, as
@@ -175,7 +175,7 @@ func (p apiPost) listed() listedPost {
 
 // list requests posts, and the total number of posts.
 func (s *source) list(url string) (posts []apiPost, total int, err error) {
-	client, done := plain.Client(s.c)
+	client, done := settings.Cloned(s.c)
 	defer done()
 	resp, err := client.Do(s.ctx, feedhistory.Request{URL: url, Accept: "application/json"})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -178,7 +178,7 @@ func (k *keepRun) recount() (same bool, err error) {
 	if !ok {
 		return true, nil
 	}
-	client, done := plain.Or(k.b.HTTP)
+	client, done := settings.Shared(k.b.HTTP)
 	defer done()
 	n, err := asks.count(k.ctx, client, k.mark.Counter)
 	if k.ctx.Err() != nil {

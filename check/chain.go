@@ -1,15 +1,25 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A Chain checks the documents of a feed, one after the other as
@@ -395,4 +405,474 @@ func (c *Chain) Finish() []Finding {
 		out = append(out, c.Digests.missing(c.first.url, c.archives)...)
 	}
 	return out
+}
+
+// Walk checks every document of the feed at url, and yields the findings as the
+// documents come. The error is the context's, or the reason the first document could
+// not be retrieved; it ends the sequence. Every other failure is a finding. With the
+// profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
+// GET. A nil client means one with default settings.
+func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		client, done := settings.Shared(client)
+		defer done()
+		if c.Profile == DataReplication {
+			c.walkPages(ctx, client, url)(yield)
+			return
+		}
+		w := walker{Chain: c, ctx: ctx, client: client}
+		w.yield = func(found []Finding) bool {
+			for _, f := range found {
+				if !yield(f, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		if err := w.run(url); err != nil {
+			yield(Finding{}, err)
+		}
+	}
+}
+
+// A walker checks one chain.
+type walker struct {
+	*Chain
+	ctx    context.Context
+	client *feedhistory.Client
+	yield  func([]Finding) bool
+	given  *feedhistory.Gap      // the feed does not begin with the first document
+	head   *feedhistory.Document // the only document so far
+}
+
+func (w *walker) run(url string) error {
+	if goOn, err := w.follow(url); !goOn || err != nil {
+		return err
+	}
+	// A walk does not look for archives of a complete feed, because RFC 5005
+	// has none; but Atom-PMH mentions them (atom-pmh#33).
+	if older := w.completeOlder(); older != "" {
+		if goOn, err := w.follow(older); !goOn || err != nil {
+			return err
+		}
+	}
+	if w.given != nil && !w.yield(w.begun()) {
+		return nil
+	}
+	w.yield(w.Finish())
+	return nil
+}
+
+// follow walks from a document on. It reports whether findings are still
+// wanted.
+func (w *walker) follow(url string) (goOn bool, err error) {
+	for doc, err := range w.client.Walk(w.ctx, url, nil) {
+		gap, isGap := errors.AsType[*feedhistory.Gap](err)
+		var found []Finding
+		switch {
+		case w.ctx.Err() != nil:
+			return false, w.ctx.Err()
+		case err == nil:
+			if w.head = nil; w.documents == 0 {
+				w.head = doc
+			}
+			found = w.Add(doc)
+		case isGap && gap.Reason == feedhistory.ReasonDetached:
+			w.given, w.detached = gap, true
+		case isGap:
+			found = w.gap(gap)
+		default:
+			f := failure(err, url)
+			if f.Code == codeUnavailable {
+				return false, err
+			}
+			found = []Finding{f}
+		}
+		if !w.yield(found) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (w *walker) completeOlder() string {
+	if w.Profile != AtomPMH || w.head == nil || !w.head.Complete {
+		return ""
+	}
+	older, _ := w.head.Links.Rel(feedhistory.RelPrevArchive)
+	return older.Href
+}
+
+// begun reports the nature of the first document, if the feed does not begin with it.
+// If it has only a next-archive, it may be a subscription document whose publisher
+// mistook the direction.
+func (w *walker) begun() []Finding {
+	gap := []Finding{link{}.gap(w.given)}
+	if w.head == nil || w.head.Archive {
+		return gap
+	}
+	r := newReport(w.head, w.Profile)
+	next := r.linkTo(feedhistory.RelNextArchive)
+	if next.href == "" || r.has(feedhistory.RelPrevArchive) {
+		return gap
+	}
+	doc, err := w.client.Get(w.ctx, next.href)
+	if err != nil {
+		return gap
+	}
+	n, here := newNeighbour(doc), w.first
+	if n.newest.IsZero() || here.oldest.IsZero() || !n.newest.Before(here.oldest) {
+		return gap
+	}
+	return []Finding{next.finding("next-archive-older",
+		"next-archive leads to %s, whose entries end at %s, but those here are from %s on",
+		clip(n.url), stamp(n.newest), stamp(here.oldest))}
+}
+
+// An entryCopy remembers an entry, to recognise its copies.
+type entryCopy struct {
+	updated  int64 // in nanoseconds; noTime if it has none
+	document int64 // when its document was updated, in the same form
+	content  uint64
+	links    uint64 // a digest of the targets of its alternate links
+	number   int32  // the number of the document
+	deletion bool   // for Atom-PMH
+	first    bool   // the entry, or a copy of it, is in the first document
+}
+
+const noTime = -1 << 63
+
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return noTime
+	}
+	return t.UnixNano()
+}
+
+// entries compares the document's entries with those of earlier documents.
+func (c *Chain) entries(r *report) {
+	if c.kind == feedhistory.Plain && c.Profile != AtomPMH {
+		return // the only document has been checked already
+	}
+	at := r.doc.Updated
+	if at.IsZero() {
+		at = r.doc.LastModified
+	}
+	for i, e := range r.doc.Entries {
+		if e.WeakID {
+			continue
+		}
+		now := entryCopy{
+			updated: nanoseconds(e.Updated), document: nanoseconds(at), number: int32(c.documents),
+			content: c.content(r.entryText(i)), links: c.alternates(e),
+		}
+		now.deletion = r.entry(i).content == emptyContent
+		key := maphash.String(c.seed, e.ID)
+		old, known := c.copies[key]
+		if known && (old.number != now.number || c.Profile == AtomPMH) {
+			c.compare(r, i, old, now)
+		}
+		now.first = c.documents == 1 || old.first
+		if !known || c.Profile != AtomPMH && old.number != now.number || now.updated > old.updated {
+			c.copies[key] = now
+		}
+	}
+}
+
+// inFirst reports whether the first document has a record's entry.
+func (c *Chain) inFirst(e *feedhistory.Entry) bool {
+	old, ok := c.copies[maphash.String(c.seed, e.ID)]
+	return ok && old.first
+}
+
+// entryText returns the text of an entry in the document.
+func (r *report) entryText(i int) string {
+	place, text := r.entry(i), r.doc.Text()
+	if place.at < 0 || place.end > len(text) || place.at > place.end {
+		return ""
+	}
+	return text[place.at:place.end]
+}
+
+// content returns a digest of an entry. Indentation does not count.
+func (c *Chain) content(text string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for word := range strings.FieldsSeq(text) {
+		_, _ = h.WriteString(word)
+		_ = h.WriteByte(' ')
+	}
+	return h.Sum64()
+}
+
+// alternates returns a digest of the targets of an entry's alternate links, in
+// any order.
+func (c *Chain) alternates(e *feedhistory.Entry) (sum uint64) {
+	for _, link := range e.Links {
+		if link.Rel == feedhistory.RelAlternate {
+			sum += maphash.String(c.seed, link.Href)
+		}
+	}
+	return sum
+}
+
+// compare compares two copies of an entry; the second one is in the older
+// document.
+func (c *Chain) compare(r *report, i int, old, now entryCopy) {
+	e, at := r.doc.Entries[i], r.entry(i).id
+	switch {
+	case c.Profile == AtomPMH:
+		c.pmh.compare(r, i, old, now)
+	case c.kind == feedhistory.Paged && old.updated == now.updated:
+		r.add("page-overlap", at, "entry %s was on an earlier page too", clip(e.ID))
+	case c.kind == feedhistory.Archived && old.updated == now.updated && old.document == now.document && old.content != now.content:
+		r.add("ambiguous-duplicate", at,
+			"entry %s differs from a newer document's, but it and the documents have the same times, %s and %s",
+			clip(e.ID), stamp(e.Updated), stamp(r.doc.Updated))
+	}
+}
+
+// Digests remember the archives of feeds from one run to the next: the set of entries,
+// which should not change (5005#9), with the ids, update times and content of each
+// entry. They ignore the archive's own links, which may change. The zero value is
+// empty.
+type Digests struct {
+	feeds   map[string]map[string]digest  // by the URLs of the feed and of the archive
+	entries map[string]map[string]entries // by the URLs of the feed and of the archive
+}
+
+// The entries of an archive by id: the update time, and a digest of the words.
+type entries map[string]string
+
+// A digest remembers an archive.
+type digest struct {
+	Entries int    `json:"entries"`
+	Digest  string `json:"digest"`
+
+	// the links, only for a page of entities
+	Prev string `json:"prev,omitempty"`
+	Next string `json:"next,omitempty"`
+}
+
+// ReadDigests reads a file written by Write. If the file does not exist, the digests
+// are empty.
+func ReadDigests(file string) (*Digests, error) {
+	d := new(Digests)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, d); err != nil {
+		return nil, fmt.Errorf("%s: not a file of digests: %w", file, err)
+	}
+	return d, nil
+}
+
+// Write writes the digests to a file, either completely or not at all.
+func (d *Digests) Write(file string) (err error) {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".digests-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(out.Bytes())
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// A digestFile is the content of the file: an object, which can be extended.
+type digestFile struct {
+	Feeds   map[string]map[string]digest  `json:"feeds"`
+	Entries map[string]map[string]entries `json:"entries,omitempty"`
+}
+
+// MarshalJSON writes the digests.
+func (d *Digests) MarshalJSON() ([]byte, error) { return json.Marshal(digestFile{d.feeds, d.entries}) }
+
+// UnmarshalJSON reads them.
+func (d *Digests) UnmarshalJSON(data []byte) error {
+	var f digestFile
+	err := json.Unmarshal(data, &f)
+	d.feeds, d.entries = f.Feeds, f.Entries
+	return err
+}
+
+func digestOf(doc *feedhistory.Document) digest {
+	var lines []string
+	for _, e := range doc.Entries {
+		lines = append(lines, e.ID+"\n"+e.Updated.UTC().Format(time.RFC3339Nano)+"\n")
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return digest{Entries: len(doc.Entries), Digest: hex.EncodeToString(sum[:])}
+}
+
+// keep remembers an archive of a feed.
+func (d *Digests) keep(feed, url string, now digest) {
+	if d.feeds == nil {
+		d.feeds = map[string]map[string]digest{}
+	}
+	if d.feeds[feed] == nil {
+		d.feeds[feed] = map[string]digest{}
+	}
+	d.feeds[feed][url] = now
+}
+
+// missing reports the archives no longer in a feed's chain, and forgets them.
+func (d *Digests) missing(feed string, seen map[string]bool) (out []Finding) {
+	archives, at := d.feeds[feed], map[digest]string{}
+	for url := range seen {
+		at[archives[url]] = url
+	}
+	for url, old := range archives {
+		if seen[url] {
+			continue
+		}
+		if now, ok := at[old]; ok {
+			out = append(out, newFinding("archive-moved", now, "at an earlier run this archive was "+clip(url)))
+		} else {
+			out = append(out, newFinding("archive-gone", url, "the chain no longer has this archive of an earlier run"))
+		}
+		delete(archives, url)
+		delete(d.entries[feed], url)
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Message+a.URL, b.Message+b.URL) })
+	return out
+}
+
+// entriesOf returns the digests of an archive's entries. It must not refer to the
+// document's text, which it outlives. Indentation does not count.
+func (r *report) entriesOf() entries {
+	all := make(entries, len(r.doc.Entries))
+	for i, e := range r.doc.Entries {
+		if e.WeakID {
+			continue // its content may be made from the document's text
+		}
+		h := sha256.New()
+		for word := range strings.FieldsSeq(r.entryText(i)) {
+			_, _ = h.Write(append([]byte(word), ' '))
+		}
+		said := e.Updated.UTC().Format(time.RFC3339Nano) + " " + hex.EncodeToString(h.Sum(nil)[:8])
+		all[strings.Clone(e.ID)] = said
+	}
+	return all
+}
+
+// remember compares an archive with the earlier run, and remembers it.
+func (c *Chain) remember(r *report) {
+	d, feed, url := c.Digests, c.first.url, strings.Clone(r.doc.URL)
+	now, has := digestOf(r.doc), r.entriesOf()
+	old, known := d.feeds[feed][url]
+	had, detailed := d.entries[feed][url]
+	if known && old != now {
+		what := "they were different, or had different update times"
+		if old.Entries != now.Entries {
+			what = fmt.Sprintf("there were %d", old.Entries)
+		}
+		if detailed {
+			what += differences(had, has)
+		}
+		r.absent("archive-changed", "the number of entries is %d; at an earlier run, %s", now.Entries, what)
+	}
+	if detailed {
+		c.edited(r, had, has)
+	}
+	d.keep(feed, url, now)
+	if d.entries == nil {
+		d.entries = map[string]map[string]entries{}
+	}
+	if d.entries[feed] == nil {
+		d.entries[feed] = map[string]entries{}
+	}
+	d.entries[feed][url] = has
+}
+
+// differences names the entries added, removed, or with a different time.
+func differences(had, has entries) string {
+	var came, gone, changed []string
+	for id, said := range has {
+		switch before, ok := had[id]; {
+		case !ok:
+			came = append(came, id)
+		case timeIn(before) != timeIn(said):
+			changed = append(changed, id)
+		}
+	}
+	for id := range had {
+		if _, ok := has[id]; !ok {
+			gone = append(gone, id)
+		}
+	}
+	text := ""
+	for _, part := range []struct {
+		ids  []string
+		what string
+	}{{came, "new"}, {gone, "gone"}, {changed, "with a different time"}} {
+		if len(part.ids) > 0 {
+			text += "; " + part.what + ": " + some(part.ids)
+		}
+	}
+	return text
+}
+
+func timeIn(said string) string {
+	t, _, _ := strings.Cut(said, " ")
+	return t
+}
+
+// some names the first few of many ids.
+func some(ids []string) string {
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	const most = 3
+	text := make([]string, 0, most)
+	for _, id := range ids[:min(most, len(ids))] {
+		text = append(text, clip(id))
+	}
+	if len(ids) > most {
+		return strings.Join(text, ", ") + fmt.Sprintf(" and %d more", len(ids)-most)
+	}
+	return strings.Join(text, ", ")
+}
+
+// edited reports entries changed since an earlier run without a new time. Readers do
+// not read a processed archive again, so they learn of the change only if a newer
+// document has the entry with a newer time (5005#17).
+func (c *Chain) edited(r *report, had, has entries) {
+	var ids []string
+	for _, e := range r.doc.Entries {
+		before, ok := had[e.ID]
+		if now := has[e.ID]; !ok || before == now || timeIn(before) != timeIn(now) {
+			continue
+		}
+		if newer, ok := c.copies[maphash.String(c.seed, e.ID)]; ok && newer.updated > nanoseconds(e.Updated) {
+			continue
+		}
+		ids = append(ids, e.ID)
+	}
+	if len(ids) > 0 {
+		r.absent("archive-edited", "changed since an earlier run without a new update time: %s", some(ids))
+	}
+}
+
+// isTimed reports whether a document says when anything in it was updated.
+func (r *report) isTimed() bool {
+	if !r.doc.Updated.IsZero() {
+		return true
+	}
+	return slices.ContainsFunc(r.doc.Entries, func(e *feedhistory.Entry) bool { return !e.Updated.IsZero() })
 }

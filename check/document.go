@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // Document returns the findings on one document, in the order of its text. The error is
@@ -24,6 +27,13 @@ func Document(doc *feedhistory.Document, err error, profile Profile) []Finding {
 // document checks everything one document shows.
 func (r *report) document(err error) {
 	r.notes()
+	for _, f := range r.out.faults {
+		if f.at == r.out.top { // something missing has no place
+			r.absent(f.code, "%s", f.message)
+		} else {
+			r.add(f.code, f.at, "%s", f.message)
+		}
+	}
 	if err != nil {
 		r.unread(err)
 	}
@@ -52,8 +62,13 @@ func (r *report) notes() {
 			_, at, _ = r.link(rel)
 		}
 		code := n.Code
-		if mended[code] {
+		switch {
+		case mended[code]:
 			code = "not-well-formed"
+		case code == "namespace-misspelt" && r.doc.Format == feedhistory.Atom && !feedxml.IsAtom(r.out.native):
+			code = "namespace-unknown"
+		case r.out.invalidDates[at] && (code == "date-unreadable" || strings.HasPrefix(code, "zone-")):
+			continue // date-invalid says more
 		}
 		r.add(code, at, "%s", n.Message)
 	}
@@ -326,4 +341,508 @@ func stamp(t time.Time) string {
 		return "without a time"
 	}
 	return t.Format(time.RFC3339Nano)
+}
+
+// ids checks the ids of the feed and its entries (5005#22).
+func (r *report) ids() {
+	d := r.doc
+	if d.Format == feedhistory.Atom {
+		switch {
+		case d.ID == "" && r.count["id-too-long"] > 0: // it has an id
+		case d.ID == "":
+			r.absent("id-missing", "the feed has no id")
+		case !isIRI(d.ID):
+			r.add("not-absolute-iri", r.out.id, "the feed's id, %q, is not an absolute IRI", clip(d.ID))
+		}
+	}
+	seen := make(map[string]int, len(d.Entries))
+	for i, e := range d.Entries {
+		place := r.entry(i)
+		if e.WeakID {
+			r.withoutID(e, place)
+			continue
+		}
+		r.iri(e, place)
+		if first, ok := seen[e.ID]; ok {
+			r.duplicate(e, d.Entries[first], place)
+		} else {
+			seen[e.ID] = i
+		}
+	}
+}
+
+// withoutID reports an entry without an id, which RSS allows.
+func (r *report) withoutID(e *feedhistory.Entry, place entryPlace) {
+	_, linked := e.Links.Rel(feedhistory.RelAlternate)
+	switch {
+	case r.doc.Format != feedhistory.RSS:
+		r.add("id-missing", place.at, "the entry has no id")
+	case linked:
+		r.add("guid-missing", place.at, "the item has no guid, so readers recognise it by its link")
+	default:
+		r.add("guid-missing", place.at, "the item has neither guid nor link, so readers cannot tell whether they know it")
+	}
+}
+
+// entry returns the place of an entry.
+func (r *report) entry(i int) entryPlace {
+	if i < len(r.out.entries) {
+		return r.out.entries[i]
+	}
+	return entryPlace{at: nowhere, end: nowhere, id: nowhere}
+}
+
+func (r *report) iri(e *feedhistory.Entry, place entryPlace) {
+	switch {
+	case r.doc.Format == feedhistory.Atom && !isIRI(e.ID):
+		r.add("not-absolute-iri", place.id, "the id %q is not an absolute IRI", clip(e.ID))
+	case r.doc.Format == feedhistory.RSS && place.permalink && !isIRI(e.ID):
+		r.add("not-absolute-iri", place.id, "the guid %q is not a URL, although isPermaLink is not false", clip(e.ID))
+	}
+}
+
+// duplicate compares two entries with the same id. Atom-PMH has different
+// rules, because it keeps history in this way.
+func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
+	switch {
+	case r.profile == AtomPMH:
+	case slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" }): // which says more
+	case e.Updated.Equal(first.Updated):
+		when := "no update time"
+		if !e.Updated.IsZero() {
+			when = "the update time " + stamp(e.Updated)
+		}
+		r.add("duplicate-id-same-time", place.id, "the id %s is in the document twice, both with %s", clip(e.ID), when)
+	default:
+		r.add("duplicate-id", place.id, "the id %s is in the document twice, updated %s and %s",
+			clip(e.ID), stamp(first.Updated), stamp(e.Updated))
+	}
+}
+
+// isIRI recognises an absolute IRI: a scheme, followed by something, without the
+// characters an IRI cannot have (RFC 3987 §2.2).
+func isIRI(s string) bool {
+	scheme, rest, ok := strings.Cut(s, ":")
+	if !ok || scheme == "" || strings.Trim(rest, "/") == "" || !isLetter(scheme[0]) {
+		return false
+	}
+	for i := range len(scheme) {
+		if c := scheme[i]; !isLetter(c) && !strings.ContainsRune("0123456789+-.", rune(c)) {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(rest, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f && r <= 0x9f || strings.ContainsRune("<>\"{}|\\^`", r)
+	})
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+const (
+	nsSearch  = "http://a9.com/-/spec/opensearch/1.1/"
+	nsSearch1 = "http://a9.com/-/spec/opensearchrss/1.0/"
+)
+
+// nowhere is the offset of something without a place in the document.
+const nowhere = -1
+
+// An outline supplements the model of a document: it has the places of things, and
+// elements where they have no meaning. It is made from the text.
+type outline struct {
+	native      string          // the namespace of the root element
+	top         int             // the feed or channel
+	id, updated int             // those of the feed
+	links       []spot          // in the head section, one for each relation
+	flags       []flagPlace     // in any place
+	stray       []spot          // history links in entries
+	entries     []entryPlace    // in document order
+	search      map[string]spot // OpenSearch's numbers in the head section
+	faults      []fault         // elements that are repeated, missing or ill-formed
+
+	invalidDates map[int]bool // the places of Atom's dates reported as invalid
+}
+
+// A fault is a finding that needs nothing but the element at its place.
+type fault struct {
+	code    string
+	at      int
+	message string
+}
+
+// A spot is a place with its text.
+type spot struct {
+	at   int
+	text string
+}
+
+// A flagPlace is an fh:complete or fh:archive.
+type flagPlace struct {
+	at      int
+	name    string
+	head    bool   // in the head section
+	content bool   // not empty
+	text    string // the things in it
+	foreign bool   // not in RFC 5005's namespace
+	space   string // in this one
+}
+
+// An entryPlace is the element of an entry.
+type entryPlace struct {
+	at, end   int
+	id        int
+	permalink bool // an RSS guid claiming to be a URL
+	updated   bool // whether there is updated, even an unreadable one
+	content   contentKind
+}
+
+// A parent is a feed, channel, entry or item with the elements it must not repeat.
+type parent struct {
+	name  string
+	names []string
+	seen  [8]bool // by the index in names
+}
+
+// newParent returns the current element as the parent with a name in the format of the document.
+func (s *outliner) newParent(name string) *parent {
+	return &parent{name: name, names: single[name]}
+}
+
+// single are the elements that RFC 4287 §4.1 allows once in a feed and in an entry, and those
+// of RSS that say one thing about a channel or an item.
+var single = map[string][]string{
+	"feed":    {"id", "title", "updated", "subtitle", "rights", "generator", "icon", "logo"},
+	"entry":   {"id", "title", "updated", "published", "summary", "content", "rights", "source"},
+	"channel": {"title", "link", "description", "lastBuildDate", "pubDate"},
+	"item":    {"title", "link", "description", "guid", "pubDate"},
+}
+
+// has reports whether the parent has an element.
+func (p *parent) has(name string) bool { return p.seen[slices.Index(p.names, name)] }
+
+// child records the current element as a child, and reports it if it is repeated.
+func (s *outliner) child(p *parent) {
+	i := slices.Index(p.names, s.Local())
+	if i < 0 || s.isRSS && feedxml.IsAtom(s.Space()) {
+		return
+	}
+	if p.seen[i] {
+		code := "element-repeated"
+		if s.isRSS {
+			code = "rss-element-repeated"
+		}
+		s.fault(code, s.Offset(), "this %s has more than one %s", p.name, s.Local())
+	}
+	p.seen[i] = true
+}
+
+// value reads an Atom id or date, which white space is no part of. It reports a date that is
+// not written as RFC 3339 says.
+func (s *outliner) value(isDate bool) {
+	name, at, text := s.Local(), s.Offset(), s.ElementText()
+	if s.isRSS || s.native == feedxml.Atom03 {
+		return
+	}
+	switch trimmed := strings.TrimSpace(text); {
+	case trimmed != text && trimmed != "":
+		s.fault("white-space-around", at, "there is white space around the value of %s, %q", name, clip(trimmed))
+	case isDate && !isRFC3339(text):
+		s.invalidDates[at] = true
+		s.fault("date-invalid", at, "%s is %q, which is not an RFC 3339 date", name, clip(text))
+	}
+}
+
+// isRFC3339 reports whether a text is a date-time of RFC 3339 with capital letters, as RFC 4287
+// §3.3 says. A leap second is one.
+func isRFC3339(text string) bool {
+	if len(text) > 19 && text[16:19] == ":60" {
+		text = text[:16] + ":59" + text[19:]
+	}
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil && !strings.ContainsAny(text, "tz,")
+}
+
+// missing reports the elements the parent at an offset lacks.
+func (s *outliner) missing(p *parent, at int) {
+	switch {
+	case s.Err() != nil: // it was not read to its end
+	case p.name == "item":
+		if !p.has("title") && !p.has("description") {
+			s.fault("rss-element-missing", at, "this item has neither title nor description")
+		}
+	case s.isRSS:
+		for _, name := range []string{"title", "link", "description"} {
+			if !p.has(name) {
+				s.fault("rss-element-missing", at, "the channel has no %s", name)
+			}
+		}
+	case !p.has("title"):
+		s.fault("title-missing", at, "this %s has no title", p.name)
+	}
+}
+
+// mostFaults bounds the faults kept: a report shows a few of each kind.
+const mostFaults = 10_000
+
+func (s *outliner) fault(code string, at int, format string, args ...any) {
+	if len(s.faults) < mostFaults {
+		s.faults = append(s.faults, fault{code, at, fmt.Sprintf(format, args...)})
+	}
+}
+
+// A contentKind is the kind of an Atom entry's atom:content.
+type contentKind uint8
+
+const (
+	noContent    contentKind = iota
+	emptyContent             // and no src: this marks a deletion in Atom-PMH
+	someContent
+)
+
+// newOutline reads a document's text, up to the first damage.
+func newOutline(doc *feedhistory.Document) *outline {
+	o := &outline{top: nowhere, id: nowhere, updated: nowhere, invalidDates: map[int]bool{}}
+	if doc.Format == feedhistory.JSONFeed {
+		o.jsonItems(doc)
+		return o
+	}
+	s := outliner{outline: o, Cursor: xmlscan.Open(doc.Text(), xmlscan.Limits{}), text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
+	if !s.Child(0) {
+		return o
+	}
+	switch s.native = s.Space(); {
+	case doc.Format == feedhistory.Atom:
+		s.head("feed", "entry")
+	case doc.Format == feedhistory.RSS:
+		s.rss()
+	}
+	return o
+}
+
+// jsonItems finds the items, whose text the model has unchanged.
+func (o *outline) jsonItems(doc *feedhistory.Document) {
+	from := 0
+	for _, e := range doc.Entries {
+		raw := string(e.JSON())
+		i := strings.Index(doc.Text()[from:], raw)
+		if i < 0 { // it was mended
+			o.entries = append(o.entries, entryPlace{at: nowhere, end: nowhere, id: nowhere})
+			continue
+		}
+		at := from + i
+		from = at + len(raw)
+		o.entries = append(o.entries, entryPlace{at: at, end: from, id: at})
+	}
+}
+
+// An outliner reads an outline.
+type outliner struct {
+	*xmlscan.Cursor
+	*outline
+	text  string
+	isRSS bool
+}
+
+func (s *outliner) rss() {
+	for depth := s.Depth(); s.Child(depth); {
+		switch {
+		case s.Local() == "channel" && s.isNative():
+			s.head("channel", "item")
+		case s.Local() == "item" && s.isNative():
+			s.entry()
+		case !s.flag(false):
+			s.elsewhere()
+		}
+	}
+}
+
+// isNative reports whether the current element belongs to the format, and not
+// to an extension.
+func (s *outliner) isNative() bool {
+	switch space := s.Space(); space {
+	case "", s.native, feedxml.Atom, feedxml.Atom03, "http://purl.org/rss/1.0/",
+		"http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
+		return true
+	default:
+		return strings.HasPrefix(space, "http://backend.userland.com/rss")
+	}
+}
+
+// head reads the children of feed or channel.
+func (s *outliner) head(name, entry string) {
+	s.top = s.Offset()
+	feed := s.newParent(name)
+	for depth := s.Depth(); s.Child(depth); {
+		if s.flag(true) {
+			continue
+		}
+		if s.isNative() {
+			s.child(feed)
+		}
+		switch local, at := s.Local(), s.Offset(); {
+		case local == entry && s.isNative():
+			s.entry()
+		case local == "link" && s.isNative():
+			s.headLink()
+		case local == "prev" && s.Space() == feedxml.History: // an old draft's equivalent of a link
+			s.links = append(s.links, spot{at, feedhistory.RelPrevArchive})
+		case local == "id" && s.isNative():
+			s.id = at
+			s.value(false)
+		case local == "updated" && s.isNative():
+			s.updated = at
+			s.value(true)
+		case local == "lastBuildDate" && s.isNative():
+			s.updated = at
+		case s.Space() == nsSearch || s.Space() == nsSearch1:
+			s.searchNumber()
+		default:
+			s.elsewhere()
+		}
+	}
+	s.missing(feed, s.top)
+}
+
+// headLink records the place of a link for each of its relations.
+func (s *outliner) headLink() {
+	at := s.Offset()
+	if _, ok := s.Attr("", "href"); !ok {
+		if s.Space() != feedxml.Atom && s.Space() != feedxml.Atom03 { // RSS's own link
+			s.links = append(s.links, spot{at, feedhistory.RelAlternate})
+		}
+		return
+	}
+	for _, rel := range s.relations() {
+		s.links = append(s.links, spot{at, rel})
+	}
+}
+
+// relations returns the relations in the current link's rel.
+func (s *outliner) relations() []string {
+	rel, _ := s.Attr("", "rel")
+	if fields := strings.Fields(rel); len(fields) > 0 {
+		return fields
+	}
+	return []string{feedhistory.RelAlternate}
+}
+
+// searchNumber records OpenSearch's numbers for the page.
+func (s *outliner) searchNumber() {
+	at, name := s.Offset(), s.Local()
+	if s.search == nil {
+		s.search = map[string]spot{}
+	}
+	if len(s.search) < 16 {
+		s.search[name] = spot{at, strings.TrimSpace(s.ElementText())}
+	}
+}
+
+// entry reads the current entry or item.
+func (s *outliner) entry() {
+	e := entryPlace{at: s.Offset(), id: s.Offset()}
+	parent := s.newParent(map[bool]string{false: "entry", true: "item"}[s.isRSS])
+	for depth := s.Depth(); s.Child(depth); {
+		if s.flag(false) {
+			continue
+		}
+		if !s.isNative() {
+			s.elsewhere()
+			continue
+		}
+		s.child(parent)
+		switch at := s.Offset(); s.Local() {
+		case "id":
+			e.id = at
+			s.value(false)
+		case "guid":
+			value, ok := s.Attr("", "isPermaLink")
+			e.id, e.permalink = at, !ok || strings.EqualFold(strings.TrimSpace(value), "true")
+		case "updated":
+			e.updated = true
+			s.value(true)
+		case "published":
+			s.value(true)
+		case "link":
+			s.entryLink()
+		case "content":
+			e.content = s.content()
+		case "source", "summary", "description": // another feed's head, and text for people
+			s.Skip()
+		default:
+			s.elsewhere()
+		}
+	}
+	if e.end = s.End(); s.Err() == nil {
+		s.entries = append(s.entries, e)
+		s.missing(parent, e.at)
+	}
+}
+
+// historyRelations connect a feed's documents; in an entry they mean nothing.
+var historyRelations = []string{
+	feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelPrevious, feedhistory.RelNext,
+	feedhistory.RelCurrent, feedhistory.RelPrevArchive, feedhistory.RelNextArchive,
+}
+
+func (s *outliner) entryLink() {
+	if _, ok := s.Attr("", "href"); !ok {
+		return
+	}
+	for _, rel := range s.relations() {
+		if slices.Contains(historyRelations, rel) {
+			s.stray = append(s.stray, spot{s.Offset(), rel})
+		}
+	}
+}
+
+func (s *outliner) content() contentKind {
+	if _, ok := s.Attr("", "src"); ok {
+		s.Skip()
+		return someContent
+	}
+	if _, content := s.inner(); content {
+		return someContent
+	}
+	return emptyContent
+}
+
+// inner moves to the end of the current element. It returns the text inside,
+// and whether there is any text or element.
+func (s *outliner) inner() (text string, content bool) {
+	at := s.Offset()
+	text = strings.TrimSpace(s.ElementText())
+	tags := strings.Count(s.text[at:s.End()], "<")
+	return text, text != "" || tags > 2 // the element's own tags
+}
+
+// elsewhere looks for flags in places where they do not count.
+func (s *outliner) elsewhere() {
+	if s.Local() == "source" {
+		s.Skip()
+		return
+	}
+	depth := s.Depth()
+	for tok := s.Next(); tok != xmlscan.Stop && s.Depth() >= depth; tok = s.Next() {
+		if tok == xmlscan.Start {
+			s.flag(false)
+		}
+	}
+}
+
+// flag reads the current element if it is one of RFC 5005's flags, or is meant
+// to be: its namespace may be misspelt or missing.
+func (s *outliner) flag(head bool) bool {
+	name, space := s.Local(), s.Space()
+	if name != "complete" && name != "archive" {
+		return false
+	}
+	plain := head && (space == s.native || space == "")
+	if !plain && !strings.Contains(strings.ToLower(space), "syndication/history") {
+		return false
+	}
+	f := flagPlace{at: s.Offset(), name: name, head: head, foreign: space != feedxml.History, space: space}
+	f.text, f.content = s.inner()
+	if len(s.flags) < 1000 {
+		s.flags = append(s.flags, f)
+	}
+	return true
 }

@@ -11,7 +11,7 @@ import (
 // A publisher's test checks its own output.
 func ExampleDocument() {
 	const feed = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">
-  <id>https://example.org/</id>
+  <title>Example</title><id>https://example.org/</id>
   <updated>2003-12-13T18:30:02Z</updated>
   <link rel="self" href="feed.atom"/>
   <link rel="next" href="feed.atom?page=2"/>
@@ -24,7 +24,7 @@ func ExampleDocument() {
 		fmt.Println(f.Hint)
 	}
 	// Output:
-	// https://example.org/feed.atom:5:3: error: the document is complete, but has a link next to https://example.org/feed.atom?page=2 [complete-with-history-link, 5005#26]
+	// https://example.org/feed.atom:5:3: error: the document is complete, but has a link next to https://example.org/feed.atom?page=2 [complete-with-history-link, RFC 5005 §1, 5005#26]
 	// <link rel="next" href="feed.atom?page=2"/>
 	// remove the link, or remove fh:complete if there are entries elsewhere
 }
@@ -33,12 +33,12 @@ func ExampleDocument() {
 func ExampleChain() {
 	const namespaces = `xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"`
 	documents := []struct{ url, text string }{
-		{"https://example.org/feed.atom", `<feed ` + namespaces + `><id>urn:feed</id><updated>2003-12-13T18:30:02Z</updated>
+		{"https://example.org/feed.atom", `<feed ` + namespaces + `><id>urn:feed</id><title>F</title><updated>2003-12-13T18:30:02Z</updated>
 <link rel="self" href="feed.atom"/><link rel="prev-archive" href="2003.atom"/>
-<entry><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated></entry></feed>`},
-		{"https://example.org/2003.atom", `<feed ` + namespaces + `><id>urn:feed</id><updated>2003-12-31T00:00:00Z</updated><fh:archive/>
+<entry><id>urn:1</id><title>One</title><updated>2003-12-13T18:30:02Z</updated></entry></feed>`},
+		{"https://example.org/2003.atom", `<feed ` + namespaces + `><id>urn:feed</id><title>F</title><updated>2003-12-31T00:00:00Z</updated><fh:archive/>
 <link rel="self" href="2003.atom"/><link rel="current" href="feed.atom"/>
-<entry><id>urn:2</id><updated>2003-12-31T00:00:00Z</updated></entry></feed>`},
+<entry><id>urn:2</id><title>One</title><updated>2003-12-31T00:00:00Z</updated></entry></feed>`},
 	}
 	var chain check.Chain
 	var found []check.Finding

@@ -3,8 +3,11 @@ package check
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/maphash"
 	"io"
 	"iter"
@@ -15,7 +18,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/replication"
+	"github.com/feedhistory/feedhistory/internal/harvest"
 )
 
 const (
@@ -33,7 +36,7 @@ type pageWalker struct {
 	most    int // maximum number of pages, 10,000 by default
 
 	feed    string // the URL of the newest page
-	newer   *replication.Page
+	newer   *harvest.Page
 	oldest  time.Time // the first stamp of the newer page
 	visited map[string]bool
 	ids     map[uint64]bool
@@ -46,7 +49,7 @@ type pageWalker struct {
 // walkPages is Walk for pages of entities.
 func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
-		fetcher, done := replication.Fetcher(client, mostPageBytes)
+		fetcher, done := harvest.Fetcher(client, mostPageBytes)
 		defer done()
 		w := &pageWalker{
 			Chain: c, ctx: ctx, fetcher: fetcher, most: cmp.Or(client.Budget.Documents, 10_000), feed: url,
@@ -80,11 +83,11 @@ func (w *pageWalker) page(url string) (older string, err error) {
 		w.add("walk-cut-short", url, "there are more than %d pages", w.most)
 		return "", nil
 	}
-	head, headErr := replication.Open(w.ctx, w.fetcher, http.MethodHead, url)
+	head, headErr := harvest.Open(w.ctx, w.fetcher, http.MethodHead, url)
 	if headErr == nil {
 		headErr = head.Close()
 	}
-	page, err := replication.Open(w.ctx, w.fetcher, http.MethodGet, url)
+	page, err := harvest.Open(w.ctx, w.fetcher, http.MethodGet, url)
 	switch {
 	case err != nil && w.newer == nil:
 		return "", err
@@ -128,8 +131,8 @@ func (w *pageWalker) findings() []Finding {
 }
 
 // heads checks the header of a page, and compares it with the answer to HEAD.
-func (w *pageWalker) heads(page, head *replication.Page, headErr error) {
-	kind, modified := page.Header.Get(replication.FieldType), page.Header.Get(replication.FieldModified)
+func (w *pageWalker) heads(page, head *harvest.Page, headErr error) {
+	kind, modified := page.Header.Get(harvest.FieldType), page.Header.Get(harvest.FieldModified)
 	if page.Status != http.StatusOK {
 		w.add("dr-page-unavailable", page.URL, "the status is %d", page.Status)
 	}
@@ -145,7 +148,7 @@ func (w *pageWalker) heads(page, head *replication.Page, headErr error) {
 		w.add("dr-head", page.URL, "HEAD: %s", reasonText(headErr))
 		return
 	}
-	for _, name := range []string{replication.FieldType, replication.FieldModified, replication.FieldLink} {
+	for _, name := range []string{harvest.FieldType, harvest.FieldModified, harvest.FieldLink} {
 		if page.Header.Get(name) != "" && head.Header.Get(name) == "" {
 			w.add("dr-head", page.URL, "the answer to HEAD has no %s", name)
 		}
@@ -153,16 +156,16 @@ func (w *pageWalker) heads(page, head *replication.Page, headErr error) {
 }
 
 // timeForm checks whether all consumers can read a readable stamp.
-func (w *pageWalker) timeForm(page *replication.Page, what, stamp string) {
+func (w *pageWalker) timeForm(page *harvest.Page, what, stamp string) {
 	if _, err := http.ParseTime(stamp); err != nil {
 		w.add("dr-time-form", page.URL, "Last-Modified of %s is %q", what, clip(stamp))
 	}
 }
 
 // links checks the links of a page, and those between it and the newer page.
-func (w *pageWalker) links(page *replication.Page) {
-	for _, line := range page.Header.Values(replication.FieldLink) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "<") || len(replication.Links(http.Header{replication.FieldLink: {line}})) > 1 {
+func (w *pageWalker) links(page *harvest.Page) {
+	for _, line := range page.Header.Values(harvest.FieldLink) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "<") || len(harvest.Links(http.Header{harvest.FieldLink: {line}})) > 1 {
 			w.add("dr-link-form", page.URL, "Link is %q", clip(line))
 		}
 	}
@@ -185,13 +188,13 @@ func (w *pageWalker) links(page *replication.Page) {
 }
 
 // entities checks the entities of a page.
-func (w *pageWalker) entities(page *replication.Page) {
-	boundary, err := replication.Boundary(page.Header.Get(replication.FieldType))
+func (w *pageWalker) entities(page *harvest.Page) {
+	boundary, err := harvest.Boundary(page.Header.Get(harvest.FieldType))
 	if err != nil {
 		w.add("dr-not-multipart", page.URL, "%v", err)
 		return
 	}
-	parts := replication.NewParts(page.Body(), boundary, mostEntityBytes)
+	parts := harvest.NewParts(page.Body(), boundary, mostEntityBytes)
 	e := w.newEntities(page)
 	for {
 		part, err := parts.Next()
@@ -208,13 +211,13 @@ func (w *pageWalker) entities(page *replication.Page) {
 }
 
 // unread reports why a page could not be read to its end.
-func (w *pageWalker) unread(page *replication.Page, whole int, err error) {
+func (w *pageWalker) unread(page *harvest.Page, whole int, err error) {
 	_, cut := errors.AsType[*feedhistory.TruncatedError](err)
 	switch {
 	case w.ctx.Err() != nil:
 	case cut || err == io.ErrUnexpectedEOF:
 		w.add("dr-cut-short", page.URL, "the page ends after %d entities, in the middle of the next", whole)
-	case errors.Is(err, replication.ErrTooLarge):
+	case errors.Is(err, harvest.ErrTooLarge):
 		w.add("limit-exceeded", page.URL, "entity %d has more than %d bytes", whole+1, mostEntityBytes)
 	case errors.As(err, new(*feedhistory.LimitError)), errors.As(err, new(*feedhistory.TimeoutError)):
 		w.add(failure(err, page.URL).Code, page.URL, "%v", err)
@@ -234,4 +237,132 @@ func (w *pageWalker) forget() {
 			delete(w.Digests.feeds[w.feed], url)
 		}
 	}
+}
+
+// entities checks the entities of one page as they come.
+type entities struct {
+	*pageWalker
+	page *harvest.Page
+	n    int
+
+	first, last time.Time // first and last stamp
+	sum         hash.Hash // of all entities so far
+
+	known   digest // of an earlier run
+	isKnown bool
+	then    string // the digest of as many entities as there were then
+}
+
+func (w *pageWalker) newEntities(page *harvest.Page) *entities {
+	e := &entities{pageWalker: w, page: page, sum: sha256.New()}
+	if w.Digests != nil {
+		e.known, e.isKnown = w.Digests.feeds[w.feed][page.Key()]
+	}
+	return e
+}
+
+// entity checks an entity.
+func (e *entities) entity(part harvest.Part) {
+	e.n++
+	id := strings.TrimSpace(part.Header.Get(harvest.FieldID))
+	what := fmt.Sprintf("entity %d, %q", e.n, clip(id))
+	for _, name := range []string{harvest.FieldType, harvest.FieldModified, harvest.FieldID, harvest.FieldOperation} {
+		if strings.TrimSpace(part.Header.Get(name)) == "" {
+			e.add("dr-header-missing", e.page.URL, "%s has no %s", what, strings.ReplaceAll(name, "Id", "ID"))
+		}
+	}
+	e.operation(what, part.Header.Get(harvest.FieldOperation), harvest.Operation(part.Header))
+	if err := part.Check(); err != nil {
+		e.add("dr-length", e.page.URL, "%s: %v", what, err)
+	}
+	e.stamp(what, part.Header.Get(harvest.FieldModified))
+	if key := maphash.String(e.seed, id); id != "" && e.ids[key] {
+		e.add("dr-id-repeated", e.page.URL, "%s has the Content-ID of another", what)
+	} else if len(e.ids) < mostKnownIDs {
+		e.ids[key] = true
+	}
+	e.digest(id, part)
+}
+
+// operation checks the operation of an entity, as written and as read.
+func (e *entities) operation(what, written, read string) {
+	known := []string{"PUT", "DELETE", "PATCH"}
+	switch {
+	case strings.TrimSpace(written) == "":
+	case !slices.Contains(known, read):
+		e.add("dr-operation-unknown", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
+	case written != "http-equiv="+read:
+		e.add("dr-operation", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
+	}
+}
+
+// stamp checks when an entity was modified.
+func (e *entities) stamp(what, written string) {
+	at, err := harvest.ParseTime(written)
+	switch {
+	case written == "":
+		return
+	case err != nil:
+		e.add("dr-header-missing", e.page.URL, "%s: Last-Modified %v", what, err)
+		return
+	case at.Before(e.last):
+		e.add("dr-stamps-decrease", e.page.URL, "%s is stamped %s, after one of %s", what, stamp(at), stamp(e.last))
+	}
+	e.timeForm(e.page, what, written)
+	e.last = at
+	if e.first.IsZero() {
+		e.first = at
+	}
+}
+
+// digest adds an entity to the digest of its page.
+func (e *entities) digest(id string, part harvest.Part) {
+	for _, s := range []string{id, part.Header.Get(harvest.FieldType), part.Header.Get(harvest.FieldModified), harvest.Operation(part.Header)} {
+		_, _ = io.WriteString(e.sum, s+"\n") // writing to a hash does not fail
+	}
+	body := sha256.Sum256(part.Body)
+	e.sum.Write(body[:])
+	if e.n == e.known.Entries {
+		e.then = e.digestSoFar()
+	}
+}
+
+func (e *entities) digestSoFar() string { return hex.EncodeToString(e.sum.Sum(nil)) }
+
+// end checks a page after all of it has been read.
+func (e *entities) end() {
+	if e.n == 0 {
+		e.add("dr-page-empty", e.page.URL, "the page has no entities")
+		return
+	}
+	if !e.page.Modified.IsZero() && !e.last.IsZero() && !e.page.Modified.Equal(e.last) {
+		e.add("dr-page-stamp", e.page.URL, "Last-Modified of the page is %s, of its last entity %s", stamp(e.page.Modified), stamp(e.last))
+	}
+	if !e.oldest.IsZero() && e.last.After(e.oldest) {
+		e.add("dr-stamps-decrease", e.newer.URL, "the first entity is stamped %s, after one of %s on the page before, %s",
+			stamp(e.oldest), stamp(e.last), clip(e.page.Key()))
+	}
+	e.oldest = e.first
+	if e.Digests != nil {
+		e.compare()
+	}
+}
+
+// compare compares the page with the earlier run, and remembers it
+// (datareplication#feed-6).
+func (e *entities) compare() {
+	now := digest{Entries: e.n, Digest: e.digestSoFar(), Prev: e.page.Prev, Next: e.page.Next}
+	old := e.known
+	switch {
+	case !e.isKnown:
+	case e.then != old.Digest:
+		e.add("dr-page-changed", e.page.URL, "its first %d entities have changed since an earlier run", old.Entries)
+	case old.Next != "" && e.n > old.Entries:
+		e.add("dr-page-changed", e.page.URL, "at an earlier run it had %d entities and a next page already; now it has %d", old.Entries, e.n)
+	case old.Next != "" && old.Next != now.Next:
+		e.add("dr-page-changed", e.page.URL, "at an earlier run next was %s; now it is %q", clip(old.Next), clip(now.Next))
+	case now.Prev != "" && old.Prev != now.Prev:
+		e.add("dr-page-changed", e.page.URL, "at an earlier run prev was %q; now it is %s", clip(old.Prev), clip(now.Prev))
+	}
+	e.Digests.keep(e.feed, e.page.Key(), now)
 }

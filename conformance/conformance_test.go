@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/conformance"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -78,12 +79,12 @@ func TestMirror(t *testing.T) {
 func TestPublisher(t *testing.T) {
 	out := &publish.MemoryOutput{}
 	server := feedtest.Server(t, &publish.Handler{FS: out})
-	p := &publish.Publisher{Output: out, Base: server.URL + "/", Head: &feedhistory.Document{Title: "A"}, Split: feedhistory.Split{Size: 2}}
+	p := &publish.Publisher{Output: out, Base: server.URL + "/", Head: &feedhistory.Document{Title: "A"}, Split: compose.Split{Size: 2}}
 	n, clock := 0, time.Date(2003, 12, 1, 0, 0, 0, 0, time.UTC)
 	add := func(ctx context.Context) error {
 		n++
 		clock = clock.Add(time.Hour)
-		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", n), Title: feedhistory.Text{Body: "New"}, Updated: clock}.Entry()
+		e, err := compose.Draft{ID: fmt.Sprintf("urn:%d", n), Title: feedhistory.Text{Body: "New"}, Updated: clock}.Entry()
 		return errors.Join(err, p.Append(ctx, e))
 	}
 	require.NoError(t, add(t.Context()))

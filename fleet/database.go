@@ -11,16 +11,17 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
 )
 
 // A Database is a PostgreSQL database shared by workers: the mirrored feeds, when they
@@ -233,4 +234,257 @@ func hostOf(f *mirror.Feed) string {
 		_, host, _ = name(f.URL)
 	}
 	return host
+}
+
+// A claim asks for the due feeds of a held host.
+type claim struct {
+	hold
+	doubtful bool // the last holder did not release the host, so a poll may have ended without a record
+	most     int  // maximum number of feeds
+
+	// The results.
+	left  time.Duration // how long the host is still held; zero if there are no turns
+	turns []*turn       // the longest due first
+}
+
+// A turn is a feed to be polled.
+type turn struct {
+	hold
+	url      string
+	tries    int       // polls in a row begun but not ended properly, including this one once it is recorded
+	due      time.Time // when the feed was due
+	state    *mirror.Feed
+	doubtful bool
+	noted    bool // whether the beginning of the poll is recorded
+}
+
+// claim carries out several claims together. It records nothing about the feeds, because
+// nobody else polls them while the host is held.
+func (d *Database) claim(ctx context.Context, claims []*claim) error {
+	by := make(map[string]*claim, len(claims))
+	var b pgx.Batch
+	var hosts []string
+	var tokens, most []int64
+	for _, c := range claims {
+		by[c.host] = c
+		c.turns, c.left = nil, 0
+		hosts, tokens, most = append(hosts, c.host), append(tokens, c.token), append(most, int64(c.most))
+	}
+	var urls []string
+	b.Queue(dueFeeds, hosts, tokens, most).Query(func(rows pgx.Rows) error {
+		var t turn
+		var left time.Duration
+		_, err := pgx.ForEachRow(rows, []any{&t.host, &t.url, &t.tries, &t.due, &left}, func() error {
+			c, t := by[t.host], t
+			t.hold, t.doubtful, c.left = c.hold, c.doubtful, left
+			c.turns = append(c.turns, &t)
+			urls = append(urls, t.url)
+			return nil
+		})
+		return err
+	})
+	if err := d.brief(ctx, &b); err != nil || len(urls) == 0 {
+		return err
+	}
+	states, err := d.states.FeedsByURL(ctx, urls)
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		for _, t := range c.turns {
+			t.state = states[t.url]
+		}
+	}
+	return nil
+}
+
+const dueFeeds = `
+	SELECT h.host, f.url, f.tries, f.due, h.until - now()
+	FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS a (host, token, most)
+	JOIN fleet_hosts h ON h.host = a.host AND h.holder = a.token AND h.until > now()
+		AND (h.wait IS NULL OR h.wait <= now())
+	CROSS JOIN LATERAL (
+		SELECT url, tries, due FROM fleet_feeds WHERE host = a.host AND due <= now() ORDER BY due LIMIT a.most
+	) f`
+
+// begin records the beginning of a feed's poll, in case it does not end properly: then
+// the feed is due again, after longer and longer times. It returns false if the host is
+// no longer the worker's, or the feed must not be polled.
+func (d *Database) begin(ctx context.Context, t *turn, lease time.Duration) (bool, error) {
+	tag, err := d.pool.Exec(ctx, `
+		UPDATE fleet_feeds f SET tries = f.tries + 1, due = now() + $4::interval * (1 << least(f.tries, 10))
+		FROM fleet_hosts h
+		WHERE f.url = $1 AND f.host = $2 AND f.due <= now() AND h.host = $2 AND h.holder = $3 AND h.until > now()`,
+		t.url, t.host, t.token, lease)
+	if err != nil || tag.RowsAffected() == 0 {
+		return false, err
+	}
+	t.tries++
+	t.noted = true
+	return true, nil
+}
+
+// A pollResult is the result of a poll, with everything to record about the feed.
+type pollResult struct {
+	outcome outcome
+	changes *mirror.Report // nil if there were none, or the store could not be read
+	feed    *mirror.Feed   // the state of the feed; nil if it is not stored, or something else has changed it
+	due     time.Time      // not used if the poll was broken, because a time has been set already
+	err     string         // why the poll failed or is broken
+	dead    string         // why the feed is a dead letter
+	held    *mirror.Feed   // the state to be stored together with others; nil if there is none
+}
+
+// end records how a turn has ended. noted is false if the worker no longer holds
+// the host, or the feed is no longer subscribed to.
+func (d *Database) end(ctx context.Context, t *turn, e pollResult) (noted bool, err error) {
+	var b pgx.Batch
+	host := t.host
+	if e.feed != nil {
+		host = hostOf(e.feed)
+	}
+	if host != t.host {
+		b.Queue(`
+			INSERT INTO fleet_hosts AS h (host, due) VALUES ($1, $2)
+			ON CONFLICT (host) DO UPDATE SET due = least(h.due, excluded.due)
+			WHERE h.until IS NULL OR h.until <= now()`, host, e.due)
+	}
+	set, args := e.columns(host)
+	b.Queue(`
+		UPDATE fleet_feeds SET polled = now(), `+set+`
+		WHERE url = $1 AND EXISTS (SELECT FROM fleet_hosts WHERE host = $2 AND holder = $3)`,
+		append([]any{t.url, t.host, t.token}, args...)...,
+	).Exec(func(tag pgconn.CommandTag) error {
+		noted = tag.RowsAffected() > 0
+		return nil
+	})
+	err = d.brief(ctx, &b)
+	return noted, err
+}
+
+// columns returns the columns a pollResult sets, in SQL, with parameters from $4.
+func (e *pollResult) columns(host string) (set string, args []any) {
+	switch f := e.feed; {
+	case e.dead != "":
+		return `due = NULL, dead = $4, died = now()`, []any{text(e.dead)}
+	case e.outcome == broken:
+		return `error = $4`, []any{text(e.err)}
+	case f == nil:
+		return `tries = 0, due = $4`, []any{e.due}
+	default:
+		return `tries = 0, due = CASE WHEN NOT $5 THEN $4::timestamptz END, gone = $5,
+				host = $6, verdict = $7, failures = $8, error = $9`,
+			[]any{e.due, f.Gone || f.Alias != "", host, f.Verdict.String(), f.Failures, text(e.err)}
+	}
+}
+
+// text returns an error in a form fit for a column: short and valid.
+func text(s string) string {
+	const most = 500
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// forgotten removes a feed from the store if it is no longer subscribed to: a poll
+// under way meanwhile may have added it again.
+func (d *Database) forgotten(ctx context.Context, t *turn) error {
+	var there bool
+	err := d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM fleet_feeds WHERE url = $1)`, t.url).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	return d.forget(ctx, t.url)
+}
+
+// Subscribe subscribes to feeds, and workers keep them up to date. If one of the
+// addresses is invalid, it does nothing, and the error is a *URLError. Feeds that are
+// gone or dead letters are polled again. It returns how many feeds were not subscribed
+// to before. The error may be the context's.
+func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
+	rows := make([][]any, 0, len(urls))
+	for _, address := range urls {
+		feed, host, err := subscribable(address)
+		if err != nil {
+			return 0, err
+		}
+		rows = append(rows, []any{feed, host})
+	}
+	err = d.durably(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `CREATE TEMPORARY TABLE wanted (url text COLLATE "C", host text COLLATE "C") ON COMMIT DROP`); err != nil {
+			return err
+		}
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"wanted"}, []string{"url", "host"}, pgx.CopyFromRows(rows)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, wakeHosts); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, addFeeds).Scan(&added)
+	})
+	return added, err
+}
+
+// Subscribe locks the hosts first, and in order, as does everything that locks several
+// hosts. So a job ending meanwhile either sees the added feeds, or has released its
+// host before they are added.
+const wakeHosts = `
+	INSERT INTO fleet_hosts AS h (host, due)
+	SELECT DISTINCT coalesce(f.host, w.host), now()
+	FROM wanted w LEFT JOIN fleet_feeds f USING (url)
+	WHERE f.url IS NULL OR f.due IS NULL
+	ORDER BY 1
+	ON CONFLICT (host) DO UPDATE SET due = least(h.due, excluded.due)
+	WHERE h.until IS NULL OR h.until <= now()`
+
+// Unchanged feeds are not locked: a worker polling them locks only their host.
+const addFeeds = `
+	WITH put AS (
+		INSERT INTO fleet_feeds AS f (url, host, due)
+		SELECT DISTINCT ON (url) url, w.host, now() FROM wanted w LEFT JOIN fleet_feeds was USING (url)
+		WHERE was.url IS NULL OR was.due IS NULL
+		ORDER BY url
+		ON CONFLICT (url) DO UPDATE SET due = now(), tries = 0, gone = false, dead = NULL, died = NULL
+		WHERE f.due IS NULL
+		RETURNING xmax = 0 AS added
+	)
+	SELECT count(*) FILTER (WHERE added) FROM put`
+
+// Unsubscribe stops polling feeds, and removes them from the store with everything
+// belonging to them. It ignores addresses not subscribed to, and returns how many were.
+// If an address is invalid, the error is a *URLError. The error may be the context's.
+func (d *Database) Unsubscribe(ctx context.Context, urls []string) (removed int, err error) {
+	feeds := make([]string, 0, len(urls))
+	for _, address := range urls {
+		feed, _, err := name(address)
+		if err != nil {
+			return 0, err
+		}
+		feeds = append(feeds, feed)
+	}
+	for _, feed := range feeds {
+		err := d.durably(ctx, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, `DELETE FROM fleet_feeds WHERE url = $1`, feed)
+			removed += int(tag.RowsAffected())
+			return err
+		})
+		if err != nil {
+			return removed, err
+		}
+		if err := d.forget(ctx, feed); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// forget removes a feed from the store.
+func (d *Database) forget(ctx context.Context, feed string) error {
+	err := d.Store.Remove(ctx, feed)
+	if errors.Is(err, mirror.ErrNotFound) {
+		return nil
+	}
+	return err
 }

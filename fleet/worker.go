@@ -1,3 +1,39 @@
+// Package fleet keeps mirrors up to date on many machines. It runs package
+// mirror in jobs of River (riverqueue.com) in a PostgreSQL database.
+//
+//	db, err := fleet.Open(ctx, "postgres://…")
+//	db.Subscribe(ctx, urls)
+//	w := &fleet.Worker{Database: db}
+//	err = w.Run(ctx) // in as many processes, on as many machines, as wanted
+//
+// # One machine per host
+//
+// A worker holds the hosts with due feeds, for longer than any of its polls, and makes
+// jobs of many hosts. Whoever runs the job visits each host: it polls the feeds one
+// after the other, and writes nothing once another worker holds the host. The host of a
+// feed is the host of the address it is requested from. There are two exceptions: if a
+// host redirects to another one, or if archive documents are on a different host than
+// the feed, these requests are made in the feed's own visit.
+//
+// # Group commits
+//
+// News of a feed are committed at once. A poll without news may wait up to five seconds
+// for other polls, of its host and of others. Then all of them are written together,
+// provided the feeds have had no other commit since they were polled, and the worker
+// still holds their hosts. If a worker is killed before that, these feeds are polled
+// again.
+//
+// # Failures
+//
+// A worker's commits stay, and another worker does the rest: the hosts it held are due again, and
+// everything a poll has read is in the store (package mirror). A worker that was only suspended,
+// and wakes up when another works on its feed, cannot commit: the store refuses a change to a
+// state that has changed since (mirror.ErrConflict).
+//
+// A feed whose polls do not end properly, because they panic, end the process,
+// take too long or cannot be stored, is tried less and less often. Then it
+// becomes a dead letter, with the reason. The other feeds of its host are
+// polled meanwhile.
 package fleet
 
 import (
@@ -6,17 +42,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
-
-	"github.com/feedhistory/feedhistory"
 )
 
 // A Worker polls the feeds of a Database, together with others. Only Database
@@ -281,4 +320,648 @@ type sweepWorker struct {
 // Work implements river.Worker.
 func (s *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepJob]) error {
 	return s.w.Database.sweep(ctx, s.w.lease())
+}
+
+// A visitWorker runs the jobs of hosts.
+type visitWorker struct {
+	river.WorkerDefaults[visitJob]
+	w *Worker
+}
+
+// NextRetry implements river.Worker: a job fails only if the database does.
+func (*visitWorker) NextRetry(job *river.Job[visitJob]) time.Time {
+	return time.Now().Add(time.Duration(job.Attempt) * time.Second)
+}
+
+// Work implements river.Worker. It claims the due feeds of the hosts, and begins a visit
+// of each host as soon as the worker has room. So a worker takes no more jobs from the
+// others than it can carry out. It does not wait for the visits to end: a host whose
+// visit is cut short is due again when its hold expires.
+func (vw *visitWorker) Work(ctx context.Context, job *river.Job[visitJob]) error {
+	w := vw.w
+	var claims []*claim
+	most, late := w.batch()
+	for _, host := range job.Args.Hosts {
+		claims = append(claims, &claim{
+			hold: hold{host: host, token: job.Args.Token}, most: most, doubtful: slices.Contains(job.Args.Doubtful, host),
+		})
+	}
+	if err := w.Database.claim(ctx, claims); err != nil {
+		return err
+	}
+	claimed := time.Now()
+	for _, c := range claims {
+		// A poll may take a slice, and may begin at the end of the visit.
+		v := &visit{w: w, hold: c.hold, late: late, end: claimed.Add(min(w.slice(), c.left-2*w.slice()))}
+		select {
+		case w.room <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		w.visits.Go(func() { v.run(c) })
+	}
+	return nil
+}
+
+// A visit is the work at a host.
+type visit struct {
+	w *Worker
+	hold
+	end    time.Time
+	polled bool // a feed was polled, so there is a pause before the next
+	late   time.Duration
+
+	mu    sync.Mutex
+	held  []*routine
+	timer *time.Timer // time to write the held records; nil if there are none
+	err   error       // of writing
+}
+
+// run does the work, and makes room for another visit.
+func (v *visit) run(c *claim) {
+	w := v.w
+	w.metrics.hosts.Add(1)
+	ctx, cancel := context.WithTimeout(w.visiting, 2*w.slice())
+	defer func() {
+		if value := recover(); value != nil {
+			w.trouble(context.Background(), "a visit of "+v.host+" has panicked", &panicError{value, debug.Stack()})
+		}
+		cancel()
+		w.metrics.hosts.Add(-1)
+		<-w.room
+		select {
+		case w.freed <- struct{}{}:
+		default:
+		}
+	}()
+	if err := v.work(ctx, c); err != nil && w.visiting.Err() == nil {
+		w.trouble(ctx, "the polls of "+v.host+" cannot be recorded", err)
+	}
+}
+
+// work polls the claimed feeds, and claims more as long as there may be more.
+func (v *visit) work(ctx context.Context, c *claim) (err error) {
+	for err == nil && len(c.turns) > 0 {
+		for _, t := range c.turns {
+			if v.polled {
+				v.w.rest(ctx)
+			}
+			if !v.w.goesOn(ctx, v.end) || v.w.waits.left(v.host) > 0 {
+				return v.write(true)
+			}
+			if err = v.take(ctx, t); err != nil {
+				break
+			}
+			v.polled = true
+		}
+		if err != nil || len(c.turns) < c.most {
+			break // releasing the host takes care of feeds due since
+		}
+		if err = v.write(false); err == nil {
+			err = v.w.claims.ask(c)
+		}
+	}
+	if failed := v.write(true); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// take polls a feed and records the result, or holds it back to write it with others.
+func (v *visit) take(ctx context.Context, t *turn) error {
+	w, d := v.w, v.w.Database
+	if t.tries > 0 || t.doubtful {
+		if begun, err := d.begin(ctx, t, w.lease()); err != nil || !begun {
+			return err
+		}
+	}
+	began := time.Now()
+	e := w.poll(ctx, t)
+	w.metrics.poll(t, e, began)
+	if e.held != nil {
+		v.holdBack(&routine{turn: t, state: e.held})
+		return nil
+	}
+	after, cancel := afterwards(ctx)
+	defer cancel()
+	if e.outcome == broken && !t.noted {
+		if begun, err := d.begin(after, t, w.lease()); err != nil || !begun {
+			return err
+		}
+	}
+	noted, err := d.end(after, t, e)
+	if err != nil || noted {
+		return err
+	}
+	return d.forgotten(after, t)
+}
+
+// holdBack makes the record of a poll wait for other polls.
+func (v *visit) holdBack(r *routine) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.held = append(v.held, r)
+	if v.timer == nil {
+		v.timer = time.AfterFunc(v.late, func() {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.err = errors.Join(v.err, v.writeHeld(false))
+		})
+	}
+}
+
+// write writes the held records, and releases the host if release is set.
+func (v *visit) write(release bool) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return errors.Join(v.err, v.writeHeld(release))
+}
+
+func (v *visit) writeHeld(release bool) error {
+	if v.timer != nil {
+		v.timer.Stop()
+		v.timer = nil
+	}
+	n := &write{hold: v.hold, polls: v.held, release: release, pause: v.w.pause(), wait: v.w.waits.left(v.host)}
+	v.held = nil
+	if len(n.polls) == 0 && !release {
+		return nil
+	}
+	err := v.w.writes.ask(n)
+	if err != nil && len(n.polls) == 0 {
+		return err
+	}
+	if err != nil { // one of them may be the cause
+		for _, p := range n.polls {
+			if err := v.writeAlone(p); err != nil {
+				return err
+			}
+		}
+		return v.writeHeld(release)
+	}
+	for _, p := range n.polls {
+		if !p.stored {
+			v.w.metrics.overtaken()
+		}
+		if n.held && !p.there {
+			ctx, cancel := afterwards(context.Background())
+			err = errors.Join(err, v.w.Database.forgotten(ctx, p.turn))
+			cancel()
+		}
+	}
+	return err
+}
+
+// writeAlone records a poll by itself, after it could not be written with
+// others.
+func (v *visit) writeAlone(p *routine) error {
+	w, d := v.w, v.w.Database
+	ctx, cancel := afterwards(context.Background())
+	defer cancel()
+	e := pollResult{outcome: unchanged, feed: p.state, due: p.state.Next}
+	err := d.Store.Commit(ctx, &mirror.Commit{Feed: p.state})
+	switch {
+	case errors.Is(err, mirror.ErrConflict):
+		w.metrics.overtaken()
+		e = pollResult{outcome: conflict, due: time.Now().Add(afterConflict)}
+	case err != nil:
+		if begun, err := d.begin(ctx, p.turn, w.lease()); err != nil || !begun {
+			return err
+		}
+		e = w.broken(ctx, p.turn, err, false)
+	}
+	noted, err := d.end(ctx, p.turn, e)
+	if err != nil || noted {
+		return err
+	}
+	return d.forgotten(ctx, p.turn)
+}
+
+// goesOn reports whether another feed may be polled.
+func (w *Worker) goesOn(ctx context.Context, end time.Time) bool {
+	select {
+	case <-w.ending:
+		return false
+	default:
+		// One of the machine's two clocks stops while it sleeps.
+		now := time.Now()
+		return ctx.Err() == nil && now.Before(end) && now.Round(0).Before(end.Round(0))
+	}
+}
+
+// rest waits for the pause between two polls.
+func (w *Worker) rest(ctx context.Context) {
+	if w.pause() == 0 {
+		return
+	}
+	select {
+	case <-time.After(w.pause()):
+	case <-w.ending:
+	case <-ctx.Done():
+	}
+}
+
+// afterwards returns a context for records to be written even if the job must end.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+}
+
+// An outcome is the result of a poll, as a label of the metrics.
+type outcome string
+
+const (
+	changed     outcome = "changed"
+	unchanged   outcome = "unchanged"
+	failed      outcome = "failed"      // the subscription document could not be read
+	gone        outcome = "gone"        // the publisher has withdrawn the feed
+	sliced      outcome = "sliced"      // there is more to read
+	interrupted outcome = "interrupted" // the worker is ending
+	conflict    outcome = "conflict"    // something else was at work on the feed
+	early       outcome = "early"       // the feed was not due, or its host asks to be left alone
+	broken      outcome = "broken"      // the poll did not end properly
+	buried      outcome = "buried"      // the feed is now a dead letter
+)
+
+var outcomes = []outcome{changed, unchanged, failed, gone, sliced, interrupted, conflict, early, broken, buried}
+
+// A session is the store as one poll sees it.
+type session struct {
+	mirror.Store
+	turn    *turn
+	again   bool         // an earlier poll may have ended without a record
+	feed    *mirror.Feed // as it was read or last committed
+	commits int
+
+	// A routine change may be held, to be stored with others. Then before is the state as
+	// it was read, and held the state to store.
+	holds        bool
+	before, held *mirror.Feed
+}
+
+// errEarly says the feed must not be polled yet.
+var errEarly = errors.New("the feed is not due")
+
+// Feed implements mirror.Store.
+func (s *session) Feed(ctx context.Context, url string) (f *mirror.Feed, err error) {
+	own := url == s.turn.url
+	if f = s.turn.state; own && f != nil {
+		s.turn.state = nil
+	} else if f, err = s.Store.Feed(ctx, url); err != nil || !own {
+		return f, err
+	}
+	before := *f
+	s.feed, s.before = f, &before
+	if s.again && !f.Gone && f.Alias == "" && !f.Due(time.Now()) {
+		return nil, errEarly
+	}
+	return f, nil
+}
+
+// Commit implements mirror.Store.
+func (s *session) Commit(ctx context.Context, c *mirror.Commit) error {
+	if s.held != nil { // more has come
+		err := s.Store.Commit(ctx, &mirror.Commit{Feed: s.held})
+		if err != nil {
+			return err
+		}
+		s.held = nil
+	}
+	if s.holds && s.commits == 0 && isRoutine(s.before, c) {
+		held := *c.Feed
+		s.feed, s.held = c.Feed, &held
+		c.Feed.Commits++
+		return nil
+	}
+	err := s.Store.Commit(ctx, c)
+	if err == nil {
+		s.feed = c.Feed
+		s.commits++
+	}
+	return err
+}
+
+// isRoutine reports whether a change records only a poll, and when the feed is due
+// next. Such a change may be lost, because another poll finds it out again with a
+// conditional request. A host's Retry-After may not be lost.
+func isRoutine(before *mirror.Feed, c *mirror.Commit) bool {
+	f := c.Feed
+	switch {
+	case before == nil, f.Commits == 0, f.Commits != before.Commits, c.Number != 0,
+		len(c.Put)+len(c.Touch)+len(c.Versions)+len(c.Documents) > 0, c.Forget,
+		f.Unfinished, f.More, f.Gone, f.Alias != "", f.Lost != "", !f.Wait.IsZero(), f.Failures > 0, f.Error != "",
+		len(f.Pending)+len(f.Gaps) > 0:
+		return false
+	}
+	was, is := *before, *f
+	for _, f := range []*mirror.Feed{&was, &is} {
+		f.Polls, f.Polled, f.Next = 0, time.Time{}, time.Time{}
+	}
+	return reflect.DeepEqual(was, is)
+}
+
+// A panicError is a panic of a poll.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// update calls Mirror.Update, and returns a panic as an error.
+func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.Report, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicError{value, debug.Stack()}
+		}
+	}()
+	return m.Update(ctx, url)
+}
+
+// afterConflict is the time until a feed is due again after something else was
+// at work on it.
+const afterConflict = time.Minute
+
+// poll polls a feed.
+func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
+	if t.tries > w.tries() {
+		return pollResult{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
+	}
+	s := &session{Store: w.Database.Store, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
+	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1)}
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, hostKey{}, t.host), w.slice())
+	defer cancel()
+	changes, err := update(limited, m, t.url)
+	now := time.Now()
+	e := pollResult{feed: s.feed, changes: changes}
+	rest := now // when the rest is due
+	if s.feed != nil && s.feed.Waits(now) {
+		rest = s.feed.Wait
+	}
+	switch {
+	case errors.Is(err, errEarly):
+		e.outcome, e.due, e.err = early, s.feed.Next, s.feed.Error
+	case errors.Is(err, mirror.ErrConflict):
+		e.outcome, e.due, e.feed = conflict, now.Add(afterConflict), nil
+	case err != nil && ctx.Err() != nil:
+		e.outcome, e.due = interrupted, rest
+	case err == nil && changes.Failure != nil:
+		e.outcome, e.due, e.err = failed, s.feed.Next, s.feed.Error
+		if _, waits := errors.AsType[*mirror.WaitError](changes.Failure); waits {
+			e.outcome = early
+		} else if s.feed.Gone {
+			e.outcome = gone
+		}
+	case err == nil && s.feed.Documents > w.documents():
+		return pollResult{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
+	case err == nil && changes.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
+		e.outcome, e.due = sliced, rest
+	case err == nil:
+		e.outcome, e.due = unchanged, changes.Next
+		if changes.Added+changes.Changed+changes.Deleted > 0 {
+			e.outcome = changed
+		} else {
+			e.held = s.held
+		}
+	default:
+		return w.broken(ctx, t, err, limited.Err() != nil)
+	}
+	return e
+}
+
+// broken returns the result of a poll cut short.
+func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) pollResult {
+	what := feedhistory.Describe(err)
+	if late {
+		what = fmt.Sprintf("it has brought nothing in %v", w.slice())
+	}
+	if fault, ok := errors.AsType[*panicError](err); ok && w.Logger != nil {
+		w.Logger.ErrorContext(ctx, "a poll has panicked", "feed", t.url, "panic", fault.value, "stack", string(fault.stack))
+	}
+	if max(t.tries, 1) >= w.tries() {
+		return pollResult{outcome: buried, dead: what}
+	}
+	return pollResult{outcome: broken, err: what}
+}
+
+// A combiner carries out the simultaneous requests of several callers together:
+// requests arriving while it carries out one group become the next group.
+type combiner[T any] struct {
+	do func(ctx context.Context, group []T) error
+
+	mu      sync.Mutex
+	waiting []*pendingRequest[T]
+	working bool
+}
+
+// A pendingRequest is one caller's request.
+type pendingRequest[T any] struct {
+	what T
+	done chan error
+}
+
+// together is the maximum size of a group.
+const together = 100
+
+// ask makes a request, and waits until it has been carried out.
+func (c *combiner[T]) ask(what T) error {
+	a := &pendingRequest[T]{what, make(chan error, 1)}
+	c.mu.Lock()
+	c.waiting = append(c.waiting, a)
+	if !c.working {
+		c.working = true
+		go c.work()
+	}
+	c.mu.Unlock()
+	return <-a.done
+}
+
+// work carries out the waiting requests, until none is left.
+func (c *combiner[T]) work() {
+	for {
+		c.mu.Lock()
+		group := c.waiting[:min(together, len(c.waiting))]
+		c.waiting = c.waiting[len(group):]
+		c.working = len(group) > 0
+		c.mu.Unlock()
+		if len(group) == 0 {
+			return
+		}
+		c.answer(group)
+	}
+}
+
+// patience is the maximum time for a group.
+const patience = 10 * time.Second
+
+func (c *combiner[T]) answer(group []*pendingRequest[T]) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	all := make([]T, len(group))
+	for i, a := range group {
+		all[i] = a.what
+	}
+	err := c.do(ctx, all)
+	for i, a := range group {
+		if err == nil || len(group) == 1 || ctx.Err() != nil {
+			a.done <- err
+		} else { // an error of one caller must not affect the others
+			a.done <- c.do(ctx, all[i:i+1])
+		}
+	}
+}
+
+// A write is a record about a host: its polls without news, and its release.
+type write struct {
+	hold
+	polls   []*routine
+	release bool
+	pause   time.Duration // how long the host must rest after it is released
+	wait    time.Duration // how long it asks to be left alone; zero or less if it does not
+
+	held bool // result: whether the host was still the worker's
+}
+
+// A routine is a poll without news. Its state has not been stored yet; if it never is,
+// the feed is polled again.
+type routine struct {
+	*turn
+	state  *mirror.Feed // with the Commits it was made from
+	stored bool         // result: whether the state was stored
+	there  bool         // result: whether the feed is subscribed to
+}
+
+// write carries out several writes together. It is not durable.
+func (d *Database) write(ctx context.Context, writes []*write) error {
+	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		held, err := lockHeld(ctx, tx, writes)
+		if err != nil {
+			return err
+		}
+		var polls []*routine
+		var states []*mirror.Feed
+		var released []string
+		var pauses, waits []time.Duration
+		for _, w := range writes {
+			if w.held = held[w.host]; !w.held {
+				continue
+			}
+			for _, p := range w.polls {
+				p.stored, p.there = false, false
+				polls, states = append(polls, p), append(states, p.state)
+			}
+			if w.release {
+				released, pauses, waits = append(released, w.host), append(pauses, w.pause), append(waits, w.wait)
+			}
+		}
+		if len(polls) > 0 {
+			if err := store(ctx, tx, polls, states); err != nil {
+				return err
+			}
+			if err := note(ctx, tx, polls); err != nil {
+				return err
+			}
+		}
+		if len(released) > 0 {
+			_, err = tx.Exec(ctx, releaseHosts, released, pauses, waits)
+		}
+		return err
+	})
+}
+
+// lockHeld locks the hosts still held. Their feeds are then read in their present
+// state. All who lock several hosts do so in the same order.
+func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]bool, err error) {
+	var hosts []string
+	var tokens []int64
+	for _, w := range writes {
+		hosts, tokens = append(hosts, w.host), append(tokens, w.token)
+	}
+	rows, err := tx.Query(ctx, lockHosts, hosts, tokens)
+	if err != nil {
+		return nil, err
+	}
+	held = make(map[string]bool, len(hosts))
+	var host string
+	_, err = pgx.ForEachRow(rows, []any{&host}, func() error {
+		held[host] = true
+		return nil
+	})
+	return held, err
+}
+
+// store stores the states of feeds, and marks the polls whose states were
+// stored.
+func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Feed) error {
+	query, args := sqlstore.UpdatePolls(states)
+	rows, err := tx.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	var place int
+	_, err = pgx.ForEachRow(rows, []any{&place}, func() error {
+		polls[place-1].stored = true
+		return nil
+	})
+	return err
+}
+
+// note records how polls ended. A feed changed by something else meanwhile is due again
+// soon.
+func note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
+	by := make(map[string]*routine, len(polls))
+	urls, due := make([]string, len(polls)), make([]time.Time, len(polls))
+	for i, p := range polls {
+		by[p.url], urls[i], due[i] = p, p.url, p.state.Next
+		if !p.stored {
+			due[i] = time.Now().Add(afterConflict)
+		}
+	}
+	rows, err := tx.Query(ctx, noteFeeds, urls, due)
+	if err != nil {
+		return err
+	}
+	var url string
+	_, err = pgx.ForEachRow(rows, []any{&url}, func() error {
+		by[url].there = true
+		return nil
+	})
+	return err
+}
+
+const (
+	lockHosts = `
+		SELECT h.host FROM unnest($1::text[], $2::bigint[]) AS a (host, token) JOIN fleet_hosts h ON h.host = a.host AND h.holder = a.token
+		ORDER BY h.host FOR UPDATE OF h`
+	// The hosts are locked, so nobody else changes several of these feeds.
+	noteFeeds = `
+		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = a.due, failures = 0, error = '', gone = false
+		FROM unnest($1::text[], $2::timestamptz[]) AS a (url, due) WHERE f.url = a.url
+		RETURNING f.url`
+	// A host is due when one of its feeds is, but not before the pause and the wait are over.
+	releaseHosts = `
+		UPDATE fleet_hosts h SET holder = NULL, until = NULL, wait = CASE WHEN a.wait > '0' THEN greatest(h.wait, now() + a.wait) ELSE h.wait END,
+			due = (SELECT CASE WHEN min(f.due) IS NOT NULL THEN greatest(min(f.due), now() + a.pause, now() + a.wait, h.wait) END FROM fleet_feeds f WHERE f.host = a.host)
+		FROM unnest($1::text[], $2::interval[], $3::interval[]) AS a (host, pause, wait) WHERE h.host = a.host`
+)
+
+// A quietHandler drops records logged after their context has ended, because errors
+// are normal while a worker stops.
+type quietHandler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (c quietHandler) Handle(ctx context.Context, r slog.Record) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return c.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (c quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quietHandler{c.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (c quietHandler) WithGroup(name string) slog.Handler {
+	return quietHandler{c.Handler.WithGroup(name)}
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -35,8 +36,8 @@ func TestAmplification(t *testing.T) {
 		n := len(doc.Entries)
 		require.LessOrEqual(t, stored, 20*len(text)+(4<<10)*n+(600<<10), "stored of %d bytes and %d entries", len(text), n)
 		for _, write := range []func(*bytes.Buffer) error{
-			func(w *bytes.Buffer) error { return feedhistory.WriteAtom(w, again) },
-			func(w *bytes.Buffer) error { return feedhistory.WriteRSS(w, again) },
+			func(w *bytes.Buffer) error { return compose.WriteAtom(w, again) },
+			func(w *bytes.Buffer) error { return compose.WriteRSS(w, again) },
 		} {
 			var out bytes.Buffer
 			_ = write(&out)

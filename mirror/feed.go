@@ -2,15 +2,23 @@ package mirror
 
 import (
 	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"iter"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -90,19 +98,9 @@ type Feed struct {
 	// one document, they have the first, since which entries may be missing, and the latest.
 	Gaps []GapRecord `json:"gaps,omitempty"`
 
-	// Shown are the IDs of the entries in the subscription document of an archived feed,
-	// as it was last read. Sought are the IDs of entries that have left the subscription
-	// document and have not yet been found in an archive (5005#9).
-	Shown  []string `json:"shown,omitempty"`
-	Sought []string `json:"sought,omitempty"`
-
-	// Search is the archive document where the search for the Sought entries was cut short
-	// and will continue; "" means it begins at the newest.
-	Search string `json:"search,omitempty"`
-
-	// Joining means the walk still looks for an archive to join the subscription document
-	// with the documents of earlier polls. Until then, a missed window is among the Gaps.
-	Joining bool `json:"joining,omitempty"`
+	// Ledger is the memory of the subscription document's readings, by which a Mirror tells
+	// what may have been missed between them.
+	Ledger json.RawMessage `json:"ledger,omitempty"`
 
 	// Further are the URLs at which the subscription document of an archived feed
 	// goes on beyond its chain. See Document.Further.
@@ -195,6 +193,7 @@ type PendingDocument struct {
 	GapRecord
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
 	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Seq is one less
+	Names   []string  `json:"names,omitempty"`   // the documents linking to it besides From, at most eight
 	Tries   int       `json:"tries"`             // the number of failed tries
 	Missing bool      `json:"missing,omitempty"` // whether the last try found the document refused for good: 403, 404 or 410 (5005#18)
 	Retry   time.Time `json:"retry,omitzero"`    // when to try again; zero means at the next poll
@@ -204,7 +203,7 @@ type PendingDocument struct {
 // MarshalJSON implements json.Marshaler. In a PendingDocument, unlike
 // elsewhere, the members of Rank begin with capitals and are never absent;
 // json.Unmarshal accepts both.
-func (p PendingDocument) MarshalJSON() ([]byte, error) {
+func (d PendingDocument) MarshalJSON() ([]byte, error) {
 	type rank struct {
 		Time time.Time
 		Seq  int64 `json:"Place"`
@@ -213,11 +212,12 @@ func (p PendingDocument) MarshalJSON() ([]byte, error) {
 		GapRecord
 		Page    bool      `json:"page,omitempty"`
 		Rank    rank      `json:"rank"`
+		Names   []string  `json:"names,omitempty"`
 		Tries   int       `json:"tries"`
 		Missing bool      `json:"missing,omitempty"`
 		Retry   time.Time `json:"retry,omitzero"`
 		Wait    time.Time `json:"wait,omitzero"`
-	}{p.GapRecord, p.Page, rank(p.Rank), p.Tries, p.Missing, p.Retry, p.Wait})
+	}{d.GapRecord, d.Page, rank(d.Rank), d.Names, d.Tries, d.Missing, d.Retry, d.Wait})
 }
 
 // A GapRecord is a feedhistory.Gap in a form that can be stored. The fields without a
@@ -230,8 +230,15 @@ type GapRecord struct {
 	Found   time.Time          `json:"found"`
 	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
-	Deep    bool               `json:"deep,omitempty"`  // whether all archives are to be read again before a missed window closes
-	Anew    bool               `json:"anew,omitempty"`  // whether the feed had shown no entry before that an archive should have, so that unchanged archives lack none
+
+	// Of a missed window, Before are the IDs of the newest entries from before it, After
+	// those of the oldest ones from after it, at most eight of each. Of an Entry that may
+	// not have left alone, Before are its two neighbours.
+	Entry  string   `json:"entry,omitempty"`
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
+	Again  bool     `json:"again,omitempty"`  // whether each walk that reads the subscription document finds it again
+	Joined string   `json:"joined,omitempty"` // the URL of an archive, read since, that has the newest entries from before
 }
 
 func (g GapRecord) gap() *feedhistory.Gap {
@@ -250,6 +257,7 @@ type DocumentRecord struct {
 	Rank  Rank              `json:"rank,omitzero"`   // how recent it is
 
 	First   int64     `json:"first,omitempty"`   // the number of the first poll to read it
+	Altered int64     `json:"altered,omitempty"` // the number of the last poll to find it changed
 	Last    int64     `json:"last,omitempty"`    // the number of the last poll to read it
 	Read    time.Time `json:"read,omitzero"`     // when it was last read
 	Entries int       `json:"entries,omitempty"` // the number of its entries
@@ -302,10 +310,12 @@ func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 // missed window is a separate gap.
 func (f *Feed) addGap(g GapRecord) {
 	g.Poll = f.Polls
-	same := func(old GapRecord) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
+	same := func(old GapRecord) bool {
+		return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason && old.Entry == g.Entry
+	}
 	i := slices.IndexFunc(f.Gaps, same)
 	switch {
-	case i >= 0 && g.Reason == feedhistory.ReasonMissedWindow:
+	case i >= 0 && g.Reason == feedhistory.ReasonMissedWindow && g.Entry == "":
 		f.addWindow(g, i, same)
 	case i >= 0:
 		f.Gaps[i] = g
@@ -335,18 +345,559 @@ func (f *Feed) addWindow(g GapRecord, i int, same func(GapRecord) bool) {
 	f.Gaps = append(f.Gaps, g)
 }
 
-// clearGaps removes the gaps earlier polls found at the links of a document read by
-// this poll, given its names. A contradiction stays as long as the document names more
-// than one chain, because its links are not followed again.
-func (f *Feed) clearGaps(contradicts bool, names ...string) {
+// clearGaps removes the gaps that earlier polls found within a document which this poll
+// has read. A contradiction stays as long as the document names more than one chain. Of a
+// damaged subscription document, the sound one must reach down to the same entry;
+// otherwise a window has been missed.
+func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
+	f := p.feed
+	var windows []GapRecord
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		stays := contradicts && (g.Reason == feedhistory.ReasonContradiction || g.Reason == feedhistory.ReasonForeign)
-		return g.Poll < f.Polls && !stays && slices.Contains(names, g.From)
+		if g.Poll == f.Polls || g.From != g.URL || g.URL != doc.URL && g.URL != doc.Response.Requested ||
+			contradicts && g.Reason == feedhistory.ReasonContradiction {
+			return false
+		}
+		if len(g.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == g.Before[0] }) {
+			window := missedWindow(doc, p.now)
+			window.Before = g.Before
+			windows = append(windows, window)
+		}
+		return true
 	})
+	for _, g := range windows {
+		f.addGap(g)
+	}
+}
+
+// owe enters a gap within a document.
+func (p *poll) owe(gap *feedhistory.Gap) {
+	g := newGap(gap)
+	if shown := p.ledger.shown; p.chain.read && gap.URL == p.feed.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
+		g.Before = []string{shown[len(shown)-1].id}
+	}
+	p.feed.addGap(g)
 }
 
 // furtherOf reports whether a document of the feed names more than one chain,
 // and is not read again at each poll.
 func (f *Feed) furtherOf(doc *feedhistory.Document) bool {
 	return f.Kind != feedhistory.Complete && len(doc.Further(f.Kind)) > 0
+}
+
+// declaredGap is the GapRecord.From of gaps declared by the feed itself.
+const declaredGap = "feed:coverage"
+
+// declared returns the head of the subscription document if it declares how much it has
+// of a feed it republishes; else nil.
+func (f *Feed) declared() *feedhistory.Document {
+	if !strings.Contains(f.Head, feedxml.Coverage) {
+		return nil
+	}
+	head, err := f.Document()
+	if err != nil || head.Coverage == nil {
+		return nil
+	}
+	return head
+}
+
+// declare turns the gaps declared by the feed into gaps of the mirror. No poll requests
+// them: the feed has no more.
+func (f *Feed) declare() {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == declaredGap })
+	head := f.declared()
+	if head == nil {
+		return
+	}
+	for _, gap := range head.Declared() {
+		g := newGap(gap)
+		g.From = declaredGap
+		f.Gaps = append(f.Gaps, g)
+	}
+}
+
+// Coverage returns how much of the feed the mirror has, for documents republishing it.
+// The URLs have no userinfo.
+func (f *Feed) Coverage() *feedhistory.Coverage {
+	return &feedhistory.Coverage{
+		Of: iri.Redact(f.URL), Kind: f.Kind, Verdict: f.Verdict, Gaps: f.Missing(), AsOf: f.WholeAsOf(),
+	}
+}
+
+// bound returns the best verdict the feed's own declaration allows.
+func (f *Feed) bound() feedhistory.Verdict {
+	if head := f.declared(); head != nil {
+		return head.Coverage.Verdict
+	}
+	return feedhistory.Whole
+}
+
+// The mirror remembers permanent redirects, but can go back. If the address they lead
+// to fails for good, it also requests the subscribed one. If they lead to an already
+// mirrored feed, one poll serves both feeds.
+
+// triesElsewhere is the number of consecutive failed polls before the subscribed
+// address is requested as well.
+const triesElsewhere = 3
+
+// walks requests the feed at its current address and, if that fails for good, at the
+// subscribed one.
+func (p *poll) walks() error {
+	f := p.feed
+	if f.Address != "" {
+		if alias, err := p.aliasOf(f.Address); alias || err != nil {
+			return err
+		}
+	}
+	p.request.doubted = f.Lost != "" && f.Lost != f.URL
+	if err := p.walk(p.feed.address()); err != nil {
+		return err
+	}
+	if p.failure == nil || f.Address == "" || f.Lost == f.URL ||
+		!f.Gone && (f.Failures < triesElsewhere || !isAway(p.failure)) {
+		return nil
+	}
+	p.request.doubted = true
+	return p.walk(f.URL)
+}
+
+// first inspects the answer to the request for the subscription document: it
+// decides whether the answer belongs to this feed, and whether the walk should
+// go on.
+func (p *poll) first(doc *feedhistory.Document, r feedhistory.Response) error {
+	if r.Permanent != "" {
+		if alias, err := p.aliasOf(r.Permanent); err != nil {
+			return err
+		} else if alias {
+			return errEnded
+		}
+	}
+	if !p.request.doubted {
+		return nil
+	}
+	same, err := p.isSame(doc)
+	if err != nil {
+		return err
+	}
+	if !same {
+		_ = p.failed(nil, &strangerError{p.feed.URL}) // without a document, failed returns no error
+		return errEnded
+	}
+	p.failure, p.cut, p.request.doubted = nil, false, false
+	return nil
+}
+
+// isSame reports whether a document belongs to the feed: it has the feed's id,
+// or a known entry with the same content or times. The address alone proves
+// nothing, because a domain may have a new owner.
+func (p *poll) isSame(doc *feedhistory.Document) (bool, error) {
+	if head, err := p.feed.Document(); err == nil && head.ID != "" && head.ID == doc.ID {
+		return true, nil
+	}
+	ids := make([]string, len(doc.Entries))
+	for i, e := range doc.Entries {
+		ids[i] = e.ID
+	}
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	for _, e := range doc.Entries {
+		r := records[e.ID]
+		if r == nil || r.Copy.Digest == "" {
+			continue
+		}
+		if c := r.Content; r.Copy.Digest == e.Digest() || !e.Updated.IsZero() && e.Updated.Equal(c.Updated) ||
+			!e.Published.IsZero() && e.Published.Equal(c.Published) {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// A strangerError reports an address now serving a different feed.
+type strangerError struct{ url string }
+
+func (e *strangerError) Error() string {
+	return e.url + ": not the feed that you subscribed to: neither its id nor any entry is known"
+}
+
+// lost notes a subscribed address that does not answer either.
+func (p *poll) lost(err error) {
+	f := p.feed
+	switch {
+	case f.Gone && !isAway(err): // the feed may still come back
+		f.Gone, f.Lost, f.Address = false, f.Address, ""
+	case !f.Gone && isGone(err): // the subscribed address is not to be requested again
+		f.Lost = f.URL
+	}
+	if stranger, ok := errors.AsType[*strangerError](err); ok {
+		p.failure = fmt.Errorf("%w; %w", p.failure, stranger)
+		f.Error += "; " + stranger.Error()
+	}
+}
+
+// isGone reports whether the publisher has withdrawn a document for good.
+func isGone(err error) bool {
+	status, ok := errors.AsType[*feedhistory.StatusError](err)
+	return ok && status.Gone
+}
+
+// isAway reports whether the answer means the feed is no longer at an address.
+func isAway(err error) bool {
+	if feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
+		return true
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.IsNotFound
+	}
+	if _, ok := errors.AsType[*strangerError](err); ok {
+		return true
+	}
+	parse, ok := errors.AsType[*feedhistory.ParseError](err)
+	return ok && parse.Reason == feedhistory.ReasonNotFeed
+}
+
+// aliasOf makes the feed an alias of the feed subscribed to at an address, if
+// there is one and it can serve as the other's target.
+func (p *poll) aliasOf(address string) (bool, error) {
+	f := p.feed
+	address = iri.WithoutFragment(address)
+	if address == f.URL {
+		return false, nil
+	}
+	other, err := p.m.Store.Feed(p.ctx, address)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !other.canStandFor(f):
+		return false, nil
+	}
+	f.Alias, p.changes.Alias = address, address
+	f.Failures, f.Error, f.Gone = 0, "", false
+	p.ready, p.unended, p.cut = p.later(f.Next), false, true
+	return true, nil
+}
+
+// canStandFor reports whether the other feed can be an Alias of this one: this
+// one must be polled, and not have failed recently.
+func (f *Feed) canStandFor(other *Feed) bool {
+	return f.URL != other.URL && f.Alias == "" && !f.Gone && f.Failures < triesElsewhere
+}
+
+// Redacted returns the feed as documents for others may describe it. Its URLs
+// have no userinfo. Of a private feed's URL, whose path and query may be the
+// secret, only the host remains, and its ID, links and texts are left out if
+// they quote the rest.
+func (f *Feed) Redacted() *Feed {
+	r := *f
+	r.URL, r.Address, r.Lost, r.Alias = iri.Redact(f.URL), iri.Redact(f.Address), iri.Redact(f.Lost), iri.Redact(f.Alias)
+	if !f.Private {
+		return &r
+	}
+	r.URL, r.Address, r.Lost, r.Alias = hostURL(f.URL), "", "", ""
+	if quotes(r.Title, f.secrets()) {
+		r.Title = ""
+	}
+	r.Known, r.Ledger, r.Mark, r.Error = feedhistory.Known{}, nil, nil, ""
+	r.Head = f.redactedHead()
+	r.Gaps, r.Pending = slices.Clone(f.Gaps), slices.Clone(f.Pending)
+	for i := range r.Gaps {
+		r.Gaps[i].redact(r.URL)
+	}
+	for i := range r.Pending {
+		r.Pending[i].redact(r.URL)
+	}
+	return &r
+}
+
+var errPrivate = errors.New("the feed is private, so its mirror does not publish the address")
+
+func (g *GapRecord) redact(url string) {
+	g.URL, g.From, g.Message = url, url, errPrivate.Error()
+	g.Entry, g.Before, g.After, g.Joined = "", nil, nil, ""
+}
+
+// hostURL returns a URL without anything after the host.
+func hostURL(url string) string {
+	u, err := iri.ParseLeniently(url)
+	if err != nil || u.Host == "" {
+		return "a private feed"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// redactedHead returns the head of a private feed without its addresses, with
+// the links to its website.
+func (f *Feed) redactedHead() string {
+	doc, err := f.Document()
+	if err != nil {
+		return ""
+	}
+	secrets := f.secrets()
+	doc.URL, doc.Coverage = "", nil
+	doc.Links = slices.DeleteFunc(slices.Clone(doc.Links), func(l feedhistory.Link) bool {
+		return l.Rel != feedhistory.RelAlternate || quotes(l.Href, secrets)
+	})
+	if _, ok := doc.Links.Rel(feedhistory.RelAlternate); !ok {
+		doc.Links = feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: hostURL(f.URL) + "/"}}
+	}
+	if quotes(doc.ID, secrets) {
+		sum := sha256.Sum256([]byte(doc.ID))
+		doc.ID = "urn:sha256:" + hex.EncodeToString(sum[:])
+	}
+	if head := headOf(doc); !quotes(head, secrets) {
+		return head
+	}
+	plain := &feedhistory.Document{Format: feedhistory.Atom, ID: doc.ID, Title: doc.Title, Updated: doc.Updated}
+	if quotes(plain.Title, secrets) {
+		plain.Title = hostURL(f.URL)
+	}
+	return headOf(plain)
+}
+
+// secrets returns the parts of the feed's URLs that may be secrets: userinfo,
+// path and query.
+func (f *Feed) secrets() (parts []string) {
+	for _, url := range []string{f.URL, f.Address, f.Lost, f.Alias, f.Known.URL} {
+		u, err := iri.ParseLeniently(url)
+		if url == "" || err != nil {
+			continue
+		}
+		path, query, _ := strings.Cut(strings.TrimPrefix(iri.Redact(url), u.Scheme+"://"+u.Host), "?")
+		parts = append(parts, u.User.String(), strings.TrimSuffix(path, "/"), query)
+	}
+	return slices.DeleteFunc(parts, func(part string) bool { return len(part) < minSecret })
+}
+
+// minSecret is the length of the shortest text that can be a secret.
+const minSecret = 4
+
+// quotes reports whether a text has one of the secrets.
+func quotes(text string, secrets []string) bool {
+	text = html.UnescapeString(text)
+	return slices.ContainsFunc(secrets, func(secret string) bool {
+		return strings.Contains(text, secret) || strings.Contains(text, cmp.Or(html.UnescapeString(secret), secret))
+	})
+}
+
+// Redacted returns the entry of a private feed as documents for others may have
+// it. Its references resolve against the directory of the feed's document, not
+// against the address.
+func (r *Record) Redacted() *Record {
+	redacted := *r
+	redacted.Content.Base, redacted.Content.Data = iri.Directory(r.Content.Base), withDirectory(r.Content.Data)
+	return &redacted
+}
+
+// withDirectory returns an element whose base, if its first tag has one, is the
+// directory of that base.
+func withDirectory(element string) string {
+	const attribute = ` xml:base="`
+	tag := firstTag(element)
+	start := strings.Index(tag, attribute)
+	if start < 0 {
+		return element
+	}
+	start += len(attribute)
+	base, _, ok := strings.Cut(tag[start:], `"`)
+	if !ok {
+		return element
+	}
+	return element[:start] + html.EscapeString(iri.Directory(html.UnescapeString(base))) + element[start+len(base):]
+}
+
+// firstTag returns an element's start tag.
+func firstTag(element string) string {
+	var quote rune
+	for i, c := range element {
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '>':
+			return element[:i+1]
+		}
+	}
+	return ""
+}
+
+// Public returns a view of a Store for programs that show feeds to everybody. The view
+// has neither the feeds whose Private is set nor their entries, and refuses to store
+// them: Commit returns an error matching ErrConflict. If the state of a feed cannot be
+// read, the feed may be private: the view then has an error in the place of its
+// contents.
+//
+// The view is an Indexer and a Calendar. If the Store is not an Indexer, Index
+// does nothing; if it is not a Calendar, Months reads the entries.
+func Public(s Store) interface {
+	Indexer
+	Calendar
+} {
+	return publicStore{s}
+}
+
+type publicStore struct{ Store }
+
+// version returns the Commits of a public feed. Call it after reading from the
+// feed, never before: the next commit may make the feed private.
+func (s publicStore) version(ctx context.Context, feed string) (version int64, isPublic bool, err error) {
+	f, err := s.Store.Feed(ctx, feed)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return 0, true, nil
+	case err != nil:
+		return 0, false, err
+	case f.Private:
+		return 0, false, nil
+	}
+	return f.Commits, true, nil
+}
+
+// shows reports whether a feed is not private.
+func (s publicStore) shows(ctx context.Context, feed string) (bool, error) {
+	_, isPublic, err := s.version(ctx, feed)
+	return isPublic, err
+}
+
+// Feed implements Store.
+func (s publicStore) Feed(ctx context.Context, url string) (*Feed, error) {
+	f, err := s.Store.Feed(ctx, url)
+	if err == nil && f.Private {
+		return nil, fmt.Errorf("%s: %w", url, ErrNotFound)
+	}
+	return f, err
+}
+
+// Feeds implements Store.
+func (s publicStore) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
+	limit := q.Limit
+	q.Limit = min(limit, 0) // the number of hidden feeds is not known
+	return visible(s.Store.Feeds(ctx, q), limit, func(f *Feed) (bool, error) { return !f.Private, nil })
+}
+
+// Records implements Store.
+func (s publicStore) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
+	records, err := s.Store.Records(ctx, feed, ids)
+	if err != nil {
+		return nil, err
+	}
+	if shows, err := s.shows(ctx, feed); !shows {
+		return map[string]*Record{}, err
+	}
+	return records, nil
+}
+
+// Document implements Store.
+func (s publicStore) Document(ctx context.Context, feed, url string) (*DocumentRecord, error) {
+	d, err := s.Store.Document(ctx, feed, url)
+	if err != nil {
+		return nil, err
+	}
+	if shows, err := s.shows(ctx, feed); !shows {
+		return nil, cmp.Or(err, fmt.Errorf("%s: %w", url, ErrNotFound))
+	}
+	return d, nil
+}
+
+// Documents implements Store.
+func (s publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error] {
+	return visible(s.Store.Documents(ctx, feed), 0, func(*DocumentRecord) (bool, error) { return s.shows(ctx, feed) })
+}
+
+// Versions implements Store.
+func (s publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
+	return visible(s.Store.Versions(ctx, feed, id), 0, func(*Version) (bool, error) { return s.shows(ctx, feed) })
+}
+
+// Entries implements Store.
+func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
+	limit := q.Limit
+	if q.Feed == "" {
+		q.Limit = min(limit, 0) // the number of hidden entries is not known
+	}
+	type visibility struct {
+		version  int64
+		isPublic bool
+	}
+	entries := s.Store.Entries(ctx, q)
+	return func(yield func(*Record, error) bool) {
+		known := map[string]visibility{} // of one range: a feed may become private before the next
+		visible(entries, limit, func(r *Record) (bool, error) {
+			f, ok := known[r.Feed]
+			if !ok || f.isPublic && r.LastCommit > f.version { // it was committed since
+				var err error
+				if f.version, f.isPublic, err = s.version(ctx, r.Feed); err != nil {
+					return false, err
+				}
+				known[r.Feed] = f
+			}
+			return f.isPublic, nil
+		})(yield)
+	}
+}
+
+// Months implements Calendar.
+func (s publicStore) Months(ctx context.Context, q Query) ([]Month, error) {
+	months, err := Months(ctx, s.Store, q)
+	if err != nil {
+		return nil, err
+	}
+	if shows, err := s.shows(ctx, q.Feed); !shows {
+		return nil, err
+	}
+	return months, nil
+}
+
+// Index implements Indexer.
+func (s publicStore) Index(ctx context.Context) error {
+	if indexer, ok := s.Store.(Indexer); ok {
+		return indexer.Index(ctx)
+	}
+	return nil
+}
+
+// Commit implements Store.
+func (s publicStore) Commit(ctx context.Context, c *Commit) error {
+	before, err := s.Store.Feed(ctx, c.Feed.URL)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return err
+	case c.Feed.Private || err == nil && before.Private:
+		return ErrConflict
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// Remove implements Store.
+func (s publicStore) Remove(ctx context.Context, url string) error {
+	if _, err := s.Feed(ctx, url); err != nil {
+		return err
+	}
+	return s.Store.Remove(ctx, url)
+}
+
+// visible yields the visible part of a sequence, up to a limit; zero means all.
+func visible[T any](of iter.Seq2[T, error], limit int, isVisible func(T) (bool, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		n := 0
+		for value, err := range of {
+			if err == nil {
+				var isShown bool
+				if isShown, err = isVisible(value); err != nil {
+					var none T
+					value = none
+				} else if !isShown {
+					continue
+				}
+			}
+			if !yield(value, err) || err != nil {
+				return
+			}
+			if n++; n == limit {
+				return
+			}
+		}
+	}
 }

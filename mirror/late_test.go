@@ -104,12 +104,14 @@ func TestLateArchives(t *testing.T) {
 		p.growing = p.growing && p.window > 0 // otherwise the subscription document is always empty
 		store := new(mirror.Memory)
 		m := newMirror(store, p)
+		var story []string
 		archived, cut, before := true, false, -1 // at each poll; at any; the entries before the first poll
 		for p.poll = range rapid.IntRange(2, 8).Draw(r, "polls") {
 			p.grow(r)
 			m.Client.Budget.Documents = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(r, "budget")
 			changes, err := m.Update(t.Context(), modelURL)
 			require.NoError(t, err)
+			story = append(story, fmt.Sprint(len(p.periods), " linked ", p.linked(), " budget ", m.Client.Budget.Documents, " ", changes.Verdict, " ", changes.Gaps))
 			if len(p.periods) == 0 {
 				continue
 			}
@@ -123,7 +125,7 @@ func TestLateArchives(t *testing.T) {
 					if p.periods[i] >= p.linked() && i < p.first() {
 						continue // it is in no document
 					}
-					require.Contains(t, entries, fmt.Sprintf("urn:%d", i), "%+v", *p)
+					require.Contains(t, entries, fmt.Sprintf("urn:%d", i), "%+v %q", *p, story)
 				}
 			}
 			cut = cut || changes.More
@@ -136,7 +138,7 @@ func TestLateArchives(t *testing.T) {
 			if changes := polled(t, m, modelURL); changes.Verdict != feedhistory.Partial {
 				break
 			} else {
-				require.Less(t, more, 10, "%+v %v", *p, changes.Gaps)
+				require.Less(t, more, 10, "%+v %v %q", *p, changes.Gaps, story)
 			}
 		}
 	})

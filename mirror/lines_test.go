@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,9 +23,10 @@ func lines(t *testing.T, store mirror.Store) string {
 }
 
 // What the command printed before mirror had an Export is imported, and
-// exported byte for byte. The command escapes two characters that it shows to
-// terminals.
+// exported byte for byte, but for the memory of a search that the ledger made superfluous.
+// The command escapes two characters that it shows to terminals.
 func TestLinesAsBefore(t *testing.T) {
+	search := regexp.MustCompile(`,"(shown|sought)":\[[^\]]*\]|,"search":"[^"]*"`)
 	escaped := strings.NewReplacer("\u202e", `\u202e`, "\u0085", `\u0085`)
 	for _, file := range feedtest.Glob(t, "testdata/raw/*.jsonl") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -33,7 +35,7 @@ func TestLinesAsBefore(t *testing.T) {
 			require.NoError(t, in.Read(t.Context(), strings.NewReader(want)))
 			require.Equal(t, 2, in.Feeds)
 			require.Equal(t, strings.Count(want, `{"type":"entry"`), in.Entries)
-			require.Equal(t, want, escaped.Replace(lines(t, store)))
+			require.Equal(t, search.ReplaceAllString(want, ""), escaped.Replace(lines(t, store)))
 
 			again := &mirror.Import{Store: store}
 			require.NoError(t, again.Read(t.Context(), strings.NewReader(want)))

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
@@ -51,7 +51,7 @@ func (m *Memory) feed(ctx context.Context, url string) (*memoryFeed, error) {
 // Feeds implements Store.
 func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
 	return sequence(ctx, m, (*Feed).clone, func() (found []*Feed, err error) {
-		if err := plain.Check("mirror", plain.Number{Name: "FeedQuery.Limit", Value: int64(q.Limit)}); err != nil {
+		if err := settings.Check("mirror", settings.Number{Name: "FeedQuery.Limit", Value: int64(q.Limit)}); err != nil {
 			return nil, err
 		}
 		if q.After != "" && !q.Due.IsZero() {
@@ -128,7 +128,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 		q.AfterCommit = &after
 	}
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
-		if err := plain.Check("mirror", plain.Number{Name: "Query.Limit", Value: int64(q.Limit)}); err != nil {
+		if err := settings.Check("mirror", settings.Number{Name: "Query.Limit", Value: int64(q.Limit)}); err != nil {
 			return nil, err
 		}
 		if q.AfterCommit != nil && q.Feed == "" {
@@ -353,8 +353,7 @@ func clone[T any](v *T) *T {
 func (f *Feed) clone() *Feed {
 	twin := clone(f)
 	twin.Pending, twin.Gaps = slices.Clone(f.Pending), slices.Clone(f.Gaps)
-	twin.Shown, twin.Sought = slices.Clone(f.Shown), slices.Clone(f.Sought)
-	twin.Mark, twin.Further = slices.Clone(f.Mark), slices.Clone(f.Further)
+	twin.Ledger, twin.Mark, twin.Further = slices.Clone(f.Ledger), slices.Clone(f.Mark), slices.Clone(f.Further)
 	twin.Folders = slices.Clone(f.Folders)
 	for i, path := range f.Folders {
 		twin.Folders[i] = slices.Clone(path)

@@ -3,12 +3,18 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/precedence"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721
@@ -112,14 +118,14 @@ func (s source) copyOf(e *feedhistory.Entry) Copy {
 }
 
 // precedence returns the source's copy of an entry as the duplicate rules see it.
-func (s source) precedence(e *feedhistory.Entry) precedence.Copy {
+func (s source) precedence(e *feedhistory.Entry) feedtime.Copy {
 	rank := s.rank.precedence()
 	rank.Kept = e.KeptBy != ""
 	updated := e.Updated
 	if s.stamp != nil {
 		updated = s.stamp(e)
 	}
-	return precedence.CopyOf(updated, rank)
+	return feedtime.CopyOf(updated, rank)
 }
 
 // entries returns the document's entries, each once. Of several copies it
@@ -146,6 +152,15 @@ type mergeResult struct {
 	filled  bool               // the document, an archive, has an entry no archive had
 	refused int                // the number of entries and tombstones that did not fit
 	known   map[string]bool    // the IDs in the document stored before
+	shown   map[string]bool    // those of them which a subscription document had shown
+}
+
+// isShown reports whether the stored copy of an entry is a subscription document's.
+func (r *Record) isShown() bool { return r.Copy.Digest != "" && r.Copy.Rank.isOfSubscription() }
+
+// brings reports whether the document has an entry never known before.
+func (m *mergeResult) brings() bool {
+	return slices.Contains(slices.Collect(maps.Values(m.known)), false)
 }
 
 // A merger merges documents into the records of a feed's entries.
@@ -174,7 +189,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), change: Commit{Keep: mg.allowance.keep}}
+	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -198,7 +213,8 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			r = &Record{Feed: mg.feed.URL, ID: id, State: Unseen}
 			records[id] = r
 		}
-		if m.known[id] = r.Copy.Digest != ""; effects[id] == nil {
+		m.known[id], m.shown[id] = r.Copy.Digest != "", r.isShown()
+		if effects[id] == nil {
 			before[id], effects[id] = r.State, &effect{}
 		}
 		if s.replaces {
@@ -319,4 +335,268 @@ func (mg *merger) count(r *Record, before State) {
 		f.Deleted++
 	}
 	f.changed(mg.now)
+}
+
+// A Quota limits how much of a Store one feed may fill. A Mirror does not store more;
+// the rest is a gap, until you raise the Quota. The mirror still updates the entries it
+// has, up to twice the Bytes.
+type Quota struct {
+	// Bytes is the maximum size of the entries and their earlier versions, as published,
+	// plus the records of archive documents. A store needs more space, for example for
+	// indexes. Zero means 2 GiB, a negative number no limit.
+	Bytes int64 `json:"bytes"`
+
+	// Entries is the maximum number of entries (deleted ones included), tombstones of
+	// unknown entries, and archive documents, all together. Zero means five million, a
+	// negative number no limit.
+	Entries int64 `json:"entries"`
+}
+
+func (q Quota) withDefaults() Quota {
+	q = Quota{Bytes: cmp.Or(q.Bytes, 2<<30), Entries: cmp.Or(q.Entries, 5_000_000)}
+	if q.Bytes < 0 {
+		q.Bytes = math.MaxInt64
+	}
+	if q.Entries < 0 {
+		q.Entries = math.MaxInt64
+	}
+	return q
+}
+
+// ErrQuota is among the errors of a Gap caused by the Quota.
+var ErrQuota = errors.New("the quota of the feed is used up")
+
+// A Usage is how much of its Quota a feed has used, counted since quotas exist.
+type Usage struct {
+	Contents   int64 `json:"contents,omitempty"`   // bytes of entries and their earlier versions: the sum of Content.Size
+	Tombstones int64 `json:"tombstones,omitempty"` // the number of tombstones of unknown entries
+	Refs       int64 `json:"refs,omitempty"`       // bytes of the IDs of those entries
+	Documents  int64 `json:"documents,omitempty"`  // bytes of the records of archive documents
+}
+
+func (u *Usage) bytes() int64 { return u.Contents + u.Refs + u.Documents }
+
+// An allowance is the rest of a feed's Quota.
+type allowance struct {
+	ctx      context.Context
+	store    Store
+	feed     *Feed
+	keep     int // how many versions the store keeps of an entry
+	quota    Quota
+	full     bool  // the quota is used up
+	entering int64 // the number of entries about to be counted
+}
+
+// newAllowance returns the allowance at the start of a poll. It determines
+// whether the quota is still used up.
+func newAllowance(ctx context.Context, m *Mirror, f *Feed) *allowance {
+	a := &allowance{ctx: ctx, store: m.Store, feed: f, keep: m.keep(), quota: m.Quota.withDefaults()}
+	if a.quota.Bytes > f.Full.Bytes || a.quota.Entries > f.Full.Entries {
+		f.Full = Quota{}
+	}
+	a.full = f.Full != Quota{}
+	return a
+}
+
+// fits reports whether there is room for the given numbers of entries and
+// bytes. Once there is not, nothing new fits until the Quota is raised.
+func (a *allowance) fits(entries, bytes int64) bool {
+	f := a.feed
+	held := f.Entries + f.Deleted + f.Usage.Tombstones + f.Documents + a.entering
+	if a.full || entries > a.quota.Entries-held || bytes > a.quota.Bytes-f.Usage.bytes() {
+		a.fill()
+		return false
+	}
+	return true
+}
+
+func (a *allowance) fill() {
+	if a.full = true; a.feed.Full == (Quota{}) {
+		a.feed.Full = a.quota
+	}
+}
+
+// admit reports whether there is room for the change of a record from was to r, and
+// counts it. It drops an earlier version that does not fit.
+func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
+	if !did.content && did.version == nil {
+		return true, nil
+	}
+	u, isNew := &a.feed.Usage, was.Copy.Digest == ""
+	growth := r.Content.Size
+	if !isNew {
+		var err error
+		if growth, err = a.growth(was, r, did); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case isNew:
+		if !a.fits(1, growth) {
+			return false, nil
+		}
+		a.entering++
+		if isStored { // until now only a tombstone was stored
+			u.Tombstones, u.Refs = max(0, u.Tombstones-1), max(0, u.Refs-int64(len(r.ID)))
+		}
+	case did.version != nil && growth > 0 && (a.full || growth > a.quota.Bytes-u.bytes()):
+		did.version = nil
+		return true, nil
+	case growth > 0 && growth/2 > a.quota.Bytes-u.bytes()/2:
+		a.fill()
+		return false, nil
+	}
+	u.Contents = max(0, u.Contents+growth)
+	return true, nil
+}
+
+// reserveTombstone counts a tombstone of an unknown entry and reports whether
+// it fits.
+func (a *allowance) reserveTombstone(id string) bool {
+	if !a.fits(1, int64(len(id))) {
+		return false
+	}
+	a.feed.Usage.Tombstones++
+	a.feed.Usage.Refs += int64(len(id))
+	return true
+}
+
+// growth returns by how many bytes an entry and its earlier versions grow when
+// r replaces was and a version is added. It follows the rules for stores in
+// Change. It drops a version that is stored already, or for which there is no place.
+func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
+	var before, after int64
+	var kept []*Version
+	for v, err := range a.store.Versions(a.ctx, a.feed.URL, r.ID) {
+		if err != nil {
+			return 0, err
+		}
+		before += v.Content.Size
+		kept = append(kept, &Version{Copy: v.Copy, Content: Content{Size: v.Content.Size}})
+	}
+	add := func(v *Version) (isNew bool) {
+		same := func(o *Version) bool { return o.Copy.Digest == v.Copy.Digest }
+		if isNew = !slices.ContainsFunc(kept, same); isNew {
+			kept = append(kept, v)
+		}
+		return isNew
+	}
+	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != 0 {
+		add(&Version{Copy: was.Copy, Content: was.Content})
+	}
+	if added := did.version; added != nil {
+		if !add(added) {
+			did.version = nil
+		}
+	}
+	kept = slices.DeleteFunc(kept, func(v *Version) bool { return v.Copy.Digest == r.Copy.Digest })
+	slices.SortFunc(kept, compareVersions)
+	kept = kept[:min(len(kept), a.keep)]
+	for _, v := range kept {
+		after += v.Content.Size
+	}
+	if !slices.Contains(kept, did.version) {
+		did.version = nil // it is older than those
+	}
+	return after - before + r.Content.Size - was.Content.Size, nil
+}
+
+// reserveDocument counts the record of a document and reports whether it fits. The
+// record replaces the one of other, unless other is nil.
+func (a *allowance) reserveDocument(d, other *DocumentRecord) bool {
+	growth, entries := d.size(), int64(1)
+	if other != nil {
+		growth, entries = growth-other.size(), 0
+	}
+	if growth > 0 && !a.fits(entries, growth) && other == nil {
+		return false
+	}
+	u := &a.feed.Usage
+	u.Documents = max(0, u.Documents+growth)
+	return true
+}
+
+// size returns the size of a document's record in bytes.
+func (d *DocumentRecord) size() int64 {
+	n := len(d.URL) + len(d.Digest) + len(d.Known.URL) + len(d.Known.ETag) + len(d.Known.LastModified) +
+		len(d.Known.Digest) + len(d.Known.Older)
+	for _, name := range d.Names {
+		n += len(name)
+	}
+	return int64(n)
+}
+
+// refuse leaves a document pending until the Quota is raised, and ends the
+// walk, because older documents would not fit either.
+func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
+	g := quotaGap(doc, refused, p.now)
+	g.URL, g.Poll = doc.Response.Requested, p.feed.Polls
+	pending := PendingDocument{GapRecord: g, Page: page, Rank: rank, Tries: 1}
+	pending.Rank.Seq++
+	p.feed.takePending(g.URL)
+	p.feed.Pending = append(p.feed.Pending, pending)
+	p.chain.changed, p.cut = true, true
+	return errEnded
+}
+
+// quotaGap returns the gap for a document not stored entirely.
+func quotaGap(doc *feedhistory.Document, refused int, now time.Time) GapRecord {
+	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
+	if refused == 0 {
+		what = "the document is not recorded"
+	}
+	return GapRecord{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
+}
+
+// isShort reports whether a gap is for entries of the subscription document left out by
+// the Quota.
+func isShort(g GapRecord) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }
+
+// Erase deletes the contents of entries and of all their versions from a feed, as the
+// law may demand. It keeps their IDs, so no poll stores them again, however long the
+// publisher shows them. If the feed does not have one of the IDs, the error matches
+// ErrNotFound and nothing is erased.
+//
+// A database may keep the bytes in its files until it is told to release free
+// space: see sqlstore.Store.Scrub. The error may be the context's.
+func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	f, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
+	if err != nil {
+		return err
+	}
+	records, err := m.Store.Records(ctx, f.URL, ids)
+	if err != nil {
+		return err
+	}
+	f.changed(time.Now())
+	change := &Commit{Feed: f}
+	for _, id := range ids {
+		r := records[id]
+		if r == nil {
+			return fmt.Errorf("entry %s: %w", id, ErrNotFound)
+		}
+		for v, err := range m.Store.Versions(ctx, f.URL, id) {
+			if err != nil {
+				return err
+			}
+			f.Usage.Contents = max(0, f.Usage.Contents-v.Content.Size)
+		}
+		f.Usage.Contents = max(0, f.Usage.Contents-r.Content.Size)
+		switch {
+		case r.State == Live:
+			f.Entries--
+		case r.Content.Format != 0:
+			f.Deleted--
+		}
+		if err := f.forget(id); err != nil {
+			return err
+		}
+		change.Put = append(change.Put, &Record{
+			Feed: f.URL, ID: id, State: Erased, FirstCommit: r.FirstCommit, LastCommit: f.Commits + 1, Added: r.Added, Changed: f.Changed,
+		})
+	}
+	return m.Store.Commit(ctx, change)
 }

@@ -1,12 +1,69 @@
+// Package mirror keeps local copies of feeds, complete and up to date, poll
+// after poll:
+//
+//	m := &mirror.Mirror{Store: store}
+//	report, err := m.Update(ctx, "https://example.org/feed.atom")
+//
+// The first Update walks the feed's whole history. Later ones read new documents, and
+// those an earlier one could not read. A Mirror keeps everything in its Store: package
+// sqlstore uses SQLite or PostgreSQL, Memory keeps it in memory.
+//
+// # Guarantees
+//
+// A poll commits documents as they come, entries and links together. So at any time,
+// every archive document the mirror ever saw a link to is either processed or pending
+// (5005#19). An error, a budget or a kill may cut a poll short anywhere; a later poll
+// finishes it, even if newer archives have come in between.
+//
+// # When a poll is due
+//
+// A state committed in the middle of a walk is Unfinished. Whatever ends the walk
+// there, the feed is Due at once, however fresh it is, unless its host has sent a
+// Retry-After. A feed left unread by a Budget is Due as well; its Next is some minutes
+// away, for programs polling continually.
+//
+// # The steps of a poll
+//
+// They depend on the kind of feed, which the subscription document declares:
+//
+//   - Complete: the document replaces everything in the mirror. Entries missing from it
+//     are no longer part of the feed (5005#1).
+//   - Archived: the walk reads up to the first processed archive, then the pending
+//     ones. While something is owed, it requests known archives again, conditionally,
+//     down to the first that has not changed, and those that name the missing (5005#9).
+//   - Paged: the walk reads until a page has nothing new. The feed stays lossy
+//     (5005#4).
+//   - Plain: the document is a window. If nothing in it proves that it joins the reading
+//     before, there is a gap.
+//
+// # The ledger
+//
+// A gap is a debt: it is entered when it is seen, and only the receipt named for its kind
+// crosses it out. A poll that fails cancels nothing. A document that could not be read is
+// owed until it is read, or until a complete reading of the chain shows that nothing names
+// or needs it any more. A window is owed until archives join both sides. Entries that
+// return, are pinned, or have changed prove nothing. Another feed that answers at the
+// address is set aside, until it has answered three polls over a day.
+//
+// Whatever the order of the documents, and over however many polls they come, the
+// mirror keeps the same one of several duplicates (5005#20, 5005#21). A tombstone (RFC
+// 6721) counts even if it comes before the entry it deletes.
 package mirror
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A Mirror keeps the feeds in a Store up to date. Only Store must be set.
@@ -88,7 +145,7 @@ func (m *Mirror) check() error {
 	if m == nil || m.Store == nil {
 		return errors.New("mirror: Mirror.Store must be set")
 	}
-	return plain.Check("mirror", plain.Number{Name: "Mirror.Every", Value: int64(m.Every)})
+	return settings.Check("mirror", settings.Number{Name: "Mirror.Every", Value: int64(m.Every)})
 }
 
 // clientFor returns the client for requesting a feed.
@@ -112,3 +169,565 @@ func (m *Mirror) every() time.Duration { return cmp.Or(m.Every, time.Hour) }
 
 // keep returns how many versions the store keeps.
 func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
+
+// Update polls a feed, and adds it to the Store if it is not there yet, even if it cannot
+// be read: Remove it then, unless it should be polled again. Update requests the
+// subscription document even if you have just read it, because it keeps the validators
+// and the place in the chain itself; WalkOptions.First is for walks of your own.
+//
+// The error comes from the Store or from the context, or says that the URL of a new feed is
+// not an absolute one. The Store keeps everything read before an error of the context, and
+// the Report is of it. After an error of the Store, it may lack the last of what the Report
+// counts; the Verdict is then Unknown. The Report is nil only if the Store could not be read,
+// or the feed not added. An unreadable subscription document is not an error of Update but
+// Report.Failure. Other unreadable documents are in Gaps.
+func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
+	p, err := m.begin(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer p.commits.await()
+	if p.feed.Waits(p.now) {
+		p.failure = &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
+		return p.report(), nil
+	}
+	p.update, p.feed.Wait = true, time.Time{}
+	p.feed.convert()
+	if err := p.feed.fillSides(ctx, m.Store); err != nil {
+		return p.stop(err)
+	}
+	if err := p.chooseRechecks(); err != nil {
+		return p.stop(err)
+	}
+	if err := p.walks(); err != nil {
+		return p.stop(err)
+	}
+	return p.finish()
+}
+
+// errEnded ends a walk whose remaining documents are not wanted.
+var errEnded = errors.New("the walk has ended")
+
+// walk requests the feed at an address, and processes the documents of the walk.
+func (p *poll) walk(address string) error {
+	p.request.url = address
+	client := p.m.clientFor(p.feed.URL)
+	defer func() {
+		if p.waits.heed(address, client) {
+			p.commits.hold()
+		}
+	}()
+	for doc, err := range client.Walk(p.ctx, address, p.options()) {
+		if err := p.take(doc, err); errors.Is(err, errEnded) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take processes the next document of the walk, or the error in its place.
+func (p *poll) take(doc *feedhistory.Document, err error) error {
+	if p.documents.err != nil {
+		return p.documents.err
+	}
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	next := doc
+	if isGap && doc == nil {
+		next = gap.Document
+	}
+	if isGap && gap.Reason == feedhistory.ReasonContradiction && isWithin(gap) { // it belongs to the commit of the document before
+		if (p.brought || p.feed.Kind == feedhistory.Complete) && !p.backlog.dropped {
+			p.owe(gap)
+		}
+		return nil
+	}
+	p.brought = false
+	if err := p.makeRoom(next); err != nil {
+		return err
+	}
+	if isGap { // even if the document is no longer wanted
+		p.waitFor(gap)
+	}
+	p.snapshot, p.before = p.feed.clone(), *p.ledger
+	err = p.takeNext(doc, err)
+	if err == nil || errors.Is(err, errEnded) {
+		p.snapshot = nil
+	}
+	return err
+}
+
+// makeRoom commits earlier documents, or lets them wait, before the next one is
+// processed. The subscription document asks the store for more than its own entries, as
+// does any document of a feed that turns out to be complete.
+func (p *poll) makeRoom(next *feedhistory.Document) error {
+	p.notEnded(feedtime.Later(time.Now(), p.feed.Wait))
+	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)
+	return p.commits.makeRoom(next, decisive)
+}
+
+// takeNext processes a document, or the gap in its place. If it fails, neither
+// the held change nor the feed's state can be used.
+func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
+	if !p.chain.read && (isUnchanged || err == nil) {
+		r := feedhistory.Response{}
+		if isUnchanged {
+			r = unchanged.Response
+		} else {
+			r = doc.Response
+		}
+		if err := p.first(doc, r); err != nil {
+			return err
+		}
+		if p.update && !p.request.doubted {
+			if aside, err := p.meet(doc, r); err != nil {
+				return err
+			} else if aside {
+				return errEnded
+			}
+		}
+	}
+	switch {
+	case isGap && isWithin(gap):
+		if !p.backlog.dropped {
+			p.owe(gap)
+		}
+		return nil
+	case isGap && p.goesOn(gap.URL):
+		return p.gap(gap)
+	case isUnchanged && p.goesOn(unchanged.Response.Requested):
+		p.unchanged(unchanged)
+		return nil
+	case isGap || isUnchanged || doc != nil && !p.goesOn(doc.Response.Requested):
+		return nil
+	case err != nil && (p.chain.read || p.ctx.Err() != nil):
+		return err
+	case err != nil:
+		until, _ := p.waits.asked(err)
+		p.feed.Wait = feedtime.Later(p.feed.Wait, until)
+		return p.failed(doc, err)
+	case !p.chain.read || doc.Response.Requested == p.chain.start:
+		return p.subscription(doc)
+	default:
+		return p.older(doc)
+	}
+}
+
+// goesOn reports whether a document is wanted. One pending when the poll began may no
+// longer be; then neither it nor its links are wanted.
+func (p *poll) goesOn(url string) bool {
+	b := &p.backlog
+	if p.chain.read {
+		p.chain.beyond = url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.feed.Known.Older)
+	}
+	if p.rechecks[url] {
+		b.dropped = false
+	} else if b.urls[url] {
+		delete(b.urls, url) // a gap naming the document may follow
+		b.reached = true
+		b.dropped = p.feed.pending(url) < 0
+	}
+	return !b.dropped && (!p.rechecks[url] || p.feed.Kind == feedhistory.Archived || p.completed != nil)
+}
+
+// unchanged notes an unchanged document.
+func (p *poll) unchanged(u *feedhistory.Unchanged) {
+	if p.chain.read {
+		if d := p.documents.get(u.Response.Requested); d != nil {
+			p.chain.linked, p.chain.links = u.Known.Older, append(slices.Clone(d.Further), u.Known.Instead)
+			if !p.chain.beyond {
+				p.chain.asks = p.chain.asks && d.First >= p.chain.until && p.chain.until > 0
+				p.chain.met, p.chain.joined = true, true
+			}
+			p.commits.reread(d, p.now)
+		}
+		return
+	}
+	p.chain.read, p.chain.start = true, u.Response.Requested
+	p.readAt(u.Response)
+}
+
+// readAt notes the reading of the subscription document, and where.
+func (p *poll) readAt(r feedhistory.Response) {
+	f := p.feed
+	address := f.Address
+	switch {
+	case r.Permanent != "":
+		f.Address, p.changes.Moved = r.Permanent, r.Permanent
+	default:
+		f.Address = r.Requested
+	}
+	if f.Address == f.URL {
+		f.Address = ""
+	}
+	if f.Address == address {
+		p.changes.Moved = ""
+	}
+	f.Failures, f.Error, f.Gone, f.Alias, f.Lost = 0, "", false, "", ""
+	p.ready, p.unended = p.later(f.Schedule.Next(r)), false
+}
+
+// failed notes the lack of a subscription document, or a damaged one, whose entries
+// count nevertheless.
+func (p *poll) failed(doc *feedhistory.Document, err error) error {
+	if p.failure != nil { // the subscribed address has no document either
+		p.lost(err)
+		return nil
+	}
+	f := p.feed
+	f.Failures++
+	f.Error = feedhistory.Describe(err)
+	p.failure, p.cut = err, true
+	p.ready, p.unended = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour))), false
+	f.Gone = isGone(err) || p.request.doubted && isAway(err) // the other address has been withdrawn
+	if doc == nil {
+		return nil
+	}
+	url := iri.WithoutFragment(p.request.url)
+	gap := feedhistory.NewGap(url, err)
+	gap.From, gap.Found = url, p.now
+	cut := newGap(gap)
+	cut.Again = true // until the document is read: it may have more than the mirror
+	f.addGap(cut)
+	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
+	if err == nil {
+		p.commits.held = &m.change
+		p.feed.short(doc, m, p.now)
+	}
+	return err
+}
+
+// isCutShort reports whether a gap is for a damaged subscription document that has not
+// been read since.
+func isCutShort(g GapRecord) bool { return g.Again && g.From == g.URL }
+
+// rankOf returns the rank of a document with the given place. A document without a time
+// of its own has its newer neighbour's.
+func rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
+	neighbour.Time = feedtime.First(doc.Updated, doc.LastModified, neighbour.Time)
+	return neighbour
+}
+
+// A poll is an Update or a Merge under way.
+type poll struct {
+	ctx     context.Context
+	m       *Mirror
+	feed    *Feed // the feed's state, as the next commit stores it
+	from    int64 // the feed's Commits when the poll began
+	now     time.Time
+	changes *Report
+	update  bool   // the poll is an Update, which requests the subscription document
+	source  string // the Source.Name of a Merge, as GapRecord.From has it
+
+	request   request
+	chain     chain
+	pages     pageWalk
+	backlog   backlog
+	completed *mergeResult    // the complete document whose links contradict its mark
+	whole     map[string]bool // those of them to request even if they have not changed
+	rechecks  map[string]bool // the known archives to request again
+	waits     hostWaits
+	ready     time.Time // when the feed is due again after the poll
+	failure   error     // why there is no subscription document
+	spent     bool      // the budget has left a known archive unasked
+	brought   bool      // the latest document has entries never known before
+	had       bool      // the feed had entries before the poll
+	cut       bool      // the walk did not reach its end
+	unended   bool      // an earlier poll has still not finished
+	snapshot  *Feed     // a copy of the state, while a document is being processed
+	ledger    *ledger
+	before    ledger // a copy of it, beside the snapshot
+
+	commits   commits
+	allowance *allowance
+	documents documents
+	merger    merger
+}
+
+// request is where the subscription document is requested.
+type request struct {
+	url     string // the address requested by the walk
+	doubted bool   // the answer from there counts only if it is the same feed
+}
+
+// chain is how far the walk has come from the subscription document.
+type chain struct {
+	read    bool     // the subscription document has come
+	start   string   // the URL by which it was requested
+	linked  string   // the older document linked by the latest one
+	links   []string // all it links to, as there may be several links
+	rank    Rank     // the rank of the latest document
+	changed bool     // the chain of archives may have changed
+	beyond  bool     // the walk has left the chain from the subscription document
+	chainReading
+}
+
+// A pageWalk is how far the walk follows a paged feed.
+type pageWalk struct {
+	toEnd bool // to the end, not only to the first known page
+	fresh bool // the latest page brought something new
+}
+
+// goesOn reports whether the page after the latest one is wanted.
+func (w pageWalk) goesOn() bool { return w.toEnd || w.fresh }
+
+// A backlog is the walk through documents left pending by earlier polls.
+type backlog struct {
+	urls    map[string]bool // the documents still ahead of the walk
+	reached bool            // the walk has reached one of them
+	dropped bool            // the walk has reached one no longer pending; its links are not followed
+	unread  bool            // earlier polls left documents unread: these come before any search
+}
+
+// begin starts a poll.
+func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	url = iri.WithoutFragment(strings.TrimSpace(url))
+	feed, err := m.Store.Feed(ctx, url)
+	if errors.Is(err, ErrNotFound) {
+		if u, bad := feedhistory.ParseURL(url); bad != nil || u.Host == "" {
+			return nil, fmt.Errorf("mirror: %q is not an absolute URL", feedhistory.Redact(url))
+		}
+		feed, err = NewFeed(url), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := feed.readLedger()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	p := &poll{
+		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
+		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
+		chain: chain{changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole},
+		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || feed.Known.URL == ""},
+		waits: hostWaits{feed: feed, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
+	}
+	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
+	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*DocumentRecord{}}
+	p.merger = merger{
+		ctx: ctx, store: m.Store, feed: feed, from: feed.Commits, now: now, changes: p.changes, allowance: p.allowance,
+	}
+	feed.Polls++
+	feed.Polled = now
+	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
+	p.chain.gone, p.chain.ranks = map[string]bool{}, map[string][]int64{}
+	p.pages.toEnd = p.pages.toEnd || slices.ContainsFunc(feed.Gaps, func(g GapRecord) bool { return g.Again })
+	p.backlog.fill(p)
+	return p, nil
+}
+
+// fill decides which pending documents the walk requests. Those with the fewest
+// tries come first.
+func (b *backlog) fill(p *poll) {
+	f := p.feed
+	b.urls = map[string]bool{}
+	isUnnamed := func(PendingDocument) bool { return false }
+	if f.Kind == feedhistory.Archived && slices.ContainsFunc(f.Pending, func(d PendingDocument) bool { return d.Tries > 1 }) {
+		isUnnamed = p.unnamed()
+	}
+	slices.SortStableFunc(f.Pending, func(a, b PendingDocument) int { return cmp.Compare(a.Tries, b.Tries) })
+	for _, pending := range f.Pending {
+		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
+		rests = rests && !isUnnamed(pending)
+		if (p.m.Revalidate || !rests) && !p.leavesAlone(&pending) {
+			b.urls[pending.URL] = true
+			b.unread = b.unread || pending.Tries == 0
+		}
+	}
+}
+
+// prepare updates the feed's state for a change to be committed.
+func (p *poll) prepare(c *Commit) {
+	p.feed.Verdict = feedhistory.Worse(p.verdict(), p.feed.bound())
+	p.ledger.keep(p.feed)
+	p.documents.forget(c)
+}
+
+// later returns when the feed is due again, given the time it asks for.
+func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p.now.Add(p.m.every())) }
+
+// options returns the options of the walk.
+func (p *poll) options() *feedhistory.WalkOptions {
+	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
+	if p.m.Revalidate {
+		opt.Processed = nil
+	}
+	for _, pending := range p.feed.Pending {
+		switch {
+		case !p.backlog.urls[pending.URL]:
+		case pending.Page:
+			opt.PendingPages = append(opt.PendingPages, pending.URL)
+		default:
+			opt.Pending = append(opt.Pending, pending.URL)
+		}
+	}
+	opt.Pending = append(opt.Pending, slices.Sorted(maps.Keys(p.rechecks))...)
+	if !p.pages.toEnd {
+		opt.Last = func(*feedhistory.Document) bool { return !p.pages.goesOn() && !p.backlog.reached }
+	}
+	return opt
+}
+
+// processed reports whether an archive document was processed in an earlier poll.
+// During a search for entries no document counts as processed, but unread documents
+// come first; nor does one needed by the join, or to be requested again.
+func (p *poll) processed(url string) bool {
+	if p.completed != nil || p.rechecks[url] || p.chain.asks && !p.chain.beyond && p.owes() {
+		return false
+	}
+	if i := p.feed.pending(url); i >= 0 && (p.leavesAlone(&p.feed.Pending[i]) || p.feed.Pending[i].Quota) {
+		return p.leavesAlone(&p.feed.Pending[i])
+	}
+	d := p.documents.get(url)
+	return d != nil && d.First < p.feed.Polls && !(p.chain.beyond && p.isUnasked(d))
+}
+
+// leavesAlone reports whether a pending document is not to be requested now.
+func (p *poll) leavesAlone(pending *PendingDocument) bool {
+	return isAsked(pending.Wait, p.now) || pending.Quota && p.allowance.full
+}
+
+// known returns the validators for a conditional request. If the first of
+// several pages has not changed, the second is not requested.
+func (p *poll) known(url string) feedhistory.Known {
+	if url == iri.WithoutFragment(p.request.url) {
+		known := p.feed.Known
+		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, isCutShort) {
+			return feedhistory.Known{}
+		}
+		if p.feed.Kind == feedhistory.Paged {
+			known.Older, known.Instead = "", ""
+		}
+		return known
+	}
+	i := p.feed.pending(url)
+	if d := p.documents.get(url); d != nil && (i < 0 || !p.feed.Pending[i].Quota) && !p.whole[url] {
+		return d.Known
+	}
+	return feedhistory.Known{}
+}
+
+// documents are the archive documents a feed has processed.
+type documents struct {
+	ctx     context.Context
+	store   Store
+	feed    *Feed
+	commits *commits
+	found   map[string]*DocumentRecord
+	err     error // an error of the store, which callbacks cannot return
+}
+
+// get returns a processed document, or nil. It must not be changed.
+func (ds *documents) get(url string) *DocumentRecord {
+	if d := ds.commits.document(url); d != nil {
+		return d
+	}
+	if d, ok := ds.found[url]; ok || ds.feed.Documents == 0 || ds.err != nil {
+		return d
+	}
+	d, err := ds.store.Document(ds.ctx, ds.feed.URL, url)
+	if err != nil {
+		if d = nil; !errors.Is(err, ErrNotFound) {
+			ds.err = err
+			return nil
+		}
+	}
+	if len(ds.found) > 100 { // each document is looked up a few times in succession
+		clear(ds.found)
+	}
+	ds.found[url] = d
+	return d
+}
+
+// forget forgets the documents replaced by a change.
+func (ds *documents) forget(c *Commit) {
+	for _, d := range c.Documents {
+		for _, name := range d.Names {
+			delete(ds.found, name)
+		}
+	}
+}
+
+// stop ends the poll with an error not caused by the feed.
+func (p *poll) stop(err error) (*Report, error) {
+	if p.snapshot != nil {
+		*p.feed, *p.ledger, p.commits.held = *p.snapshot, p.before, nil
+		p.ledger.changed = true
+	}
+	if failed := p.commits.land(); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	p.commits.gather()
+	if p.ctx.Err() == nil && p.commits.waiting != nil && !p.commits.broken {
+		err = errors.Join(err, p.commits.drain()) // this stores everything read until then
+	}
+	begun := p.commits.waiting != nil || p.feed.Commits > p.from || len(p.waits.until) > 0
+	if begun {
+		p.notEnded(p.feed.Wait) // nobody is at work on the feed
+	} else {
+		p.feed.Next = p.ready
+	}
+	if p.ctx.Err() != nil && begun && !p.commits.broken && !errors.Is(err, ErrConflict) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), landing)
+		defer cancel()
+		err = errors.Join(err, p.commits.last(ctx))
+	}
+	report := p.report()
+	if p.commits.broken || p.commits.waiting != nil {
+		report.Verdict = feedhistory.Unknown // of what the Store has
+	}
+	return report, err
+}
+
+// finish commits the end of the poll.
+func (p *poll) finish() (*Report, error) {
+	if p.documents.err != nil {
+		return p.stop(p.documents.err)
+	}
+	if err := p.commits.land(); err != nil {
+		return p.stop(err)
+	}
+	p.commits.gather()
+	if err := p.replace(); err != nil {
+		return p.stop(err)
+	}
+	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending PendingDocument) bool {
+		return !pending.Page && !pending.Quota && p.documents.get(pending.URL) != nil // processed under another name
+	})
+	if p.documents.err != nil {
+		return p.stop(p.documents.err)
+	}
+	changed := p.chain.changed
+	if changed || p.owes() {
+		if err := p.settle(); err != nil {
+			return p.stop(err)
+		}
+	}
+	if err := p.noteChecked(changed); err != nil {
+		return p.stop(err)
+	}
+	p.feed.declare()
+	p.ended()
+	if err := p.commits.last(p.ctx); err != nil {
+		return p.stop(err)
+	}
+	return p.report(), nil
+}
+
+func (p *poll) report() *Report {
+	c, f := p.changes, p.feed
+	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
+	c.AsOf, c.Checked, c.Failure = f.WholeAsOf(), f.Checked, p.failure
+	if c.Alias != "" {
+		c.Next = time.Time{}
+	}
+	return c
+}

@@ -1,14 +1,22 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -28,17 +36,17 @@ type Recall struct {
 	Name   string // a word for the source, such as "newsboat"; it becomes the Source of each Copy
 	DryRun bool   // count only, and store nothing
 
-	known     map[string]*knownEntries // by feed
-	entries   int                      // the number of entries in known
-	windows   map[string][]*window     // by feed
-	rehearsed map[[2]uint64]bool       // entries that a dry run has counted
+	known     map[string]*knownEntries   // by feed
+	entries   int                        // the number of entries in known
+	met       map[string]map[string]bool // by feed, the IDs of window sides that the memory has
+	rehearsed map[[2]uint64]bool         // entries that a dry run has counted
 }
 
 // A KeptEntry is an entry as a feed reader has kept it.
 type KeptEntry struct {
 	// Draft is the entry. Its ID is the publisher's; "" if the reader does not have it. Both
 	// times may be zero.
-	feedhistory.Draft
+	compose.Draft
 
 	Hash string // the reader's hash of the id, in hexadecimal; "" if there is none. See Miniflux's API
 	Note string // a remark on the copy, such as "deleted there"; "" for none
@@ -137,8 +145,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	if err != nil {
 		return done, err
 	}
-	windows, err := r.windowsOf(ctx, f)
-	if err != nil {
+	if err := f.fillSides(ctx, store); err != nil {
 		return done, err
 	}
 	fresh := *doc
@@ -166,12 +173,35 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 			done.Added++
 		}
 	}
-	for _, w := range windows {
-		w.meet(doc.Entries)
-	}
-	done.Closed = f.close(windows)
+	done.Closed = r.close(f, doc.Entries)
 	done.Same = max(0, len(doc.Entries)-done.Added-done.Changed-done.Refused)
 	return done, r.commit(ctx, f, doc, m)
+}
+
+// close removes the missed windows of which the memory has entries from both sides, and
+// returns their number.
+func (r *Recall) close(f *Feed, entries []*feedhistory.Entry) (closed int) {
+	if r.met == nil {
+		r.met = map[string]map[string]bool{}
+	}
+	if r.met[f.URL] == nil {
+		r.met[f.URL] = map[string]bool{}
+	}
+	met := r.met[f.URL]
+	for _, g := range f.Gaps {
+		for _, e := range entries {
+			met[e.ID] = met[e.ID] || isMissedWindow(g) && (slices.Contains(g.Before, e.ID) || slices.Contains(g.After, e.ID))
+		}
+	}
+	n := len(f.Gaps)
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
+		return isMissedWindow(g) && g.Entry == "" && len(g.Before) > 0 && len(g.After) > 0 && met[g.Before[0]] && met[g.After[0]]
+	})
+	if closed = n - len(f.Gaps); closed > 0 {
+		p := poll{feed: f, chain: chain{changed: f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole}}
+		f.Verdict = feedhistory.Worse(p.verdict(), f.bound())
+	}
+	return closed
 }
 
 // commit stores a change, unless it changes nothing.
@@ -206,4 +236,448 @@ func (r *Recall) unrehearsed(feed string, entries []*feedhistory.Entry) []*feedh
 		r.rehearsed[key] = true
 		return was
 	})
+}
+
+// This file tells whether two copies are of the same entry if one of them lacks the
+// publisher's id: by their links, else by their titles and times. In doubt they are two
+// entries.
+
+// A likeness has the parts of an entry's identity readers keep besides its id.
+type likeness struct {
+	link  string // see linkKey; "" if it does not tell entries apart
+	title string // see titleKey
+	times [2]int64
+}
+
+// likenessOf returns the likeness of an entry with the given link and title.
+func likenessOf(link, title string, published, updated time.Time) likeness {
+	l := likeness{link: linkKey(link), title: titleKey(title)}
+	for i, t := range []time.Time{published, updated} {
+		if !t.IsZero() {
+			l.times[i] = t.Unix()
+		}
+	}
+	return l
+}
+
+// zones is how far times may differ because a zone was read differently, in seconds.
+const zones = 14 * 3600
+
+// isSame reports whether two copies that share a link, or have none, are of one entry.
+// Only says whether no other entry at hand has the link.
+func (l likeness) isSame(other likeness, only bool) bool {
+	titles := l.title == other.title && l.title != ""
+	agree, near, dated := false, false, l.times != [2]int64{} && other.times != [2]int64{}
+	for _, a := range l.times {
+		for _, b := range other.times {
+			if a != 0 && b != 0 {
+				agree = agree || a == b
+				near = near || max(a-b, b-a) <= zones
+			}
+		}
+	}
+	if l.link == "" || l.link != other.link {
+		return l.link == "" && other.link == "" && titles && agree
+	}
+	return titles && (agree || near || !dated) || agree && only
+}
+
+// name returns the ID of an entry that has none, and has not got the one it would take
+// first: its link.
+func (l likeness) name() string {
+	h := sha256.New()
+	for _, part := range []string{l.link, l.title, fmt.Sprint(firstOf(l.times))} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return "urn:sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+func firstOf(times [2]int64) int64 {
+	if times[0] != 0 {
+		return times[0]
+	}
+	return times[1]
+}
+
+// first returns the ID that an entry without one takes first: its link, without tracking.
+func (l likeness) first(link string) string {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(link), "://")
+	if strings.TrimSuffix(rest, "/") == l.link {
+		return link
+	}
+	return strings.ToLower(scheme) + "://" + l.link
+}
+
+// isNameOf reports whether an ID is one that the entry got because it had none.
+func (l likeness) isNameOf(id string) bool {
+	return l.link != "" && linkKey(id) == l.link || id == l.name()
+}
+
+// names returns the IDs that readers' copies of an entry may have got, the surest first.
+func (l likeness) names(link string) []string {
+	names := []string{l.name()}
+	for _, t := range l.times {
+		at := l
+		at.times = [2]int64{t, 0}
+		names = append(names, at.name())
+		at.link = ""
+		names = append(names, at.name())
+	}
+	if l.link != "" {
+		names = append(names, link, "https://"+l.link, "http://"+l.link, "https://"+l.link+"/", "http://"+l.link+"/")
+	}
+	return slices.Compact(names)
+}
+
+// linkKey returns a link without the parts that readers change: the scheme, the case of
+// the host, a final slash, and parameters for tracking. It returns "" for a link that
+// all entries of a feed may share: that of a whole site.
+func linkKey(link string) string {
+	u, err := url.Parse(strings.TrimSpace(link))
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	var query []string
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		if part != "" && !isTracking(part) {
+			query = append(query, part)
+		}
+	}
+	key := strings.ToLower(u.Host) + strings.TrimSuffix(u.EscapedPath(), "/")
+	if len(query) > 0 {
+		key += "?" + strings.Join(query, "&")
+	}
+	if u.Fragment != "" && !isTracking(u.Fragment) {
+		key += "#" + u.EscapedFragment()
+	}
+	if key == strings.ToLower(u.Host) {
+		return ""
+	}
+	return key
+}
+
+// isTracking reports whether a query parameter tells the site where its reader comes from.
+func isTracking(parameter string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(parameter), "=")
+	return strings.HasPrefix(name, "utm_") || slices.Contains([]string{"fbclid", "gclid", "mc_cid", "mc_eid", "igshid", "yclid", "msclkid"}, name)
+}
+
+// titleKey returns the letters and digits of a title: readers change the rest.
+func titleKey(title string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, title)
+}
+
+// hashesOf returns the hashes by which readers know an id: Miniflux keeps the SHA-256 of
+// those it has found in feeds, and the FNV-128a of those it has imported.
+func hashesOf(id string) []string {
+	sum := sha256.Sum256([]byte(id))
+	imported := fnv.New128a()
+	imported.Write([]byte(id))
+	return []string{hex.EncodeToString(sum[:]), hex.EncodeToString(imported.Sum(nil))}
+}
+
+// unnamed finds the entries that readers have brought without the publisher's ids, and
+// that have come under them now, by the latter. Each is found once in a poll.
+func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Record, error) {
+	if mg.feed.Unnamed == 0 {
+		return nil, nil
+	}
+	names, links := map[*feedhistory.Entry][]string{}, map[string]int{}
+	var all []string
+	likenesses := map[*feedhistory.Entry]likeness{}
+	for _, e := range entries {
+		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		l := likenessOf(link.Href, e.Title().Plain(), e.Published, e.Updated)
+		links[l.link]++
+		if r := records[e.ID]; r != nil && r.Copy.Digest != "" {
+			continue
+		}
+		likenesses[e], names[e] = l, l.names(link.Href)
+		all = append(all, names[e]...)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	known, err := mg.store.Records(mg.ctx, mg.feed.URL, all)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*Record{}
+	for _, e := range entries {
+		for _, name := range names[e] {
+			r := known[name]
+			if r == nil || r.State != Live || !r.Copy.Rank.isKept() || mg.taken[name] || name == e.ID || records[name] != nil {
+				continue
+			}
+			r, err := mg.same(r, likenesses[e], links[likenesses[e].link] == 1)
+			if err != nil {
+				return nil, err
+			}
+			if r != nil {
+				if mg.taken == nil {
+					mg.taken = map[string]bool{}
+				}
+				mg.taken[name], found[e.ID] = true, r
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+// replaceUnnamed makes the entries that unnamed has found Absent: they are there under the
+// publisher's ids, with the readers' copies, as if these had come under them.
+func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) error {
+	for id, r := range unnamed {
+		named := m.records[id]
+		if named.Copy.Digest == "" {
+			continue // there was no room for it
+		}
+		copies := []*Version{{ID: r.ID, Copy: r.Copy, Content: r.Content}}
+		for v, err := range mg.store.Versions(mg.ctx, mg.feed.URL, r.ID) {
+			if err != nil {
+				return err
+			}
+			copies = append(copies, v)
+		}
+		for _, v := range copies {
+			if err := mg.rename(m, named, v); err != nil {
+				return err
+			}
+		}
+		m.records[r.ID], r.Absence = r, max(mg.feed.Polls<<32, 1)
+		mg.settle(m, r, Live, &effect{touched: true})
+		mg.changes.Added, mg.changes.Changed, mg.changes.Deleted = mg.changes.Added-1, mg.changes.Changed+1, mg.changes.Deleted-1
+	}
+	return nil
+}
+
+// rename adds a reader's copy to the record with the publisher's id.
+func (mg *merger) rename(m *mergeResult, r *Record, v *Version) error {
+	e, err := v.Entry()
+	if err == nil {
+		d := compose.DraftOf(e)
+		d.ID = r.ID
+		e, err = d.Undated()
+	}
+	if err != nil {
+		return fmt.Errorf("entry %s: %w", v.ID, err)
+	}
+	before, from := *r, source{recalled: true}
+	did := r.take(from.copyOf(e), e, from)
+	if did.content {
+		did.version = &Version{ID: r.ID, Copy: before.Copy, Content: before.Content}
+	}
+	if did.version != nil && mg.allowance.keep > 0 {
+		m.change.Versions = append(m.change.Versions, did.version)
+		mg.feed.Usage.Contents += did.version.Content.Size
+	}
+	return nil
+}
+
+// same returns a record without the publisher's id, with its content, if it is of an entry;
+// nil otherwise.
+func (mg *merger) same(r *Record, l likeness, only bool) (*Record, error) {
+	whole, err := Lookup(mg.ctx, mg.store, mg.feed.URL, r.ID)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := whole.Content
+	if !likenessOf(c.Link, c.Title, c.Published, c.Updated).isSame(l, only) {
+		return nil, nil
+	}
+	return whole, nil
+}
+
+// mostKnown is the number of entries that a Recall remembers, of all feeds. Of a larger
+// feed it remembers the newest.
+const mostKnown = 300_000
+
+// knownEntries are the entries of a feed, by the parts of their identity readers keep.
+type knownEntries struct {
+	entries []knownEntry
+	byID    map[[2]uint64]int
+	byHash  map[[2]uint64]int
+	byLink  map[[2]uint64][]int // those without a link by their titles
+}
+
+type knownEntry struct {
+	id string
+	likeness
+}
+
+// keyOf returns a short key for texts. Two texts share one by chance only if somebody
+// could break SHA-256.
+func keyOf(texts ...string) [2]uint64 {
+	h := sha256.New()
+	for _, text := range texts {
+		fmt.Fprintf(h, "%d:%s", len(text), text)
+	}
+	sum := h.Sum(nil)
+	return [2]uint64{binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])}
+}
+
+// add adds an entry; of several with one ID only the first.
+func (k *knownEntries) add(id string, l likeness) {
+	if _, ok := k.byID[keyOf(id)]; ok {
+		return
+	}
+	n, place := len(k.entries), l.place()
+	k.entries = append(k.entries, knownEntry{id, l.short()})
+	k.byID[keyOf(id)] = n
+	for _, hash := range hashesOf(id) {
+		k.byHash[keyOf(hash)] = n
+	}
+	k.byLink[place] = append(k.byLink[place], n)
+}
+
+// short returns a likeness with a title that is only good for comparing.
+func (l likeness) short() likeness {
+	if l.title != "" {
+		l.title = fmt.Sprint(keyOf(l.title))
+	}
+	return l
+}
+
+// place returns the key of the entries to which one may be the same.
+func (l likeness) place() [2]uint64 {
+	if l.link == "" {
+		return keyOf(l.title)
+	}
+	return keyOf("", l.link)
+}
+
+// knownOf returns the entries of a feed. It reads them once.
+func (r *Recall) knownOf(ctx context.Context, feed string) (*knownEntries, error) {
+	if k := r.known[feed]; k != nil {
+		return k, nil
+	}
+	if r.known == nil || r.entries >= mostKnown {
+		r.known, r.entries = map[string]*knownEntries{}, 0
+	}
+	k := &knownEntries{byID: map[[2]uint64]int{}, byHash: map[[2]uint64]int{}, byLink: map[[2]uint64][]int{}}
+	for _, q := range []Query{{Feed: feed, Deleted: true, Limit: mostKnown}, {Feed: feed, Bare: true, Limit: mostKnown}} {
+		for rec, err := range r.Mirror.Store.Entries(ctx, q) {
+			if err != nil {
+				return nil, err
+			}
+			c := &rec.Content
+			l := likenessOf(c.Link, c.Title, c.Published, c.Updated)
+			if rec.State == Absent && rec.Copy.Rank.isKept() && l.isNameOf(rec.ID) {
+				k.byID[keyOf(rec.ID)] = -1 // it is there under the publisher's id
+				continue
+			}
+			k.add(rec.ID, l)
+		}
+	}
+	r.known[feed], r.entries = k, r.entries+len(k.entries)
+	return k, nil
+}
+
+// find returns the entry in the feed that a reader's copy is of; nil if there is none. Only
+// says whether no other copy at hand has its link.
+func (k *knownEntries) find(hash string, l likeness, only bool) (best *knownEntry) {
+	if n, ok := k.byHash[keyOf(hash)]; hash != "" && ok {
+		return &k.entries[n]
+	}
+	same := k.byLink[l.place()]
+	only, l = only && len(same) == 1, l.short()
+	for _, n := range same {
+		switch e := &k.entries[n]; {
+		case !l.isSame(e.likeness, only):
+		case l == e.likeness:
+			return e
+		case best == nil:
+			best = e
+		}
+	}
+	return best
+}
+
+// document returns the entries of a reader as a document, without bad ones that cannot be
+// stored. Made has the new IDs that entries without one have got.
+func (r *Recall) document(ctx context.Context, feed string, kept []KeptEntry) (doc *feedhistory.Document, made map[string]bool, bad []*EntryError, err error) {
+	links := map[[2]uint64]int{}
+	for i := range kept {
+		links[kept[i].likeness().place()]++
+	}
+	doc, made = &feedhistory.Document{Format: feedhistory.Atom}, map[string]bool{}
+	for i := range kept {
+		k := &kept[i]
+		if k.ID == "" {
+			isNew, err := r.name(ctx, feed, k, links[k.likeness().place()] == 1)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			made[k.ID] = isNew
+		} else if known := r.known[feed]; known != nil {
+			known.add(k.ID, k.likeness())
+		}
+		e, err := k.entry(r.Name)
+		if err != nil {
+			bad = append(bad, &EntryError{cmp.Or(k.ID, k.link(), k.Title.Plain()), err})
+			continue
+		}
+		doc.Entries = append(doc.Entries, e)
+	}
+	return doc, made, bad, nil
+}
+
+// name gives an entry without an id the ID of the same entry in the feed, or a new one: its
+// link or, if another entry has that, one made of link, title and time. It reports whether
+// the ID is new.
+func (r *Recall) name(ctx context.Context, feed string, k *KeptEntry, only bool) (isNew bool, err error) {
+	known, err := r.knownOf(ctx, feed)
+	if err != nil {
+		return false, err
+	}
+	l := k.likeness()
+	if e := known.find(k.Hash, l, only); e != nil {
+		k.ID = e.id
+		return false, nil
+	}
+	k.ID = l.first(k.link())
+	if _, taken := known.byID[keyOf(k.ID)]; taken || l.link == "" {
+		k.ID = l.name()
+	}
+	known.add(k.ID, l)
+	r.entries++
+	return true, nil
+}
+
+func (k *KeptEntry) link() string {
+	i := slices.IndexFunc(k.Links, func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelAlternate })
+	if i < 0 {
+		return ""
+	}
+	return k.Links[i].Href
+}
+
+func (k *KeptEntry) likeness() likeness {
+	return likenessOf(k.link(), k.Title.Plain(), k.Published, k.Updated)
+}
+
+// entry returns the entry, which says which reader has kept it.
+func (k *KeptEntry) entry(reader string) (*feedhistory.Entry, error) {
+	d := k.Draft
+	if k.Note != "" {
+		reader += " (" + k.Note + ")"
+	}
+	d.Extensions = append(slices.Clone(d.Extensions), compose.KeptBy(reader))
+	if d.Updated.IsZero() {
+		d.Updated = d.Published
+	}
+	e, err := d.Undated()
+	if err != nil {
+		return nil, err
+	}
+	return compose.DraftOf(e).Undated() // which stays the same under another ID, too: see merger.rename
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -85,7 +86,7 @@ func (w *memoryWorld) subset(t *rapid.T, name string) (which []int) {
 // without tracking in its address. An anonymous reader does not have its id.
 func (w *memoryWorld) altered(t *rapid.T, n int, anonymous bool) mirror.KeptEntry {
 	e := w.entries[n]
-	k := mirror.KeptEntry{Draft: feedhistory.Draft{
+	k := mirror.KeptEntry{Draft: compose.Draft{
 		ID: e.id, Title: feedhistory.Text{Body: e.title}, Published: e.at,
 		Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: "<p>Sanitised</p>"},
 		Links:   feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: e.link}},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -41,7 +42,7 @@ func shown(id, title string, n int) string {
 
 // keep returns an entry as a reader keeps it; without an id if anonymous.
 func keep(id, title string, n int, anonymous bool) mirror.KeptEntry {
-	k := mirror.KeptEntry{Draft: feedhistory.Draft{
+	k := mirror.KeptEntry{Draft: compose.Draft{
 		ID: id, Title: feedhistory.Text{Body: title}, Updated: day(n),
 		Links: feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: "http://recall.example/" + id}},
 	}}

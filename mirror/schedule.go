@@ -4,10 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A finishedPoll is a PollResult with its place in the queue.
@@ -328,4 +333,537 @@ func (p *Poller) pauseAll(now time.Time) {
 	defer p.mu.Unlock()
 	p.rest = now.Add(holdFor)
 	p.look, p.scan = p.rest, now
+}
+
+const (
+	// budgetPause is the time from a poll that has spent its Budget to the next one;
+	// Mirror.Every if shorter.
+	budgetPause = 5 * time.Minute
+
+	// underWay is how recent the last commit of an unfinished walk must be for
+	// the walk to count as under way.
+	underWay = time.Minute
+
+	// clockError is how much clocks may disagree. If a stored time is further in the
+	// future, a wrong clock has set it.
+	clockError = time.Hour
+	longestAsk = 24 * time.Hour // the maximum Retry-After
+)
+
+// A WaitError reports a request Update has not made, because the feed's host has asked
+// to be left alone for a while (Retry-After).
+type WaitError struct {
+	URL   string    // the feed's URL
+	Until time.Time // when the feed may be requested again
+}
+
+// Error says until when the host wants to be left alone.
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("%s: the host asks to be left alone until %s", e.URL, e.Until.UTC().Format(time.RFC3339))
+}
+
+// Due reports whether the feed is due: Next has passed, or an earlier poll has left
+// something unread because it was cut short or its Budget was spent. A feed that is
+// Gone or an Alias, or whose host has asked to be left alone, is not due.
+func (f *Feed) Due(now time.Time) bool {
+	switch {
+	case f.Gone, f.Alias != "", f.Waits(now):
+		return false
+	case f.Unfinished, f.More:
+		return true
+	}
+	return !f.Next.After(now) || f.Polled.After(now.Add(clockError)) // Polled in the future: the clock has been set back
+}
+
+// underWay reports whether another mirror seems to be at work on the feed: the
+// last commit of an unfinished poll is less than a minute old. Polling the feed
+// anyway does no harm, but one of the two mirrors gives way with ErrConflict.
+func (f *Feed) underWay(now time.Time) bool {
+	since := now.Sub(f.Next)
+	return f.Unfinished && since < underWay && since > -underWay
+}
+
+// Waits reports whether the feed's host has asked to be left alone until after
+// now.
+func (f *Feed) Waits(now time.Time) bool { return isAsked(f.Wait, now) }
+
+// isAsked reports whether a host wants to be left alone until a time still to come. A
+// time more than a day ahead (longestAsk) cannot be a Retry-After.
+func isAsked(until, now time.Time) bool {
+	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
+}
+
+// notEnded marks the poll as unfinished in the next committed state, with the time of its
+// last commit. It does not change a feed never polled: its other source decides when it is
+// due.
+func (p *poll) notEnded(next time.Time) {
+	if p.update || p.feed.Known.URL != "" {
+		p.feed.Unfinished, p.feed.Next = true, next
+	}
+}
+
+// ended sets when the next poll is welcome.
+func (p *poll) ended() {
+	f := p.feed
+	f.Unfinished = p.unended
+	if p.update {
+		f.More = p.changes.More && (p.spent || f.leaves())
+		if f.More && p.changes.Documents > 0 {
+			p.ready = p.now.Add(min(p.m.every(), budgetPause))
+		} else if at, ok := p.retry(); ok && at.Before(p.ready) {
+			p.ready = at
+		}
+	}
+	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.update && p.changes.More { // a source has brought documents
+		f.More = true
+		if soon.Before(p.ready) {
+			p.ready = soon
+		}
+	}
+	f.Next = feedtime.Later(p.ready, f.Wait)
+}
+
+// leaves reports whether the Budget has left something unread.
+func (f *Feed) leaves() bool {
+	for _, pending := range f.Pending {
+		if pending.Reason == feedhistory.ReasonBudget {
+			return true
+		}
+	}
+	return false
+}
+
+// retry returns when to request again the documents whose failure may pass. They need
+// not wait until the subscription document is stale. ok is false if there are none.
+func (p *poll) retry() (at time.Time, ok bool) {
+	if p.failure != nil {
+		return time.Time{}, false
+	}
+	for _, pending := range p.feed.Pending {
+		if !pending.isPassing() {
+			continue
+		}
+		wait := max(p.m.every(), backoff(p.m.every(), pending.Tries, 24*time.Hour))
+		if next := feedtime.Later(p.now.Add(wait), pending.Wait); !ok || next.Before(at) {
+			at, ok = next, true
+		}
+	}
+	for _, g := range p.feed.Gaps {
+		next := p.now.Add(p.m.every())
+		switch g.Reason {
+		case feedhistory.ReasonNetwork, feedhistory.ReasonTruncated, feedhistory.ReasonInterrupted:
+			if g.Poll == p.feed.Polls && (!ok || next.Before(at)) {
+				at, ok = next, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// isPassing reports whether the next try has a good chance to succeed.
+func (d *PendingDocument) isPassing() bool {
+	switch d.Reason {
+	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
+		return false
+	}
+	return !d.Missing
+}
+
+// backoff doubles a wait with each try, up to a limit.
+func backoff(wait time.Duration, tries int, limit time.Duration) time.Duration {
+	for ; tries > 1 && wait < limit; tries-- {
+		wait *= 2
+	}
+	return min(wait, limit)
+}
+
+// A Poller polls the feeds of a Mirror: those added to its queue, and those of the
+// Store as they fall due. It polls the feeds of one host one at a time. A host that
+// asks to be left alone is left alone, for all its feeds. A feed waits while another
+// mirror is at work on it. It polls only feeds in the Store; see NewFeed. Only Mirror
+// must be set.
+//
+// Do not copy or change a Poller after its first use. Many goroutines may use its
+// methods at the same time, but only one may be in Run or Drain.
+type Poller struct {
+	Mirror *Mirror // Mirror polls the feeds.
+
+	// Parallel is the maximum number of feeds to poll at the same time, each on
+	// a different host. Zero means 8.
+	Parallel int
+
+	// Pause is the time between two polls of the same host. Zero means a
+	// second.
+	Pause time.Duration
+
+	// Poll polls a feed; before is the feed's state before the poll. Several
+	// calls may run at the same time. Nil means Mirror.Update.
+	Poll func(ctx context.Context, before *Feed) (*Report, error)
+
+	// Polled, if not nil, is called after each poll, one call at a time.
+	Polled func(PollResult)
+
+	// Trouble, if not nil, is called with the errors of the Store outside of polls, if Run
+	// cannot read or index it. If it cannot be read, Run starts no poll for a minute.
+	Trouble func(error)
+
+	once    sync.Once
+	mu      sync.Mutex
+	queue   *queue
+	changed chan struct{}        // signals a change of the queue
+	added   bool                 // entries have been added since the Store was last told to index
+	broken  int                  // the number of consecutive polls ended by an error of the Store
+	quiet   map[string]time.Time // until when each host asks to be left alone
+	held    map[string]time.Time // until when each of these feeds is not polled, due or not
+	look    time.Time            // when to look for due feeds
+	scan    time.Time            // when to look at all feeds
+	rest    time.Time            // no poll begins before this time
+}
+
+// A PollResult is the outcome of a poll.
+type PollResult struct {
+	URL    string // the feed's URL, as you subscribed to it
+	Before *Feed  // the feed's state before the poll; nil if it could not be read
+
+	// Report is the result of Mirror.Update; nil if the poll did not get so far.
+	Report *Report
+
+	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
+	// work on the feed, ErrNotFound if the feed was removed before its turn
+	// came, the context's error if the poll was interrupted, else the Store's.
+	Err error
+}
+
+const (
+	lookEvery  = 5 * time.Second // time between looks for feeds added or made due by another process
+	scanEvery  = time.Hour       // time between looks at all feeds, for those due before their Next
+	holdFor    = time.Minute     // how long a feed waits for another mirror's work, and how long all wait if the Store fails
+	mostToLook = 10_000          // the maximum number of feeds to enqueue in one look
+)
+
+func (p *Poller) setUp() {
+	p.queue = newQueue(cmp.Or(p.Pause, time.Second))
+	p.changed = make(chan struct{}, 1)
+	p.quiet, p.held = map[string]time.Time{}, map[string]time.Time{}
+}
+
+// lock locks the Poller and, the first time, initializes it.
+func (p *Poller) lock() {
+	p.once.Do(p.setUp)
+	p.mu.Lock()
+}
+
+// Add puts a feed into the queue, whether it is due or not, unless it is there
+// already or is being polled. A nil Feed panics.
+func (p *Poller) Add(f *Feed) {
+	if f == nil {
+		panic("mirror: Poller.Add: the Feed is nil")
+	}
+	p.lock()
+	defer p.mu.Unlock()
+	p.queue.add(f.URL, f.host())
+	p.rouse()
+}
+
+// AddAll puts the feeds of the Store for which accept returns true into the queue, the
+// longest due first. A nil accept accepts the due feeds. AddAll returns the number of
+// feeds waiting now. The error is the Store's. The error may be the context's.
+func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool) (waiting int, err error) {
+	if err := p.check(); err != nil {
+		return 0, err
+	}
+	now := time.Now()
+	var feeds []candidate
+	for f, err := range p.Mirror.Store.Feeds(ctx, FeedQuery{}) {
+		if err != nil {
+			return p.Waiting(), err
+		}
+		c := candidateOf(f, now)
+		due := f.Due(now) || p.isLost(ctx, f, now)
+		if accept == nil && due || accept != nil && accept(f, due) {
+			c.at = now
+		} else {
+			c.at = never
+		}
+		feeds = append(feeds, c)
+	}
+	p.lock()
+	defer p.mu.Unlock()
+	p.enqueue(feeds, now)
+	p.rouse()
+	return p.queue.waiting, nil
+}
+
+// Hurry polls a feed next: ahead of all waiting ones, and without a pause. A nil Feed
+// panics.
+func (p *Poller) Hurry(f *Feed) {
+	if f == nil {
+		panic("mirror: Poller.Hurry: the Feed is nil")
+	}
+	p.lock()
+	defer p.mu.Unlock()
+	delete(p.held, f.URL)
+	p.queue.add(f.URL, f.host())
+	p.queue.hurry(f.URL)
+	p.rouse()
+}
+
+// Forget ends a poll of the feed if one is under way, and takes the feed out of the
+// queue.
+func (p *Poller) Forget(url string) {
+	p.lock()
+	defer p.mu.Unlock()
+	delete(p.held, url)
+	switch t := p.queue.turns[url]; {
+	case t == nil:
+	case t.cancel == nil:
+		p.queue.drop(t)
+	default:
+		t.cancel()
+	}
+}
+
+// Status reports whether a feed waits for its turn, and whether it is being
+// polled.
+func (p *Poller) Status(url string) (waits, runs bool) {
+	p.lock()
+	defer p.mu.Unlock()
+	t := p.queue.turns[url]
+	return t != nil && t.cancel == nil, t != nil && t.cancel != nil
+}
+
+// Waiting returns the number of feeds waiting for their turn.
+func (p *Poller) Waiting() int {
+	p.lock()
+	defer p.mu.Unlock()
+	return p.queue.waiting
+}
+
+// Run polls the waiting feeds, and those of the Store as they fall due, until the
+// context ends. It then ends the polls under way properly before it returns. An error
+// means a field of the Poller is not set, or has an impossible value.
+//
+// An error of the Store, or of its hook, that ends a poll is in PollResult.Err. The feed
+// is polled again after a minute; its Failures do not count it. After a second such error
+// without a successful poll between them, no feed is polled for a minute.
+func (p *Poller) Run(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	_ = p.run(ctx, true) // Trouble had its errors
+	return nil
+}
+
+// Drain polls the waiting feeds until none is left or the context ends. It then ends
+// the polls under way properly before it returns. An error of the Store,
+// its Hook's included, ends Drain, which returns it: the other feeds stay in the queue.
+func (p *Poller) Drain(ctx context.Context) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return p.run(ctx, false)
+}
+
+// check returns an error for settings a Poller cannot work with.
+func (p *Poller) check() error {
+	if p.Mirror == nil {
+		return errors.New("mirror: Poller.Mirror must be set")
+	}
+	return cmp.Or(p.Mirror.check(), settings.Check("mirror",
+		settings.Number{Name: "Poller.Parallel", Value: int64(p.Parallel)}, settings.Number{Name: "Poller.Pause", Value: int64(p.Pause)}))
+}
+
+func (p *Poller) rouse() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// A queue holds the feeds waiting to be polled, in a lane for each host. The feeds of a
+// host are polled one at a time, with a pause after each poll.
+type queue struct {
+	pause   time.Duration
+	hosts   map[string]*lane
+	ready   []*lane          // lanes whose next feed may be polled, longest wait first
+	resting []*lane          // lanes in their pause after a poll, by the end of the pause
+	turns   map[string]*turn // the turns of all feeds waiting or being polled
+	waiting int              // the number of feeds waiting
+}
+
+// A lane is the queue of one host. It is ready, or resting, or one of its feeds
+// is being polled.
+type lane struct {
+	host  string
+	turns []*turn
+	until time.Time // the end of its pause
+	hurry bool      // whether to skip the pause after the poll under way
+}
+
+// A turn is a feed's place in a lane.
+type turn struct {
+	feed   string
+	lane   *lane
+	cancel func() // ends the poll; nil if the poll has not begun
+}
+
+func newQueue(pause time.Duration) *queue {
+	return &queue{pause: pause, hosts: map[string]*lane{}, turns: map[string]*turn{}}
+}
+
+// add puts a feed into the queue, unless it is there already or is being
+// polled.
+func (q *queue) add(feed, host string) {
+	if q.turns[feed] != nil {
+		return
+	}
+	at := q.hosts[host]
+	if at == nil {
+		at = &lane{host: host}
+		q.hosts[host] = at
+		q.ready = append(q.ready, at)
+	}
+	t := &turn{feed: feed, lane: at}
+	at.turns = append(at.turns, t)
+	q.turns[feed] = t
+	q.waiting++
+}
+
+// hurry makes a waiting feed the next one, without a pause.
+func (q *queue) hurry(feed string) {
+	t := q.turns[feed]
+	if t == nil || t.cancel != nil {
+		return
+	}
+	same := func(other *turn) bool { return other == t }
+	t.lane.turns = slices.Insert(slices.DeleteFunc(t.lane.turns, same), 0, t)
+	for _, lanes := range []*[]*lane{&q.ready, &q.resting} {
+		if i := slices.Index(*lanes, t.lane); i >= 0 {
+			*lanes = slices.Delete(*lanes, i, i+1)
+			q.ready = slices.Insert(q.ready, 0, t.lane)
+			return
+		}
+	}
+	t.lane.hurry = true
+}
+
+// next returns the turn of a feed to be polled now, or nil.
+func (q *queue) next(now time.Time) *turn {
+	for len(q.resting) > 0 && !q.resting[0].until.After(now) {
+		q.ready = append(q.ready, q.resting[0])
+		q.resting = q.resting[1:]
+	}
+	for len(q.ready) > 0 {
+		at := q.ready[0]
+		q.ready = q.ready[1:]
+		if len(at.turns) == 0 {
+			delete(q.hosts, at.host)
+			continue
+		}
+		t := at.turns[0]
+		at.turns = at.turns[1:]
+		q.waiting--
+		return t
+	}
+	return nil
+}
+
+// done ends a turn.
+func (q *queue) done(t *turn, now time.Time) {
+	delete(q.turns, t.feed)
+	if t.lane.hurry {
+		t.lane.hurry = false
+		q.ready = slices.Insert(q.ready, 0, t.lane)
+		return
+	}
+	t.lane.until = now.Add(q.pause)
+	q.resting = append(q.resting, t.lane)
+}
+
+// drop removes a waiting feed from the queue.
+func (q *queue) drop(t *turn) {
+	delete(q.turns, t.feed)
+	t.lane.turns = slices.DeleteFunc(t.lane.turns, func(other *turn) bool { return other == t })
+	q.waiting--
+}
+
+// wake returns when the next pause ends; ok is false if no feed waits for one.
+func (q *queue) wake() (time.Time, bool) {
+	if q.waiting == 0 || len(q.resting) == 0 {
+		return time.Time{}, false
+	}
+	return q.resting[0].until, true
+}
+
+// hostWaits records until when hosts ask to be left alone (Retry-After).
+type hostWaits struct {
+	feed  *Feed
+	now   time.Time            // when the poll began
+	until map[string]time.Time // by host, in this poll
+}
+
+// asked returns, for the error of a request, until when the host asks to be left
+// alone, and the host's name. The time is zero if it does not ask.
+func (w *hostWaits) asked(err error) (until time.Time, host string) {
+	status, ok := errors.AsType[*feedhistory.StatusError](err)
+	if !ok || !status.At.After(w.now) {
+		return time.Time{}, ""
+	}
+	return status.At, fetch.HostOf(status.URL)
+}
+
+// at returns until when the host of a URL asks to be left alone, in this poll or
+// before; the zero time if it does not.
+func (w *hostWaits) at(url string) time.Time {
+	host := fetch.HostOf(url)
+	until := w.until[host]
+	for _, pending := range w.feed.Pending {
+		if fetch.HostOf(pending.URL) == host && isAsked(pending.Wait, w.now) {
+			until = feedtime.Later(until, pending.Wait)
+		}
+	}
+	return until
+}
+
+// waitFor handles the error of a request for an archive or a page.
+func (p *poll) waitFor(err error) {
+	if until, host := p.waits.asked(err); !until.IsZero() {
+		p.waits.leaveAlone(p.request.url, host, until)
+		p.commits.hold()
+	}
+}
+
+// leaveAlone keeps a wait a host asks for: for every pending document on this host, and for
+// the feed if it is requested there.
+func (w *hostWaits) leaveAlone(requested, host string, until time.Time) {
+	f := w.feed
+	if own := w.own(requested); slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
+		f.Wait = feedtime.Later(f.Wait, until)
+	}
+	w.until[host] = feedtime.Later(w.until[host], until)
+	for i := range f.Pending {
+		f.Pending[i].Wait = feedtime.Later(f.Pending[i].Wait, w.at(f.Pending[i].URL))
+	}
+}
+
+// heed keeps the waits that hosts have asked for in answers a walk of the requested feed did
+// not need, and reports whether there are any.
+func (w *hostWaits) heed(requested string, client *feedhistory.Client) (found bool) {
+	urls := w.own(requested)
+	for _, pending := range w.feed.Pending {
+		urls = append(urls, pending.URL)
+	}
+	for _, url := range urls {
+		host := fetch.HostOf(url)
+		if until := client.Wait(url); until.After(w.now) && until.After(w.until[host]) {
+			w.leaveAlone(requested, host, until)
+			found = true
+		}
+	}
+	return found
+}
+
+// own returns the URLs of the subscription document.
+func (w *hostWaits) own(requested string) []string {
+	return []string{w.feed.address(), requested, w.feed.Known.URL}
 }

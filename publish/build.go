@@ -1,14 +1,23 @@
 package publish
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // publish publishes a change.
@@ -268,3 +277,437 @@ func (it item) size() int {
 }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// A builder writes the documents of a call.
+type builder struct {
+	p       *session
+	s       *state // the published state
+	head    *feedhistory.Document
+	ledger  ledger    // of the next subscription document
+	updated time.Time // when the feed last changed
+	written []string  // new archives, which nothing refers to yet
+
+	name, text string // the archive waiting for the name of its successor
+	waiting    []file // archives still to be written
+	held       int    // their size in bytes
+}
+
+// advance takes the times of new items into account. The feed's time is never
+// earlier than the time of anything in it. If an item has no time, the feed's
+// time becomes later than it was, because readers use it for entries without a
+// time (5005#21).
+func (b *builder) advance(items []item) {
+	timeless := false
+	for _, it := range items {
+		timeless = timeless || it.time.IsZero()
+		b.updated = feedtime.Later(b.updated, it.change())
+	}
+	if was := b.s.updated(); timeless && !b.updated.After(was) {
+		b.updated = feedtime.Later(was.Add(time.Second), epoch)
+	}
+	if b.updated.IsZero() { // the feed is empty
+		b.updated = epoch
+	}
+	b.updated = b.p.resolution(b.updated)
+}
+
+// change returns when an item was changed, as far as is known.
+func (it item) change() time.Time {
+	if it.time.IsZero() && it.entry != nil {
+		return it.entry.Published
+	}
+	return it.time
+}
+
+// resolution rounds a time up to one documents can express; RSS has whole seconds.
+func (p *Publisher) resolution(t time.Time) time.Time {
+	t = t.UTC()
+	if p.format() == feedhistory.RSS && !t.Equal(t.Truncate(time.Second)) {
+		return t.Truncate(time.Second).Add(time.Second)
+	}
+	return t
+}
+
+// close closes an archive.
+func (b *builder) close(part part) error {
+	updated := b.ledger.latest
+	for _, it := range part.items {
+		updated = feedtime.Later(updated, it.change())
+	}
+	stem := path.Join(b.p.dir(), part.name)
+	if err := b.add(stem, b.head, part.items, b.p.resolution(updated)); err != nil {
+		return err
+	}
+	b.ledger.archives++
+	b.ledger.latest = b.p.resolution(updated)
+	return nil
+}
+
+// add renders an archive, which is written when the name of its successor is
+// known.
+func (b *builder) add(stem string, head *feedhistory.Document, items []item, updated time.Time) error {
+	name, text, err := b.p.renderArchive(stem, b.ledger.prev, head, items, updated)
+	if err != nil {
+		return err
+	}
+	if b.name != "" {
+		if b.text, err = setNext(b.text, b.p.url(name), b.p.format()); err != nil {
+			return err
+		}
+	} else {
+		b.ledger.before, b.ledger.next = b.ledger.prev, name
+	}
+	if err := b.flush(); err != nil {
+		return err
+	}
+	b.name, b.text, b.ledger.prev = name, text, name
+	return nil
+}
+
+// count counts the entries among new items, and keeps how many the source shows.
+// Nobody can have missed those of a feed's first call.
+func (b *builder) count(items []item, now time.Time) {
+	n := len(entriesOf(items))
+	if n == 0 || b.p.recent() == 0 {
+		return
+	}
+	b.ledger.source = cmp.Or(b.p.source, b.ledger.source)
+	if b.s.doc == nil || b.p.Backlog {
+		return
+	}
+	b.ledger.added = b.ledger.added.Begin(b.ledger.added.Next(), now)
+	b.ledger.added.Add(n)
+}
+
+// shown returns the number of entries to show in the subscription document, if
+// they are not too large.
+func (b *builder) shown() int {
+	if b.p.recent() == 0 {
+		return 0
+	}
+	return max(b.p.recent(), b.ledger.source) + b.ledger.added.Entries()
+}
+
+// repeated returns the archived entries to show after open ones, newest first.
+func (b *builder) repeated(open, recent []*feedhistory.Entry) []*feedhistory.Entry {
+	size := 0
+	for _, e := range open {
+		size += len(e.XML())
+	}
+	for i, e := range recent {
+		size += len(e.XML())
+		if n := len(open) + i; n >= b.shown() || n >= max(b.p.recent(), b.ledger.source) && size > feedtime.MostShown {
+			return recent[:i]
+		}
+	}
+	return recent
+}
+
+// subscription renders the subscription document.
+func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string, error) {
+	entries := entriesOf(open)
+	b.ledger.open = len(entries)
+	entries = slices.Concat(entries, b.repeated(entries, recent))
+	d := compose.Subscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
+	d.Deleted, d.Updated = deletionsOf(open), b.updated
+	// The document is complete for now (5005#2), so readers can tell nothing is missing.
+	hasAll := d.Coverage == nil || d.Coverage.Verdict == feedhistory.Whole
+	d.Complete = b.ledger.prev == "" && hasAll && (b.p.Complete == nil || b.p.Complete(d))
+	return b.p.render(d)
+}
+
+// placeholder is used as the digest until the digest is known.
+const placeholder = "0000000000000000"
+
+// renderArchive returns the name and the text of an archive without
+// next-archive. The name contains a digest of everything else, so a name is
+// never used for different bytes. As the name of the preceding archive is in
+// the text, the digest depends on the whole history.
+func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document, items []item, updated time.Time) (name, text string, err error) {
+	name = stem + "-" + placeholder + p.extension()
+	d := compose.Archive(head, entriesOf(items), compose.Links{
+		Self: p.url(name), Current: p.URL(), Prev: p.url(prev),
+	})
+	d.Deleted, d.Updated = deletionsOf(items), updated
+	if text, err = p.render(d); err != nil {
+		return "", "", err
+	}
+	sum := sha256.Sum256([]byte(text))
+	digest := hex.EncodeToString(sum[:len(placeholder)/2])
+	self := strings.Index(text, `rel="self"`)
+	at := strings.Index(text[self:], placeholder+p.extension()+`"`)
+	if self < 0 || at < 0 {
+		return "", "", fmt.Errorf("%s: no link to itself", name)
+	}
+	at += self
+	text = text[:at] + digest + text[at+len(placeholder):]
+	return stem + "-" + digest + p.extension(), text, nil
+}
+
+// render writes a document, and reads it again to check it: published documents stay
+// for good, so readers must read them as intended.
+func (p *Publisher) render(d *feedhistory.Document) (string, error) {
+	var b bytes.Buffer
+	if err := write(&b, d, p.format()); err != nil {
+		return "", err
+	}
+	text := b.String()
+	back, err := parse(text)
+	if err != nil {
+		return "", err
+	}
+	if len(back.Entries) != len(d.Entries) || len(back.Deleted) != len(d.Deleted) {
+		return "", ErrUnpublishable
+	}
+	for i, e := range d.Entries {
+		if b := back.Entries[i]; b.ID != e.ID || b.WeakID || !b.Updated.Equal(e.Updated) {
+			return "", &EntryError{ID: e.ID, Given: e.Updated, Err: ErrUnpublishable}
+		}
+	}
+	for i, t := range d.Deleted {
+		if b := back.Deleted[i]; b.Ref != t.Ref || !b.When.Equal(t.When) {
+			return "", &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
+		}
+	}
+	return text, nil
+}
+
+// setNext sets or removes the next-archive in the text of an archive, and
+// changes nothing else: entries are not rendered again (5005#9).
+func setNext(text, url string, format feedhistory.Format) (string, error) {
+	element := "link"
+	if format == feedhistory.RSS {
+		element = "atom:link"
+	}
+	end := strings.Index(text, "<fh:archive ") // the links in the head end here
+	if end < 0 {
+		return "", fmt.Errorf("no archive: %w", ErrForeign)
+	}
+	from := end
+	line := strings.LastIndexByte(text[:end-1], '\n') + 1
+	if strings.HasPrefix(text[line:], "<"+element+` rel="next-archive" `) {
+		from = line
+	}
+	link := ""
+	if url != "" {
+		link = `<` + element + ` rel="next-archive" href="` + attrEscaper.Replace(url) + "\"/>\n"
+	}
+	return text[:from] + link + text[end:], nil
+}
+
+var attrEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
+
+// commit publishes the builder's documents. If an older archive gains a link to a new
+// one, two documents must change: then a note announces this first, and the call takes
+// effect with the note. Otherwise it takes effect with the subscription document.
+func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
+	text, err := b.subscription(open, recent)
+	if err != nil {
+		return errors.Join(err, b.undo())
+	}
+	done := b.ledger
+	done.before, done.next, done.erase = "", "", false
+	final := withLedger(text, done)
+	if final == b.s.text && !b.ledger.erase {
+		return nil
+	}
+	s, err := newState(final)
+	if err != nil {
+		return errors.Join(err, b.undo())
+	}
+	if b.ledger.before == "" && !b.ledger.erase {
+		err = b.p.Output.Put(b.p.ctx, b.p.name(), []byte(final))
+	} else {
+		err = b.p.note(withLedger(text, b.ledger))
+	}
+	if err != nil {
+		return err
+	}
+	b.p.cache = s
+	return b.unlist()
+}
+
+// noteName returns the name of the note, a hidden file next to the subscription
+// document.
+func (p *Publisher) noteName() string {
+	dir, base := path.Split(p.name())
+	return dir + "." + base + ".next"
+}
+
+// note makes a call take effect, and then carries out the note.
+func (p *session) note(text string) error {
+	if err := p.Output.Put(p.ctx, p.noteName(), []byte(text)); err != nil {
+		return err
+	}
+	return p.resume()
+}
+
+// resume carries out the note, if there is one. A step may have been done already;
+// doing it again has the same result.
+//
+// The archive gaining a next-archive is written before the subscription document, so
+// nobody finds by prev-archive an archive whose predecessor does not link to it
+// (5005#12). When archives are replaced it is written after, for the same reason.
+func (p *session) resume() error {
+	text, err := p.read(p.noteName())
+	if isNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, ok := readLedger(text)
+	if !ok {
+		return fmt.Errorf("%s: %w", p.noteName(), ErrForeign)
+	}
+	done := m
+	done.before, done.next, done.erase = "", "", false
+	link := func() error { return p.link(m.before, m.next) }
+	replace := func() error { return p.Output.Put(p.ctx, p.name(), []byte(withLedger(text, done))) }
+	steps := []func() error{link, replace}
+	if m.erase {
+		steps = []func() error{replace, link, func() error { return p.sweep(m.prev) }}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return p.Output.Remove(p.ctx, p.noteName())
+}
+
+// link adds the next-archive to an archive. A removed archive (5005#18) needs none.
+func (p *session) link(before, next string) error {
+	if before == "" {
+		return nil
+	}
+	text, err := p.read(before)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	linked, err := setNext(text, p.url(next), p.format())
+	if err != nil {
+		return fmt.Errorf("%s: %w", before, err)
+	}
+	if linked == text {
+		return nil
+	}
+	return p.Output.Put(p.ctx, before, []byte(linked))
+}
+
+// Archives are written before anything refers to them. Before them, a list of them is
+// written, by which the remains of a killed call can be removed. The list does not
+// contain archives from before the call, because somebody may know them.
+
+// listName returns the name of the list, a hidden file next to the subscription
+// document.
+func (p *Publisher) listName() string {
+	dir, base := path.Split(p.name())
+	return dir + "." + base + ".new"
+}
+
+// A file is an archive still to be written.
+type file struct{ name, text string }
+
+// The maximum number of archives, and of their bytes, waiting to be written, so one
+// list serves many archives.
+const (
+	mostWaiting = 16
+	mostHeld    = 8 << 20
+)
+
+// flush queues the archive whose successor is now known for writing.
+func (b *builder) flush() error {
+	if b.name == "" {
+		return nil
+	}
+	b.waiting = append(b.waiting, file{b.name, b.text})
+	b.held += len(b.text)
+	b.name, b.text = "", ""
+	if len(b.waiting) >= mostWaiting || b.held >= mostHeld {
+		return b.write()
+	}
+	return nil
+}
+
+// finish writes all remaining archives.
+func (b *builder) finish() error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	return b.write()
+}
+
+// write adds the waiting archives to the list and writes them.
+func (b *builder) write() error {
+	waiting, listed := b.waiting, len(b.written)
+	b.waiting, b.held = nil, 0
+	for _, f := range waiting {
+		if _, err := fs.Stat(b.p.Output, f.name); isNotExist(err) {
+			b.written = append(b.written, f.name)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(b.written) > listed {
+		if err := b.p.Output.Put(b.p.ctx, b.p.listName(), []byte(strings.Join(b.written, "\n"))); err != nil {
+			return err
+		}
+	}
+	for _, f := range waiting {
+		if err := b.p.Output.Put(b.p.ctx, f.name, []byte(f.text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo removes the new archives, which nothing refers to, even if the call has been
+// cancelled.
+func (b *builder) undo() error {
+	b.p.ctx = context.WithoutCancel(b.p.ctx)
+	for _, name := range slices.Backward(b.written) {
+		if err := b.p.Output.Remove(b.p.ctx, name); err != nil {
+			return err
+		}
+	}
+	return b.unlist()
+}
+
+// unlist removes the list when nothing on it is left over.
+func (b *builder) unlist() error {
+	if len(b.written) == 0 {
+		return nil
+	}
+	return b.p.Output.Remove(b.p.ctx, b.p.listName())
+}
+
+// clean removes the remains of a killed call: the archives on its list outside of the
+// chain. They were never published, so nobody knows them. If the chain is broken, they
+// stay.
+func (p *session) clean(s *state) error {
+	text, err := p.read(p.listName())
+	if isNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	chain, err := p.chain(s)
+	if err == nil {
+		for name := range strings.SplitSeq(text, "\n") {
+			if slices.Contains(chain, name) || !archiveName.MatchString(name) {
+				continue
+			}
+			if err := p.Output.Remove(p.ctx, name); err != nil {
+				return err
+			}
+		}
+	} else if !isNotExist(err) {
+		return err
+	}
+	return p.Output.Remove(p.ctx, p.listName())
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -46,10 +47,10 @@ func TestMain(m *testing.M) {
 func publishForever(dir string, w io.Writer) error {
 	p := &Publisher{Output: Dir{Path: dir}, Base: base, Recent: -1}
 	for {
-		p.Split = feedhistory.Split{Size: 1 + rand.IntN(5)}
+		p.Split = compose.Split{Size: 1 + rand.IntN(5)}
 		now := time.Now()
 		id := strconv.FormatInt(now.UnixNano(), 36)
-		draft := feedhistory.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}
+		draft := compose.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}
 		steps := []struct {
 			verb string
 			do   func() error

@@ -3,20 +3,31 @@ package publish
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"embed"
 	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
+	"mime"
 	"net/http"
 	"os"
+	"path"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/settings"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+	"github.com/feedhistory/feedhistory/publish/serve"
+	"github.com/klauspost/compress/gzip"
 )
 
 // A Handler serves published documents over HTTP. It serves the files byte for
@@ -27,7 +38,8 @@ import (
 // Unlike http.FileServerFS, a Handler uses the documents themselves: it sends the media
 // type of their format, an ETag of their content, a Cache-Control for their place in
 // the feed's history, Link headers with the relations in their heads, and gzip to
-// clients accepting it. It lists no directories, and does not serve hidden files (names
+// clients accepting it. A client that asks for it (A-IM: feed) gets only the entries it lacks.
+// It lists no directories, and does not serve hidden files (names
 // that begin with a dot), temporary files and locks.
 //
 // An archive with a next-archive no longer changes (5005#9), and its name is never
@@ -41,19 +53,22 @@ type Handler struct {
 	Logger *slog.Logger  // Logger logs unreadable files; nil means no logging.
 
 	once       sync.Once
-	known      Cache[string, *documentHeader] // by name
-	compressed Cache[string, *gzipVariant]    // by the ETag of the uncompressed document
-	busy       chan struct{}                  // limits how many goroutines read whole documents at once
+	known      serve.Cache[string, *documentHeader] // by name
+	compressed serve.Cache[string, *gzipVariant]    // by the ETag of the uncompressed document
+	states     serve.Cache[string, feedState]       // by name and ETag
+	busy       chan struct{}                        // limits how many goroutines read whole documents at once
 }
 
 const (
 	defaultMaxAge = 5 * time.Minute
 	defaultMemory = 64 << 20
-	maxKnown      = 20_000 // documents, of about half a kilobyte each
+	maxKnown      = 20_000  // documents, of about half a kilobyte each
+	maxStates     = 100_000 // entries of feeds' states, of some 40 bytes each
 )
 
 func (h *Handler) setUp() {
 	h.known.Half = maxKnown / 2
+	h.states.Half = maxStates / 2
 	h.compressed.Half = max(cmp.Or(h.Memory, defaultMemory)/2, 1)
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
@@ -62,9 +77,7 @@ func (h *Handler) setUp() {
 // URL.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.setUp)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+	if !serve.Reads(w, r) {
 		return
 	}
 	name, ok := documentName(r.URL.Path)
@@ -101,7 +114,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	if h.FS == nil {
 		return errors.New("publish: Handler.FS must be set")
 	}
-	if err := plain.Check("publish", plain.Number{Name: "Handler.MaxAge", Value: int64(h.MaxAge)}); err != nil {
+	if err := settings.Check("publish", settings.Number{Name: "Handler.MaxAge", Value: int64(h.MaxAge)}); err != nil {
 		return err
 	}
 	f, err := h.FS.Open(name)
@@ -120,54 +133,29 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return err
 	}
-	body, err := file.seeker()
+	content, err := file.seeker()
 	if err != nil {
 		return err
 	}
-	header := w.Header()
-	d.setHeader(header)
-	if mayFail(r) { // a 412 would inherit the max-age, and stay in caches as long
-		header.Set("Cache-Control", "no-cache")
-	}
+	d.setHeader(w.Header())
+	answer := serve.Document{Tag: d.tag, Modified: d.lastModified(), Content: content}
 	if d.compressible && h.Memory >= 0 {
-		header["Vary"] = varyEncoding
-		if AcceptsGzip(r.Header) {
-			if c, err := h.compress(d, file); err != nil {
-				return err
-			} else if c.data != nil {
-				body = c.reader(r, header)
+		answer.Gzip = func() (io.ReadSeeker, string, error) {
+			c, err := h.compress(d, file)
+			if err != nil || c.data == nil {
+				return nil, "", err
 			}
+			return bytes.NewReader(c.data), c.tag, nil
 		}
 	}
-	http.ServeContent(w, r, "", d.lastModified(), body)
-	return nil
-}
-
-var varyEncoding = []string{"Accept-Encoding"}
-
-// reader returns the compressed document, and adds its fields to the header.
-// ServeContent sets no Content-Length for encoded content, so reader sets it, except
-// where ServeContent may answer with a failed precondition.
-func (c *gzipVariant) reader(r *http.Request, header http.Header) io.ReadSeeker {
-	header.Set("Content-Encoding", "gzip")
-	header.Set("Etag", c.tag)
-	if !mayFail(r) {
-		header.Set("Content-Length", strconv.Itoa(len(c.data)))
+	if d.state != nil {
+		answer.Since = func(tags []string) (io.ReadSeeker, error) { return h.since(d, file, tags) }
 	}
-	return bytes.NewReader(c.data)
-}
-
-// mayFail reports whether the request has a precondition ServeContent may answer with a
-// 412 (RFC 9110 §13.1).
-func mayFail(r *http.Request) bool {
-	return r.Header.Get("If-Match") != "" || r.Header.Get("If-Unmodified-Since") != ""
+	return answer.Serve(w, r)
 }
 
 // fail answers for a missing or unreadable document.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, name string, err error) {
-	for _, name := range []string{"Cache-Control", "Content-Encoding", "Content-Type", "Etag", "Link"} {
-		w.Header().Del(name)
-	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
 		refuse(w, http.StatusNotFound)
@@ -201,11 +189,8 @@ func isEscape(err error) bool {
 	return errors.Is(err, errEscapes()) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// refuse answers with a status. A missing document may exist a moment later, so caches,
-// which may keep a 404 (RFC 9111 §4.2.2), are told to ask again.
 func refuse(w http.ResponseWriter, status int) {
-	w.Header().Set("Cache-Control", "no-cache")
-	http.Error(w, strconv.Itoa(status)+" "+http.StatusText(status), status)
+	serve.Refuse(w, status, strconv.Itoa(status)+" "+http.StatusText(status))
 }
 
 // An openFile is an open file, with its description at that time.
@@ -243,4 +228,401 @@ func (f *openFile) rewind() (io.ReadSeeker, error) {
 	}
 	_, err = s.Seek(0, io.SeekStart)
 	return s, err
+}
+
+// This file finds out, once for each document, the properties a Handler needs.
+
+// A documentHeader has a document's response headers, and the properties they depend on.
+type documentHeader struct {
+	size         int64
+	modified     time.Time
+	found        time.Time // when the document was read
+	constant     bool      // whether the file can never change
+	kind         []string  // Content-Type
+	tag          string    // the ETag without quotes
+	cacheControl []string
+	links        []string
+	compressible bool
+	state        feedState // nil if the document is no subscription document
+}
+
+// setHeader sets the fields independent of the request. The lists have no spare
+// capacity, so appending to them copies them.
+func (d *documentHeader) setHeader(h http.Header) {
+	h["Content-Type"] = d.kind
+	h["Cache-Control"] = d.cacheControl
+	h["X-Content-Type-Options"] = nosniff
+	if d.links != nil {
+		h["Link"] = d.links
+	}
+}
+
+var nosniff = []string{"nosniff"}
+
+// settling is how soon after a change a file may change again without a
+// different time: the clocks of file systems tick in steps.
+const settling = 2 * time.Second
+
+// settled reports whether the file's time was old enough to identify its
+// content. A file without a time is never settled.
+func (d *documentHeader) settled() bool {
+	if d.modified.IsZero() {
+		return d.constant
+	}
+	age := d.found.Sub(d.modified)
+	return age >= settling || age <= -settling
+}
+
+// lastModified returns the file's time, or zero while a change within the same
+// second could follow, because Last-Modified cannot tell the two apart (RFC
+// 9110 §8.8.2.2).
+func (d *documentHeader) lastModified() time.Time {
+	if !d.settled() {
+		return time.Time{}
+	}
+	return d.modified
+}
+
+// describe returns the documentHeader of an open file, and reads the file if necessary.
+func (h *Handler) describe(f *openFile) (*documentHeader, error) {
+	if d, ok := h.lookUp(f); ok {
+		return d, nil
+	}
+	h.busy <- struct{}{}
+	defer func() { <-h.busy }()
+	if d, ok := h.lookUp(f); ok { // another goroutine has read it meanwhile
+		return d, nil
+	}
+	d, err := h.read(f)
+	if err == nil {
+		h.known.Put(f.name, d)
+	}
+	return d, err
+}
+
+func (h *Handler) lookUp(f *openFile) (*documentHeader, bool) {
+	d, ok := h.known.Get(f.name)
+	return d, ok && d.settled() && d.size == f.info.Size() && d.modified.Equal(f.info.ModTime())
+}
+
+// maxDocument is the maximum size of documents to be parsed and compressed. Larger ones
+// are served as they are.
+const maxDocument = 32 << 20
+
+// read reads and describes a file, and then rewinds it.
+func (h *Handler) read(f *openFile) (*documentHeader, error) {
+	content, err := f.rewind()
+	if err != nil {
+		return nil, err
+	}
+	d := &documentHeader{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
+	_, d.constant = h.FS.(embed.FS)
+	hash := sha256.New()
+	var text strings.Builder
+	var sink io.Writer = hash
+	if d.size <= maxDocument {
+		text.Grow(int(d.size))
+		sink = io.MultiWriter(hash, &text)
+	}
+	if _, err := io.Copy(sink, content); err != nil {
+		return nil, err
+	}
+	d.tag = serve.TagOfSum(hash.Sum(nil))
+	if d.classify(f.name, text.String(), h.maxAge()); d.state != nil {
+		h.remember(f.name, d.tag, d.state)
+	}
+	_, err = f.rewind()
+	return d, err
+}
+
+func (h *Handler) maxAge() time.Duration {
+	return cmp.Or(h.MaxAge, defaultMaxAge)
+}
+
+func values(s string) []string { return []string{s} }
+
+// classify determines the kind of a document, and its place in the feed.
+func (d *documentHeader) classify(name, text string, maxAge time.Duration) {
+	doc, err := parseHead(text)
+	served := delivery(name, doc, err, maxAge)
+	d.kind, d.cacheControl = values(served.Type), values(served.CacheControl)
+	if doc == nil {
+		d.compressible = text != "" && isTextType(served.Type)
+		return
+	}
+	d.compressible = true
+	d.links = linkFields(doc.Links)
+	if err == nil && !doc.Archive && doc.Format != feedhistory.JSONFeed {
+		d.state = stateOf(doc)
+	}
+}
+
+// A feedState has a digest of each entry of a feed's document, by a digest of its id.
+type feedState map[shortDigest]shortDigest
+
+type shortDigest [8]byte
+
+func shorten(text []byte) shortDigest {
+	sum := sha256.Sum256(text)
+	return shortDigest(sum[:8])
+}
+
+func stateOf(doc *feedhistory.Document) feedState {
+	s := feedState{}
+	for _, e := range doc.Entries {
+		s[shorten([]byte(e.ID))] = shorten(e.XML())
+	}
+	return s
+}
+
+func (h *Handler) remember(name, tag string, s feedState) {
+	h.states.PutSized(name+"\n"+tag, s, int64(len(s))+1)
+}
+
+// since returns a document without the entries it had when its ETag was one of tags; nil if
+// that is unknown, or cannot be said (RFC 3229).
+func (h *Handler) since(d *documentHeader, f *openFile, tags []string) (io.ReadSeeker, error) {
+	for _, tag := range tags {
+		old, ok := h.states.Get(f.name + "\n" + tag)
+		if !ok {
+			continue
+		}
+		content, err := f.rewind()
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(content)
+		if err != nil {
+			return nil, err
+		}
+		if text, ok := withoutKnown(string(data), old); ok {
+			return strings.NewReader(text), nil
+		}
+		_, err = f.rewind()
+		return nil, err
+	}
+	return nil, nil
+}
+
+// withoutKnown returns a document without the entries of a state. It does so only if the
+// result cannot be misread: it is not marked as complete, and where a complete document
+// leaves entries out to delete them, nothing is left out.
+func withoutKnown(text string, old feedState) (rest string, ok bool) {
+	doc, err := parseHead(text)
+	if err != nil || doc == nil || !utf8.ValidString(text) {
+		return "", false
+	}
+	present := stateOf(doc)
+	for _, t := range doc.Deleted {
+		present[shorten([]byte(t.Ref))] = shortDigest{}
+	}
+	for id := range old {
+		if _, ok := present[id]; doc.Complete && !ok {
+			return "", false
+		}
+	}
+	var b strings.Builder
+	from, n := 0, 0
+	cut := func(s *xmlscan.Cursor) {
+		start := s.Offset()
+		s.Skip()
+		b.WriteString(text[from:start])
+		from = s.End()
+	}
+	s := xmlscan.NewFragment(text, nil, xmlscan.Unlimited())
+	if !s.Child(0) {
+		return "", false
+	}
+	for depth := s.Depth(); s.Child(depth); {
+		if s.Local() == "channel" && s.Space() == "" {
+			depth = s.Depth()
+			continue
+		}
+		switch {
+		case s.Space() == feedxml.History && s.Local() == "complete":
+			cut(s)
+		case s.Local() == "entry" && s.Space() == feedxml.Atom, s.Local() == "item":
+			if n == len(doc.Entries) {
+				return "", false
+			}
+			e := doc.Entries[n]
+			if n++; old[shorten([]byte(e.ID))] == shorten(e.XML()) {
+				cut(s)
+			} else {
+				s.Skip()
+			}
+		default:
+			s.Skip()
+		}
+	}
+	return b.String() + text[from:], n == len(doc.Entries)
+}
+
+// A Delivery says how to serve a document, with the header values Handler sends.
+type Delivery struct {
+	Type         string // the media type
+	CacheControl string // the Cache-Control header; an archive with its successor's link is immutable (5005#12)
+	Archive      bool   // whether it is an archive (5005#14), with or without this link
+}
+
+// DeliveryOf returns how servers other than Handler should serve a document. maxAge is
+// how long caches may keep documents subject to change; zero means 5 minutes.
+func DeliveryOf(name string, data []byte, maxAge time.Duration) Delivery {
+	text := ""
+	if len(data) <= maxDocument {
+		text = string(data)
+	}
+	doc, err := parseHead(text)
+	return delivery(name, doc, err, cmp.Or(maxAge, defaultMaxAge))
+}
+
+// delivery does the same for a document read by parseHead.
+func delivery(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Delivery {
+	if doc == nil {
+		return Delivery{Type: typeByName(name), CacheControl: briefly(maxAge)}
+	}
+	s := Delivery{Type: mediaType(doc.Format), CacheControl: briefly(maxAge), Archive: err == nil && doc.Archive}
+	if err == nil && isClosed(doc) {
+		s.CacheControl = "public, max-age=31536000, immutable"
+	}
+	return s
+}
+
+// typeByName guesses the media type of a file other than a feed, or of an unreadable
+// feed. The types of feeds do not depend on the system's tables.
+func typeByName(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".atom":
+		return mediaType(feedhistory.Atom)
+	case ".rss":
+		return mediaType(feedhistory.RSS)
+	case ".xml", ".xsl":
+		return "text/xml"
+	default:
+		return cmp.Or(mime.TypeByExtension(ext), "application/octet-stream")
+	}
+}
+
+func briefly(maxAge time.Duration) string {
+	return "public, max-age=" + strconv.Itoa(int(max(maxAge, 0)/time.Second))
+}
+
+// isClosed reports whether a document is an archive and will never change, because it
+// has its successor's link (5005#12).
+func isClosed(d *feedhistory.Document) bool {
+	_, ok := d.Links.Rel(feedhistory.RelNextArchive)
+	return ok && d.Archive && d.Kind() == feedhistory.Archived
+}
+
+// parseHead reads a feed document, leaving its links unresolved. It returns nil
+// if the text is something else.
+func parseHead(text string) (*feedhistory.Document, error) {
+	start := strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n")
+	if !strings.HasPrefix(start, "<") && !strings.HasPrefix(start, "{") {
+		return nil, nil
+	}
+	limits := feedhistory.Limits{Bytes: maxDocument, Entries: math.MaxInt32, Elements: math.MaxInt32}
+	return feedhistory.Parser{Limits: limits}.Parse(strings.NewReader(text), "")
+}
+
+// mediaType returns the media type of a format. XML declares its encoding itself, and a
+// charset parameter would override it (RFC 7303 §3).
+func mediaType(f feedhistory.Format) string {
+	switch f {
+	case feedhistory.RSS:
+		return "application/rss+xml"
+	case feedhistory.JSONFeed:
+		return "application/feed+json"
+	}
+	return "application/atom+xml"
+}
+
+func isTextType(kind string) bool {
+	return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "xml") || strings.Contains(kind, "json") ||
+		strings.Contains(kind, "javascript")
+}
+
+// linkFields returns the relations between a feed's documents as Link header
+// fields (RFC 8288). Relative references stay relative, because they resolve
+// against the document's URL in both places.
+func linkFields(links feedhistory.Links) (fields []string) {
+	for _, l := range links {
+		switch l.Rel {
+		case feedhistory.RelCurrent, feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelNext,
+			feedhistory.RelNextArchive, feedhistory.RelPrevArchive, feedhistory.RelPrevious:
+			if len(fields) < 16 && len(l.Href) <= 2000 {
+				fields = append(fields, "<"+headerURL(l.Href)+`>; rel="`+l.Rel+`"`)
+			}
+		}
+	}
+	return fields
+}
+
+// headerURL percent-encodes the characters forbidden between angle brackets: Atom has
+// IRIs, and anything else may come from a file.
+func headerURL(iri string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(iri) {
+		if c := iri[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// A gzipVariant is the gzip variant of a document; its data is nil if compression gains
+// nothing. The ETag is of the compressed bytes, because another version of the
+// compressor may produce different ones.
+type gzipVariant struct {
+	tag  string
+	data []byte
+}
+
+// compress returns the gzip variant of a document.
+func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error) {
+	if c, ok := h.compressed.Get(d.tag); ok {
+		return c, nil
+	}
+	h.busy <- struct{}{}
+	defer func() { <-h.busy }()
+	if c, ok := h.compressed.Get(d.tag); ok {
+		return c, nil
+	}
+	content, err := f.rewind()
+	if err != nil {
+		return nil, err
+	}
+	c := &gzipVariant{}
+	if c.data, err = gzipped(content, gzip.BestCompression); err != nil {
+		return nil, err
+	}
+	if int64(len(c.data)) >= d.size {
+		c.data = nil
+	} else {
+		if c.tag = serve.TagOf(c.data); d.state != nil {
+			h.remember(f.name, c.tag, d.state)
+		}
+	}
+	h.compressed.PutSized(d.tag, c, int64(len(c.data))+256)
+	_, err = f.rewind()
+	return c, err
+}
+
+// gzipped compresses without a name or time, so the result depends only on the content.
+func gzipped(content io.Reader, level int) ([]byte, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, level)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(z, content); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(b.Bytes()), nil
 }

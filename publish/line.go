@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Line is an entry as a line of JSON, which the command prints, and reads to
-// publish or import: a feedhistory.EntryJSON, with the other members of a line.
+// publish or import: a compose.EntryJSON, with the other members of a line.
 //
 //	{"feed": "https://example.org/feed.atom", "id": "https://example.org/1", "title": "One"}
 //	{"id": "https://example.org/0", "deleted": "2003-12-14T00:00:00Z"}
@@ -28,7 +29,7 @@ type Line struct {
 	// Private says the feed is private, so its URL may be a secret.
 	Private bool `json:"private,omitempty"`
 
-	feedhistory.EntryJSON
+	compose.EntryJSON
 	Deleted LineDeletion `json:"deleted,omitzero"` // the entry is no longer part of the feed
 	Source  string       `json:"source,omitempty"` // where the copy comes from, such as "newsboat"; "" if the feed itself had it
 	Raw     *RawEntry    `json:"raw,omitempty"`
@@ -139,7 +140,7 @@ func (r *Line) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 // has, which is enough to publish the entry. Set Raw to NewRawEntry(e) as well to get the
 // entry back without any loss, by Line.Original.
 func NewLine(e *feedhistory.Entry) *Line {
-	return &Line{EntryJSON: feedhistory.NewEntryJSON(e)}
+	return &Line{EntryJSON: compose.NewEntryJSON(e)}
 }
 
 // Redact removes the address of a private feed from one of its entries. Relative

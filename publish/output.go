@@ -1,9 +1,20 @@
 package publish
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 )
 
 // An Output is a place for documents: a directory (Dir), an object store (package
@@ -53,3 +64,322 @@ type Output interface {
 
 // ErrLocked means another writer holds the lock of an Output.
 var ErrLocked = errors.New("another writer is at work on this output")
+
+// A Dir is an Output in a directory of the file system, which any web server can serve.
+// Files whose names begin with a dot are not for readers: the lock, files being
+// written, and notes about the work a Publisher must finish after a crash.
+type Dir struct {
+	Path string // the directory, which is created if it does not exist; "" means the current one
+}
+
+const lockName = ".lock"
+
+// Open implements fs.FS.
+func (d Dir) Open(name string) (fs.File, error) { return os.DirFS(d.path(".")).Open(name) }
+
+// path returns the path of the file with a name.
+func (d Dir) path(name string) string {
+	return filepath.Join(cmp.Or(d.Path, "."), filepath.FromSlash(name))
+}
+
+// Put implements Output. It writes the data to a temporary file, which gets the name
+// once the data is on the disk. The remains of a crash are overwritten when the same
+// name is put again.
+func (d Dir) Put(ctx context.Context, name string, data []byte) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	}
+	path := d.path(name)
+	dir, base := filepath.Dir(path), filepath.Base(path)
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, "."+base+tempSuffix)
+	if err := writeDurably(temp, data); err != nil {
+		return errors.Join(err, removeIfThere(temp))
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, removeIfThere(temp))
+	}
+	return syncDir(dir)
+}
+
+// tempSuffix is the suffix of files being written.
+const tempSuffix = ".tmp"
+
+// writeDurably writes a file, and waits until it is on the disk. If it did not
+// wait, a crash after the rename could leave an empty file under the new name.
+func writeDurably(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// makeDir creates a directory and its parents, each durably in its own parent.
+func makeDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+// Remove implements Output. It also removes a half-written file of this name, left by a
+// crash.
+func (d Dir) Remove(ctx context.Context, name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	}
+	path := d.path(name)
+	dir, base := filepath.Split(path)
+	if err := removeIfThere(filepath.Join(dir, "."+base+tempSuffix)); err != nil {
+		return err
+	}
+	switch err := os.Remove(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Lock implements Output. The operating system holds the lock, and releases it when the
+// process ends, however it ends. The lock's file, .lock, exists only while the lock is
+// held or, after a crash, until the next Lock.
+func (d Dir) Lock(ctx context.Context) (unlock func() error, err error) {
+	if err := makeDir(d.path(".")); err != nil {
+		return nil, err
+	}
+	unlock, err = lockFile(d.path(lockName))
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceValue(unlock), nil // a second call would remove another writer's file
+}
+
+// A MemoryOutput is an Output in memory, whose documents are lost when the process
+// ends. It is for tests, and for feeds generated from data stored elsewhere. The zero
+// value is empty and ready to use. Do not copy a MemoryOutput.
+type MemoryOutput struct {
+	mu     sync.RWMutex
+	files  map[string][]byte
+	times  map[string]time.Time // when each was put
+	locked bool
+}
+
+// Names returns the names of all documents, sorted.
+func (m *MemoryOutput) Names() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Sorted(maps.Keys(m.files))
+}
+
+// Clone returns another MemoryOutput with the same documents and no lock, as after a
+// crash of the writer.
+func (m *MemoryOutput) Clone() *MemoryOutput {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return &MemoryOutput{files: maps.Clone(m.files), times: maps.Clone(m.times)} // Put never changes bytes in place
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (m *MemoryOutput) ReadFile(name string) ([]byte, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if data, ok := m.files[name]; ok {
+		return bytes.Clone(data), nil
+	}
+	return nil, m.missing("open", name)
+}
+
+// missing returns the error for an unknown name.
+func (m *MemoryOutput) missing(op, name string) error {
+	err := fs.ErrNotExist
+	if !fs.ValidPath(name) {
+		err = fs.ErrInvalid
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// Open implements fs.FS. It also opens directories, for listing them.
+func (m *MemoryOutput) Open(name string) (fs.File, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if data, ok := m.files[name]; ok {
+		return OpenDocument(m.info(name), data), nil
+	}
+	list := m.list(name)
+	if len(list) == 0 && name != "." {
+		return nil, m.missing("open", name)
+	}
+	return OpenDirectory(FileInfo{Base: path.Base(name), Dir: true}, list), nil
+}
+
+func (m *MemoryOutput) info(name string) FileInfo {
+	return FileInfo{Base: path.Base(name), Bytes: int64(len(m.files[name])), Time: m.times[name]}
+}
+
+// list returns the entries of a directory, sorted.
+func (m *MemoryOutput) list(dir string) []fs.DirEntry {
+	found := map[string]FileInfo{}
+	for name := range m.files {
+		rest, ok := name, dir == "."
+		if !ok {
+			rest, ok = strings.CutPrefix(name, dir+"/")
+		}
+		if child, _, deeper := strings.Cut(rest, "/"); ok && deeper {
+			found[child] = FileInfo{Base: child, Dir: true}
+		} else if ok {
+			found[child] = m.info(name)
+		}
+	}
+	list := make([]fs.DirEntry, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, fs.FileInfoToDirEntry(found[name]))
+	}
+	return list
+}
+
+// Put implements Output.
+func (m *MemoryOutput) Put(ctx context.Context, name string, data []byte) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.files == nil {
+		m.files, m.times = map[string][]byte{}, map[string]time.Time{}
+	}
+	m.files[name], m.times[name] = append([]byte{}, data...), time.Now()
+	return nil
+}
+
+// Remove implements Output.
+func (m *MemoryOutput) Remove(ctx context.Context, name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.files, name)
+	delete(m.times, name)
+	return nil
+}
+
+// Lock implements Output.
+func (m *MemoryOutput) Lock(ctx context.Context) (unlock func() error, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locked {
+		return nil, ErrLocked
+	}
+	m.locked = true
+	return sync.OnceValue(func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.locked = false
+		return nil
+	}), nil
+}
+
+// errDirectory means a directory has no bytes.
+var errDirectory = errors.New("is a directory")
+
+// A FileInfo is the fs.FileInfo of a document or a directory of an Output.
+type FileInfo struct {
+	Base  string    // the last part of the name
+	Bytes int64     // the size of a document
+	Time  time.Time // when it was put; zero if unknown
+	Dir   bool      // whether it is a directory
+}
+
+// Name returns the last part of the name.
+func (i FileInfo) Name() string { return i.Base }
+
+// Size returns the size of a document.
+func (i FileInfo) Size() int64 { return i.Bytes }
+
+// ModTime returns when the document was put.
+func (i FileInfo) ModTime() time.Time { return i.Time }
+
+// IsDir returns whether it is a directory.
+func (i FileInfo) IsDir() bool { return i.Dir }
+
+// Sys returns nil.
+func (i FileInfo) Sys() any { return nil }
+
+// Mode returns the mode of a file, or directory, that everybody can read.
+func (i FileInfo) Mode() fs.FileMode {
+	if i.Dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+// OpenDocument returns a document in memory as an open file, for implementations of Output.
+func OpenDocument(info FileInfo, data []byte) fs.File {
+	return &openDocument{info, bytes.NewReader(data)}
+}
+
+type openDocument struct {
+	info FileInfo
+	*bytes.Reader
+}
+
+// The methods of fs.File.
+
+func (d *openDocument) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDocument) Close() error               { return nil }
+
+// OpenDirectory returns a directory as an open file, with its sorted list, for
+// implementations of Output.
+func OpenDirectory(info FileInfo, list []fs.DirEntry) fs.ReadDirFile {
+	return &openDirectory{info, list}
+}
+
+type openDirectory struct {
+	info FileInfo
+	list []fs.DirEntry // the entries still to return, sorted
+}
+
+// The methods of fs.ReadDirFile.
+
+func (d *openDirectory) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDirectory) Close() error               { return nil }
+
+func (d *openDirectory) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.Base, Err: errDirectory}
+}
+
+func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
+	switch {
+	case n > 0 && len(d.list) == 0:
+		return nil, io.EOF
+	case n <= 0 || n > len(d.list):
+		n = len(d.list)
+	}
+	list := d.list[:n:n]
+	d.list = d.list[n:]
+	return list, nil
+}

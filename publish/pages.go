@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -15,10 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/settings"
+	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
 // Pages serves an endless feed as a paged one (RFC 5005 §3): search results, or a log
@@ -71,15 +73,12 @@ const (
 
 // ServeHTTP answers with the page named by the query of the URL.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+	if !serve.Reads(w, r) {
 		return
 	}
 	at, err := p.request(r)
 	if err != nil {
-		w.Header().Set("Cache-Control", "no-cache")
-		http.Error(w, err.Error()+": "+at.url("", Position{}), http.StatusBadRequest)
+		serve.Refuse(w, http.StatusBadRequest, err.Error()+": "+at.url("", Position{}))
 		return
 	}
 	page, err := p.page(r.Context(), at)
@@ -160,7 +159,7 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 	if p.Older == nil {
 		return nil, errors.New("publish: Pages.Older must be set")
 	}
-	if err := plain.Check("publish", plain.Number{Name: "Pages.Size", Value: int64(p.Size)}); err != nil {
+	if err := settings.Check("publish", settings.Number{Name: "Pages.Size", Value: int64(p.Size)}); err != nil {
 		return nil, err
 	}
 	query := p.Older
@@ -182,13 +181,13 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 	if at.param == paramNewer && len(entries) == 0 {
 		return nil, nil
 	}
-	return feedhistory.NewPage(cmp.Or(p.Head, new(feedhistory.Document)), entries, p.links(at, entries, more)), nil
+	return compose.Page(cmp.Or(p.Head, new(feedhistory.Document)), entries, p.links(at, entries, more)), nil
 }
 
 // links returns the neighbours of a page (5005#5, 5005#6). The last page is
 // known only once it has been reached.
-func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.DocumentLinks {
-	links := feedhistory.DocumentLinks{Self: at.url(at.param, at.place), First: at.url("", Position{})}
+func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) compose.Links {
+	links := compose.Links{Self: at.url(at.param, at.place), First: at.url("", Position{})}
 	if len(entries) == 0 {
 		links.Last = links.Self
 		return links
@@ -214,7 +213,7 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 	if format == 0 {
 		header.Add("Vary", "Accept")
 		format = feedhistory.Atom
-		if prefers(r.Header, "application/atom+xml", "application/rss+xml") == 1 {
+		if serve.Preferred(r.Header, "application/atom+xml", "application/rss+xml") == 1 {
 			format = feedhistory.RSS
 		}
 	}
@@ -223,21 +222,11 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 		p.fail(w, r, err)
 		return
 	}
-	body := b.Bytes()
-	header.Add("Vary", "Accept-Encoding")
-	if AcceptsGzip(r.Header) {
-		if data, err := gzipped(&b, gzip.DefaultCompression); err == nil && len(data) < len(body) {
-			body = data
-			header.Set("Content-Encoding", "gzip")
-		}
-	}
-	sum := sha256.Sum256(body)
 	header.Set("Content-Type", mediaType(format))
-	header.Set("Etag", entityTag(sum[:]))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header["Link"] = linkFields(page.Links)
 	header.Set("Cache-Control", p.cacheControl())
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
 }
 
 func (p *Pages) cacheControl() string {
@@ -250,9 +239,9 @@ func (p *Pages) cacheControl() string {
 func writeFormat(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) error {
 	switch format {
 	case feedhistory.Atom:
-		return feedhistory.WriteAtom(b, d)
+		return compose.WriteAtom(b, d)
 	case feedhistory.RSS:
-		return feedhistory.WriteRSS(b, d)
+		return compose.WriteRSS(b, d)
 	}
 	return fmt.Errorf("feeds are not written as %v", format)
 }
@@ -266,4 +255,57 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Logger != nil {
 		p.Logger.ErrorContext(r.Context(), "a page cannot be made", "url", r.URL.String(), "err", err)
 	}
+}
+
+// A Position is a place between entries: just after the entry it names, in the order of
+// a PageFunc. The zero value is the newest end.
+//
+// In SQL, the entries beyond it are WHERE (updated, id) < (?, ?) ORDER BY
+// updated DESC, id DESC. A log with a different order can look its position up
+// by the ID.
+type Position struct {
+	Updated time.Time
+	ID      string
+}
+
+// IsZero reports whether the place is the newest end.
+func (c Position) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
+
+// errToken is the answer to a request with an invalid token.
+var errToken = errors.New("this is not the address of a page; begin with the first page")
+
+const tokenVersion = 1
+
+// maxToken is the maximum size to decode: an id of 4 KiB, and the rest of a token.
+const maxToken = 6 << 10
+
+// token encodes a place for a URL: a version, seconds, nanoseconds and the id, with a
+// checksum to reveal addresses which were cut or mistyped. A token is no secret, and
+// gives access to nothing.
+func (c Position) token() string {
+	b := []byte{tokenVersion}
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Updated.Unix()))
+	b = binary.BigEndian.AppendUint32(b, uint32(c.Updated.Nanosecond()))
+	b = append(b, c.ID...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// parseToken decodes a token.
+func parseToken(token string) (c Position, err error) {
+	if len(token) > maxToken {
+		return c, errToken
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) < 1+8+4+1+4 || b[0] != tokenVersion {
+		return c, errToken
+	}
+	b, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	nanos := binary.BigEndian.Uint32(b[9:])
+	if crc32.ChecksumIEEE(b) != sum || nanos >= 1e9 {
+		return c, errToken
+	}
+	c.Updated = time.Unix(int64(binary.BigEndian.Uint64(b[1:])), int64(nanos)).UTC()
+	c.ID = string(b[13:])
+	return c, nil
 }

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 )
 
 // A shelf is an endless feed: entries in the order of a PageFunc.
@@ -29,7 +30,7 @@ func newestFirst(a, b Position) int {
 }
 
 func (s *shelf) add(id string, updated time.Time) {
-	e, err := feedhistory.Draft{ID: id, Updated: updated, Title: feedhistory.Text{Body: id}}.Entry()
+	e, err := compose.Draft{ID: id, Updated: updated, Title: feedhistory.Text{Body: id}}.Entry()
 	if err != nil {
 		panic(err)
 	}

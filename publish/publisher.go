@@ -1,3 +1,46 @@
+// Package publish turns a growing log of entries into an archived feed (RFC 5005 §4):
+// a subscription document and a chain of archives, as files any web server, or Handler,
+// can serve.
+//
+//	p := &publish.Publisher{
+//		Output: publish.Dir{Path: "/srv/www/blog"},
+//		Base:   "https://example.org/blog/",
+//		Head:   &feedhistory.Document{Title: "My blog"},
+//	}
+//	err := p.Append(ctx, entries...)
+//
+// The output then has these names:
+//
+//	feed.atom                        the subscription document
+//	feed/1-0f4c….atom                archives, by size; the digest is of their content
+//	feed/2003/11-93ab….atom          archives, by period
+//	.lock, .feed.atom.next,
+//	.feed.atom.new, .*.tmp           not for readers
+//
+// All state is in the output: another Publisher continues where the last one ended, on
+// any machine. State not expressed by the documents is in a processing instruction of
+// the subscription document.
+//
+// As long as there is no archive, the subscription document is marked as complete
+// (5005#2), so readers know nothing is missing.
+//
+// # Permanence
+//
+// An archive is rendered once. Its name contains a digest of its content, so a name is
+// never used for different bytes, and an archive's URI does not change (5005#9,
+// 5005#10). There is one exception: the newest archive gains its next-archive link
+// (5005#12) when its successor is closed; until then there is nothing to link to
+// (5005#15). The digest covers the link to the preceding archive, too. So when entries
+// are erased from an archive, this archive and all later ones get new names.
+//
+// # Crashes
+//
+// New archives are written first, when nothing refers to them yet. Then comes a note of
+// the remaining work: the link from the preceding archive, and the subscription
+// document. The call takes effect with the note; if a crash follows, the next call does
+// the rest. So no link ever dangles, and a call is published either whole or not at
+// all. At worst a crash leaves unreferenced archives. A list of them is written before
+// the archives, and the next call removes those nobody can know.
 package publish
 
 import (
@@ -15,8 +58,9 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A Publisher publishes a growing log of entries as an archived feed. Output
@@ -51,13 +95,13 @@ type Publisher struct {
 	// Split says where to cut the log into archives. Zero means every 100
 	// entries. You may change it at any time; existing archives stay as they
 	// are.
-	Split feedhistory.Split
+	Split compose.Split
 
 	// Recent is a minimum number of entries in the subscription document, including some
 	// already in an archive, because ordinary readers know no other document. Zero means
-	// 20, the least; of another feed's history, as many as its own document shows. In
-	// addition, the document shows everything the latest ten calls or the last 72 hours
-	// have added, within 2 MiB. A negative number means only the entries not archived:
+	// 20, the least; of another feed's history, as many as its own document shows, however
+	// large they are. In addition, the document shows everything the latest ten calls or the
+	// last 72 hours have added, within 2 MiB. A negative number means only the entries not archived:
 	// the document may then have none, although it should have the newest (5005#8).
 	Recent int
 
@@ -216,5 +260,57 @@ func (p *Publisher) check() error {
 	case !plainName.MatchString(p.name()) || !fs.ValidPath(p.name()) || p.dir() == p.name():
 		return fmt.Errorf("publish: not a plain name with an extension: %q", p.Name)
 	}
-	return plain.Check("publish", plain.Number{Name: "Publisher.Split.Size", Value: int64(p.Split.Size)})
+	return settings.Check("publish", settings.Number{Name: "Publisher.Split.Size", Value: int64(p.Split.Size)})
+}
+
+// The reasons for refusing an entry. The error of an *EntryError matches one of
+// them.
+var (
+	// ErrSameTime means another version with the same update time is published, so nobody
+	// could tell the newer one (5005#16).
+	ErrSameTime = errors.New("another version with the same update time is already published")
+	// ErrStale means a version, or a deletion, with a later time is published.
+	ErrStale = errors.New("a newer version is published")
+	// ErrLate means a newer entry is published and the feed is Chronological.
+	ErrLate = errors.New("the feed has newer entries")
+	// ErrNotPublished means there is no entry with this id to correct or erase.
+	ErrNotPublished = errors.New("no such entry is published")
+	// ErrNoID means an entry is nil, or a literal without an ID.
+	ErrNoID = errors.New("the entry is nil or has no ID")
+	// ErrUnpublishable means readers would not read the entry as given, for instance
+	// because its id contains characters forbidden in XML.
+	ErrUnpublishable = errors.New("readers would not read the entry as given")
+)
+
+// ErrForeign means the file with the name of the subscription document was not written
+// by a Publisher. Move it away; its entries can then be published by AppendHistory.
+var ErrForeign = errors.New("not a subscription document written by feedhistory")
+
+// An EntryError says which entry was refused, and why. Nothing of the call has
+// been published then.
+type EntryError struct {
+	ID        string
+	Given     time.Time // the update time of the entry
+	Published time.Time // the time of the published version or deletion; with ErrLate, of the newest published entry
+	Err       error     // matches ErrSameTime, ErrStale, ErrLate, ErrNotPublished, ErrNoID or ErrUnpublishable
+}
+
+// Error returns the id, the reason and the times.
+func (e *EntryError) Error() string {
+	s := fmt.Sprintf("entry %q: %v", e.ID, e.Err)
+	if !e.Published.IsZero() {
+		s += fmt.Sprintf(" (%s, given %s)", e.Published.Format(time.RFC3339Nano), e.Given.Format(time.RFC3339Nano))
+	}
+	return s
+}
+
+// Unwrap returns the reason.
+func (e *EntryError) Unwrap() error { return e.Err }
+
+// refused returns the error for an entry, which may be nil.
+func refused(e *feedhistory.Entry, err error) error {
+	if e == nil {
+		return &EntryError{Err: err}
+	}
+	return &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 }

@@ -1,17 +1,20 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/plain"
-	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -73,7 +76,7 @@ type Report struct {
 // time. To compare, Publish reads all archives. It writes a missing archive again if
 // the source still has exactly its entries. The error may be the context's.
 func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
-	if err := plain.Check("publish", plain.Number{Name: "Batch.Shown", Value: int64(u.Shown)}); err != nil {
+	if err := settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)}); err != nil {
 		return nil, err
 	}
 	if u.Now.IsZero() {
@@ -282,7 +285,7 @@ func withTitle(element string, change func(title string) string) string {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
-		if s.Space() != vocab.Atom || s.Local() != "title" {
+		if s.Space() != feedxml.Atom || s.Local() != "title" {
 			continue
 		}
 		attrs, tag := len(s.Attrs()), s.End()
@@ -304,7 +307,7 @@ func withoutUpdated(element string) (before, after string) {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
-		if s.Space() == vocab.Atom && s.Local() == "updated" {
+		if s.Space() == feedxml.Atom && s.Local() == "updated" {
 			start := s.Offset()
 			s.Skip()
 			return element[:start], element[s.End():]
@@ -317,10 +320,235 @@ func withoutUpdated(element string) (before, after string) {
 // dated returns an entry with another update time, otherwise unchanged.
 func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry, error) {
 	before, after := withoutUpdated(string(e.XML()))
-	element := before + `<updated xmlns="` + vocab.Atom + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
+	element := before + `<updated xmlns="` + feedxml.Atom + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
 	again, err := feedhistory.ReadEntry(p.format(), element, "")
 	if err != nil || !again.Updated.Equal(t) {
 		return nil, ErrUnpublishable
 	}
 	return p.normalize(again)
+}
+
+// ErrEmptySource is the error of a Batch that would delete entries because
+// its Entries are empty. More likely, the source could not be read.
+var ErrEmptySource = errors.New("the source is empty, so no entry is deleted")
+
+// A TooManyDeletionsError is the error of a Batch whose DeleteMissing would
+// delete more entries than MaxDeletions allows. Nothing has been published.
+type TooManyDeletionsError struct {
+	Missing   int // the number of published entries the source lacks
+	Published int // the number of published entries
+}
+
+// Error returns the numbers.
+func (e *TooManyDeletionsError) Error() string {
+	return fmt.Sprintf("%d of the %d published entries are missing from the source: too many to delete", e.Missing, e.Published)
+}
+
+// A deletionReport is the outcome of comparing the published entries with the
+// source's.
+type deletionReport struct {
+	items     []item // the deletions to publish, oldest first
+	published int    // the number of published entries
+	missing   int    // the number of published entries the source lacks and does not call deleted
+}
+
+// deletions returns the deletions an update publishes.
+func deletions(known map[string]version, given map[string]bool, u Batch) (d deletionReport) {
+	for _, t := range u.Deleted {
+		old, published := known[t.Ref]
+		if given[t.Ref] || !published || old.deleted {
+			continue
+		}
+		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
+			continue // the entry has been published again since (RFC 6721 §2)
+		}
+		d.items = append(d.items, item{id: t.Ref, time: feedtime.Later(cmp.Or(t.When, u.Now), old.time)})
+	}
+	for id, old := range known {
+		if old.deleted {
+			continue
+		}
+		d.published++
+		if given[id] {
+			continue
+		}
+		d.missing++
+		if u.DeleteMissing {
+			d.items = append(d.items, item{id: id, time: feedtime.Later(u.Now, old.time)})
+		}
+	}
+	slices.SortFunc(d.items, func(a, b item) int { return cmp.Or(a.time.Compare(b.time), strings.Compare(a.id, b.id)) })
+	return d
+}
+
+// The deletions that need no MaxDeletions: five, or a fifth of the published
+// entries if that is more.
+const (
+	fewDeletions  = 5
+	deletableEach = 5
+)
+
+// permit returns an error if the update must not delete the missing entries.
+func (u *Batch) permit(d deletionReport) error {
+	most := cmp.Or(u.MaxDeletions, max(fewDeletions, d.published/deletableEach))
+	switch {
+	case !u.DeleteMissing || d.missing == 0:
+		return nil
+	case len(u.Entries) == 0:
+		return ErrEmptySource
+	case most >= 0 && d.missing > most:
+		return &TooManyDeletionsError{Missing: d.missing, Published: d.published}
+	}
+	return nil
+}
+
+// A lostArchive is a missing archive of the chain.
+type lostArchive struct {
+	name  string
+	newer *archive // the archive linking to it; nil if the subscription document does
+	older *archive // the archive it linked to, whose next-archive names the lost one; nil if there is none
+}
+
+// walk calls f with each archive, newest first, and returns the lost ones. It
+// goes on beyond a lost archive if it finds the archive before, whose
+// next-archive names the lost one.
+func (p *session) walk(s *state, f func(*archive)) (missing []lostArchive, err error) {
+	var newer *archive
+	for name := s.prev; name != ""; {
+		a, err := p.archive(name)
+		if isNotExist(err) {
+			l := lostArchive{name: name, newer: newer}
+			if l.older, err = p.before(name); err != nil {
+				return nil, err
+			}
+			missing = append(missing, l)
+			if a = l.older; a == nil {
+				return missing, nil
+			}
+		} else if err != nil {
+			return nil, err
+		}
+		f(a)
+		newer, name = a, a.prev
+	}
+	return missing, nil
+}
+
+// before returns the archive whose next-archive is the given name; nil if there
+// is none. It reads all archives.
+func (p *session) before(name string) (found *archive, err error) {
+	err = fs.WalkDir(p.Output, p.dir(), func(other string, entry fs.DirEntry, err error) error {
+		m := archiveName.FindStringSubmatch(other)
+		if err != nil || entry.IsDir() || m == nil || m[2] != p.extension() {
+			return err
+		}
+		text, err := p.read(other)
+		if err != nil || !strings.Contains(text, ` rel="next-archive" href="`+attrEscaper.Replace(p.url(name))+`"`) {
+			return err
+		}
+		found, err = p.archive(other)
+		return err
+	})
+	if isNotExist(err) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// restore writes a lost archive again if the oldest of the given entries were its
+// content, as proved by the digest in its name. It returns this content, or nil if they
+// were not.
+func (p *session) restore(s *state, l lostArchive, given []item) ([]item, error) {
+	m := archiveName.FindStringSubmatch(l.name)
+	if m == nil || m[2] != p.extension() {
+		return nil, nil
+	}
+	latest, next, prev := s.updated(), "", ""
+	heads := []*feedhistory.Document{p.head(s)}
+	if s.doc != nil {
+		heads = append(heads, s.doc)
+	}
+	if l.newer != nil {
+		latest, next, heads = l.newer.doc.Updated, l.newer.name, append(heads, l.newer.doc)
+	}
+	updated := time.Time{}
+	if l.older != nil {
+		prev, updated, heads = l.older.name, l.older.doc.Updated, append(heads, l.older.doc)
+	}
+	given = slices.DeleteFunc(slices.Clone(given), func(it item) bool { return it.change().After(latest) })
+	for n, work := len(given), 0; n > 0 && work < mostWork; n-- {
+		for _, head := range heads {
+			work += n
+			name, text, err := p.renderArchive(m[1], prev, head, given[:n], p.resolution(lastChange(updated, given[:n])))
+			if err != nil {
+				return nil, nil // it cannot have been the archive
+			}
+			if name != l.name {
+				continue
+			}
+			if text, err = setNext(text, p.url(next), p.format()); err != nil {
+				return nil, err
+			}
+			return given[:n], p.Output.Put(p.ctx, name, []byte(text))
+		}
+	}
+	return nil, nil
+}
+
+// mostWork is the maximum number of entries to render to find out which of the
+// newest given ones were not in a lost archive.
+const mostWork = 50_000
+
+// lastChange returns the latest of a time and the times of items.
+func lastChange(t time.Time, items []item) time.Time {
+	for _, it := range items {
+		t = feedtime.Later(t, it.change())
+	}
+	return t
+}
+
+// restoreAll writes lost archives again, as far as possible, from those entries of a
+// source not published elsewhere.
+func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Report) error {
+	if len(all.lost) == 0 {
+		return nil
+	}
+	forms := [][]item{p.unplaced(all, u, p.normalize), p.unplaced(all, u, p.earlier)}
+	for _, l := range all.lost {
+		var items []item
+		for _, given := range forms {
+			var err error
+			if items, err = p.restore(s, l, given); err != nil {
+				return err
+			}
+			if items != nil {
+				break
+			}
+		}
+		if items == nil {
+			report.Lost = append(report.Lost, l.name)
+			continue
+		}
+		report.Restored = append(report.Restored, l.name)
+		p.add(all, items)
+		for _, it := range items {
+			all.placed[placeOf(it)] = true
+		}
+		for i := range forms {
+			forms[i] = slices.DeleteFunc(forms[i], func(it item) bool { return all.placed[placeOf(it)] })
+		}
+	}
+	return nil
+}
+
+// unplaced returns the entries of a source that are not published elsewhere, in
+// one of their forms, oldest first.
+func (p *Publisher) unplaced(all *publishedSet, u Batch, form func(*feedhistory.Entry) (*feedhistory.Entry, error)) (given []item) {
+	for _, e := range u.Entries {
+		if normal, err := form(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(normal))] {
+			given = append(given, entryItem(normal))
+		}
+	}
+	slices.SortStableFunc(given, func(a, b item) int { return a.change().Compare(b.change()) })
+	return given
 }

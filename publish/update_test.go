@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -9,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/togofeed"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // served publishes into an output that a Handler serves, and fetches what
@@ -24,7 +26,7 @@ type served struct{ *Publisher }
 func newServed(t testing.TB, out Output, format feedhistory.Format) *served {
 	server := feedtest.Server(t, &Handler{FS: out})
 	s := &served{}
-	s.Publisher = &Publisher{Output: out, Base: server.URL, Format: format, Split: feedhistory.Split{Size: 3}, Recent: -1}
+	s.Publisher = &Publisher{Output: out, Base: server.URL, Format: format, Split: compose.Split{Size: 3}, Recent: -1}
 	return s
 }
 
@@ -265,7 +267,7 @@ func TestLines(t *testing.T) {
 	assert.Equal(t, "https://example.org/1/", entries[0].Content().Base)
 	assert.Equal(t, entries[0].Published, entries[0].Updated)
 	assert.Equal(t, "2003-12-14T18:30:02.5+01:00", entries[1].Updated.Format(time.RFC3339Nano))
-	item, err := entries[1].Decode()
+	item, err := togofeed.Item(entries[1])
 	require.NoError(t, err)
 	assert.Equal(t, "Bob", item.Authors[1].Name)
 	assert.Equal(t, []string{"a", "B"}, item.Categories)
@@ -285,7 +287,7 @@ func TestLines(t *testing.T) {
 		}
 		assert.ErrorContains(t, got, want)
 	}
-	_, err = (&Line{EntryJSON: feedhistory.EntryJSON{ID: "urn:1", Updated: "yesterday"}}).Entry()
+	_, err = (&Line{EntryJSON: compose.EntryJSON{ID: "urn:1", Updated: "yesterday"}}).Entry()
 	assert.ErrorContains(t, err, `updated is not a time such as 2003-12-13T18:30:02Z: "yesterday"`)
 }
 
@@ -300,5 +302,156 @@ func TestLineDeletion(t *testing.T) {
 		for _, r := range feedtest.All(t, Lines(strings.NewReader(line))) {
 			assert.Equal(t, want, r.Deleted, line)
 		}
+	}
+}
+
+// Any missing archive is written again, byte for byte, if the source has its
+// content: at each position in the chain, whatever else is new.
+func TestRestored(t *testing.T) {
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		for _, split := range []compose.Split{{Size: 3}, {Period: compose.Day}} {
+			out := newMemory()
+			publisher := func() *Publisher {
+				p := newPublisher(out)
+				p.Format, p.Split = format, split
+				return p
+			}
+			all := entries(t, 1, 60)
+			for n := 5; n <= len(all); n += 5 { // step by step, as a site grows
+				_, err := publisher().Publish(t.Context(), Batch{Entries: all[:n]})
+				require.NoError(t, err)
+			}
+			before := out.clone()
+			names := archives(t, publisher())
+			for i, a := range names {
+				for _, more := range []int{0, 2, 40} {
+					t.Run(fmt.Sprint(format, split, i, "+", more), func(t *testing.T) {
+						out.files = before.clone().files
+						delete(out.files, a.name)
+						p := publisher()
+						p.Head = &feedhistory.Document{Title: "Another title", ID: "urn:blog"}
+						report, err := p.Publish(t.Context(), Batch{Entries: append(all[:len(all):len(all)], entries(t, 100, more)...)})
+						require.NoError(t, err)
+						require.Equal(t, []string{a.name}, report.Restored)
+						require.Empty(t, report.Lost)
+						require.Equal(t, more, report.New)
+						if i > 0 || more == 0 { // the newest one may have gained a successor
+							require.True(t, bytes.Equal(before.files[a.name], out.files[a.name]))
+						}
+						checkChain(t, out, p)
+						require.Len(t, fetch(t, out, p.URL()).Entries, len(all)+more)
+					})
+				}
+			}
+		}
+	}
+}
+
+// An archive whose content is no longer known is reported. Older entries do not
+// count as new, and those that the source has are published again, once.
+func TestLost(t *testing.T) {
+	out := newMemory()
+	all := entries(t, 1, 30)
+	_, err := newPublisher(out).Publish(t.Context(), Batch{Entries: all})
+	require.NoError(t, err)
+	gone := archives(t, newPublisher(out))[4]
+	delete(out.files, gone.name)
+	edited := append([]*feedhistory.Entry{}, all...)
+	for i, e := range edited {
+		if e.ID == gone.doc.Entries[1].ID {
+			edited[i] = entry(t, e.ID, e.Updated.Add(time.Minute), "edited")
+		}
+	}
+	names := len(out.files)
+	for round := range 3 {
+		report, err := newPublisher(out).Publish(t.Context(), Batch{Entries: edited})
+		require.NoError(t, err)
+		require.Equal(t, []string{gone.name}, report.Lost)
+		require.Empty(t, report.Restored)
+		if round == 0 {
+			require.Equal(t, 3, report.New)
+		} else {
+			require.Zero(t, report.New)
+		}
+		require.Zero(t, report.Changed)
+		require.NotContains(t, out.files, gone.name, "no other bytes under its name")
+	}
+	require.LessOrEqual(t, len(out.files), names+1)
+
+	// An archive that was removed for good, with everything older, is only
+	// reported.
+	chain, err := at(newPublisher(out)).published()
+	require.NoError(t, err)
+	for name := range out.files {
+		if name != chain.prev && archiveName.MatchString(name) {
+			delete(out.files, name)
+		}
+	}
+	report, err := newPublisher(out).Publish(t.Context(), Batch{Entries: edited[27:]})
+	require.NoError(t, err)
+	require.Len(t, report.Lost, 1)
+}
+
+// An entry that is dated in the future neither ends a period nor begins one:
+// over many rounds archives are closed as they would be without it, do not
+// change except for next-archive, and the subscription document does not grow.
+func TestFuture(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"for ever": 50 * 365 * 24 * time.Hour, "for ten days": 10 * 24 * time.Hour} {
+		for _, split := range []compose.Split{{Period: compose.Day}, {Period: compose.Month}, {Size: 10}} {
+			for _, first := range []bool{true, false} {
+				t.Run(fmt.Sprint(name, "/", split, "/", first), func(t *testing.T) { future(t, split, ahead, first) })
+			}
+		}
+	}
+}
+
+func future(t *testing.T, split compose.Split, ahead time.Duration, first bool) {
+	with, without := newMemory(), newMemory()
+	now := day
+	archives, most := map[string][]byte{}, 0
+	var all []*feedhistory.Entry
+	for round := range 36 {
+		now = now.Add(24 * time.Hour)
+		var fresh []*feedhistory.Entry
+		for i := range 3 {
+			fresh = append(fresh, entry(t, fmt.Sprintf("e%d-%d", round, i), now.Add(time.Duration(i-3)*time.Hour), "text"))
+		}
+		ahead := entry(t, "ahead", day.Add(25*time.Hour).Add(ahead), "ahead of its time")
+		for _, out := range []*memory{with, without} {
+			p := newPublisher(out)
+			p.Split = split
+			entries := append(all, fresh...)
+			if out == with && (first || round > 3) {
+				entries = append(entries, ahead)
+			}
+			_, err := p.Publish(t.Context(), Batch{Entries: entries, Now: now})
+			require.NoError(t, err)
+		}
+		all = append(all, fresh...)
+		for name, data := range with.files {
+			if !archiveName.MatchString(name) {
+				continue
+			}
+			if before, ok := archives[name]; ok && !bytes.Equal(before, data) {
+				old, err := setNext(string(data), "", feedhistory.Atom)
+				require.NoError(t, err)
+				before, err := setNext(string(before), "", feedhistory.Atom)
+				require.NoError(t, err)
+				require.Equal(t, before, old, name)
+			}
+			archives[name] = data
+		}
+		for name := range archives {
+			require.Contains(t, with.files, name)
+		}
+		most = max(most, len(without.files["feed.atom"]))
+		require.Less(t, len(with.files["feed.atom"]), most+2000, "round %d", round)
+		require.InDelta(t, len(without.files), len(with.files), 1, "round %d", round)
+		h := fetch(t, with, newPublisher(with).URL())
+		want := len(all)
+		if first || round > 3 {
+			want++
+		}
+		require.Len(t, h.Entries, want)
 	}
 }

@@ -1,3 +1,27 @@
+// Package republish serves the feeds of a mirror again, each with its whole
+// history, so any feed reader can have the entries a publisher no longer
+// shows. An aggregator mounts a Handler beside its own pages:
+//
+//	h := &republish.Handler{Store: store, Base: "https://reader.example/history/"}
+//	mux.Handle("/history/", h)
+//
+// # Addresses
+//
+// The documents of a feed are below Base, feeds/ and the feed's Name:
+//
+//	index.atom, index.rss      an archived feed (RFC 5005 §4), by package publish
+//	complete.atom              all entries in one document
+//	slice.atom, slice.rss      the entries of a period: ?since=…&until=…
+//	replay.atom, replay.rss    the entries again, at the reader's pace: ?start=…&every=…
+//
+// # Promises
+//
+// A Handler updates documents when somebody requests them. An archive keeps its URL and
+// its content for good; later entries, new versions and deletions come after it.
+// Entries are as published, with an atom:source naming their feed. The head says how
+// much of the feed the mirror has: for people in its subtitle, for programs in a
+// feedhistory.Coverage. An entry also reports each gap (5005#23). An entry the mirror
+// cannot read is such a gap: no document without it claims to be complete.
 package republish
 
 import (
@@ -7,17 +31,22 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
 // DefaultBase is the default of Handler.Base.
@@ -64,15 +93,80 @@ type Handler struct {
 	// logged already. Nil means plain text.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
-	once      sync.Once
-	mux       *http.ServeMux
-	path      string       // the path of Base, with a final slash
-	store     mirror.Store // the visible feeds
-	names     directory
-	chains    *chains
-	documents *documents
-	replays   *replays
-	slots     slots
+	once   sync.Once
+	mux    *http.ServeMux
+	path   string       // the path of Base, with a final slash
+	store  mirror.Store // the visible feeds
+	names  directory
+	chains *chains
+	slots  slots
+	jobs   jobs
+
+	sizes      serve.Cache[string, int64]        // of the documents made so far, by tag
+	sizedFeeds serve.Cache[string, sizedEntries] // by tag
+	losses     serve.Cache[string, loss]         // by the feed's URL
+	orders     serve.Cache[string, frozenOrder]  // of replays
+	places     serve.Cache[string, knownPlaces]  // by the feed's URL
+}
+
+// jobs are long tasks. Clients that need the same one share it.
+type jobs struct {
+	mu  sync.Mutex
+	all map[string]*job
+}
+
+type job struct {
+	done   chan struct{}
+	result any
+	err    error
+}
+
+// patience is how long a client waits for a job without being told when to come back.
+const patience = 15 * time.Second
+
+var errInTheMaking = &Error{http.StatusServiceUnavailable, "this document of a large feed is being made", "Try again in a moment."}
+
+// share does some work once for all who need it under the same key. The work goes on even if
+// all of them have gone: the next one finds it done, however long the history is. joined says
+// that it had begun before. The error is errInTheMaking after the time to wait; zero means any.
+func share[T any](ctx context.Context, j *jobs, wait time.Duration, key string, work func(context.Context) (T, error)) (result T, joined bool, err error) {
+	j.mu.Lock()
+	one, joined := j.all[key]
+	if !joined {
+		one = &job{done: make(chan struct{})}
+		if j.all == nil {
+			j.all = map[string]*job{}
+		}
+		j.all[key] = one
+		go func() {
+			defer close(one.done)
+			defer func() {
+				if p := recover(); p != nil {
+					one.err = fmt.Errorf("%v\n%s", p, debug.Stack())
+				}
+				j.mu.Lock()
+				defer j.mu.Unlock()
+				delete(j.all, key)
+			}()
+			one.result, one.err = work(context.WithoutCancel(ctx))
+		}()
+	}
+	j.mu.Unlock()
+	var late <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-one.done:
+		result, _ = one.result.(T)
+		return result, joined, one.err
+	case <-ctx.Done():
+		return result, joined, ctx.Err()
+	case <-late:
+		return result, joined, errInTheMaking
+	}
 }
 
 // An Error is a request the Handler refuses.
@@ -94,7 +188,7 @@ func (h *Handler) ready() error {
 	if h.Store == nil {
 		return errors.New("republish: Handler.Store must be set")
 	}
-	if err := plain.Check("republish", plain.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
+	if err := settings.Check("republish", settings.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
 		return err
 	}
 	h.once.Do(h.setUp)
@@ -115,10 +209,7 @@ func (h *Handler) setUp() {
 	h.names.store = h.store
 	h.chains = newChains(h)
 	h.slots = make(slots, mostStreams)
-	h.documents = &documents{store: h.store, base: h.base(), logger: h.Logger, slots: h.slots}
-	h.documents.plans.Half = mostPlans
-	h.replays = &replays{store: h.store, out: h.chains.out, locks: &h.chains.locks, feeds: h.base() + "feeds/", size: cmp.Or(h.Size, 100), logger: h.Logger}
-	h.replays.orders.Half, h.replays.places.Half = mostOrders, mostOrders
+	h.sizedFeeds.Half, h.orders.Half, h.places.Half = mostSized, mostOrders, mostOrders
 	h.mux = http.NewServeMux()
 	for pattern, serve := range map[string]func(http.ResponseWriter, *http.Request, request) error{
 		"index.atom": h.serveIndex, "index.rss": h.serveIndex, "complete.atom": h.serveComplete,
@@ -134,6 +225,12 @@ func (h *Handler) setUp() {
 
 // base returns Base with a final slash.
 func (h *Handler) base() string { return strings.TrimSuffix(cmp.Or(h.Base, DefaultBase), "/") + "/" }
+
+// feeds returns the URL of the directory of all feeds, with a final slash.
+func (h *Handler) feeds() string { return h.base() + "feeds/" }
+
+// archiveSize returns the number of entries of an archive.
+func (h *Handler) archiveSize() int { return cmp.Or(h.Size, 100) }
 
 func (h *Handler) now() time.Time {
 	if h.Time != nil {
@@ -151,29 +248,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	h.mux.ServeHTTP(w, Below(h.path, h.mux, r))
-}
-
-// Below returns the request without path, the part of a program's address below which it
-// serves, if mux has a page for the rest; otherwise it returns the request itself. So a
-// program's own pages are found whether or not a proxy has removed the path; a Handler's
-// are anyway. The path ends in a slash.
-func Below(path string, mux *http.ServeMux, r *http.Request) *http.Request {
-	rest, ok := strings.CutPrefix(r.URL.Path, strings.TrimSuffix(path, "/"))
-	if path == "/" || !ok || rest != "" && rest[0] != '/' {
-		return r
+	if !serve.Reads(w, r) {
+		return
 	}
-	inner := *r
-	u := *r.URL
-	u.Path, u.RawPath = cmp.Or(rest, "/"), ""
-	if raw, ok := strings.CutPrefix(r.URL.RawPath, strings.TrimSuffix(path, "/")); ok {
-		u.RawPath = raw
-	}
-	inner.URL = &u
-	if _, pattern := mux.Handler(&inner); pattern == "/" || pattern == "" {
-		return r
-	}
-	return &inner
+	h.mux.ServeHTTP(w, serve.Below(h.path, h.mux, r))
 }
 
 // A request is a request for a document of a feed.
@@ -212,11 +290,15 @@ func (h *Handler) requested(r *http.Request) (asked request, err error) {
 	if asked.format = feedhistory.Atom; strings.HasSuffix(r.URL.Path, ".rss") {
 		asked.format = feedhistory.RSS
 	}
-	if asked.feed.Head == "" {
+	if isUnread(asked.feed) {
 		return asked, ErrUnread
 	}
 	return asked, nil
 }
+
+// isUnread reports whether the mirror has nothing of a feed yet. Of a document read only in
+// part it has entries, but no head.
+func isUnread(feed *mirror.Feed) bool { return feed.Head == "" && feed.Entries == 0 }
 
 // fail answers with an error, unless the client has gone.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -244,20 +326,30 @@ func failPlainly(w http.ResponseWriter, _ *http.Request, err error) {
 	default:
 		refused = &Error{http.StatusInternalServerError, "this document cannot be made", "Try again in a moment."}
 	}
-	if refused.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "5")
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	http.Error(w, refused.Message+": "+refused.Advice, refused.Status)
+	serve.Refuse(w, refused.Status, refused.Message+": "+refused.Advice)
 }
 
 // tagOf returns the ETag of a document made from the present state of a feed.
 // The version alone is not enough: a feed removed and added again begins
 // with version one.
 func tagOf(base string, feed *mirror.Feed, document string) string {
-	state := fmt.Sprint(feed.Commits, " ", feed.Changed.UnixNano())
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s", feedhistory.Version, base, feed.URL, document, state))
-	return hex.EncodeToString(sum[:10])
+	return tagAt(base, feed.URL, document, feed.Commits, feed.Changed.UnixNano())
+}
+
+func tagAt(base, feed, document string, commits, changed int64) string {
+	state := fmt.Sprint(commits, " ", changed)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s", feedhistory.Version, base, feed, document, state))
+	return fmt.Sprintf("%x.%d.%d", sum[:10], commits, changed)
+}
+
+// stateOf returns the version of a feed, and its time, that the tag of a document names.
+func stateOf(base, feed, document, tag string) (commits int64, changed time.Time, ok bool) {
+	tag = strings.TrimSuffix(tag, "-gzip")
+	var nanoseconds int64
+	_, state, _ := strings.Cut(tag, ".")
+	n, _ := fmt.Sscanf(state, "%d.%d", &commits, &nanoseconds)
+	ok = n == 2 && tag == tagAt(base, feed, document, commits, nanoseconds)
+	return commits, time.Unix(0, nanoseconds), ok
 }
 
 // documentPolicy is the policy for documents: a browser showing them must not
@@ -269,4 +361,290 @@ func mediaTypeOf(format feedhistory.Format) string {
 		return "application/rss+xml; charset=utf-8"
 	}
 	return "application/atom+xml; charset=utf-8"
+}
+
+// Names once had too few digits: with 48 bits, two feeds could have the same
+// name.
+const (
+	nameDigits = 32
+	oldDigits  = 12
+)
+
+// Name returns the name of a feed in addresses: 128 bits of a digest of the
+// feed's URL, so it never changes.
+func Name(feed string) string {
+	sum := sha256.Sum256([]byte(feed))
+	return hex.EncodeToString(sum[:])[:nameDigits]
+}
+
+// oldName returns the name a feed once had.
+func oldName(feed string) string { return Name(feed)[:oldDigits] }
+
+// shared stands for the URL of a feed whose name several feeds have. It is not a
+// valid URL.
+const shared = "\x00"
+
+// ErrNameTaken says another feed has one of the names of a feed.
+var ErrNameTaken = &Error{
+	http.StatusConflict, "another feed has this feed’s name",
+	"The names of feeds are derived from their addresses, and these two happen to be the same. Add the feed by a different address.",
+}
+
+// A directory finds the feeds of a Store by their names.
+type directory struct {
+	store mirror.Store
+
+	mu   sync.Mutex
+	urls map[string]string // by name, as far as known
+	read time.Time         // when all feeds were last read
+}
+
+// lookAgain is the minimum time between two reads of all feeds because of
+// unknown names.
+const lookAgain = time.Second
+
+// feed returns the feed with a name. The error matches mirror.ErrNotFound if
+// there is none, or more than one.
+func (d *directory) feed(ctx context.Context, name string) (*mirror.Feed, error) {
+	url, err := d.url(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	feed, err := d.store.Feed(ctx, url)
+	if errors.Is(err, mirror.ErrNotFound) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.urls, name)
+	}
+	return feed, err
+}
+
+// url returns the URL of the feed with a name.
+func (d *directory) url(ctx context.Context, name string) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.urls[name] == "" && time.Since(d.read) > lookAgain {
+		if err := d.look(ctx); err != nil {
+			return "", err
+		}
+	}
+	url, ok := d.urls[name]
+	if !ok || url == shared {
+		return "", fmt.Errorf("feed %q: %w", name, mirror.ErrNotFound)
+	}
+	return url, nil
+}
+
+// expire makes the next unknown name read all feeds.
+func (d *directory) expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = time.Time{}
+}
+
+// look reads all feeds.
+func (d *directory) look(ctx context.Context) error {
+	d.read, d.urls = time.Now(), map[string]string{}
+	for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			d.read = time.Time{}
+			return err
+		}
+		d.note(feed.URL)
+	}
+	return nil
+}
+
+// add records a feed that all feeds may have been read without.
+func (d *directory) add(feed string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.urls != nil { // otherwise all feeds are still to be read
+		d.note(feed)
+	}
+}
+
+// note records both names of a feed.
+func (d *directory) note(feed string) {
+	for _, name := range []string{Name(feed), oldName(feed)} {
+		if known, ok := d.urls[name]; ok && known != feed {
+			d.urls[name] = shared
+			continue
+		}
+		d.urls[name] = feed
+	}
+}
+
+// owns reports whether no other feed has a name of a feed.
+func (d *directory) owns(ctx context.Context, feed string) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read.IsZero() {
+		if err := d.look(ctx); err != nil {
+			return false, err
+		}
+	}
+	for _, name := range []string{Name(feed), oldName(feed)} {
+		if known, ok := d.urls[name]; ok && known != feed {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Feed returns the feed with a name. The error matches mirror.ErrNotFound if
+// there is none, or if several feeds share the name. The error may be the context's.
+func (h *Handler) Feed(ctx context.Context, name string) (*mirror.Feed, error) {
+	if err := h.ready(); err != nil {
+		return nil, err
+	}
+	return h.names.feed(ctx, name)
+}
+
+// Reserve prepares for a feed about to join the Store. The error
+// is ErrNameTaken if another feed has one of its names. The error may be the context's.
+func (h *Handler) Reserve(ctx context.Context, feed string) error {
+	if err := h.ready(); err != nil {
+		return err
+	}
+	owns, err := h.names.owns(ctx, feed)
+	if err != nil {
+		return err
+	}
+	if !owns {
+		return ErrNameTaken
+	}
+	h.names.add(feed)
+	return nil
+}
+
+// Name returns the name under which a feed is published: its Name, or a shorter
+// one under which something was published before names became longer, because
+// the URLs of archives do not change (5005#10). The error may be the context's.
+func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
+	if err := h.ready(); err != nil {
+		return "", err
+	}
+	if name, ok := h.chains.names.Get(feed); ok {
+		return name, nil
+	}
+	owns, err := h.names.owns(ctx, feed)
+	if err != nil {
+		return "", err
+	}
+	h.chains.all.add(feed)
+	name := Name(feed)
+	if old := oldName(feed); owns && (h.chains.isPublished(old, feedhistory.Atom) || h.chains.isPublished(old, feedhistory.RSS)) {
+		name = old
+	}
+	h.chains.names.Put(feed, name)
+	return name, nil
+}
+
+// Remove removes a feed from the Store, and everything published of it.
+// The error may be the context's.
+func (h *Handler) Remove(ctx context.Context, feed string) error {
+	name, err := h.Name(ctx, feed)
+	if err != nil {
+		return err
+	}
+	if err := h.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+		return err
+	}
+	return h.chains.remove(ctx, feed, name)
+}
+
+// Forget removes the documents of feeds from an Output, whatever the Base of their
+// Handler, and returns the feeds with documents. A Handler with such a feed publishes
+// it again on request, with the entries the Store has by then. If somebody is
+// publishing, the error matches publish.ErrLocked, and nothing is removed.
+// The error may be the context's.
+func Forget(ctx context.Context, out publish.Output, feeds ...string) (forgotten []string, err error) {
+	if out == nil {
+		return nil, errors.New("republish: Forget: the Output is nil")
+	}
+	unlock, err := out.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	bases, err := fs.ReadDir(out, ".")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, base := range bases {
+		if !base.IsDir() {
+			continue // such as the lock
+		}
+		names, err := fs.ReadDir(out, base.Name())
+		if err != nil {
+			return forgotten, err
+		}
+		for _, name := range names {
+			i := slices.IndexFunc(feeds, func(feed string) bool { return name.Name() == Name(feed) || name.Name() == oldName(feed) })
+			if i < 0 {
+				continue
+			}
+			n, err := removeAll(ctx, out, path.Join(base.Name(), name.Name()))
+			if n > 0 && !slices.Contains(forgotten, feeds[i]) {
+				forgotten = append(forgotten, feeds[i])
+			}
+			if err != nil {
+				return forgotten, err
+			}
+		}
+	}
+	return forgotten, nil
+}
+
+// removeAll removes the files of a directory, and returns how many: first the
+// subscription documents, so no link ever dangles.
+func removeAll(ctx context.Context, out publish.Output, dir string) (n int, err error) {
+	var first, files []string
+	err = fs.WalkDir(out, dir, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+		case strings.HasPrefix(d.Name(), "index."):
+			first = append(first, file)
+		default:
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	for _, file := range append(first, files...) {
+		if err := out.Remove(ctx, file); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// Prepare brings the published documents of a feed up to date, so that no reader has to
+// wait for them: the archived feed in the formats somebody has asked for. If the feed has
+// at least some number of entries, its index.atom takes long to make, and Prepare makes it
+// before anybody asks. While the feed is being polled, Prepare does nothing.
+// The error may be the context's.
+func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
+	if err := h.ready(); err != nil {
+		return err
+	}
+	feed, err := h.store.Feed(ctx, url)
+	if err != nil || isUnread(feed) || h.chains.busy(url) {
+		return err
+	}
+	name, err := h.Name(ctx, url)
+	if err != nil {
+		return err
+	}
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		first := format == feedhistory.Atom && feed.Entries >= large
+		if first || h.chains.isPublished(name, format) {
+			err = errors.Join(err, h.chains.update(ctx, feed, name, format, 0))
+		}
+	}
+	return err
 }

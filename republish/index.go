@@ -2,20 +2,29 @@ package republish
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
 // chains publishes feeds as archived feeds when somebody requests them.
@@ -28,9 +37,10 @@ type chains struct {
 
 	all     *directory // the feeds of the store, private ones included
 	out     *dividedOutput
-	handler http.Handler                  // serves out
-	names   publish.Cache[string, string] // the names of directories, by the URLs of feeds
+	handler http.Handler                // serves out
+	names   serve.Cache[string, string] // the names of directories, by the URLs of feeds
 	locks   locks
+	jobs    *jobs
 
 	mu     sync.Mutex
 	users  int // number of users who share the Output's lock
@@ -46,7 +56,7 @@ func newChains(h *Handler) *chains {
 		out.private = subOutput{orMemory(h.PrivateOutput), base}
 	}
 	c := &chains{
-		store: h.store, busy: h.Busy, feeds: h.base() + "feeds/", size: h.Size, log: h.Logger, all: all, out: out,
+		store: h.store, busy: h.Busy, feeds: h.feeds(), size: h.Size, log: h.Logger, all: all, out: out, jobs: &h.jobs,
 		handler: http.StripPrefix("/feeds", &publish.Handler{FS: out, MaxAge: time.Minute, Logger: h.Logger}),
 	}
 	if c.busy == nil {
@@ -130,7 +140,7 @@ func (c *chains) remove(ctx context.Context, feed, name string) error {
 
 // serveIndex answers with the subscription document of a feed, up to date.
 func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request, asked request) error {
-	if err := h.chains.update(r.Context(), asked.feed, asked.name, asked.format); err != nil {
+	if err := h.chains.update(r.Context(), asked.feed, asked.name, asked.format, patience); err != nil {
 		return err
 	}
 	if _, err := fs.Stat(h.chains.out, asked.name+"/"+indexName(asked.format)); errors.Is(err, fs.ErrNotExist) {
@@ -147,38 +157,54 @@ func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked reque
 	if err != nil {
 		return err
 	}
-	d := feedhistory.NewSubscription(head, nil, h.chains.feeds+asked.name+"/"+indexName(asked.format), "")
+	d := compose.Subscription(head, nil, h.chains.feeds+asked.name+"/"+indexName(asked.format), "")
 	d.Complete, d.Updated = asked.feed.Verdict == feedhistory.Whole, asked.feed.Polled.UTC().Truncate(time.Second)
 	var b bytes.Buffer
 	if err := write(&b, d, asked.format); err != nil {
 		return err
 	}
-	return serveBytes(w, r, b.Bytes(), asked.format, "no-cache")
+	describe(w, asked.format, "no-cache")
+	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
+	return nil
 }
 
 // write writes a document in a format.
 func write(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) error {
 	if format == feedhistory.RSS {
-		return feedhistory.WriteRSS(b, d)
+		return compose.WriteRSS(b, d)
 	}
-	return feedhistory.WriteAtom(b, d)
+	return compose.WriteAtom(b, d)
 }
 
 // update brings the published documents of a feed up to date. While the feed is
 // being read for the first time, nothing is published, because archives must
-// begin with the oldest entry.
-func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format) error {
-	if done, err := readRecord(subOutput{c.out, name}, format); err == nil && done.Version == feed.Commits {
-		return nil
-	}
-	defer c.locks.lock(name)()
-	if c.busy(feed.URL) {
-		if c.isPublished(name, format) {
-			return nil // until the poll has ended
+// begin with the oldest entry. After a time of waiting, the last published documents do.
+func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format, wait time.Duration) error {
+	for joined := true; joined; { // an update that had begun may lack the latest changes
+		done, err := readRecord(subOutput{c.out, name}, format)
+		if err == nil && done.Version == feed.Commits {
+			return nil
 		}
+		_, joined, err = share(ctx, c.jobs, wait, name+"/"+indexName(format), func(ctx context.Context) (none struct{}, err error) {
+			return none, c.bringUp(ctx, feed.URL, name, format)
+		})
+		if _, refused := errors.AsType[*Error](err); refused && c.isPublished(name, format) {
+			return nil // until the poll, the update, or another server's has ended
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringUp publishes the changes of a feed.
+func (c *chains) bringUp(ctx context.Context, url, name string, format feedhistory.Format) error {
+	defer c.locks.lock(name)()
+	if c.busy(url) {
 		return &Error{http.StatusServiceUnavailable, "this feed is being read", "Try again later; its page shows the progress."}
 	}
-	feed, err := c.store.Feed(ctx, feed.URL)
+	feed, err := c.store.Feed(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -186,16 +212,11 @@ func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, for
 	if err != nil {
 		return err
 	}
-	// The update goes on even if the client has gone: the next request finds it
-	// done, however long the history is.
-	err = p.update(context.WithoutCancel(ctx))
-	switch {
-	case errors.Is(err, publish.ErrLocked) && c.isPublished(name, format):
-		return nil // another server is about to add to it
+	switch err := p.update(ctx); {
 	case errors.Is(err, publish.ErrLocked):
 		return &Error{http.StatusServiceUnavailable, "another server is publishing", "Try again in a moment."}
 	case err != nil:
-		return fmt.Errorf("publishing %s: %w", feed.URL, err)
+		return fmt.Errorf("publishing %s: %w", url, err)
 	}
 	return nil
 }
@@ -209,4 +230,592 @@ func (c *chains) isPublished(name string, format feedhistory.Format) bool {
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", documentPolicy)
 	h.chains.handler.ServeHTTP(w, r)
+}
+
+// A publication is a feed being published in one format.
+type publication struct {
+	c      *chains
+	feed   *mirror.Feed
+	format feedhistory.Format
+	out    *stagedOutput
+	base   string
+	make   *source
+	head   *feedhistory.Document // without a verdict
+	lost   loss
+	shown  shownEntries
+}
+
+func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
+	head, err := heading(feed, format, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &publication{
+		c: c, feed: feed, format: format, base: c.feeds + name,
+		out:  &stagedOutput{Output: subOutput{c.out, name}, name: indexName(format), files: map[string][]byte{}, lock: c.share},
+		make: newSource(feed, head, format), head: head,
+	}, nil
+}
+
+// indexName returns the name of the subscription document.
+func indexName(format feedhistory.Format) string { return "index." + format.String() }
+
+// A publicationRecord is the state of a publication, in a hidden file next to it.
+type publicationRecord struct {
+	Version int64     `json:"version"`         // the version of the feed up to which all changes are published
+	Gaps    []string  `json:"gaps,omitempty"`  // the ids of the entries reporting gaps
+	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry in the subscription document
+	Lost    []string  `json:"lost,omitempty"`  // the ids of unpublishable entries
+	Loss    string    `json:"loss,omitempty"`  // the id of the entry reporting these
+
+	Shown shownEntries `json:"shown,omitzero"` // how many entries the subscription document shows
+}
+
+func recordName(format feedhistory.Format) string { return "." + indexName(format) + ".json" }
+
+func readRecord(out fs.FS, format feedhistory.Format) (done publicationRecord, err error) {
+	data, err := fs.ReadFile(out, recordName(format))
+	if err == nil {
+		err = json.Unmarshal(data, &done)
+	}
+	return done, err
+}
+
+// update publishes the changes, none of which is visible before the end. It
+// publishes nothing twice, so it may be repeated after
+// any failure.
+//
+// Changes come after the published entries, unless they concern the past: if a gap was
+// closed, or if the many old entries found would push the newest ones out of the
+// subscription document (5005#8), a new chain is made. The archives of the old chain
+// stay where they are. Entries dated in the future do not count here: such an entry
+// would be the newest for ever, but leave the document nevertheless.
+func (p *publication) update(ctx context.Context) error {
+	done, err := readRecord(p.out, p.format)
+	first := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !first {
+		return err
+	}
+	now := time.Now()
+	p.shown = done.Shown
+	if err := p.beginShown(ctx, now); err != nil {
+		return err
+	}
+	told, closed := p.compareGaps(done.Gaps)
+	anew, newest := first || len(closed) > 0, time.Time{}
+	if !anew {
+		p.lost.ids = done.Lost
+		if newest, anew, err = p.extend(ctx, done, now); err != nil {
+			return err
+		}
+	}
+	if anew {
+		p.lost = loss{}
+		if err := p.begin(ctx, closed); err != nil {
+			return err
+		}
+		if done.Gaps, newest = nil, p.newest(now); len(p.lost.ids) > 0 {
+			done.Loss = "" // the new chain does not have the entry
+		}
+	}
+	if err := p.tell(ctx, told, done.Gaps); err != nil {
+		return err
+	}
+	next := publicationRecord{Version: p.feed.Commits, Newest: newest, Lost: p.lost.ids}
+	for _, e := range told {
+		next.Gaps = append(next.Gaps, e.ID)
+	}
+	if next.Loss, err = p.tellLoss(ctx, done.Loss); err != nil {
+		return err
+	}
+	head, err := heading(p.feed, p.format, coverageOf(p.feed, p.lost))
+	if err != nil {
+		return err
+	}
+	if err := p.finish(ctx, head); err != nil {
+		return err
+	}
+	next.Shown = p.shown
+	data, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if err := p.out.commit(ctx); err != nil {
+		return err
+	}
+	return p.out.Output.Put(ctx, recordName(p.format), data)
+}
+
+// extend publishes the changes since the last update. It returns the
+// time of the newest entry in the subscription document, and whether the feed
+// must begin again instead, because that document would lack newer entries.
+func (p *publication) extend(ctx context.Context, done publicationRecord, now time.Time) (newest time.Time, anew bool, err error) {
+	if err := p.changes(ctx, done.Version); err != nil {
+		return newest, false, err
+	}
+	known, err := newestOf(ctx, p.c.store, p.feed.URL, now)
+	if err != nil {
+		return newest, false, err
+	}
+	least := done.Newest
+	if known.Before(least) {
+		least = known.Truncate(time.Second)
+	}
+	newest = p.newest(now)
+	return newest, newest.Before(least), nil
+}
+
+// publisher returns the Publisher of the feed.
+func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
+	return &publish.Publisher{
+		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
+		Split:    compose.Split{Size: p.c.size},
+		Backlog:  true, // p.shown counts by polls
+		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
+	}
+}
+
+// newest returns the time of the newest entry in the subscription document not dated in
+// the future; the zero time if there is none.
+func (p *publication) newest(now time.Time) (newest time.Time) {
+	f, err := p.out.Open(indexName(p.format))
+	if err != nil {
+		return newest
+	}
+	defer f.Close()
+	doc, err := feedhistory.Parse(f, "")
+	if err != nil {
+		return newest
+	}
+	for _, e := range doc.Entries {
+		if at := cmp.Or(e.Updated, e.Published); at.After(newest) && !at.After(now) {
+			newest = at
+		}
+	}
+	return newest
+}
+
+// The approximate maximum of the entries in memory.
+const (
+	batchEntries = 1000
+	batchBytes   = 16 << 20
+)
+
+// A batch is entries and deletions to publish together.
+type batch struct {
+	entries []*feedhistory.Entry
+	deleted []feedhistory.Tombstone
+	bytes   int
+}
+
+func (b *batch) add(e *feedhistory.Entry) {
+	b.entries = append(b.entries, e)
+	b.bytes += len(e.XML())
+}
+
+func (b *batch) isFull() bool {
+	return len(b.entries)+len(b.deleted) >= batchEntries || b.bytes >= batchBytes
+}
+
+// begin publishes all entries in the order of time. The names of archives
+// depend on their content, so an archive equal to an earlier one has the
+// same name.
+func (p *publication) begin(ctx context.Context, closed []string) error {
+	p.out.hide()
+	publisher, b := p.publisher(p.head), batch{}
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}) {
+		if err != nil {
+			return err
+		}
+		if e := p.entry(ctx, r); e != nil {
+			b.add(e)
+		}
+		if b.isFull() {
+			if err := p.append(ctx, publisher, b); err != nil {
+				return err
+			}
+			b = batch{}
+		}
+	}
+	if err := p.append(ctx, publisher, b); err != nil {
+		return err
+	}
+	for _, id := range closed {
+		if err := publisher.Delete(ctx, id, time.Now().UTC()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry returns an entry to publish; nil if the mirror cannot read it.
+func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.Entry {
+	e, err := p.make.entry(r)
+	if err != nil {
+		p.lose(ctx, r.ID, err)
+		return nil
+	}
+	p.find(r.ID)
+	return e
+}
+
+// lose records an entry as unpublishable.
+func (p *publication) lose(ctx context.Context, id string, err error) {
+	p.c.log.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", id, "err", err)
+	p.lost = p.lost.add(id)
+}
+
+// find records an entry as publishable, or gone.
+func (p *publication) find(id string) {
+	if at, found := slices.BinarySearch(p.lost.ids, id); found {
+		p.lost.ids = slices.Delete(slices.Clone(p.lost.ids), at, at+1)
+	}
+}
+
+// changes publishes the changes after a version of the feed.
+func (p *publication) changes(ctx context.Context, after int64) error {
+	b := batch{}
+	flush := func() error {
+		p.shown.Added.Add(len(b.entries))
+		slices.SortStableFunc(b.entries, func(a, b *feedhistory.Entry) int {
+			return cmp.Or(a.Updated, a.Published).Compare(cmp.Or(b.Updated, b.Published))
+		})
+		err := p.append(ctx, p.publisher(p.head), b)
+		b = batch{}
+		return err
+	}
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, Deleted: true}) {
+		if err != nil {
+			return err
+		}
+		if r.State != mirror.Live {
+			p.find(r.ID)
+			b.deleted = append(b.deleted, feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
+		} else if e := p.entry(ctx, r); e != nil {
+			b.add(e)
+		}
+		if b.isFull() {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// append publishes entries and deletions. Usually entries are new, or newer
+// than the published ones; then the cost does not depend on the length of the
+// history. If only the mirror can know which version is newer, or if something
+// was deleted, append reads all archives, and gives the version the present
+// time, because readers would keep the other one otherwise (5005#16).
+func (p *publication) append(ctx context.Context, publisher *publish.Publisher, b batch) error {
+	entries, deleted := latest(b.entries), b.deleted
+	for len(entries)+len(deleted) > 0 {
+		var err error
+		if len(deleted) == 0 {
+			err = publisher.Append(ctx, entries...)
+		}
+		if len(deleted) > 0 || errors.Is(err, publish.ErrStale) || errors.Is(err, publish.ErrSameTime) {
+			_, err = publisher.Publish(ctx, publish.Batch{Entries: entries, Deleted: deleted})
+		}
+		refused, ok := errors.AsType[*publish.EntryError](err)
+		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
+			return err
+		}
+		p.lose(ctx, refused.ID, err)
+		entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.ID == refused.ID })
+	}
+	return nil
+}
+
+// latest returns each entry once. An entry changed while entries were read may come
+// twice, the later version last.
+func latest(entries []*feedhistory.Entry) []*feedhistory.Entry {
+	last := make(map[string]*feedhistory.Entry, len(entries))
+	for _, e := range entries {
+		last[e.ID] = e
+	}
+	return slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return last[e.ID] != e })
+}
+
+// compareGaps returns the entries for the present gaps (5005#23), and the ids of those
+// for gaps now closed.
+func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, closed []string) {
+	has := func(id string) bool {
+		return slices.ContainsFunc(now, func(e *feedhistory.Entry) bool { return e.ID == id })
+	}
+	for _, gap := range gapsOf(p.feed) {
+		if e := compose.PseudoEntry(gap); !has(e.ID) {
+			now = append(now, e)
+		}
+	}
+	return now, slices.DeleteFunc(slices.Clone(told), has)
+}
+
+// tell publishes the entries not in before.
+func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before []string) error {
+	fresh := slices.DeleteFunc(slices.Clone(now), func(e *feedhistory.Entry) bool { return slices.Contains(before, e.ID) })
+	if len(fresh) == 0 {
+		return nil
+	}
+	_, err := p.publisher(p.head).Publish(ctx, publish.Batch{Entries: fresh})
+	return err
+}
+
+// tellLoss publishes an entry reporting the unpublishable entries, and deletes the
+// previous one. It returns the id of the entry; "" if nothing is lost.
+func (p *publication) tellLoss(ctx context.Context, before string) (id string, err error) {
+	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
+		e := compose.PseudoEntry(gaps[0])
+		if id = e.ID; id != before {
+			_, err = p.publisher(p.head).Publish(ctx, publish.Batch{Entries: []*feedhistory.Entry{e}})
+		}
+		return id, err
+	}
+	if before != "" {
+		err = p.publisher(p.head).Delete(ctx, before, time.Now().UTC().Truncate(time.Second))
+	}
+	return "", err
+}
+
+// A subOutput is a directory of an Output.
+type subOutput struct {
+	publish.Output
+	dir string
+}
+
+func (b subOutput) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return b.Output.Open(path.Join(b.dir, name))
+}
+
+func (b subOutput) Put(ctx context.Context, name string, data []byte) error {
+	if !fs.ValidPath(name) || name == "." { // the joined path would be a different file
+		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	}
+	return b.Output.Put(ctx, path.Join(b.dir, name), data)
+}
+
+func (b subOutput) Remove(ctx context.Context, name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	}
+	return b.Output.Remove(ctx, path.Join(b.dir, name))
+}
+
+// A stagedOutput is an Output that holds back a subscription document, and a
+// Publisher's note about it, until everything is done.
+type stagedOutput struct {
+	publish.Output
+	name  string
+	files map[string][]byte // nil stands for a missing file
+	lock  func(context.Context) (unlock func() error, err error)
+}
+
+func (s *stagedOutput) Lock(ctx context.Context) (unlock func() error, err error) { return s.lock(ctx) }
+
+func (s *stagedOutput) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
+
+// hide makes the subscription document seem not to exist, so the feed
+// begins again.
+func (s *stagedOutput) hide() { s.files[s.name] = nil }
+
+// commit makes the held document visible.
+func (s *stagedOutput) commit(ctx context.Context) error {
+	if data := s.files[s.name]; data != nil {
+		return s.Output.Put(ctx, s.name, data)
+	}
+	return nil
+}
+
+func (s *stagedOutput) Open(name string) (fs.File, error) {
+	data, ok := s.files[name]
+	switch {
+	case !ok:
+		return s.Output.Open(name)
+	case data == nil:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	files := publish.MemoryOutput{}
+	if err := files.Put(context.Background(), name, data); err != nil {
+		return nil, err
+	}
+	return files.Open(name)
+}
+
+func (s *stagedOutput) Put(ctx context.Context, name string, data []byte) error {
+	if !s.holds(name) {
+		return s.Output.Put(ctx, name, data)
+	}
+	s.files[name] = bytes.Clone(data)
+	return nil
+}
+
+func (s *stagedOutput) Remove(ctx context.Context, name string) error {
+	if !s.holds(name) {
+		return s.Output.Remove(ctx, name)
+	}
+	s.files[name] = nil
+	return nil
+}
+
+// A dividedOutput is an Output with the directories of private feeds apart.
+type dividedOutput struct {
+	publish.Output                // of the other feeds
+	private        publish.Output // nil means private feeds are not published
+	isPrivate      func(name string, written bool) (bool, error)
+}
+
+// parts returns the parts in use.
+func (d *dividedOutput) parts() []publish.Output {
+	if d.private == nil {
+		return []publish.Output{d.Output}
+	}
+	return []publish.Output{d.Output, d.private}
+}
+
+// of returns the part of a file.
+func (d *dividedOutput) of(op, file string) (publish.Output, error) {
+	name, _, _ := strings.Cut(file, "/")
+	private, err := d.isPrivate(name, op == "put")
+	unknown := errors.Is(err, mirror.ErrNotFound)
+	switch {
+	case op == "open" && unknown, err == nil && private && d.private == nil:
+		return nil, &fs.PathError{Op: op, Path: file, Err: fs.ErrNotExist}
+	case err != nil:
+		return nil, err
+	case private:
+		return d.private, nil
+	}
+	return d.Output, nil
+}
+
+// Open implements fs.FS.
+func (d *dividedOutput) Open(name string) (fs.File, error) {
+	out, err := d.of("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return out.Open(name)
+}
+
+// Put implements publish.Output.
+func (d *dividedOutput) Put(ctx context.Context, name string, data []byte) error {
+	out, err := d.of("put", name)
+	if err != nil {
+		return err
+	}
+	return out.Put(ctx, name, data)
+}
+
+// Remove implements publish.Output.
+func (d *dividedOutput) Remove(ctx context.Context, name string) error {
+	out, err := d.of("remove", name)
+	if err != nil {
+		return err
+	}
+	return out.Remove(ctx, name)
+}
+
+// Lock implements publish.Output.
+func (d *dividedOutput) Lock(ctx context.Context) (unlock func() error, err error) {
+	first, err := d.Output.Lock(ctx)
+	if err != nil || d.private == nil {
+		return first, err
+	}
+	second, err := d.private.Lock(ctx)
+	if err != nil {
+		return nil, errors.Join(err, first())
+	}
+	return func() error { return errors.Join(second(), first()) }, nil
+}
+
+// mostShown is the number of entries shown of a feed whose own document the mirror
+// does not count, unless its first reading had more.
+const mostShown = 1000
+
+// shownEntries says how many entries a subscription document shows: as many as
+// the publisher's own, and in addition those of recent polls.
+type shownEntries struct {
+	Source int                `json:"source,omitzero"` // number of entries the publisher's document shows, or may show
+	Added  feedtime.Additions `json:"added,omitempty"` // by the numbers of polls; the last one belongs to the present update
+}
+
+// beginShown begins an update.
+func (p *publication) beginShown(ctx context.Context, now time.Time) (err error) {
+	s, feed := &p.shown, p.feed
+	switch {
+	case feed.Kind == feedhistory.Complete:
+		s.Source = int(feed.Entries)
+	case feed.Kind == feedhistory.Archived:
+		s.Source = feed.Shown()
+	case s.Source == 0 && feed.Entries <= mostShown:
+		s.Source = int(feed.Entries)
+	case s.Source == 0:
+		s.Source, err = p.firstWindow(ctx)
+		s.Source = max(s.Source, mostShown)
+	}
+	s.Added = s.Added.Begin(feed.Polls, now)
+	return err
+}
+
+// count returns the number of entries to show.
+func (s *shownEntries) count() int { return max(feedtime.LeastShown, s.Source) + s.Added.Entries() }
+
+// firstWindow returns how many entries the first commit to a feed has brought: the size of the
+// publisher's own document, if nobody has counted it. Of a recovered history it is zero.
+func (p *publication) firstWindow(ctx context.Context) (n int, err error) {
+	if p.feed.Source != "" {
+		return 0, nil
+	}
+	first := int64(math.MaxInt64)
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL}) {
+		if err != nil {
+			return 0, err
+		}
+		if r.FirstCommit < first {
+			first, n = r.FirstCommit, 0
+		}
+		if r.FirstCommit == first {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// leastShown returns how many entries a subscription document shows however large they are: no
+// fewer than the publisher's own.
+func (p *publication) leastShown(ctx context.Context) (n int, err error) {
+	if n = p.shown.Source; p.feed.Kind != feedhistory.Complete && p.feed.Kind != feedhistory.Archived {
+		if n, err = p.firstWindow(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return max(feedtime.LeastShown, min(n, p.shown.Source)), nil
+}
+
+// finish writes the subscription document with its head.
+func (p *publication) finish(ctx context.Context, head *feedhistory.Document) error {
+	publisher, least := p.publisher(head), 0
+	for {
+		if err := publisher.Append(ctx); err != nil {
+			return err
+		}
+		size := len(p.out.files[indexName(p.format)])
+		if size <= feedtime.MostShown {
+			return nil
+		}
+		if least == 0 {
+			var err error
+			if least, err = p.leastShown(ctx); err != nil {
+				return err
+			}
+		}
+		if publisher.Recent <= least {
+			return nil
+		}
+		publisher.Recent = max(least, min(publisher.Recent*3/4, publisher.Recent*feedtime.MostShown/size))
+	}
 }

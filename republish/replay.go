@@ -1,14 +1,30 @@
 package republish
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // the server may run where no zones are installed
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
 // A Replay is a feed from its beginning, or from any entry, at a chosen pace. Its
@@ -336,4 +352,626 @@ func maxTime(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+const (
+	mostOrders    = 8              // orders to keep in memory; those of large feeds have some megabytes
+	archiveAfter  = 24 * time.Hour // after this time a release has its permanent place
+	leastReleased = 20             // minimum number of entries in the subscription document of a replay, if there are so many
+	mostReleased  = 500            // maximum number of archived entries there
+	showReleased  = 30             // days for which the subscription document shows a release
+	mostKept      = 24 * time.Hour // maximum time for caches to keep a document of a replay
+)
+
+// A replayState is a replay at a moment.
+type replayState struct {
+	*Replay
+	h        *Handler
+	feed     *mirror.Feed
+	name     string
+	format   feedhistory.Format
+	now      time.Time
+	released []release // first release first
+	next     time.Time // when the next release is; zero if unknown
+	ended    bool
+	lost     loss
+}
+
+// serveReplay answers with a document of a replay (5005#4): the subscription
+// document, or one of its archives.
+func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked request) error {
+	q := r.URL.Query()
+	replay, err := ParseReplay(q)
+	if err != nil {
+		return wrongAddress(err.Error())
+	}
+	leave, err := h.slots.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p, err := h.replayAt(r.Context(), asked.feed, asked.name, replay, h.now())
+	if err != nil {
+		return err
+	}
+	p.format = asked.format
+	archive := 0
+	if text := q.Get("archive"); q.Has("archive") {
+		if archive, err = strconv.Atoi(text); err != nil || archive < 1 || archive > p.archives() {
+			return &Error{http.StatusNotFound, "there is no such archive of the replay yet", "Begin with the address without archive=."}
+		}
+	}
+	doc, err := p.document(r.Context(), archive)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := write(&b, doc, p.format); err != nil {
+		return err
+	}
+	describe(w, p.format, "public, max-age="+strconv.Itoa(int(p.keep(archive)/time.Second)))
+	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
+	return nil
+}
+
+// replayAt returns a replay at a moment.
+func (h *Handler) replayAt(ctx context.Context, feed *mirror.Feed, name string, r *Replay, now time.Time) (*replayState, error) {
+	table, lost, err := h.timetable(ctx, feed, name, r, now)
+	if err != nil {
+		return nil, err
+	}
+	p := &replayState{lost: lost, Replay: r, h: h, feed: feed, name: name, now: now, released: table}
+	if n := len(p.released); n > 0 && p.released[n-1].at.After(now) {
+		p.next, p.released = p.released[n-1].at, p.released[:n-1]
+	} else {
+		p.ended = !r.until.IsZero() && !now.Before(r.until)
+	}
+	return p, nil
+}
+
+// timetable returns the releases of a feed's replay up to the first one after a time, and the
+// entries that cannot be read.
+func (h *Handler) timetable(ctx context.Context, feed *mirror.Feed, name string, r *Replay, beyond time.Time) ([]release, loss, error) {
+	places, err := h.placesOf(ctx, feed)
+	if err != nil {
+		return nil, loss{}, err
+	}
+	order, later, err := h.ordered(ctx, feed, name, r, places.list)
+	return r.timetable(order, later, beyond), places.lost, err
+}
+
+// archives returns the number of archives.
+func (p *replayState) archives() int {
+	return releasedBy(p.released, p.now.Add(-archiveAfter)) / p.h.archiveSize()
+}
+
+// releasedBy returns the number of releases up to a time.
+func releasedBy(releases []release, at time.Time) int {
+	n, _ := slices.BinarySearchFunc(releases, at, func(r release, at time.Time) int {
+		if r.at.After(at) {
+			return 1
+		}
+		return -1
+	})
+	return n
+}
+
+// shownFrom returns the index of the first release in the subscription document.
+// Readers that follow no archives, and were away for weeks, find theirs there.
+func (p *replayState) shownFrom() int {
+	all, archived := len(p.released), p.archives()*p.h.archiveSize()
+	from := min(all-leastReleased, max(all-mostReleased, releasedBy(p.released, p.now.AddDate(0, 0, -showReleased))))
+	return max(0, min(archived, from))
+}
+
+// keep returns how long caches may keep a document.
+func (p *replayState) keep(archive int) time.Duration {
+	switch {
+	case archive > 0 && archive < p.archives() || p.ended:
+		return mostKept
+	case p.next.IsZero():
+		return 5 * time.Minute // new entries may come at any time
+	}
+	return min(p.next.Sub(p.now), mostKept).Truncate(time.Second)
+}
+
+// url returns the URL of an archive, or of the subscription document for zero.
+func (p *replayState) url(archive int) string {
+	q := p.Query()
+	if archive > 0 {
+		q.Set("archive", strconv.Itoa(archive))
+	}
+	return p.h.feeds() + p.name + "/replay." + p.format.String() + "?" + q.Encode()
+}
+
+// document returns a document of the replay.
+func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.Document, error) {
+	head, err := heading(p.feed, p.format, nil)
+	if err != nil {
+		return nil, err
+	}
+	head.ID = p.url(0)
+	head.Title += ", from the beginning"
+	head.Subtitle = strings.TrimSpace(head.Subtitle + " A replay: " + p.String() + ".")
+	archives := p.archives()
+	at := func(n int) string {
+		if n < 1 || n > archives {
+			return ""
+		}
+		return p.url(n)
+	}
+	size := p.h.archiveSize()
+	from, to := p.shownFrom(), len(p.released)
+	if archive > 0 {
+		from, to = (archive-1)*size, archive*size
+	}
+	entries, err := p.entries(ctx, head, p.released[from:to])
+	if err != nil {
+		return nil, err
+	}
+	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
+		head.Coverage = &feedhistory.Coverage{Of: addressOf(p.feed), Kind: p.feed.Kind, Verdict: feedhistory.Partial, Gaps: gaps}
+		entries = append(entries, compose.PseudoEntry(gaps[0]))
+	}
+	if archive > 0 {
+		d := compose.Archive(head, entries, compose.Links{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
+		d.Updated = p.released[to-1].at
+		return d, nil
+	}
+	d := compose.Subscription(head, entries, p.url(0), at(archives))
+	d.Updated = p.start.UTC()
+	if to > 0 {
+		d.Updated = p.released[to-1].at
+	}
+	return d, nil
+}
+
+// entries returns the entries of releases, newest first.
+func (p *replayState) entries(ctx context.Context, head *feedhistory.Document, releases []release) (entries []*feedhistory.Entry, err error) {
+	m := newSource(p.feed, head, p.format)
+	for _, r := range slices.Backward(releases) {
+		if r.empty || p.lost.has(r.id) {
+			continue
+		}
+		record, err := mirror.Lookup(ctx, p.h.store, p.feed.URL, r.id)
+		if errors.Is(err, mirror.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		e, err := m.released(record, r.at)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// String describes a replay in words.
+func (r *Replay) String() string {
+	var text string
+	switch {
+	case r.original > 0:
+		text = "as it was published, " + strconv.FormatFloat(r.original, 'g', -1, 64) + " times as fast"
+	case r.every.days == 0:
+		text = plural(r.per, "entry", "entries") + " every " + plural(int(r.every.clock/time.Hour), "hour", "hours")
+	case r.every.days%7 == 0:
+		text = plural(r.per, "entry", "entries") + " every " + plural(r.every.days/7, "week", "weeks")
+	default:
+		text = plural(r.per, "entry", "entries") + " every " + plural(r.every.days, "day", "days")
+	}
+	text = strings.Replace(text, "every 1 ", "every ", 1)
+	if days := r.dayNames(); len(days) < 7 {
+		text += ", only on " + strings.Join(days, ", ")
+	}
+	text += fmt.Sprintf(", from %s on", r.start.Format("2 January 2006, 15:04 MST"))
+	if !r.until.IsZero() {
+		text += fmt.Sprintf(" until %s", r.until.In(r.zone).Format("2 January 2006, 15:04 MST"))
+	}
+	return text
+}
+
+// plural returns a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// A Preview is the present and the future of a replay.
+type Preview struct {
+	Released int       // number of releases so far
+	All      int       // number of known releases
+	Next     []Release // the next releases
+}
+
+// A Release is the release of an entry.
+type Release struct {
+	At    time.Time // in the replay's zone
+	ID    string    // the id of the entry
+	Empty bool      // whether nothing comes then, because the entry was deleted
+}
+
+// Preview returns the next releases of a replay, at most n (none, if n is not positive),
+// and fixes the order of its entries. The error is an *Error if the feed has no such replay.
+// The error may be the context's.
+func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n int) (*Preview, error) {
+	if feed == nil || r == nil {
+		return nil, errors.New("republish: Handler.Preview: the Feed or the Replay is nil")
+	}
+	name, err := h.Name(ctx, feed.URL)
+	if err != nil {
+		return nil, err
+	}
+	table, _, err := h.timetable(ctx, feed, name, r, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		return nil, err
+	}
+	p := &Preview{All: len(table)}
+	p.Released = releasedBy(table, h.now())
+	for _, x := range table[p.Released:][:min(max(n, 0), len(table)-p.Released)] {
+		p.Next = append(p.Next, Release{At: x.at.In(r.zone), ID: x.id, Empty: x.empty})
+	}
+	return p, nil
+}
+
+// The order of a replay is the order of time, as the mirror was at a version of
+// the feed. An entry edited later, or dated back, would move,
+// so the order is stored when it is first requested. If it is lost, it is made
+// again as well as possible.
+
+// knownPlaces are the places of a feed's entries at a version, in the order in
+// which they came to the mirror.
+type knownPlaces struct {
+	version int64
+	list    []place
+	lost    loss
+}
+
+type place struct {
+	placedEntry
+	first, change int64
+	live          bool
+}
+
+// placesOf returns the places of all entries with content.
+func (h *Handler) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces, error) {
+	if known, ok := h.places.Get(feed.URL); ok && known.version == feed.Commits {
+		return known, nil
+	}
+	key := fmt.Sprintf("places %d %s", feed.Commits, feed.URL)
+	places, _, err := share(ctx, &h.jobs, patience, key, func(ctx context.Context) (knownPlaces, error) { return h.readPlaces(ctx, feed) })
+	return places, err
+}
+
+// readPlaces reads the places from the Store.
+func (h *Handler) readPlaces(ctx context.Context, feed *mirror.Feed) (knownPlaces, error) {
+	now := knownPlaces{version: feed.Commits}
+	var list []place
+	for r, err := range h.store.Entries(ctx, mirror.Query{Feed: feed.URL, Deleted: true}) {
+		if err != nil {
+			return now, err
+		}
+		p := place{placedEntry{id: r.ID, time: r.Time(), added: r.Added}, r.FirstCommit, r.LastCommit, r.State == mirror.Live}
+		if !p.live {
+			p.gone = r.Changed
+		} else if _, err := r.Entry(); err != nil {
+			h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", feed.URL, "entry", r.ID, "err", err)
+			now.lost = now.lost.add(r.ID)
+		}
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.id, b.id)) })
+	now.list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry changed meanwhile comes twice
+	h.places.Put(feed.URL, now)
+	return now, nil
+}
+
+// asOf returns the version at which the order of a replay is fixed if its
+// address does not say: the version when the replay started or, if the feed had
+// no entries yet, a day after its first entry came.
+func asOf(list []place, start time.Time) (version int64) {
+	if len(list) == 0 {
+		return 0
+	}
+	first := slices.MinFunc(list, func(a, b place) int { return a.added.Compare(b.added) }).added
+	if start.Before(first) {
+		start = first.Add(24 * time.Hour)
+	}
+	for _, p := range list {
+		if !p.added.After(start) {
+			version = max(version, p.first)
+		}
+	}
+	return version
+}
+
+// ordered returns the entries of a replay in its order, and those added to the
+// mirror later.
+func (h *Handler) ordered(ctx context.Context, feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placedEntry, err error) {
+	asof := r.asof
+	switch {
+	case asof > feed.Commits:
+		return nil, nil, wrongAddress("asof=" + strconv.FormatInt(asof, 10) + ": the mirror has no such version yet")
+	case asof == 0:
+		asof = asOf(list, r.start)
+	}
+	frozen, err := h.frozen(ctx, name, asof, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := make(map[string]*place, len(list))
+	for i := range list {
+		known[list[i].id] = &list[i]
+		if list[i].first > asof {
+			later = append(later, list[i].placedEntry)
+		}
+	}
+	for i, id := range frozen.IDs {
+		p := placedEntry{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // the mirror has forgotten it
+		if is := known[id]; is != nil {
+			p.added, p.gone = is.added, is.gone
+		}
+		order = append(order, p)
+	}
+	if r.from == "" {
+		return order, later, nil
+	}
+	at := slices.IndexFunc(order, func(p placedEntry) bool { return p.id == r.from })
+	if at < 0 {
+		return nil, nil, wrongAddress("from=" + r.from + ": there was no such entry then")
+	}
+	return order[at:], later, nil
+}
+
+// A frozenOrder is an order as it is stored.
+type frozenOrder struct {
+	IDs   []string    `json:"ids"`
+	Times []time.Time `json:"times"`
+}
+
+// freeze makes the order of the entries at a version. An entry edited
+// since then is ordered by its present time.
+func freeze(list []place, asof int64) (f frozenOrder) {
+	var order []place
+	for _, p := range list {
+		if p.first <= asof && (p.live || p.change > asof) {
+			order = append(order, p)
+		}
+	}
+	slices.SortFunc(order, func(a, b place) int { return cmp.Or(a.time.Compare(b.time), cmp.Compare(a.id, b.id)) })
+	for _, p := range order {
+		f.IDs, f.Times = append(f.IDs, p.id), append(f.Times, p.time)
+	}
+	return f
+}
+
+// mostFrozen is the maximum number of entries in all stored orders of a feed
+// together, because anybody can request one.
+const mostFrozen = 500_000
+
+const ordersName = ".orders.json"
+
+func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 10) + ".json.gz" }
+
+// frozen returns the order of a feed at a version, and stores it.
+func (h *Handler) frozen(ctx context.Context, name string, asof int64, list []place) (f frozenOrder, err error) {
+	defer h.chains.locks.lock(name + " orders")()
+	key := name + "\n" + strconv.FormatInt(asof, 10)
+	if f, ok := h.orders.Get(key); ok {
+		return f, nil
+	}
+	out := subOutput{h.chains.out, name}
+	data, err := fs.ReadFile(out, orderName(asof))
+	switch {
+	case err == nil:
+		f, err = readOrder(data)
+	case errors.Is(err, fs.ErrNotExist):
+		f = freeze(list, asof)
+		err = keepOrder(ctx, out, asof, f)
+	}
+	if err == nil {
+		h.orders.Put(key, f)
+	}
+	return f, err
+}
+
+func readOrder(data []byte) (f frozenOrder, err error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return f, err
+	}
+	data, err = io.ReadAll(z)
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err == nil && len(f.IDs) != len(f.Times) {
+		err = errors.New("an order of a replay is damaged")
+	}
+	return f, err
+}
+
+// keepOrder stores an order, unless there are too many.
+func keepOrder(ctx context.Context, out subOutput, asof int64, f frozenOrder) error {
+	kept := map[int64]int{} // the number of entries in each order
+	data, err := fs.ReadFile(out, ordersName)
+	if err == nil {
+		err = json.Unmarshal(data, &kept)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	all := 0
+	for _, n := range kept {
+		all += n + 100
+	}
+	if all > 0 && all+len(f.IDs) > mostFrozen {
+		return nil
+	}
+	data, err = json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write(data)
+	_ = z.Close()
+	if err := out.Put(ctx, orderName(asof), packed.Bytes()); err != nil {
+		return err
+	}
+	kept[asof] = len(f.IDs)
+	if data, err = json.Marshal(kept); err != nil {
+		return err
+	}
+	return out.Put(ctx, ordersName, data)
+}
+
+const (
+	nsXML     = "http://www.w3.org/XML/1998/namespace"
+	nsDC      = "http://purl.org/dc/elements/1.1/"
+	nsContent = "http://purl.org/rss/1.0/modules/content/"
+)
+
+// released returns an entry as a replay shows it: with the time of its release,
+// and its original date in its text and in its source.
+func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, error) {
+	e, err := m.entry(r)
+	if err != nil {
+		return nil, err
+	}
+	original := r.Content.Published
+	if original.IsZero() {
+		original = r.Content.Updated
+	}
+	x := &rewrite{m: m, e: e, element: string(e.XML()), original: original}
+	x.children()
+	if !x.noted {
+		x.add(x.text("summary", feedhistory.Text{}))
+	}
+	if m.format == feedhistory.RSS {
+		x.add("<pubDate>" + at.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " GMT</pubDate>")
+	} else {
+		stamp := at.UTC().Format(time.RFC3339Nano)
+		x.add(fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, feedxml.Atom, stamp))
+	}
+	x.out.WriteString(x.element[x.copied:])
+	return m.with(x.out.String(), x.more, r.ID)
+}
+
+// A rewrite copies the element of an entry with some changes.
+type rewrite struct {
+	m        *source
+	e        *feedhistory.Entry
+	element  string
+	original time.Time // zero if unknown
+	out      strings.Builder
+	copied   int    // how much of the element has been copied
+	more     string // added at the end
+	noted    bool   // whether the text contains the original date
+}
+
+func (x *rewrite) add(more string) { x.more += more }
+
+// replace replaces a part of the element.
+func (x *rewrite) replace(from, to int, text string) {
+	x.out.WriteString(x.element[x.copied:from] + text)
+	x.copied = to
+}
+
+// children processes the child elements of the entry.
+func (x *rewrite) children() {
+	s := xmlscan.NewFragment(x.element, nil, xmlscan.Unlimited())
+	s.Next()
+	for depth := s.Depth(); s.Child(depth); {
+		from, space, local := s.Offset(), s.Space(), s.Local()
+		base, _ := s.Attr(nsXML, "base")
+		text := ""
+		if isText := x.m.format == feedhistory.RSS && (space == "" && local == "description" || space == nsContent && local == "encoded"); isText {
+			text = s.ElementText()
+		} else {
+			s.Skip()
+		}
+		switch to := s.End(); {
+		case isDate(space, local):
+			x.replace(from, to, "")
+		case x.m.format == feedhistory.RSS && space == "" && local == "description":
+			x.noted = true
+			x.replace(from, to, "<description"+baseAttr(base)+">"+escape(x.note()+text)+"</description>")
+		case x.m.format == feedhistory.RSS && space == nsContent && local == "encoded":
+			x.noted = true
+			x.replace(from, to, `<content:encoded xmlns:content="`+nsContent+`"`+baseAttr(base)+">"+escape(x.note()+text)+"</content:encoded>")
+		case space == feedxml.Atom && x.m.format == feedhistory.Atom:
+			x.atomChild(local, from, to)
+		}
+	}
+}
+
+// isDate reports whether an element is a date of the entry.
+func isDate(space, local string) bool {
+	switch space {
+	case feedxml.Atom:
+		return local == "updated" || local == "published"
+	case nsDC:
+		return local == "date"
+	}
+	return space == "" && local == "pubDate"
+}
+
+func (x *rewrite) atomChild(local string, from, to int) {
+	text := feedhistory.Text{}
+	switch local {
+	case "content":
+		if text = x.e.Content(); text.Src != "" {
+			return
+		}
+	case "summary":
+		text = x.e.Summary()
+	case "source":
+		if x.element[from:to] == x.m.element && !x.original.IsZero() {
+			end := strings.LastIndex(x.m.element, "</")
+			x.replace(from, to, x.m.element[:end]+"<updated>"+x.original.UTC().Format(time.RFC3339Nano)+"</updated>"+x.m.element[end:])
+		}
+		return
+	default:
+		return
+	}
+	switch cmp.Or(text.Type, feedhistory.TextPlain) {
+	case feedhistory.TextPlain, feedhistory.TextHTML, feedhistory.TextXHTML:
+		x.noted = true
+		x.replace(from, to, x.text(local, text))
+	}
+}
+
+// text returns an element with the note before its text.
+func (x *rewrite) text(local string, text feedhistory.Text) string {
+	body := text.Body
+	if text.Type != feedhistory.TextHTML && text.Type != feedhistory.TextXHTML && body != "" {
+		body = "<p>" + strings.ReplaceAll(html.EscapeString(strings.TrimSpace(body)), "\n", "<br>") + "</p>"
+	}
+	if x.m.format == feedhistory.RSS {
+		return "<description>" + escape(x.note()+body) + "</description>"
+	}
+	lang := ""
+	if text.Lang != "" {
+		lang = ` xml:lang="` + escape(text.Lang) + `"`
+	}
+	return fmt.Sprintf(`<%s xmlns="%s" type="html"%s%s>%s</%[1]s>`, local, feedxml.Atom, baseAttr(text.Base), lang, escape(x.note()+body))
+}
+
+func baseAttr(base string) string {
+	if base == "" {
+		return ""
+	}
+	return ` xml:base="` + escape(base) + `"`
+}
+
+// note says when the entry was first published.
+func (x *rewrite) note() string {
+	if x.original.IsZero() {
+		return "<p><em>First published on an unknown date.</em></p>"
+	}
+	return "<p><em>First published on " + x.original.UTC().Format("2 January 2006") + ".</em></p>"
 }

@@ -1,14 +1,19 @@
 package republish
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -29,7 +34,7 @@ func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory
 	if format == feedhistory.RSS {
 		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(cmp.Or(addressOf(feed), hostOf(feed))), escape(Title(feed)))
 	} else {
-		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, vocab.Atom, escape(head.ID), escape(Title(feed)))
+		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, feedxml.Atom, escape(head.ID), escape(Title(feed)))
 		for _, a := range head.Authors {
 			fmt.Fprintf(&b, `<author><name>%s</name></author>`, escape(a.Name))
 		}
@@ -73,6 +78,27 @@ func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 	return m.with(element, m.lacking(element, r), r.ID)
 }
 
+// size returns about how large an entry is, without making it. It is rather too large than too
+// small.
+func (m *source) size(r *mirror.Record) int64 {
+	const elements = 300 // id, time and namespaces, where they are missing
+	n := len(r.Content.Data) + len(m.element) + elements
+	escaped := func(text string) int {
+		return 3*(strings.Count(text, "<")+strings.Count(text, ">")) + 4*strings.Count(text, "&")
+	}
+	if r.Content.Format == feedhistory.JSONFeed {
+		return int64(n + escaped(r.Content.Data))
+	}
+	for rest := r.Content.Data; ; { // sections are escaped where the format is converted
+		_, section, ok := strings.Cut(rest, "<![CDATA[")
+		if !ok {
+			return int64(n)
+		}
+		section, rest, _ = strings.Cut(section, "]]>")
+		n += escaped(section)
+	}
+}
+
 // with returns an entry with additional elements.
 func (m *source) with(element, more, id string) (*feedhistory.Entry, error) {
 	end := strings.LastIndex(element, "</")
@@ -91,14 +117,14 @@ func (m *source) isNative(element string) bool {
 	if m.format == feedhistory.RSS {
 		return s.Space() == "" && s.Local() == "item"
 	}
-	return s.Is(vocab.Atom, "entry")
+	return s.Is(feedxml.Atom, "entry")
 }
 
 // converted returns an entry converted from another format.
 func (m *source) converted(e *feedhistory.Entry) (string, error) {
-	write := feedhistory.WriteAtom
+	write := compose.WriteAtom
 	if m.format == feedhistory.RSS {
-		write = feedhistory.WriteRSS
+		write = compose.WriteRSS
 	}
 	var b strings.Builder
 	if err := write(&b, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}); err != nil {
@@ -132,14 +158,115 @@ func (m *source) lacking(element string, r *mirror.Record) string {
 		}
 		return b.String()
 	}
-	if !has[vocab.Atom+" id"] {
-		fmt.Fprintf(&b, `<id xmlns="%s">%s</id>`, vocab.Atom, escape(r.ID))
+	if !has[feedxml.Atom+" id"] {
+		fmt.Fprintf(&b, `<id xmlns="%s">%s</id>`, feedxml.Atom, escape(r.ID))
 	}
-	if !has[vocab.Atom+" updated"] {
-		fmt.Fprintf(&b, `<updated xmlns="%s">%s</updated>`, vocab.Atom, r.Time().UTC().Format(time.RFC3339Nano))
+	if !has[feedxml.Atom+" updated"] {
+		fmt.Fprintf(&b, `<updated xmlns="%s">%s</updated>`, feedxml.Atom, r.Time().UTC().Format(time.RFC3339Nano))
 	}
-	if !has[vocab.Atom+" source"] {
+	if !has[feedxml.Atom+" source"] {
 		b.WriteString(m.element)
 	}
 	return b.String()
+}
+
+// Title returns the title under which a feed is published: its own, or else its
+// URL. Of a private feed's URL it has only the host.
+func Title(feed *mirror.Feed) string {
+	if feed == nil {
+		return ""
+	}
+	_, address, _ := strings.Cut(cmp.Or(addressOf(feed), hostOf(feed)), "://")
+	return cmp.Or(strings.TrimSpace(feed.Redacted().Title), strings.TrimSuffix(address, "/"))
+}
+
+// addressOf returns the URL of a feed as documents may name it. A private feed's is "",
+// because its path or its query may be the secret.
+func addressOf(feed *mirror.Feed) string {
+	if feed.Private {
+		return ""
+	}
+	return iri.Redact(feed.URL)
+}
+
+func hostOf(feed *mirror.Feed) string {
+	u, err := iri.ParseLeniently(feed.URL)
+	if err != nil {
+		return "a private feed"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// gapsOf returns the gaps of a feed as documents may report them.
+func gapsOf(feed *mirror.Feed) []*feedhistory.Gap { return feed.Redacted().Missing() }
+
+// Site returns the URL of the website a feed belongs to; "" if unknown.
+func Site(feed *mirror.Feed) string {
+	if feed == nil {
+		return ""
+	}
+	head, err := feed.Redacted().Document()
+	if err != nil {
+		return ""
+	}
+	link, _ := head.Links.Rel(feedhistory.RelAlternate)
+	u, err := iri.ParseLeniently(link.Href)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	if _, fragment, ok := strings.Cut(link.Href, "#"); ok {
+		return u.String() + "#" + iri.Escape(fragment)
+	}
+	return u.String()
+}
+
+// verdictText explains a verdict on a mirror.
+func verdictText(v feedhistory.Verdict) string {
+	switch v {
+	case feedhistory.Whole:
+		return "Every entry the feed says it has is here."
+	case feedhistory.Window:
+		return "The feed lists only its latest entries. These are the ones collected so far."
+	case feedhistory.Lossy:
+		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
+	}
+	return "Something is known to be missing."
+}
+
+// heading returns the head of a republished feed. With nil coverage
+// it is the head of archives, which never change.
+func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory.Coverage) (*feedhistory.Document, error) {
+	head, err := feed.Redacted().Document()
+	if errors.Is(err, mirror.ErrNotFound) { // only a part of the document could be read
+		head, err = &feedhistory.Document{ID: cmp.Or(addressOf(feed), hostOf(feed))}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	head.Format = feedhistory.Atom
+	head.Title = Title(feed)
+	head.Updated, head.LastModified = time.Time{}, time.Time{}
+	if len(head.Authors) == 0 {
+		head.Authors = []feedhistory.Person{{Name: head.Title}}
+	}
+	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != feedhistory.RelAlternate })
+	if address := addressOf(feed); address != "" {
+		head.Links = append(head.Links, feedhistory.Link{Rel: "via", Href: address})
+	}
+	if head.Coverage = coverage; coverage != nil {
+		if head.Subtitle != "" {
+			head.Subtitle += " – "
+		}
+		head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", cmp.Or(addressOf(feed), hostOf(feed)), coverage.Verdict, verdictText(coverage.Verdict))
+	}
+	return reread(head, format)
+}
+
+// reread returns a head as if it had been read in the format.
+func reread(head *feedhistory.Document, format feedhistory.Format) (*feedhistory.Document, error) {
+	var b bytes.Buffer
+	if err := write(&b, head, format); err != nil {
+		return nil, err
+	}
+	return feedhistory.Parse(&b, "")
 }

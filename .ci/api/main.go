@@ -1,4 +1,4 @@
-// Command api lists the exported API of each module in api/, a name a line, so that
+// Command api lists the exported API of each module in listings/, a name a line, so that
 // a change of a promise is a change of a file that a reviewer sees. It prints the number
 // of names of each package.
 //
@@ -57,9 +57,9 @@ var libraries = slices.DeleteFunc(slices.Clone(modules.All), func(m string) bool
 // file returns the file of a module's listing.
 func file(module string) string {
 	if module == "" {
-		return "api/feedhistory.txt"
+		return ".ci/api/listings/feedhistory.txt"
 	}
-	return "api/" + strings.ReplaceAll(module, "/", "-") + ".txt"
+	return ".ci/api/listings/" + strings.ReplaceAll(module, "/", "-") + ".txt"
 }
 
 // listing returns the lines of a module, sorted within each package.

@@ -102,7 +102,7 @@ func (d *dist) make(targets []target) error {
 			}
 		}
 	}
-	for _, step := range []func() error{d.parts, d.suite, d.formula, d.sums} {
+	for _, step := range []func() error{d.parts, d.suite, d.formula, d.scoop, d.debian, d.sums} {
 		if err := step(); err != nil {
 			return err
 		}

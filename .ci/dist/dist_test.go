@@ -147,7 +147,7 @@ func TestOneVersion(t *testing.T) {
 	action, err := os.ReadFile("../../publish/action/README.md")
 	require.NoError(t, err)
 	require.Contains(t, string(action), "publish/action@v"+version+"\n")
-	changes, err := os.ReadFile("../../CHANGELOG.md")
+	changes, err := os.ReadFile("../../docs/CHANGELOG.md")
 	require.NoError(t, err)
 	require.Contains(t, string(changes), version, "CHANGELOG.md has no word on this version")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,31 @@ import (
 	"strings"
 	"text/template"
 )
+
+// scoop writes the manifest for scoop, if the archive for Windows was made.
+func (d *dist) scoop() error {
+	name := fmt.Sprintf("feedhistory-%s-windows-amd64", d.version)
+	text, err := os.ReadFile(filepath.Join(d.out, name+".zip"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	manifest := map[string]any{
+		"version": strings.TrimPrefix(d.version, "v"), "description": description["feedhistory"][0],
+		"homepage": "https://github.com/feedhistory/feedhistory", "license": "MIT", "bin": "feedhistory.exe", "checkver": "github",
+		"architecture": map[string]any{"64bit": map[string]string{
+			"url":  "https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name + ".zip",
+			"hash": fmt.Sprintf("%x", sha256.Sum256(text)), "extract_dir": name,
+		}},
+	}
+	return d.create("feedhistory.json", func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(manifest)
+	})
+}
 
 // formula writes a Homebrew formula for the archives that were made.
 func (d *dist) formula() error {

@@ -44,8 +44,8 @@ func (d *dist) image(b *build) error {
 	file = file.DeepCopy()
 	file.Architecture, file.OS, file.Created = b.arch, b.os, v1.Time{Time: d.when}
 	file.Config = v1.Config{
-		Entrypoint: []string{"/usr/bin/feedhistory"}, User: fmt.Sprintf("%d:%[1]d", user), WorkingDir: "/var/lib/feedhistory",
-		Env:          []string{"PATH=/usr/bin", "HOME=/var/lib/feedhistory", "FEEDHISTORY_DB=/var/lib/feedhistory/feedhistory.db", "ZONEINFO=/usr/share/zoneinfo.zip"},
+		Entrypoint: []string{"/usr/bin/feedhistory"}, Cmd: []string{"serve", "--listen", ":8005"}, User: fmt.Sprintf("%d:%[1]d", user), WorkingDir: "/var/lib/feedhistory",
+		Env:          []string{"PATH=/usr/bin", "HOME=/var/lib/feedhistory", "FEEDHISTORY_DB=/var/lib/feedhistory/feeds.db", "ZONEINFO=/usr/share/zoneinfo.zip"},
 		Volumes:      map[string]struct{}{"/var/lib/feedhistory": {}},
 		ExposedPorts: map[string]struct{}{"8005/tcp": {}},
 		Labels: map[string]string{

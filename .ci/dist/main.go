@@ -63,7 +63,7 @@ func run(root, version, out, only string, snapshot bool) error {
 		return err
 	}
 	if !snapshot {
-		if err := replace(filepath.Join(root, "CHANGELOG.md"), regexp.MustCompile(`\(not yet released\)`), "("+when.Format(time.DateOnly)+")"); err != nil {
+		if err := replace(filepath.Join(root, "docs", "CHANGELOG.md"), regexp.MustCompile(`\(not yet released\)`), "("+when.Format(time.DateOnly)+")"); err != nil {
 			return err
 		}
 	}

@@ -58,6 +58,7 @@ func (d *dist) info(b *build, command string) *nfpm.Info {
 		},
 	}
 	if command == "feedhistory" {
+		info.Recommends = append(info.Recommends, "sudo") // for feedhistory-service
 		info.Scripts = nfpm.Scripts{PostInstall: d.packaging("postinstall.sh"), PreRemove: d.packaging("preremove.sh")}
 	}
 	return info
@@ -90,6 +91,8 @@ func (d *dist) contents(b *build, command string) (contents files.Contents) {
 	for _, unit := range []string{"feedhistory.service", "feedhistory-sync.service", "feedhistory-sync.timer"} {
 		add("", d.packaging(unit), path.Join("/usr/lib/systemd/system", unit), 0o644)
 	}
+	add("", d.packaging("feedhistory-service"), "/usr/bin/feedhistory-service", 0o755)
+	add(files.TypeConfigNoReplace, d.packaging("sudoers"), "/etc/sudoers.d/feedhistory", 0o440)
 	add("", d.packaging("sysusers.conf"), "/usr/lib/sysusers.d/feedhistory.conf", 0o644)
 	add(files.TypeConfigNoReplace, d.packaging("feedhistory.env"), "/etc/default/feedhistory", 0o644)
 	return contents

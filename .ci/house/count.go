@@ -19,11 +19,11 @@ import (
 
 // A house has the counts of all modules of a checkout.
 type house struct {
-	root             string
-	modules          map[string]string // folder of each module -> its path
-	code, testCode   int
-	codeOf           map[string]int // package -> code lines
-	fileLines        map[string]int
+	root           string
+	modules        map[string]string // folder of each module -> its path
+	code, testCode int
+	codeOf         map[string]int // package -> code lines
+
 	functions        []int
 	functionOf       map[string]int
 	branches         []int
@@ -32,23 +32,20 @@ type house struct {
 	bools            []string       // structs
 	participles      []string       // types
 	undocumented     []string
-	breaches         []string // imports across walls
-	internals        int
-	exported         int
+	breaches         []string       // imports across walls
+	exported         map[string]int // package -> names
+	spans            map[string][]span
 	words            map[string]int
 	allWords         int
-	uses             map[string]map[string][]string // the root or a command -> file -> names it uses
-	defines          map[string]map[string]string   // the root or a command -> name -> file
-	layers           map[string]int                 // of the root's files, as feedhistory.go draws them
 	fset             *token.FileSet
 	internalPackages map[string]bool
 }
 
 func count(root string) (*house, error) {
 	h := &house{
-		root: root, modules: map[string]string{}, codeOf: map[string]int{}, fileLines: map[string]int{},
+		root: root, modules: map[string]string{}, codeOf: map[string]int{},
 		functionOf: map[string]int{}, branchesOf: map[string]int{}, methods: map[string]int{},
-		words: map[string]int{}, uses: map[string]map[string][]string{}, defines: map[string]map[string]string{},
+		words: map[string]int{}, exported: map[string]int{}, spans: map[string][]span{},
 		fset: token.NewFileSet(), internalPackages: map[string]bool{},
 	}
 	var files []string
@@ -57,7 +54,7 @@ func count(root string) (*house, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && (name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".")):
+		case d.IsDir() && path != root && (name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") && name != ".ci"):
 			return filepath.SkipDir
 		case name == "go.mod":
 			text, err := os.ReadFile(path)
@@ -78,7 +75,6 @@ func count(root string) (*house, error) {
 			return nil, err
 		}
 	}
-	h.internals = len(h.internalPackages)
 	return h, nil
 }
 
@@ -108,19 +104,12 @@ func (h *house) file(path string) error {
 	pkg := h.rel(filepath.Dir(path))
 	h.code += code
 	h.codeOf[pkg] += code
-	h.fileLines[h.rel(path)] = strings.Count(string(source), "\n")
 	if strings.HasPrefix(pkg, "internal/") {
 		h.internalPackages[pkg] = true
 	}
 	h.imports(pkg, f)
 	h.english(f)
-	if pkg == "." || f.Name.Name == "main" && strings.HasPrefix(pkg, "cmd/") {
-		h.references(pkg, filepath.Base(path), f)
-	}
-	if h.rel(path) == "feedhistory.go" {
-		h.layers = layersOf(f)
-	}
-	public := f.Name.Name != "main" && !strings.Contains("/"+pkg+"/", "/internal/")
+	public := f.Name.Name != "main" && !strings.HasPrefix(pkg, ".ci") && !strings.Contains("/"+pkg+"/", "/internal/")
 	for _, decl := range f.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
@@ -162,7 +151,7 @@ func (h *house) function(pkg string, d *ast.FuncDecl, public bool) {
 	h.functions, h.branches = append(h.functions, lines), append(h.branches, branches)
 	h.functionOf[where], h.branchesOf[where] = lines, branches
 	if public && d.Name.IsExported() && (receiver == "" || ast.IsExported(receiver)) {
-		h.export(where, d.Doc != nil)
+		h.export(pkg, where, d.Doc != nil)
 	}
 }
 
@@ -178,12 +167,12 @@ func (h *house) declaration(pkg string, d *ast.GenDecl, public bool) {
 				h.participles = append(h.participles, name)
 			}
 			if public && s.Name.IsExported() {
-				h.export(name, d.Doc != nil || s.Doc != nil || s.Comment != nil)
+				h.export(pkg, name, d.Doc != nil || s.Doc != nil || s.Comment != nil)
 			}
 		case *ast.ValueSpec:
 			for _, id := range s.Names {
 				if public && id.IsExported() {
-					h.export(pkg+"."+id.Name, d.Doc != nil || s.Doc != nil || s.Comment != nil)
+					h.export(pkg, pkg+"."+id.Name, d.Doc != nil || s.Doc != nil || s.Comment != nil)
 				}
 			}
 		}
@@ -200,8 +189,8 @@ var (
 	}
 )
 
-func (h *house) export(name string, documented bool) {
-	h.exported++
+func (h *house) export(pkg, name string, documented bool) {
+	h.exported[pkg]++
 	if !documented {
 		h.undocumented = append(h.undocumented, name)
 	}

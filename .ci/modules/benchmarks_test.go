@@ -26,7 +26,7 @@ type measured struct{ tests, benchmarks []string }
 // Each command of BENCHMARKS.md measures something. The commands of a package run as one,
 // once, with small inputs.
 func TestBenchmarks(t *testing.T) {
-	text, err := os.ReadFile("../../BENCHMARKS.md")
+	text, err := os.ReadFile("../../docs/BENCHMARKS.md")
 	require.NoError(t, err)
 	commands := measurement.FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(commands), 10)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/postgres"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -18,7 +18,7 @@ type database struct {
 
 // Validate refuses anything but the URL of a PostgreSQL database.
 func (d *database) Validate() error {
-	if !postgres.IsURL(d.DB) {
+	if !show.IsPostgres(d.DB) {
 		return errors.New("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
 	}
 	return nil
@@ -35,7 +35,7 @@ func (d *database) open(w *world) (*fleet.Database, error) {
 
 // name is the database for people: without a password.
 func (d *database) name() string {
-	return postgres.Name(d.DB)
+	return show.PostgresName(d.DB)
 }
 
 // failure describes the fault of the database, if the error is its own.
@@ -48,11 +48,11 @@ func (d *database) failure(err error) error {
 		return errors.New("interrupted")
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		what = postgres.Problem(e.Code, e.Message)
+		what = show.PostgresProblem(e.Code, e.Message)
 	} else if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		what = postgres.Malformed(e)
+		what = show.PostgresMalformed(e)
 	} else if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		what = postgres.Unreachable(err)
+		what = show.PostgresUnreachable(err)
 	}
 	if what == "" {
 		return err

@@ -17,10 +17,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/cmd/internal/build"
-	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
-	"github.com/feedhistory/feedhistory/cmd/internal/usage"
 )
 
 // The exit statuses.
@@ -110,11 +108,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ended := -1 // the status asked for by --help or --version
 	parser := kong.Must(&line,
 		kong.Name("feedfleet"), kong.Description(description),
-		kong.Vars{"version": build.Version("feedfleet"), "agent": "feedhistory/" + feedhistory.Version},
+		kong.Vars{"version": terminal.Version("feedfleet"), "agent": "feedhistory/" + feedhistory.Version},
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
 	)
-	call, err := parser.Parse(usage.AsFlags(args))
+	call, err := parser.Parse(terminal.AsFlags(args))
 	if ended >= 0 {
 		return ended
 	}
@@ -124,7 +122,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		if _, wrong := errors.AsType[usageError](err); !wrong {
 			if !errors.Is(err, errSaid) {
-				w.Say(explain.InWords(err).Error())
+				w.Say(show.InWords(err).Error())
 			}
 			return exitFailed
 		}
@@ -136,7 +134,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if call != nil && call.Selected() != nil {
 		verb = " " + call.Selected().Name
 	}
-	w.Say(usage.Text(err, nil))
+	w.Say(terminal.UsageText(err, nil))
 	w.Say("see feedfleet" + verb + " --help")
 	return exitUsage
 }

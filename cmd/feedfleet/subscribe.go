@@ -7,8 +7,7 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
-	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
 )
@@ -56,7 +55,7 @@ func (c *subscribeCommand) Run(w *world) error {
 // given returns the addresses of the arguments and the lists.
 func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 	for _, url := range c.URLs {
-		url = argument.WebAddress(url)
+		url = terminal.WebAddress(url)
 		if err := fleet.CheckURL(url); err != nil {
 			return nil, usageError(err.Error())
 		}
@@ -106,7 +105,7 @@ func (w *world) feedAt(url string) (string, error) {
 }
 
 // subscriptions reads a subscription list.
-func (w *world) subscriptions(file string) ([]opml.Outline, error) {
+func (w *world) subscriptions(file string) ([]readers.Outline, error) {
 	in := w.stdin
 	if file != "-" {
 		f, err := os.Open(file)
@@ -116,7 +115,7 @@ func (w *world) subscriptions(file string) ([]opml.Outline, error) {
 		defer f.Close()
 		in = f
 	}
-	feeds, err := opml.Read(in)
+	feeds, err := readers.ReadOPML(in)
 	if err == nil && len(feeds) == 0 {
 		err = errors.New("there is no feed in it")
 	}

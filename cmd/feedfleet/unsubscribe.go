@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
-	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
 )
@@ -28,7 +27,7 @@ func (c *unsubscribeCommand) Run(w *world) error {
 		return err
 	}
 	defer db.Close()
-	removed, err := db.Unsubscribe(w.ctx, schema.Each(c.URLs, argument.WebAddress))
+	removed, err := db.Unsubscribe(w.ctx, show.Each(c.URLs, terminal.WebAddress))
 	if refused, ok := errors.AsType[*fleet.URLError](err); ok {
 		return usageError(refused.Error())
 	}

@@ -11,15 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
-	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
 // A workCommand is the verb work.
 type workCommand struct {
 	database
-	Listen   argument.Listen `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
+	Listen   terminal.Listen `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
 	Interval time.Duration   `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
 	Pause    time.Duration   `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
 	Hosts    int             `default:"100" placeholder:"N" help:"Poll N hosts at the same time (default: ${default})."`
@@ -57,7 +56,7 @@ func (c *workCommand) Run(w *world) error {
 	var listener net.Listener
 	if c.Listen != "" {
 		var err error
-		if listener, err = httpserver.Listen(c.Listen); err != nil {
+		if listener, err = terminal.ListenAt(c.Listen); err != nil {
 			return err
 		}
 		defer listener.Close()
@@ -116,12 +115,12 @@ const patience = 10 * time.Second
 
 // listening works and answers until the context ends.
 func (c *workCommand) listening(w *world, worker *fleet.Worker, listener net.Listener, log *slog.Logger) error {
-	w.Tell("at work on " + c.name() + "; http://" + httpserver.Address(listener) + "/metrics")
+	w.Tell("at work on " + c.name() + "; http://" + terminal.AddressOf(listener) + "/metrics")
 	ctx, cancel := context.WithCancel(w.ctx)
 	served := make(chan error, 1)
 	go func() {
 		defer cancel()
-		served <- httpserver.Serve(ctx, &http.Server{
+		served <- terminal.Serve(ctx, &http.Server{
 			Handler: worker.Handler(), ReadTimeout: patience, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		}, listener, func() { w.Tell("ending") })

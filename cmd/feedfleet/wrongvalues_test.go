@@ -11,13 +11,13 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/usage/usagetest"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal/terminaltest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // wrong returns wrong values of a flag.
 func wrong(f *kong.Flag) (values []string, known bool) {
-	if values := usagetest.WrongValues(f); values != nil {
+	if values := terminaltest.WrongValues(f); values != nil {
 		return values, true
 	}
 	switch f.Name {
@@ -60,7 +60,7 @@ func TestWrongValues(t *testing.T) {
 						require.Equal(t, "feedfleet: /no/such/file: no such file or directory\n", stderr.String(), "%q", args)
 					} else {
 						require.Equal(t, exitUsage, status, "%q: %s", args, &stderr)
-						usagetest.RequireRefused(t, "feedfleet", verb.Name, f.Name, stdout.String(), stderr.String(), args)
+						terminaltest.RequireRefused(t, "feedfleet", verb.Name, f.Name, stdout.String(), stderr.String(), args)
 					}
 					tried++
 				}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -24,7 +24,7 @@ func TestFailedDisk(t *testing.T) {
 	const file = "/proc/self/mem"
 	for _, args := range [][]string{{"list"}, {"entries"}, {"sync", "--all"}, {"erase", "urn:1"}, {"rm", "https://example.org/feed"}} {
 		status, _, stderr := call(t.Context(), "", append(args, "--db", file)...)
-		require.Equal(t, exit.Failed, status, args)
+		require.Equal(t, terminal.ExitFailed, status, args)
 		require.Equal(t, "feedhistory: "+file+": the disk has failed: input/output error\n", stderr, args)
 	}
 }
@@ -81,7 +81,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 			require.Contains(t, stdout, url)
 			continue
 		}
-		require.Equal(t, exit.Failed, status, test.args)
+		require.Equal(t, terminal.ExitFailed, status, test.args)
 		require.Contains(t, stderr, test.want+"\n")
 		require.NotContains(t, stderr, "another user")
 	}
@@ -109,6 +109,6 @@ func TestFullTemporaryDirectory(t *testing.T) {
 	if _ = c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() == 99 {
 		t.Skip("this system gives its users no mounts: " + stderr.String())
 	}
-	require.Equal(t, exit.Failed, c.ProcessState.ExitCode(), stderr.String())
+	require.Equal(t, terminal.ExitFailed, c.ProcessState.ExitCode(), stderr.String())
 	require.Equal(t, "feedhistory: "+small+" has no room for a copy of "+cache+" (2 MB): set TMPDIR to a directory that has\n", stderr.String())
 }

@@ -1,26 +1,43 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"database/sql"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/rclone/gofakes3"
-	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers/readertest"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write what the command prints into the scripts")
@@ -87,6 +104,7 @@ func scripts(newDB func() string) testscript.Params {
 
 			"collection": serveCollection,
 			"entities":   entities,
+			"expand":     expand,
 			"store":      store,
 			"dump":       dump,
 		},
@@ -275,3 +293,283 @@ func says(ts *testscript.TestScript, neg bool, args []string) {
 
 // said returns text without its line breaks.
 func said(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// After an interrupt, fetch prints the entries that it has, and says that some are missing.
+func TestInterruptedStatus(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow.atom" {
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id></entry>`+
+			`<link rel="prev-archive" href="slow.atom"/></feed>`) // a link that ends the document is not followed before its end
+	}))
+	status, stdout, stderr := call(ctx, "", "fetch", "--allow-private", server.URL+"/feed.atom")
+	if status != terminal.ExitPartial || !strings.Contains(stdout, "urn:1") || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputFails(t *testing.T) {
+	const feed = `<rss><channel><item><guid>1</guid></item></channel></rss>`
+	for _, args := range [][]string{{"inspect", "-"}, {"inspect", "--json", "-"}} {
+		var stderr bytes.Buffer
+		status := run(t.Context(), args, strings.NewReader(feed), brokenWriter{}, &stderr)
+		if status != terminal.ExitFailed || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%q: status %d, %s", args, status, &stderr)
+		}
+	}
+}
+
+// call runs the command.
+func call(ctx context.Context, stdin string, args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	status = run(ctx, args, strings.NewReader(stdin), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func TestFailure(t *testing.T) {
+	dial := func(err error) error {
+		return &url.Error{Op: "Get", URL: "https://x/", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
+	}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{dial(&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}),
+			"https://x/: the host x cannot be looked up: no such host; check the address"},
+		{dial(&net.DNSError{Err: "server misbehaving", Name: "x", IsTemporary: true}),
+			"https://x/: the host x cannot be looked up: server misbehaving; try again later"},
+		{&feedhistory.TimeoutError{URL: "https://x/", Step: "headers", Max: time.Second},
+			"https://x/: headers took longer than 1s; try again later"},
+		{&feedhistory.StatusError{URL: "https://x/", Status: 503, RetryAfter: time.Hour, At: time.Unix(0, 0)},
+			"https://x/: 503 Service Unavailable; the host asks to be left alone until 1970-01-01T00:00:00Z; try again later"},
+		{&feedhistory.LimitError{URL: "https://x/", Limit: "ratio", Max: 200},
+			"https://x/: it decompresses to more than 200 times its size"},
+		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: &feedhistory.LimitError{Limit: "bytes", Max: 5}},
+			"https://x/: limit: the document is larger than 5 bytes; " + show.TooLargeRemedy},
+		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("its id has more than 4096 bytes")},
+			"https://x/: limit: its id has more than 4096 bytes"},
+		{errors.New("odd"), "https://x/: odd"},
+		{&fs.PathError{Op: "read", Path: "https://x/", Err: syscall.EIO}, "https://x/: input/output error"},
+		{&harvest.Error{Code: harvest.ErrStamp, URL: "https://x/", Text: "1 does not say when it was last modified, or not as the others do", Clause: "c"},
+			"https://x/: 1 does not say when it was last modified, or not as the others do (c)"},
+		{&harvest.Error{Code: harvest.ErrCutShort, URL: "https://x/", Text: "the page is cut short after 2 entities", Err: &feedhistory.TruncatedError{URL: "https://x/", Err: io.ErrUnexpectedEOF}, Clause: "c"},
+			"https://x/: the page is cut short after 2 entities (c); try again later"},
+	} {
+		if got := show.Failure("https://x/", test.err).Error(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+// Entries belong to the address that was asked for, or that the feed has permanently
+// moved to, not to where a temporary redirect led this time.
+func TestFetchRedirected(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/temporary":
+			http.Redirect(w, r, "/today?signature=abc", http.StatusFound)
+		case "/permanent":
+			http.Redirect(w, r, "/temporary", http.StatusMovedPermanently)
+		default:
+			_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>F</title><entry><id>urn:1</id></entry></feed>`)
+		}
+	}))
+	defer server.Close()
+	for path, want := range map[string]string{"/temporary": "/temporary", "/permanent": "/temporary", "/today": "/today"} {
+		for _, args := range [][]string{nil, {"--raw"}, {"--limit=5"}, {"--format=json"}, {"--format=csv"}} {
+			status, stdout, stderr := call(t.Context(), "", append([]string{"fetch", "--allow-private", server.URL + path}, args...)...)
+			require.Equal(t, terminal.ExitOK, status, stderr)
+			require.Regexp(t, server.URL+want+`["\n,]`, stdout, args)
+			require.NotRegexp(t, `"(feed|url)":"[^"]*signature`, stdout, args) // with --raw, references resolve against it
+		}
+	}
+}
+
+// With --since, an entry counts if it was published or updated since.
+func TestSinceTakesEitherTime(t *testing.T) {
+	const feed = `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title>
+<entry><id>urn:edited</id><published>2003-01-01T00:00:00Z</published><updated>2020-01-01T00:00:00Z</updated></entry>
+<entry><id>urn:dated ahead</id><published>2020-01-01T00:00:00Z</published><updated>2003-01-01T00:00:00Z</updated></entry>
+<entry><id>urn:undated</id></entry>
+<entry><id>urn:old</id><published>2003-01-01T00:00:00Z</published><updated>2003-01-02T00:00:00Z</updated></entry></feed>`
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, feed) }))
+	_, stdout, _ := call(t.Context(), "", "fetch", "--allow-private", "--since", "2019-01-01", server.URL)
+	for id, want := range map[string]bool{"urn:edited": true, "urn:dated ahead": true, "urn:undated": true, "urn:old": false} {
+		require.Equal(t, want, strings.Contains(stdout, `"id":"`+id+`"`), id)
+	}
+}
+
+// store BUCKET starts an object store with a bucket, and puts its address into
+// the environment as STORE. Its credentials are an-id and a-secret.
+func store(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: store BUCKET")
+	}
+	objects := s3mem.New()
+	ts.Check(objects.CreateBucket(context.Background(), args[0]))
+	server := httptest.NewServer(gofakes3.New(objects, gofakes3.WithV4Auth(map[string]string{"an-id": "a-secret"})).Server())
+	ts.Defer(server.Close)
+	ts.Setenv("STORE", server.URL)
+	*ts.Value("objects").(*gofakes3.Backend) = objects
+}
+
+// dump BUCKET PREFIX FILE writes the keys and the bytes of all objects below a prefix of a
+// bucket into a file.
+func dump(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: dump BUCKET PREFIX FILE")
+	}
+	objects, ctx := *ts.Value("objects").(*gofakes3.Backend), context.Background()
+	list, err := objects.ListBucket(ctx, args[0], nil, gofakes3.ListBucketPage{})
+	ts.Check(err)
+	var text bytes.Buffer
+	for _, o := range list.Contents {
+		if !strings.HasPrefix(o.Key, args[1]) {
+			continue
+		}
+		object, err := objects.GetObject(ctx, args[0], o.Key, nil)
+		ts.Check(err)
+		fmt.Fprintln(&text, o.Key)
+		_, err = text.ReadFrom(object.Contents)
+		ts.Check(err)
+	}
+	if text.Len() == 0 {
+		ts.Fatalf("there is nothing below %s", args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), text.Bytes(), 0o600))
+}
+
+// get URL FILE writes the answer of a URL to a file.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: [!] get URL FILE")
+	}
+	resp, err := http.Get(args[0])
+	ts.Check(err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	if neg != (resp.StatusCode != http.StatusOK) {
+		ts.Fatalf("%s: %s", args[0], resp.Status)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
+}
+
+// secure DIR serves a directory over TLS, at TLS and, by a name that the certificate
+// does not have, at TLSOTHER. ca.pem is its authority.
+func secure(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: secure DIR")
+	}
+	server := httptest.NewTLSServer(siteOf(ts, args[0]))
+	ts.Defer(server.Close)
+	ts.Setenv("TLS", server.URL)
+	ts.Setenv("TLSOTHER", strings.Replace(server.URL, "127.0.0.1", "localhost", 1))
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), ca, 0o600))
+}
+
+// guard DIR serves a directory at PRIVATE to those who log in as ann with the
+// password s3cret, or have the token t0ken or the key k3y; others get 401.
+func guardSite(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: guard DIR")
+	}
+	files := siteOf(ts, args[0])
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if user == "ann" && password == "s3cret" || r.Header.Get("Authorization") == "Bearer t0ken" || r.Header.Get("X-Key") == "k3y" {
+			files(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	ts.Defer(func() { end(server) })
+	ts.Setenv("PRIVATE", server.URL)
+}
+
+// proxy starts a proxy at PROXY, which notes each URL in the file "proxied".
+func proxySite(ts *testscript.TestScript, neg bool, args []string) {
+	notes, err := os.Create(ts.MkAbs("proxied"))
+	ts.Check(err)
+	forward := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = notes.WriteString(r.URL.String() + "\n")
+		forward.ServeHTTP(w, r)
+	}))
+	ts.Defer(func() { end(server); _ = notes.Close() })
+	ts.Setenv("PROXY", server.URL)
+}
+
+// A proxy may have a private address; the server that it connects to may not.
+func TestProxyGuard(t *testing.T) {
+	var asked atomic.Int64
+	proxy := feedtest.Server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	for _, address := range []string{
+		"http://127.0.0.1/", "http://[::1]/", "http://10.1.2.3:8080/", "http://localhost/", "http://x.localhost./", "http://169.254.169.254/",
+	} {
+		f := &command.NetworkFlags{Proxy: proxy.URL, MaxDocumentBytes: 1 << 20}
+		require.NoError(t, f.Prepare())
+		_, err := f.Client(nil).Get(t.Context(), address)
+		require.True(t, show.IsPrivate(err), "%s: %v", address, err)
+		require.Zero(t, asked.Load())
+	}
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("NO_PROXY", "127.0.0.2")
+	f := &command.NetworkFlags{MaxDocumentBytes: 1 << 20}
+	require.NoError(t, f.Prepare())
+	_, err := f.Client(nil).Get(t.Context(), "http://127.0.0.2:1/")
+	require.True(t, show.IsPrivate(err), "%v", err)
+	u, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	require.True(t, f.IsProxy(u.Host))
+	require.False(t, f.IsProxy("127.0.0.2:1"))
+}
+
+// The message about a proxy that requires a login names the proxy, whatever the request.
+func TestProxyLogin(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	defer proxy.Close()
+	for _, scheme := range []string{"http", "https"} {
+		status, _, stderr := call(t.Context(), "", "fetch", "--proxy", proxy.URL, scheme+"://feed.invalid/")
+		require.Equal(t, terminal.ExitFailed, status)
+		require.Contains(t, stderr, "the proxy requires a user and a password", scheme)
+	}
+}
+
+// The status of a proxy's answer counts, because the proxy chooses the words.
+func TestProxyRefuses(t *testing.T) {
+	feedtest.Long(t)
+	for status, want := range map[string]string{
+		"407 Ask Us First": "https://feed.invalid/: the proxy answers 407 Proxy Authentication Required; the proxy requires a user",
+		"502 Sorry":        "https://feed.invalid/: the proxy answers 502 Bad Gateway; check the address and the proxy",
+	} {
+		proxy, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer proxy.Close()
+		go func() {
+			for {
+				conn, err := proxy.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = http.ReadRequest(bufio.NewReader(conn))
+				_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\n\r\n")
+				_ = conn.Close()
+			}
+		}()
+		code, _, stderr := call(t.Context(), "", "fetch", "--proxy", "http://"+proxy.Addr().String(), "https://feed.invalid/")
+		require.Equal(t, terminal.ExitFailed, code)
+		require.Contains(t, stderr, want)
+	}
+}

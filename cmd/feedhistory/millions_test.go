@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
@@ -193,7 +194,7 @@ func generatedRange(string) http.Handler {
 	return &modifiedrange.Handler{Items: func(_ context.Context, start, end time.Time, limit int) (items []modifiedrange.Item, err error) {
 		for _, i := range generated(start, end, limit) {
 			n := strconv.Itoa(i)
-			e, err := feedhistory.Draft{ID: "urn:record:" + n, Updated: generatedAt(i), Title: feedhistory.Text{Body: "The record number " + n}}.Entry()
+			e, err := compose.Draft{ID: "urn:record:" + n, Updated: generatedAt(i), Title: feedhistory.Text{Body: "The record number " + n}}.Entry()
 			if err != nil {
 				return nil, err
 			}

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,10 +20,12 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/stretchr/testify/require"
-
-	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/stretchr/testify/require"
 )
 
 // A pseudoTerminal runs the command on a pseudo-terminal.
@@ -103,7 +107,7 @@ func TestTerminalInput(t *testing.T) {
 			p.await("reading from the terminal; Ctrl-D ends it")
 			_, err := p.pty.Write([]byte{3})
 			require.NoError(t, err)
-			require.Equal(t, exit.Interrupted, p.wait(), p.screen())
+			require.Equal(t, terminal.ExitInterrupted, p.wait(), p.screen())
 			require.Contains(t, p.screen(), "interrupted")
 			require.Equal(t, 1, strings.Count(p.screen(), "interrupted"), p.screen())
 		})
@@ -138,13 +142,13 @@ func TestInterruptOnce(t *testing.T) {
 		args []string
 		want int
 	}{
-		{"/slow.atom", []string{"fetch"}, exit.Interrupted},
-		{"/feed.atom", []string{"fetch"}, exit.Partial},
-		{"/slow.atom", []string{"inspect"}, exit.Interrupted},
-		{"/slow.atom", []string{"check"}, exit.Interrupted},
-		{"/slow.atom", []string{"sync", "--db", db}, exit.Interrupted},
-		{"/feed.atom", []string{"sync", "--db", db}, exit.Partial},
-		{"/feed.atom", []string{"check", "--chain"}, exit.Partial},
+		{"/slow.atom", []string{"fetch"}, terminal.ExitInterrupted},
+		{"/feed.atom", []string{"fetch"}, terminal.ExitPartial},
+		{"/slow.atom", []string{"inspect"}, terminal.ExitInterrupted},
+		{"/slow.atom", []string{"check"}, terminal.ExitInterrupted},
+		{"/slow.atom", []string{"sync", "--db", db}, terminal.ExitInterrupted},
+		{"/feed.atom", []string{"sync", "--db", db}, terminal.ExitPartial},
+		{"/feed.atom", []string{"check", "--chain"}, terminal.ExitPartial},
 	} {
 		t.Run(test.args[0]+test.path, func(t *testing.T) {
 			p := onTerminal(t, nil, append(test.args, "--allow-private", server.URL+test.path)...)
@@ -153,12 +157,12 @@ func TestInterruptOnce(t *testing.T) {
 					break
 				}
 			}
-			if test.want == exit.Partial && test.args[0] == "fetch" {
+			if test.want == terminal.ExitPartial && test.args[0] == "fetch" {
 				p.await("urn:1")
 			}
 			require.NoError(t, p.cmd.Process.Signal(syscall.SIGINT))
 			require.Equal(t, test.want, p.wait(), p.screen())
-			if test.args[0] == "check" && test.want == exit.Partial {
+			if test.args[0] == "check" && test.want == terminal.ExitPartial {
 				require.Contains(t, p.screen(), "1 document checked", "the part that was read")
 			}
 		})
@@ -179,7 +183,7 @@ func TestInterruptedList(t *testing.T) {
 	p := onTerminal(t, nil, "sync", "--db", filepath.Join(dir, "feeds.db"), "--allow-private", "--opml", filepath.Join(dir, "list.opml"))
 	p.await("adding feeds")
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGINT))
-	require.Equal(t, exit.Interrupted, p.wait(), p)
+	require.Equal(t, terminal.ExitInterrupted, p.wait(), p)
 	require.Contains(t, p.screen(), "interrupted")
 }
 
@@ -271,7 +275,7 @@ func TestTable(t *testing.T) {
 	_, piped, _ := call(t.Context(), "", "entries", "--db", db, "--long")
 	require.Contains(t, piped, "    A title that is much longer than any terminal of thirty columns\n")
 	p = narrow(t, "check", "--allow-private", url)
-	require.Equal(t, exit.Failed, p.wait(), p)
+	require.Equal(t, terminal.ExitFailed, p.wait(), p)
 	require.Contains(t, p.screen(), "error: ")
 	for line := range strings.Lines(p.screen()) {
 		require.True(t, strings.Contains(line, url) || len([]rune(line)) <= 31, line)
@@ -312,7 +316,7 @@ func TestHangingHost(t *testing.T) {
 		p.await("waiting for " + host[:10])
 		_, err := p.pty.Write([]byte{3})
 		require.NoError(t, err)
-		require.Equal(t, exit.Interrupted, p.wait(), p)
+		require.Equal(t, terminal.ExitInterrupted, p.wait(), p)
 		for _, line := range strings.FieldsFunc(p.screen(), func(r rune) bool { return r == '\r' || r == '\n' }) {
 			if strings.Contains(line, "waiting for") {
 				require.LessOrEqual(t, len([]rune(strings.TrimSuffix(strings.TrimPrefix(line, "\x1b[K"), "^C"))), 30, line)
@@ -321,7 +325,7 @@ func TestHangingHost(t *testing.T) {
 	}
 }
 
-// On a terminal, rm asks.
+// On a terminal, rm and erase ask.
 func TestRemovalAsks(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title><entry><id>urn:1</id></entry></feed>`)
@@ -332,13 +336,208 @@ func TestRemovalAsks(t *testing.T) {
 	status, stdout, _ := call(t.Context(), "", "rm", "--db", db, "--dry-run", url)
 	require.Zero(t, status)
 	require.Equal(t, url+" and its 1 entry\n", stdout)
-	for _, answer := range []string{"\n", "n\n", "y\n"} {
-		p := onTerminal(t, nil, "rm", "--db", db, url)
-		p.await("remove for good? [y/N] ")
-		_, err := io.WriteString(p.pty, answer)
-		require.NoError(t, err)
-		require.Equal(t, map[bool]int{true: exit.OK, false: exit.Failed}[answer == "y\n"], p.wait(), p)
+	for _, args := range [][]string{{"erase", "--db", db, "urn:1"}, {"rm", "--db", db, url}} {
+		for _, answer := range []string{"\n", "n\n", "y\n"} {
+			p := onTerminal(t, nil, args...)
+			p.await("remove for good? [y/N] ")
+			require.Contains(t, p.screen(), url)
+			_, err := io.WriteString(p.pty, answer)
+			require.NoError(t, err)
+			require.Equal(t, map[bool]int{true: terminal.ExitOK, false: terminal.ExitFailed}[answer == "y\n"], p.wait(), p)
+		}
 	}
 	status, _, _ = call(t.Context(), "", "rm", "--db", db, url)
-	require.Equal(t, exit.Failed, status)
+	require.Equal(t, terminal.ExitFailed, status)
+}
+
+// A full is standard output on a full disk.
+type full struct{}
+
+// Write implements io.Writer.
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// Output that cannot be written is an error. The command reports it once, and blames
+// nothing else.
+func TestFullOutput(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`<rss version="2.0"><channel><title>F</title>`))
+		for range 2000 {
+			_, _ = w.Write([]byte(`<item><title>One ` + strings.Repeat("x", 100) + `</title></item>`))
+		}
+		_, _ = w.Write([]byte(`<item><guid>urn:1</guid><title>One</title></item></channel></rss>`))
+	}))
+	defer server.Close()
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	done(t, "", "sync", "--db", db, "--allow-private", server.URL)
+	for _, args := range []string{
+		"entries", "entries --json", "entries --long", "entry urn:1", "entry --json urn:1", "list", "list --json",
+		"export", "export --raw", "export --format csv", "export --format opml", "export --format json " + server.URL, "export --format rss " + server.URL,
+		"export --format greader", "export --format nextcloud", "fetch", "fetch --format json", "fetch --format rss", "fetch --raw", "inspect", "check --json",
+		"sync --all", "help", "help list", "version", "--version", "man", "completion fish",
+	} {
+		words := strings.Fields(args)
+		switch words[0] {
+		case "entries", "entry", "list", "export", "sync":
+			words = append(words, "--db", db)
+		}
+		switch words[0] {
+		case "fetch", "inspect", "check":
+			words = append(words, server.URL)
+		}
+		switch words[0] {
+		case "fetch", "inspect", "check", "sync":
+			words = append(words, "--allow-private")
+		}
+		var stderr strings.Builder
+		status := run(t.Context(), words, strings.NewReader(""), full{}, &stderr)
+		require.Equal(t, terminal.ExitFailed, status, "%s: %s", args, stderr.String())
+		require.Equal(t, "feedhistory: no space left on device\n", stderr.String(), args)
+	}
+}
+
+// The output file of an interrupted fetch keeps its old content.
+func TestInterruptedOutput(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow.atom" {
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte(`<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="slow.atom"/><entry><id>urn:1</id></entry></feed>`))
+	}))
+	defer server.Close()
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	require.NoError(t, os.WriteFile(name, []byte("before"), 0o600))
+	var stderr strings.Builder
+	status := run(ctx, []string{"fetch", "--allow-private", "--output", name, server.URL}, strings.NewReader(""), io.Discard, &stderr)
+	require.Equal(t, terminal.ExitInterrupted, status, stderr.String())
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(text), stderr.String())
+}
+
+// A stranger runs the command as a user without permissions.
+type stranger struct{ program string }
+
+// newStranger copies this program to a directory where everybody may run it. Permissions
+// do not restrict root, so root runs it as nobody.
+func newStranger(t *testing.T, dir string) stranger {
+	t.Helper()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	program := filepath.Join(filepath.Dir(dir), "program")
+	self, err := os.Open(os.Args[0])
+	require.NoError(t, err)
+	defer self.Close()
+	to, err := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, 0o755)
+	require.NoError(t, err)
+	_, err = io.Copy(to, self)
+	require.NoError(t, err)
+	require.NoError(t, to.Close())
+	require.NoError(t, os.Chmod(program, 0o755)) // whatever the umask is
+	return stranger{program}
+}
+
+func (s stranger) run(args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	c := exec.Cmd{Path: s.program, Args: append([]string{"feedhistory"}, args...), Stdout: &out, Stderr: &errs, Dir: "/"}
+	if os.Getuid() == 0 {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	if err := c.Run(); c.ProcessState == nil {
+		return -1, "", err.Error()
+	}
+	return c.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// Verbs that read a mirror work without permission to write to the database and its
+// directory, whether the database is at rest or has a log that a killed process left; and
+// they change nothing.
+func TestReadOnly(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>Feed</title><item><guid>1</guid><title>Hello</title></item></channel></rss>`)
+	}))
+	dir := t.TempDir()
+	user := newStranger(t, dir)
+	file := filepath.Join(dir, "feeds.db")
+	status, _, stderr := call(t.Context(), "", "sync", "--db", file, "--allow-private", server.URL+"/feed.rss")
+	require.Zero(t, status, stderr)
+
+	reads := func(t *testing.T, dir, search string) {
+		t.Helper()
+		file := filepath.Join(dir, "feeds.db")
+		names, err := filepath.Glob(filepath.Join(dir, "*"))
+		require.NoError(t, err)
+		for _, name := range append(names, dir) {
+			mode := os.FileMode(0o444)
+			if name == dir {
+				mode = 0o555
+			}
+			require.NoError(t, os.Chmod(name, mode))
+		}
+		t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+		before := feedtest.ReadFile(t, file)
+		for _, args := range [][]string{
+			{"list"}, {"list", server.URL + "/feed.rss"}, {"entries"}, {"entries", "--search", search}, {"export"}, {"export", "--format", "opml"},
+		} {
+			status, stdout, stderr := user.run(append(args, "--db", file)...)
+			require.Zero(t, status, "%q: %s", args, stderr)
+			require.NotEmpty(t, stdout, "%q", args)
+			require.Empty(t, stderr)
+		}
+		for _, args := range [][]string{{"rm", server.URL + "/feed.rss"}, {"sync", "--all"}} {
+			status, _, stderr := user.run(append(args, "--db", file)...)
+			require.Equal(t, terminal.ExitFailed, status)
+			require.Contains(t, stderr, file+": the file cannot be ")
+		}
+		after := feedtest.ReadFile(t, file)
+		require.Equal(t, before, after)
+		left, err := filepath.Glob(filepath.Join(dir, "*"))
+		require.NoError(t, err)
+		require.Equal(t, names, left)
+	}
+	t.Run("at rest", func(t *testing.T) { reads(t, dir, "hello") })
+
+	// A copy of the files as they are while another process has them open.
+	require.NoError(t, os.Chmod(dir, 0o755))
+	require.NoError(t, os.Chmod(file, 0o644))
+	d := database.Location{DB: file}
+	store, err := d.Connect(t.Context())
+	require.NoError(t, err)
+	defer store.Close()
+	_, err = store.DB.Exec("UPDATE feedhistory_entries SET title = 'Goodbye', data = replace(data, 'Hello', 'Goodbye')")
+	require.NoError(t, err)
+	_, err = store.DB.Exec("INSERT INTO feedhistory_unindexed SELECT key FROM feedhistory_entries")
+	require.NoError(t, err)
+	killed := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(killed), 0o755))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		data := feedtest.ReadFile(t, file+suffix)
+		require.NoError(t, os.WriteFile(filepath.Join(killed, "feeds.db"+suffix), data, 0o644))
+	}
+	t.Run("with a log", func(t *testing.T) { reads(t, killed, "goodbye") })
+}
+
+// A verb reports that another process has written to the file that it read on the
+// assumption that nobody writes to it.
+func TestReadWhileWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "feeds.db")
+	d := database.Location{DB: file}
+	w := &command.World{Globals: &command.Globals{}, NetworkFlags: &command.NetworkFlags{}, Ctx: t.Context()}
+	store, err := d.Create(w)
+	require.NoError(t, err)
+	require.NoError(t, store.Close())
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	for _, written := range []bool{false, true} {
+		still, err := d.Reader(t.Context(), sqlstore.SQLiteReaderDSN(file, true))
+		require.NoError(t, err)
+		still.File, still.Info = file, info
+		if written {
+			require.NoError(t, os.WriteFile(file+"-wal", []byte("x"), 0o600))
+			require.ErrorContains(t, still.Close(), "another process wrote to it meanwhile")
+			continue
+		}
+		require.NoError(t, still.Close())
+	}
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -142,7 +142,7 @@ func testReadme(t *testing.T, commands []readmeCommand, least int) string {
 			require.Zero(t, status, stderr)
 		}
 		stdout, stderr, status := runReadme(t, dir, here.Replace(c.command))
-		require.Contains(t, []int{exit.OK, exit.Partial}, status, "%s\n%s%s", c.command, stdout, stderr)
+		require.Contains(t, []int{terminal.ExitOK, terminal.ExitPartial}, status, "%s\n%s%s", c.command, stdout, stderr)
 		if c.prints != "" {
 			lines := strings.SplitAfter(plain(stderr+stdout), "\n")
 			for line := range strings.Lines(strings.ReplaceAll(plain(c.prints), "…\n", "")) { // … is what the README leaves out
@@ -162,7 +162,7 @@ func runReadme(t *testing.T, dir, command string) (stdout, stderr string, status
 	}
 	for wait := time.Second; ; wait *= 2 {
 		stdout, stderr, status = runReadmeFor(t, dir, "exec "+command, wait, syscall.SIGINT)
-		begun := status >= 0 && status != exit.Interrupted && (!serves || strings.Contains(stderr, " at http://"))
+		begun := status >= 0 && status != terminal.ExitInterrupted && (!serves || strings.Contains(stderr, " at http://"))
 		if begun || wait > patience {
 			return stdout, stderr, status
 		}

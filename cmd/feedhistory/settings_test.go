@@ -25,7 +25,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/check"
-	"github.com/feedhistory/feedhistory/cmd/internal/handover"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
@@ -91,7 +92,7 @@ func numberedSettings(t *testing.T) map[string]setting {
 	options, driven := &suite.Options{}, &suite.PublisherTest{URL: "x:"}
 	worker, status := &fleet.Worker{Database: &fleet.Database{}}, &fleet.StatusQuery{}
 	parser := &feedhistory.Parser{}
-	e, err := feedhistory.Draft{ID: "urn:1", Updated: time.Now()}.Entry()
+	e, err := compose.Draft{ID: "urn:1", Updated: time.Now()}.Entry()
 	require.NoError(t, err)
 	return map[string]setting{
 		"Client": {client, func() error { _, err := client.Clone().Get(ctx, "x:"); return err }, "Retry.MaxWait"},
@@ -192,11 +193,11 @@ var unset = map[string]string{
 	"mirror.Import": "counts of what was read", "mirror.Place": "from a Record; any number is a place", "mirror.Query.AfterCommit": "any number is a commit",
 	"mirror.Rank": "written by a Mirror", "mirror.RecallReport": "a result", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
 	"mirror/sqlstore.Info": "a result", "mirror/sqlstore.Inspection": "a result",
-	"publish.Cache": "makes no error: a negative one keeps nothing", "publish.Report": "a result",
+	"publish/serve.Cache": "makes no error: a negative one keeps nothing", "publish.FileInfo": "a result", "publish.Report": "a result",
 	"republish.Plan": "a result", "republish.Preview": "a result", "republish.Slice": "a result",
 }
 
-// numberField finds the exported numbers in the listings of api/.
+// numberField finds the exported numbers in the listings of .ci/api.
 var numberField = regexp.MustCompile(`(?m)^([a-z0-9/]+): type ([A-Z]\w*) struct, ([A-Z]\w*) \*?(?:u?int(?:8|16|32|64)?|float64|time\.Duration)$`)
 
 // Zero is the default of each number, a negative one is an error that names it unless its
@@ -224,7 +225,7 @@ func TestNumbersOfAllPackages(t *testing.T) {
 		visit("", reflect.ValueOf(s.value).Elem())
 	}
 	listed := 0
-	for _, file := range feedtest.Glob(t, "../../api/*.txt") {
+	for _, file := range feedtest.Glob(t, "../../.ci/api/listings/*.txt") {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, m := range numberField.FindAllStringSubmatch(string(text), -1) {
@@ -307,7 +308,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		"fleet: Worker.Database must be set":                     func() error { return (&fleet.Worker{}).Run(ctx) },
 		"s3: Output.Client and Output.Bucket must be set":        func() error { _, err := (&s3.Output{}).Lock(ctx); return err },
 		"handover: Handover.Reader and Handover.Store must be set": func() error {
-			_, err := (&handover.Handover{}).Run(ctx, "", handover.ReaderFeed{})
+			_, err := (&readers.Handover{}).Run(ctx, "", readers.ReaderFeed{})
 			return err
 		},
 	} {

@@ -10,4 +10,5 @@ fi
 install -d -m 0750 -o feedhistory -g feedhistory /var/lib/feedhistory
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload || true
+	systemctl try-restart feedhistory.service || true # after an upgrade, if it runs
 fi

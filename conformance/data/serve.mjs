@@ -5,8 +5,9 @@
 //
 // It prints a line of JSON for each case with its name, the URL to give to a reader,
 // and its two origins. Then it reads commands, one a line, and answers each with a
-// line: "poll NAME" begins the next poll, "reset NAME" starts again, and "requests
-// NAME" lists the requests so far. It ends with its standard input. In a test:
+// line: "poll NAME" begins the next poll, "reset NAME" starts again, "requests NAME"
+// lists the requests so far, and "judge NAME REPORT" judges a report, which is JSON. It
+// ends with its standard input. In a test:
 //
 //     import { serve } from 'rfc5005-conformance'
 //     const site = await serve('walk/archived')
@@ -20,6 +21,9 @@ import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
+import { judge } from './judge.mjs'
+
+export { judge }
 
 const read = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'))
 export const manifest = read('manifest.json')
@@ -133,9 +137,9 @@ async function main(names) {
     console.log(JSON.stringify({ name, url: s.url, site: s.site, other: s.other }))
   }
   for await (const line of createInterface({ input: process.stdin })) {
-    const [verb, name] = line.trim().split(' ')
+    const [, verb, name, report] = /^(\w+) (\S+) ?(.*)$/.exec(line.trim())
     const s = served.get(name)
-    console.log(JSON.stringify(verb === 'requests' ? s.requests : s[verb]()))
+    console.log(JSON.stringify(verb === 'requests' ? s.requests : verb === 'judge' ? judge(s, JSON.parse(report)) : s[verb]()))
   }
   for (const s of served.values()) await s.close()
 }

@@ -5,8 +5,9 @@
 
 It prints a line of JSON for each case with its name, the URL to give to a reader,
 and its two origins. Then it reads commands, one a line, and answers each with a
-line: "poll NAME" begins the next poll, "reset NAME" starts again, and "requests
-NAME" lists the requests so far. It ends with its standard input. In a test:
+line: "poll NAME" begins the next poll, "reset NAME" starts again, "requests NAME"
+lists the requests so far, and "judge NAME REPORT" judges a report, which is JSON. It
+ends with its standard input. In a test:
 
     with Case.load("walk/archived") as case:
         entries = my_reader(case.url)
@@ -22,6 +23,8 @@ import sys
 import threading
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from judge import judge
 
 HERE = pathlib.Path(__file__).parent
 MANIFEST = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
@@ -137,9 +140,9 @@ def main():
     for name, case in cases.items():
         print(json.dumps({"name": name, "url": case.url, "site": case.site, "other": case.other}), flush=True)
     for line in sys.stdin:
-        verb, _, name = line.strip().partition(" ")
+        verb, name, report = (line.strip() + "  ").split(" ", 2)
         case = cases[name]
-        result = {"poll": case.poll, "reset": case.reset, "requests": lambda: case.requests}[verb]()
+        result = {"poll": case.poll, "reset": case.reset, "requests": lambda: case.requests, "judge": lambda: list(judge(case, json.loads(report)))}[verb]()
         print(json.dumps(result), flush=True)
 
 

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 (cd ../../cmd/feedhistory && go build -o "$work/feedhistory" .)
 (cd ../.. && go build -o "$work/gofeed" ./conformance/runners/gofeed)
-(cd feedsmith && npm install --silent --no-package-lock)
+(cd feedsmith && npm install --silent --no-package-lock && npx tsc)
 PATH=$work:$PATH
 
 # run NUMBER NAME COMMAND... runs one reader.
@@ -25,7 +25,7 @@ run 1 "$version, mirrored" ./feedhistory.sh '{url}' '{state}'
 run 2 "$version, fetched" feedhistory fetch --allow-private --format json '{url}'
 parser="feedparser $($python -c 'import feedparser; print(feedparser.__version__)')"
 run 3 "$parser" "$python" feedparser/reader.py '{url}'
-run 4 "$parser with walk.py" "$python" feedparser/walk.py '{url}'
-run 5 "feedsmith $(node -p "require('./feedsmith/node_modules/feedsmith/package.json').version") with walk.ts" feedsmith/node_modules/.bin/tsx feedsmith/walk.ts '{url}'
+run 4 "$parser with feedwalk" "$python" feedparser/feedwalk.py '{url}' '{state}/ledger'
+run 5 "feedsmith $(node -p "require('./feedsmith/node_modules/feedsmith/package.json').version") with feedwalk" node feedsmith/dist/feedwalk.js '{url}' '{state}/ledger'
 run 6 "gofeed $(cd ../.. && go list -m -f '{{.Version}}' github.com/mmcdole/gofeed) with a loop" gofeed '{url}'
 feedhistory conformance page "$work"/?.json >../results.html

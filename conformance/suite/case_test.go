@@ -2,15 +2,17 @@ package suite_test
 
 import (
 	"flag"
+	"fmt"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -131,5 +133,131 @@ func TestReadResult(t *testing.T) {
 	for _, text := range []string{"", "  ", "<feed/>", `{"entries":[1]}`, `{"entries":["urn:1"]`, `[]`} {
 		_, err := suite.ReadResult(strings.NewReader(text))
 		require.Error(t, err, text)
+	}
+}
+
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text := feedtest.ReadFile(t, name)
+	return string(text)
+}
+
+// What the documents say about the cases is correct.
+func TestDocuments(t *testing.T) {
+	all, names := cases(t), map[string]bool{}
+	for _, c := range all {
+		names[c.Name] = true
+	}
+	require.Contains(t, read(t, "README.md"), fmt.Sprintf("It has %d websites", len(all)))
+	require.Equal(t, read(t, "../LICENSE"), read(t, "data/LICENSE"), "who copies the folder has its licence")
+	mistakes := read(t, "MISTAKES.md")
+	shown := regexp.MustCompile("`((?:walk|polls)/[a-z0-9-]+)`").FindAllStringSubmatch(mistakes, -1)
+	require.NotEmpty(t, shown)
+	for _, m := range shown {
+		require.True(t, names[m[1]], m[1])
+	}
+	require.Len(t, regexp.MustCompile(`(?m)^[0-9]+\. \*\*`).FindAllString(mistakes, -1), 10)
+	format := read(t, "FORMAT.md")
+	for _, c := range all {
+		for _, q := range c.Requirements {
+			require.Contains(t, format, "\n| `"+q.What, "a requirement that FORMAT.md does not explain")
+		}
+	}
+}
+
+// The curl commands in README work as described.
+func TestCurl(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	suite, err := suite.NewServer(cases(t))
+	require.NoError(t, err)
+	server := httptest.NewServer(suite)
+	t.Cleanup(func() { server.Close(); require.NoError(t, suite.Close()) })
+	n := 0
+	for line := range strings.Lines(read(t, "README.md")) {
+		line, ok := strings.CutPrefix(line, "    curl ")
+		if !ok {
+			continue
+		}
+		n++
+		command := "curl -sSf " + strings.ReplaceAll(line, "http://127.0.0.1:5005", server.URL)
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput()
+		require.NoError(t, err, "%s: %s", command, out)
+		require.NotEmpty(t, out, command)
+	}
+	require.Equal(t, 7, n)
+}
+
+// The readers in this directory that are no packages run, and have the expected results.
+func TestRunners(t *testing.T) {
+	feedtest.Long(t)
+	t.Parallel()
+	gofeed := t.TempDir() + "/gofeed"
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", gofeed, "./runners/gofeed").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, test := range []struct {
+		name    string
+		needs   []string // a command that succeeds if the reader can run
+		command []string
+		loops   bool
+	}{
+		{"gofeed", []string{"true"}, []string{gofeed, "{url}"}, true},
+		{"feedparser", []string{"/usr/bin/python3", "-c", "import feedparser"}, []string{"/usr/bin/python3", "runners/feedparser/reader.py", "{url}"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if exec.CommandContext(t.Context(), test.needs[0], test.needs[1:]...).Run() != nil {
+				if os.Getenv("FEEDHISTORY_RUNNERS") == "required" {
+					t.Fatalf("%q fails", test.needs)
+				}
+				t.Skipf("%q fails", test.needs)
+			}
+			some, err := suite.Match(cases(t), "walk/archived", "walk/complete")
+			require.NoError(t, err)
+			report, err := suite.Run(t.Context(), suite.Command(os.Stderr, test.command...), some, &suite.Options{Parallel: 2, NoState: true, Timeout: patience})
+			require.NoError(t, err)
+			for _, trial := range report.Trials {
+				want := suite.Passed
+				if !test.loops && strings.HasPrefix(trial.Name, "walk/archived") {
+					want = suite.Failed
+				}
+				require.Equal(t, want, trial.Outcome, "%s: %s", trial.Name, said(t, report, true))
+			}
+		})
+	}
+}
+
+// The readers in Python and TypeScript install from their directory, and pass every must,
+// with and without a ledger. The long form runs all cases.
+func TestWalkers(t *testing.T) {
+	feedtest.Long(t)
+	t.Parallel()
+	some := cases(t)
+	if !*every {
+		var err error
+		some, err = suite.Match(some, "*-given-first", "archive-404", "archived*", "complete", "duplicate-*", "ids-*", "paged*", "rss-*",
+			"polls/archive-*", "polls/plain*", "window-*", "link-mended-*")
+		require.NoError(t, err)
+	}
+	for name, install := range map[string]string{
+		"feedparser": `cp -r runners/feedparser "$DIR/source"; /usr/bin/python3 -m venv --system-site-packages "$DIR/venv"
+			"$DIR/venv/bin/pip" -q install --no-index --no-build-isolation --no-deps "$DIR/source"; ln -s venv/bin/feedwalk "$DIR/feedwalk"`,
+		"feedsmith": `cd runners/feedsmith; npm pack --silent --pack-destination "$DIR" >/dev/null; cd "$DIR"; tar xzf feedwalk-*.tgz
+			ln -s "$OLDPWD/node_modules" .; chmod +x package/dist/feedwalk.js; ln -s package/dist/feedwalk.js feedwalk`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.CommandContext(t.Context(), "sh", "-ec", install)
+			cmd.Env = append(os.Environ(), "DIR="+dir)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				if os.Getenv("FEEDHISTORY_RUNNERS") == "required" {
+					t.Fatalf("%v: %s", err, out)
+				}
+				t.Skipf("cannot be installed here: %v", err)
+			}
+			report, err := suite.Run(t.Context(), suite.Command(nil, dir+"/feedwalk", "{url}", "{state}/ledger"), some, &suite.Options{Parallel: 2, Timeout: patience})
+			require.NoError(t, err)
+			require.False(t, report.Failed(), said(t, report, false))
+		})
 	}
 }

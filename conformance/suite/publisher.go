@@ -6,14 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A PublisherTest is a test of a publisher: it is made to add, edit and delete
@@ -49,8 +52,8 @@ func Shell(url, line string) func(ctx context.Context) error {
 // Run tests the publisher. An error means a step failed, the feed cannot be read, or a
 // number is negative; or it is the context's.
 func (p *PublisherTest) Run(ctx context.Context) (*PublisherReport, error) {
-	if err := plain.Check("conformance", plain.Number{Name: "Publisher.Adds", Value: int64(p.Adds)},
-		plain.Number{Name: "Publisher.Settle", Value: int64(p.Settle)}); err != nil {
+	if err := settings.Check("conformance", settings.Number{Name: "Publisher.Adds", Value: int64(p.Adds)},
+		settings.Number{Name: "Publisher.Settle", Value: int64(p.Settle)}); err != nil {
 		return nil, err
 	}
 	d := &drive{PublisherTest: p, http: p.HTTP, report: &PublisherReport{Version: version, URL: p.URL, Duties: duties()}}
@@ -241,4 +244,336 @@ func readable(p *page) error {
 		return fmt.Errorf("%w: %s: %s", errRead, p.url, strings.TrimSpace(p.err.Error()))
 	}
 	return nil
+}
+
+// Limits for reading a publisher.
+const (
+	mostArchives = 1000
+	mostBytes    = 16 << 20 // of one document
+)
+
+// A page is a document as it was served.
+type page struct {
+	url            string
+	status         int
+	body           []byte
+	etag, modified string
+	date           string // the server's time
+	doc            *feedhistory.Document
+	err            error
+}
+
+// prev returns the address of the preceding archive, or "".
+func (p *page) prev() string {
+	link, _ := p.doc.Links.Rel(feedhistory.RelPrevArchive)
+	return link.Href
+}
+
+// next returns the address of the next page of a paged feed, or "".
+func (p *page) next() string {
+	link, _ := p.doc.Links.Rel(feedhistory.RelNext)
+	return link.Href
+}
+
+// A snapshot is everything a publisher has published at some time.
+type snapshot struct {
+	feed     *page
+	archives []*page // newest first
+	older    []*page // the other pages of a paged feed, which has no archives
+}
+
+// newest returns the address of the newest archive, or "".
+func (s *snapshot) newest() string { return s.feed.prev() }
+
+// pages returns all documents, newest first.
+func (s *snapshot) pages() []*page {
+	return slices.Concat([]*page{s.feed}, s.archives, s.older)
+}
+
+// entries returns the newest copy of each entry.
+func (s *snapshot) entries() map[string]*feedhistory.Entry {
+	entries := map[string]*feedhistory.Entry{}
+	for _, p := range s.pages() {
+		for _, e := range p.doc.Entries {
+			if known := entries[e.ID]; known == nil || e.Updated.After(known.Updated) {
+				entries[e.ID] = e
+			}
+		}
+	}
+	return entries
+}
+
+// get reads a document, unless it is the given one.
+func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if unless != nil && unless.etag != "" {
+		req.Header.Set("If-None-Match", unless.etag)
+	} else if unless != nil && unless.modified != "" {
+		req.Header.Set("If-Modified-Since", unless.modified)
+	}
+	resp, err := d.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostBytes))
+	if err != nil {
+		return nil, err
+	}
+	p := &page{
+		url: resp.Request.URL.String(), status: resp.StatusCode, body: body,
+		etag: resp.Header.Get("ETag"), modified: resp.Header.Get("Last-Modified"),
+		date: resp.Header.Get("Date"),
+	}
+	if p.status == http.StatusOK {
+		p.doc, p.err = feedhistory.Parse(bytes.NewReader(body), p.url)
+	}
+	return p, nil
+}
+
+// snapshot reads everything. An error means there is no subscription document.
+func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
+	feed, err := d.get(ctx, d.URL, nil)
+	if err == nil {
+		err = readable(feed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.report.saw("well-formed", feed.err == nil, "%s: %v", feed.url, feed.err)
+	s := &snapshot{feed: feed}
+	if feed.prev() == "" && feed.next() != "" {
+		s.older, err = d.follow(ctx, feed, "paged", (*page).next)
+	} else {
+		s.archives, err = d.follow(ctx, feed, "prev-archive", (*page).prev)
+	}
+	return s, err
+}
+
+// follow reads the documents of a chain of links. The duty is to keep the chain whole.
+func (d *drive) follow(ctx context.Context, from *page, duty string, link func(*page) string) (chain []*page, err error) {
+	seen := map[string]bool{from.url: true}
+	for url := link(from); url != ""; {
+		if len(chain) == mostArchives {
+			return chain, fmt.Errorf("there are more than %d documents: try a feed that has fewer", mostArchives)
+		}
+		if seen[url] {
+			d.report.saw(duty, false, "%s is linked to twice: the chain has no end", url)
+			return chain, nil
+		}
+		seen[url] = true
+		next, err := d.get(ctx, url, nil)
+		if err == nil {
+			err = readable(next)
+		}
+		if err != nil {
+			d.report.saw(duty, false, "%v", err)
+			return chain, nil
+		}
+		d.report.saw("well-formed", next.err == nil, "%s: %v", url, next.err)
+		d.report.saw(duty, true, "")
+		next.url = url // as in the link to it
+		chain = append(chain, next)
+		url = link(next)
+	}
+	return chain, nil
+}
+
+// compare judges the changes of a step.
+func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
+	before, after := was.entries(), now.entries()
+	tombstones := map[string]time.Time{}
+	for _, p := range now.pages() {
+		for _, t := range p.doc.Deleted {
+			tombstones[t.Ref] = t.When
+		}
+	}
+	var gone, added, changed []string
+	for id, e := range before {
+		switch new := after[id]; {
+		case new == nil:
+			gone = append(gone, id)
+		case !e.Updated.Equal(new.Updated) || says(e) != says(new):
+			changed = append(changed, id)
+		}
+	}
+	for id := range after {
+		if before[id] == nil {
+			added = append(added, id)
+		}
+	}
+	r := d.report
+	r.saw("document-times", bytes.Equal(was.feed.body, now.feed.body) || now.feed.doc.Updated.After(was.feed.doc.Updated),
+		"the step %s changed the document, but not to a later time: from %s to %s", step, at(was.feed.doc.Updated), at(now.feed.doc.Updated))
+	switch step {
+	case "add":
+		r.saw("newest", len(added) > 0 && inFeed(now, added), "the added entry is not in the subscription document")
+		r.saw("kept", len(gone) == 0, "after an addition, %q are in no document", gone)
+	case "edit":
+		r.saw("ids", len(added) == 0 || len(changed) > 0, "the step edit made the new entries %q", added)
+		r.saw("newest", inFeed(now, append(changed, added...)) && len(changed)+len(added) > 0, "the edited entry is not in the subscription document")
+		for _, id := range changed {
+			r.saw("entry-times", after[id].Updated.After(before[id].Updated), "%s changed, but its time is still %s", id, at(before[id].Updated))
+		}
+		r.saw("kept", len(gone) == 0, "after an edit, %q are in no document", gone)
+	case "delete":
+		told := len(gone) > 0
+		for ref := range tombstones {
+			told = told || before[ref] != nil
+		}
+		r.saw("deletion", told, "every entry is where it was, and there is no tombstone")
+		r.saw("kept", len(gone) <= 1, "after one deletion, %q are in no document", gone)
+	}
+	d.compareArchives(ctx, was, now, step)
+}
+
+// compareArchives judges the fate of the archives of the previous step.
+func (d *drive) compareArchives(ctx context.Context, was, now *snapshot, step string) {
+	for i, a := range was.archives {
+		at := slices.IndexFunc(now.archives, func(p *page) bool { return p.url == a.url })
+		if at < 0 {
+			d.lost(ctx, a, step)
+			continue
+		}
+		d.report.saw("addresses", true, "")
+		b := now.archives[at]
+		same := slices.Equal(ids(a), ids(b))
+		d.report.saw("entries", same, "the step %s changed the entries of %s", step, a.url)
+		if i == 0 && step == "add" {
+			d.report.saw("closed", same, "an addition changed the entries of %s", a.url)
+		}
+		unchanged := bytes.Equal(a.body, b.body) || i == 0 && bytes.Equal(withoutNext(a.body), withoutNext(b.body))
+		d.report.saw("bytes", unchanged, "the step %s changed %s", step, a.url)
+	}
+}
+
+// lost judges an archive no link leads to any more: either it is gone, or only its
+// chain is broken.
+func (d *drive) lost(ctx context.Context, a *page, step string) {
+	if p, err := d.get(ctx, a.url, nil); err == nil && p.status == http.StatusOK {
+		d.report.saw("prev-archive", false, "after the step %s, no link leads to %s", step, a.url)
+	} else {
+		d.report.saw("addresses", false, "after the step %s, %s is no longer there", step, a.url)
+	}
+}
+
+var nextLink = regexp.MustCompile(`<[\w:]*link\b[^>]*next-archive[^>]*>(\s*</[\w:]*link>)?\s*`)
+
+// withoutNext removes the links to the next archive from a document.
+func withoutNext(body []byte) []byte { return nextLink.ReplaceAll(body, nil) }
+
+func ids(p *page) []string {
+	var ids []string
+	for _, e := range p.doc.Entries {
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// says returns an entry's content, independent of its document's markup.
+func says(e *feedhistory.Entry) string {
+	return fmt.Sprintf("%q %q %q", e.Title().Body, e.Summary().Body, e.Content().Body)
+}
+
+// inFeed reports whether the subscription document has one of the entries.
+func inFeed(s *snapshot, ids []string) bool {
+	return slices.ContainsFunc(s.feed.doc.Entries, func(e *feedhistory.Entry) bool { return slices.Contains(ids, e.ID) })
+}
+
+func at(t time.Time) string {
+	if t.IsZero() {
+		return "none"
+	}
+	return t.Format(time.RFC3339)
+}
+
+// A Duty is a duty of a publisher, and the outcome of testing it.
+type Duty struct {
+	Name     string   `json:"name"`
+	Clause   string   `json:"clause"` // such as 5005#9
+	Basis    string   `json:"basis"`
+	Strength string   `json:"strength"`
+	Text     string   `json:"text"`               // the duty in words
+	Outcome  Outcome  `json:"outcome"`            // none if nothing happened to show it
+	Messages []string `json:"messages,omitempty"` // the first few faults
+}
+
+// duties returns all duties of a publisher.
+func duties() []*Duty {
+	return []*Duty{
+		{Name: "well-formed", Clause: "XML 1.0 §2.1", Basis: basisRFC, Strength: must, Text: "Every document can be read to its end."},
+		{Name: "newest", Clause: "5005#8", Basis: basisRFC, Strength: must, Text: "Added and changed entries are in the subscription document."},
+		{Name: "kept", Clause: "5005 §4", Basis: basisGoal, Strength: must, Text: "A published entry stays in the feed until it is deleted."},
+		{Name: "ids", Clause: "RFC 4287 §4.2.6", Basis: basisRFC, Strength: must, Text: "An entry that changes keeps its id."},
+		{Name: "paged", Clause: "5005#5", Basis: basisRFC, Strength: must, Text: "Every page of a paged feed can be read, and has first, last, previous or next."},
+		{Name: "prev-archive", Clause: "5005#11", Basis: basisRFC, Strength: must, Text: "A chain of prev-archive links leads to every archive."},
+		{Name: "next-archive", Clause: "5005#12", Basis: basisRFC, Strength: should, Text: "Every archive but the newest links to the next with next-archive."},
+		{Name: "current", Clause: "5005#13", Basis: basisRFC, Strength: should, Text: "Every archive links to the subscription document with current."},
+		{Name: "archive", Clause: "5005#14", Basis: basisRFC, Strength: should, Text: "Every archive is marked with fh:archive."},
+		{Name: "closed", Clause: "5005#15", Basis: basisRFC, Strength: must, Text: "No link leads to an archive that is still being filled."},
+		{Name: "entries", Clause: "5005#9", Basis: basisRFC, Strength: should, Text: "The set of an archive's entries does not change."},
+		{Name: "addresses", Clause: "5005#10", Basis: basisRFC, Strength: should, Text: "An archive's address does not change."},
+		{Name: "bytes", Clause: "5005#9", Basis: basisGoal, Strength: should, Text: "An archive stays the same to the byte, which is more than the clause asks; the newest may gain its next-archive."},
+		{Name: "entry-times", Clause: "5005#16", Basis: basisRFC, Strength: should, Text: "A changed entry has a later time than before."},
+		{Name: "document-times", Clause: "5005#21", Basis: basisRFC, Strength: should, Text: "A changed subscription document has a later time than before."},
+		{Name: "deletion", Clause: "RFC 6721", Basis: basisGoal, Strength: should, Text: "A deleted entry has a tombstone, or is in no document any more."},
+		{Name: "not-modified", Clause: "RFC 9110 §13.1", Basis: basisHTTP, Strength: should, Text: "A conditional request for an unchanged document is answered with 304."},
+		{Name: "modified", Clause: "RFC 9110 §8.8", Basis: basisHTTP, Strength: must, Text: "A conditional request for a changed document is not answered with 304."},
+	}
+}
+
+// A PublisherReport is the result of testing a publisher.
+type PublisherReport struct {
+	Version  string   `json:"version"`         // the version of the suite
+	URL      string   `json:"url"`             // the URL of the subscription document
+	Kind     string   `json:"kind"`            // the kind of the feed at the end
+	Archives int      `json:"archives"`        // the number of archives at the end
+	Added    int      `json:"added"`           // how many entries were added
+	Notes    []string `json:"notes,omitempty"` // sentences about the duties not tested
+	Duties   []*Duty  `json:"duties"`
+}
+
+// Failed reports whether the publisher breaks a "must".
+func (r *PublisherReport) Failed() bool {
+	return slices.ContainsFunc(r.Duties, func(d *Duty) bool { return d.Outcome == Failed })
+}
+
+// WriteText writes the report as text.
+func (r *PublisherReport) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "%s: %s, %d archives after %d additions\n", r.URL, r.Kind, r.Archives, r.Added)
+	for _, d := range r.Duties {
+		fmt.Fprintf(w, "%-5s %-7s %s (%s, %s)\n", d.Outcome, d.Strength, d.Text, d.Basis, d.Clause)
+		for _, message := range d.Messages {
+			fmt.Fprintf(w, "              %s\n", message)
+		}
+	}
+	_, err := io.WriteString(w, strings.Join(append([]string{""}, r.Notes...), "\n")+"\n")
+	return err
+}
+
+// mostMessages is the maximum number of messages for a duty.
+const mostMessages = 5
+
+// saw records one observation of a duty. The message is the fault if the duty does not
+// hold.
+func (r *PublisherReport) saw(duty string, holds bool, message string, args ...any) {
+	for _, d := range r.Duties {
+		switch {
+		case d.Name != duty:
+		case holds && d.Outcome == Silent:
+			d.Outcome = Passed
+		case !holds:
+			d.Outcome = Failed
+			if d.Strength == should {
+				d.Outcome = Warned
+			}
+			if len(d.Messages) < mostMessages {
+				d.Messages = append(d.Messages, fmt.Sprintf(message, args...))
+			}
+		}
+	}
 }

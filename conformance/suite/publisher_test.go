@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/conformance/suite"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
@@ -36,12 +37,12 @@ func TestOurPublisher(t *testing.T) {
 	server := feedtest.Server(t, &publish.Handler{FS: dir})
 	p := &publish.Publisher{
 		Output: dir, Base: server.URL + "/", Head: &feedhistory.Document{Title: "A"},
-		Split: feedhistory.Split{Size: 4},
+		Split: compose.Split{Size: 4},
 	}
 	n, clock := 0, time.Date(2003, 12, 1, 0, 0, 0, 0, time.UTC)
 	write := func(id int, title string) error {
 		clock = clock.Add(time.Hour)
-		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", id), Title: feedhistory.Text{Body: title}, Updated: clock}.Entry()
+		e, err := compose.Draft{ID: fmt.Sprintf("urn:%d", id), Title: feedhistory.Text{Body: title}, Updated: clock}.Entry()
 		require.NoError(t, err)
 		return p.Append(t.Context(), e)
 	}
@@ -137,12 +138,12 @@ func TestPublisherOfLastModified(t *testing.T) {
 	require.NoError(t, err)
 	base := regexp.MustCompile(`http://[0-9.:]+/`).FindString(line)
 	require.NotEmpty(t, base, line)
-	p := &publish.Publisher{Output: dir, Base: base, Head: &feedhistory.Document{Title: "A"}, Split: feedhistory.Split{Size: 2}}
+	p := &publish.Publisher{Output: dir, Base: base, Head: &feedhistory.Document{Title: "A"}, Split: compose.Split{Size: 2}}
 	n, clock := 0, time.Date(2003, 12, 1, 0, 0, 0, 0, time.UTC)
 	add := func(context.Context) error {
 		n++
 		clock = clock.Add(time.Hour)
-		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", n), Title: feedhistory.Text{Body: "New"}, Updated: clock}.Entry()
+		e, err := compose.Draft{ID: fmt.Sprintf("urn:%d", n), Title: feedhistory.Text{Body: "New"}, Updated: clock}.Entry()
 		require.NoError(t, err)
 		return p.Append(t.Context(), e)
 	}

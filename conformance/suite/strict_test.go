@@ -2,16 +2,20 @@ package suite_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/conformance/suite"
+	"golang.org/x/net/html/charset"
 )
 
 // A strict is a second reader, which shares no code with the first. It reads
@@ -39,11 +43,17 @@ type faults struct {
 	alwaysWhole, alwaysPartial, noGaps, loops              bool
 	baseIsFeed, lowerCase, forgets, deletes, asksAllAlways bool
 	followsComplete, skipsLast                             bool
+
+	textTimes, ignoresZones, ignoresDocumentTime, usesPublished bool // in comparing copies
+	lastCopy, stopsAtKnown, identifiesByLink, readsAnySource    bool
 }
 
 type strictEntry struct {
 	id, title    string
 	updated, doc time.Time
+
+	published, link string
+	written         string // updated as it is written
 }
 
 type strictDoc struct {
@@ -53,6 +63,7 @@ type strictDoc struct {
 	entries           []strictEntry
 	deleted           map[string]time.Time
 	links             map[string]string
+	anySource         bool // links count wherever they are
 }
 
 const (
@@ -84,7 +95,7 @@ func (s *strict) get(address string) (*strictDoc, error) {
 	if err != nil || len(body) == 1_690_000 {
 		return nil, errors.Join(err, errors.New("too large"))
 	}
-	doc := &strictDoc{url: resp.Request.URL.String(), links: map[string]string{}, deleted: map[string]time.Time{}}
+	doc := &strictDoc{url: resp.Request.URL.String(), links: map[string]string{}, deleted: map[string]time.Time{}, anySource: s.readsAnySource}
 	if s.baseIsFeed {
 		doc.url = u.Scheme + "://" + u.Host + "/feed.atom"
 	}
@@ -94,6 +105,11 @@ func (s *strict) get(address string) (*strictDoc, error) {
 	if err = doc.xml(body); err == nil && s.lowerCase {
 		for i := range doc.entries {
 			doc.entries[i].id = strings.ToLower(strings.TrimSuffix(doc.entries[i].id, "#"))
+		}
+	}
+	for i, e := range doc.entries {
+		if s.identifiesByLink && e.link != "" {
+			doc.entries[i].id = e.link
 		}
 	}
 	return doc, err
@@ -116,7 +132,7 @@ func (d *strictDoc) json(body []byte) error {
 		d.link("next", feed.NextURL, d.url)
 	}
 	for _, item := range feed.Items {
-		d.entries = append(d.entries, strictEntry{item.ID, item.Title, item.Date, d.updated})
+		d.entries = append(d.entries, strictEntry{id: item.ID, title: item.Title, updated: item.Date, doc: d.updated})
 	}
 	return nil
 }
@@ -142,10 +158,7 @@ func (s *strict) take(d *strictDoc) {
 	for _, e := range d.entries {
 		s.all = append(s.all, e)
 		old, known := s.entries[e.id]
-		better := e.updated.After(old.updated) || e.updated.Equal(old.updated) && e.doc.After(old.doc)
-		if s.keepsOldest {
-			better = true
-		}
+		better := s.isNewer(e, old)
 		if !known || better {
 			s.entries[e.id] = e
 		}
@@ -155,6 +168,26 @@ func (s *strict) take(d *strictDoc) {
 			s.deleted[id] = when
 		}
 	}
+}
+
+// isNewer compares two copies of an entry, the first of them from an older document.
+func (s *strict) isNewer(e, old strictEntry) bool {
+	at, was := e.updated, old.updated
+	switch {
+	case s.keepsOldest:
+		return e.updated.Before(old.updated)
+	case s.lastCopy:
+		return true
+	case s.textTimes && e.written != old.written:
+		return e.written > old.written
+	case s.ignoresZones:
+		_, before := was.Zone()
+		_, now := at.Zone()
+		at, was = at.Add(time.Duration(now)*time.Second), was.Add(time.Duration(before)*time.Second)
+	case s.usesPublished && e.published != old.published:
+		return e.published > old.published
+	}
+	return at.After(was) || at.Equal(was) && e.doc.After(old.doc) && !s.ignoresDocumentTime
 }
 
 // read reads the feed once, or polls it again.
@@ -206,8 +239,10 @@ func (s *strict) read(address string) *suite.Result {
 	s.pending = nil
 	s.missed = s.missed && rel == "prev-archive" && verdict != "whole"
 	walked := map[string]bool{head.url: true, address: true}
-	for _, link := range pending {
-		s.chain(link, rel, walked)
+	for i, link := range pending {
+		if i == 0 || !walked[link] { // the chain may have paid it already
+			s.chain(link, rel, walked)
+		}
 	}
 	return s.tell(verdict)
 }
@@ -272,6 +307,9 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 			return
 		}
 		walked[doc.url] = true
+		if s.stopsAtKnown && !slices.ContainsFunc(doc.entries, func(e strictEntry) bool { _, known := s.entries[e.id]; return !known }) {
+			return
+		}
 		s.take(doc)
 		s.processed[link], s.processed[doc.url] = true, true
 		link = doc.links[rel]
@@ -311,4 +349,120 @@ func (s *strict) tell(verdict string) *suite.Result {
 		r.Gaps = []string{}
 	}
 	return r
+}
+
+// xml reads a well-formed document.
+func (d *strictDoc) xml(body []byte) error {
+	decoder := xml.NewDecoder(bytes.NewReader(body))
+	decoder.CharsetReader = charset.NewReaderLabel
+	r := &strictXML{strictDoc: d, bases: []string{d.url}}
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			r.text = ""
+			if err := r.start(t); err != nil {
+				return err
+			}
+		case xml.CharData:
+			r.text += string(t)
+		case xml.EndElement:
+			r.end(t.Name.Local, strings.TrimSpace(r.text))
+			r.text = ""
+		}
+	}
+	if !r.root {
+		return errors.New("empty")
+	}
+	for i := range d.entries {
+		d.entries[i].doc = d.updated
+	}
+	return nil
+}
+
+// A strictXML is a document being read.
+type strictXML struct {
+	*strictDoc
+	path, bases []string
+	entry       *strictEntry
+	text        string
+	root        bool
+}
+
+func (r *strictXML) start(t xml.StartElement) error {
+	base, attr := r.bases[len(r.bases)-1], map[string]string{}
+	for _, a := range t.Attr {
+		attr[a.Name.Local] = a.Value
+		if a.Name.Space != spaceXML || a.Name.Local != "base" {
+			continue
+		}
+		if b, err := url.Parse(base); err == nil {
+			if u, err := b.Parse(a.Value); err == nil {
+				base = u.String()
+			}
+		}
+	}
+	r.path, r.bases, r.root = append(r.path, t.Name.Local), append(r.bases, base), true
+	depth, name := len(r.path), t.Name
+	head := depth == 2 && r.path[0] == "feed" || depth == 3 && r.path[1] == "channel"
+	switch {
+	case depth > 256:
+		return errors.New("too deep")
+	case depth == 1 && name.Local != "feed" && name.Local != "rss" && name.Local != "RDF":
+		return errors.New("no feed")
+	case name.Local == "entry" && depth == 2, name.Local == "item" && (depth == 2 || depth == 3):
+		r.entry = &strictEntry{id: attr["about"]}
+	case name.Space == spaceFH && head:
+		r.complete = r.complete || name.Local == "complete"
+		r.archive = r.archive || name.Local == "archive"
+	case name.Space == spaceAtom && name.Local == "link" && (head || r.anySource):
+		r.link(cmp.Or(attr["rel"], "alternate"), attr["href"], base)
+	case name.Space == spaceAT && name.Local == "deleted-entry":
+		if when, _ := time.Parse(time.RFC3339, attr["when"]); !when.Before(r.deleted[attr["ref"]]) {
+			r.deleted[attr["ref"]] = when
+		}
+	}
+	return nil
+}
+
+func (r *strictXML) end(name, value string) {
+	depth := len(r.path)
+	inEntry := r.entry != nil && depth > 1 && (r.path[depth-2] == "entry" || r.path[depth-2] == "item")
+	r.path, r.bases = r.path[:depth-1], r.bases[:depth]
+	switch name {
+	case "id", "guid":
+		if inEntry {
+			r.entry.id = value
+		}
+	case "title":
+		if inEntry {
+			r.entry.title = value
+		}
+	case "updated", "lastBuildDate":
+		at, err := time.Parse(time.RFC3339, value)
+		if err != nil {
+			at, _ = time.Parse(time.RFC1123, value)
+		}
+		if inEntry {
+			r.entry.updated, r.entry.written = at, value
+		} else if depth <= 3 && r.entry == nil {
+			r.updated = at
+		}
+	case "published", "link":
+		if inEntry && name == "link" {
+			r.entry.link = value
+		} else if inEntry {
+			r.entry.published = value
+		}
+	case "entry", "item":
+		if r.entry != nil && depth <= 3 {
+			r.entries, r.entry = append(r.entries, *r.entry), nil
+		}
+	}
 }

@@ -125,10 +125,11 @@ func said(t testing.TB, r *suite.Report, warnings bool) string {
 	return b.String()
 }
 
-// This library meets all requirements, at all levels, and reports everything.
+// This library meets all requirements, at all levels, except those owed, and reports everything.
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	polled, once := polled(t)
+	var warned []string
 	for _, test := range []struct {
 		reader suite.Reader
 		cases  []*suite.Case
@@ -140,12 +141,23 @@ func TestOurs(t *testing.T) {
 		for _, level := range suite.Levels {
 			s := report.Scores[level]
 			require.Equal(t, s.MustAll, s.Must, said(t, report, true))
-			require.Equal(t, s.ShouldAll, s.Should, said(t, report, true))
 			silent += s.Silent
+		}
+		for _, trial := range report.Trials {
+			for _, f := range trial.Assessments {
+				if f.Outcome == suite.Warned {
+					warned = append(warned, fmt.Sprintf("%s %d: %s", trial.Name, f.Poll, f.Requirement))
+				}
+			}
 		}
 		require.LessOrEqual(t, silent, test.silent, said(t, report, true))
 	}
+	require.Equal(t, owed, warned)
 }
+
+// owed are the requirements this library does not meet, on purpose: a known archive is asked
+// again, conditionally, while one of its links leads nowhere, because it may be mended.
+var owed = []string{"polls/archive-fails-for-a-while 3: should request /3.atom 0"}
 
 // A mirror that polls once also meets every must.
 func TestOursMirrored(t *testing.T) {
@@ -187,8 +199,17 @@ func TestWrong(t *testing.T) {
 	}{
 		{"reads one document", faults{oneDocument: true}, suite.LevelEntries, suite.Failed, "walk/archived"},
 		{"leaves out the last archive", faults{skipsLast: true}, suite.LevelEntries, suite.Failed, "walk/archived"},
-		{"keeps every copy", faults{keepsAll: true}, suite.LevelEntries, suite.Warned, "walk/duplicate-newer-in-the-feed"},
-		{"keeps the oldest copy", faults{keepsOldest: true}, suite.LevelEntries, suite.Warned, "walk/duplicate-newer-in-the-feed"},
+		{"keeps every copy", faults{keepsAll: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-newer-in-the-feed"},
+		{"keeps the oldest copy", faults{keepsOldest: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-newer-in-the-feed"},
+		{"keeps the copy it reads last", faults{lastCopy: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-same-time"},
+		{"compares times as text", faults{textTimes: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-zones"},
+		{"ignores zones", faults{ignoresZones: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-zones"},
+		{"ignores the document's time", faults{ignoresDocumentTime: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-same-time-newer-archive"},
+		{"dates by publication", faults{usesPublished: true}, suite.LevelEntries, suite.Failed, "walk/published-does-not-date"},
+		{"stops at known entries", faults{stopsAtKnown: true}, suite.LevelEntries, suite.Failed, "walk/archive-of-known-entries"},
+		{"stops at known entries, polled", faults{stopsAtKnown: true}, suite.LevelState, suite.Failed, "polls/archives-appear-behind-known-entries"},
+		{"identifies items by their link", faults{identifiesByLink: true}, suite.LevelEntries, suite.Failed, "walk/rss-guid-not-link"},
+		{"follows the links of another feed", faults{readsAnySource: true}, suite.LevelVerdict, suite.Failed, "walk/links-in-source"},
 		{"ignores deletions", faults{ignoresDeletions: true}, suite.LevelEntries, suite.Warned, "walk/tombstone"},
 		{"resolves against the feed", faults{baseIsFeed: true}, suite.LevelEntries, suite.Failed, "walk/base-after-a-redirect"},
 		{"normalises ids", faults{lowerCase: true}, suite.LevelEntries, suite.Failed, "walk/ids-that-nearly-match"},

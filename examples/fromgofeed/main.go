@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/examples/site"
+	"github.com/feedhistory/feedhistory/togofeed"
 )
 
 func main() {
@@ -42,7 +43,7 @@ func latest(ctx context.Context, client *feedhistory.Client, url string) (*gofee
 	if err != nil {
 		return nil, err
 	}
-	return doc.Feed(), nil
+	return togofeed.Document(doc), nil
 }
 
 // all gets every item the feed ever had, and a verdict on its completeness.
@@ -51,7 +52,7 @@ func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.F
 	if err != nil {
 		return nil, nil, err
 	}
-	return history.Feed(), history, nil
+	return togofeed.Feed(history), history, nil
 }
 
 // poll reads a known feed again, by a conditional request. It returns nil if nothing has
@@ -66,7 +67,7 @@ func poll(
 	if err != nil {
 		return nil, known, err
 	}
-	return doc.Feed(), doc.Known(), nil
+	return togofeed.Document(doc), doc.Known(), nil
 }
 
 func run(ctx context.Context, w io.Writer, client *feedhistory.Client, url string) error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/examples/wire"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
@@ -78,7 +79,7 @@ func run(ctx context.Context, out, exchange io.Writer) (err error) {
 
 // add puts an item at the front of a collection, and removes the one it replaces.
 func add(items []modifiedrange.Item, title, text string, at time.Time) ([]modifiedrange.Item, error) {
-	e, err := feedhistory.Draft{ID: "urn:" + title, Title: feedhistory.Text{Body: title + ", " + text}, Updated: at}.Entry()
+	e, err := compose.Draft{ID: "urn:" + title, Title: feedhistory.Text{Body: title + ", " + text}, Updated: at}.Entry()
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -59,7 +60,7 @@ func newPublisher(dir, base string) *publish.Publisher {
 		Output: publish.Dir{Path: dir},
 		Base:   base,
 		Head:   &feedhistory.Document{Title: "My website", Authors: []feedhistory.Person{{Name: "Ann"}}},
-		Split:  feedhistory.Split{Period: feedhistory.Month}, // an archive for each month
+		Split:  compose.Split{Period: compose.Month}, // an archive for each month
 	}
 }
 
@@ -69,7 +70,7 @@ func newPublisher(dir, base string) *publish.Publisher {
 func update(ctx context.Context, p *publish.Publisher, base string, posts []Post) (*publish.Report, error) {
 	update := publish.Batch{DeleteMissing: true}
 	for _, post := range posts {
-		entry, err := feedhistory.Draft{
+		entry, err := compose.Draft{
 			ID:        post.ID,
 			Title:     feedhistory.Text{Body: post.Title},
 			Content:   feedhistory.Text{Type: feedhistory.TextHTML, Body: post.HTML, Base: base},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
@@ -55,7 +56,7 @@ func aggregate(ctx context.Context, w io.Writer, client *feedhistory.Client, url
 		entries = append(entries, r.history.Entries...)
 		fmt.Fprintf(w, "%-18s %-9s %s\n", r.history.Head.Title, r.history.Kind, r.history.Verdict())
 		for _, gap := range r.history.Gaps {
-			entries = append(entries, gap.PseudoEntry()) // readers see where something is missing
+			entries = append(entries, compose.PseudoEntry(gap)) // readers see where something is missing
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return b.Time().Compare(a.Time()) })

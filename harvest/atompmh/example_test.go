@@ -2,9 +2,11 @@ package atompmh_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -118,4 +120,103 @@ func ExampleHarvester_Fetch() {
 	// Unordered output:
 	// urn:record:1 <rdf/> application/rdf+xml
 	// not there any more: urn:record:2
+}
+
+// pool returns a pool of the given records.
+func pool(items ...atompmh.Item) atompmh.Pool {
+	return func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
+		return func(yield func(atompmh.Item, error) bool) {
+			for _, item := range items {
+				if !item.Modified.Before(since) && !yield(item, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A feed with a deletion entry cannot show deletions by absence from then on.
+func ExampleDeletionsError() {
+	ctx := context.Background()
+	producer := atompmh.Producer{
+		Output: &publish.MemoryOutput{}, Base: "https://example.org/", Deletions: atompmh.ByEntry,
+		Pool: pool(atompmh.Item{ID: "urn:record:1", Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Deleted: true}),
+	}
+	if err := producer.Update(ctx); err != nil {
+		panic(err)
+	}
+	producer.Deletions = atompmh.ByAbsence
+	if e, ok := errors.AsType[*atompmh.DeletionsError](producer.Update(ctx)); ok {
+		fmt.Println("the feed shows deletions by", e.Published)
+	}
+	// Output: the feed shows deletions by entry
+}
+
+// A record has no representation of an accepted type: by default it counts as deleted.
+func ExampleUnacceptable() {
+	ctx, out := context.Background(), &publish.MemoryOutput{}
+	server := httptest.NewServer(&publish.Handler{FS: out})
+	defer server.Close()
+	producer := atompmh.Producer{Output: out, Base: server.URL, Pool: pool(atompmh.Item{
+		ID: "urn:record:1", Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Title: "Crocodiles",
+		Representations: []atompmh.Representation{{URL: "https://example.org/1.rdf", Type: "application/rdf+xml"}},
+	})}
+	if err := producer.Update(ctx); err != nil {
+		panic(err)
+	}
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	for _, how := range []atompmh.Unacceptable{atompmh.AsDeleted, atompmh.AsRecord} {
+		h := atompmh.Harvester{URL: producer.URL(), HTTP: client, Accept: []string{"text/html"}, Unacceptable: how}
+		harvest := h.Harvest(ctx, atompmh.Mark{})
+		for change, err := range harvest.Changes() {
+			if err != nil {
+				panic(err)
+			}
+			fmt.Println(change.Kind, change.ID, change.Chosen == nil)
+		}
+		mark, _ := harvest.Mark()
+		mark.Chain = atompmh.KnownChain{}       // so the next harvest reads the whole chain
+		rows := map[string]atompmh.SeenRecord{} // a program's own table of what it has seen
+		maps.Copy(rows, mark.Seen)
+		fmt.Println(rows["urn:record:1"].Time.Format(time.DateOnly))
+	}
+	// Output:
+	// deleted urn:record:1 true
+	// 2012-11-01
+	// record urn:record:1 true
+	// 2012-11-01
+}
+
+// Records that could not be fetched stay in the queue, which a program stores.
+func ExampleHarvester_FetchQueued() {
+	ctx, out := context.Background(), &publish.MemoryOutput{}
+	mux := http.NewServeMux()
+	mux.Handle("/", &publish.Handler{FS: out})
+	mux.HandleFunc("/1.rdf", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "later", http.StatusNotImplemented)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	producer := atompmh.Producer{Output: out, Base: server.URL, Pool: pool(atompmh.Item{
+		ID: "urn:record:1", Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Title: "Crocodiles",
+		Representations: []atompmh.Representation{{URL: server.URL + "/1.rdf", Type: "application/rdf+xml"}},
+	})}
+	if err := producer.Update(ctx); err != nil {
+		panic(err)
+	}
+	h := atompmh.Harvester{URL: producer.URL(), HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	defer h.HTTP.CloseIdle()
+	queue := atompmh.Queue{}
+	for record, err := range h.FetchQueued(ctx, h.Harvest(ctx, atompmh.Mark{}).Changes(), queue) {
+		fmt.Println(record.ID, feedhistory.Describe(record.Err), err)
+	}
+	rows := []atompmh.QueuedRecord{} // a program's own table of what is to be fetched
+	for _, queued := range queue {
+		rows = append(rows, queued)
+	}
+	fmt.Println(len(rows), rows[0].Type, rows[0].Failed)
+	// Output:
+	// urn:record:1 501 Not Implemented <nil>
+	// 1 application/rdf+xml 1
 }

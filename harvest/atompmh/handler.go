@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -14,8 +12,10 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
-	"github.com/feedhistory/feedhistory/internal/replication"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/harvest"
+	"github.com/feedhistory/feedhistory/internal/settings"
+	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
 // A Handler is a producer without files: it makes each document of the feed from a query
@@ -43,9 +43,7 @@ const paramBefore = "before"
 
 // ServeHTTP answers GET and HEAD requests.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+	if !harvest.Begin(w, r) {
 		return
 	}
 	var before time.Time
@@ -58,21 +56,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, err := h.document(r.Context(), before.UTC())
 	if err != nil {
-		if r.Context().Err() == nil {
-			http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-			if h.Logger != nil {
-				h.Logger.Error("a document cannot be made", "url", r.URL.String(), "err", err)
-			}
-		}
+		harvest.Fail(w, r, h.Logger, "a document cannot be made", err)
 		return
 	}
-	sum := sha256.Sum256(text)
-	header := w.Header()
-	header.Set("Content-Type", "application/atom+xml; charset=utf-8")
-	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	header.Set("Cache-Control", "no-cache")
-	header.Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
+	w.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
+	_ = serve.Document{Tag: serve.TagOf(text), Content: bytes.NewReader(text)}.Serve(w, r) // its content has no errors
 }
 
 // document returns the document of the items before a time; zero means the subscription
@@ -81,10 +69,10 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	if h.Items == nil || h.URL == "" {
 		return nil, errors.New("atompmh: Handler.Items and Handler.URL must be set")
 	}
-	if err := plain.Check("atompmh", plain.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
+	if err := settings.Check("atompmh", settings.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
 		return nil, err
 	}
-	pool := replication.Pool[Item]{Query: h.Items, At: func(it Item) time.Time { return it.Modified }}
+	pool := harvest.Pool[Item]{Query: h.Items, At: func(it Item) time.Time { return it.Modified }}
 	items, whole, err := pool.Recent(ctx, time.Time{}, before, cmp.Or(h.Size, 100))
 	if err != nil {
 		return nil, err
@@ -104,18 +92,18 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	var doc *feedhistory.Document
 	switch head := headOf(h.Head, h.URL, h.URL); {
 	case !before.IsZero():
-		doc = feedhistory.NewArchive(head, entries, feedhistory.DocumentLinks{Self: h.archive(before), Prev: older, Current: h.URL})
+		doc = compose.Archive(head, entries, compose.Links{Self: h.archive(before), Prev: older, Current: h.URL})
 	case whole && !deletions: // atom-pmh#32, atom-pmh#18
-		doc = feedhistory.NewComplete(head, entries, h.URL)
+		doc = compose.Complete(head, entries, h.URL)
 	default:
-		doc = feedhistory.NewSubscription(head, entries, h.URL, older)
+		doc = compose.Subscription(head, entries, h.URL, older)
 	}
 	doc.Updated = time.Unix(0, 0).UTC() // of a feed without entries
 	if len(items) > 0 {
 		doc.Updated = items[0].Modified.UTC() // atom-pmh#5, atom-pmh#7
 	}
 	var text bytes.Buffer
-	err = feedhistory.WriteAtom(&text, doc)
+	err = compose.WriteAtom(&text, doc)
 	return text.Bytes(), err
 }
 

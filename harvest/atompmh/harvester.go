@@ -1,14 +1,24 @@
 package atompmh
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/fetch"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A Harvester is a consumer: it keeps up with the records of one producer. Do
@@ -57,6 +67,10 @@ type Harvester struct {
 	// with WholeChain. Nil means no call.
 	Known func(url string)
 
+	// Budget bounds the cost of one harvest: its Requests and Bytes, if they are not zero,
+	// take the place of the limits of HTTP on documents and bytes.
+	Budget harvest.Budget
+
 	// Parallel is the maximum number of representations Fetch requests at the same time.
 	// Zero means 4.
 	Parallel int
@@ -75,8 +89,16 @@ const (
 
 // check returns an error for settings a Harvester cannot work with.
 func (h *Harvester) check() error {
-	return plain.Check("atompmh", plain.Number{Name: "Harvester.Overlap", Value: int64(h.Overlap)},
-		plain.Number{Name: "Harvester.Parallel", Value: int64(h.Parallel)})
+	return cmp.Or(h.Budget.Check("atompmh"), settings.Check("atompmh", settings.Number{Name: "Harvester.Overlap", Value: int64(h.Overlap)},
+		settings.Number{Name: "Harvester.Parallel", Value: int64(h.Parallel)}))
+}
+
+// client returns a client with the Budget.
+func (h *Harvester) client() (client *feedhistory.Client, done func()) {
+	client, done = settings.Cloned(h.HTTP)
+	client.Budget.Documents = cmp.Or(h.Budget.Requests, client.Budget.Documents)
+	client.Budget.Bytes = cmp.Or(h.Budget.Bytes, client.Budget.Bytes)
+	return client, done
 }
 
 // Harvest returns the harvest of the changes since the mark. It makes no request until
@@ -113,7 +135,7 @@ type outcome struct {
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been
 // deleted since; the next harvest, which begins where this one did, corrects them. An
 // error on the first document is yielded as it is, as is the context's, without any
-// change: the errors of feedhistory.Client.Get, a *FormatError, or an *AcceptError if
+// change: the errors of feedhistory.Client.Get, a *harvest.Error, or an *AcceptError if
 // Accept is invalid. An error of the Shelf is yielded as it is, and ends the changes.
 // Ranging again starts the harvest again.
 //
@@ -131,17 +153,17 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 			yield(Change{}, err)
 			return
 		}
-		client, done := plain.Or(h.h.HTTP)
+		client, done := h.h.client()
 		defer done()
 		r, err := h.h.newReading(h.from, h.h.Historical)
 		if err == nil {
-			err = r.read(h.h.with(h.ctx), client, h.h.URL)
+			err = r.walk(h.ctx, client, walker{document: r.add, miss: r.miss})
 		}
 		if err != nil {
 			yield(Change{}, err)
 			return
 		}
-		h.h.tellKnown(r)
+		h.h.reportKnown(r)
 		for c, err := range r.changes() {
 			if !yield(h.h.choose(c, ranges), err) || err != nil {
 				return
@@ -156,7 +178,7 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 	}
 }
 
-func (h *Harvester) tellKnown(r *reading) {
+func (h *Harvester) reportKnown(r *reading) {
 	if h.Known != nil && r.chain.known != "" {
 		h.Known(r.chain.known)
 	}
@@ -196,3 +218,221 @@ func (h *Harvest) All() bool { return h.all }
 // Documents returns the number of documents read; zero if the subscription document has
 // not changed.
 func (h *Harvest) Documents() int { return h.documents }
+
+// A Mark is the progress of a harvest. Store it, as JSON, together with the harvest's
+// changes; only the next harvest by the same Harvester uses its fields. With the zero
+// value, a harvest gets everything.
+//
+// Time is the latest update time of any entry, not of the subscription document:
+// producers may set the latter to when they wrote the document, and a change stamped
+// earlier may still come. If a producer commits in the order of its stamps, later
+// changes are not earlier than the latest entry. Those that are, are found in any
+// document no older than the mark.
+//
+// An entry stamped in the future, by the clock of the producer's server, does not count
+// for Time: nothing else would be found until then.
+//
+// The next harvest reads such documents again, so none of several changes with equal
+// times is lost. So as not to report them again, Seen has their content. For an
+// archived feed this is little, usually one subscription document. For a complete feed
+// it is the whole pool, because only the difference shows which records are absent from
+// the next document.
+type Mark struct {
+	Time         time.Time             `json:"time,omitzero"`
+	Subscription feedhistory.Known     `json:"subscription,omitzero"` // the subscription document, to ask whether there is anything new
+	Chain        KnownChain            `json:"chain,omitzero"`        // the archives, if all documents have the feed's time
+	Complete     bool                  `json:"complete,omitempty"`    // whether the feed was complete; then Seen is the pool
+	Seen         map[string]SeenRecord `json:"seen,omitempty"`        // by record identifier
+}
+
+// A SeenRecord is a Mark's memory of one record.
+type SeenRecord struct {
+	Time    time.Time `json:"time"`              // its last modified time
+	Deleted bool      `json:"deleted,omitempty"` // whether it was deleted
+	Digest  string    `json:"digest,omitempty"`  // a digest of its representations
+}
+
+func (s SeenRecord) is(other SeenRecord) bool {
+	return s.Time.Equal(other.Time) && s.Deleted == other.Deleted && s.Digest == other.Digest
+}
+
+// IsZero reports whether nothing has been harvested yet.
+func (m Mark) IsZero() bool { return m.Time.IsZero() && m.Subscription == feedhistory.Known{} }
+
+// A digest is a digest of a record's representations.
+type digest [8]byte
+
+func digestOf(e *feedhistory.Entry) digest {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", representations(e)))
+	return digest(sum[:])
+}
+
+// seenAs returns the SeenRecord of an entry of a record.
+func seenAs(v version, d digest) SeenRecord {
+	s := SeenRecord{Time: v.at.UTC(), Deleted: v.kind == Deleted}
+	if v.kind == Record {
+		s.Digest = hex.EncodeToString(d[:])
+	}
+	return s
+}
+
+// A FetchResult is a change with its record.
+type FetchResult struct {
+	Change
+	Body []byte // the chosen representation; nil if there is none
+	Type string // its media type, according to the server
+
+	// Gone means the representation no longer exists (403, 404, 410). Only the
+	// representation of an active entry must exist, so the record has been modified or
+	// deleted since (atom-pmh consumer#6); the next harvest shows which.
+	Gone bool
+
+	// Err is the reason the body could not be retrieved. Unless Gone is set, it says
+	// nothing about the record: fetch it again later.
+	Err error
+}
+
+// Fetch yields changes in their order, and fetches the chosen representations of
+// Records. It makes a few requests at a time (Parallel), and keeps only their results
+// in memory. It yields the errors of changes as they are; the error of a single
+// representation is in its Err.
+//
+// The Mark records the changes harvested, not the bodies fetched: FetchQueued remembers
+// those to fetch again later. If you leave the sequence early, some changes were taken
+// but not yielded, so do not store the Mark then. The error may be the context's.
+func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[FetchResult, error] {
+	type result struct {
+		FetchResult
+		err error
+	}
+	return func(yield func(FetchResult, error) bool) {
+		if changes == nil {
+			yield(FetchResult{}, errors.New("atompmh: Fetch: the changes are nil"))
+			return
+		}
+		ctx, cancel := context.WithCancel(h.with(ctx))
+		client, done := settings.Cloned(h.HTTP)
+		var queue []chan result // the requests under way, in order
+		defer func() {
+			cancel()
+			for _, c := range queue {
+				<-c
+			}
+			done()
+		}()
+		next := func() bool {
+			r := <-queue[0]
+			queue = queue[1:]
+			return yield(r.FetchResult, r.err)
+		}
+		for change, err := range changes {
+			if len(queue) == cmp.Or(max(h.Parallel, 0), 4) && !next() {
+				return
+			}
+			c := make(chan result, 1)
+			queue = append(queue, c)
+			if err != nil || change.Kind != Record || change.Chosen == nil {
+				c <- result{FetchResult{Change: change}, err}
+				continue
+			}
+			go func() { c <- result{FetchResult: get(ctx, client, change)} }()
+		}
+		for len(queue) > 0 && next() {
+		}
+	}
+}
+
+// get requests the chosen representation.
+func get(ctx context.Context, client *feedhistory.Client, change Change) FetchResult {
+	f := FetchResult{Change: change}
+	resp, err := client.Do(ctx, feedhistory.Request{URL: change.Chosen.URL, Accept: cmp.Or(change.Chosen.Type, "*/*")})
+	if err != nil {
+		f.Gone = feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
+		f.Err = err
+		return f
+	}
+	defer resp.Body.Close()
+	f.Type = resp.Header.Get("Content-Type")
+	if f.Body, f.Err = io.ReadAll(resp.Body); f.Err != nil {
+		f.Body = nil // a part is not the record
+	}
+	return f
+}
+
+// A Queue has the records still to be fetched, by identifier. Store it as JSON,
+// together with the Mark. The zero value is empty; make the map before you use it.
+type Queue map[string]QueuedRecord
+
+// A QueuedRecord is one still to be fetched.
+type QueuedRecord struct {
+	Time   time.Time `json:"time"`             // its last modified time
+	URL    string    `json:"url"`              // the URL of the chosen representation
+	Type   string    `json:"type,omitempty"`   // its media type in the link; "" if it has none
+	Failed int       `json:"failed,omitempty"` // the number of failed tries
+}
+
+// FetchQueued is Fetch with a memory: a record is in the queue from when its change is
+// taken until the record has come, or turns out to be gone. After the changes come the
+// queue's other records, oldest first, without their Entry.
+//
+// The queue changes until the sequence has ended, or you leave it.
+// The error may be the context's.
+func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[FetchResult, error] {
+	return func(yield func(FetchResult, error) bool) {
+		for f, err := range h.Fetch(ctx, queue.all(changes)) {
+			if err == nil && f.Kind == Record && f.Chosen != nil {
+				queue.done(f)
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// all yields changes, which it adds to the queue, and then the rest of the
+// queue.
+func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
+	before := maps.Clone(q)
+	return func(yield func(Change, error) bool) {
+		if changes == nil {
+			yield(Change{}, errors.New("atompmh: FetchQueued: the changes are nil"))
+			return
+		}
+		for c, err := range changes {
+			if err == nil && c.Kind != Other {
+				delete(before, c.ID)
+				delete(q, c.ID)
+			}
+			if err == nil && c.Kind == Record && c.Chosen != nil {
+				q[c.ID] = QueuedRecord{Time: c.Time, URL: c.Chosen.URL, Type: c.Chosen.Type}
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+		ids := slices.SortedFunc(maps.Keys(before), func(a, b string) int {
+			return cmp.Or(before[a].Time.Compare(before[b].Time), strings.Compare(a, b))
+		})
+		for _, id := range ids {
+			p := before[id]
+			r := Representation{URL: p.URL, Type: p.Type}
+			c := Change{Kind: Record, ID: id, Time: p.Time, Representations: []Representation{r}, Chosen: &r}
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+// done records the outcome of fetching a record.
+func (q Queue) done(f FetchResult) {
+	p, ok := q[f.ID]
+	switch {
+	case f.Err == nil || f.Gone:
+		delete(q, f.ID)
+	case ok:
+		p.Failed++
+		q[f.ID] = p
+	}
+}

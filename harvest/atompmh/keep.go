@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -64,22 +63,22 @@ type keepEnd uint8
 
 const (
 	notEnded keepEnd = iota
-	left             // Merge wants no more
+	stopped          // Merge wants no more
 	whole            // everything was read
 )
 
-// hand yields a document or a gap to Merge, and reports whether Merge wants more.
-func (k *keeper) hand(doc *feedhistory.Document, gap error) bool {
-	if k.end != left && !k.yield(doc, gap) {
-		k.end = left
+// deliver yields a document or a gap to Merge, and reports whether Merge wants more.
+func (k *keeper) deliver(doc *feedhistory.Document, gap error) bool {
+	if k.end != stopped && !k.yield(doc, gap) {
+		k.end = stopped
 	}
-	return k.end != left
+	return k.end != stopped
 }
 
 // documents yields the documents to merge, newest first, and the gaps.
 func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		client, done := plain.Client(k.HTTP)
+		client, done := k.client()
 		defer done()
 		client.Policy.PerHost = 1 // a document requested in advance would be requested again after a kill
 		from := k.state.top()
@@ -89,77 +88,40 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 			return
 		}
 		k.yield = yield
-		options := &feedhistory.WalkOptions{
-			Processed: func(url string) bool { return k.ended[url] },
-			Known: func(url string) feedhistory.Known {
-				if url == withoutFragment(k.URL) && !k.WholeChain {
-					return from.Subscription
-				}
-				return feedhistory.Known{}
-			},
-		}
+		w := walker{document: k.read, miss: k.miss, unchanged: k.stopAt, ended: func(url string) bool { return k.ended[url] }}
 		for _, p := range k.state.Pieces {
-			options.Pending = append(options.Pending, p.Next)
+			w.pending = append(w.pending, p.Next)
 		}
-		for doc, err := range client.Walk(k.with(ctx), k.URL, options) {
-			if err := k.read(doc, err); err != nil {
-				yield(nil, err)
-				return
-			}
-			if k.end == left {
-				return
-			}
+		if err = k.r.walk(ctx, client, w); err != nil {
+			k.deliver(nil, err)
+		} else if k.end != stopped {
+			k.finish()
 		}
-		k.finish()
 	}
 }
 
-// read processes the walk's documents and errors. An error ends the harvest.
-func (k *keeper) read(doc *feedhistory.Document, err error) error {
-	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
-		if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // otherwise it is damage, which the document has told
-			return k.miss(gap)
-		}
-		return nil
-	}
-	if unchanged, ok := errors.AsType[*feedhistory.Unchanged](err); ok {
-		k.r.unchanged, k.r.now = true, time.Now()
-		k.stopAt(unchanged.Known.Older)
-		return nil
-	}
-	switch {
-	case err != nil:
-		return err
-	case doc.Format != feedhistory.Atom && !k.r.hasBegun():
-		return notAtom(doc)
-	case doc.Format != feedhistory.Atom:
-		gap := feedhistory.NewGap(doc.URL, notAtom(doc))
-		gap.Reason = feedhistory.ReasonNotFeed
-		k.r.gaps = append(k.r.gaps, gap)
-		return nil
-	}
-	damage := doc.Missing(feedhistory.Plain)
-	k.r.gaps = append(k.r.gaps, damage...)
+// read processes a document, and reports whether more are wanted.
+func (k *keeper) read(doc *feedhistory.Document, damaged bool) (more bool, err error) {
 	if !k.r.hasBegun() {
 		k.begin(doc)
 	}
 	older := olderThan(doc)
-	if k.collect {
-		more, err := k.r.add(doc)
-		if !more {
-			k.stopAt(older)
-		}
-		return err
+	if !k.collect {
+		k.merge(doc, older, damaged)
+		return k.end != stopped, nil
 	}
-	k.take(doc, older, len(damage) > 0)
-	return nil
+	if more, err = k.r.add(doc, damaged); !more {
+		k.stopAt(older)
+	}
+	return true, err
 }
 
 // begin decides, by the subscription document, how to harvest.
 func (k *keeper) begin(doc *feedhistory.Document) {
 	from := k.r.from
 	k.r.begin(doc)
-	k.collect = doc.Complete || from.Complete || k.r.scope == everything && !from.IsZero()
+	_, contradicted := contradiction(doc)
+	k.collect = doc.Complete && !contradicted || from.Complete || k.r.scope == everything && !from.IsZero()
 	if k.collect {
 		k.r.first = nil // add begins again
 		return
@@ -173,8 +135,8 @@ func (k *keeper) begin(doc *feedhistory.Document) {
 	}
 }
 
-// take merges a document, and notes where to continue.
-func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
+// merge merges a document, and notes where to continue.
+func (k *keeper) merge(doc *feedhistory.Document, older string, damaged bool) {
 	if first := k.r.first; first != nil && doc.URL == first.URL && doc != first {
 		k.r.again(doc)
 		k.state.Top = k.r.subscription()
@@ -184,6 +146,7 @@ func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
 	}
 	was := k.current.Next
 	k.r.documents++
+	k.r.doubt(doc)
 	known := k.r.isKnown(doc) || len(doc.Entries) > 0 && updatedOf(doc).Before(k.current.Until)
 	over := known || older == "" || k.current.Once
 	if over {
@@ -198,7 +161,7 @@ func (k *keeper) take(doc *feedhistory.Document, older string, damaged bool) {
 		if i == len(layers)-1 {
 			k.advance(was, older)
 		}
-		if !k.hand(layer, nil) {
+		if !k.deliver(layer, nil) {
 			return
 		}
 	}
@@ -225,8 +188,8 @@ func (k *keeper) miss(gap *feedhistory.Gap) error {
 		return nil
 	}
 	for _, layer := range k.layers(doc) {
-		if !k.hand(layer, nil) {
-			return nil
+		if !k.deliver(layer, nil) {
+			return errStopped
 		}
 	}
 	without := *gap
@@ -235,26 +198,28 @@ func (k *keeper) miss(gap *feedhistory.Gap) error {
 	return nil
 }
 
+var errStopped = errors.New("stopped")
+
 // finish yields the collected documents and the gaps, and sets the next state.
 func (k *keeper) finish() {
 	if k.collect {
 		docs, err := k.collected()
 		if err != nil {
-			k.hand(nil, err)
+			k.deliver(nil, err)
 			return
 		}
 		for _, doc := range docs {
-			if !k.hand(doc, nil) {
+			if !k.deliver(doc, nil) {
 				return
 			}
 		}
 	}
 	for _, gap := range k.r.gaps {
-		if !k.hand(nil, gap) {
+		if !k.deliver(nil, gap) {
 			return
 		}
 	}
-	if k.end == left || len(k.r.gaps) > 0 {
+	if k.end == stopped || len(k.r.gaps) > 0 {
 		return
 	}
 	switch {
@@ -270,7 +235,7 @@ func (k *keeper) finish() {
 		k.state = keepState{Mark: mark}
 	}
 	k.end = whole
-	k.tellKnown(k.r)
+	k.reportKnown(k.r)
 }
 
 // mark returns the place after the last document.
@@ -290,4 +255,156 @@ func (k *keeper) ending() (json.RawMessage, bool) {
 	}
 	text, _ := json.Marshal(k.state)
 	return text, k.end == whole
+}
+
+// A keepState is the Mark of the last whole harvest, with the place of a later,
+// interrupted one.
+type keepState struct {
+	Mark
+	Pieces []piece           `json:"pieces,omitempty"` // parts of the chain still to read
+	Newest time.Time         `json:"newest,omitzero"`  // newest time of all entries in the parts read
+	Top    feedhistory.Known `json:"top,omitzero"`     // the subscription document of the interrupted harvest
+}
+
+// A piece is a part of the chain: from one document to the first one older than a time.
+type piece struct {
+	Next  string    `json:"next"`
+	Until time.Time `json:"until,omitzero"` // zero: to the end of the chain
+	Once  bool      `json:"once,omitempty"` // only the one document, which was damaged
+}
+
+// top returns the mark for the newest part of the chain.
+func (s *keepState) top() Mark {
+	if len(s.Pieces) == 0 {
+		return s.Mark
+	}
+	return Mark{Time: s.Newest, Subscription: s.Top}
+}
+
+// advance moves the current part from one address to the next; "" is its end. Where
+// it meets another part, they become one, which reaches as far back as either. The
+// parts stay in the order of the chain, newest first, because a walk never goes back
+// to a document it has read.
+func (k *keeper) advance(was, next string) {
+	at := max(0, slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == was }))
+	k.state.Pieces = slices.DeleteFunc(k.state.Pieces, func(p piece) bool { return p.Next == was })
+	if k.current.Next = next; next == "" {
+		return
+	}
+	i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == next })
+	if i < 0 {
+		k.state.Pieces = slices.Insert(k.state.Pieces, min(at, len(k.state.Pieces)), k.current)
+		return
+	}
+	if p := &k.state.Pieces[i]; k.current.Until.Before(p.Until) {
+		p.Until = k.current.Until
+	}
+	k.state.Pieces[i].Once = false
+}
+
+// stopAt keeps the walk from going beyond a document, unless a part still to read
+// begins there.
+func (k *keeper) stopAt(older string) {
+	begins := slices.ContainsFunc(k.state.Pieces, func(p piece) bool { return p.Next == older })
+	if older != "" && !begins {
+		k.ended[older] = true
+	}
+}
+
+// layers returns a document's records and deletions as documents to merge: the
+// latest entry of each record first, then the one before it, and so on, because in each
+// document that a mirror merges an entry stands once.
+func (k *keeper) layers(doc *feedhistory.Document) []*feedhistory.Document {
+	type layered struct {
+		version
+		*feedhistory.Entry
+	}
+	byID := map[string][]layered{}
+	var ids []string
+	for _, e := range doc.Entries {
+		v := layered{version{e.Updated, kindOf(e)}, e}
+		if v.kind == Other {
+			continue
+		}
+		if e.Updated.After(k.state.Newest) && !e.Updated.After(k.r.now) {
+			k.state.Newest = e.Updated.UTC()
+		}
+		if len(byID[e.ID]) == 0 {
+			ids = append(ids, e.ID)
+		}
+		byID[e.ID] = append(byID[e.ID], v)
+	}
+	var layers []*feedhistory.Document
+	for _, id := range ids {
+		versions := byID[id]
+		slices.SortStableFunc(versions, func(a, b layered) int {
+			if a.supersedes(b.version) {
+				return -1
+			} else if b.supersedes(a.version) {
+				return 1
+			}
+			return 0
+		})
+		for i, v := range versions {
+			if i == len(layers) {
+				layers = append(layers, k.headed(doc))
+			}
+			layer := layers[i]
+			switch c := k.choose(change(v.Entry, v.kind), k.ranges); c.Kind {
+			case Record:
+				layer.Entries = append(layer.Entries, c.Entry)
+			case Deleted:
+				layer.Deleted = append(layer.Deleted, feedhistory.Tombstone{Ref: c.ID, When: c.Time})
+			}
+		}
+	}
+	return layers
+}
+
+// headed returns a document without entries, with the head section of the feed.
+func (k *keeper) headed(doc *feedhistory.Document) *feedhistory.Document {
+	return &feedhistory.Document{
+		URL: doc.URL, Title: doc.Title, ID: doc.ID, Format: doc.Format, Updated: doc.Updated, Response: doc.Response,
+	}
+}
+
+// collected returns the changes of a feed committed as a whole: first a document with
+// the present records, which replaces all others if there are no others; then their
+// history, with at most one entry of each record in a document.
+func (k *keeper) collected() ([]*feedhistory.Document, error) {
+	layers := []*feedhistory.Document{{}}
+	for c, err := range k.r.changes() {
+		if err != nil {
+			return nil, err
+		}
+		layers = addTo(layers, k.choose(c, k.ranges))
+	}
+	layers[0].Complete = k.r.scope == everything && k.r.whole()
+	layers = slices.DeleteFunc(layers, func(doc *feedhistory.Document) bool {
+		return len(doc.Entries)+len(doc.Deleted) == 0 && !doc.Complete
+	})
+	for _, doc := range layers {
+		head := k.r.first
+		doc.URL, doc.Title, doc.ID, doc.Format, doc.Updated = head.URL, head.Title, head.ID, head.Format, head.Updated
+	}
+	return layers, nil
+}
+
+// addTo adds a change to documents: the present entry to the first, and the
+// historical entries, newest first, to one other document each.
+func addTo(layers []*feedhistory.Document, c Change) []*feedhistory.Document {
+	switch now := layers[0]; c.Kind {
+	case Record:
+		now.Entries = append(now.Entries, c.Entry)
+	case Deleted:
+		now.Deleted = append(now.Deleted, feedhistory.Tombstone{Ref: c.ID, When: c.Time})
+	}
+	n := 0
+	for _, e := range slices.Backward(c.Historical) {
+		if n++; n == len(layers) {
+			layers = append(layers, &feedhistory.Document{})
+		}
+		layers[n].Entries = append(layers[n].Entries, e)
+	}
+	return layers
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -27,7 +28,7 @@ func TestKeep(t *testing.T) {
 		p := Producer{
 			Output: out, Base: base, Pool: pool.query, Historical: rapid.Bool().Draw(t, "historical"),
 			Deletions: rapid.SampledFrom([]Deletions{ByEntry, ByAbsence}).Draw(t, "deletions"),
-			Split:     feedhistory.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
+			Split:     compose.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
 		}
 		w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
 		h := Harvester{HTTP: w.client(), URL: p.URL()}
@@ -101,7 +102,7 @@ func kept(t testingContext, m *mirror.Mirror, url string) map[string]copied {
 // Duties: atom-pmh#27, atom-pmh#28, atom-pmh#29.
 func TestKeepHistory(t *testing.T) {
 	pool, out := newPool(), newMemory()
-	p := Producer{Output: out, Base: base, Pool: pool.query, Historical: true, Split: feedhistory.Split{Size: 2}}
+	p := Producer{Output: out, Base: base, Pool: pool.query, Historical: true, Split: compose.Split{Size: 2}}
 	w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
 	h := Harvester{HTTP: w.client(), URL: p.URL()}
 	m := &mirror.Mirror{Store: new(mirror.Memory)}
@@ -157,7 +158,7 @@ func TestKeepErrors(t *testing.T) {
 func TestKeepInterrupted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool, out := newPool(), newMemory()
-		p := Producer{Output: out, Base: base, Pool: pool.query, Historical: rapid.Bool().Draw(t, "historical"), Split: feedhistory.Split{Size: rapid.IntRange(1, 3).Draw(t, "split")}}
+		p := Producer{Output: out, Base: base, Pool: pool.query, Historical: rapid.Bool().Draw(t, "historical"), Split: compose.Split{Size: rapid.IntRange(1, 3).Draw(t, "split")}}
 		w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
 		h := Harvester{HTTP: w.client(), URL: p.URL()}
 		m := &mirror.Mirror{Store: new(mirror.Memory)}
@@ -193,7 +194,7 @@ func TestKeepInterrupted(t *testing.T) {
 // one whose answer was lost.
 func TestKeepContinues(t *testing.T) {
 	pool, out := newPool(), newMemory()
-	p := Producer{Output: out, Base: base, Pool: pool.query, Split: feedhistory.Split{Size: 2}}
+	p := Producer{Output: out, Base: base, Pool: pool.query, Split: compose.Split{Size: 2}}
 	for i := range 60 {
 		pool.put(fmt.Sprintf("urn:%d", i), pool.now)
 		pool.wait()

@@ -1,22 +1,26 @@
 package atompmh
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
-
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // settle is how late a change may become visible.
@@ -78,7 +82,7 @@ func newMachine(t *rapid.T) *machine {
 		Output: out, Base: base, Pool: p.query,
 		Deletions:  rapid.SampledFrom([]Deletions{ByEntry, ByEntry, ByEntry, ByAbsence}).Draw(t, "deletions"),
 		Historical: rapid.Bool().Draw(t, "historical"),
-		Split:      feedhistory.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
+		Split:      compose.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
 		Settle:     rapid.SampledFrom([]time.Duration{0, settle}).Draw(t, "settle"),
 		Now:        func() time.Time { return p.now },
 	}
@@ -257,3 +261,232 @@ func (m *machine) clean() {
 		require.Failf(m.t, "a finding", "%v\n%s", finding, m.out.text(m.t, "feed.atom"))
 	}
 }
+
+// FuzzHarvest checks that, whatever the documents are, a harvest ends; that a
+// record changes once; that a mark survives JSON; and that what has been
+// harvested is not reported again, nor anything concluded from unchanged
+// documents.
+func FuzzHarvest(f *testing.F) {
+	f.Add(feed(day(2), "/1", record("urn:a", day(2)), deletion("urn:b", day(2))), feed(day(1), "", record("urn:b", day(1))))
+	f.Add(feed(day(2), "complete", record("urn:a", day(2))), "")
+	f.Add(feed(day(2), "/1"), feed(day(3), "/0", record("urn:a", "9999-12-31T23:59:59-14:00"), record("urn:a", "0000-01-01T00:00:00+14:00")))
+	f.Add(feed("never", "/1", entry("", day(1), ""), entry("urn:a", "", "<content/>")), "<rss/>")
+	for _, name := range []string{"example3", "example5"} {
+		text := feedtest.ReadFile(f, "testdata/broken/"+name+".xml")
+		f.Add(string(text), "")
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		w := &wire{handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/feed" {
+				_, _ = w.Write([]byte(first))
+			} else {
+				_, _ = w.Write([]byte(second))
+			}
+		})}
+		h := Harvester{HTTP: w.client(), URL: "https://example.org/feed"}
+		var mark Mark
+		for range 2 {
+			changes := 0
+			seen := map[string]bool{}
+			harvest := h.Harvest(t.Context(), mark)
+			for c, err := range harvest.Changes() {
+				if err != nil || c.Kind == Other {
+					continue
+				}
+				require.False(t, seen[c.ID])
+				seen[c.ID] = true
+				changes++
+			}
+			next, whole := harvest.Mark()
+			if !whole {
+				return
+			}
+			if !mark.IsZero() {
+				require.Zero(t, changes)
+			}
+			text, err := json.Marshal(next)
+			require.NoError(t, err)
+			mark = Mark{}
+			require.NoError(t, json.Unmarshal(text, &mark))
+			mark.Subscription.Digest = strings.Repeat("0", len(mark.Subscription.Digest)) // so that it is read again
+		}
+	})
+}
+
+// A pool is a producer's records, deleted ones included, with a clock.
+type pool struct {
+	now   time.Time
+	items map[string]Item
+	count int
+}
+
+func newPool() *pool {
+	return &pool{now: time.Date(2012, 11, 1, 7, 0, 0, 0, time.UTC), items: map[string]Item{}}
+}
+
+// put creates or modifies a record, at a later time than its last.
+func (p *pool) put(id string, at time.Time) {
+	p.count++
+	p.set(Item{ID: id, Modified: at, Title: id, Representations: []Representation{
+		{URL: fmt.Sprintf("https://example.org/%s/%d.rdf", id[4:], p.count), Type: "application/rdf+xml"},
+	}})
+}
+
+func (p *pool) remove(id string, at time.Time) {
+	p.set(Item{ID: id, Modified: at, Title: id, Deleted: true})
+}
+
+func (p *pool) set(it Item) {
+	if last, ok := p.items[it.ID]; ok && !it.Modified.After(last.Modified) {
+		it.Modified = last.Modified.Add(time.Nanosecond)
+	}
+	p.items[it.ID] = it
+}
+
+// wait lets time pass until no record is stamped in the future.
+func (p *pool) wait() {
+	for _, it := range p.items {
+		if it.Modified.After(p.now) {
+			p.now = it.Modified
+		}
+	}
+}
+
+// query is a Pool.
+func (p *pool) query(_ context.Context, since time.Time) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for _, it := range p.items {
+			if !it.Modified.Before(since) && !yield(it, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A copied is what a consumer stores of a record.
+type copied struct {
+	at   time.Time
+	url  string
+	gone bool
+}
+
+// present returns the present records and their states.
+func (p *pool) present() map[string]copied {
+	all := map[string]copied{}
+	for id, it := range p.items {
+		if !it.Deleted {
+			all[id] = copied{at: it.Modified, url: it.Representations[0].URL}
+		}
+	}
+	return all
+}
+
+// A consumer stores what harvests bring.
+type consumer struct {
+	*Harvester
+	mark Mark
+	has  map[string]copied
+}
+
+// harvest harvests once, and stores the result with the mark.
+func (c *consumer) harvest(ctx context.Context) (h *Harvest, changes []Change, err error) {
+	h = c.Harvest(ctx, c.mark)
+	for change, failed := range h.Changes() {
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		changes = append(changes, change)
+	}
+	c.apply(h, changes)
+	c.mark, _ = h.Mark()
+	return h, changes, err
+}
+
+func (c *consumer) apply(h *Harvest, changes []Change) {
+	if h.All() {
+		clear(c.has)
+	}
+	for _, change := range changes {
+		if change.Kind == Other || change.Time.Before(c.has[change.ID].at) {
+			continue
+		}
+		now := copied{at: change.Time, gone: change.Kind == Deleted}
+		if !now.gone {
+			now.url = change.Chosen.URL
+		}
+		c.has[change.ID] = now
+	}
+}
+
+func (c *consumer) present() map[string]copied {
+	all := maps.Clone(c.has)
+	maps.DeleteFunc(all, func(_ string, v copied) bool { return v.gone })
+	return all
+}
+
+// A memory is an Output that can fail.
+type memory struct {
+	*publish.MemoryOutput
+	feedtest.Faults
+}
+
+func newMemory() *memory { return &memory{MemoryOutput: &publish.MemoryOutput{}} }
+
+// Put implements publish.Output.
+func (m *memory) Put(ctx context.Context, name string, data []byte) error {
+	return m.Change(name, func() error { return m.MemoryOutput.Put(ctx, name, data) })
+}
+
+// Remove implements publish.Output.
+func (m *memory) Remove(ctx context.Context, name string) error {
+	return m.Change(name, func() error { return m.MemoryOutput.Remove(ctx, name) })
+}
+
+// requireUnlocked requires that nobody has the lock.
+func (m *memory) requireUnlocked(t require.TestingT) {
+	unlock, err := m.Lock(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+}
+
+// text returns a document.
+func (m *memory) text(t require.TestingT, name string) string {
+	data, err := m.ReadFile(name)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// A wire carries requests to a handler, after whatever happens before them.
+type wire struct {
+	handler  http.Handler
+	before   func()
+	lose     func() bool // whether to lose the response after it was made
+	requests []*http.Request
+	statuses []int
+}
+
+var errLost = errors.New("connection reset")
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.before != nil {
+		w.before()
+	}
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	w.requests, w.statuses = append(w.requests, r), append(w.statuses, rec.Code)
+	if w.lose != nil && w.lose() {
+		return nil, errLost
+	}
+	return rec.Result(), nil
+}
+
+// client returns a client that requests one document at a time, and tries once.
+func (w *wire) client() *feedhistory.Client {
+	return &feedhistory.Client{
+		Transport: w, Retry: feedhistory.Retry{Tries: 1}, Policy: feedhistory.Policy{PerHost: 1},
+	}
+}
+
+const base = "https://example.org/records/"

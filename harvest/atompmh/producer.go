@@ -1,6 +1,7 @@
 package atompmh
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,12 +10,14 @@ import (
 	"iter"
 	"math"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -74,8 +77,8 @@ type Producer struct {
 	// with Base as its title. If it has no authors, its title is used as the
 	// author, because Atom requires one.
 	Head  *feedhistory.Document
-	Name  string            // Name is the name of the subscription document; "" means feed.atom.
-	Split feedhistory.Split // Split says where to cut the feed into archives; zero means every 100 entries.
+	Name  string        // Name is the name of the subscription document; "" means feed.atom.
+	Split compose.Split // Split says where to cut the feed into archives; zero means every 100 entries.
 
 	// Deletions cannot be changed if the published feed contradicts it: see
 	// Update.
@@ -131,8 +134,8 @@ func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
 		return errors.New("atompmh: Producer.Output and Producer.Pool must be set")
 	}
-	if err := plain.Check("atompmh", plain.Number{Name: "Producer.Settle", Value: int64(p.Settle)},
-		plain.Number{Name: "Producer.Split.Size", Value: int64(p.Split.Size)}); err != nil {
+	if err := settings.Check("atompmh", settings.Number{Name: "Producer.Settle", Value: int64(p.Settle)},
+		settings.Number{Name: "Producer.Split.Size", Value: int64(p.Split.Size)}); err != nil {
 		return err
 	}
 	if base, err := url.Parse(p.Base); err != nil || !base.IsAbs() {
@@ -323,4 +326,250 @@ func recordError(err error) error {
 		r.Clause, r.Err = "atom-pmh#7", ErrLate
 	}
 	return r
+}
+
+// replace publishes the pool as one complete document (atom-pmh#19,
+// atom-pmh#20).
+func (p *Producer) replace(ctx context.Context) (err error) {
+	unlock, err := p.Output.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	published, err := p.published()
+	if err != nil {
+		return err
+	}
+	if published != nil {
+		if err := p.canReplace(published); err != nil {
+			return err
+		}
+	}
+	items, err := p.items(ctx, time.Time{})
+	if err != nil {
+		return err
+	}
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.Deleted })
+	now := p.now()
+	items, future := split(items, now)
+	entries, err := entriesOf(items)
+	if err != nil {
+		return err
+	}
+	entries = append(entries, former(future, published)...)
+	if p.Historical && published != nil {
+		entries = withHistory(entries, published)
+	}
+	slices.SortFunc(entries, func(a, b *feedhistory.Entry) int {
+		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(b.ID, a.ID))
+	})
+	if err := p.write(ctx, entries, published, now); err != nil {
+		return err
+	}
+	return early(future, now)
+}
+
+// former returns the published entries of records whose present entries wait
+// for their time; otherwise the records would count as deleted.
+func former(future []Item, published *feedhistory.Document) (entries []*feedhistory.Entry) {
+	latest := map[string]*feedhistory.Entry{}
+	if published != nil {
+		for _, e := range published.Entries {
+			if old := latest[e.ID]; old == nil || e.Updated.After(old.Updated) {
+				latest[e.ID] = e
+			}
+		}
+	}
+	for _, it := range future {
+		if old := latest[it.ID]; old != nil {
+			entries = append(entries, old)
+		}
+	}
+	return entries
+}
+
+// canReplace refuses to replace a feed with deletion entries, which readers may not
+// have seen yet; a feed with archives, which would have to be read for the history of
+// deleted records; and a file no Producer has written.
+func (p *Producer) canReplace(published *feedhistory.Document) error {
+	var why string
+	switch {
+	case published.Kind() == feedhistory.Archived:
+		why = "it has archives"
+	case slices.ContainsFunc(published.Entries, isDeletion):
+		why = "it has deletion entries"
+	case !published.Complete || p.head(published).ID != published.ID:
+		return publish.ErrForeign
+	default:
+		return nil
+	}
+	return &DeletionsError{Published: ByEntry, Clause: "atom-pmh#17, atom-pmh#18", Err: errors.New(why)}
+}
+
+// withHistory adds the published entries of the records' earlier states.
+func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) []*feedhistory.Entry {
+	active := make(map[string]time.Time, len(entries))
+	for _, e := range entries {
+		active[e.ID] = e.Updated
+	}
+	for _, e := range published.Entries {
+		if e.Updated.Before(active[e.ID]) {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// write writes the complete document if it has anything new. Its update time is now, or
+// its latest entry's (atom-pmh#5).
+func (p *Producer) write(ctx context.Context, entries []*feedhistory.Entry, published *feedhistory.Document, now time.Time) error {
+	doc := compose.Complete(p.head(published), entries, p.URL())
+	var old bytes.Buffer
+	doc.Updated = time.Time{}
+	if published != nil {
+		doc.Updated = published.Updated
+		if err := compose.WriteAtom(&old, doc); err != nil {
+			return err
+		}
+		if published.Text() == old.String() {
+			return nil
+		}
+	}
+	if now := now.UTC().Truncate(time.Second); now.After(doc.Updated) {
+		doc.Updated = now
+	}
+	doc.Updated = updatedOf(doc)
+	var text bytes.Buffer
+	if err := compose.WriteAtom(&text, doc); err != nil {
+		return err
+	}
+	return p.Output.Put(ctx, p.name(), text.Bytes())
+}
+
+// A feed with deletion entries relies on the order of time. These functions find records
+// out of order: those from the future, which would make everything after them late, and
+// late ones.
+
+// slack is how much clocks may differ, and how late a change may be for each
+// update to find it.
+const slack = time.Minute
+
+// since returns the time from which to ask the pool for changes. Usually it lies some
+// time before the latest published change, so each update finds changes late by less.
+// To compare the whole pool, it is the beginning.
+func (p *Producer) since(published *feedhistory.Document, now time.Time) (window, since time.Time) {
+	if published == nil {
+		return time.Time{}, time.Time{}
+	}
+	latest := published.Updated
+	if now.Before(latest) {
+		latest = now // a feed dated in the future has no later changes
+	}
+	window = latest.Add(-max(p.Settle, slack))
+	due := now.Before(p.compared) || now.Sub(p.compared) >= cmp.Or(p.Compare, 24*time.Hour)
+	if p.Compare >= 0 && due {
+		return window, time.Time{}
+	}
+	return window, window
+}
+
+// split separates the items ahead of the clock.
+func split(items []Item, now time.Time) (come, future []Item) {
+	for i, it := range items { // oldest first
+		if it.Modified.After(now) {
+			return items[:i:i], items[i:]
+		}
+	}
+	return items, nil
+}
+
+// early returns the errors for records waiting for a time further ahead than clocks may
+// differ.
+func early(future []Item, now time.Time) error {
+	var all []error
+	for _, it := range future {
+		if it.Modified.After(now.Add(slack)) {
+			all = append(all, &RecordError{ID: it.ID, Modified: it.Modified, Clause: "atom-pmh#7", Err: ErrFuture})
+		}
+	}
+	return errors.Join(all...)
+}
+
+// ahead adds to an error why nothing can be published, if the published feed is
+// itself ahead of the clock.
+func ahead(err error, published *feedhistory.Document, now time.Time) error {
+	if published == nil || !errors.Is(err, ErrLate) || !published.Updated.After(now.Add(slack)) {
+		return err
+	}
+	return fmt.Errorf("%w\nthe published feed is dated %s, and nothing can be published before that: begin a new feed with a different Name",
+		err, published.Updated.Format(time.RFC3339))
+}
+
+// window returns the items to publish, among those of the pool since some time. Items
+// before the window should be published already; if they are not, they are late.
+func (p *Producer) window(items []Item, window, since time.Time) ([]Item, error) {
+	n := 0
+	for n < len(items) && items[n].Modified.Before(window) {
+		n++
+	}
+	if n == 0 || !since.IsZero() {
+		return items[n:], nil
+	}
+	known, whole, err := p.all()
+	if err != nil {
+		return nil, err
+	}
+	var late []error
+	for _, it := range items[:n] {
+		seen, ok := known[it.ID]
+		if err := compare(it, seen); err != nil && (ok || whole) {
+			late = append(late, err)
+		}
+	}
+	return items[n:], errors.Join(late...)
+}
+
+// compare returns why an old item cannot be published; nil if it is published already.
+func compare(it Item, published SeenRecord) error {
+	r := &RecordError{ID: it.ID, Modified: it.Modified, Clause: "atom-pmh#7", Err: ErrLate}
+	switch c := it.Modified.Compare(published.Time); {
+	case c == 0 && it.Deleted == published.Deleted:
+		return nil
+	case c == 0:
+		r.Clause, r.Err = "atom-pmh#13, atom-pmh#24", ErrSameTime
+	case c < 0:
+		r.Clause = "atom-pmh#12, atom-pmh#23"
+	}
+	return r
+}
+
+// all returns the latest published entry of each record, and whether the feed is whole:
+// an archive may have been removed (5005#18).
+func (p *Producer) all() (known map[string]SeenRecord, whole bool, err error) {
+	known = map[string]SeenRecord{}
+	for name := p.name(); ; {
+		doc, err := p.document(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return known, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for _, e := range doc.Entries {
+			kind := kindOf(e)
+			if seen, ok := known[e.ID]; kind != Other && (!ok || e.Updated.After(seen.Time)) {
+				known[strings.Clone(e.ID)] = SeenRecord{Time: e.Updated, Deleted: kind == Deleted}
+			}
+		}
+		older, linked := doc.Links.Rel(feedhistory.RelPrevArchive)
+		if !linked {
+			return known, true, nil
+		}
+		// The base may have changed since the archive was written.
+		self, _ := doc.Links.Rel(feedhistory.RelSelf)
+		base, _ := strings.CutSuffix(self.Href, "/"+name)
+		if name, linked = strings.CutPrefix(older.Href, base+"/"); !linked || !fs.ValidPath(name) {
+			return nil, false, fmt.Errorf("atompmh: %s: not an archive of the feed: %q", path.Base(doc.URL), older.Href)
+		}
+	}
 }

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/stretchr/testify/require"
 )
 
 // items is a Pool that never changes.
@@ -161,7 +161,7 @@ func TestChangeOfDeletions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := newMemory()
-			p := Producer{Output: out, Base: base, Pool: test.pool, Deletions: test.first, Split: feedhistory.Split{Size: test.split}}
+			p := Producer{Output: out, Base: base, Pool: test.pool, Deletions: test.first, Split: compose.Split{Size: test.split}}
 			require.NoError(t, p.Update(t.Context()))
 			before := out.text(t, "feed.atom")
 			p.Deletions = test.then
@@ -203,7 +203,7 @@ func TestProducer(t *testing.T) {
 				server := feedtest.Server(t, &publish.Handler{FS: out})
 				p := Producer{
 					Output: out, Base: server.URL, Pool: pool.query, Deletions: mode, Historical: historical,
-					Split: feedhistory.Split{Size: 4},
+					Split: compose.Split{Size: 4},
 				}
 				client := loopback()
 				defer client.CloseIdle()

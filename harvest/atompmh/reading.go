@@ -1,14 +1,21 @@
 package atompmh
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A reading is the part of a feed read so far, as it matters to a harvest from a mark.
@@ -17,11 +24,12 @@ type reading struct {
 	from  Mark
 	chain chainReader
 
-	first     *feedhistory.Document // the newest copy of the subscription document
-	unchanged bool                  // whether it is the one in the mark
-	documents int
-	complete  bool // whether a document is complete, together with newer ones
-	scope     scope
+	first        *feedhistory.Document // the newest copy of the subscription document
+	unchanged    bool                  // whether it is the one in the mark
+	documents    int
+	complete     bool   // whether a document is complete, together with newer ones
+	contradicted string // the URL of a document with fh:complete and older documents; "" if there is none
+	scope        scope
 
 	shelf   Shelf
 	texts   textWriter
@@ -59,45 +67,56 @@ func (h *Harvester) newReading(from Mark, history bool) (*reading, error) {
 // hasBegun reports whether the subscription document has been read.
 func (r *reading) hasBegun() bool { return !r.now.IsZero() }
 
-// read reads the documents that a harvest needs: the subscription document and, unless
+// A walker takes what a walk brings: a Harvest, or a keeper.
+type walker struct {
+	document func(doc *feedhistory.Document, damaged bool) (more bool, err error)
+	miss     func(*feedhistory.Gap) error
+
+	// Only a keeper goes on after a document that has not changed, or is not Atom: from the
+	// pending addresses to those that are ended, which it does not need.
+	unchanged func(older string)
+	pending   []string
+	ended     func(url string) bool
+}
+
+// walk reads the documents that a harvest needs: the subscription document and, unless
 // it is complete, the chain of prev-archive links down to the first document older than
 // the mark (atom-pmh consumer#1, consumer#2). The error is the first document's, or the
 // context's.
-func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string) error {
-	subscription := withoutFragment(url)
-	known := func(u string) feedhistory.Known {
-		if u == subscription && !r.h.WholeChain {
+func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker) error {
+	subscription := withoutFragment(r.h.URL)
+	options := &feedhistory.WalkOptions{Processed: w.ended, Pending: w.pending, Known: func(url string) feedhistory.Known {
+		if url == subscription && !r.h.WholeChain {
 			return r.from.Subscription
 		}
 		return feedhistory.Known{}
-	}
-	for doc, err := range http.Walk(ctx, url, &feedhistory.WalkOptions{Known: known}) {
-		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
-			if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // otherwise it is damage, as below
-				if err := r.miss(gap); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if _, r.unchanged = errors.AsType[*feedhistory.Unchanged](err); r.unchanged {
-			return nil // and neither has anything it leads to
-		}
-		if err == nil {
-			r.gaps = append(r.gaps, doc.Missing(feedhistory.Plain)...) // anything missing outside its entries may only be lost
-		}
+	}}
+	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, options) {
+		gap, isGap := errors.AsType[*feedhistory.Gap](err)
+		same, isSame := errors.AsType[*feedhistory.Unchanged](err)
+		more := true
 		switch {
+		case isGap && r.isNoted(gap):
+			err = nil
+		case isGap:
+			err = w.miss(gap)
+		case isSame:
+			err, r.unchanged, r.now = nil, true, time.Now()
+			if more = w.unchanged != nil; more { // otherwise nothing it leads to has changed either
+				w.unchanged(same.Known.Older)
+			}
 		case err != nil:
-			return err
-		case doc.Format != feedhistory.Atom && r.first == nil:
-			return notAtom(doc)
+		case doc.Format != feedhistory.Atom && !r.hasBegun():
+			err = notAtom(doc)
 		case doc.Format != feedhistory.Atom:
-			gap := feedhistory.NewGap(doc.URL, notAtom(doc))
-			gap.Reason = feedhistory.ReasonNotFeed
-			r.gaps = append(r.gaps, gap)
-			return nil
+			r.gaps = append(append(r.gaps, doc.Missing(feedhistory.Plain)...), harvest.NewGap(doc.URL, notAtom(doc)))
+			more = w.unchanged != nil
+		default:
+			damage := doc.Missing(feedhistory.Plain) // anything missing outside its entries may only be lost
+			r.gaps = append(r.gaps, damage...)
+			more, err = w.document(doc, len(damage) > 0)
 		}
-		if more, err := r.add(doc); err != nil || !more {
+		if err != nil || !more {
 			return err
 		}
 	}
@@ -114,7 +133,7 @@ func (r *reading) miss(gap *feedhistory.Gap) error {
 }
 
 // add processes a document, and reports whether older ones are wanted.
-func (r *reading) add(doc *feedhistory.Document) (more bool, err error) {
+func (r *reading) add(doc *feedhistory.Document, _ bool) (more bool, err error) {
 	if r.documents++; r.first == nil {
 		r.begin(doc)
 	} else if doc.URL == r.first.URL {
@@ -127,12 +146,45 @@ func (r *reading) add(doc *feedhistory.Document) (more bool, err error) {
 	if err := r.entries(doc); err != nil {
 		return false, err
 	}
-	if doc.Complete {
+	r.doubt(doc)
+	if doc.Complete && r.contradicted == "" {
 		if r.complete = true; !r.from.Complete {
 			r.scope = everything
 		}
+		return false, nil
 	}
-	return !doc.Complete && doc.Kind() == feedhistory.Archived, nil
+	return r.contradicted != "" || doc.Kind() == feedhistory.Archived, nil
+}
+
+// doubt notes the gap of a document with fh:complete and a link to an older one (5005#26). It
+// is unknown which of the other's records were deleted, so none counts as deleted.
+func (r *reading) doubt(doc *feedhistory.Document) {
+	if link, ok := contradiction(doc); ok {
+		gap := feedhistory.NewGap(doc.URL, fmt.Errorf("it has fh:complete, and a link %s that leads elsewhere, to %s (5005#26)", link.Rel, iri.Redact(link.Href)))
+		gap.Reason = feedhistory.ReasonContradiction
+		r.gaps, r.contradicted = append(r.gaps, gap), doc.URL
+	}
+}
+
+// contradiction returns the link of a complete document to an older one.
+func contradiction(doc *feedhistory.Document) (older feedhistory.Link, ok bool) {
+	if !doc.Complete {
+		return older, false
+	}
+	for _, link := range doc.Further(feedhistory.Complete) {
+		switch link.Rel {
+		case feedhistory.RelPrevArchive, feedhistory.RelNext, feedhistory.RelPrevious, feedhistory.RelLast:
+			return link, true
+		}
+	}
+	return older, false
+}
+
+// isNoted reports whether a gap of the walk is noted with its document: damage, or a
+// contradiction.
+func (r *reading) isNoted(gap *feedhistory.Gap) bool {
+	return gap.Reason == feedhistory.ReasonMalformed && gap.From == gap.URL ||
+		gap.Reason == feedhistory.ReasonContradiction && gap.URL == r.contradicted
 }
 
 // begin processes the subscription document's description of the feed. If it is older
@@ -176,7 +228,7 @@ func (r *reading) isKnown(doc *feedhistory.Document) bool {
 func olderThan(doc *feedhistory.Document) string {
 	link, ok := doc.Older()
 	if !ok {
-		return ""
+		link, _ = contradiction(doc)
 	}
 	return withoutFragment(link.Href)
 }
@@ -278,4 +330,256 @@ func back(newest time.Time, overlap time.Duration) time.Time {
 func withoutFragment(url string) string {
 	url, _, _ = strings.Cut(url, "#")
 	return url
+}
+
+// changes yields the changes since the mark, oldest first, and notes the records for the
+// next mark. An error ends them.
+func (r *reading) changes() iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		absent, err := r.absent()
+		if err != nil {
+			yield(Change{}, err)
+			return
+		}
+		for h, err := range r.shelf.All() {
+			var c Change
+			isNews := false
+			if err == nil {
+				for len(absent) > 0 && absent[0].isBefore(h) {
+					if !yield(absent[0].change(), nil) {
+						return
+					}
+					absent = absent[1:]
+				}
+				c, isNews, err = r.change(h)
+			}
+			if (isNews || err != nil) && !yield(c, err) || err != nil {
+				return
+			}
+		}
+		for _, a := range absent {
+			if !yield(a.change(), nil) {
+				return
+			}
+		}
+		if err := r.noteUnread(); err != nil {
+			yield(Change{}, err)
+		}
+	}
+}
+
+// An absentRecord is one the feed once had and no longer has.
+type absentRecord struct {
+	id string
+	at time.Time
+}
+
+func (a absentRecord) change() Change { return Change{Kind: Deleted, ID: a.id, Time: a.at} }
+
+// isBefore reports whether the change comes before that of an entry on the shelf.
+func (a absentRecord) isBefore(h Held) bool {
+	id, _, _ := splitKey(h.Key)
+	return cmp.Or(a.at.Compare(h.Time), strings.Compare(a.id, id)) < 0
+}
+
+// absent returns the records absent from a complete feed, oldest first.
+func (r *reading) absent() (gone []absentRecord, err error) {
+	if !r.from.Complete || !r.whole() || r.unchanged {
+		return nil, nil
+	}
+	for id, seen := range r.from.Seen {
+		if seen.Deleted {
+			continue
+		}
+		if _, there, err := r.latest(id); err != nil {
+			return nil, err
+		} else if !there {
+			gone = append(gone, absentRecord{id, seen.Time})
+		}
+	}
+	slices.SortFunc(gone, func(a, b absentRecord) int {
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id))
+	})
+	return gone, nil
+}
+
+// change returns the change an entry on the shelf makes, if it is one since the mark.
+func (r *reading) change(h Held) (c Change, isNews bool, err error) {
+	id, of, err := splitKey(h.Key)
+	if err != nil || of == earlierKey {
+		return c, false, err
+	}
+	v, err := readHeld(h)
+	if err != nil {
+		return c, false, err
+	}
+	if of == latestKey {
+		seen, known := r.from.Seen[id]
+		if isNews = r.scope == everything || !known || r.follows(v, seen); isNews {
+			seen = v.seen()
+		}
+		r.note(id, v, seen)
+		if !isNews {
+			return c, false, nil
+		}
+	}
+	e, err := r.entry(v)
+	if err != nil {
+		return c, false, err
+	}
+	c = change(e, v.kind)
+	c.Historical, err = r.historical(id, v)
+	return c, true, err
+}
+
+// entry reads an entry from the shelf.
+func (r *reading) entry(v heldEntry) (*feedhistory.Entry, error) {
+	text, err := r.texts.get(v.text)
+	if err != nil {
+		return nil, err
+	}
+	return feedhistory.ReadEntry(feedhistory.Atom, text, "")
+}
+
+// historical returns the earlier entries of a record, each once, oldest first.
+func (r *reading) historical(id string, latest heldEntry) (entries []*feedhistory.Entry, err error) {
+	var before []heldEntry
+	for n := range latest.earlier {
+		h, ok, err := r.shelf.Get(numbered(id, earlierKey, n))
+		if err == nil && !ok {
+			err = errDamagedShelf
+		}
+		if err != nil {
+			return nil, err
+		}
+		v, err := readHeld(h)
+		if err != nil {
+			return nil, err
+		}
+		if v.at.Before(latest.at) {
+			before = append(before, v)
+		}
+	}
+	slices.SortStableFunc(before, func(a, b heldEntry) int { return a.at.Compare(b.at) })
+	before = slices.CompactFunc(before, func(a, b heldEntry) bool { return a.at.Equal(b.at) })
+	for _, v := range before {
+		e, err := r.entry(v)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// change returns the change an entry reports.
+func change(e *feedhistory.Entry, kind ChangeKind) Change {
+	return Change{Kind: kind, ID: e.ID, Time: e.Updated, Entry: e, Representations: representations(e)}
+}
+
+// Some producers date each document of the chain with the feed's last change, although
+// none may be later than the entries of a newer document (atom-pmh#7). No document is ever
+// older than the mark then, and each harvest would read the whole chain. A chainReader
+// finds the archive at which it may end: one the last harvest has read too, with the same entries
+// and the same older archive.
+
+// A KnownChain is a Mark's memory of such a chain. With the zero value, a harvest reads the
+// chain to its end.
+type KnownChain struct {
+	Documents []string `json:"documents,omitempty"` // digests of the newest archives, newest first
+	Passes    int      `json:"passes,omitempty"`    // how often in a row the whole chain was read, and in order
+	Skips     int      `json:"skips,omitempty"`     // the number of harvests since that left out archives
+}
+
+// Such a chain is trusted after two passes, because the first cannot show how the producer
+// publishes a change. It is read again after twenty harvests.
+const (
+	chainPasses    = 2
+	chainSkips     = 20
+	chainDocuments = 16
+)
+
+// A chainReader compares the chain of one harvest with a KnownChain.
+type chainReader struct {
+	from KnownChain
+	mark time.Time
+
+	begun          bool
+	feed           time.Time // the time of the subscription document
+	oldest, newest time.Time // the times of the entries read so far
+	digests        []string
+	unfit          bool   // a document has its own time, or the entries are not in order
+	known          string // the archive where the harvest ends; "" if it reads on
+}
+
+// read takes the next document of the chain, and reports whether the harvest may end there
+// without it. By the order of time (atom-pmh#5, atom-pmh#7), a change is in a document
+// before those unchanged. A producer out of order is found out by three signs: an archive
+// has an entry later than a newer document's; the feed's time is no entry's, so the latest
+// change has not come yet; and, at the latest, the next pass.
+func (c *chainReader) read(doc *feedhistory.Document, older string) bool {
+	first, last := span(doc)
+	if !c.begun {
+		c.begun, c.feed, c.oldest, c.newest = true, doc.Updated, first, last
+		return false
+	}
+	ordered := c.oldest.IsZero() || !last.After(c.oldest)
+	if c.unfit = c.unfit || !ordered || !doc.Updated.Equal(c.feed); c.unfit {
+		return false
+	}
+	d := digestOfDocument(doc, older)
+	at := slices.Index(c.from.Documents, d)
+	mayEnd := c.from.Passes >= chainPasses && c.from.Skips < chainSkips && c.newest.Equal(c.feed)
+	if at >= 0 && mayEnd && !last.IsZero() && last.Before(c.mark) {
+		c.digests, c.known = append(c.digests, c.from.Documents[at:]...), doc.URL
+		return true
+	}
+	c.digests = append(c.digests, d)
+	if c.oldest.IsZero() || !first.IsZero() && first.Before(c.oldest) {
+		c.oldest = first
+	}
+	if last.After(c.newest) {
+		c.newest = last
+	}
+	return false
+}
+
+// next returns the memory for the next harvest, after a whole one.
+func (c *chainReader) next() KnownChain {
+	next := KnownChain{Documents: slices.Clip(c.digests[:min(len(c.digests), chainDocuments)]), Passes: c.from.Passes, Skips: c.from.Skips + 1}
+	switch {
+	case c.unfit || len(c.digests) == 0 || !c.newest.Equal(c.feed):
+		return KnownChain{}
+	case c.known == "":
+		next.Passes, next.Skips = min(next.Passes+1, chainPasses), 0
+	}
+	return next
+}
+
+// span returns the first and the last time of a document's entries; zero if there are none.
+func span(doc *feedhistory.Document) (first, last time.Time) {
+	for _, e := range doc.Entries {
+		if !isTime(e.Updated) {
+			continue
+		}
+		if first.IsZero() || e.Updated.Before(first) {
+			first = e.Updated
+		}
+		if e.Updated.After(last) {
+			last = e.Updated
+		}
+	}
+	return first, last
+}
+
+// digestOfDocument returns a digest of the entries, and of the link to the older archive.
+// The other parts of a head may change with each answer.
+func digestOfDocument(doc *feedhistory.Document, older string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q\n", older)
+	for _, e := range doc.Entries {
+		xml := e.XML()
+		fmt.Fprintf(h, "%d\n%s\n", len(xml), xml)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }

@@ -108,7 +108,7 @@ var shelved = map[string]string{
 
 // TestHistorical checks that earlier states come once each, oldest first.
 func TestHistorical(t *testing.T) {
-	s := serve(t, shelved)
+	s := serveSite(t, shelved)
 	s.Historical = true
 	s.URL = s.url + "/feed"
 	var got strings.Builder
@@ -137,7 +137,7 @@ func TestManyTexts(t *testing.T) {
 		}
 		return all
 	}
-	s := serve(t, map[string]string{"/feed": feed(day(2), "/1", versions(2)...), "/1": feed(day(1), "", versions(1)...)})
+	s := serveSite(t, map[string]string{"/feed": feed(day(2), "/1", versions(2)...), "/1": feed(day(1), "", versions(1)...)})
 	s.URL, s.Historical = s.url+"/feed", true
 	n := 0
 	for c, err := range s.Harvest(t.Context(), Mark{}).Changes() {
@@ -158,7 +158,7 @@ func TestShelfErrors(t *testing.T) {
 		"first harvest":     {},
 		"formerly complete": {Time: markAt(1).Time, Complete: true, Seen: map[string]SeenRecord{"urn:x": {Time: markAt(1).Time}}},
 	} {
-		s := serve(t, shelved)
+		s := serveSite(t, shelved)
 		s.Historical = true
 		failed := 0
 		for n := 1; ; n++ {
@@ -180,7 +180,7 @@ func TestShelfErrors(t *testing.T) {
 
 // TestKeepShelfErrors checks the same for a feed that Keep commits as a whole.
 func TestKeepShelfErrors(t *testing.T) {
-	s := serve(t, map[string]string{"/feed": feed(day(2), "complete", record("urn:a", day(2)), record("urn:b", day(1)))})
+	s := serveSite(t, map[string]string{"/feed": feed(day(2), "complete", record("urn:a", day(2)), record("urn:b", day(1)))})
 	s.URL = s.url + "/feed"
 	for n := 1; ; n++ {
 		m := &mirror.Mirror{Store: new(mirror.Memory)}
@@ -202,7 +202,7 @@ func TestDamagedShelf(t *testing.T) {
 		"cut":   func(h *Held) { h.Data = h.Data[:len(h.Data)-1] },
 		"place": func(h *Held) { h.Data = append(h.Data[:9:9], 0, 0, 0, 0, 200, 200, 200, 1, 0) },
 	} {
-		s := serve(t, shelved)
+		s := serveSite(t, shelved)
 		s.Shelf = &listShelf{wrong: wrong}
 		_, changes, err := s.harvest("/feed", Mark{})
 		require.ErrorIs(t, err, errDamagedShelf, name)

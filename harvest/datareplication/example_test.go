@@ -2,9 +2,13 @@ package datareplication_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"os"
+	"strings"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
@@ -93,4 +97,76 @@ func ExampleProducer_Snapshot() {
 	// Output:
 	// planes
 	// trains
+}
+
+// A producer refuses the entities it cannot write, and publishes none of the call.
+func ExampleEntityError() {
+	producer := &datareplication.Producer{Output: &publish.MemoryOutput{}}
+	err := producer.Append(context.Background(),
+		datareplication.Entity{ContentID: "1", Type: "text/plain", Body: []byte("planes")},
+		datareplication.Entity{ContentID: "2", Operation: datareplication.Patch, Header: textproto.MIMEHeader{"X-Name": {"a\nb"}}},
+	)
+	if e, ok := errors.AsType[*datareplication.EntityError](err); ok {
+		fmt.Println(e.Index, e.ContentID, errors.Is(err, datareplication.ErrField))
+	}
+	// Output: 1 2 true
+}
+
+// A harvest ends at an entity it cannot trust.
+func ExampleHarvester_malformed() {
+	producer := &datareplication.Producer{Output: &publish.MemoryOutput{}}
+	if err := producer.Append(context.Background(), datareplication.Entity{ContentID: "1", Type: "text/plain", Body: []byte("planes")}); err != nil {
+		panic(err)
+	}
+	for _, fault := range []string{"Content-Length: 7", "X-Modified"} {
+		handler := &datareplication.Handler{FS: producer.Output}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			page := httptest.NewRecorder()
+			handler.ServeHTTP(page, r)
+			for name, values := range page.Header() {
+				w.Header()[name] = values
+			}
+			w.Header().Del("Content-Length")
+			w.WriteHeader(page.Code)
+			body := page.Body.String()
+			if name, _, ok := strings.Cut(fault, ":"); ok {
+				body = strings.ReplaceAll(body, name+": 6", fault)
+			} else {
+				body = strings.ReplaceAll(body, "Last-Modified", fault)
+			}
+			fmt.Fprint(w, body)
+		}))
+		handler.Base = server.URL
+		h := datareplication.Harvester{
+			URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		}
+		for _, err := range h.Harvest(context.Background(), datareplication.Mark{}).Entities() {
+			switch {
+			case errors.Is(err, datareplication.ErrLength):
+				fmt.Println("the body is longer or shorter than it should be")
+			case errors.Is(err, datareplication.ErrNoStamp):
+				fmt.Println("the entity does not say when it was modified")
+			default:
+				fmt.Println(err)
+			}
+		}
+		h.HTTP.CloseIdle()
+		server.Close()
+	}
+	// Output:
+	// the body is longer or shorter than it should be
+	// the entity does not say when it was modified
+}
+
+// Two programs make a snapshot at the same time: the one that began last makes it.
+func ExampleProducer_Snapshot_superseded() {
+	ctx, out := context.Background(), &publish.MemoryOutput{}
+	nothing := func(func(datareplication.Entity, error) bool) {}
+	err := (&datareplication.Producer{Output: out}).Snapshot(ctx, func(func(datareplication.Entity, error) bool) {
+		if err := (&datareplication.Producer{Output: out}).Snapshot(ctx, nothing); err != nil {
+			panic(err)
+		}
+	})
+	fmt.Println(errors.Is(err, datareplication.ErrSuperseded))
+	// Output: true
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	wire "github.com/feedhistory/feedhistory/internal/harvest"
 )
 
 // A Handler serves the feed of a Producer. The newest page is at its root, which is the
@@ -30,13 +32,9 @@ type Handler struct {
 
 // ServeHTTP answers GET and HEAD requests (datareplication#feed-1).
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+	if !wire.Begin(w, r) {
 		return
 	}
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-cache")
 	// Files may be removed after the state is read and before they are opened.
 	const tries = 5
 	var a *answer
@@ -47,20 +45,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-		h.log(r, err)
+		wire.Fail(w, r, h.Logger, "a page cannot be served", err)
 		return
 	}
 	defer a.close()
 	if err := a.send(w); err != nil {
-		h.log(r, err)
+		if h.Logger != nil && r.Context().Err() == nil {
+			h.Logger.Error("a page cannot be served", "url", r.URL.String(), "err", err)
+		}
 		panic(http.ErrAbortHandler) // tells the client of the incomplete body
-	}
-}
-
-func (h *Handler) log(r *http.Request, err error) {
-	if h.Logger != nil && r.Context().Err() == nil {
-		h.Logger.Error("a page cannot be served", "url", r.URL.String(), "err", err)
 	}
 }
 

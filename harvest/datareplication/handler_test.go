@@ -12,15 +12,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/stretchr/testify/require"
 )
 
 // request sends one request to a handler.
-func request(w *wire, method, name string) *http.Response {
+func request(w *transport, method, name string) *http.Response {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, httptest.NewRequest(method, base+name, nil))
 	return rec.Result()
@@ -76,7 +75,7 @@ func TestPages(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, request(w, http.MethodPost, "").StatusCode)
 }
 
-func bodyOf(t *testing.T, w *wire, name string) string {
+func bodyOf(t *testing.T, w *transport, name string) string {
 	body, err := io.ReadAll(request(w, http.MethodGet, name).Body)
 	require.NoError(t, err)
 	return string(body)
@@ -110,12 +109,12 @@ func TestRepeat(t *testing.T) {
 	for range 2 {
 		require.NoError(t, p.Append(t.Context(), entities(0, 3)...))
 	}
-	got, cursor := harvest(t, serve(out), Mark{})
+	got, mark := harvestAll(t, serve(out), Mark{})
 	require.Equal(t, ids(0, 3), got)
 	end, err := p.Last()
 	require.NoError(t, err)
-	cursor.Page = ""
-	require.Equal(t, cursor, end)
+	mark.Page = ""
+	require.Equal(t, mark, end)
 }
 
 // TestBoundary checks that an entity that contains the page's boundary begins
@@ -130,7 +129,7 @@ func TestBoundary(t *testing.T) {
 		body := "\r\n--" + s.Newest.Boundary + "--\r\n"
 		require.NoError(t, p.Append(t.Context(), Entity{ContentID: fmt.Sprint("evil", i), Body: []byte(body)}))
 	}
-	got, _ := harvest(t, serve(out), Mark{})
+	got, _ := harvestAll(t, serve(out), Mark{})
 	require.Equal(t, []string{"e0", "evil0", "evil1", "evil2"}, got)
 }
 
@@ -273,16 +272,16 @@ func TestConcurrent(t *testing.T) {
 	written, done := context.WithCancel(t.Context())
 	go func() { wg.Wait(); done() }()
 	c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
-	var cursor Mark
+	var mark Mark
 	seen := map[string]int{}
 	for last := false; ; {
-		harvest := c.Harvest(t.Context(), cursor)
+		harvest := c.Harvest(t.Context(), mark)
 		for e, err := range harvest.Entities() {
 			require.NoError(t, err)
 			seen[e.ContentID]++
 		}
-		cursor = harvest.Mark()
-		require.NoError(t, p.CleanUp(t.Context(), cursor.Time))
+		mark = harvest.Mark()
+		require.NoError(t, p.CleanUp(t.Context(), mark.Time))
 		if last {
 			break
 		}

@@ -13,7 +13,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -47,14 +49,14 @@ type Resources struct {
 // the next Keep continues from there. Otherwise Keep returns the error, which comes
 // from the harvest, the store or the context. Without a Snapshot, entities may have
 // been removed from the feed before, so the verdict is not Whole. Resources deleted
-// unseen, before a ReachError, stay in the mirror when a second snapshot is read.
-func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
+// unseen, before harvest.ErrReach, stay in the mirror when a second snapshot is read.
+func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
-	if err := plain.Check(name, plain.Number{Name: "Resources.Size", Value: int64(of.Size)}); err != nil {
+	if err := settings.Check(name, settings.Number{Name: "Resources.Size", Value: int64(of.Size)}); err != nil {
 		return nil, err
 	}
-	d := documents{Resources: of, c: c}
-	if err := m.ReadMark(ctx, c.URL, name, &d.mark); err != nil {
+	d := documents{Resources: of, h: h}
+	if err := m.ReadMark(ctx, h.URL, name, &d.mark); err != nil {
 		return nil, err
 	}
 	d.store = m.Store
@@ -62,9 +64,9 @@ func (c *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 		mark, _ := json.Marshal(d.mark) // cannot fail: the stamp was text before
 		return mark
 	}
-	return m.Merge(ctx, c.URL, mirror.Source{
+	return m.Merge(ctx, h.URL, mirror.Source{
 		Name: name, Documents: d.all(ctx), Mark: mark,
-		End: func() (json.RawMessage, bool) { return mark(), c.Snapshot != "" && of.Key != nil },
+		End: func() (json.RawMessage, bool) { return mark(), h.Snapshot != "" && of.Key != nil },
 	})
 }
 
@@ -77,7 +79,7 @@ type mark struct {
 // documents is a harvest as documents to merge.
 type documents struct {
 	Resources
-	c     *Harvester
+	h     *Harvester
 	store mirror.Store
 	mark  mark // the mark after the last entity yielded
 }
@@ -92,27 +94,27 @@ func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, er
 	return func(yield func(*feedhistory.Document, error) bool) {
 		b := d.newBatch()
 		b.yield = yield
-		c := *d.c
-		c.PageDone = func(at Mark) error {
+		from := *d.h
+		from.PageDone = func(at Mark) error {
 			b.done = at
 			return b.flush(ctx)
 		}
-		h := c.Harvest(ctx, d.mark.Mark)
-		for e, err := range h.Entities() {
+		all := from.Harvest(ctx, d.mark.Mark)
+		for e, err := range all.Entities() {
 			if err == nil && b.full() {
 				err = b.flush(ctx)
 			}
 			if err == nil {
-				err = b.add(e, h.Mark())
-			} else if limit, ok := errors.AsType[*BudgetError](err); ok && limit.Limit == limitRequests {
-				b.done = h.Mark() // perhaps nothing has come yet, but the place is nearer
+				err = b.add(e, all.Mark())
+			} else if limit, ok := errors.AsType[*harvest.Error](err); ok && limit.Limit == "requests" {
+				b.done = all.Mark() // perhaps nothing has come yet, but the place is nearer
 			}
 			if err != nil {
 				b.fail(ctx, err)
 				return
 			}
 		}
-		b.done = h.Mark()
+		b.done = all.Mark()
 		if err := b.flush(ctx); err != nil {
 			b.fail(ctx, err)
 		}
@@ -147,7 +149,7 @@ func (d *documents) newBatch() *batch {
 }
 
 func (b *batch) begin() {
-	b.doc = &feedhistory.Document{Format: feedhistory.Atom, Title: b.c.URL, URL: b.c.URL}
+	b.doc = &feedhistory.Document{Format: feedhistory.Atom, Title: b.h.URL, URL: b.h.URL}
 	b.n, b.bytes, b.places = 0, 0, append(b.places[:0], b.place)
 }
 
@@ -156,8 +158,8 @@ func (b *batch) isNew() bool { return b.n > 0 || b.done != b.mark.Mark }
 
 func (b *batch) full() bool { return b.n >= cmp.Or(b.Size, 500) || b.bytes > mostBodies }
 
-// take returns the document, and begins the next one.
-func (b *batch) take() *feedhistory.Document {
+// finish returns the document, and begins the next one.
+func (b *batch) finish() *feedhistory.Document {
 	doc := b.doc
 	doc.Updated = b.last.Add(time.Duration(b.order))
 	b.mark = mark{Mark: b.done}
@@ -174,23 +176,23 @@ func (b *batch) flush(ctx context.Context) error {
 	if err := b.cutRepeated(ctx); err != nil {
 		return err
 	}
-	if b.isNew() && !b.yield(b.take(), nil) {
-		return errLeft
+	if b.isNew() && !b.yield(b.finish(), nil) {
+		return errStopped
 	}
 	return nil
 }
 
 // fail yields the batch so far, and then the error.
 func (b *batch) fail(ctx context.Context, err error) {
-	if err == errLeft {
+	if err == errStopped {
 		return
 	}
 	err = cmp.Or(b.cutRepeated(ctx), err)
-	if b.isNew() && !b.yield(b.take(), nil) {
+	if b.isNew() && !b.yield(b.finish(), nil) {
 		return
 	}
 	if b.begun && ctx.Err() == nil {
-		err = gap(b.c.URL, err)
+		err = harvest.NewGap(b.h.URL, err)
 	}
 	b.yield(nil, err)
 }
@@ -209,7 +211,7 @@ func (b *batch) add(e *Entity, after Mark) error {
 	}
 	key, err := b.key(e)
 	if err == nil {
-		err = b.put(key, at, e)
+		err = b.apply(key, at, e)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: entity %q: %w", e.Page, clip(e.ContentID), err)
@@ -224,14 +226,14 @@ func (b *batch) add(e *Entity, after Mark) error {
 // cutRepeated removes the entities from the first on whose Content-ID another entity in the
 // log has, and returns the error. A Harvest remembers only the latest Content-IDs.
 func (b *batch) cutRepeated(ctx context.Context) error {
-	if b.Key != nil || b.c.Lenient || b.n == 0 {
+	if b.Key != nil || b.h.Lenient || b.n == 0 {
 		return nil
 	}
 	ids := make([]string, b.n)
 	for i, e := range b.doc.Entries {
 		ids[i] = e.ID
 	}
-	known, err := b.store.Records(ctx, b.c.URL, ids)
+	known, err := b.store.Records(ctx, b.h.URL, ids)
 	if err != nil {
 		return err
 	}
@@ -242,9 +244,7 @@ func (b *batch) cutRepeated(ctx context.Context) error {
 		}
 		at := b.places[i+1]
 		b.doc.Entries, b.n, b.place = b.doc.Entries[:i], i, b.places[i]
-		return &MalformedError{
-			URL: at.done.Page, Entity: at.number, Clause: clauseParts, Err: fmt.Errorf("%w: %q", ErrRepeatedID, clip(e.ID)),
-		}
+		return malformed(at.done.Page, at.number, fmt.Errorf("%w: %q", ErrRepeatedID, clip(e.ID)), clauseParts)
 	}
 	return nil
 }
@@ -261,12 +261,12 @@ func (b *batch) key(e *Entity) (string, error) {
 	return e.ContentID, nil
 }
 
-// put adds an entry or its deletion.
-func (b *batch) put(key string, at time.Time, e *Entity) error {
-	draft := feedhistory.Draft{ID: key, Updated: at, Title: feedhistory.Text{Body: key}}
+// apply adds an entry or its deletion.
+func (b *batch) apply(key string, at time.Time, e *Entity) error {
+	draft := compose.Draft{ID: key, Updated: at, Title: feedhistory.Text{Body: key}}
 	switch {
 	case b.Key == nil:
-		draft.Categories = []feedhistory.Category{{Term: string(e.Operation)}}
+		draft.Categories = []compose.Category{{Term: string(e.Operation)}}
 	case e.Operation == Delete:
 		b.doc.Deleted = append(b.doc.Deleted, feedhistory.Tombstone{Ref: key, When: at})
 		return nil

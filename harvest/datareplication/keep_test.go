@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -153,7 +154,7 @@ func TestContentOf(t *testing.T) {
 	} {
 		got := contentOf(&Entity{Type: test.kind, Body: []byte(test.body)})
 		require.Equal(t, feedhistory.Text{Type: test.wantKind, Body: test.wantBody}, got, fmt.Sprint(test))
-		e, err := feedhistory.Draft{ID: "x", Updated: noon, Content: got}.Entry()
+		e, err := compose.Draft{ID: "x", Updated: noon, Content: got}.Entry()
 		require.NoError(t, err)
 		require.Equal(t, test.body, e.Content().Body)
 	}

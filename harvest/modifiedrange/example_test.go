@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
 
 // A collection has one item, and a client keeps up with it.
 func Example() {
 	changed := time.Date(2006, 1, 2, 15, 4, 5, 0, time.UTC)
-	entry, err := feedhistory.Draft{ID: "urn:1", Title: feedhistory.Text{Body: "Planes"}, Updated: changed}.Entry()
+	entry, err := compose.Draft{ID: "urn:1", Title: feedhistory.Text{Body: "Planes"}, Updated: changed}.Entry()
 	if err != nil {
 		panic(err)
 	}

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/plain"
-	"github.com/feedhistory/feedhistory/internal/replication"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/harvest"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A Handler serves a collection by ranges of modification times, in all
@@ -49,25 +50,24 @@ type RangeFunc func(ctx context.Context, start, end time.Time, limit int) ([]Ite
 // ServeHTTP answers with the items of the requested range, or with the most
 // recent of them.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+	if !harvest.Begin(w, r) {
 		return
 	}
 	// The next harvest starts at this time, so it may not be later than the query
 	// (modified-range#8).
 	w.Header().Set("Date", h.now().UTC().Format(http.TimeFormat))
-	asked, err := asked(r)
+	span, err := requestedRange(r)
 	if err != nil {
-		h.log(r, slog.LevelWarn, "a malformed range is ignored", err)
-		asked = Range{}
+		if span = (Range{}); h.Logger != nil {
+			h.Logger.Warn("a malformed range is ignored", "url", r.URL.String(), "err", err)
+		}
 	}
-	p, err := h.page(r.Context(), asked)
+	p, err := h.page(r.Context(), span)
 	if err == nil {
 		err = h.write(w, r, p)
 	}
 	if err != nil {
-		h.fail(w, r, err)
+		harvest.Fail(w, r, h.Logger, "a range cannot be answered", err)
 	}
 }
 
@@ -86,30 +86,30 @@ type part struct {
 }
 
 // page returns the most recent items of a range.
-func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
+func (h *Handler) page(ctx context.Context, span Range) (part, error) {
 	if h.Items == nil {
 		return part{}, errors.New("modifiedrange: Handler.Items must be set")
 	}
-	if err := plain.Check("modifiedrange", plain.Number{Name: "Handler.Limit", Value: int64(h.Limit)},
-		plain.Number{Name: "Handler.Partial", Value: int64(h.Partial)}); err != nil {
+	if err := settings.Check("modifiedrange", settings.Number{Name: "Handler.Limit", Value: int64(h.Limit)},
+		settings.Number{Name: "Handler.Partial", Value: int64(h.Partial)}); err != nil {
 		return part{}, err
 	}
 	if h.Partial != 0 && (h.Partial <= http.StatusOK || h.Partial > 299) {
 		return part{}, fmt.Errorf("modifiedrange: Handler.Partial is not from 201 to 299: %d", h.Partial)
 	}
-	if asked.isEmpty() {
-		return part{covered: asked, whole: true}, nil
+	if span.isEmpty() {
+		return part{covered: span, whole: true}, nil
 	}
-	items, whole, err := h.pool().Recent(ctx, asked.Start, asked.End, cmp.Or(h.Limit, 100))
+	items, whole, err := h.pool().Recent(ctx, span.Start, span.End, cmp.Or(h.Limit, 100))
 	if err != nil || whole {
-		return part{items, asked, true}, err
+		return part{items, span, true}, err
 	}
-	return part{items: items, covered: Range{items[len(items)-1].Modified, asked.End}}, nil
+	return part{items: items, covered: Range{items[len(items)-1].Modified, span.End}}, nil
 }
 
 // pool returns the query, with a check of its items.
-func (h *Handler) pool() replication.Pool[Item] {
-	return replication.Pool[Item]{
+func (h *Handler) pool() harvest.Pool[Item] {
+	return harvest.Pool[Item]{
 		At: func(item Item) time.Time { return item.Modified },
 		Query: func(ctx context.Context, start, end time.Time, limit int) ([]Item, error) {
 			items, err := h.Items(ctx, start, end, limit)
@@ -143,9 +143,9 @@ func (h *Handler) document(items []Item) *feedhistory.Document {
 // write sends an answer, which names the range it covers (modified-range#3).
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
 	var body bytes.Buffer
-	write, kind := feedhistory.WriteAtom, "application/atom+xml"
+	write, kind := compose.WriteAtom, "application/atom+xml"
 	if h.Format == feedhistory.RSS {
-		write, kind = feedhistory.WriteRSS, "application/rss+xml"
+		write, kind = compose.WriteRSS, "application/rss+xml"
 	}
 	if err := write(&body, h.document(p.items)); err != nil {
 		return err
@@ -153,8 +153,6 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
 	header := w.Header()
 	header.Set("Content-Type", kind+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(body.Len()))
-	header.Set("Cache-Control", "no-cache")
-	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set(fieldModifiedRange, p.covered.String())
 	header.Add("Vary", fieldModifiedRange)
 	header.Add("Vary", fieldRange)
@@ -170,19 +168,4 @@ func (h *Handler) status(p part) int {
 		return http.StatusOK
 	}
 	return cmp.Or(h.Partial, http.StatusPartialContent)
-}
-
-// fail answers with an error, unless the client has gone.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return
-	}
-	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-	h.log(r, slog.LevelError, "a range cannot be answered", err)
-}
-
-func (h *Handler) log(r *http.Request, level slog.Level, message string, err error) {
-	if h.Logger != nil {
-		h.Logger.Log(r.Context(), level, message, "url", r.URL.String(), "err", err)
-	}
 }

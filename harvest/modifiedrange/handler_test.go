@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/feedhistory/feedhistory"
 )
 
 // get sends a request to a handler, and returns the answer and the IDs in it.

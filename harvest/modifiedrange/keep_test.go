@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -60,7 +61,7 @@ func TestKeep(t *testing.T) {
 // A harvest that reaches a limit, or loses a response, continues where it ended: only
 // its last answer comes again.
 func TestKeepContinues(t *testing.T) {
-	for _, limits := range []Budget{{Requests: 3}, {Items: 9}, {Bytes: 3000}, {}} {
+	for _, limits := range []harvest.Budget{{Requests: 3}, {Items: 9}, {Bytes: 3000}, {}} {
 		sizes := make([]int, 40)
 		for i := range sizes {
 			sizes[i] = 1 + i%3
@@ -76,7 +77,7 @@ func TestKeepContinues(t *testing.T) {
 			w.lose = func() bool {
 				requests++
 				left--
-				return limits == Budget{} && left == -1
+				return limits == harvest.Budget{} && left == -1
 			}
 			changes, err := c.Keep(t.Context(), m)
 			require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/relay"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -59,7 +60,7 @@ func ExampleJournal() {
 // document yields a document with one entry.
 func document(id string) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		entry, err := feedhistory.Draft{ID: id, Updated: time.Date(2003, 12, 13, 18, 30, 2, 0, time.UTC)}.Entry()
+		entry, err := compose.Draft{ID: id, Updated: time.Date(2003, 12, 13, 18, 30, 2, 0, time.UTC)}.Entry()
 		if err != nil {
 			panic(err)
 		}

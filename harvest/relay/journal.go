@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/internal/harvest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -59,11 +60,8 @@ func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Trim(r.URL.Path, "/") == "" && j.mu.TryLock() {
 		err := j.update(r.Context(), time.Now().Add(catchUp))
 		j.mu.Unlock()
-		if err != nil && r.Context().Err() == nil {
-			if j.Logger != nil {
-				j.Logger.Error("the journal cannot be continued", "feed", j.URL, "err", err)
-			}
-			http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+		if err != nil {
+			harvest.Fail(w, r, j.Logger, "the journal of "+j.URL+" cannot be continued", err)
 			return
 		}
 	}

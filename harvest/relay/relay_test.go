@@ -17,6 +17,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -92,7 +93,7 @@ func (w *world) change(n int) {
 			doc.Deleted = append(doc.Deleted, feedhistory.Tombstone{Ref: id, When: at})
 			continue
 		}
-		d := feedhistory.Draft{ID: id, Title: feedhistory.Text{Body: fmt.Sprint("Title ", w.count)}, Updated: at}
+		d := compose.Draft{ID: id, Title: feedhistory.Text{Body: fmt.Sprint("Title ", w.count)}, Updated: at}
 		if w.pmh {
 			d.Links = feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: fmt.Sprint("https://origin.example/", w.count), Type: "text/html"}}
 		} else {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"pgregory.net/rapid"
 )
 
@@ -45,9 +44,10 @@ func (d *Burden) String() string {
 		return d.json()
 	}
 	var b strings.Builder
-	root, entry, end := `feed xmlns="`+vocab.Atom+`"`, "entry", "</feed>"
+	const atom = "http://www.w3.org/2005/Atom"
+	root, entry, end := `feed xmlns="`+atom+`"`, "entry", "</feed>"
 	if d.Format == "rss" {
-		root, entry, end = `rss version="2.0" xmlns:atom="`+vocab.Atom+`"`, "item", "</channel></rss>"
+		root, entry, end = `rss version="2.0" xmlns:atom="`+atom+`"`, "item", "</channel></rss>"
 	}
 	b.WriteString("<" + root)
 	for i := 0; i < d.Bindings && b.Len() < most; i++ {

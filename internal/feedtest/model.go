@@ -88,6 +88,13 @@ func (m *Model) Become(kind string) {
 	m.clock = m.clock.Add(time.Second)
 }
 
+// Close archives the entries not archived yet, as a publisher does in the end.
+func (m *Model) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.close()
+}
+
 // Step does something at random, and returns its name.
 func (m *Model) Step() string {
 	m.mu.Lock()

@@ -1,13 +1,17 @@
-// Package feedxml reads the elements of Atom and RSS as their publishers meant them. It
-// knows misspelt names and namespaces, bases, languages, and the constructs both formats
-// share: texts, persons and links. It also reads entries and head sections into gofeed's
-// form.
+// Package feedxml reads the elements of Atom and RSS as their publishers meant them, and
+// writes them valid. It knows the namespaces, misspelt names, bases and languages, and the
+// constructs both formats share: texts, persons and links.
 package feedxml
 
 import (
+	"io"
+	"math"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -16,9 +20,43 @@ type Format uint8
 
 // The formats.
 const (
-	Atom Format = iota + 1
-	RSS
+	FormatAtom Format = iota + 1
+	FormatRSS
+	FormatJSON
 )
+
+// An Element is an entry as published: its element, or its object in a JSON Feed.
+type Element struct {
+	Raw     string
+	Scope   *xmlscan.Scope // its inheritance from its surroundings
+	Format  Format
+	Lenient bool     // Raw is not well-formed
+	Odd     bool     // it has misspelt names, which other programs do not read
+	Signed  bool     // it names its own authors
+	Authors []Person // the feed's, if it does not
+}
+
+// Read returns the elements in it, to be used until Release.
+func (e *Element) Read() *Elements { return Again(e.Raw, e.Scope, e.Format) }
+
+// A Head is the head section of a document as published.
+type Head struct {
+	Known   []string // the elements expressed by a Document's fields
+	Others  []string
+	Scope   *xmlscan.Scope // of all of them; nil if there are none
+	Base    string
+	Format  Format
+	Version string // of the format
+}
+
+// Read returns the elements in it.
+func (h *Head) Read() *Elements {
+	sc := h.Scope
+	if sc == nil {
+		sc = &xmlscan.Scope{Base: h.Base}
+	}
+	return Fragment("<head>"+strings.Join(h.Known, "")+strings.Join(h.Others, "")+"</head>", sc, h.Format)
+}
 
 // MaxURL is the default of Elements.MaxURL.
 const MaxURL = 8 << 10
@@ -29,7 +67,6 @@ type Elements struct {
 	*xmlscan.Cursor
 	Format Format
 	Native string // the namespace of the root, or of the entry read again
-	Odd    bool   // an element since the caller set it to false has a misspelt name
 	MaxURL int    // the length of the longest URL
 
 	// Note is called with leniencies, each with its place; nil means to ignore them.
@@ -145,7 +182,470 @@ func (r *Elements) Mended(raw string, sc *xmlscan.Scope) string {
 }
 
 // Person reads a person construct.
-func (r *Elements) Person() xmlscan.Person { return r.Cursor.Person(r.Base) }
+func (r *Elements) Person() Person { return personOf(r.Cursor, r.Base) }
+
+// PersonOf reads "jane@example.org (Jane Doe)", "Jane Doe <jane@example.org>" and their
+// variants.
+func PersonOf(text string) Person {
+	text = strings.TrimSpace(text)
+	if isAddress(text) {
+		return Person{Email: text}
+	}
+	for _, form := range []struct {
+		open, end string
+		cut       func(text, open string) int
+		first     bool // the address comes first
+	}{{"<", ">", strings.LastIndex, false}, {"(", ")", strings.Index, true}, {"(", ")", strings.LastIndex, false}} {
+		i := form.cut(text, form.open)
+		if i < 0 || !strings.HasSuffix(text, form.end) {
+			continue
+		}
+		name, email := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:len(text)-1])
+		if form.first {
+			name, email = email, name
+		}
+		if isAddress(email) {
+			if len(name) >= 2 && form.open == "<" && name[0] == '"' && name[len(name)-1] == '"' { // RFC 5322 §3.4
+				name = strings.TrimSpace(name[1 : len(name)-1])
+			}
+			return Person{Name: name, Email: email}
+		}
+	}
+	return Person{Name: text}
+}
+
+// isAddress reports whether a text looks like one email address.
+func isAddress(text string) bool {
+	user, host, ok := strings.Cut(text, "@")
+	return ok && user != "" && host != "" && !strings.ContainsAny(user, " \t\r\n<>()\",") && !strings.ContainsAny(host, "@ \t\r\n<>()\",")
+}
 
 // clip shortens a quotation in a message.
 func clip(s string) string { return xmlscan.Clip(s, 40) }
+
+// Space returns the intended namespace of the current element, because feeds misspell
+// namespaces; each misspelt one gets one note. RFC 5005's must be exact, because the verdict depends on it.
+func (r *Elements) Space() string {
+	space := r.Cursor.Space()
+	if space == r.exact {
+		return space
+	}
+	switch space {
+	case "", Atom, Content, DC, ITunes, Media, XHTML:
+		r.exact = space
+		return space
+	}
+	if meant, ok := r.spaces[space]; ok {
+		if meant == space {
+			r.exact = space
+		}
+		return meant
+	}
+	meant := MeantSpace(space)
+	if meant == space {
+		r.exact = space
+	} else {
+		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.Offset())
+	}
+	if r.spaces == nil {
+		r.spaces = map[string]string{}
+	}
+	if len(r.spaces) < mostSpaces {
+		r.spaces[space] = meant
+	}
+	return meant
+}
+
+// RSSLocal returns the name of the current element as RSS spells it.
+func (r *Elements) RSSLocal() string { return RSSName(r.Local()) }
+
+// AtomLocal returns the name of the current element as Atom spells it.
+func (r *Elements) AtomLocal() string { return AtomName(r.Local()) }
+
+// NoteName notes a current element with another name than it should have, and reports
+// whether it is one.
+func (r *Elements) NoteName(name string) (misspelt bool) {
+	local := r.Local()
+	if name == local {
+		return false
+	}
+	r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.Offset())
+	return true
+}
+
+// IsRSS reports whether the current element belongs to RSS itself.
+func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
+
+// IsOfRSS reports whether a namespace is RSS's own.
+func (r *Elements) IsOfRSS(space string) bool {
+	return space == "" || space == r.Native || RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
+}
+
+// IsAtom reports whether the current element belongs to Atom itself, in an Atom document
+// under whatever namespace the root has.
+func (r *Elements) IsAtom() bool {
+	space := r.Space()
+	return IsAtom(space) || r.Format == FormatAtom && space == r.Native
+}
+
+// IsOwn reports whether the current element belongs to Atom, or to RSS in an RSS
+// document.
+func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && r.IsRSS() }
+
+// IsMapped reports whether every format has its own element for the meaning of the
+// current element.
+func (r *Elements) IsMapped() bool {
+	switch local := r.Local(); r.Space() {
+	case DC:
+		return local == "creator" || local == "date" || local == "subject"
+	case DCTerms:
+		return local == "modified" || local == "issued" || local == "created"
+	case Content:
+		return local == "encoded"
+	}
+	return false
+}
+
+// IsCarried reports whether a draft keeps the current element as published, although
+// it belongs to Atom's own vocabulary.
+func (r *Elements) IsCarried() bool {
+	if r.Format != FormatAtom {
+		return false
+	}
+	switch AtomName(r.Local()) {
+	case "contributor", "rights", "source":
+		return true
+	}
+	return false
+}
+
+// isGroup reports whether the current element is media:group or media:content, which may
+// have the texts of an entry for a video.
+func (r *Elements) isGroup() bool {
+	local := r.Local()
+	return (local == "group" || local == "content") && r.Space() == Media
+}
+
+// Permalink returns the attribute of guid for whether it is a URL.
+func (r *Elements) Permalink() (value string, ok bool) {
+	for _, a := range r.Attrs() {
+		if a.Space == "" && (a.Local == "isPermaLink" || strings.EqualFold(a.Local, "isPermaLink")) {
+			return a.Value(), true
+		}
+	}
+	return "", false
+}
+
+// Absolute resolves a reference; "" with a note if the result is longer than most.
+func Absolute(base, ref string, most int, note func(code, message string, offset int), offset int) string {
+	abs := ref
+	if len(ref) <= most {
+		abs = iri.Resolve(base, ref)
+	}
+	if len(abs) > most {
+		note("url-too-long", "a link longer than the limit is left out", offset)
+		return ""
+	}
+	return abs
+}
+
+// Reference makes a reference of the current element absolute; "" if it is longer than
+// the limit.
+func (r *Elements) Reference(ref string, offset int) string {
+	return Absolute(r.Base(), ref, r.MaxURL, r.note, offset)
+}
+
+// TextReference makes the current element's text absolute as a reference; "" if there is
+// none, or if it is longer than the limit.
+func (r *Elements) TextReference() string {
+	offset, base := r.Offset(), r.Base()
+	if ref := r.PlainText(); ref != "" {
+		return Absolute(base, ref, r.MaxURL, r.note, offset)
+	}
+	return ""
+}
+
+// AtomLink reads atom:link, in either format. Rel is as published. Href is "" if it cannot
+// be used.
+func (r *Elements) AtomLink() Link {
+	offset := r.Offset()
+	link, hasHref := linkAttrs(r.Cursor)
+	if hasHref {
+		link.Href = r.Reference(link.Href, offset)
+		return link
+	}
+	r.note("link-without-href", "a link without href: its text is used instead, if there is any", offset)
+	link.Href = r.TextReference()
+	return link
+}
+
+// Enclosure reads an enclosure, without its relation. Href is "" if it cannot be used.
+func (r *Elements) Enclosure() (link Link) {
+	offset := r.Offset()
+	for _, a := range r.Attrs() {
+		switch {
+		case a.Space != "":
+		case strings.EqualFold(a.Local, "url"):
+			link.Href = a.Value()
+		case strings.EqualFold(a.Local, "type"):
+			link.Type = a.Value()
+		case strings.EqualFold(a.Local, "length"):
+			link.Length = a.Value()
+		}
+	}
+	if xmlscan.Trim(link.Href) == "" {
+		return Link{}
+	}
+	link.Href = r.Reference(link.Href, offset)
+	return link
+}
+
+// The types of a text.
+const (
+	textType = "text"
+	htmlType = "html"
+)
+
+// rank returns how suitable the current child of an entry is as its title, summary
+// or content: 0 means not at all, and the highest rank wins. Elements of other
+// vocabularies are used if the format's own is missing; the order is gofeed's.
+func (r *Elements) rank(what string) int {
+	space, local := r.Space(), r.Local()
+	switch {
+	case r.Format == FormatAtom && (space == r.Native || IsAtom(space)):
+		if AtomName(local) == what {
+			return FirstRank
+		}
+		return 0
+	case r.Format == FormatRSS && r.IsRSS():
+		return RSSTextRank(what, RSSName(local))
+	}
+	return TextRank(what, space, local, r.Format == FormatRSS)
+}
+
+// Construct reads the current element as a text construct or content.
+func (r *Elements) Construct() Construct {
+	t := Construct{Base: r.Base(), Lang: r.Language()}
+	space, local := r.Space(), AtomName(r.Local())
+	if src, ok := r.Attr("", "src"); ok && local == "content" {
+		t.Src = iri.Resolve(t.Base, src)
+	}
+	kind, _ := r.Attr("", "type")
+	mode, _ := r.Attr("", "mode")
+	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
+		// A title has text rather than HTML, but with HTML's references.
+		if t.Type = htmlType; (strings.EqualFold(local, "title") || space == Media) && !strings.EqualFold(xmlscan.Trim(kind), htmlType) {
+			t.Type = textType
+			t = r.TextOrMarkup(t)
+			switch {
+			case t.Type != textType || r.literal || kind != "":
+			case markup.IsInline(t.Body):
+				t.Type = htmlType
+			default:
+				t.Body = xmlscan.Unescape(t.Body)
+			}
+			return t
+		}
+		return r.TextOrMarkup(t)
+	}
+	t.Type = TextType(kind, mode)
+	if IsMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
+		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.Offset())
+		t.Type = textType
+	}
+	return content(r.Cursor, t, mode, r.PlainText, r.Base, r.TextOrMarkup)
+}
+
+// TextOrMarkup reads the current element's characters. If there are elements among
+// them, the publisher did not escape the markup; then it reads the markup.
+func (r *Elements) TextOrMarkup(t Construct) Construct {
+	start := r.Offset()
+	if t.Body = r.PlainText(); !r.Nested() || r.Err() != nil {
+		return t
+	}
+	within := Fragment(r.text[start:r.End()], r.NewScope(), r.Format)
+	t.Type = htmlType
+	t.Body, t.Base = within.HTML(false, within.Base)
+	return t
+}
+
+// A textChoice is the best element so far for an entry's title, summary or content.
+type textChoice struct {
+	name string // of the text in Atom
+	text Construct
+	rank int
+
+	medium      int       // the offset of the media:content the title comes from; 0 if it comes from elsewhere
+	description Construct // of the same medium
+}
+
+// offer takes the current element, if it is better.
+func (c *textChoice) offer(r *Elements) (taken bool) {
+	if n := r.rank(c.name); n > c.rank {
+		c.text, c.rank, taken = r.Construct(), n, true
+	}
+	return taken
+}
+
+// offerAll takes the best of the children of the current element, which is a group. A
+// description of one of the media describes the entry only if the title comes from the same medium.
+func (c *textChoice) offerAll(r *Elements) {
+	at, isMedium := r.Offset(), r.Local() == "content"
+	if isMedium && c.name != "title" && c.medium != at {
+		return
+	}
+	for depth := r.Depth(); r.Child(depth); {
+		switch {
+		case r.isGroup():
+			c.offerAll(r)
+		case r.Space() != Media:
+		case isMedium && c.name != "title":
+			if r.rank("summary") > 0 {
+				c.description = r.Construct()
+			}
+		case c.offer(r) && isMedium:
+			c.medium = at
+		}
+	}
+}
+
+// chosen returns the best of the current element's children for a text.
+func (r *Elements) chosen(c textChoice) textChoice {
+	for depth := r.Depth(); c.rank < FirstRank && r.Child(depth); {
+		if r.isGroup() {
+			c.offerAll(r)
+		} else if c.offer(r) {
+			c.medium = 0
+		}
+	}
+	return c
+}
+
+// Text reads one of the three texts of an entry as published, whose place is not -1. A
+// literal title of RSS has its references to characters as published.
+func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, literal bool) Construct {
+	r := Again(raw, sc, format)
+	defer r.Release()
+	r.literal = literal
+	if place > 0 {
+		r.Seek(int(place))
+		r.Next()
+		return r.Construct()
+	}
+	choose := func(text, medium int) textChoice {
+		defer r.readAgain(raw, sc, format)
+		return r.chosen(textChoice{name: textNames[text], medium: medium})
+	}
+	if which == 0 {
+		return choose(0, 0).text
+	}
+	choice := choose(which, choose(0, 0).medium)
+	if choice.rank == 0 && (which == 1 || choose(1, 0).rank > 0) { // content, and a summary elsewhere
+		return choice.description
+	}
+	return choice.text
+}
+
+// Places are the offsets at which an entry's title, summary and content begin: 0 if
+// unknown, -1 if there is no such text.
+type Places [len(textNames)]int32
+
+// textNames are the names of an entry's texts in Atom.
+var textNames = [...]string{"title", "summary", "content"}
+
+// A TextFinder finds the texts of an entry while it is read.
+type TextFinder struct {
+	places Places
+	ranks  [len(textNames)]int
+	group  bool // there is a media:group, or a media:content with elements
+}
+
+// Look looks at the current child of the entry that begins at start. It has the given
+// name.
+func (f *TextFinder) Look(r *Elements, name string, start int) {
+	which := 0
+	switch name {
+	case "title":
+	case "summary", "description":
+		which = 1
+	case "content", "encoded", "body", "fullitem":
+		if which = 2; r.isGroup() {
+			f.group = f.group || !r.Empty()
+			return
+		}
+	case "group":
+		f.group = f.group || r.isGroup()
+		return
+	default:
+		return
+	}
+	if n := r.rank(textNames[which]); n > f.ranks[which] {
+		f.places[which], f.ranks[which] = int32(r.Offset()-start), n
+	}
+}
+
+// Found returns the places of the texts in an entry of n bytes.
+func (f *TextFinder) Found(n int) Places {
+	if n > math.MaxInt32 {
+		return Places{}
+	}
+	for which, rank := range f.ranks {
+		switch {
+		case f.group && rank < FirstRank:
+			f.places[which] = 0
+		case rank == 0:
+			f.places[which] = -1
+		}
+	}
+	return f.places
+}
+
+// Say writes the content of an entry, which is the current element: its elements,
+// attributes and text, whatever its prefixes, escapes or surroundings. It leaves out the
+// entry's own authors.
+func (r *Elements) Say(w io.Writer) {
+	var buf []byte
+	write := func(parts ...string) {
+		buf = buf[:0]
+		for _, part := range parts {
+			buf = append(append(strconv.AppendInt(buf, int64(len(part)), 10), ':'), part...)
+		}
+		_, _ = w.Write(buf)
+	}
+	var text []byte
+	flush := func() {
+		if len(text) > 0 {
+			write("text", string(text))
+			text = text[:0]
+		}
+	}
+	s := r.Cursor
+	for root := true; ; root = false {
+		tok := xmlscan.Start
+		if !root {
+			tok = s.Next()
+		}
+		switch tok {
+		case xmlscan.Stop:
+			flush()
+			return
+		case xmlscan.Start:
+			flush()
+			if s.Is(Atom, "author") {
+				s.Skip() // see Signed
+				continue
+			}
+			write("start", s.Space(), s.Local())
+			for _, a := range s.Attrs() {
+				if !root || a.Space != XML {
+					write(a.Space, a.Local, a.Value())
+				}
+			}
+		case xmlscan.End:
+			flush()
+			write("end")
+		default:
+			text = s.AppendText(text)
+		}
+	}
+}

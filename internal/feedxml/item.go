@@ -2,261 +2,204 @@ package feedxml
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/mmcdole/gofeed"
-	ext "github.com/mmcdole/gofeed/extensions"
-
-	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/jsonfeed"
+	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// The limits on decoding one entry, because elements take more memory than their text.
-const (
-	maxDecodedElements   = 5000
-	maxDecodedNamespaces = 32
-)
+// A Category is a category of an entry (RFC 4287 §4.2.2).
+type Category struct{ Term, Scheme, Label string }
 
-// A DecodeError says an entry exceeds a limit on decoding.
-type DecodeError struct {
-	Offset int // in the entry
-	Msg    string
+// An Item has everything an entry of any format says.
+type Item struct {
+	ID                      string
+	Updated, Published      time.Time
+	Title, Summary, Content Construct
+	Authors                 []Person
+	Categories              []Category
+	Links                   []Link
+	Extensions              []string // elements of other vocabularies, each with its declarations
 }
 
-// Error returns the message.
-func (e *DecodeError) Error() string { return e.Msg }
-
-// An Entry is an entry to decode.
-type Entry struct {
-	Raw                string
-	Scope              *xmlscan.Scope
-	Format             Format
-	Updated, Published time.Time
-}
-
-// Decode returns the entry in gofeed's form, without texts of other vocabularies. In Atom,
-// links sets those of the item, and returns its Links, which begin in room. Together with
-// an error, the item has the elements before the limit.
-func (e *Entry) Decode(links func(item *gofeed.Item, room []string) []string) (*gofeed.Item, *DecodeError) {
-	d := decoder{r: Again(e.Raw, e.Scope, e.Format), itemRoom: new(itemRoom)}
-	defer d.r.Release()
-	if e.Format == Atom {
-		d.atomEntry(e, links)
+// Draftable returns a text with the same meaning that Item.Atom accepts: ill-formed XHTML
+// becomes HTML, and other ill-formed markup becomes text.
+func Draftable(t Construct) Construct {
+	if t.Body+t.Src == "" {
+		return Construct{}
+	}
+	if t.Type == "text" || t.Src != "" || !markup.MayBeRelative(t.Body) {
+		t.Base = "" // nothing needs resolving
+	}
+	if t.Src != "" {
+		t.Body = "" // RFC 4287 §4.1.3.2: the element is empty then
+	}
+	if _, err := t.Written(); err == nil {
+		return t
+	}
+	if t.Type == "xhtml" {
+		t.Type = "html" // readers show it in the same way
 	} else {
-		d.rssItem(e)
+		t.Type = "text/plain"
 	}
-	return &d.item, d.err
+	return t
 }
 
-// An itemRoom is an item, with room for the things most items point to, so all of it
-// is one allocation.
-type itemRoom struct {
-	item       gofeed.Item
-	times      [2]time.Time
-	persons    [2]gofeed.Person
-	authors    [2]*gofeed.Person
-	categories [3]string
-	links      [2]string
-}
-
-// Add appends a value to a list whose first elements are stored in room.
-func Add[T any](list, room []T, value T) []T {
-	if list == nil {
-		list = room[:0]
+// ReadLists reads the elements of which an entry may have several, except links: its
+// authors, or else its feed's, and its categories and extensions.
+func (i *Item) ReadLists(e Element) {
+	switch {
+	case e.Raw == "":
+	case e.Format == FormatJSON:
+		i.readJSON(e)
+	default:
+		i.readXML(e)
 	}
-	return append(list, value)
-}
-
-// author adds an author.
-func (d *itemRoom) author(p xmlscan.Person) {
-	var author *gofeed.Person
-	if n := len(d.item.Authors); n < len(d.persons) {
-		author = &d.persons[n]
-	} else {
-		author = new(gofeed.Person)
+	if len(i.Authors) == 0 {
+		i.Authors = slices.Clone(e.Authors)
 	}
-	*author = gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
-	d.item.Authors = Add(d.item.Authors, d.authors[:], author)
 }
 
-// A decoder reads an entry, or the elements of a head section, into gofeed's form.
-type decoder struct {
-	*itemRoom
-	r        *Elements
-	err      *DecodeError
-	elements int
-	prefixes []xmlscan.Binding // the keys of extensions
-	few      [2]xmlscan.Binding
-}
-
-// child moves to the next child element, unless there have been too many.
-func (d *decoder) child(depth int) bool { return d.r.Child(depth) && d.count() }
-
-func (d *decoder) count() bool {
-	if d.elements++; d.elements > maxDecodedElements {
-		d.fail("elements", maxDecodedElements)
+func (i *Item) readJSON(e Element) {
+	item := jsonfeed.ReadItem(e.Raw)
+	authors := item.Authors
+	if authors == nil && item.Author != (jsonfeed.Author{}) {
+		authors = []jsonfeed.Author{item.Author}
 	}
-	return d.err == nil
+	for _, a := range authors {
+		p := PersonOf(a.Name)
+		p.URI = a.URL
+		i.Authors = append(i.Authors, p)
+	}
+	for _, tag := range item.Tags {
+		i.addCategory(Category{Term: tag})
+	}
 }
 
-func (d *decoder) fail(what string, limit int) {
-	d.err = &DecodeError{d.r.Offset(), fmt.Sprintf("more than %d %s in one entry", limit, what)}
-	d.r.Stop()
+func (i *Item) readXML(e Element) {
+	raw := e.Raw
+	if e.Lenient {
+		raw = xmlscan.Standalone(raw, e.Scope.Bindings, "")
+	}
+	r := Fragment(raw, e.Scope, e.Format)
+	sc := r.NewScope()
+	var others []Person // the authors in other vocabularies
+	left := xmlscan.MaxInherited*len(raw) + xmlscan.MaxInheritedExtra
+	for depth := r.Depth(); r.Child(depth); {
+		start := r.Offset()
+		if i.readElement(r, &others) || r.IsMapped() || r.IsOwn() && !r.IsCarried() {
+			continue
+		}
+		r.Skip()
+		element := sc.Alone(raw[start:r.End()], e.Format == FormatRSS)
+		if left -= len(element); left < 0 {
+			break // too many declarations for the elements' length
+		}
+		if xmlscan.WellFormed(element) == nil {
+			i.Extensions = append(i.Extensions, element)
+		}
+	}
+	for _, p := range others {
+		i.addAuthor(p)
+	}
 }
 
-// text reads the current element, with absolute references.
-func (d *decoder) text() string { return d.r.Construct().Absolute() }
+// readElement reads the current element of an entry, if it is an author or a category.
+func (i *Item) readElement(r *Elements, others *[]Person) bool {
+	space, local, atom := r.Space(), r.Local(), r.IsAtom()
+	switch rss := r.Format == FormatRSS && r.IsRSS(); {
+	case atom && AtomName(local) == "author" && r.Format == FormatAtom:
+		i.Authors = append(i.Authors, r.Person())
+	case atom && AtomName(local) == "author":
+		*others = append(*others, r.Person())
+	case atom && AtomName(local) == "category":
+		term, _ := r.Attr("", "term")
+		scheme, _ := r.Attr("", "scheme")
+		label, _ := r.Attr("", "label")
+		i.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
+	case rss && RSSName(local) == "author":
+		i.addAuthor(PersonOf(r.PlainText()))
+	case space == DC && local == "creator":
+		*others = append(*others, PersonOf(r.PlainText()))
+	case rss && RSSName(local) == "category":
+		domain, _ := r.Attr("", "domain")
+		i.addCategory(Category{Term: r.PlainText(), Scheme: domain})
+	case space == DC && local == "subject":
+		i.addCategory(Category{Term: r.PlainText()})
+	default:
+		return false
+	}
+	return true
+}
 
-// Given returns a pointer to a time; nil if the time is zero.
-func Given(t *time.Time) *time.Time {
-	if t.IsZero() {
+// addAuthor adds an author, unless there is one with this name.
+func (i *Item) addAuthor(p Person) {
+	name := cmp.Or(p.Name, p.Email, p.URI)
+	if name != "" && !slices.ContainsFunc(i.Authors, func(a Person) bool { return cmp.Or(a.Name, a.Email, a.URI) == name }) {
+		i.Authors = append(i.Authors, p)
+	}
+}
+
+// addCategory adds a category, unless it is empty, or already there.
+func (i *Item) addCategory(c Category) {
+	if c.Term != "" && !slices.Contains(i.Categories, c) {
+		i.Categories = append(i.Categories, c)
+	}
+}
+
+// Atom returns the item as an Atom entry, perhaps without an update time. The same item
+// always gives the same XML.
+func (i *Item) Atom() (string, error) {
+	if xmlscan.Trim(i.ID) != i.ID || i.ID == "" {
+		return "", fmt.Errorf("draft %q: the id must not be empty, nor begin or end with white space (RFC 4287 §4.2.6)", clip(i.ID))
+	}
+	var w Markup
+	w.Open("entry", "xmlns", Atom)
+	w.WriteString(">\n")
+	w.Element("id", i.ID)
+	if !i.Updated.IsZero() {
+		w.Element("updated", i.Updated.Format(time.RFC3339Nano))
+	}
+	if !i.Published.IsZero() {
+		w.Element("published", i.Published.Format(time.RFC3339Nano))
+	}
+	err := errors.Join(writeText(&w, "title", i.Title), writeText(&w, "summary", i.Summary), writeText(&w, "content", i.Content))
+	if err != nil {
+		return "", fmt.Errorf("draft %s: %w", i.ID, err)
+	}
+	for _, p := range i.Authors {
+		w.Person("author", p)
+	}
+	for _, c := range i.Categories {
+		w.Empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+	}
+	for _, l := range i.Links {
+		w.Link("link", l)
+	}
+	for _, x := range i.Extensions {
+		if err := xmlscan.WellFormed(x); err != nil {
+			return "", fmt.Errorf("draft %s: extension %q: %w", i.ID, clip(x), err)
+		}
+		w.WriteString(x + "\n")
+	}
+	w.WriteString("</entry>")
+	return w.String(), nil
+}
+
+// writeText writes a text construct or content. It writes a title even if it is empty.
+func writeText(w *Markup, name string, t Construct) error {
+	if t == (Construct{}) && name != "title" {
 		return nil
 	}
-	return t
-}
-
-// timeOf reads a date; zero if it cannot be read.
-func timeOf(text string) time.Time {
-	t, _, _ := feedtime.Read(text)
-	return t
-}
-
-// atomEntry reads the children of the current entry.
-func (d *decoder) atomEntry(e *Entry, links func(item *gofeed.Item, room []string) []string) {
-	r, item := d.r, &d.item
-	for depth := r.Depth(); d.child(depth); {
-		if space := r.Space(); space != r.Native && !vocab.IsAtom(space) {
-			d.extension(&item.Extensions)
-			continue
-		}
-		switch vocab.AtomName(r.Local()) {
-		case "title":
-			item.Title = d.text()
-		case "summary":
-			item.Description = d.text()
-		case "content":
-			item.Content = d.text()
-		case "updated", "modified":
-			item.Updated = r.PlainText()
-		case "published", "issued":
-			item.Published = r.PlainText()
-		case "author":
-			d.author(r.Person())
-		case "category":
-			item.Categories = Add(item.Categories, d.categories[:], d.category())
-		}
+	if IsMedia(t.Type) && name != "content" {
+		return fmt.Errorf("%s: type %q: the type of a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
 	}
-	item.Links = links(item, d.links[:])
-	d.times = [...]time.Time{e.Updated.UTC(), e.Published.UTC()}
-	item.UpdatedParsed, item.PublishedParsed = Given(&d.times[0]), Given(&d.times[1])
-	item.Published = cmp.Or(item.Published, item.Updated)
-	item.PublishedParsed = cmp.Or(item.PublishedParsed, item.UpdatedParsed)
-}
-
-// category reads an Atom category: its label, or else its term.
-func (d *decoder) category() string {
-	if label, _ := d.r.Attr("", "label"); label != "" {
-		return label
+	if err := w.Text(name, t); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	term, _ := d.r.Attr("", "term")
-	return term
-}
-
-// rssItem reads the children of the current item. Other vocabularies may supply what
-// the item itself lacks; which of them takes precedence is gofeed's choice.
-func (d *decoder) rssItem(e *Entry) {
-	r, item := d.r, &d.item
-	author := ""
-	for depth := r.Depth(); d.child(depth); {
-		if space := r.Space(); !r.IsRSS() && space != vocab.RDF {
-			if space == vocab.Content && r.Local() == "encoded" {
-				item.Content = d.text()
-			} else {
-				d.extension(&item.Extensions)
-			}
-			continue
-		}
-		switch local := r.Local(); vocab.RSSName(local) {
-		case "title":
-			item.Title = d.text()
-		case "description":
-			item.Description = d.text()
-		case "pubDate":
-			item.Published = r.PlainText()
-		case "link":
-			href, _ := r.Attr("", "href")
-			base := r.Base()
-			if href = cmp.Or(r.PlainText(), href); href != "" {
-				item.Link = iri.Resolve(base, href)
-				item.Links = Add(item.Links, d.links[:], item.Link)
-			}
-		case "author":
-			author = r.PlainText()
-		case "category":
-			item.Categories = Add(item.Categories, d.categories[:], r.PlainText())
-		case "enclosure":
-			if l := r.Enclosure(); l.Href != "" {
-				item.Enclosures = append(item.Enclosures, &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type})
-			}
-		case "guid", "source", "comments":
-		default:
-			if item.Custom == nil {
-				item.Custom = map[string]string{}
-			}
-			item.Custom[local] = r.TextOrMarkup(xmlscan.Construct{Base: r.Base()}).Absolute()
-		}
-	}
-	if item.Published != "" {
-		d.times[1] = e.Published.UTC()
-		item.PublishedParsed = Given(&d.times[1])
-	}
-	d.rssExtensions(author)
-}
-
-// rssExtensions fills in the fields not set by the item's own elements.
-func (d *decoder) rssExtensions(author string) {
-	item := &d.item
-	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
-	if m := item.Extensions["dc"]; m != nil {
-		item.DublinCoreExt = ext.NewDublinCoreExtension(m)
-		dc = item.DublinCoreExt
-	}
-	if m := item.Extensions["itunes"]; m != nil {
-		item.ITunesExt = ext.NewITunesItemExtension(m)
-		itunes = item.ITunesExt
-	}
-	atom := item.Extensions["atom"]
-	if atom == nil {
-		atom = item.Extensions["atom03"]
-	}
-	date := first(dc.Date)
-	item.Title = cmp.Or(item.Title, first(dc.Title))
-	item.Description = cmp.Or(item.Description, first(dc.Description), itunes.Summary, value(atom["summary"]))
-	item.Content = cmp.Or(item.Content, value(atom["content"]))
-	if item.Published == "" {
-		item.Published = cmp.Or(date, value(atom["published"]))
-		d.times[1] = timeOf(item.Published)
-		item.PublishedParsed = Given(&d.times[1])
-	}
-	item.Updated = cmp.Or(date, value(atom["updated"]))
-	d.times[0] = timeOf(item.Updated)
-	item.UpdatedParsed = Given(&d.times[0])
-	item.Author = rssAuthor(cmp.Or(author, first(dc.Author), first(dc.Creator), itunes.Author), atom["author"])
-	if item.Author != nil {
-		item.Authors = Add(nil, d.authors[:], item.Author)
-	}
-	if itunes.Keywords != "" {
-		item.Categories = append(item.Categories, strings.Split(itunes.Keywords, ",")...)
-	}
-	item.Categories = append(item.Categories, dc.Subject...)
-	for _, c := range atom["category"] {
-		if term := c.Attrs["term"]; term != "" {
-			item.Categories = append(item.Categories, term)
-		}
-	}
-	item.Image = rssImage(item, itunes.Image)
+	return nil
 }

@@ -1,12 +1,20 @@
 package fetch
 
 import (
+	"bufio"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -187,4 +195,314 @@ func (w *wire) check(err error) error {
 		return errWire
 	}
 	return err
+}
+
+// maxWindow is how far back a zstd stream may refer, and so the memory it takes: as
+// much as RFC 9659 allows for HTTP.
+const maxWindow = 8 << 20
+
+// contentEncoding returns "gzip", "zstd", or "" for a body without encoding. It returns
+// false for any other encoding, which was not offered, and for several, which may be a
+// bomb within a bomb.
+func contentEncoding(h http.Header) (string, bool) {
+	lines := h["Content-Encoding"]
+	if len(lines) == 0 {
+		return "", true
+	}
+	found := ""
+	all := strings.Join(lines, ", ")
+	for name := range strings.SplitSeq(all, ",") {
+		switch name = strings.ToLower(strings.TrimSpace(name)); {
+		case name == "" || name == "identity":
+		case found != "":
+			return all, false
+		case name == "x-gzip":
+			found = "gzip"
+		default:
+			found = name
+		}
+	}
+	return found, found == "" || found == "gzip" || found == "zstd"
+}
+
+// decoder takes a decoder for src from the pool of its kind; release returns it.
+// Creating one may already read from src.
+func (c *Client) decoder(encoding string, src io.Reader) (dec io.Reader, release func(), err error) {
+	switch encoding {
+	case "gzip":
+		return c.gzip(src)
+	case "zstd":
+		return c.zstd(src)
+	}
+	return src, func() {}, nil
+}
+
+func (c *Client) gzip(src io.Reader) (io.Reader, func(), error) {
+	g, _ := c.shared().gzips.Get().(*gunzip)
+	if g == nil {
+		g = new(gunzip)
+	}
+	release := func() {
+		g.release()
+		c.shared().gzips.Put(g)
+	}
+	if err := g.reset(src); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return g, release, nil
+}
+
+func (c *Client) zstd(src io.Reader) (io.Reader, func(), error) {
+	z, _ := c.shared().zstds.Get().(*zstd.Decoder)
+	if z == nil {
+		var err error
+		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	release := func() {
+		z.Reset(nil)
+		c.shared().zstds.Put(z)
+	}
+	if err := z.Reset(src); err != nil {
+		release()
+		return nil, nil, noEOF(err)
+	}
+	return z, release, nil
+}
+
+// noEOF makes the end of a stream unexpected before its beginning.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// A gunzip decodes all members of a gzip stream (RFC 1952 §2.2). It does not read past
+// the last member, where some servers pad with zeros: the checksum has proved the
+// stream complete.
+type gunzip struct {
+	src bufio.Reader
+	z   gzip.Reader
+}
+
+// errTrailing is the error at the end of a complete stream with something else after it.
+var errTrailing = errors.New("something follows the encoded stream")
+
+// reset sets the source of the stream, and reads the header of its first member.
+func (g *gunzip) reset(src io.Reader) error {
+	g.src.Reset(src)
+	return noEOF(g.member())
+}
+
+// member reads the header of the next member.
+func (g *gunzip) member() error {
+	err := g.z.Reset(&g.src)
+	g.z.Multistream(false)
+	return err
+}
+
+// release drops the source, so a pool holds no body.
+func (g *gunzip) release() { g.src.Reset(http.NoBody) }
+
+// Read reads decoded bytes.
+func (g *gunzip) Read(p []byte) (int, error) {
+	for {
+		n, err := g.z.Read(p)
+		if err != io.EOF {
+			return n, err
+		}
+		if n > 0 {
+			return n, nil // the next Read returns the end
+		}
+		if err := g.next(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// next starts the next member; it returns io.EOF or errTrailing if there is none.
+func (g *gunzip) next() error {
+	const magic = "\x1f\x8b\x08"
+	begin, err := g.src.Peek(len(magic))
+	switch {
+	case len(begin) == 0:
+		return err
+	case !strings.HasPrefix(magic, string(begin)):
+		return errTrailing
+	}
+	return noEOF(g.member())
+}
+
+// peekMost is the length of the longest head section whose links are followed early.
+const peekMost = 1 << 20
+
+// Text reads the body to its end, and returns it with its digest: it detects changes, but
+// does not withstand forgery. In the meantime it calls peek, unless nil, with the bytes
+// received so far, until peek returns false. Together with an error of the body, it
+// returns the part before.
+func (r *Response) Text(peek func(prefix string) bool) (text, digest string, err error) {
+	var all strings.Builder
+	if n, err := strconv.Atoi(r.Header.Get("Content-Length")); err == nil && n > 0 {
+		all.Grow(min(n, peekMost))
+	}
+	sums, buf := newBodyDigest(), make([]byte, 32<<10)
+	for next := 1; ; {
+		n, err := r.Body.Read(buf)
+		sums.add(buf[:n])
+		all.Write(buf[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			return all.String(), sums.String(), nil
+		case err != nil:
+			return all.String(), sums.String(), err
+		}
+		if n := all.Len(); peek != nil && n >= next {
+			if next = n + n/4; n > peekMost || !peek(all.String()) {
+				peek = nil
+			}
+		}
+	}
+}
+
+// Digest returns the digest of a body.
+func Digest(body string) string {
+	d := newBodyDigest()
+	d.add([]byte(body))
+	return d.String()
+}
+
+// A bodyDigest is two checksums and the length of a body. It is computed while the
+// body arrives, at the speed of memory.
+type bodyDigest struct {
+	castagnoli, ieee hash.Hash32
+	length           int64
+}
+
+func newBodyDigest() *bodyDigest {
+	return &bodyDigest{castagnoli: crc32.New(crc32.MakeTable(crc32.Castagnoli)), ieee: crc32.NewIEEE()}
+}
+
+// add adds the next bytes of the body.
+func (d *bodyDigest) add(p []byte) {
+	d.length += int64(len(p))
+	_, _ = d.castagnoli.Write(p) // a hash does not fail
+	_, _ = d.ieee.Write(p)
+}
+
+func (d *bodyDigest) String() string {
+	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
+}
+
+// Freshness is how long an answer is fresh by its headers, by the rules of RFC 9111 for
+// a private cache, which ignores s-maxage. The zero value is that of an answer without
+// such headers.
+type Freshness struct {
+	// Explicit means there is a lifetime: a max-age or Expires. An invalid one counts as a
+	// lifetime of zero.
+	Explicit bool
+
+	// Lifetime is how long the answer is fresh after it was generated: max-age, or else
+	// Expires minus Date. It is never negative.
+	Lifetime time.Duration
+
+	// Age is how old the answer already was when it arrived; zero means new.
+	Age time.Duration
+
+	NoStore bool // the answer must not be stored
+	NoCache bool // the answer must not be used again without asking the server
+}
+
+// Until returns when an answer received at the given time stops being fresh: the
+// earliest time at which another request makes sense. It returns the zero time if the
+// answer does not say, and the time of receipt if the answer is immediately stale.
+func (f Freshness) Until(received time.Time) time.Time {
+	switch {
+	case f.NoStore || f.NoCache:
+		return received
+	case !f.Explicit:
+		return time.Time{}
+	default:
+		return received.Add(max(f.Lifetime-f.Age, 0))
+	}
+}
+
+// freshness reads the headers of an answer of the given time.
+func freshness(h http.Header, received time.Time) Freshness {
+	var f Freshness
+	for _, line := range h["Cache-Control"] {
+		f.directives(line)
+	}
+	if age, ok := deltaSeconds(strings.TrimSpace(h.Get("Age"))); ok {
+		f.Age = age
+	}
+	if !f.Explicit {
+		f.expires(h, received)
+	}
+	return f
+}
+
+// directives reads one Cache-Control line. Of several max-age directives, the first
+// counts (RFC 9111 §4.2.1).
+func (f *Freshness) directives(line string) {
+	for line != "" {
+		var name, value string
+		name, value, line = directive(line)
+		switch strings.ToLower(name) {
+		case "no-store":
+			f.NoStore = true
+		case "no-cache":
+			// With field names it concerns only those fields (RFC 9111 §5.2.2.4).
+			f.NoCache = f.NoCache || value == ""
+		case "max-age":
+			if !f.Explicit {
+				f.Explicit = true
+				f.Lifetime, _ = deltaSeconds(value)
+			}
+		}
+	}
+}
+
+// directive cuts the first name or name=value off a list. A value may be quoted; a comma
+// within quotes does not end it.
+func directive(s string) (name, value, rest string) {
+	end := strings.IndexAny(s, ",=")
+	if end < 0 {
+		return strings.TrimSpace(s), "", ""
+	}
+	name, rest = strings.TrimSpace(s[:end]), s[end+1:]
+	if s[end] == ',' {
+		return name, "", rest
+	}
+	rest = strings.TrimLeft(rest, " \t")
+	if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+		value, rest, _ = strings.Cut(quoted, `"`)
+		_, rest, _ = strings.Cut(rest, ",")
+		return name, value, rest
+	}
+	value, rest, _ = strings.Cut(rest, ",")
+	return name, strings.TrimSpace(value), rest
+}
+
+// expires reads the Expires header. With an invalid date, such as 0, the answer is
+// already stale (RFC 9111 §5.3).
+func (f *Freshness) expires(h http.Header, received time.Time) {
+	v := h.Get("Expires")
+	if v == "" {
+		return
+	}
+	f.Explicit = true
+	at, ok := parseDate(v)
+	if !ok {
+		return
+	}
+	made, ok := parseDate(h.Get("Date"))
+	if !ok {
+		made = received
+	}
+	f.Lifetime = max(at.Sub(made), 0)
 }

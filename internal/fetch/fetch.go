@@ -11,18 +11,23 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"code.dny.dev/ssrf"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"golang.org/x/net/http/httpguts"
 )
 
 // fallbackAgent is the User-Agent if none is given.
@@ -209,4 +214,331 @@ func sleep(ctx context.Context, d time.Duration) error {
 // wrap adds the URL to an error of any type but this package's.
 func wrap(rawURL string, err error) error {
 	return &url.Error{Op: "fetch", URL: iri.Redact(rawURL), Err: err}
+}
+
+// newRequest makes the request of one hop, with headers of its own, because a hop must not
+// see the headers of another.
+func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, conditional bool) (*http.Request, error) {
+	fields := [...]struct{ name, value string }{
+		{"User-Agent", cmp.Or(c.UserAgent, fallbackAgent)},
+		{"Accept", cmp.Or(req.Accept, "*/*")},
+		{"Accept-Encoding", "gzip, zstd"},
+		{"If-None-Match", req.ETag},
+		{"If-Modified-Since", req.LastModified},
+	}
+	send := fields[:]
+	if !conditional {
+		send = fields[:3]
+	}
+	header := make(http.Header, len(fields))
+	values := make([]string, len(fields)) // one array for all: polls are cheap
+	for i, f := range send {
+		if f.value == "" {
+			continue
+		}
+		if !httpguts.ValidHeaderFieldValue(f.value) {
+			return nil, refused(u.String(), RuleHeader, nil)
+		}
+		values[i] = f.value
+		header[f.name] = values[i : i+1 : i+1]
+	}
+	if c.Secrets != nil {
+		if err := addSecrets(u, header, c.Secrets(u)); err != nil {
+			return nil, err
+		}
+	}
+	r := http.Request{
+		Method:     cmp.Or(req.Method, http.MethodGet),
+		URL:        u,
+		Host:       u.Host,
+		Header:     header,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+	}
+	return r.WithContext(ctx), nil
+}
+
+// owner returns the URL whose origin may see the validators; nil if there are none.
+func (req *Request) owner(first *url.URL) *url.URL {
+	switch {
+	case req.ETag == "" && req.LastModified == "":
+		return nil
+	case req.Validated == "":
+		return first
+	}
+	u, err := iri.ParseLeniently(req.Validated)
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// An exchange is one request and its answer, with the resources it holds until it ends:
+// a place at the host, a context and a timer.
+type exchange struct {
+	client  *Client
+	caller  context.Context // the caller may cancel it
+	ctx     context.Context // the guard may cancel it as well
+	guard   guard
+	host    *host
+	url     string
+	started time.Time
+
+	conditional bool
+	resp        *http.Response
+}
+
+// exchange waits for its turn, sends a request and reads the headers of the answer. The
+// result must be ended. The hop sends the validators if it is conditional, and the
+// request's own header fields if it is at the origin of the first hop.
+func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional, first bool) (*exchange, error) {
+	h, err := c.enter(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{client: c, caller: ctx, host: h, url: location, conditional: conditional, started: time.Now()}
+	x.ctx, x.guard.cancel = context.WithCancelCause(ctx)
+	x.guard.step = Failure{Kind: Timeout, URL: location}
+	r, err := c.newRequest(x.ctx, u, req, conditional)
+	if err == nil && first {
+		err = addHeader(r, req.Header)
+	}
+	if err == nil {
+		err = addFields(ctx, u, r)
+	}
+	if err == nil {
+		err = x.send(r)
+	}
+	if err != nil {
+		x.end()
+		return nil, err
+	}
+	return x, nil
+}
+
+// send makes the round trip.
+func (x *exchange) send(r *http.Request) error {
+	c := x.client
+	c.logRequest(x, r.Method)
+	limit := c.headers()
+	x.guard.arm(x.started, "headers", limit, limit)
+	resp, err := c.roundTripper().RoundTrip(r)
+	x.guard.disarm()
+	if err != nil {
+		return x.failure(err)
+	}
+	if resp.Body == nil { // a transport other than net/http's may do so
+		resp.Body = http.NoBody
+	}
+	x.resp = resp
+	c.logAnswer(x)
+	if headerSize(resp.Header) > maxHeader {
+		return x.exceeds("headers", maxHeader)
+	}
+	return nil
+}
+
+// end releases everything the exchange holds.
+func (x *exchange) end() {
+	x.guard.stop()
+	x.guard.cancel(context.Canceled)
+	if x.resp != nil {
+		x.resp.Body.Close()
+	}
+	x.client.exit(x.host)
+}
+
+// discard ends an exchange whose body is not needed. It reads a short body, so the
+// connection can be reused, but does not wait long for it.
+func (x *exchange) discard() {
+	const short, soon = 2 << 10, time.Second
+	if r := x.resp; r.Body != http.NoBody && r.ContentLength <= short && r.StatusCode >= 200 {
+		x.guard.arm(time.Now(), "body", soon, soon)
+		io.CopyN(io.Discard, x.resp.Body, short+1)
+		x.guard.disarm()
+	}
+	x.end()
+}
+
+// interrupted returns who ended the exchange, if not the server: the caller, the guard,
+// or a Close. The error of the transport is then only a consequence.
+func (x *exchange) interrupted() error {
+	if err := x.caller.Err(); err != nil {
+		return wrap(x.url, err)
+	}
+	return context.Cause(x.ctx)
+}
+
+// exceeds returns the Failure of an answer beyond a limit.
+func (x *exchange) exceeds(limit string, most int64) error {
+	return &Failure{Kind: Limit, URL: x.url, Name: limit, Max: most}
+}
+
+// truncated returns the Failure of a body cut off before its end.
+func (x *exchange) truncated(err error) error {
+	return &Failure{Kind: Truncated, URL: x.url, Err: err}
+}
+
+// failure returns an error of the transport, as a Failure if it can be told.
+func (x *exchange) failure(err error) error {
+	if cut := x.interrupted(); cut != nil {
+		return cut
+	}
+	if f, ok := errors.AsType[*Failure](err); ok { // a timeout of the dialer
+		timeout := *f
+		timeout.URL = x.url
+		return &timeout
+	}
+	switch {
+	case prohibited(err):
+		return refused(x.url, RuleAddress, err)
+	case headersTooLong(err):
+		return x.exceeds("headers", maxHeader)
+	}
+	return wrap(x.url, err)
+}
+
+func prohibited(err error) bool {
+	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) ||
+		errors.Is(err, ssrf.ErrProhibitedPort) || errors.Is(err, ssrf.ErrInvalidHostPort)
+}
+
+// headersTooLong recognises two errors of net/http by their text, because they have
+// neither a type nor a name.
+func headersTooLong(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "server response headers exceeded") ||
+		strings.Contains(s, "response header list larger than advertised limit")
+}
+
+// headerSize estimates the bytes of the headers on the wire, for transports that do not
+// limit them.
+func headerSize(h http.Header) int64 {
+	var n int64
+	for name, values := range h {
+		for _, v := range values {
+			n += int64(len(name) + len(v) + len(": \r\n"))
+		}
+	}
+	return n
+}
+
+// The defaults of those limits that reading a document has, too.
+const (
+	DefaultBytes = 16 << 20
+	DefaultURL   = 8 << 10
+)
+
+const (
+	maxHeader = 64 << 10 // the size of all headers of an answer in bytes
+	ratioFree = 1 << 20  // the decoded bytes before Ratio applies: that of small documents says little
+)
+
+func (c *Client) maxBytes() int64 { return min(cmp.Or(c.Bytes, DefaultBytes), 1<<60) } // no sum overflows
+func (c *Client) maxRatio() int64 { return int64(cmp.Or(c.Ratio, 200)) }
+func (c *Client) maxURL() int     { return cmp.Or(c.URL, DefaultURL) }
+
+// maxWire limits the encoded bytes of a body: without it, a stream decoding to nothing
+// would continue until the timeout. An incompressible document is a little longer
+// encoded than decoded, hence the allowance.
+func (c *Client) maxWire() int64 { return c.maxBytes() + c.maxBytes()/16 + 4096 }
+
+func (c *Client) connect() time.Duration { return cmp.Or(c.Connect, 5*time.Second) }
+func (c *Client) tls() time.Duration     { return cmp.Or(c.TLS, 10*time.Second) }
+func (c *Client) headers() time.Duration { return cmp.Or(c.Headers, 20*time.Second) }
+func (c *Client) body() time.Duration    { return cmp.Or(c.Body, 60*time.Second) }
+func (c *Client) idle() time.Duration    { return cmp.Or(c.Idle, 15*time.Second) }
+
+func (c *Client) maxWait() time.Duration { return max(cmp.Or(c.MaxWait, 30*time.Second), 0) }
+
+// Fields returns further header fields of a request to a URL. It may be called
+// from several goroutines.
+type Fields func(ctx context.Context, url string) (http.Header, error)
+
+// WithFields returns a context whose requests have further header fields, which may be
+// credentials, if they go to the origin of a URL. Each request, redirects and
+// repetitions included, calls fields, so tokens can be renewed. Nil fields mean the
+// context unchanged.
+func WithFields(ctx context.Context, origin string, fields Fields) context.Context {
+	u, err := url.Parse(origin)
+	if fields == nil || err != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, fieldsKey{}, &originFields{u, fields})
+}
+
+type fieldsKey struct{}
+
+type originFields struct {
+	origin *url.URL
+	fields Fields
+}
+
+// addFields adds the context's header fields for a request.
+func addFields(ctx context.Context, u *url.URL, r *http.Request) error {
+	of, ok := ctx.Value(fieldsKey{}).(*originFields)
+	if !ok || !iri.SameOrigin(of.origin, u) {
+		return nil
+	}
+	header, err := of.fields(ctx, u.String())
+	if err != nil {
+		return wrap(u.String(), err)
+	}
+	return addSecrets(u, r.Header, header)
+}
+
+// Shared makes several Clients polite together. Its zero value is ready to use; do not
+// copy it.
+type Shared struct {
+	hosts hosts
+	gzips sync.Pool // of *gunzip
+	zstds sync.Pool // of *zstd.Decoder
+
+	mu         sync.Mutex
+	transports map[transportKey]*http.Transport
+}
+
+// A transportKey has a Client's settings for its transport.
+type transportKey struct {
+	allowPrivate bool
+	connect, tls time.Duration
+	perHost      int
+}
+
+func (c *Client) shared() *Shared {
+	if c.Shared != nil {
+		return c.Shared
+	}
+	return &c.own
+}
+
+// roundTripper returns the transport for requests.
+func (c *Client) roundTripper() http.RoundTripper {
+	c.once.Do(func() {
+		if c.wrapped = c.inner(); c.Wrap != nil {
+			c.wrapped = c.Wrap(c.wrapped)
+		}
+	})
+	return c.wrapped
+}
+
+// inner returns the caller's transport, or the built-in one.
+func (c *Client) inner() http.RoundTripper {
+	if c.Transport != nil {
+		return c.Transport
+	}
+	key := transportKey{c.AllowPrivate, c.connect(), c.tls(), c.perHost()}
+	s := c.shared()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.transports[key]
+	if t == nil {
+		if s.transports == nil {
+			s.transports = make(map[transportKey]*http.Transport)
+		}
+		t = c.newTransport()
+		s.transports[key] = t
+	}
+	return t
 }

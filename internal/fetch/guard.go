@@ -1,10 +1,84 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
+
+	"code.dny.dev/ssrf"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
+
+// check parses the URL of a request, and refuses forbidden ones.
+func (c *Client) check(req *Request) (*url.URL, error) {
+	if req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return nil, refused(iri.Redact(req.URL), RuleMethod, nil)
+	}
+	return c.parse(nil, req.URL)
+}
+
+// parse resolves ref against base, which may be nil, and refuses forbidden URLs.
+func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
+	if len(ref) > c.maxURL() {
+		shown := iri.Redact(ref)
+		return nil, refused(shown[:min(len(shown), c.maxURL())], RuleLength, nil)
+	}
+	u, err := iri.ParseLeniently(ref)
+	if err != nil {
+		if detail, ok := errors.AsType[*url.Error](err); ok {
+			err = detail.Err // detail has the URL, and so perhaps a password
+		}
+		return nil, refused(iri.Redact(ref), RuleURL, err)
+	}
+	if base != nil {
+		u = base.ResolveReference(u)
+	}
+	if rule := c.forbidden(u); rule != "" {
+		if rule == RuleScheme {
+			err = fmt.Errorf("%q", u.Scheme)
+		}
+		return nil, refused(iri.Redact(u.String()), rule, err)
+	}
+	u.Fragment, u.RawFragment = "", "" // a fragment is never sent
+	return u, nil
+}
+
+// forbidden returns the rule a URL breaks; "" if it breaks none.
+func (c *Client) forbidden(u *url.URL) string {
+	switch {
+	case u.Scheme == "":
+		return RuleURL
+	case u.Scheme != "http" && u.Scheme != "https":
+		return RuleScheme
+	case u.User != nil:
+		return RuleUserinfo
+	case u.Opaque != "" || u.Hostname() == "" || !validPort(u.Port()):
+		return RuleURL
+	case len(u.Path)+len(u.RawQuery) > c.maxURL(): // a long base and a long reference
+		return RuleLength
+	}
+	return ""
+}
+
+func validPort(port string) bool {
+	if port == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
 
 // A guard cancels a request when one of its steps takes too long. One timer serves all
 // steps, because a request waits for one thing at a time. It keeps running when a step
@@ -72,4 +146,199 @@ func (g *guard) expire() {
 	}
 	timeout := g.step
 	g.cancel(&timeout)
+}
+
+// newTransport makes the built-in transport. It has no Proxy: a proxy from the environment
+// would resolve names itself, and so bypass the rule on addresses. It does not
+// decompress, because the ratio needs the sizes before and after.
+func (c *Client) newTransport() *http.Transport {
+	d := dialer{dial: c.dial, roots: c.roots, connect: c.connect(), tls: c.tls()}
+	if d.dial == nil {
+		d.dial = c.netDialer().DialContext
+	}
+	return &http.Transport{
+		DialContext:            d.plain,
+		DialTLSContext:         d.secure,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    c.perHost(),
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+		// Without a ping, a silently dead connection would cost every request to its host a
+		// timeout.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+	}
+}
+
+// netDialer checks each address after its name has been resolved and immediately before
+// it is dialled, so no second answer of a name server can come between.
+func (c *Client) netDialer() *net.Dialer {
+	d := &net.Dialer{Resolver: c.resolver, Control: c.control}
+	if d.Control == nil && !c.AllowPrivate {
+		d.Control = Guard()
+	}
+	return d
+}
+
+// Guard returns a [net.Dialer.Control] to refuse loopback, private and special-purpose
+// addresses, and those of the metadata of clouds. It allows any port, because feeds are
+// served from unusual ports as well.
+func Guard() func(network, address string, conn syscall.RawConn) error {
+	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(clouds...)).Safe
+}
+
+// clouds are the public addresses at which machines of a cloud find their own
+// configuration: those of Azure and Equinix Metal. Other clouds use link-local, shared or
+// private addresses.
+var clouds = []netip.Prefix{
+	netip.MustParsePrefix("168.63.129.16/32"),
+	netip.MustParsePrefix("192.80.8.124/32"),
+}
+
+func (c *Client) perHost() int { return max(cmp.Or(c.PerHost, 4), 1) }
+
+// A dialer adds timeouts to connecting and to the handshake.
+type dialer struct {
+	dial         func(ctx context.Context, network, address string) (net.Conn, error)
+	roots        *x509.CertPool // nil means the system's
+	connect, tls time.Duration
+}
+
+func (d dialer) plain(ctx context.Context, network, address string) (net.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, d.connect)
+	defer cancel()
+	conn, err := d.dial(limited, network, address)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = &Failure{Kind: Timeout, Name: "connect", Max: int64(d.connect)}
+	}
+	return conn, err
+}
+
+func (d dialer) secure(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := d.plain(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, d.tls)
+	defer cancel()
+	conn := tls.Client(plain, &tls.Config{
+		ServerName: host,
+		RootCAs:    d.roots,
+		NextProtos: []string{"h2", "http/1.1"},
+	})
+	if err := conn.HandshakeContext(limited); err != nil {
+		plain.Close()
+		if limited.Err() != nil && ctx.Err() == nil {
+			err = &Failure{Kind: Timeout, Name: "tls", Max: int64(d.tls)}
+		}
+		return nil, err
+	}
+	return conn, nil
+}
+
+// MaxRedirects is the maximum number of redirects to follow for one request.
+const MaxRedirects = 5
+
+// follow makes one try: the request, and those to which it is redirected.
+func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Response, error) {
+	var buf [MaxRedirects + 1]string
+	visited := buf[:0]
+	permanent, moved := "", true
+	owner := req.owner(first)
+	for u := first; ; {
+		location := u.String()
+		visited = append(visited, location)
+		x, err := c.exchange(ctx, u, location, req, owner != nil && iri.SameOrigin(owner, u), iri.SameOrigin(first, u))
+		if err != nil {
+			return nil, err
+		}
+		status := x.resp.StatusCode
+		if !redirects(status) {
+			return x.answer(req, permanent, moved)
+		}
+		next, err := x.target(u, visited)
+		x.discard()
+		if err != nil {
+			return nil, err
+		}
+		c.logRedirect(ctx, location, next, status)
+		moved = moved && (status == http.StatusMovedPermanently || status == http.StatusPermanentRedirect)
+		if u = next; moved {
+			permanent = next.String()
+		}
+	}
+}
+
+func redirects(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// target returns the URL a redirect of u leads to, if it may be followed.
+func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
+	location := x.resp.Header.Get("Location")
+	if location == "" {
+		return nil, refused(x.url, RuleLocation, nil)
+	}
+	next, err := x.client.parse(u, location)
+	if err != nil {
+		return nil, err
+	}
+	to := next.String()
+	switch {
+	case u.Scheme == "https" && next.Scheme == "http":
+		return nil, refused(to, RuleDowngrade, errors.New("redirected from "+x.url))
+	case slices.Contains(visited, to):
+		return nil, refused(to, RuleLoop, nil)
+	case len(visited) > MaxRedirects:
+		return nil, refused(to, RuleRedirects, nil)
+	}
+	return next, nil
+}
+
+// answer returns the Response for a final answer, or its error. If settled, all redirects
+// to it were permanent.
+func (x *exchange) answer(req *Request, permanent string, settled bool) (*Response, error) {
+	now, h := time.Now(), x.resp.Header
+	resp := &Response{
+		URL: x.url, Requested: req.URL, Permanent: permanent,
+		Status: x.resp.StatusCode, Header: h,
+		ETag: h.Get("Etag"), LastModified: h.Get("Last-Modified"),
+		Freshness: freshness(h, now), Body: http.NoBody,
+	}
+	switch {
+	case resp.Status == http.StatusNotModified && x.conditional:
+		resp.ETag, resp.LastModified = cmp.Or(resp.ETag, req.ETag), cmp.Or(resp.LastModified, req.LastModified) // a 304 need not repeat them
+		x.end()
+		return resp, nil
+	case resp.Status < 200 || resp.Status > 299 || resp.Status == http.StatusPartialContent && !req.Partial:
+		// A 206 is not the document if the request did not ask for a part.
+		err := x.statusError(now, settled)
+		x.discard()
+		return nil, err
+	}
+	return resp, x.open(resp, req)
+}
+
+// statusError returns the error for a status, and remembers when the host allows the
+// next request.
+func (x *exchange) statusError(now time.Time, settled bool) error {
+	status := x.resp.StatusCode
+	err := &Failure{Kind: Status, URL: x.url, Status: status, Gone: status == http.StatusGone && settled}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		if wait, ok := RetryAfter(x.resp.Header, now); ok {
+			err.RetryAfter, err.At = wait, now.Add(wait)
+			x.client.shared().hosts.leaveAlone(x.host, err.At, status)
+		}
+	}
+	return err
 }

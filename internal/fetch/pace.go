@@ -1,10 +1,146 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"golang.org/x/time/rate"
 )
+
+// The number of hosts remembered before idle ones are dropped, and the maximum number
+// of idle hosts still asking clients to wait, which matters only if thousands do so at
+// once.
+const (
+	fewHosts  = 256
+	manyHosts = 1 << 14
+)
+
+// hosts is a client's memory of hosts.
+type hosts struct {
+	mu      sync.Mutex
+	byName  map[string]*host
+	sweepAt int // the size of byName at which to sweep
+}
+
+// host is one of these. Its fields after slots and pace are guarded by hosts.mu.
+type host struct {
+	slots chan struct{}                // one for each request in flight
+	pace  atomic.Pointer[rate.Limiter] // nil means no pause
+
+	users  int       // the number of goroutines holding or awaiting a slot
+	until  time.Time // the time until which the host asks clients to wait
+	status int       // the status of the answer asking for it
+}
+
+// HostOf returns the name of a URL's host, as politeness counts hosts. If the URL is not
+// valid, it returns the URL.
+func HostOf(address string) string {
+	u, err := iri.ParseLeniently(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	return hostName(u)
+}
+
+// hostName returns the key of a host. http and https share one on their default ports;
+// other ports are other servers.
+func hostName(u *url.URL) string {
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if port := u.Port(); port != "" && port != "80" && port != "443" {
+		name += ":" + port
+	}
+	return name
+}
+
+// use finds or creates a host, and counts one more user until leave. If clients ask for
+// different paces, the slowest applies; the number of slots is that of the host's first
+// client.
+func (hs *hosts) use(name string, slots int, pace time.Duration) *host {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h := hs.byName[name]
+	if h == nil {
+		h = &host{slots: make(chan struct{}, slots)}
+		hs.add(name, h)
+	}
+	switch every, now := rate.Every(pace), h.pace.Load(); {
+	case pace > 0 && now == nil:
+		h.pace.Store(rate.NewLimiter(every, 1))
+	case pace > 0 && every < now.Limit():
+		now.SetLimit(every)
+	}
+	h.users++
+	return h
+}
+
+func (hs *hosts) leave(h *host) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h.users--
+}
+
+// leaveAlone records a host's request for a wait until then.
+func (hs *hosts) leaveAlone(h *host, until time.Time, status int) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if until.After(h.until) {
+		h.until, h.status = until, status
+	}
+}
+
+// asked returns until when a host wants no request, and the status of its answer.
+func (hs *hosts) asked(h *host) (time.Time, int) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return h.until, h.status
+}
+
+// add makes room before it adds a host. Sweeping when the number has doubled keeps the
+// cost of an addition constant.
+func (hs *hosts) add(name string, h *host) {
+	if len(hs.byName) >= max(hs.sweepAt, fewHosts) {
+		hs.sweep(time.Now())
+		hs.sweepAt = 2 * len(hs.byName)
+	}
+	if hs.byName == nil {
+		hs.byName = make(map[string]*host)
+	}
+	hs.byName[name] = h
+}
+
+// sweep drops hosts with nothing to remember and, if too many are left, any not in use.
+func (hs *hosts) sweep(now time.Time) {
+	for name, h := range hs.byName {
+		if h.idle(now) {
+			delete(hs.byName, name)
+		}
+	}
+	for name, h := range hs.byName {
+		if len(hs.byName) <= manyHosts/2 {
+			break
+		}
+		if h.users == 0 {
+			delete(hs.byName, name)
+		}
+	}
+}
+
+func (h *host) idle(now time.Time) bool {
+	pace := h.pace.Load()
+	return h.users == 0 && !h.until.After(now) && (pace == nil || pace.TokensAt(now) >= 1)
+}
 
 // enter waits for a request's turn at its host. Its result must be passed to exit.
 func (c *Client) enter(ctx context.Context, u *url.URL) (*host, error) {
@@ -95,4 +231,110 @@ func (c *Client) step(ctx context.Context, h *host) error {
 		r.Cancel()
 	}
 	return err
+}
+
+// next returns how long to wait after the given try has failed, and whether to try again.
+func (c *Client) next(try int, err error) (time.Duration, bool) {
+	if try >= cmp.Or(c.Tries, 3) || !temporary(err) {
+		return 0, false
+	}
+	wait := c.backoff(try)
+	if f, ok := errors.AsType[*Failure](err); ok {
+		if f.RetryAfter > c.maxWait() {
+			return 0, false
+		}
+		wait = max(wait, f.RetryAfter)
+	}
+	return wait, true
+}
+
+// backoff returns a wait, doubled with each try. It is up to a half shorter at random, so
+// clients that failed together do not come back together.
+func (c *Client) backoff(try int) time.Duration {
+	wait := min(cmp.Or(c.Base, time.Second), c.maxWait())
+	for range min(try-1, 16) {
+		wait = min(2*min(wait, c.maxWait()), c.maxWait())
+	}
+	if wait <= 1 {
+		return max(wait, 0)
+	}
+	return wait - rand.N(wait/2)
+}
+
+// temporary reports whether the same request may succeed another time: after a network
+// error before the headers, a 5xx (but not 501), and a 429 with a time. Of a truncated
+// body the caller already has a part.
+func temporary(err error) bool {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f.temporary()
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
+		return false
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false
+	}
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
+}
+
+// maxRetryAfter is the longest wait a host may ask for: a mistake in one header must
+// not lose a feed for a year.
+const maxRetryAfter = 24 * time.Hour
+
+// RetryAfter reads how long the host asks clients to wait (RFC 9110 §10.2.3).
+func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if v == "" {
+		return 0, false
+	}
+	if wait, ok := deltaSeconds(v); ok {
+		return min(wait, maxRetryAfter), true
+	}
+	at, ok := parseDate(v)
+	if !ok {
+		return 0, false
+	}
+	// By the clock of the host, if it sends the time: it may differ from ours.
+	if date, ok := parseDate(h.Get("Date")); ok {
+		now = date
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter), true
+}
+
+// deltaSeconds reads a number of seconds. One too large to represent counts as very
+// long (RFC 9111 §1.2.2).
+func deltaSeconds(s string) (time.Duration, bool) {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		n = 1<<31 - 1
+	}
+	return time.Duration(n) * time.Second, true
+}
+
+// parseDate reads an HTTP date. It also accepts days of one digit, which many servers
+// write and http.ParseTime refuses, and UTC instead of GMT.
+func parseDate(s string) (time.Time, bool) {
+	if s == "" {
+		return time.Time{}, false
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return t, true
+	}
+	for _, layout := range [...]string{
+		"Mon, 2 Jan 2006 15:04:05 GMT",
+		"Mon, 2 Jan 2006 15:04:05 UTC",
+		"Mon, 2 Jan 2006 15:04:05 -0700",
+	} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }

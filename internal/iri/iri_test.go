@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // references reads a file of references and what they become.
@@ -69,4 +68,18 @@ func TestForRequestStays(t *testing.T) {
 		require.Equal(t, want, "http://example.org"+u.RequestURI())
 		require.Equal(t, want, ForRequest(want))
 	})
+}
+
+func TestDirectory(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://ann:pw@example.org/a/b.atom?token=x#y": "https://example.org/a/",
+		"https://example.org/?token=a/b":                "https://example.org/",
+		"https://example.org":                           "https://example.org",
+		"a/b":                                           "a/",
+		"":                                              "",
+	} {
+		if got := Directory(url); got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
 }

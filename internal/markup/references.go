@@ -1,24 +1,76 @@
+// Package markup reads HTML. In the texts of feeds, it makes references absolute where
+// they are, finds images, and returns the plain text; in web pages, it finds the links to
+// feeds.
 package markup
 
 import (
+	"bytes"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
-	"golang.org/x/net/html"
-
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"golang.org/x/net/html"
 )
 
 // References in HTML are made absolute in place; nothing else changes. The HTML is read
 // once, as html.Tokenizer reads it, and without a copy.
 
-// urlAttributes are the HTML attributes with references, the same as gofeed's.
-var urlAttributes = []string{
+// urlAttributes are the HTML attributes with references: gofeed's, and those of pictures in
+// several sizes, pictures loaded late, buttons, and SVG.
+var urlAttributes = [...]string{
 	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
+	"data-src", "formaction", "srcset", "xlink:href",
 }
 
-// IsReference reports whether the HTML attribute with this name has a reference.
-func IsReference(name string) bool { return slices.Contains(urlAttributes, name) }
+// srcset is the attribute with a list of references, each perhaps followed by a size.
+const srcset = "srcset"
+
+// Resolve returns an HTML attribute's value with its references made absolute. A reference to
+// a place in the same text, such as a footnote, stays.
+func Resolve(name, base, value string) string {
+	switch {
+	case !slices.Contains(urlAttributes[:], name), isFragment(value):
+		return value
+	case name == srcset:
+		return resolveSet(base, value)
+	}
+	return iri.Resolve(base, value)
+}
+
+// isFragment reports whether a reference is to a place in the same text.
+func isFragment(value string) bool {
+	return strings.HasPrefix(strings.TrimLeft(value, " \t\r\n\f"), "#")
+}
+
+// resolveSet makes the references in a srcset absolute, which its commas and sizes separate.
+func resolveSet(base, value string) string {
+	var b strings.Builder
+	for rest := value; rest != ""; {
+		url := strings.TrimLeft(rest, " \t\r\n\f,")
+		b.WriteString(rest[:len(rest)-len(url)])
+		if url == "" {
+			break
+		}
+		end := strings.IndexAny(url, " \t\r\n\f")
+		if end < 0 {
+			end = len(url)
+		}
+		bare := strings.TrimRight(url[:end], ",")
+		b.WriteString(iri.Resolve(base, bare))
+		rest = url[len(bare):]
+		if end == len(bare) { // a size follows, and no comma is in it
+			size := strings.IndexByte(rest, ',')
+			if size < 0 {
+				size = len(rest)
+			}
+			b.WriteString(rest[:size])
+			rest = rest[size:]
+		}
+	}
+	return b.String()
+}
 
 // urlAttribute returns the index of an attribute in urlAttributes; -1 if it is not one.
 func urlAttribute(name string) int {
@@ -67,6 +119,12 @@ type htmlBase struct {
 // of the part of the body it replaces; 0 if the value stays.
 func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
+	if isFragment(raw) {
+		return "", 0
+	}
+	if urlAttributes[ref.attr] == srcset {
+		return b.absoluteSet(raw, ref)
+	}
 	amps := strings.Count(raw, "&")
 	if iri.IsHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
 		return "", 0
@@ -78,6 +136,18 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	}
 	value := unescapeValue(raw)
 	if abs = iri.Resolve(b.base, value); abs == strings.TrimSpace(value) {
+		return "", 0
+	}
+	if abs = html.EscapeString(abs); !ref.quoted {
+		abs = `"` + abs + `"`
+	}
+	return abs, ref.end
+}
+
+// absoluteSet is absolute for a srcset.
+func (b *htmlBase) absoluteSet(raw string, ref tagReference) (abs string, end int) {
+	value := unescapeValue(raw)
+	if abs = resolveSet(b.base, value); abs == value {
 		return "", 0
 	}
 	if abs = html.EscapeString(abs); !ref.quoted {
@@ -159,8 +229,8 @@ type tagReader struct {
 	html string
 	at   int // the place to continue
 	name string
-	refs int             // the number of references in the tag
-	room [9]tagReference // the references: of several attributes with one name, the first
+	refs int                              // the number of references in the tag
+	room [len(urlAttributes)]tagReference // the references: of several attributes with one name, the first
 }
 
 // A tagReference is the value of an attribute, without its quotes.
@@ -355,3 +425,251 @@ func (t *tagReader) skipRawText() {
 		}
 	}
 }
+
+// MayBeRelative reports whether markup may have a relative reference.
+func MayBeRelative(markup string) bool {
+	for range relativeReferences(markup) {
+		return true
+	}
+	return false
+}
+
+// relativeReferences yields the places of possible relative references in markup,
+// escaped or not: the equals signs of possible attributes. It is cheap, and rather
+// yields too many.
+func relativeReferences(markup string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; ; {
+			n := strings.IndexByte(markup[i:], '=')
+			if n < 0 {
+				return
+			}
+			i += n
+			named, isSet := endsInReference(markup[:i])
+			equals := i
+			i++
+			if !named {
+				continue
+			}
+			value := afterQuote(markup[i:])
+			rest, ok := afterAbsolute(value, isSet)
+			if i = len(markup) - len(rest); !ok && !yield(equals) { // a long value is read only once
+				return
+			}
+		}
+	}
+}
+
+// endsInReference reports whether text ends in the name of an attribute with a
+// reference, or with a set of them.
+func endsInReference(text string) (named, isSet bool) {
+	text = strings.TrimRight(text, " \t\r\n\f")
+	isSet = endsIn(text, srcset)
+	return isSet || slices.ContainsFunc(urlAttributes[:], func(attr string) bool { return endsIn(text, attr) }) ||
+		endsIn(text, "url") || endsIn(text, "uri"), isSet // of extensions
+}
+
+func endsIn(text, name string) bool {
+	n := len(text) - len(name)
+	return n >= 0 && strings.EqualFold(text[n:], name)
+}
+
+// afterQuote removes white space and the quote before an attribute's value.
+func afterQuote(value string) string {
+	value = strings.TrimLeft(value, " \t\r\n\f\"'\\")
+	if strings.HasPrefix(value, "&") {
+		for _, quote := range [...]string{"&quot;", "&#34;", "&#39;", "&apos;"} {
+			if rest, ok := strings.CutPrefix(value, quote); ok {
+				return rest
+			}
+		}
+	}
+	return value
+}
+
+// afterAbsolute returns the text after the absolute URLs at its beginning, one or a set, and
+// whether there are no others in the value.
+func afterAbsolute(text string, isSet bool) (rest string, ok bool) {
+	for {
+		n, ok := absoluteURL(text)
+		if !ok {
+			return text, false
+		}
+		url := text[:n]
+		if text = text[n:]; !isSet {
+			return text, true
+		}
+		if text = strings.TrimLeft(text, " \t\r\n\f"); !strings.HasSuffix(url, ",") { // a size may follow
+			text = strings.TrimLeft(strings.TrimLeft(text, ".0123456789"), "wxh \t\r\n\f")
+			if !strings.HasPrefix(text, ",") {
+				return text, true
+			}
+		}
+		if text = strings.TrimLeft(text, " \t\r\n\f,"); text == "" || strings.IndexByte("\"'\\&<>", text[0]) >= 0 {
+			return text, true
+		}
+	}
+}
+
+// absoluteURL reports whether text begins with an absolute URL unchanged by resolving,
+// and its length.
+func absoluteURL(text string) (n int, ok bool) {
+	if !iri.IsHTTP(text) {
+		return 0, false
+	}
+	if n = strings.IndexAny(text, " \t\r\n\f\"'<>"); n < 0 {
+		n = len(text)
+	}
+	return n, !strings.Contains(text[:n], "/.")
+}
+
+// CountRelative returns the largest number of relative references markup may have, in
+// attributes, elements and escaped markup. It counts paths separately from references
+// that keep the whole base, such as #top.
+func CountRelative(markup string) (paths, others int) {
+	others = hidden(markup) + strings.Count(markup, "equals;")
+	paths = strings.Count(markup, "link>") + strings.Count(markup, "uri>") + strings.Count(markup, "url>")
+	counted := 0 // the commas before it are counted
+	for equals := range relativeReferences(markup) {
+		value := afterQuote(markup[equals+1:])
+		if _, isSet := endsInReference(markup[:equals]); isSet {
+			begin := max(len(markup)-len(value), counted) // to count a comma only once
+			counted = len(markup)
+			if n := strings.IndexAny(markup[begin:], "\"'<>"); n >= 0 {
+				counted = begin + n
+			}
+			paths += 1 + strings.Count(markup[begin:counted], ",")
+		} else if value == "" || strings.IndexByte("#?&> ", value[0]) >= 0 {
+			others++
+		} else {
+			paths++
+		}
+	}
+	return paths, others
+}
+
+// hidden counts the character references that could be part of an attribute's name, or
+// of the text after it: those to ASCII, except for the characters usually escaped.
+func hidden(markup string) (n int) {
+	for {
+		_, rest, ok := strings.Cut(markup, "&#")
+		if !ok {
+			return n
+		}
+		digits, base := rest, 10
+		if rest != "" && rest[0]|0x20 == 'x' {
+			digits, base = rest[1:], 16
+		}
+		digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789abcdefABCDEF"))]
+		if c, err := strconv.ParseUint(digits, base, 32); err == nil && c < 0x80 && !strings.ContainsRune(`"&'<>`, rune(c)) {
+			n++
+		}
+		markup = rest
+	}
+}
+
+// Plain returns the text of HTML without markup. It separates blocks by a newline and
+// leaves out invisible elements such as scripts and styles.
+func Plain(body string) string {
+	if !strings.ContainsAny(body, "<&") {
+		return body
+	}
+	var b strings.Builder
+	hidden, apart := "", false
+	z := html.NewTokenizer(strings.NewReader(body))
+	for {
+		switch kind := z.Next(); kind {
+		case html.ErrorToken:
+			return strings.TrimSpace(b.String())
+		case html.TextToken:
+			if hidden != "" {
+				continue
+			}
+			text := z.Text()
+			if len(bytes.TrimSpace(text)) > 0 && apart {
+				if b.Len() > 0 {
+					b.WriteByte('\n')
+				}
+				text, apart = bytes.TrimLeft(text, " \t\r\n"), false
+			}
+			if !apart {
+				b.Write(text)
+			}
+		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+			name, _ := z.TagName()
+			switch {
+			case hidden != "":
+				if string(name) == hidden && kind == html.EndTagToken {
+					hidden = ""
+				}
+			case kind == html.StartTagToken && isHidden(string(name)):
+				hidden = string(name)
+			case isBlock(string(name)):
+				apart = true
+			}
+		}
+	}
+}
+
+// isHidden reports whether browsers do not show an element's text. The tokenizer finds
+// no tags in such elements.
+func isHidden(name string) bool {
+	switch name {
+	case "script", "style", "title", "noembed", "noframes", "iframe", "textarea":
+		return true
+	}
+	return false
+}
+
+// isBlock reports whether an element begins on a new line.
+func isBlock(name string) bool {
+	switch name {
+	case "address", "article", "aside", "blockquote", "br", "caption", "dd", "details", "dialog", "div", "dl", "dt",
+		"fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
+		"main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul":
+		return true
+	}
+	return false
+}
+
+// IsVoid reports whether an HTML element has no end tag.
+func IsVoid(name string) bool {
+	switch name {
+	case "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr":
+		return true
+	}
+	return false
+}
+
+// IsInline reports whether text has markup, all of it elements for words within a line,
+// each with its end tag: the title "H<sub>2</sub>O", but not "Use <div> in HTML".
+func IsInline(text string) bool {
+	if !strings.Contains(text, "</") {
+		return false
+	}
+	var open []string
+	z := html.NewTokenizer(strings.NewReader(text))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return len(open) == 0
+		case html.StartTagToken:
+			name, _ := z.TagName()
+			if !slices.Contains(inline, string(name)) || len(open) == 8 {
+				return false
+			}
+			open = append(open, string(name))
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if len(open) == 0 || open[len(open)-1] != string(name) {
+				return false
+			}
+			open = open[:len(open)-1]
+		case html.TextToken:
+		default:
+			return false
+		}
+	}
+}
+
+var inline = []string{"a", "abbr", "b", "cite", "code", "del", "em", "i", "ins", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "tt", "u"}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 )
@@ -20,8 +19,8 @@ func tokensOf(text, base string) (tokens []string) {
 			tok.Type = html.StartTagToken // a slash behind an unquoted value is a part of it
 		}
 		for i, a := range tok.Attr {
-			if base != "" && tok.Type == html.StartTagToken && slices.Contains(urlAttributes, a.Key) {
-				if abs := iri.Resolve(base, a.Val); abs != strings.TrimSpace(a.Val) {
+			if base != "" && tok.Type == html.StartTagToken && slices.Contains(urlAttributes[:], a.Key) {
+				if abs := Resolve(a.Key, base, a.Val); abs != strings.TrimSpace(a.Val) {
 					tok.Attr[i].Val = abs
 				}
 			}
@@ -40,6 +39,7 @@ func FuzzReferences(f *testing.F) {
 		`<iframe src="//x/y"></iframe><script>"<a href=x>"</script><a href='b&amp;c&copy'><xmp><a href=x></xmp ><a href=x>`,
 		`<a href="/x&#46;"><title><a href=x></title><a href="mailto:x"><plaintext><a href=x>`, `<a href="/x`, `<a href=x`, `<a href="http://a/b&amp;c/..&#47;.">`,
 		`<a href="x&copyx&copy;&copy=&copy&notit;&#65&#x41;&amp;amp;&semi;&bogus;&` + "\r\n" + `'">`, `<a href='"x&#x26;'>`, `<a title href=x>`,
+		`<img srcset="a 1x, /b 2x,c"><source srcset=d,e,><svg xlink:href=#f><a href="#g">`,
 	} {
 		f.Add(text)
 	}
@@ -67,13 +67,57 @@ func TestReferencesInPlace(t *testing.T) {
 	const base = "http://example.org/a/b"
 	for body, want := range map[string]string{
 		`<IMG  alt='"' SRC = "c.png"  /><p>&nbsp;x<br />`: `<IMG  alt='"' SRC = "http://example.org/a/c.png"  /><p>&nbsp;x<br />`,
-		`<a href=c>d</a>`:                   `<a href="http://example.org/a/c">d</a>`,
-		`<a href='/?a=1&b=2&amp;c="'>d</a>`: `<a href='http://example.org/?a=1&amp;b=2&amp;c=&#34;'>d</a>`,
-		`<a href="">x</a><a href>y</a>`:     `<a href="http://example.org/a/b">x</a><a href>y</a>`,
-		`<a title="<a href=c>" href="#d">`:  `<a title="<a href=c>" href="http://example.org/a/b#d">`,
+		`<a href=c>d</a>`:                                               `<a href="http://example.org/a/c">d</a>`,
+		`<a href='/?a=1&b=2&amp;c="'>d</a>`:                             `<a href='http://example.org/?a=1&amp;b=2&amp;c=&#34;'>d</a>`,
+		`<a href="">x</a><a href>y</a>`:                                 `<a href="http://example.org/a/b">x</a><a href>y</a>`,
+		`<a title="<a href=c>" href="#d">`:                              `<a title="<a href=c>" href="#d">`,
+		`<a href=" #d"><img usemap=#e>`:                                 `<a href=" #d"><img usemap=#e>`,
+		`<img data-src=x src="y">`:                                      `<img data-src="http://example.org/a/x" src="http://example.org/a/y">`,
+		`<button formaction="f">`:                                       `<button formaction="http://example.org/a/f">`,
+		`<svg><image xlink:href="c.png"/>`:                              `<svg><image xlink:href="http://example.org/a/c.png"/>`,
+		`<img srcset="https://a.example/x 1x, https://a.example/y 2x">`: `<img srcset="https://a.example/x 1x, https://a.example/y 2x">`,
+		`<source srcset="a,1.png, b.png 2x ,c.png 100w,">`:              `<source srcset="http://example.org/a/a,1.png, http://example.org/a/b.png 2x ,http://example.org/a/c.png 100w,">`,
+		`<img srcset=a.png>`:                                            `<img srcset="http://example.org/a/a.png">`,
+		`<img srcset=" , ">`:                                            `<img srcset=" , ">`,
 	} {
 		require.Equal(t, want, Absolute(body, base))
 	}
 	long := strings.Repeat(`<p class="x">a <a href="https://example.com/?a=1&amp;b=2">b</a>`, 100)
 	require.Zero(t, testing.AllocsPerRun(10, func() { _ = Absolute(long, base) }))
+}
+
+func TestPlain(t *testing.T) {
+	for body, want := range map[string]string{
+		"<p>one</p><p>two</p>":                    "one\ntwo",
+		"one<br>two":                              "one\ntwo",
+		"<ul><li>a<li>b</ul>c":                    "a\nb\nc",
+		"a <b>bold</b> word":                      "a bold word",
+		"a<script>alert('x')</script>b":           "ab",
+		"<style>p {}</style><p>a":                 "a",
+		"<title>hidden</title>shown":              "shown",
+		"a &amp; b &lt; c":                        "a & b < c",
+		"<script>unclosed":                        "",
+		"  <div>\n  <div>\n deep </div></div>  x": "deep \nx",
+	} {
+		require.Equal(t, want, Plain(body), body)
+	}
+}
+
+// A set is relative if any of its references is, and each of them counts.
+func TestRelativeSets(t *testing.T) {
+	for body, want := range map[string]int{
+		`<img srcset="https://a.example/x 1x, https://a.example/y 2x">`:              0,
+		`<img srcset="https://a.example/x, https://a.example/y">`:                    0,
+		`&lt;img srcset=&quot;https://a.example/x 1x, https://a.example/y 2x&quot;>`: 0,
+		`<img srcset="https://a.example/x 1x, y 2x">`:                                1,
+		`<img srcset="x?a=1, y?b=2, z">`:                                             3,
+		`<img srcset="x, y" src="/z">`:                                               3,
+		`&lt;img srcset=&quot;x, y&quot;&gt;`:                                        2,
+	} {
+		paths, others := CountRelative(body)
+		require.GreaterOrEqual(t, paths+others, want, body)
+		require.Equal(t, want > 0, MayBeRelative(body), body)
+	}
+	paths, _ := CountRelative(strings.Repeat("srcset=,", 100_000))
+	require.GreaterOrEqual(t, paths, 100_000)
 }

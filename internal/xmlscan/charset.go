@@ -2,11 +2,17 @@ package xmlscan
 
 import (
 	"fmt"
+	"mime"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	utf16 "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
@@ -19,7 +25,8 @@ import (
 // UTF-8, Decode uses the latter; and if ISO-8859-1, windows-1252 or ASCII is named, but everything beyond
 // ASCII is UTF-8, it uses UTF-8. So it does if only the document names a charset, in which some bytes have
 // no meaning, but is UTF-8 throughout. A few bad bytes do not count, so an excerpt cut within a character
-// changes no other.
+// changes no other. The bytes also
+// refute a byte order mark of UTF-8, and those after the end of the root element decide nothing.
 //
 // Decode removes a byte order mark. In UTF-8 it reads invalid bytes as windows-1252, so different bytes stay different, and the whole
 // document if most of them are invalid; in other encodings they become U+FFFD. So do U+FFFE and U+FFFF, which XML does not allow. It
@@ -38,6 +45,8 @@ func decode(data string, contentType string, once bool) (doc string, notes []Not
 	sources := [2]source{{name: "Content-Type"}, {name: "XML declaration"}}
 	sources[0].set(contentCharset(contentType))
 	found, data := detect(data)
+	end := afterRoot(data)
+	data, tail := data[:end], data[end:]
 	var r reading
 	if found.name == "" {
 		label, _ := declaredCharset(data)
@@ -49,6 +58,9 @@ func decode(data string, contentType string, once bool) (doc string, notes []Not
 		}
 		label, _ := declaredCharset(r.doc)
 		sources[1].set(label)
+		if found.name == utf8Name && !fits(r.good, r.bad) { // the bytes refute the byte order mark
+			found, r, err = choose(data, sources[:])
+		}
 		if c := sources[1].charset; found.ebcdic() && c.ebcdic() && c != found {
 			found = c
 			r, err = found.read(data)
@@ -65,9 +77,35 @@ func decode(data string, contentType string, once bool) (doc string, notes []Not
 		r.doc, twice = XMLEncodedOnce(r.doc)
 		notes = append(notes, twice...)
 	}
+	if tail != "" {
+		after, _ := found.read(tail)
+		r.doc += after.doc
+	}
 	doc = declareUTF8(r.doc)
 	r.at += len(doc) - len(r.doc) // it comes after the declaration
 	return doc, r.appendNotes(notes, found.name), nil
+}
+
+// afterRoot returns where an XML document ends if bytes beyond ASCII follow, which say
+// nothing about its charset; otherwise the length of the data.
+func afterRoot(data string) int {
+	begin := strings.LastIndex(data, "</")
+	if begin < 0 || !strings.HasPrefix(strings.TrimLeft(data, " \t\r\n"), "<") {
+		return len(data)
+	}
+	name, tail, ok := strings.Cut(data[begin+len("</"):], ">")
+	if !ok || isASCII(tail) {
+		return len(data)
+	}
+	_, local, prefixed := strings.Cut(strings.TrimSpace(name), ":")
+	if !prefixed {
+		local = strings.TrimSpace(name)
+	}
+	switch strings.ToLower(local) {
+	case "feed", "rss", "rdf":
+		return len(data) - len(tail)
+	}
+	return len(data)
 }
 
 // detect returns the charset the first bytes reveal, and the data without a byte order mark
@@ -109,9 +147,9 @@ func detect(data string) (c charset, rest string) {
 func unicodeCharset(name string) charset {
 	switch name {
 	case "utf-16le":
-		return charset{name, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}
+		return charset{name, utf16.UTF16(utf16.LittleEndian, utf16.IgnoreBOM)}
 	case "utf-16be":
-		return charset{name, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)}
+		return charset{name, utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)}
 	case "utf-32le":
 		return charset{name, utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)}
 	default:
@@ -208,4 +246,570 @@ func tally(data string) (good, bad int) {
 		i += n
 	}
 	return good, bad
+}
+
+// A charset is an encoding and its canonical name, which is "" for none. UTF-8 has no
+// encoding, and neither has UTF-32, which detect decodes itself.
+type charset struct {
+	name     string
+	encoding encoding.Encoding
+}
+
+// The names with a special meaning.
+const (
+	utf8Name    = "utf-8"
+	latin1Name  = "windows-1252" // the actual meaning of ISO-8859-1 and ASCII
+	ebcdic      = "ibm037"
+	ebcdicLatin = "ibm1047"
+	ebcdicEuro  = "ibm01140"
+)
+
+// wide reports whether none of its characters is a byte of ASCII.
+func (c charset) wide() bool {
+	return strings.HasPrefix(c.name, "utf-16") || strings.HasPrefix(c.name, "utf-32")
+}
+
+// ebcdic reports whether its letters are not those of ASCII.
+func (c charset) ebcdic() bool {
+	return c.name == ebcdic || c.name == ebcdicLatin || c.name == ebcdicEuro
+}
+
+// contentCharset returns the charset parameter of a Content-Type.
+func contentCharset(contentType string) string {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return ""
+	}
+	return params["charset"]
+}
+
+// declaredCharset returns the encoding named in the XML declaration, and its offset.
+func declaredCharset(doc string) (label string, begin int) {
+	rest := doc[skipSpace(doc, 0):]
+	if !strings.HasPrefix(rest, "<?xml") {
+		return "", 0
+	}
+	begin = len(doc) - len(rest)
+	rest, _, _ = strings.Cut(rest[:min(len(rest), 1024)], "?>")
+	end := begin + len(rest)
+	_, rest, _ = strings.Cut(rest, "encoding")
+	rest = rest[skipSpace(rest, 0):]
+	rest, ok := strings.CutPrefix(rest, "=")
+	rest = rest[skipSpace(rest, 0):]
+	if !ok || rest == "" || rest[0] != '"' && rest[0] != '\'' {
+		return "", 0
+	}
+	label, _, _ = strings.Cut(rest[1:], rest[:1])
+	return label, end - len(rest) + 1
+}
+
+// declareUTF8 changes the XML declaration of a document decoded to UTF-8, if it names
+// another encoding. The rest keeps its offsets if there is room.
+func declareUTF8(doc string) string {
+	label, begin := declaredCharset(doc)
+	end := begin + len(label)
+	if label == "" || lookup(label).name == utf8Name || end == len(doc) || doc[end] != doc[begin-1] {
+		return doc
+	}
+	room := strings.Repeat(" ", max(0, len(label)-len(utf8Name)))
+	return doc[:begin] + utf8Name + doc[end:end+1] + room + doc[end+1:]
+}
+
+// lookup returns the charset a label means.
+func lookup(label string) charset {
+	label = strings.ToLower(strings.TrimSpace(label))
+	if strings.HasPrefix(label, "utf-32") {
+		return charset{name: "utf-32"}
+	}
+	c, ok := registered(label)
+	if !ok {
+		c, _ = registered(usualLabel(label))
+	}
+	return c
+}
+
+// registered looks a label up in HTML's list, and in IANA's.
+func registered(label string) (c charset, ok bool) {
+	if e, err := htmlindex.Get(label); err == nil {
+		return htmlCharset(e), true
+	}
+	if e, err := ianaindex.IANA.Encoding(label); err == nil && e != nil {
+		return ianaCharset(e), true
+	}
+	return charset{}, false
+}
+
+// htmlCharset returns an encoding with its name in HTML's list.
+func htmlCharset(e encoding.Encoding) charset {
+	switch name, _ := htmlindex.Name(e); name {
+	case "replacement": // HTML's name for encodings never to be decoded
+		return charset{}
+	case utf8Name:
+		return charset{name: name}
+	case "gbk": // HTML decodes it as its superset
+		return charset{name, simplifiedchinese.GB18030}
+	default:
+		return charset{name, e}
+	}
+}
+
+// ianaCharset returns an encoding with HTML's name, or else IANA's.
+func ianaCharset(e encoding.Encoding) charset {
+	name, err := ianaindex.MIME.Name(e)
+	if err != nil {
+		return charset{}
+	}
+	if e, err := htmlindex.Get(name); err == nil {
+		return htmlCharset(e)
+	}
+	return charset{strings.ToLower(name), e}
+}
+
+// usualLabels are labels of other lists, without hyphens.
+var usualLabels = map[string]string{
+	"cp858": "ibm00858", "cp874": "windows-874", "cp1140": ebcdicEuro, "ibm1140": ebcdicEuro,
+	"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5", "big5hkscs": "big5",
+	"cp65001": utf8Name, "utf8mb3": utf8Name, "utf8mb4": utf8Name,
+	"maccyrillic": "x-mac-cyrillic", "cp10007": "x-mac-cyrillic", "macroman": "macintosh", "cp10000": "macintosh",
+}
+
+// usualLabel returns the usual spelling of a label: cp-1251, win1251 and windows_1251 mean
+// windows-1251.
+func usualLabel(label string) string {
+	if len(label) > 40 {
+		return ""
+	}
+	bare := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(label)
+	bare = strings.TrimPrefix(bare, "x")
+	if usual := usualLabels[bare]; usual != "" {
+		return usual
+	}
+	for _, family := range [...]struct{ prefix, usual string }{
+		{"windows125", "windows-125"}, {"win125", "windows-125"}, {"cp125", "windows-125"},
+		{"cp", "ibm"}, {"dos", "ibm"}, {"iso8859", "iso-8859-"}, {"koi8", "koi8-"},
+	} {
+		if number, ok := strings.CutPrefix(bare, family.prefix); ok {
+			return family.usual + number
+		}
+	}
+	return bare
+}
+
+// A reading is a document as read in a charset.
+type reading struct {
+	doc   string
+	good  int // the number of characters beyond ASCII; not counted if nothing is bad
+	bad   int // the number of bytes, or groups of them, without a meaning
+	never int // the number of U+FFFE and U+FFFF, which are not characters
+	at    int // the offset of the first bad or never
+	ascii bool
+}
+
+// spoil counts a bad byte.
+func (r *reading) spoil(at int) {
+	if r.bad++; r.bad == 1 {
+		r.at = at
+	}
+}
+
+// cleanse replaces characters forbidden in XML.
+func (r *reading) cleanse() {
+	for _, never := range [...]string{"\uFFFE", "\uFFFF"} {
+		at := strings.Index(r.doc, never)
+		if at < 0 {
+			continue
+		}
+		if r.bad+r.never == 0 || at < r.at {
+			r.at = at
+		}
+		r.never += strings.Count(r.doc, never)
+		r.doc = strings.ReplaceAll(r.doc, never, "\uFFFD")
+	}
+}
+
+// appendNotes notes the faults of the document.
+func (r *reading) appendNotes(notes []Note, charset string) []Note {
+	what := ""
+	switch n := r.bad + r.never; {
+	case n == 0:
+		return notes
+	case charset == utf8Name && r.never == 0:
+		what = fmt.Sprintf("%d bytes are not UTF-8, and read as windows-1252", n)
+	default:
+		what = fmt.Sprintf("%d invalid bytes or characters", n)
+	}
+	return append(notes, Note{"invalid-bytes", what, r.at})
+}
+
+// read reads a document.
+func (c charset) read(data string) (r reading, err error) {
+	if c.encoding == nil {
+		return readUTF8(data), nil
+	}
+	if bytes, ok := c.encoding.(*charmap.Charmap); ok {
+		return readBytes(bytes, data), nil
+	}
+	if r.doc, err = c.encoding.NewDecoder().String(data); err != nil {
+		return r, fmt.Errorf("decoding %s: %w", c.name, err)
+	}
+	r.doc = strings.TrimLeft(r.doc, "\uFEFF")
+	if r.bad = strings.Count(r.doc, "\uFFFD"); r.bad > 0 {
+		r.at = strings.Index(r.doc, "\uFFFD")
+		good, _ := tally(r.doc)
+		r.good = good - r.bad
+	}
+	r.cleanse()
+	return r, nil
+}
+
+// readUTF8 reads UTF-8, and other bytes as windows-1252.
+func readUTF8(data string) (r reading) {
+	if r.doc = data; isASCII(data) {
+		r.ascii = true
+		return r
+	}
+	if utf8.ValidString(data) {
+		r.cleanse()
+		return r
+	}
+	var b strings.Builder
+	b.Grow(len(data) + len(data)/16)
+	for i := 0; i < len(data); {
+		c, n := utf8.DecodeRuneInString(data[i:])
+		if c == utf8.RuneError && n == 1 {
+			r.spoil(b.Len())
+			c = byteRune(charmap.Windows1252, data[i])
+		} else if n > 1 {
+			r.good++
+		}
+		b.WriteRune(c)
+		i += n
+	}
+	if r.bad > r.good { // the bytes look like UTF-8 by accident
+		whole := readBytes(charmap.Windows1252, data)
+		whole.good, whole.bad, whole.at = r.good, r.bad, firstBeyondASCII(data)
+		return whole
+	}
+	r.doc = b.String()
+	r.cleanse()
+	return r
+}
+
+// isASCII reports whether there is nothing beyond ASCII in text, which is most often true.
+func isASCII(text string) bool {
+	i := 0
+	for ; i+32 <= len(text); i += 32 {
+		c := text[i : i+32]
+		if (word(c)|word(c[8:])|word(c[16:])|word(c[24:]))&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for ; i < len(text); i++ {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// word returns the first eight bytes of a text.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// firstBeyondASCII returns the offset of the first byte beyond ASCII.
+func firstBeyondASCII(data string) int {
+	return strings.IndexFunc(data, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// readBytes reads a charset in which each byte is a character.
+func readBytes(charset *charmap.Charmap, data string) (r reading) {
+	var b strings.Builder
+	b.Grow(len(data) + len(data)/16)
+	for i := range len(data) {
+		c := charset.DecodeByte(data[i])
+		switch {
+		case c == utf8.RuneError:
+			r.spoil(b.Len())
+			c = byteRune(charset, data[i])
+		case c >= utf8.RuneSelf:
+			r.good++
+		}
+		b.WriteRune(c)
+	}
+	r.doc = b.String()
+	return r
+}
+
+// byteRune returns the character of a byte. Those of the bytes 80 to 9F without a character
+// are the control characters with that number, as in HTML.
+func byteRune(charset *charmap.Charmap, b byte) rune {
+	r := charset.DecodeByte(b)
+	if r == utf8.RuneError && 0x80 <= b && b <= 0x9F {
+		return rune(b)
+	}
+	return r
+}
+
+// UTF-8 that was taken for windows-1252 or ISO-8859-1 and encoded as UTF-8 again: "Ã©" for "é".
+
+// severalTwice is the number of such characters that are no accident.
+const severalTwice = 3
+
+// EncodedOnce undoes the second encoding of a document, if all its characters beyond ASCII
+// are UTF-8 encoded twice, and there are several. The note has the place of the first.
+func EncodedOnce(doc string) (string, []Note) {
+	if strings.IndexByte(doc, leadByte) < 0 {
+		return doc, nil
+	}
+	text, n := once(doc)
+	if n < severalTwice {
+		return doc, nil
+	}
+	return text, []Note{{"encoded-twice", "the document is UTF-8 encoded twice", firstBeyondASCII(text)}}
+}
+
+// XMLEncodedOnce is EncodedOnce for XML: if not the document, single texts in it may be
+// encoded twice. Such a text must have a space, so no ID is changed alone.
+func XMLEncodedOnce(doc string) (string, []Note) {
+	if text, notes := EncodedOnce(doc); notes != nil {
+		return text, notes
+	}
+	var b strings.Builder
+	var notes []Note
+	done := 0
+	texts := textFinder{doc: doc}
+	for at := nextTwice(doc, 0); at >= 0; at = nextTwice(doc, texts.end) {
+		from, to := texts.around(at)
+		text, n := once(doc[from:to])
+		if n < severalTwice || !strings.Contains(strings.TrimSpace(text), " ") {
+			continue
+		}
+		b.WriteString(doc[done:from])
+		if notes == nil {
+			notes = []Note{{"encoded-twice", "a text is UTF-8 encoded twice", b.Len()}}
+		}
+		b.WriteString(text)
+		done = to
+	}
+	if notes == nil {
+		return doc, nil
+	}
+	b.WriteString(doc[done:])
+	return b.String(), notes
+}
+
+// leadByte begins each of the characters which were the first byte of one in UTF-8.
+const leadByte = 0xC3
+
+// nextTwice returns the place of the next character that may be encoded twice; -1 if there
+// is none.
+func nextTwice(doc string, from int) int {
+	for from < len(doc) {
+		i := strings.IndexByte(doc[from:], leadByte)
+		if i < 0 {
+			return -1
+		}
+		from += i
+		if from+2 < len(doc) && doc[from+2] >= utf8.RuneSelf {
+			if _, n := oneOnce(doc[from:]); n > 0 {
+				return from
+			}
+		}
+		from += 2
+	}
+	return -1
+}
+
+// A textFinder finds the texts of a document, in order.
+type textFinder struct {
+	doc  string
+	end  int  // of the last text
+	open bool // the rest has no end of a CDATA section
+}
+
+// around returns the bounds of the text at a place beyond the last one: a CDATA section,
+// or everything between two tags.
+func (f *textFinder) around(at int) (from, to int) {
+	const begin, end = "<![CDATA[", "]]>"
+	before, after := f.doc[f.end:at], f.doc[at:]
+	if i := strings.LastIndex(before, begin); i >= 0 && !f.open && !strings.Contains(before[i:], end) {
+		n := strings.Index(after, end)
+		if f.open = n < 0; !f.open {
+			from, to = f.end+i+len(begin), at+n
+			f.end = to
+			return from, to
+		}
+	}
+	from = f.end + strings.LastIndexAny(before, "<>") + 1
+	if to = strings.IndexAny(after, "<>"); to < 0 {
+		to = len(after)
+	}
+	f.end = at + to
+	return from, f.end
+}
+
+// once returns a text encoded once, and the number of its characters beyond ASCII; zero if
+// any of them is not encoded twice.
+func once(text string) (string, int) {
+	var b strings.Builder
+	done, n := 0, 0
+	for i := 0; i < len(text); {
+		if text[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := oneOnce(text[i:])
+		if size == 0 {
+			return text, 0
+		}
+		if n == 0 {
+			b.Grow(len(text))
+		}
+		b.WriteString(text[done:i])
+		b.WriteRune(r)
+		i += size
+		done = i
+		n++
+	}
+	b.WriteString(text[done:])
+	return b.String(), n
+}
+
+// oneOnce returns the character encoded twice at the beginning of a text, and its length
+// there; zero if there is none.
+func oneOnce(text string) (rune, int) {
+	var raw [utf8.UTFMax]byte
+	n, i := 0, 0
+	for n < len(raw) && i < len(text) && text[i] >= utf8.RuneSelf {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		c, ok := cp1252Byte(r)
+		if !ok || c < utf8.RuneSelf {
+			break
+		}
+		raw[n] = c
+		n++
+		i += size
+		if n > 1 && utf8.FullRune(raw[:n]) {
+			break
+		}
+	}
+	r, size := utf8.DecodeRune(raw[:n])
+	if size < 2 || size != n {
+		return 0, 0
+	}
+	return r, i
+}
+
+// cp1252Byte returns the byte of a character in windows-1252 or, where they differ, in
+// ISO-8859-1, whose bytes 80 to 9F are the control characters of their numbers.
+func cp1252Byte(r rune) (byte, bool) {
+	if r >= 0x80 && r <= 0x9F {
+		return byte(r), true
+	}
+	return charmap.Windows1252.EncodeRune(r)
+}
+
+// mostBefore is the maximum length of the text before a feed.
+const mostBefore = 64 << 10
+
+// FindFeed returns where a feed begins in a text with something else before it, such as
+// the warnings of a script; -1 if there is no feed, or if it is inside something else.
+// page reports whether the text is an HTML page.
+func FindFeed(text string) (begin int, page bool) {
+	head := lowerASCII(text[:min(len(text), mostBefore)])
+	root := len(head)
+	for _, name := range []string{"<rss", "<feed", "<rdf:rdf"} {
+		if i := IndexTag(head, name); i >= 0 {
+			root = min(root, i)
+		}
+	}
+	before := head[:root]
+	doctype := strings.Index(before, "<!doctype html")
+	if IndexTag(before, "<html") >= 0 || doctype >= 0 && (root == len(head) || hasTag(before[doctype:])) {
+		return -1, true
+	}
+	if root == len(head) {
+		return -1, false
+	}
+	begin = root
+	for _, prolog := range []string{"<?xml", "<!doctype"} {
+		if i := strings.Index(before, prolog); i >= 0 {
+			begin = min(begin, i)
+		}
+	}
+	s := New("<a>"+text[:begin]+"</a>", Limits{})
+	tokens := 0
+	for tok := s.Next(); tok != Stop; tok = s.Next() {
+		if tok != Text || strings.TrimSpace(string(s.AppendText(nil))) != "" {
+			tokens++
+		}
+	}
+	switch {
+	case s.Err() != nil: // an element is open there
+		return -1, false
+	case tokens == 2: // there are only comments
+		return 0, false
+	}
+	return begin, false
+}
+
+// IsQuoted reports whether a feed at an offset of a text has words before it and after its
+// end: then the text, such as an article or a message, only quotes it.
+func IsQuoted(text string, begin int) bool {
+	end := strings.LastIndexByte(text, '>') + 1
+	return end > begin && hasWords(text[:begin]) && hasWords(text[end:])
+}
+
+func hasWords(text string) bool {
+	return strings.IndexFunc(text, unicode.IsLetter) >= 0
+}
+
+// hasTag reports whether there is a start tag in text.
+func hasTag(text string) bool {
+	for {
+		_, after, ok := strings.Cut(text, "<")
+		if !ok || after != "" && 'a' <= after[0] && after[0] <= 'z' {
+			return ok
+		}
+		text = after
+	}
+}
+
+// IndexTag returns the offset of a start tag in text; -1 if there is none.
+func IndexTag(text, tag string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], tag)
+		if i < 0 {
+			return -1
+		}
+		if from += i + len(tag); from < len(text) && strings.IndexByte(" \t\r\n/>", text[from]) >= 0 {
+			return from - len(tag)
+		}
+	}
+}
+
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// HasEndTag reports whether there is an end tag of the element with the given name, in
+// small letters, whatever its case in text.
+func HasEndTag(text, name string) bool {
+	for text = lowerASCII(text); ; {
+		_, after, ok := strings.Cut(text, "</"+name)
+		if ok && (after == "" || strings.IndexByte("> \t\r\n<", after[0]) >= 0) {
+			return true
+		} else if !ok {
+			return false
+		}
+		text = after
+	}
 }

@@ -15,7 +15,10 @@
 package xmlscan
 
 import (
+	"fmt"
 	"math"
+	"strings"
+	"unicode/utf8"
 )
 
 // Limits bounds the resources a document may need. A zero or negative field means its default.
@@ -226,3 +229,358 @@ func (s *Scanner) Offset() int { return s.start }
 // End returns where the current token ends in the document. An empty-element tag is a Start with
 // the range of the tag, followed by an End with an empty range.
 func (s *Scanner) End() int { return s.end }
+
+// A Cursor moves through a document, or a single element of one, in the order of its tokens.
+// Make one with [New], [NewFragment], [Open] or [Mend].
+type Cursor struct {
+	Scanner
+	Mender *Mender // the Mender; nil if reading ends where the Scanner's leniencies are not enough
+
+	buf    []byte // the buffer of ElementText
+	nested bool   // the last ElementText passed over elements
+}
+
+// New returns a Cursor at the beginning of a document, which must be valid UTF-8 without a
+// byte order mark, as [Decode] returns it.
+func New(doc string, lim Limits) *Cursor { return NewFragment(doc, nil, lim) }
+
+// NewFragment returns a Cursor for a single element, with the namespace bindings of outer in
+// scope.
+func NewFragment(fragment string, outer []Binding, lim Limits) *Cursor {
+	c := new(Cursor)
+	c.open, c.attrs, c.bindings = make([]frame, 0, 8), make([]attr, 0, 8), make([]Binding, 0, len(outer)+4)
+	c.reset(fragment, outer, lim)
+	return c
+}
+
+// ReadAgain moves c, with its memory, to an element read before without an error. It
+// makes no notes. Clean is the result of Clean before the element.
+func (c *Cursor) ReadAgain(fragment string, outer []Binding, clean bool) {
+	c.reset(fragment, outer, Unlimited())
+	c.Mender, c.buf = nil, c.buf[:0]
+	if c.again = true; clean {
+		c.ahead.control = len(fragment)
+	}
+}
+
+// Next moves to the next token. It checks comments, processing instructions, the DOCTYPE and the
+// XML declaration, but does not return them. After Stop, Next always returns Stop; [Scanner.Err]
+// says why.
+func (c *Cursor) Next() Token {
+	if c.Mender != nil {
+		return c.Mender.next()
+	}
+	s := &c.Scanner
+	s.tok = s.step()
+	for s.tok == misc {
+		s.tok = s.step()
+	}
+	return s.tok
+}
+
+// step moves to the next token, misc included.
+func (c *Cursor) step() Token {
+	if c.Mender != nil {
+		return c.Mender.step()
+	}
+	return c.Scanner.step()
+}
+
+// Child moves to the next Start at depth+1, and skips everything before it. It returns false
+// if the element at depth, or the scan, has ended. So
+//
+//	for depth := c.Depth(); c.Child(depth); {
+//		...
+//	}
+//
+// visits the children of the current element, however much of each the body consumes. Child(0)
+// moves to the root.
+func (c *Cursor) Child(depth int) bool {
+	for len(c.open) >= depth {
+		switch c.Next() {
+		case Stop:
+			return false
+		case Start:
+			if len(c.open) == depth+1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Seek makes the cursor continue at a later offset, at which a child of the current element
+// begins.
+func (c *Cursor) Seek(offset int) { c.end, c.empty = offset, false }
+
+// Skip moves from a Start to its End. At other tokens it does nothing.
+func (c *Cursor) Skip() {
+	if c.tok != Start {
+		return
+	}
+	for depth := len(c.open); len(c.open) >= depth; {
+		if c.Next() == Stop {
+			return
+		}
+	}
+}
+
+// ElementText moves from a Start to its End, and returns all character data of the element and
+// its descendants. If they are one run of plain text, the result is a part of the document and
+// needs no allocation. At other tokens it returns "".
+func (c *Cursor) ElementText() string {
+	if c.tok != Start {
+		return ""
+	}
+	// The first run of plain text needs no buffer unless another follows.
+	only, buf := "", c.buf[:0]
+	c.nested = false
+	for depth := len(c.open); len(c.open) >= depth; {
+		switch c.Next() {
+		case Stop:
+			return c.joined(only, buf)
+		case Start:
+			c.nested = true
+		case Text, CData:
+			if c.form == literal && only == "" && len(buf) == 0 {
+				only = c.raw()
+				continue
+			}
+			buf = c.AppendText(append(buf, only...))
+			only = ""
+		}
+	}
+	return c.joined(only, buf)
+}
+
+// Nested reports whether the element of the last ElementText contained elements.
+func (c *Cursor) Nested() bool { return c.nested }
+
+// joined returns the text ElementText has collected, and keeps its buffer for the next.
+func (c *Cursor) joined(only string, buf []byte) string {
+	c.buf = buf
+	if len(buf) == 0 {
+		return only
+	}
+	return string(buf)
+}
+
+// A SyntaxError reports a place where the document is not well-formed, and leniency does
+// not help.
+type SyntaxError struct {
+	Offset       int
+	Line, Column int // counted from 1
+	Msg          string
+	Truncated    bool // the document ended before its root element did
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("xml: line %d, column %d: %s", e.Line, e.Column, e.Msg)
+}
+
+// A LimitError reports a document beyond [Limits].
+type LimitError struct {
+	Limit  string // "depth", "attributes", "namespaces" or "elements"
+	Max    int
+	Offset int
+	Line   int // counted from 1
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("xml: line %d: %s over the limit of %d", e.Line, e.Limit, e.Max)
+}
+
+// Detail says in words which limit the document exceeds.
+func (e *LimitError) Detail() string {
+	switch e.Limit {
+	case "depth":
+		return fmt.Sprintf("elements are nested more than %d deep", e.Max)
+	case "attributes":
+		return fmt.Sprintf("an element has more than %d attributes", e.Max)
+	case "namespaces":
+		return fmt.Sprintf("more than %d namespace declarations are in scope", e.Max)
+	}
+	return fmt.Sprintf("the document has more than %d %s", e.Max, e.Limit)
+}
+
+// Err returns nil before the end of the document and at a proper one; otherwise a
+// [*SyntaxError] or a [*LimitError].
+func (s *Scanner) Err() error { return s.err }
+
+// Lenient returns the number of leniencies so far. At a Start, those of the start tag do not
+// count yet: an element is well-formed if Lenient is the same at its Start and its End.
+func (s *Scanner) Lenient() int {
+	if s.tok == Start {
+		return s.before
+	}
+	return s.lenient
+}
+
+// syntax ends the scan with a syntax error. After the root element errors are harmless, so
+// it only makes a note.
+func (s *Scanner) syntax(at int, msg string) Token {
+	return s.fail(&SyntaxError{Offset: at, Msg: msg})
+}
+
+// truncated ends the scan of a truncated document.
+func (s *Scanner) truncated() Token {
+	msg := "the document ends before its root element"
+	if n := len(s.open); n > 0 {
+		msg = "the document ends within <" + clip(s.written(s.open[n-1].name)) + ">"
+	}
+	return s.fail(&SyntaxError{Offset: len(s.doc), Msg: msg, Truncated: true})
+}
+
+func (s *Scanner) fail(err *SyntaxError) Token {
+	if s.part != inProlog && len(s.open) == 0 {
+		s.afterRoot(s.start)
+		return Stop
+	}
+	err.Line, err.Column = Line(s.doc, err.Offset)
+	s.err, s.part = err, ended
+	return Stop
+}
+
+// exceeded ends the scan with a limit error.
+func (s *Scanner) exceeded(limit string, max, at int) Token {
+	line, _ := Line(s.doc, at)
+	s.err, s.part = &LimitError{Limit: limit, Max: max, Offset: at, Line: line}, ended
+	return Stop
+}
+
+// clip shortens text of the document for a message.
+func clip(s string) string { return Clip(s, 60) }
+
+// Clip returns the first most bytes of a text, without a broken character at the end,
+// and an ellipsis; or the whole text if it is no longer. Messages quote documents so.
+func Clip(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// Line returns the 1-based line and column, counted in characters, of an offset in doc.
+func Line(doc string, offset int) (line, column int) {
+	before := doc[:min(max(offset, 0), len(doc))]
+	begin := strings.LastIndexByte(before, '\n') + 1
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[begin:]) + 1
+}
+
+// A Note records a leniency.
+type Note struct {
+	Code    string
+	Message string
+	Offset  int
+}
+
+// maxNotes is the maximum number of notes. Documents with more leniencies repeat the same
+// ones.
+const maxNotes = 100
+
+// A notebook records the leniencies used in reading an input.
+type notebook struct {
+	input
+	again   bool // the input is read again: no more notes are made
+	notes   []Note
+	lenient int // the number of leniencies
+}
+
+// Notes returns the first hundred leniencies, and the number of further ones.
+func (n *notebook) Notes() (notes []Note, more int) {
+	return n.notes, n.lenient - len(n.notes)
+}
+
+// note counts a leniency. It formats the message only if it keeps it, and uses only the
+// beginning of detail, which comes from the document.
+func (n *notebook) note(code string, at int, message, detail string) {
+	n.lenient++
+	if len(n.notes) == maxNotes {
+		return
+	}
+	if detail != "" {
+		message += ": " + clip(detail)
+	}
+	n.notes = append(n.notes, Note{Code: code, Message: message, Offset: at})
+}
+
+// noteText notes the faults of the text doc[i:end].
+func (n *notebook) noteText(i, end int) {
+	for ; ; i++ {
+		next := min(n.control(i), n.bracket(i), end)
+		for amp := n.ampersand(i); amp < next; amp = n.ampersand(i) {
+			i = amp + n.reference(amp)
+		}
+		switch i = next; {
+		case i == end:
+			return
+		case hasPrefixAt(n.doc, i, "]]>"):
+			n.note("cdata-end-in-text", i, "]]> in text", "")
+		case n.doc[i] != ']' && n.doc[i] != '\r':
+			n.noteControl(i)
+		}
+	}
+}
+
+// reference checks the reference at the ampersand at i, and returns its length.
+func (n *notebook) reference(i int) int {
+	kind, length, _ := reference(n.doc[i:])
+	if kind != refChar {
+		n.noteReference(kind, i, n.doc[i:i+length])
+	}
+	return length
+}
+
+func (n *notebook) noteReference(kind refKind, at int, ref string) {
+	switch kind {
+	case refBare:
+		n.note("bare-ampersand", at, "ampersand that begins no reference", "")
+	case refForbidden:
+		n.note("control-character", at, "reference to a character that XML does not allow", ref)
+	case refSurrogates:
+		n.note("surrogate-reference", at, "references to the halves of a character", ref)
+	case refHTML:
+		n.note("html-entity", at, "entity of HTML that is not declared", ref)
+	case refUndefined:
+		n.note("undefined-entity", at, "undefined entity", ref)
+	}
+}
+
+// noteValue notes the faults of the value doc[i:end].
+func (n *notebook) noteValue(i, end int) {
+	if n.again || n.ampersand(i) >= end && n.control(i) >= end && strings.IndexByte(n.doc[i:end], '<') < 0 {
+		return
+	}
+	for part := n.doc[:end]; ; {
+		if i = until(part, i, valueStop); i == end {
+			return
+		}
+		switch part[i] {
+		case '&':
+			kind, length, _ := reference(part[i:])
+			if kind != refChar {
+				n.noteReference(kind, i, part[i:i+length])
+			}
+			i += length
+		case '<':
+			n.note("lt-in-attribute", i, "< in an attribute value", "")
+			i++
+		default:
+			n.noteControl(i)
+			i++
+		}
+	}
+}
+
+// controls notes the control characters in doc[i:end], where nothing else needs attention.
+func (n *notebook) controls(i, end int) {
+	for i = n.control(i); i < end && !n.again; i = n.control(i + 1) {
+		if n.doc[i] != '\r' {
+			n.noteControl(i)
+		}
+	}
+}
+
+func (n *notebook) noteControl(at int) {
+	n.note("control-character", at, "character that XML does not allow", "")
+}

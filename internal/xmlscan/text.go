@@ -7,6 +7,174 @@ import (
 	"unicode/utf8"
 )
 
+// An input is a document and the next characters of interest in it.
+type input struct {
+	doc   string
+	ahead lookahead
+}
+
+// A lookahead has the offsets of these characters; the length of the document stands for
+// none. So the whole document is searched for each of them once, however many pieces its
+// text is in.
+type lookahead struct{ ampersand, bracket, control int }
+
+func newInput(doc string) input { return input{doc, lookahead{-1, -1, -1}} }
+
+// ampersand returns the offset of the first ampersand from i on.
+func (in *input) ampersand(i int) int {
+	if in.ahead.ampersand < i {
+		in.ahead.ampersand = indexFrom(in.doc, i, '&')
+	}
+	return in.ahead.ampersand
+}
+
+// bracket returns the offset of the first closing bracket from i on.
+func (in *input) bracket(i int) int {
+	if in.ahead.bracket < i {
+		in.ahead.bracket = indexFrom(in.doc, i, ']')
+	}
+	return in.ahead.bracket
+}
+
+// control returns the offset of the first control character from i on, other than tabs and
+// newlines.
+func (in *input) control(i int) int {
+	if in.ahead.control < i {
+		in.ahead.control = control(in.doc, i)
+	}
+	return in.ahead.control
+}
+
+func indexFrom(doc string, i int, c byte) int {
+	if n := strings.IndexByte(doc[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(doc)
+}
+
+// control examines sixteen bytes at a time.
+func control(doc string, i int) int {
+	rest := doc[i:]
+	for ; len(rest) >= 16; rest = rest[16:] {
+		a, b := eight(rest), eight(rest[8:])
+		if spaced(a)&spaced(b)|low != full && (spaced(a)|blank(a))&(spaced(b)|blank(b))|low != full {
+			break
+		}
+	}
+	return until(doc, len(doc)-len(rest), decodeCData)
+}
+
+// In each byte of a word the highest bit is the answer, and no sum of the lower bits
+// reaches the next byte.
+const (
+	ones = 0x0101010101010101
+	low  = 0x7f7f7f7f7f7f7f7f
+	full = 0xffffffffffffffff
+)
+
+// spaced marks the bytes not below the space.
+func spaced(word uint64) uint64 { return word&low + 0x60*ones | word }
+
+// blank marks tabs and newlines, and perhaps bytes above ASCII.
+func blank(word uint64) uint64 {
+	return ^(((word&low ^ '\t'*ones) + low) & ((word&low ^ '\n'*ones) + low))
+}
+
+// eight returns the first eight bytes as a number.
+func eight(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// The classes of bytes. The scanner's loops run over bytes of one class, and examine only
+// the byte at the end of such a run.
+const (
+	spaceByte   = 1 << iota // white space
+	nameByte                // may be in a name; bytes beyond ASCII are checked later
+	nameStart               // may begin a name
+	nameStop                // cannot be in a name, or needs attention: colons, and bytes beyond ASCII
+	valueStop               // needs attention in an attribute value
+	decodeText              // cannot be copied unchanged in text
+	decodeCData             // cannot be copied unchanged in a CDATA section
+	decodeValue             // cannot be copied unchanged in an attribute value
+)
+
+var class = func() (t [256]uint8) {
+	for c := range t {
+		t[c] = nameStop
+		switch {
+		case c >= 0x80, c == ':':
+			t[c] |= nameByte | nameStart
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
+			t[c] = nameByte | nameStart
+		case c >= '0' && c <= '9', c == '-', c == '.':
+			t[c] = nameByte
+		case c < ' ':
+			t[c] |= valueStop | decodeText | decodeCData | decodeValue
+		}
+	}
+	t[' '] = nameStop | spaceByte
+	t['\t'] = nameStop | spaceByte | decodeValue
+	t['\n'] = nameStop | spaceByte | decodeValue
+	t['\r'] = nameStop | spaceByte | decodeText | decodeCData | decodeValue
+	t['<'] |= valueStop
+	t['&'] |= valueStop | decodeText | decodeValue
+	return t
+}()
+
+// skipSpace returns the index of the first byte from i on other than white space.
+func skipSpace(s string, i int) int {
+	for i < len(s) && class[s[i]]&spaceByte != 0 {
+		i++
+	}
+	return i
+}
+
+// until returns the index of the first byte of class c from i on.
+func until(s string, i int, c uint8) int {
+	for i < len(s) && class[s[i]]&c == 0 {
+		i++
+	}
+	return i
+}
+
+// hasPrefixAt reports whether s has prefix at i.
+func hasPrefixAt(s string, i int, prefix string) bool {
+	return len(s)-i >= len(prefix) && s[i:i+len(prefix)] == prefix
+}
+
+// validName checks a name with characters beyond ASCII, by the productions NameStartChar and
+// NameChar of XML 1.0, fifth edition.
+func validName(name string) bool {
+	for i, r := range name {
+		switch {
+		case r < 0x80:
+			// The class table has checked it.
+		case r == 0xB7, r >= 0x300 && r <= 0x36F, r == 0x203F, r == 0x2040:
+			if i == 0 {
+				return false
+			}
+		case !nameStartRune(r):
+			return false
+		}
+	}
+	return true
+}
+
+func nameStartRune(r rune) bool {
+	switch {
+	case r < 0xC0, r == 0xD7, r == 0xF7, r == 0x37E:
+		return false
+	case r <= 0x1FFF, r == 0x200C, r == 0x200D:
+		return true
+	case r >= 0x2070 && r <= 0x218F, r >= 0x2C00 && r <= 0x2FEF, r >= 0x3001 && r <= 0xD7FF:
+		return true
+	case r >= 0xF900 && r <= 0xFDCF, r >= 0xFDF0 && r < 0xFFFD, r >= 0x10000 && r <= 0xEFFFF:
+		return true
+	}
+	return false
+}
+
 // text reads character data from i up to the next markup.
 func (s *Scanner) text(i int) Token {
 	s.end = len(s.doc)
@@ -289,4 +457,256 @@ func validRune(r rune) bool {
 		return false
 	}
 	return utf8.ValidRune(r)
+}
+
+// The entities a document declares itself.
+const (
+	maxEntities = 256
+	maxEntity   = 4 << 10 // the length of one, with the entities in it
+)
+
+// Expand replaces the references to the entities a document declares in its DOCTYPE, as
+// XML does: the scanner then reads their text as part of the document. A declaration
+// overrides an entity of HTML, but none of XML's five. Parameter entities and external ones
+// are unknown.
+//
+// The result has at most twice the document's length: a document about to become longer
+// is returned unchanged, and so is one without declarations.
+func Expand(doc string) string {
+	subset, from := internalSubset(doc)
+	if subset == "" {
+		return doc
+	}
+	x := expander{values: map[string]string{}, open: map[string]bool{}}
+	x.declare(subset)
+	if len(x.values) == 0 {
+		return doc
+	}
+	var b strings.Builder
+	b.WriteString(doc[:from])
+	if !x.document(&b, doc[from:], 2*len(doc)) {
+		return doc
+	}
+	return b.String()
+}
+
+// internalSubset returns the part of a DOCTYPE with declarations, and where the DOCTYPE
+// ends; "" if there is none.
+func internalSubset(doc string) (subset string, end int) {
+	for i := 0; ; {
+		switch i = skipSpace(doc, i); {
+		case hasPrefixAt(doc, i, "<?"):
+			i = lastOf(doc, i, "?>") + 1
+		case hasPrefixAt(doc, i, "<!--"):
+			i = lastOf(doc, i+len("<!--"), "-->") + 1
+		case hasPrefixAt(doc, i, "<!DOCTYPE"):
+			end, ok := doctypeEnd(doc, i+len("<!DOCTYPE"))
+			_, subset, found := strings.Cut(doc[i:end], "[")
+			if !ok || !found {
+				return "", 0
+			}
+			return subset, end
+		default:
+			return "", 0
+		}
+		if i > len(doc) {
+			return "", 0
+		}
+	}
+}
+
+// An expander knows the entities of one document.
+type expander struct {
+	values map[string]string
+	open   map[string]bool // the entities being expanded
+}
+
+// declare reads the declarations of entities. The first one of a name counts.
+func (x *expander) declare(subset string) {
+	for i := 0; i < len(subset); i++ {
+		switch rest := subset[i:]; {
+		case strings.HasPrefix(rest, "<!--"):
+			i = lastOf(subset, i+len("<!--"), "-->")
+		case strings.HasPrefix(rest, "<?"):
+			i = lastOf(subset, i, "?>")
+		case strings.HasPrefix(rest, "<!ENTITY"):
+			i = x.declaration(subset, i+len("<!ENTITY"))
+		case rest[0] == '"', rest[0] == '\'':
+			i = lastOf(subset, i+1, rest[:1])
+		}
+	}
+}
+
+// declaration reads one declaration after its keyword, and returns where its value ends.
+func (x *expander) declaration(subset string, i int) (end int) {
+	begin := skipSpace(subset, i)
+	end = nameEnd(subset, begin)
+	name := subset[begin:end]
+	quote := skipSpace(subset, end)
+	if name == "" || begin == i || quote == end || quote == len(subset) || subset[quote] != '"' && subset[quote] != '\'' {
+		return end
+	}
+	end = lastOf(subset, quote+1, subset[quote:quote+1])
+	if end == len(subset) || len(x.values) == maxEntities {
+		return end
+	}
+	switch name {
+	case "amp", "lt", "gt", "quot", "apos":
+		return end
+	}
+	if _, ok := x.values[name]; !ok {
+		x.values[name] = characters(subset[quote+1 : end])
+	}
+	return end
+}
+
+// characters decodes the numeric references in the value of an entity.
+func characters(value string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(value, "&#")
+		if i < 0 {
+			b.WriteString(value)
+			return b.String()
+		}
+		kind, n, r := reference(value[i:])
+		b.WriteString(value[:i])
+		if kind == refChar {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(value[i : i+n])
+		}
+		value = value[i+n:]
+	}
+}
+
+// document writes the part of a document after its DOCTYPE. It reports whether this part
+// is no longer than most.
+func (x *expander) document(b *strings.Builder, doc string, most int) bool {
+	for i := 0; i < len(doc) && b.Len() <= most; {
+		begin, inTag := i, false
+		switch {
+		case hasPrefixAt(doc, i, "<!--"):
+			i = lastOf(doc, i+len("<!--"), "-->") + 1
+		case hasPrefixAt(doc, i, "<![CDATA["):
+			i = lastOf(doc, i, "]]>") + 1
+		case hasPrefixAt(doc, i, "<?"):
+			i = lastOf(doc, i, "?>") + 1
+		case doc[i] == '<':
+			i, inTag = tagEnd(doc, i), true
+			x.text(b, doc[begin:i], inTag, most)
+			continue
+		default:
+			i = indexFrom(doc, i, '<')
+			x.text(b, doc[begin:i], false, most)
+			continue
+		}
+		i = min(i, len(doc))
+		b.WriteString(doc[begin:i])
+	}
+	return b.Len() <= most
+}
+
+// tagEnd returns where the tag at i ends; ">" may occur in its values.
+func tagEnd(doc string, i int) int {
+	for i++; i < len(doc); i++ {
+		switch doc[i] {
+		case '>':
+			return i + 1
+		case '<':
+			return i
+		case '"', '\'':
+			end := lastOf(doc, i+1, doc[i:i+1])
+			if strings.IndexByte(doc[i:min(end, len(doc))], '<') >= 0 { // a value without its end
+				continue
+			}
+			i = end
+		}
+	}
+	return len(doc)
+}
+
+// text writes text or a tag.
+func (x *expander) text(b *strings.Builder, text string, inTag bool, most int) {
+	for b.Len() <= most {
+		i := strings.IndexByte(text, '&')
+		if i < 0 {
+			b.WriteString(text)
+			return
+		}
+		b.WriteString(text[:i])
+		end := nameEnd(text, i+1)
+		value, ok := "", false
+		if end > i+1 && end < len(text) && text[end] == ';' {
+			value, ok = x.value(text[i+1 : end])
+		}
+		if !ok {
+			b.WriteByte('&')
+			text = text[i+1:]
+			continue
+		}
+		if inTag {
+			value = strings.NewReplacer("<", "&lt;", `"`, "&quot;", "'", "&apos;").Replace(value)
+		}
+		b.WriteString(value)
+		text = text[end+1:]
+	}
+}
+
+// value returns the text of an entity, with the entities in it expanded. An entity is
+// unknown if it contains itself or is too long.
+func (x *expander) value(name string) (value string, ok bool) {
+	value, ok = x.values[name]
+	if !ok || x.open[name] || len(value) > maxEntity {
+		return "", false
+	}
+	if strings.IndexByte(value, '&') < 0 {
+		return value, true
+	}
+	x.open[name] = true
+	var b strings.Builder
+	x.text(&b, value, false, maxEntity)
+	x.open[name] = false
+	if b.Len() > maxEntity {
+		delete(x.values, name) // it is expanded only once
+		return "", false
+	}
+	x.values[name] = b.String()
+	return b.String(), true
+}
+
+var (
+	textEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
+		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
+)
+
+// newEscaper returns a replacer that also removes the characters XML forbids.
+func newEscaper(oldnew ...string) *strings.Replacer {
+	for c := range ' ' {
+		if c != '\t' && c != '\n' && c != '\r' {
+			oldnew = append(oldnew, string(c), "")
+		}
+	}
+	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
+}
+
+// WriteText writes characters as XML or HTML text.
+func WriteText(b *strings.Builder, s string) {
+	_, _ = textEscaper.WriteString(b, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// WriteAttr writes an attribute, with the space before it.
+func WriteAttr(b *strings.Builder, name, value string) {
+	b.WriteString(" " + name + `="`)
+	_, _ = attrEscaper.WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	b.WriteByte('"')
+}
+
+// Trim returns a text without the white space of XML around it.
+func Trim(s string) string {
+	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' { // nearly always
+		return s
+	}
+	return strings.Trim(s, " \t\r\n")
 }

@@ -2,11 +2,21 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
@@ -164,4 +174,654 @@ func scanRows(ctx context.Context, q queryer, query string, each func(values []a
 		each(values)
 	}
 	return rows.Err()
+}
+
+// checkNames compares the names of the documents.
+func (c *checker) checkNames(ctx context.Context) {
+	err := c.scan(ctx, "SELECT document, feed, name FROM fh.names", func(values []any) {
+		c.names[values[0]] -= maphash.String(c.seed, fmt.Sprint(values[1], " ", values[2]))
+	})
+	c.failed(ctx, "names", err)
+	different := int64(0)
+	for _, sum := range c.names {
+		if sum != 0 {
+			different++
+		}
+	}
+	if different > 0 {
+		c.add("names", "", "", fmt.Sprintf("%d documents have other names", different))
+		for _, url := range c.urls { // whose is unknown
+			c.refetch[url] = true
+		}
+	}
+}
+
+// checkIndex compares the words of the entries, except waiting ones.
+func (c *checker) checkIndex(ctx context.Context) {
+	err := c.indexed(ctx, func(key any, word string) { c.words[key] -= maphash.String(c.seed, word) })
+	if err == nil {
+		err = c.scan(ctx, "SELECT key FROM fh.unindexed", func(values []any) {
+			c.Unindexed++
+			delete(c.words, values[0])
+		})
+	}
+	c.failed(ctx, "search", err)
+	different := int64(0)
+	for key, sum := range c.words {
+		if _, readable := c.ids[key]; sum != 0 && (readable || !c.isDamaged(key)) {
+			different++
+		}
+	}
+	if c.index = different > 0 || err != nil; different > 0 {
+		c.add("search", "", "", fmt.Sprintf("%d entries have other words than the index", different))
+	}
+}
+
+// isDamaged reports whether an entry is known to be damaged.
+func (c *checker) isDamaged(key any) bool {
+	return slices.ContainsFunc(c.rows["entries"], func(place []any) bool { return place[0] == key })
+}
+
+// indexed calls a function for each word of each entry in the index.
+func (c *checker) indexed(ctx context.Context, each func(key any, word string)) error {
+	if !c.store.one {
+		return c.scan(ctx, "SELECT rowid, unnest(tsvector_to_array(words)) FROM fh.search", func(values []any) {
+			word, _ := values[1].(string)
+			each(values[0], word)
+		})
+	}
+	return c.store.aside(ctx, func(conn *sql.Conn) error {
+		if _, err := conn.ExecContext(ctx, "CREATE VIRTUAL TABLE temp.feedhistory_words USING fts5vocab(main, feedhistory_search, instance)"); err != nil {
+			return err
+		}
+		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "DROP TABLE temp.feedhistory_words") }()
+		return scanRows(ctx, conn, "SELECT doc, term FROM temp.feedhistory_words", func(values []any) {
+			word, _ := values[1].(string)
+			each(values[0], word)
+		})
+	})
+}
+
+// A checkedTable is a table whose rows have checksums.
+type checkedTable struct {
+	name   string
+	place  string      // the columns telling a row from others
+	prefix string      // columns in every checksum
+	groups [][2]string // the columns of each checksum, and its own column
+}
+
+// checkedTables are in the order in which they are checked: the feeds come first.
+func checkedTables() []checkedTable {
+	return []checkedTable{
+		{"feeds", "key", "url, long_url", [][2]string{{feedColumns, "checksum"}}},
+		{"polls", "feed", "", [][2]string{{pollColumns, "checksum"}}},
+		{"entries", "key", keyColumns, [][2]string{
+			{lifeColumns, "checksum"}, {copyColumns, "copy_checksum"}, {contentColumns, "content_checksum"},
+		}},
+		{"versions", "feed, id, digest", keyColumns, [][2]string{{copyColumns, "copy_checksum"}, {contentColumns, "content_checksum"}}},
+		{"documents", "key", "", [][2]string{{documentColumns, "checksum"}}},
+	}
+}
+
+// width returns the number of columns in a list.
+func width(columns string) int {
+	if columns == "" {
+		return 0
+	}
+	return strings.Count(columns, ",") + 1
+}
+
+// A checkedRow is a row with the outcome of comparing its checksums.
+type checkedRow struct {
+	place, prefix []any
+	groups        [][]any
+	sums          []int64 // as computed
+	intact        bool    // no known checksum differs
+	sealed        bool    // all checksums are known
+}
+
+// query returns the query for the rows of a table.
+func (t *checkedTable) query() string {
+	columns := []string{t.place}
+	if t.prefix != "" {
+		columns = append(columns, t.prefix)
+	}
+	for _, g := range t.groups {
+		columns = append(columns, g[0], g[1])
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM fh." + t.name
+}
+
+// row compares the checksums of a row's values.
+func (t *checkedTable) row(values []any, sums *summer) *checkedRow {
+	take := func(n int) (part []any) {
+		part, values = values[:n:n], values[n:]
+		return part
+	}
+	r := &checkedRow{place: take(width(t.place)), prefix: take(width(t.prefix)), intact: true, sealed: true}
+	for _, g := range t.groups {
+		group := take(width(g[0]))
+		sum := sums.of(r.prefix, group)
+		if g[0] == copyColumns {
+			sum = sums.ofCopy(r.prefix, group)
+		}
+		r.groups, r.sums = append(r.groups, group), append(r.sums, sum)
+		switch stored := take(1)[0]; stored {
+		case sum:
+		case int64(0):
+			r.sealed = false
+		default:
+			r.intact = false
+		}
+	}
+	return r
+}
+
+// textOf returns a column's text as it was before it was escaped.
+func textOf(v any) string {
+	s, _ := v.(string)
+	return unescaped(s)
+}
+
+// nameIn returns the ID or URL in two columns, of which the second is for long ones.
+func nameIn(key, long any) string {
+	if long != nil {
+		return textOf(long)
+	}
+	return textOf(key)
+}
+
+// row checks a row of a table.
+func (c *checker) row(t *checkedTable, r *checkedRow) {
+	if !r.sealed {
+		c.Unsealed++
+	}
+	feed, id, what := "", "", ""
+	switch t.name {
+	case "feeds":
+		feed, what = c.feed(r)
+	case "polls":
+		feed = c.urls[r.place[0]]
+		c.polled[r.place[0]] = true
+	case "entries":
+		feed, id, what = c.entry(r)
+	case "versions":
+		c.Versions++
+		feed, id = c.urls[r.prefix[0]], nameIn(r.prefix[1], r.prefix[2])
+		_, what = contentIn(id, r.groups[1])
+	case "documents":
+		feed, id, what = c.document(r)
+	}
+	if !r.intact {
+		what = "it differs from its checksum"
+	}
+	if what != "" {
+		c.damaged(t.name, r.place, feed, id, what)
+	}
+}
+
+func (c *checker) feed(r *checkedRow) (url, what string) {
+	c.Feeds++
+	url = nameIn(r.prefix[0], r.prefix[1])
+	c.urls[r.place[0]] = url
+	c.counted[r.place[0]], _ = r.groups[0][3].(int64)
+	f := &mirror.Feed{}
+	state, _ := r.groups[0][7].(string)
+	if err := json.Unmarshal([]byte(state), f); err != nil {
+		return url, "its state cannot be read: " + err.Error()
+	}
+	c.Pending += int64(len(f.Pending))
+	return url, ""
+}
+
+func (c *checker) entry(r *checkedRow) (feed, id, what string) {
+	c.Entries++
+	feed, id = c.urls[r.prefix[0]], nameIn(r.prefix[1], r.prefix[2])
+	if r.groups[0][0] == string(mirror.Live) {
+		c.live[r.prefix[0]]++
+	}
+	record, what := contentIn(id, r.groups[2])
+	if what != "" || !r.intact { // its words are unknown
+		c.words[r.place[0]] = 0
+		return feed, id, what
+	}
+	fillWords(&c.set, record)
+	for _, word := range c.set.Words() {
+		c.words[r.place[0]] += maphash.String(c.seed, word)
+	}
+	if len(c.set.Words()) > 0 {
+		c.ids[r.place[0]] = [2]string{feed, id}
+	}
+	return feed, id, ""
+}
+
+// contentIn returns the record with the content in a row, and its damage.
+func contentIn(id string, values []any) (r *mirror.Record, what string) {
+	r = &mirror.Record{ID: id}
+	r.Content.Title, r.Content.Base, r.Content.Data = textOf(values[1]), textOf(values[5]), textOf(values[7])
+	_ = formatColumn{&r.Content.Format}.Scan(values[0]) // it has no error
+	switch r.Content.Format {
+	case 0:
+		return r, ""
+	case unknownFormat:
+		return r, "its format is unknown"
+	}
+	if _, err := r.Entry(); err != nil {
+		return r, "it cannot be read: " + err.Error()
+	}
+	return r, ""
+}
+
+func (c *checker) document(r *checkedRow) (feed, url, what string) {
+	c.Documents++
+	feed, url = c.urls[r.groups[0][0]], textOf(r.groups[0][1])
+	d := &mirror.DocumentRecord{}
+	state, _ := r.groups[0][4].(string)
+	if err := json.Unmarshal([]byte(state), d); err != nil {
+		return feed, url, "its state cannot be read: " + err.Error()
+	}
+	names := keysOf(d.Names)
+	slices.Sort(names)
+	c.names[r.place[0]] = 0
+	for _, name := range slices.Compact(names) {
+		c.names[r.place[0]] += maphash.String(c.seed, fmt.Sprint(r.groups[0][0], " ", name))
+	}
+	return feed, url, ""
+}
+
+// tablesQuery lists the tables and indexes of a new mirror.
+const tablesQuery = `SELECT name FROM sqlite_schema WHERE name LIKE 'feedhistory\_%' ESCAPE '\'`
+
+// schemaQuery lists the parts of the named tables in a SQLite file, which may have others, such
+// as those of a command. Databases of every version have the same parts, though not the same
+// statements.
+const schemaQuery = `
+	SELECT concat_ws(' ', m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk, c.hidden) FROM sqlite_schema m, pragma_table_xinfo(m.name) c
+		WHERE m.name IN (SELECT value FROM json_each(?1))
+	UNION ALL SELECT coalesce(sql, name) FROM sqlite_schema WHERE type = 'index' AND tbl_name IN (SELECT value FROM json_each(?1))
+	UNION ALL SELECT concat_ws(' ', name, type, wr, strict) FROM pragma_table_list WHERE name IN (SELECT value FROM json_each(?1))
+	UNION ALL SELECT concat_ws(' ', m.name, f."table", f."from", f."to", f.on_delete) FROM sqlite_schema m, pragma_foreign_key_list(m.name) f
+		WHERE m.name IN (SELECT value FROM json_each(?1))
+	UNION ALL SELECT replace(replace(replace(substr(sql, instr(sql, 'USING')), char(10), ''), char(9), ''), ' ', '')
+		FROM sqlite_schema WHERE name = 'feedhistory_search'
+	ORDER BY 1`
+
+// generatedQuery counts the entries whose generated columns are not as in the schema.
+const generatedQuery = `SELECT count(*) FROM fh.entries WHERE time IS NOT coalesce(nullif(published, ''), nullif(updated, ''), added)
+	OR changed IS NOT iif(changed_own = '=', added, changed_own) OR at IS NOT iif(at_own = '=', updated, at_own)`
+
+// A memory connects to a new database in memory.
+type memory struct{ d driver.Driver }
+
+// Connect implements driver.Connector.
+func (m memory) Connect(context.Context) (driver.Conn, error) { return m.d.Open(":memory:") }
+
+// Driver implements driver.Connector.
+func (m memory) Driver() driver.Driver { return m.d }
+
+// schemaFault compares the schema of a SQLite file with that of a new one, and returns the
+// difference; "" if there is none.
+func (s *Store) schemaFault(ctx context.Context) (string, error) {
+	fresh := sql.OpenDB(memory{s.db.Driver()})
+	defer fresh.Close()
+	fresh.SetMaxOpenConns(1) // another connection would have another database
+	scripts, err := s.scripts(0)
+	if err != nil {
+		return "", err
+	}
+	for _, script := range scripts {
+		if _, err := fresh.ExecContext(ctx, script); err != nil {
+			return "", err
+		}
+	}
+	tables, err := column(ctx, fresh, tablesQuery)
+	if err != nil {
+		return "", err
+	}
+	names := list(&s.dialect, tables)
+	wanted, err := column(ctx, fresh, schemaQuery, names)
+	if err != nil {
+		return "", err
+	}
+	found, err := column(ctx, s.db, schemaQuery, names)
+	if err != nil {
+		return "", err
+	}
+	for _, part := range found {
+		if !slices.Contains(wanted, part) {
+			return "its schema has " + part, nil
+		}
+	}
+	if len(found) != len(wanted) {
+		return fmt.Sprintf("its schema has %d parts instead of %d", len(found), len(wanted)), nil
+	}
+	different := 0
+	err = s.db.QueryRowContext(ctx, s.text(generatedQuery)).Scan(&different)
+	if different > 0 {
+		return fmt.Sprintf("its schema computes other times of %d entries", different), err
+	}
+	return "", err
+}
+
+// A checksum of a row finds changed bytes in the file. It does not depend on how a
+// database stores a value. Zero means unknown: the row is older than checksums.
+
+// A summer makes checksums. The zero value is ready to use.
+type summer struct{ buffer []byte }
+
+// of returns the checksum of values, which are those of columns in their order.
+func (s *summer) of(lists ...[]any) int64 {
+	b := s.buffer[:0]
+	for _, values := range lists {
+		for _, v := range values {
+			b = appendValue(b, v)
+		}
+	}
+	s.buffer = b
+	sum := int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
+	if sum == 0 {
+		return 1
+	}
+	return sum
+}
+
+// ofCopy returns the checksum of copyColumns. Rows from before there was a source have the
+// checksum of the columns before it, as do those without one.
+func (s *summer) ofCopy(key, values []any) int64 {
+	if n := len(values) - 1; values[n] == "" {
+		values = values[:n]
+	}
+	return s.of(key, values)
+}
+
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		return append(binary.AppendUvarint(append(b, 's'), uint64(len(v))), v...)
+	case int64:
+		return binary.AppendVarint(append(b, 'i'), v)
+	case bool:
+		if v {
+			return appendValue(b, int64(1))
+		}
+		return appendValue(b, int64(0))
+	case sql.NullString:
+		if v.Valid {
+			return appendValue(b, v.String)
+		}
+		return append(b, 'n')
+	case nil:
+		return append(b, 'n')
+	}
+	return fmt.Appendf(append(b, '?'), "%T %v", v, v) // equals nothing stored
+}
+
+// Index reports whether the index differs from the entries, so Heal has made all of them
+// wait to be indexed.
+func (i *Inspection) Index() bool { return i.index }
+
+// Heal prepares the repair of the damage Check has found, and returns the URLs of the feeds to
+// update: they are read again from their beginning, and whatever they still have replaces the
+// damaged rows. Until then damaged entries stay as they are. Heal removes damaged versions,
+// builds the index again if it differs, and adds the missing checksums. If the structure of a
+// SQLite file is damaged beyond its indexes, the error matches ErrStructure: export the
+// readable part, and import it into a new database. The error may be the context's.
+func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, err error) {
+	if found == nil {
+		return nil, errors.New("sqlstore: Heal: the Inspection is nil")
+	}
+	if found.structural {
+		if err := s.rebuild(ctx, found); err != nil {
+			return nil, failure(ctx, err)
+		}
+	}
+	for _, step := range []func(transaction, *Inspection) error{
+		transaction.healFeeds, transaction.healEntries, transaction.healIndex, transaction.seal,
+	} {
+		if err := s.transact(ctx, func(t transaction) error { return step(t, found) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, url := range slices.Sorted(maps.Keys(found.refetch)) {
+		f, err := s.Feed(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		f.Known = feedhistory.Known{}
+		if err := s.Commit(ctx, &mirror.Commit{Feed: f, Forget: true}); err != nil {
+			return nil, err
+		}
+		feeds = append(feeds, url)
+	}
+	return feeds, nil
+}
+
+// rebuild makes all indexes again, and checks the structure of the file.
+func (s *Store) rebuild(ctx context.Context, found *Inspection) error {
+	if !s.one || s.reads {
+		return ErrStructure
+	}
+	found.index = true
+	if err := s.transact(ctx, func(t transaction) error { return t.healIndex(found) }); err != nil {
+		return errors.Join(ErrStructure, err)
+	}
+	if _, err := s.db.ExecContext(ctx, "REINDEX"); err != nil {
+		return errors.Join(ErrStructure, err)
+	}
+	said, err := column(ctx, s.db, "PRAGMA integrity_check")
+	if err == nil && !slices.Equal(said, []string{"ok"}) {
+		return ErrStructure
+	}
+	fault, failed := s.schemaFault(ctx)
+	if err = errors.Join(err, failed); fault != "" {
+		err = errors.Join(ErrStructure, errors.New(fault))
+	}
+	return err
+}
+
+// healFeeds gives feeds with a damaged state a new one, and their polls. The numbers of
+// entries are counted. A feed that may have been private stays private.
+func (t transaction) healFeeds(found *Inspection) error {
+	keys := map[any]bool{}
+	for _, place := range slices.Concat(found.rows["feeds"], found.rows["polls"]) {
+		keys[place[0]] = true
+	}
+	for key := range keys {
+		var url, state string
+		var long *string
+		err := t.tx.QueryRowContext(t.ctx, t.text("SELECT url, long_url, state FROM fh.feeds WHERE key = ?"), key).Scan(&url, &long, &state)
+		if err != nil {
+			return err
+		}
+		f := mirror.NewFeed(nameIn(url, nilOr(long)))
+		old := &mirror.Feed{}
+		f.Private = strings.Contains(state, `"private":true`)
+		if json.Unmarshal([]byte(state), old) == nil {
+			f.Title, f.Head, f.Private, f.Gone, f.Alias = old.Title, old.Head, old.Private || f.Private, old.Gone, old.Alias
+			f.Named, f.Folders = old.Named, old.Folders
+		}
+		if err := t.replaceFeed(key, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nilOr(s *string) any {
+	if s == nil {
+		return nil
+	}
+	return *s
+}
+
+// replaceFeed stores another state of a feed, at the version after the last change of an
+// entry.
+func (t transaction) replaceFeed(key any, f *mirror.Feed) error {
+	err := t.tx.QueryRowContext(t.ctx, t.text(`SELECT coalesce(sum(CASE WHEN state = 'live' THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN state <> 'live' AND first > 0 THEN 1 ELSE 0 END), 0), coalesce(max(change), 0)
+		FROM fh.entries WHERE feed = ?`), key).Scan(&f.Entries, &f.Deleted, &f.Commits)
+	if err != nil {
+		return err
+	}
+	var version int64
+	if err := t.tx.QueryRowContext(t.ctx, t.text("SELECT coalesce(max(version), 0) FROM fh.polls WHERE feed = ?"), key).Scan(&version); err != nil {
+		return err
+	}
+	version = max(version, f.Commits) + 1
+	state, err := stateText(f)
+	if err != nil {
+		return err
+	}
+	url, values := nameOf(f.URL), feedValues(f, state)
+	values = append(values, t.sums.of([]any{url.key, url.long}, values))
+	if err := t.exec("UPDATE fh.feeds SET ("+feedColumns+", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?", append(values, key)...); err != nil {
+		return err
+	}
+	if err := t.exec("DELETE FROM fh.polls WHERE feed = ?", key); err != nil {
+		return err
+	}
+	poll := pollValues(f, version)
+	return t.exec(insertPoll, append(poll, t.sums.of(poll), key)...)
+}
+
+// isHealed is true of entries changed by healEntries, until they are replaced.
+const isHealed = "digest = '' AND rank_place = -1"
+
+// healEntries makes damaged entries older than any copy to be read again, and removes
+// damaged versions. It empties unreadable times, because a mirror could not replace
+// such an entry.
+func (t transaction) healEntries(found *Inspection) error {
+	times := "added, changed, tomb_when, tomb_time, updated, published"
+	oldest := "at = '', rank_time = '', rank_place = -1, digest = ''"
+	if t.one {
+		times = strings.Replace(times, "changed", "changed_own", 1)
+		oldest = strings.Replace(oldest, "at =", "at_own =", 1) + ", archived = archived <> 0, weak_id = weak_id <> 0"
+	}
+	for _, place := range found.rows["entries"] {
+		set := oldest
+		err := scanRows(t.ctx, t.tx, t.text(fmt.Sprintf("SELECT %s FROM fh.entries WHERE key = %d", times, place[0])), func(values []any) {
+			for i, column := range strings.Split(times, ", ") {
+				if (timeColumn{new(time.Time)}).Scan(values[i]) != nil && values[i] != "=" {
+					set += ", " + column + " = ''"
+				}
+			}
+		})
+		if err == nil {
+			err = t.exec("UPDATE fh.entries SET "+set+" WHERE key = ?", place[0])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, place := range found.rows["versions"] {
+		if err := t.exec("DELETE FROM fh.versions WHERE feed = ? AND id = ? AND digest = ?", place...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healIndex makes all entries wait to be indexed again.
+func (t transaction) healIndex(found *Inspection) error {
+	if !found.index {
+		return nil
+	}
+	drop := "DELETE FROM fh.search"
+	if t.one {
+		drop = "INSERT INTO fh.search (fh.search) VALUES ('delete-all')"
+	}
+	if err := t.exec(drop); err != nil {
+		return err
+	}
+	return t.exec("INSERT INTO fh.unindexed SELECT key FROM fh.entries WHERE format <> '' ON CONFLICT (key) DO NOTHING")
+}
+
+// seal adds the missing checksums of rows, unless they are damaged.
+func (t transaction) seal(found *Inspection) error {
+	if found.Unsealed == 0 {
+		return nil
+	}
+	for _, table := range checkedTables() {
+		var rows []*checkedRow
+		err := scanRows(t.ctx, t.tx, t.text(table.query()), func(values []any) {
+			if r := table.row(slices.Clone(values), t.sums); r.intact && !r.sealed && !found.has(table.name, r.place) {
+				r.groups, r.prefix = nil, nil
+				rows = append(rows, r)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		var sets []string
+		for _, g := range table.groups {
+			sets = append(sets, g[1]+" = ?")
+		}
+		where := strings.ReplaceAll(table.place, ", ", " = ? AND ") + " = ?"
+		for _, r := range rows {
+			var args []any
+			for _, sum := range r.sums {
+				args = append(args, sum)
+			}
+			if err := t.exec("UPDATE fh."+table.name+" SET "+strings.Join(sets, ", ")+" WHERE "+where, append(args, r.place...)...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether a row is known to be damaged.
+func (i *Inspection) has(table string, place []any) bool {
+	return slices.ContainsFunc(i.rows[table], func(p []any) bool { return slices.Equal(p, place) })
+}
+
+// scrubbing are the statements to make a database release removed bytes.
+var scrubbing = map[bool][]string{
+	true: { // SQLite
+		"INSERT INTO fh.search (fh.search) VALUES ('optimize')", // the index keeps the words of removed entries until it is merged
+		"VACUUM",
+	},
+	false: {"VACUUM (FULL) fh.entries, fh.versions, fh.search, fh.unindexed, fh.feeds, fh.polls, fh.documents, fh.names"},
+}
+
+// Scrub indexes all waiting entries, and rewrites the database without the bytes of
+// removed and replaced rows: a SQLite file and its log, or PostgreSQL's tables. It
+// takes as long as copying the database, and temporarily as much space; nobody else can
+// write meanwhile. If it cannot empty the log of a SQLite file because another process
+// reads it, Scrub returns an error.
+//
+// Scrub does not reach PostgreSQL's own write-ahead log, nor backups.
+// The error may be the context's.
+func (s *Store) Scrub(ctx context.Context) (err error) {
+	if s.reads {
+		return ErrReadOnly
+	}
+	if err := s.Index(ctx); err != nil {
+		return err
+	}
+	defer func() { err = failure(ctx, err) }()
+	if s.one {
+		select {
+		case s.write <- struct{}{}:
+			defer func() { <-s.write }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for _, statement := range scrubbing[s.one] {
+		if _, err := s.db.ExecContext(ctx, s.text(statement)); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	if !s.one {
+		return nil
+	}
+	var busy, pages, done int
+	if err := s.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &done); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return errors.New("the write-ahead log still contains removed data: another process is reading the database")
+	}
+	return nil
 }

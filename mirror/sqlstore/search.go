@@ -5,8 +5,10 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
@@ -183,4 +185,250 @@ func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (fo
 		})
 	}
 	return found, failure(ctx, err)
+}
+
+// A search finds the entries with the words of a query. If few entries have them, the
+// index finds these, and they are sorted. If very many have them, sorting would take
+// long; so the entries are read in the query's order, and their words compared, until a
+// page is full.
+type search struct {
+	*Store
+	wanted []string
+	prefix bool    // the last wanted word is the beginning of a word
+	words  string  // the wanted words, in the index's syntax
+	fresh  []int64 // results among the entries waiting to be indexed, for a reader
+
+	stage searchStage
+	some  bool    // keys has all results for the next page, or for all pages once settled
+	keys  []int64 // keys of entries
+	want  int     // maximum size of a page
+}
+
+// A searchStage is how much a search knows about its results.
+type searchStage uint8
+
+const (
+	uncounted searchStage = iota
+	many                  // there are more than a few
+	sparse                // there are, but a walk has not found enough
+	settled               // the rest of the query looks them up in the index
+)
+
+// A reach says how far a search goes before it changes its method. It does not
+// affect the results.
+type reach struct {
+	few int // up to this many results are always looked up in the index
+
+	// A walk reads entries in portions, with a statement for each. The first portion has
+	// this many entries, each later one four times as many as the one before. The walk
+	// ends after the portion with the last size, or with four times the maximum of a page,
+	// or after this many bytes. Looking up each entry in SQLite's index would cost up to a
+	// millisecond; reading an entry of a kilobyte costs a twentieth of it.
+	first, last, bytes int
+
+	// The number of steps through the index of times for each entry of a page.
+	// In SQLite a step costs a twentieth of the time needed to look up when an
+	// entry is from.
+	steps int
+}
+
+// prepare chooses the method for the next page.
+func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Place) error {
+	if f == nil || f.stage == settled {
+		return nil
+	}
+	f.some, f.keys = false, nil
+	if q.AfterCommit != nil {
+		f.stage = settled
+		return nil
+	}
+	// SQLite stops at the first few, unless it must gather all words with a beginning;
+	// PostgreSQL gathers all before it knows there are too many.
+	if f.one && !f.prefix {
+		if err := f.count(ctx); err != nil || f.stage == settled {
+			return err
+		}
+	}
+	f.want = pageRows
+	if q.Limit > 0 {
+		f.want = min(f.want, q.Limit)
+	}
+	var err error
+	if f.stage < sparse {
+		if f.some, err = f.walk(ctx, q, beyond); err != nil || f.some {
+			return err
+		}
+		if err := f.count(ctx); err != nil || f.stage == settled {
+			return err
+		}
+		f.stage = sparse
+	}
+	if f.some, err = f.pick(ctx, q, beyond); !f.some {
+		f.stage = settled // if the words are common, then elsewhere: in another feed, or at another time
+	}
+	return err
+}
+
+// count looks up the results if they are few.
+func (f *search) count(ctx context.Context) error {
+	if f.stage >= many {
+		return nil
+	}
+	f.stage = many
+	keys, err := f.numbers(ctx, f.hits+" LIMIT "+strconv.Itoa(f.reach.few+1), f.words)
+	if err == nil && len(keys) <= f.reach.few {
+		f.stage, f.some, f.keys = settled, true, keys
+	}
+	return err
+}
+
+// walk reads entries from beyond a place, and gathers the keys of those with the words.
+// It reports whether the next page can have no others.
+func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
+	read := 0
+	for stride := f.reach.first; stride <= max(f.reach.last, 4*f.want); stride *= 4 {
+		last := &mirror.Place{}
+		n, err := f.stride(ctx, f.texts(q, beyond, stride), last, &read)
+		switch {
+		case err != nil:
+			return false, err
+		case len(f.keys) >= f.want:
+			return true, nil
+		case read > f.reach.bytes:
+			return false, nil
+		case n < stride:
+			return true, nil
+		}
+		beyond = last
+	}
+	return false, nil
+}
+
+// texts returns the query for the texts of some entries, in the order of a
+// query.
+func (f *search) texts(q *mirror.Query, beyond *mirror.Place, stride int) *question {
+	ask := f.entriesQuery("SELECT "+textColumns+", time, feed_url, coalesce(long_id, id)", q, beyond, condition{})
+	ask.add(" LIMIT " + strconv.Itoa(stride))
+	return ask
+}
+
+// stride reads a portion of the entries, and returns their number. It ends
+// early if there are enough results, or if too much has been read. It sets last
+// to the place of the last entry.
+func (f *search) stride(ctx context.Context, ask *question, last *mirror.Place, read *int) (n int, err error) {
+	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	var set words.Set
+	for ; len(f.keys) < f.want && *read <= f.reach.bytes && rows.Next(); n++ {
+		var key int64
+		var r mirror.Record
+		if err := rows.Scan(append(textTargets(&key, &r), timeColumn{&last.Time}, textColumn{&last.Feed}, textColumn{&last.ID})...); err != nil {
+			return 0, err
+		}
+		fillWords(&set, &r)
+		if set.Contains(f.wanted, f.prefix) {
+			f.keys = append(f.keys, key)
+		}
+		*read += len(r.Content.Data)
+	}
+	return n, cmp.Or(rows.Err(), rows.Close())
+}
+
+// pick steps through the index of times and looks which entries are results. It
+// reports whether the next page can have no others.
+func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
+	bounded, whole, err := f.bound(ctx, *q, beyond)
+	if err != nil {
+		return false, err
+	}
+	is := f.with(f.among, f.words)
+	is.ordered = true
+	ask := f.entriesQuery("SELECT key", &bounded, beyond, is)
+	ask.add(" LIMIT " + limitOf(f.want))
+	f.keys, err = f.numbers(ctx, ask.sql.String(), ask.args...)
+	return whole || len(f.keys) >= f.want, err
+}
+
+// bound returns a query for some steps beyond a place, and reports whether there is
+// nothing after them.
+func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place) (mirror.Query, bool, error) {
+	ask := ask("SELECT time FROM fh.entries")
+	than, order := "<=", " DESC"
+	if q.Oldest {
+		than, order = ">=", ""
+	}
+	if q.Feed == "" {
+		ask.add(f.newest + " WHERE true")
+	} else {
+		ask.add(" WHERE "+ofFeed+f.every("time >= ''"), keyOf(q.Feed))
+	}
+	switch {
+	case beyond != nil:
+		ask.add(" AND time "+than+" ?", timeText(beyond.Time))
+	case q.Oldest && !q.Since.IsZero():
+		ask.add(" AND time >= ?", timeText(q.Since))
+	case !q.Oldest && !q.Until.IsZero():
+		ask.add(" AND time < ?", timeText(q.Until))
+	}
+	ask.add(" ORDER BY time" + order + " LIMIT 1 OFFSET " + strconv.Itoa(f.reach.steps<<bits.Len(uint(f.want-1))))
+	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
+	if err != nil {
+		return q, false, err
+	}
+	defer rows.Close()
+	whole := true
+	for rows.Next() {
+		var last time.Time
+		if err := rows.Scan(timeColumn{&last}); err != nil {
+			return q, false, err
+		}
+		switch {
+		case q.Oldest && (q.Until.IsZero() || last.Before(q.Until)):
+			q.Until, whole = last.Add(1), false
+		case !q.Oldest && last.After(q.Since):
+			q.Since, whole = last, false
+		}
+	}
+	return q, whole, cmp.Or(rows.Err(), rows.Close())
+}
+
+// A condition is a part of a statement; the zero value is no condition.
+type condition struct {
+	sql  string
+	args []any
+
+	ordered bool // whether entries are read in the query's order, however many results there are
+}
+
+// more reports whether there may be more results than the next page's query finds,
+// because entries gathered by the walk may be gone by then.
+func (f *search) more() bool {
+	return f != nil && f.some && f.stage != settled && len(f.keys) >= f.want
+}
+
+// condition returns the condition entries must meet.
+func (f *search) condition() condition {
+	switch {
+	case f == nil:
+		return condition{}
+	case f.stage == settled && f.some:
+		return f.with("key"+f.in, list(&f.dialect, f.keys))
+	case f.some: // they include those waiting to be indexed
+		return condition{sql: "key" + f.in, args: []any{list(&f.dialect, f.keys)}}
+	}
+	return f.with(f.found, f.words)
+}
+
+// with adds the waiting entries to a condition on the index.
+func (f *search) with(indexed string, arg any) condition {
+	if !f.reads {
+		return condition{sql: indexed, args: []any{arg}}
+	}
+	return condition{
+		sql:  "(" + indexed + " AND NOT key IN (SELECT key FROM fh.unindexed) OR key" + f.in + ")",
+		args: []any{arg, list(&f.dialect, f.fresh)},
+	}
 }

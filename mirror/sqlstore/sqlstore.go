@@ -15,9 +15,18 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -228,4 +237,588 @@ func failure(ctx context.Context, err error) error {
 		return ended
 	}
 	return fmt.Errorf("sqlstore: %w", err)
+}
+
+// A Dialect is a kind of database.
+type Dialect string
+
+// The dialects.
+const (
+	SQLite     Dialect = "sqlite"     // 3.43 or newer, with FTS5
+	PostgreSQL Dialect = "postgresql" // 15 or newer
+)
+
+// A dialect has the differences between the databases' statements.
+type dialect struct {
+	directory string    // the directory of the migrations
+	prefix    string    // stands for "fh." in statements
+	own       string    // lists the tables with our prefix
+	earlier   string    // lists the columns of the tables of an earlier version, before there was a prefix
+	claim     string    // the first statement of a migration
+	one       bool      // whether there is only one writer at a time
+	in        string    // follows a column: it is in the list given as a parameter
+	known     [2]string // the entries with IDs in the list given as a parameter, in the feed inserted between the two parts
+	locked    string    // follows a query: its rows are locked
+	found     string    // the key is among the results of the search given as a parameter
+	among     string    // the same, for entries read in an order
+	steps     int       // the number of entries to step through for each entry of a page
+	hits      string    // the keys of the results of the search given as a parameter
+	newest    string    // follows the table of entries: how to find the newest of all
+	words     string    // the words given as a parameter
+	mark      upsert    // stores entries whose contents do not change
+	put       upsert    // stores entries with contents
+	dollars   bool      // whether parameters are written $1, $2, …
+}
+
+var dialects = map[Dialect]dialect{
+	SQLite: {
+		directory: "sqlite",
+		prefix:    "feedhistory_",
+		own:       `SELECT substr(name, 13) FROM sqlite_schema WHERE name LIKE 'feedhistory\_%' ESCAPE '\'`,
+		earlier: "SELECT m.name || '.' || p.name FROM sqlite_schema m, pragma_table_info(m.name) p " +
+			"WHERE m.name IN ('schema_versions', 'feeds', 'entries', 'documents')",
+		one: true,
+		in:  " IN (SELECT value FROM json_each(?))",
+		known: [2]string{
+			" FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN fh.entries ON id = wanted AND feed = (", ")",
+		},
+		hits:   "SELECT rowid FROM fh.search WHERE fh.search MATCH ?",
+		found:  "key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)",
+		among:  "+key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)", // gathers all results once
+		steps:  256,
+		newest: " INDEXED BY feedhistory_entries_by_time",
+		words:  "?",
+		mark:   upsertOf(own.Replace(markColumns)),
+		put:    upsertOf(own.Replace(putColumns)),
+	},
+	PostgreSQL: {
+		directory: "postgresql",
+		prefix:    "feedhistory.",
+		own:       "SELECT relname FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('feedhistory')",
+		earlier: "SELECT t.name || '.' || attname FROM unnest(ARRAY['schema_versions', 'feeds', 'entries', 'documents']) AS t (name) " +
+			"JOIN pg_catalog.pg_attribute ON attrelid = to_regclass(t.name) WHERE attnum > 0",
+		claim:   "SELECT pg_advisory_xact_lock(7378697629483820646)", // everybody else who migrates waits
+		in:      " = ANY (?)",
+		known:   [2]string{" FROM fh.entries_known(?::text[], (", "))"},
+		locked:  " FOR UPDATE",
+		hits:    "SELECT rowid FROM fh.search WHERE words @@ ?::tsquery",
+		found:   "key = ANY (ARRAY(SELECT rowid FROM fh.search WHERE words @@ ?::tsquery))",
+		among:   "coalesce((SELECT words @@ ?::tsquery FROM fh.search WHERE rowid = fh.entries.key), false)",
+		steps:   16, // each looks up a row; for many more, PostgreSQL would spend a second on compiling the plan
+		words:   "array_to_tsvector(string_to_array(?, ' '))",
+		mark:    upsertOf(markColumns),
+		put:     upsertOf(putColumns),
+		dollars: true,
+	},
+}
+
+// of returns the FROM clause for entries whose IDs are in a list, the first
+// parameter, and whose feed is the result of a query.
+func (d *dialect) of(feed string) string { return d.known[0] + feed + d.known[1] }
+
+// every returns a condition true for all rows. PostgreSQL uses a partial index with
+// this condition only for queries with it; SQLite needs none.
+func (d *dialect) every(condition string) string {
+	if !d.dollars {
+		return ""
+	}
+	return " AND " + condition
+}
+
+// text returns the database's form of a statement: with the names of our tables,
+// and with numbers for parameters if the database needs them. None of our statements
+// has a question mark elsewhere.
+func (d *dialect) text(query string) string {
+	query = strings.ReplaceAll(query, "fh.", d.prefix)
+	if !d.dollars {
+		return query
+	}
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString("$" + strconv.Itoa(n))
+		query = after
+	}
+}
+
+// list returns a list as a parameter.
+func list[T string | int64](d *dialect, values []T) any {
+	if d.dollars {
+		return values
+	}
+	data, _ := json.Marshal(values) // cannot fail for strings and numbers
+	return string(data)
+}
+
+// all returns a search for entries with all of the words; with prefix, the last one may
+// be the beginning of a word.
+func (d *dialect) all(words []string, prefix bool) string {
+	open, end, any := `"`, `"`, "*"
+	between := " "
+	if d.dollars {
+		open, end, any, between = "'", "'", ":*", " & " // words contain only letters and digits
+	}
+	text := open + strings.Join(words, end+between+open) + end
+	if prefix {
+		text += any
+	}
+	return text
+}
+
+// SQLiteDSN returns a data source name for modernc.org/sqlite to open a file as a Store
+// requires: each commit is flushed, and other writers are waited for for half a minute.
+// The file is created if it does not exist. Nothing is written to an existing file
+// before Open has checked whose it is. A new database has pages of 16 KB, in which
+// entries leave less space unused than in SQLite's usual 4 KB.
+func SQLiteDSN(file string) string {
+	return sqliteDSN(file, url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {
+			"busy_timeout(30000)", "page_size(16384)", "synchronous(FULL)", "foreign_keys(ON)",
+			"cache_size(-16000)", "journal_size_limit(67108864)",
+		},
+	})
+}
+
+// SQLiteReaderDSN returns a data source name for modernc.org/sqlite to open a file for
+// OpenReader. If the file has a write-ahead log, as it has while others write to it or
+// after a kill, SQLite needs the log's index in the same directory, or permission to
+// create it there.
+//
+// Set immutable for a file without a log in a directory where no files can be
+// created: SQLite then neither creates nor locks other files, nor looks for
+// them. If somebody writes to the database meanwhile, results may be wrong.
+func SQLiteReaderDSN(file string, immutable bool) string {
+	values := url.Values{
+		"mode":    {"ro"},
+		"_pragma": {"busy_timeout(30000)", "query_only(ON)", "cache_size(-16000)"},
+	}
+	if immutable {
+		values.Set("immutable", "1")
+	}
+	return sqliteDSN(file, values)
+}
+
+func sqliteDSN(file string, values url.Values) string {
+	path := filepath.ToSlash(file)
+	if filepath.IsAbs(file) && !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter is not a host
+	}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}
+	return u.String()
+}
+
+// checkPragmas refuses connections that may lose commits or do not check foreign keys.
+func checkPragmas(ctx context.Context, db *sql.DB) error {
+	for _, p := range []struct{ name, want string }{
+		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"},
+	} {
+		var got string
+		if err := db.QueryRowContext(ctx, "PRAGMA "+p.name).Scan(&got); err != nil {
+			return err
+		}
+		if got != p.want {
+			return fmt.Errorf("the connection has %s = %s, but needs %s: see SQLiteDSN", p.name, got, p.want)
+		}
+	}
+	return nil
+}
+
+var (
+	// ErrForeign means another program has taken the names of our tables, or, from
+	// OpenReader, a SQLite database belongs to another program and has no mirror. Nothing
+	// was written to it.
+	ErrForeign = errors.New("the database belongs to another program")
+	// ErrNone means a database opened for reading contains no mirror.
+	ErrNone = errors.New("there is no mirror in the database")
+	// ErrOutdated means a database opened for reading has an earlier version of the
+	// schema. Open brings it up to date.
+	ErrOutdated = errors.New("the database has an earlier version of the schema")
+	// ErrStructure means the structure of a SQLite file is damaged.
+	ErrStructure = errors.New("the structure of the file is damaged")
+	// ErrReadOnly means the store was opened by OpenReader.
+	ErrReadOnly = errors.New("the store is open for reading only")
+)
+
+// A queryer is a database or a transaction.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// checkForeign returns ErrForeign for a SQLite database in which another program has
+// tables, or which has its mark. Earlier versions of this package set a mark, too:
+// "fhmr" in ASCII.
+func checkForeign(ctx context.Context, q queryer) error {
+	const ourMark = 0x66686d72
+	var mark, version int64
+	err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark)
+	if err == nil {
+		err = q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	}
+	if err != nil || mark == ourMark {
+		return err
+	}
+	tables, err := column(ctx, q, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+	if err != nil {
+		return err
+	}
+	// An interrupted first opening has left the table of versions alone.
+	tables = slices.DeleteFunc(tables, func(name string) bool { return len(tables) == 1 && name == "schema_versions" })
+	if mark != 0 || version != 0 || len(tables) > 0 {
+		return ErrForeign
+	}
+	return nil
+}
+
+func hasAll(list []string, wanted ...string) bool {
+	return !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(list, s) })
+}
+
+// column returns the texts in the first column of a query's result.
+func column(ctx context.Context, q queryer, query string, args ...any) (list []string, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
+
+// logAhead makes SQLite keep a write-ahead log, which is a permanent setting of
+// the database. It cannot begin while others read.
+func (s *Store) logAhead(ctx context.Context) (err error) {
+	for try := range time.Duration(10) {
+		var mode string
+		err = s.db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
+		if err == nil && mode != "wal" {
+			err = s.db.QueryRowContext(ctx, "PRAGMA journal_mode = wal").Scan(&mode)
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep((try + 1) * 20 * time.Millisecond)
+	}
+	return err
+}
+
+// OpenReader returns a store for reading only. It writes nothing, and neither creates
+// nor changes a table; writing methods return an error that matches ErrReadOnly. The
+// error matches ErrNone or ErrOutdated if the database cannot be read as it is, and
+// ErrForeign, too, if a SQLite database without a mirror belongs to another program.
+// See SQLiteReaderDSN. The error may be the context's.
+func OpenReader(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
+	s, err := newStore(db, d)
+	if err != nil {
+		return nil, err
+	}
+	s.reads = true
+	if err := s.checkReader(ctx); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Store) checkReader(ctx context.Context) error {
+	current, err := s.version(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	newest, err := s.newestVersion()
+	switch {
+	case err != nil:
+		return err
+	case current == 0 && s.one:
+		return errors.Join(ErrNone, checkForeign(ctx, s.db))
+	case current == 0:
+		return ErrNone
+	case current < newest:
+		return ErrOutdated
+	}
+	return nil
+}
+
+// A Hook changes tables of your own in the transaction of a commit, so they always
+// agree with the mirror, after any crash. An error of the hook prevents the commit, and
+// is returned by it. A mirror.Poller takes it for a failing Store: Drain ends, and Run waits
+// for a minute.
+//
+// A hook is not told of entries committed before it was set: if the mirror has any, fill
+// your tables from Store.Entries first.
+//
+// A hook added later misses earlier commits: fill your tables from Store.Entries first. An
+// error for one feed ends Poller.Drain for all, so return errors of the database only.
+//
+// A hook gets each change once, however often a commit is tried again: earlier tries
+// are rolled back. It must not use the Store, nor keep tx.
+type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
+
+// A Delta is the difference one commit makes to a feed's live entries. Polls without
+// news have a Delta, too.
+type Delta struct {
+	Feed    *mirror.Feed // the feed's new state, with its new Version; the last state if Removed
+	From    string       // the URL of the feed before Store.Move; "" if it has not moved
+	Removed bool         // whether the feed is removed, with all of its entries
+
+	Added   []*mirror.Record // new live entries, deleted ones back again included
+	Changed []*mirror.Record // live entries with other content than before
+	Deleted []*mirror.Record // entries no longer live; they may lack their Content
+}
+
+// A liveCopy is the state of an entry before a commit.
+type liveCopy struct {
+	live   bool
+	digest string
+}
+
+// before returns the entries of a change as they are stored, by ID.
+func (t transaction) before(feed int64, c *mirror.Commit) (map[string]liveCopy, error) {
+	found := make(map[string]liveCopy, len(c.Put)+len(c.Touch))
+	for _, r := range slices.Concat(c.Put, c.Touch) {
+		found[r.ID] = liveCopy{}
+	}
+	rows, err := t.query("SELECT coalesce(long_id, id), state, digest"+t.of("?"), t.keys(c.Put, c.Touch), feed)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, state, digest string
+		if err := rows.Scan(textColumn{&id}, textColumn{&state}, textColumn{&digest}); err != nil {
+			return nil, err
+		}
+		found[id] = liveCopy{live: mirror.State(state) == mirror.Live, digest: digest}
+	}
+	return found, rows.Err()
+}
+
+// keys returns the keys of records' IDs, as a parameter.
+func (t transaction) keys(lists ...[]*mirror.Record) any {
+	var keys []string
+	for _, r := range slices.Concat(lists...) {
+		keys = append(keys, keyOf(r.ID))
+	}
+	return list(&t.dialect, keys)
+}
+
+// difference compares the entries of a change with those before it. The contents missing
+// from the change, of entries back again, are read.
+func (t transaction) difference(feed int64, c *mirror.Commit, before map[string]liveCopy) (*Delta, error) {
+	d := &Delta{}
+	var bare []*mirror.Record
+	for i, r := range slices.Concat(c.Put, c.Touch) {
+		was := before[r.ID]
+		live := r.State == mirror.Live
+		switch {
+		case was.live && !live:
+			d.Deleted = append(d.Deleted, r)
+		case live && !was.live:
+			d.Added = append(d.Added, r)
+		case live && was.digest != r.Copy.Digest:
+			d.Changed = append(d.Changed, r)
+		default:
+			continue
+		}
+		if live && i >= len(c.Put) {
+			bare = append(bare, r)
+		}
+	}
+	if len(bare) == 0 {
+		return d, nil
+	}
+	contents, err := t.contents(feed, bare)
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range [][]*mirror.Record{d.Added, d.Changed} {
+		for i, r := range list {
+			if content, ok := contents[r.ID]; ok {
+				filled := *r
+				filled.Content = content
+				list[i] = &filled
+			}
+		}
+	}
+	return d, nil
+}
+
+// contents returns the stored contents of records, by ID.
+func (t transaction) contents(feed int64, records []*mirror.Record) (map[string]mirror.Content, error) {
+	rows, err := t.query("SELECT coalesce(long_id, id), "+contentColumns+t.of("?"), t.keys(records), feed)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]mirror.Content{}
+	for rows.Next() {
+		var id string
+		var content mirror.Content
+		if err := rows.Scan(append([]any{textColumn{&id}}, contentTargets(&content)...)...); err != nil {
+			return nil, err
+		}
+		found[id] = content
+	}
+	return found, rows.Err()
+}
+
+// tell calls the hook, if there is one.
+func (t transaction) tell(f *mirror.Feed, version int64, d *Delta) error {
+	if t.Hook == nil {
+		return nil
+	}
+	state := *f
+	state.Commits = version
+	d.Feed = &state
+	return t.Hook(t.ctx, t.tx, d)
+}
+
+// The directory of a dialect has a file for each version of the schema; the file beside
+// it, with the dialect's name, has the whole schema of the newest version.
+//
+//go:embed migrations
+var migrations embed.FS
+
+// migrate makes the schema, or brings it up to date. It takes no lock if there is
+// nothing to do. If several processes migrate at once, one does it, and the others find
+// it done.
+func (s *Store) migrate(ctx context.Context) (err error) {
+	for try := range time.Duration(5) {
+		if err = s.migrateOnce(ctx); err == nil || !s.one || ctx.Err() != nil || errors.Is(err, ErrForeign) {
+			return err
+		}
+		time.Sleep((try + 1) * 20 * time.Millisecond)
+	}
+	return fmt.Errorf("the schema cannot be brought up to date: %w", err)
+}
+
+func (s *Store) migrateOnce(ctx context.Context) error {
+	newest, err := s.newestVersion()
+	if err != nil {
+		return err
+	}
+	current, err := s.version(ctx, s.db)
+	if err != nil || current >= newest {
+		return err
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if s.claim != "" {
+		if _, err := tx.ExecContext(ctx, s.claim); err != nil {
+			return err
+		}
+	}
+	if current, err = s.version(ctx, tx); err != nil || current >= newest { // another process was faster
+		return err
+	}
+	scripts, err := s.scripts(current)
+	if err != nil {
+		return err
+	}
+	scripts = append(scripts, s.text("DELETE FROM fh.schema"), s.text(fmt.Sprintf("INSERT INTO fh.schema (version) VALUES (%d)", newest)))
+	for _, script := range scripts {
+		if _, err := tx.ExecContext(ctx, script); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// A migration is a file leading to a version of the schema.
+type migration struct {
+	version int64
+	file    string
+}
+
+// steps returns the migrations, in order.
+func (d *dialect) versions() (list []migration, err error) {
+	files, err := migrations.ReadDir("migrations/" + d.directory)
+	for _, f := range files {
+		m := migration{file: "migrations/" + d.directory + "/" + f.Name()}
+		if _, err := fmt.Sscanf(strings.TrimLeft(f.Name(), "0"), "%d_", &m.version); err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, err
+}
+
+// newestVersion returns the newest version of the schema this program knows.
+func (d *dialect) newestVersion() (int64, error) {
+	list, err := d.versions()
+	if err != nil {
+		return 0, err
+	}
+	return list[len(list)-1].version, nil
+}
+
+// scripts returns the statements from a version to the newest: from nothing, the whole
+// schema.
+func (d *dialect) scripts(from int64) (list []string, err error) {
+	files := []string{"migrations/" + d.directory + ".sql"}
+	if from > 0 {
+		steps, err := d.versions()
+		if err != nil {
+			return nil, err
+		}
+		files = nil
+		for _, m := range steps {
+			if m.version > from {
+				files = append(files, m.file)
+			}
+		}
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(migrations, file)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, string(text))
+	}
+	return list, nil
+}
+
+// version returns the version of the schema in a database; zero if there is none. It
+// writes nothing. It is an error if a newer program has written to the database, or,
+// matching ErrForeign, if tables of another program have our names.
+func (s *Store) version(ctx context.Context, q queryer) (version int64, err error) {
+	own, err := column(ctx, q, s.own)
+	if err != nil {
+		return 0, err
+	}
+	query := s.text("SELECT coalesce(max(version), 0) FROM fh.schema")
+	if !hasAll(own, "schema") {
+		for _, name := range []string{"feeds", "polls", "entries", "versions", "documents", "names", "search", "unindexed"} {
+			if hasAll(own, name) {
+				return 0, fmt.Errorf("%w: %s%s", ErrForeign, s.prefix, name)
+			}
+		}
+		earlier, err := column(ctx, q, s.earlier)
+		if err != nil || !hasAll(earlier, "schema_versions.version_id", "schema_versions.is_applied",
+			"feeds.long_url", "feeds.state", "entries.tomb_place", "documents.rank_place") {
+			return 0, err
+		}
+		query = "SELECT coalesce(max(version_id), 0) FROM schema_versions WHERE is_applied"
+	}
+	newest, err := s.newestVersion()
+	if err == nil {
+		err = q.QueryRowContext(ctx, query).Scan(&version)
+	}
+	if err == nil && version > newest {
+		err = fmt.Errorf("the database has version %d of the schema, and this program knows %d", version, newest)
+	}
+	return version, err
 }

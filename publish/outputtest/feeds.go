@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -26,7 +27,7 @@ var noon = time.Date(2003, 12, 13, 12, 0, 0, 0, time.UTC)
 
 func newPublisher(out publish.Output) *publish.Publisher {
 	return &publish.Publisher{
-		Output: out, Base: base, Recent: -1, Split: feedhistory.Split{Size: 3},
+		Output: out, Base: base, Recent: -1, Split: compose.Split{Size: 3},
 		Head: &feedhistory.Document{Title: "A blog", ID: "urn:blog"},
 	}
 }
@@ -40,7 +41,7 @@ func entries(t testing.TB, from, n int) (all []*feedhistory.Entry) {
 }
 
 func entry(t testing.TB, id string, updated time.Time, title string) *feedhistory.Entry {
-	e, err := feedhistory.Draft{ID: id, Updated: updated, Title: feedhistory.Text{Body: title}}.Entry()
+	e, err := compose.Draft{ID: id, Updated: updated, Title: feedhistory.Text{Body: title}}.Entry()
 	require.NoError(t, err)
 	return e
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rclone/gofakes3/s3mem"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
@@ -40,7 +41,7 @@ func Example() {
 		Base:   "https://feeds.example.org/blog/", // where the bucket's blog/ is served
 		Head:   &feedhistory.Document{Title: "My blog"},
 	}
-	entry, err := feedhistory.Draft{
+	entry, err := compose.Draft{
 		ID: "urn:example:1", Title: feedhistory.Text{Body: "First"}, Updated: time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC),
 	}.Entry()
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/outputtest"
@@ -66,10 +67,10 @@ func publishForever(url string, w io.Writer) error {
 	lease, _ := time.ParseDuration(os.Getenv(victimLease)) // zero is the usual one
 	p := &publish.Publisher{Output: &s3.Output{Client: client, Bucket: bucket, Prefix: prefix, Lease: lease}, Base: base, Recent: -1}
 	for {
-		p.Split = feedhistory.Split{Size: 1 + rand.IntN(5)}
+		p.Split = compose.Split{Size: 1 + rand.IntN(5)}
 		now := time.Now()
 		id := strconv.FormatInt(now.UnixNano(), 36) + strconv.Itoa(os.Getpid())
-		e, err := feedhistory.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}.Entry()
+		e, err := compose.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}.Entry()
 		if err != nil {
 			return err
 		}

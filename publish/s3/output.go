@@ -1,3 +1,34 @@
+// Package s3 keeps the documents of package publish in an object store: Amazon
+// S3, Cloudflare R2, MinIO and others with conditional writes.
+//
+//	out, err := s3.FromEnvironment("s3://bucket/blog", "")
+//	…
+//	p := &publish.Publisher{Output: out, Base: "https://feeds.example.org/blog/"}
+//	err = p.Append(ctx, entries...)
+//
+// # The bucket
+//
+// The documents have the same names, below the prefix, and the same bytes as in a
+// directory. Each has its Content-Type and the Cache-Control of publish.Handler: an
+// archive with its successor's link is immutable. Everything not for readers is in the
+// object ".lock".
+//
+// # Two publishers, and a killed one
+//
+// The lock is a lease: the object ".lock", which is replaced with If-Match. Its
+// holder renews it while it works. If a holder was killed, its lock becomes
+// free when it has not been renewed for Lease, by the store's clock alone.
+//
+// A change of a document is recorded first: the new bytes go into the lock's object,
+// under the condition that nobody else has taken the lock. Then the document is put,
+// under the condition that it has not changed. So a writer that was suspended and comes
+// back late fails with ErrLost, and the next holder finishes the recorded work of a
+// killed writer. New archives are put with If-None-Match. Not every store has a
+// conditional DELETE, so its URL is signed for no longer than the lease: the store
+// refuses a later request.
+//
+// At the first Lock, two requests test whether the store honours conditions. If
+// it does not, Lock returns ErrConditions.
 package s3
 
 import (
@@ -16,6 +47,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An Output keeps documents in a bucket. It is a publish.Output, with one
@@ -181,7 +214,7 @@ func (o *Output) notes(ctx context.Context) (map[string][]byte, time.Time, error
 func (o *Output) Open(name string) (fs.File, error) {
 	there, err := o.find("open", name)
 	if err == nil {
-		return &openDocument{info: there.info(name), Reader: bytes.NewReader(there.data)}, nil
+		return publish.OpenDocument(there.info(name), there.data), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDirectory) {
 		return nil, err
@@ -189,7 +222,7 @@ func (o *Output) Open(name string) (fs.File, error) {
 	list, failed := o.ReadDir(name)
 	switch {
 	case failed == nil:
-		return &openDirectory{info: directory(name), list: list}, nil
+		return publish.OpenDirectory(directory(name), list), nil
 	case errors.Is(failed, fs.ErrNotExist):
 		return nil, err
 	}
@@ -256,7 +289,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 		child := strings.TrimPrefix(there.Key, prefix)
 		dir := strings.HasSuffix(child, "/")
 		if child = strings.TrimSuffix(child, "/"); child != "" && there.Key != o.lockKey() {
-			found[child] = fs.FileInfoToDirEntry(fileInfo{Base: child, Bytes: there.Size, Time: there.LastModified, Dir: dir})
+			found[child] = fs.FileInfoToDirEntry(publish.FileInfo{Base: child, Bytes: there.Size, Time: there.LastModified, Dir: dir})
 		}
 	}
 	for note, data := range notes {
@@ -265,7 +298,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 			below, ok = note, true
 		}
 		if child, _, dir := strings.Cut(below, "/"); ok && found[child] == nil {
-			found[child] = fs.FileInfoToDirEntry(fileInfo{Base: child, Bytes: int64(len(data)), Time: at, Dir: dir})
+			found[child] = fs.FileInfoToDirEntry(publish.FileInfo{Base: child, Bytes: int64(len(data)), Time: at, Dir: dir})
 		}
 	}
 	if len(found) == 0 && name != "." {
@@ -277,4 +310,33 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return list, nil
+}
+
+// errDirectory says a directory has no bytes.
+var errDirectory = errors.New("is a directory")
+
+// A loggedTransport logs the requests of an Output with a Logger. URLs are logged without
+// their queries, which may be signed.
+type loggedTransport struct {
+	next http.RoundTripper
+	of   *Output
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *loggedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.of == nil || t.of.Logger == nil {
+		return t.next.RoundTrip(r)
+	}
+	url := *r.URL
+	url.RawQuery, url.User = "", nil
+	at := slog.String("url", url.String())
+	t.of.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", at, slog.String("method", r.Method))
+	began := time.Now()
+	resp, err := t.next.RoundTrip(r)
+	if err != nil {
+		t.of.Logger.LogAttrs(r.Context(), slog.LevelDebug, "failure", at, slog.String("error", err.Error()))
+		return resp, err
+	}
+	t.of.Logger.LogAttrs(r.Context(), slog.LevelDebug, "answer", at, slog.Int("status", resp.StatusCode), slog.Duration("duration", time.Since(began)))
+	return resp, nil
 }

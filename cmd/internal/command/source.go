@@ -1,28 +1,34 @@
 package command
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
-	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/compose"
 )
 
 // Document reads the document named by an argument: a URL, a file, or standard input.
 // With an error, it returns the readable part, or nil.
 func (w *World) Document(arg, base string) (*feedhistory.Document, error) {
-	arg = argument.SourceAddress(arg)
-	if argument.IsURL(arg) {
-		if err := argument.CheckURL(arg); err != nil {
+	arg = terminal.SourceAddress(arg)
+	if terminal.IsURL(arg) {
+		if err := terminal.CheckURL(arg); err != nil {
 			return nil, err
 		}
 		if base != "" {
-			return nil, exit.UsageError("--base is for files and standard input: a document at a URL has its own base")
+			return nil, terminal.UsageError("--base is for files and standard input: a document at a URL has its own base")
 		}
 		client, err := w.Authorized(arg)
 		if err != nil {
@@ -79,7 +85,7 @@ func (w *World) OpenFile(arg string) (io.ReadCloser, error) {
 	switch {
 	case err == nil:
 		return f, nil
-	case errors.Is(err, fs.ErrNotExist) && argument.IsURL(arg):
+	case errors.Is(err, fs.ErrNotExist) && terminal.IsURL(arg):
 		err = errIsURL
 	case errors.Is(err, fs.ErrNotExist):
 		err = errNoFile
@@ -87,4 +93,265 @@ func (w *World) OpenFile(arg string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return nil, &fs.PathError{Op: "open", Path: arg, Err: err}
+}
+
+// A File is the destination of a verb's result: standard output, or a file that appears
+// only when it is complete.
+type File struct {
+	io.Writer
+	file *os.File // nil means standard output
+	Name string
+	info os.FileInfo // of the existing file; nil if there is none
+}
+
+// Output opens the output with a name; without a name, or with "-", it is standard output.
+func (w *World) Output(name string) (*File, error) {
+	if name == "" || name == "-" {
+		return &File{Writer: w.Stdout}, nil
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	if err := terminal.CheckTarget("--output", name); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() { // such as a pipe, or /dev/null
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &File{Writer: f, file: f}, err
+	}
+	part := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("--output: %s cannot be created: %w", name, path.Err)
+	}
+	return &File{Writer: f, file: f, Name: name, info: info}, err
+}
+
+// Commit closes a complete file and moves it to its place.
+func (o *File) Commit() error {
+	if o.file == nil {
+		return nil
+	}
+	defer o.Discard()
+	if o.Name == "" {
+		return o.file.Close()
+	}
+	if o.info != nil {
+		if err := o.file.Chmod(o.info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(o.file.Sync(), o.file.Close(), os.Rename(o.file.Name(), o.Name)); err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	o.file = nil
+	return nil
+}
+
+// Discard closes and removes an uncommitted file.
+func (o *File) Discard() {
+	if o.file != nil {
+		_ = o.file.Close()
+		if o.Name != "" {
+			_ = os.Remove(o.file.Name())
+		}
+	}
+}
+
+// FeedsOf returns the feeds of the web page at an address, given the error of reading the
+// address: the feeds named by the page or, if it names none, the feeds at well-known
+// places. It returns nil if the error does not mean there is a page, or if there are no
+// feeds.
+func FeedsOf(ctx context.Context, client *feedhistory.Client, address string, err error) feedhistory.Links {
+	page, ok := errors.AsType[*feedhistory.NotFeedError](err)
+	if !ok || !page.Page {
+		return nil
+	}
+	feeds := page.Feeds
+	if len(feeds) == 0 {
+		feeds, err = client.Discover(ctx, address)
+		if err != nil {
+			return nil // the page's own error says more
+		}
+	}
+	var others feedhistory.Links
+	for _, feed := range feeds {
+		if feed.Href != terminal.FeedName(address) && terminal.CheckURL(feed.Href) == nil {
+			others = append(others, feed)
+		}
+	}
+	return others
+}
+
+// TellFeeds says which feed of a page the command reads, and which others the page has.
+func (w *World) TellFeeds(page string, feeds feedhistory.Links) {
+	w.Tell(terminal.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href)
+	for _, other := range feeds[1:] {
+		w.Tell(OtherFeed(other))
+	}
+}
+
+// OtherFeed names another feed of a page.
+func OtherFeed(feed feedhistory.Link) string {
+	text := "it also has " + feed.Href
+	title := terminal.Cut(terminal.Clean(feed.Title), terminal.Columns/2)
+	switch {
+	case title != "":
+		text += fmt.Sprintf(" (%s)", title)
+	case feed.IsOfComments():
+		text += " (comments)"
+	}
+	return text
+}
+
+// Resolve calls read with an address. If there is a web page, it calls read again with
+// the address of the page's feed. It returns the last address, and the last error of
+// read.
+func (w *World) Resolve(client *feedhistory.Client, address string, read func(address string) error) (string, error) {
+	err := read(address)
+	feeds := FeedsOf(w.Ctx, client, address, err)
+	if len(feeds) == 0 {
+		return address, err
+	}
+	w.TellFeeds(address, feeds)
+	return feeds[0].Href, read(feeds[0].Href)
+}
+
+// Backfill are the flags for recovering entries to which a feed does not link.
+type Backfill struct {
+	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software."`
+	BackfillArchive string `placeholder:"URL" help:"Do the same as --backfill, and then ask a web archive: \"wayback\", or the beginning of the URLs of its TimeMaps."`
+}
+
+// Validate refuses an archive other than a URL or "wayback".
+func (f *Backfill) Validate() error {
+	if f.BackfillArchive == "" || f.BackfillArchive == "wayback" || terminal.IsWeb(f.BackfillArchive) {
+		return nil
+	}
+	return errors.New("--backfill-archive: neither an http or https URL nor \"wayback\": " + f.BackfillArchive)
+}
+
+// A walk reads the documents of a feed and, if the flags ask for it, recovers entries
+// to which the feed does not link.
+type walk struct {
+	Documents iter.Seq2[*feedhistory.Document, error]
+	Result    func(*feedhistory.History) *backfill.Recovery
+}
+
+// Walk returns a walk of a feed, with the methods the flags ask for.
+func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url string) walk {
+	b := f.Methods(client)
+	if b != nil && len(client.Policy.Credentials) > 0 {
+		b.Methods = WithoutArchives(b.Methods) // they would learn the address of a private feed
+	}
+	if b == nil {
+		return walk{client.Walk(ctx, url, nil), func(h *feedhistory.History) *backfill.Recovery {
+			return &backfill.Recovery{History: h}
+		}}
+	}
+	w := b.Walk(ctx, url, backfill.Probe{}, nil)
+	return walk{w.Documents(), w.Recovery}
+}
+
+// Methods returns the Backfill the flags ask for; nil if they do not ask for one.
+func (f *Backfill) Methods(client *feedhistory.Client) *backfill.Backfill {
+	if !f.Backfill && f.BackfillArchive == "" {
+		return nil
+	}
+	return &backfill.Backfill{HTTP: client, Methods: f.methods()}
+}
+
+func (f *Backfill) methods() []backfill.Method {
+	methods := backfill.Methods()
+	switch f.BackfillArchive {
+	case "":
+	case "wayback":
+		methods = append(methods, backfill.Memento{})
+	default:
+		methods = append(methods, backfill.Memento{TimeMap: f.BackfillArchive})
+	}
+	return methods
+}
+
+// VerdictText is the meaning of a verdict for a history of which a method may have
+// recovered a part.
+func (f *Backfill) VerdictText(r *backfill.Recovery) string {
+	v := r.Verdict()
+	by := "Recovered by " + r.RecoveredBy
+	switch {
+	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
+		text := show.VerdictText(v) + " No method found any"
+		if r.Probe.Reason != "" {
+			text += ": " + r.Probe.Reason
+		}
+		return text + "."
+	case r.RecoveredBy == "":
+		return show.VerdictText(v)
+	case v == feedhistory.Whole:
+		return by + ": every entry that the server counted is here."
+	case v == feedhistory.Lossy:
+		return by + ", which the feed itself does not declare: entries may have slipped through."
+	}
+	return by + ". " + show.VerdictText(v)
+}
+
+// DocumentOf returns a history as one document.
+func DocumentOf(r *backfill.Recovery) *feedhistory.Document {
+	doc := compose.History(r.History)
+	doc.Entries = append(compose.PseudoEntries(r.History), doc.Entries...)
+	doc.Complete = r.Verdict() == feedhistory.Whole
+	return doc
+}
+
+// RecoveredHistory is the JSON of a history, with the method of its recovery.
+type RecoveredHistory struct {
+	show.History
+	RecoveredBy string `json:"recovered_by,omitempty"`
+}
+
+// NewRecoveredHistory returns the history of a backfill.
+func NewRecoveredHistory(r *backfill.Recovery) RecoveredHistory {
+	j := RecoveredHistory{show.NewHistory(r.History), r.RecoveredBy}
+	j.Verdict = r.Verdict().String()
+	return j
+}
+
+// Budget are the flags for limiting the requests and the bytes for one feed.
+type Budget struct {
+	MaxDocuments int           `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
+	MaxBytes     terminal.Size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
+}
+
+// Check refuses a budget of zero documents or bytes.
+func (f *Budget) Check() error {
+	switch {
+	case f.MaxDocuments < 1:
+		return errors.New("--max-documents: at least 1")
+	case f.MaxBytes < 1:
+		return errors.New("--max-bytes: at least 1")
+	}
+	return nil
+}
+
+// Limits returns the budget of a walk by the flags.
+func (f *Budget) Limits() feedhistory.Budget {
+	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes)}
+}
+
+// WithoutArchives returns the methods that ask nobody but the feed's own server.
+func WithoutArchives(methods []backfill.Method) []backfill.Method {
+	return slices.DeleteFunc(slices.Clone(methods), func(m backfill.Method) bool {
+		_, asks := m.(backfill.Memento)
+		return asks
+	})
+}
+
+// BackfillMethods returns the names of the methods for the software named by a document.
+func BackfillMethods(doc *feedhistory.Document) (names []string) {
+	sure, _ := new(backfill.Backfill).Candidates(doc)
+	for _, m := range sure {
+		names = append(names, m.Name())
+	}
+	return names
 }

@@ -1,31 +1,34 @@
-// Package database opens the database of the mirrored feeds, with the credentials kept
-// in the file next to it, and explains its errors in plain words.
+// Package database opens the database of the mirrored feeds, with the credentials kept in
+// the file next to it, and explains its errors in plain words. It polls the feeds, reports
+// on the polls, and downloads the files of their entries.
 package database
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
 
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
-	"github.com/feedhistory/feedhistory/cmd/internal/command"
-	"github.com/feedhistory/feedhistory/cmd/internal/exit"
-	"github.com/feedhistory/feedhistory/cmd/internal/postgres"
-	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 // Location is the flag of the verbs for mirrored feeds.
@@ -71,11 +74,11 @@ func (d *Location) Place() string {
 	if !d.IsPostgres() {
 		return d.DB
 	}
-	return postgres.Name(d.DB)
+	return show.PostgresName(d.DB)
 }
 
 // IsPostgres reports whether the database is a PostgreSQL server, not a file.
-func (d *Location) IsPostgres() bool { return postgres.IsURL(d.DB) }
+func (d *Location) IsPostgres() bool { return show.IsPostgres(d.DB) }
 
 // Create opens the database. It creates a missing one.
 func (d *Location) Create(w *command.World) (*Store, error) {
@@ -208,10 +211,10 @@ func (d *Location) openStore(
 // locate fills in the default place of the database.
 func (d *Location) locate() error {
 	if d.DB = cmp.Or(d.DB, DefaultDB()); d.DB == "" {
-		return exit.UsageError("--db: this system has no directory for a user's data, so say where the database is")
+		return terminal.UsageError("--db: this system has no directory for a user's data, so say where the database is")
 	}
-	if argument.IsURL(d.DB) && !d.IsPostgres() {
-		return exit.UsageError("--db: a file, or a postgres:// URL")
+	if terminal.IsURL(d.DB) && !d.IsPostgres() {
+		return terminal.UsageError("--db: a file, or a postgres:// URL")
 	}
 	return nil
 }
@@ -277,7 +280,7 @@ func IsUnknown(err error) bool {
 // such as that the database does not have the feed.
 func (d *Location) Unknown(arg string, err error) error {
 	if errors.Is(err, mirror.ErrNotFound) {
-		return &UnknownError{argument.WithoutUser(arg), d.Place()}
+		return &UnknownError{terminal.WithoutUser(arg), d.Place()}
 	}
 	return d.Failure(err)
 }
@@ -296,7 +299,7 @@ func (d *Location) Failure(err error) error {
 		return errors.New(d.Place() + ": " + what)
 	}
 	if errors.Is(err, context.Canceled) {
-		return exit.ErrInterrupted
+		return terminal.ErrInterrupted
 	}
 	return err
 }
@@ -316,13 +319,13 @@ func storeProblem(err error) string {
 		return sqliteProblem(e)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return postgres.Problem(e.Code, e.Message)
+		return show.PostgresProblem(e.Code, e.Message)
 	}
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		return postgres.Malformed(e)
+		return show.PostgresMalformed(e)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return postgres.Unreachable(err)
+		return show.PostgresUnreachable(err)
 	}
 	return ""
 }
@@ -368,4 +371,131 @@ func sqliteProblem(e *sqlite.Error) string {
 		return "the disk has failed: " + e.Error()
 	}
 	return e.Error()
+}
+
+// A Store is a store with its open database.
+type Store struct {
+	*sqlstore.Store
+	DB   *sql.DB
+	Keys *command.Keyring // the private feeds; nil if the store is only read
+	File string           // a file opened on the assumption of no writers; "" if none was
+	Info os.FileInfo      // about this file, when it was opened
+}
+
+// Commit implements mirror.Store. It marks private feeds in the database, so history
+// servers on other machines, which do not have the credentials, do not show these feeds.
+func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
+	if s.Keys != nil {
+		private, err := s.Keys.Private()
+		if err != nil {
+			return err
+		}
+		c.Feed.Private = c.Feed.Private || private[c.Feed.URL] != nil
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// Remove implements mirror.Store. It also removes the feed's credentials, and the records
+// of its downloads and of its entries that were printed.
+func (s *Store) Remove(ctx context.Context, url string) error {
+	err := s.Store.Remove(ctx, url)
+	if err == nil && s.Keys != nil {
+		err = s.Keys.Replace(url, "")
+	}
+	if err != nil {
+		return err
+	}
+	records := &Downloads{DB: s.DB}
+	printed := &Printed{DB: s.DB}
+	return cmp.Or(records.Open(ctx), records.Forget(ctx, url), printed.Forget(ctx, url))
+}
+
+// Close closes the database. It returns an error if another process wrote to a file
+// opened on the assumption of no writers.
+func (s *Store) Close() error {
+	err := s.DB.Close()
+	if s.File == "" {
+		return err
+	}
+	info, failed := os.Stat(s.File)
+	if failed == nil && (!info.ModTime().Equal(s.Info.ModTime()) || info.Size() != s.Info.Size()) || hasLog(s.File) {
+		failed = errors.New(s.File + ": another process wrote to it meanwhile, so the output may be wrong; run the command again")
+	}
+	return errors.Join(err, failed)
+}
+
+// keyringName returns the name of the file with the credentials for a database's feeds.
+func (d *Location) keyringName() string {
+	if !d.IsPostgres() {
+		return d.DB + ".credentials"
+	}
+	sum := sha256.Sum256([]byte(d.Place()))
+	return filepath.Join(filepath.Dir(DefaultDB()), "credentials-"+hex.EncodeToString(sum[:4]))
+}
+
+// Keyring reads the keyring of the database, which may be empty.
+func (d *Location) Keyring() (*command.Keyring, error) {
+	k := &command.Keyring{Name: d.keyringName()}
+	_, err := k.Private()
+	return k, err
+}
+
+// Keep stores the credentials given by the flags for feeds, which must have one origin,
+// and returns the keyring.
+func Keep(f *command.Login, d *Location, feeds []string) (*command.Keyring, error) {
+	if _, err := f.Authorize(&feedhistory.Client{}, feeds); err != nil {
+		return nil, err
+	}
+	k, err := d.Keyring()
+	if err != nil {
+		return nil, err
+	}
+	if f.Netrc || f.Cookies != "" {
+		k.Files = &command.Login{Netrc: f.Netrc, Cookies: f.Cookies}
+	}
+	flags := command.Login{Credentials: f.Credentials}
+	given := map[string]http.Header{}
+	for _, feed := range feeds {
+		c, err := flags.CredentialFor(feed)
+		if err != nil {
+			return nil, err
+		}
+		if c == nil {
+			continue
+		}
+		given[feed] = c.Header.Clone()
+		if c.Authorization != "" {
+			given[feed].Set("Authorization", c.Authorization)
+		}
+	}
+	return k, k.Set(given)
+}
+
+// PrivateFeeds tells which feeds of a mirror are private: those the mirror calls private,
+// and those with credentials.
+type PrivateFeeds struct {
+	store mirror.Store
+	keys  map[string]http.Header
+	known map[string]bool // by URL
+}
+
+// PrivateFeeds returns the private feeds of a mirror.
+func (d *Location) PrivateFeeds(store mirror.Store) (*PrivateFeeds, error) {
+	keys, err := d.Keyring()
+	if err != nil {
+		return nil, err
+	}
+	feeds, err := keys.Private()
+	return &PrivateFeeds{store, feeds, map[string]bool{}}, err
+}
+
+// Has reports whether a feed is private. A feed that cannot be read may be.
+func (p *PrivateFeeds) Has(ctx context.Context, url string) bool {
+	private, ok := p.known[url]
+	if !ok {
+		f, err := p.store.Feed(ctx, url)
+		private = p.keys[url] != nil || err != nil || f.Private
+		p.known[url] = private
+	}
+	return private
 }

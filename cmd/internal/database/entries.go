@@ -3,11 +3,13 @@ package database
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -98,7 +100,7 @@ func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (s
 			}
 			if strings.HasPrefix(r.ID, text) && !slices.Contains(found, r.ID) {
 				if found = append(found, r.ID); len(found) > 1 {
-					return "", exit.UsageError("several ids begin with " + text + ": " + strings.Join(found, ", ") + ", …")
+					return "", terminal.UsageError("several ids begin with " + text + ": " + strings.Join(found, ", ") + ", …")
 				}
 			}
 		}
@@ -107,4 +109,83 @@ func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (s
 		return text, nil
 	}
 	return found[0], nil
+}
+
+// mostTries bounds the attempts to change a feed while it is polled.
+const mostTries = 20
+
+// Amend changes the state of a feed in a store, unless amend returns false. It changes
+// nothing if the store does not have the feed.
+func Amend(ctx context.Context, store mirror.Store, url string, amend func(*mirror.Feed) bool) (err error) {
+	for range mostTries {
+		f, missing := store.Feed(ctx, url)
+		if errors.Is(missing, mirror.ErrNotFound) {
+			return nil
+		}
+		if missing != nil || !amend(f) {
+			return missing
+		}
+		if err = store.Commit(ctx, &mirror.Commit{Feed: f}); !errors.Is(err, mirror.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+// Printed are a database's records of the entries that have been printed under a name: for
+// each feed the number of the last commit whose entries were.
+type Printed struct {
+	DB   *sql.DB
+	Name string
+}
+
+const printedSchema = `CREATE TABLE IF NOT EXISTS feedhistory_printed (name TEXT NOT NULL, feed TEXT NOT NULL, commits BIGINT NOT NULL, PRIMARY KEY (name, feed))`
+
+// Read returns the last commit of each feed.
+func (p *Printed) Read(ctx context.Context) (map[string]int64, error) {
+	if _, err := p.DB.ExecContext(ctx, printedSchema); err != nil {
+		return nil, err
+	}
+	rows, err := p.DB.QueryContext(ctx, "SELECT feed, commits FROM feedhistory_printed WHERE name = $1", p.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	last := map[string]int64{}
+	for rows.Next() {
+		var feed string
+		var commits int64
+		if err := rows.Scan(&feed, &commits); err != nil {
+			return nil, err
+		}
+		last[feed] = commits
+	}
+	return last, rows.Err()
+}
+
+// Write records the feeds' entries up to now as printed.
+func (p *Printed) Write(ctx context.Context, feeds []*mirror.Feed) error {
+	tx, err := p.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, f := range feeds {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `INSERT INTO feedhistory_printed (name, feed, commits) VALUES ($1, $2, $3)
+				ON CONFLICT (name, feed) DO UPDATE SET commits = excluded.commits`, p.Name, f.URL, f.Commits)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// Forget removes the records of a feed.
+func (p *Printed) Forget(ctx context.Context, feed string) error {
+	if _, err := p.DB.ExecContext(ctx, printedSchema); err != nil {
+		return err
+	}
+	_, err := p.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", feed)
+	return err
 }

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 )
 
 func TestSplitFrontMatter(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFrontMatterTimes(t *testing.T) {
 			t.Fatal(matter, err)
 		}
 		at, err := front.time(time.UTC, "none", "d")
-		got := schema.Time(at)
+		got := show.Time(at)
 		if err != nil {
 			got = "error"
 		}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/cmd/internal/database"
-	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -60,7 +58,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 		return "gone"
 	case f.Importing():
 		return "import"
-	case database.IsHarvested(f):
+	case IsHarvested(f):
 		return "harvest"
 	case f.Alias != "":
 		return "-"
@@ -75,8 +73,8 @@ func failuresOf(f *mirror.Feed) string {
 	return terminal.Count(f.Failures, "poll", "polls") + " failed: " + f.Error
 }
 
-// Feed shows a feed in full.
-func Feed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
+// PrintFeed shows a feed in full.
+func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
 	p.Para("", "", titled(f.Title))
 	p.Line("")
 	p.Field("feed", f.URL)
@@ -95,7 +93,7 @@ func Feed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
 		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
 	case f.Importing():
 		p.Field("next poll", "none: run the same import again first")
-	case database.IsHarvested(f):
+	case IsHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
 		p.Field("next poll", "none: the feed has become another one, which sync polls instead; the entries of this one are kept")
@@ -112,7 +110,7 @@ func Feed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
 	}
 	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
 	for _, g := range f.Missing() {
-		explain.Gap(p, g)
+		PrintGap(p, g)
 	}
 }
 
@@ -124,7 +122,7 @@ func meaning(f *mirror.Feed) string {
 	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
 		return "Everything the server shows was read, but the feed does not declare its history: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
-		return explain.VerdictText(f.Verdict)
+		return VerdictText(f.Verdict)
 	case f.Importing():
 		return "Its import is not complete."
 	case f.Known.URL == "":
@@ -167,3 +165,52 @@ func ago(t, now time.Time) string {
 	}
 	return terminal.Span(now.Sub(t))
 }
+
+// Feed is a mirrored feed in JSON.
+type Feed struct {
+	URL       string `json:"url"`
+	Address   string `json:"address,omitempty"` // the URL requested by polls, if it is another
+	Alias     string `json:"alias,omitempty"`   // the mirrored feed it has become
+	Title     string `json:"title,omitempty"`
+	Kind      string `json:"kind"`
+	Verdict   string `json:"verdict"`
+	AsOf      string `json:"as_of,omitempty"` // when the server's count proved the feed whole
+	Source    string `json:"source,omitempty"`
+	Entries   int64  `json:"entries"`
+	Deleted   int64  `json:"deleted"`
+	Documents int64  `json:"documents"`
+	Checked   string `json:"archives_as_of,omitempty"` // the time since which each archive has been read
+	Newest    string `json:"newest,omitempty"`
+	Changed   string `json:"changed,omitempty"`
+	Polled    string `json:"polled,omitempty"`
+	NextPoll  string `json:"next_poll,omitempty"`
+	Wait      string `json:"wait,omitempty"` // the feed's host asks for no requests until then
+	Due       bool   `json:"due,omitempty"`
+	Gone      bool   `json:"gone,omitempty"`
+	Failures  int    `json:"failures,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Gaps      []Gap  `json:"gaps"`
+}
+
+// NewFeed returns a mirrored feed in JSON, given the time of its newest entry.
+func NewFeed(f *mirror.Feed, newest time.Time) Feed {
+	j := Feed{
+		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
+		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
+		Changed: Second(f.Changed), Polled: Second(f.Polled), NextPoll: Second(f.Next),
+		Wait: Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
+		Gaps: Each(f.Missing(), NewGap),
+	}
+	j.AsOf, j.Checked = Second(f.WholeAsOf()), Second(f.Checked)
+	if !newest.IsZero() {
+		j.Newest = Time(newest)
+	}
+	return j
+}
+
+// Never is the time of the next poll of a harvested feed, which sync does not poll: most
+// collections are not feeds to be polled.
+var Never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// IsHarvested reports whether harvests keep a feed current, rather than polls.
+func IsHarvested(f *mirror.Feed) bool { return f.Next.Equal(Never) }

@@ -84,3 +84,51 @@ func TestVoice(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "feedhistory: info�\nfeedhistory: error\naside\nfeedhistory: error\n", out.String())
 }
+
+func TestClean(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                    "plain",
+		" a\r\n\tb\u00a0c\u2028d ": "a b c d",
+		"\x1b[31mred\x07":          "\ufffd[31mred\ufffd",
+		"c1 \u009b2J":              "c1 \ufffd2J",
+		"\u202egnp.exe\u2066":      "gnp.exe",
+		"bad \xff\xfe":             "bad \ufffd\ufffd",
+		"👩‍👩‍👧 family":             "👩‍👩‍👧 family",
+	} {
+		require.Equal(t, want, Clean(text), "%q", text)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	require.Equal(t, `"\u007f \u009b \u202e é <&>"`, string(JSON([]byte("\"\x7f \u009b \u202e é <&>\""))))
+	require.Equal(t, `"plain"`, string(JSON([]byte(`"plain"`))))
+}
+
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"short", 5, "short"},
+		{"longer", 5, "long…"},
+		{"two words", 5, "two…"},
+		{"日本語", 6, "日本語"},
+		{"日本語", 5, "日本…"},
+		{"日本語", 4, "日…"},
+	} {
+		if got := Cut(test.text, test.width); got != test.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.width, got, test.want)
+		}
+	}
+}
+
+func TestHarmless(t *testing.T) {
+	var out strings.Builder
+	if err := WriteJSON(&out, "\x1b \x7f \u009b \u202e é <&>"); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"\u001b \u007f \u009b \u202e é <&>"` + "\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}

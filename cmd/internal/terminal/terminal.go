@@ -1,12 +1,24 @@
-// Package terminal makes text of unknown origin safe to show in a terminal.
+// Package terminal is how a command speaks with the person at its terminal: arguments and
+// the values of flags, as people type them; wrong usage and exit statuses; and text of
+// unknown origin, made safe to show.
 package terminal
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/term"
 )
 
 // Clean makes text fit for one line: white space becomes one space, and control
@@ -53,3 +65,312 @@ func JSON(text []byte) []byte {
 }
 
 func drives(r rune) bool { return r >= 0x7f && r <= 0x9f || turns(r) }
+
+// Cut shortens text to a width in columns.
+func Cut(s string, width int) string {
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	var b strings.Builder
+	used := 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		if used += g.Width(); used > width-1 {
+			break
+		}
+		b.WriteString(g.Str())
+	}
+	return strings.TrimRight(b.String(), " ") + "…"
+}
+
+// A JSONFlag is the flag --json of a verb. Its tag names a record in the help:
+// `set:"record=each feed"`.
+type JSONFlag struct {
+	JSON bool `name:"json" help:"Print JSON Lines (one object a line): ${record}."`
+}
+
+// WriteJSON writes a value as a line of JSON Lines.
+func WriteJSON(w io.Writer, value any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(JSON(b.Bytes()))
+	return err
+}
+
+// A StdinReader reads standard input until the context ends, so one interrupt is enough
+// to end a command waiting for input.
+type StdinReader struct {
+	Ctx   context.Context
+	In    io.Reader
+	Asked bool   // a question tells people the command is waiting
+	Waits func() // called before the first read from a terminal
+
+	once   sync.Once
+	chunks chan chunk
+	rest   []byte
+	err    error
+}
+
+type chunk struct {
+	data []byte
+	err  error
+}
+
+// Read implements io.Reader. After the context has ended, it returns the context's error.
+func (r *StdinReader) Read(p []byte) (int, error) {
+	r.once.Do(r.begin)
+	if len(r.rest) == 0 && r.err == nil {
+		select {
+		case c := <-r.chunks:
+			r.rest, r.err = c.data, c.err
+		case <-r.Ctx.Done():
+			r.err = r.Ctx.Err()
+		}
+	}
+	if len(r.rest) == 0 {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// IsTerminal reports whether the input is a terminal.
+func (r *StdinReader) IsTerminal() bool {
+	f, ok := r.In.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// begin starts a goroutine for reading. A read waiting for input cannot be interrupted,
+// so the goroutine may last until the process ends.
+func (r *StdinReader) begin() {
+	if r.IsTerminal() && !r.Asked {
+		r.Waits()
+	}
+	r.chunks = make(chan chunk)
+	go func() {
+		for {
+			data := make([]byte, 64<<10)
+			n, err := r.In.Read(data)
+			select {
+			case r.chunks <- chunk{data[:n], err}:
+			case <-r.Ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// A StdoutWriter writes to standard output, and records whether anything was written.
+type StdoutWriter struct {
+	io.Writer
+	Written atomic.Bool
+	Failed  atomic.Pointer[error] // the error of the last failed write; nil if none failed
+}
+
+// Write implements io.Writer.
+func (w *StdoutWriter) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		w.Written.Store(true)
+	}
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.Failed.Store(&err)
+	}
+	return n, err
+}
+
+// IsTerminal reports whether the stream is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := fileOf(w)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Width returns the number of columns of a terminal; 0 if w is not one, or does not know.
+func Width(w io.Writer) int {
+	f, ok := fileOf(w)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+func fileOf(w io.Writer) (*os.File, bool) {
+	if out, ok := w.(*StdoutWriter); ok {
+		w = out.Writer
+	}
+	f, ok := w.(*os.File)
+	return f, ok
+}
+
+// A Voice prints a command's messages to people on standard error.
+type Voice struct {
+	Command string
+	Stderr  io.Writer
+	Silent  *bool // Silent is whether to print only errors and gaps.
+}
+
+// Asides returns where information goes: nowhere if Silent is set. Errors and gaps
+// always go to Stderr.
+func (v *Voice) Asides() io.Writer {
+	if *v.Silent {
+		return io.Discard
+	}
+	return v.Stderr
+}
+
+// Tell prints information, unless Silent is set.
+func (v *Voice) Tell(message string) {
+	if !*v.Silent {
+		v.Say(message)
+	}
+}
+
+// Say prints a message, even if Silent is set.
+func (v *Voice) Say(message string) {
+	fmt.Fprintln(v.Stderr, v.Command+":", Clean(message))
+}
+
+// A Bar shows on one line of a terminal how far a verb is. Its nil value shows nothing.
+type Bar struct {
+	Total   int           // Total is the number of steps; 0 if it is unknown.
+	Waiting func() string // Waiting names the host the verb is waiting for, or returns ""; nil means there is none.
+
+	w     io.Writer
+	began time.Time
+	stop  chan struct{}
+	ended sync.WaitGroup
+
+	mu    sync.Mutex
+	text  string
+	now   func() string // the text, if it is not text
+	done  int
+	shown bool
+}
+
+// redraw is the time between two drawings.
+const redraw = 200 * time.Millisecond
+
+// Start shows the bar on a terminal until End is called.
+func (b *Bar) Start(w io.Writer, text string) {
+	b.w, b.text, b.began, b.stop = w, text, time.Now(), make(chan struct{})
+	b.draw()
+	b.ended.Go(func() {
+		tick := time.NewTicker(redraw)
+		defer tick.Stop()
+		for {
+			select {
+			case <-b.stop:
+				return
+			case <-tick.C:
+				b.draw()
+			}
+		}
+	})
+}
+
+// Describe changes the text.
+func (b *Bar) Describe(text string) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = text
+}
+
+// Update makes the bar ask for its text each time it is drawn.
+func (b *Bar) Update(text func() string) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = text
+}
+
+// Step counts a step.
+func (b *Bar) Step() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done++
+}
+
+// Clear removes the bar from its line until it is drawn again, to make room for a message.
+func (b *Bar) Clear() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+}
+
+// End removes the bar.
+func (b *Bar) End() {
+	if b == nil {
+		return
+	}
+	close(b.stop)
+	b.ended.Wait()
+	b.Clear()
+}
+
+func (b *Bar) clear() {
+	if b.shown {
+		fmt.Fprint(b.w, "\r\x1b[K")
+		b.shown = false
+	}
+}
+
+func (b *Bar) draw() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	width := Width(b.w)
+	if width == 0 {
+		width = Columns
+	}
+	fmt.Fprint(b.w, "\r\x1b[K"+b.line(width, time.Since(b.began)))
+	b.shown = true
+}
+
+// line returns the bar for a terminal, without the last column: some terminals go to the
+// next line after it.
+func (b *Bar) line(width int, since time.Duration) string {
+	const cells, wide = 10, 60
+	text := b.text
+	if b.now != nil {
+		text = b.now()
+	}
+	if b.Waiting != nil {
+		if host := b.Waiting(); host != "" {
+			text = "waiting for " + host + " · " + text
+		}
+	}
+	text += " · " + Span(since)
+	if b.Total > 0 {
+		part := min(b.done, b.Total) * cells / b.Total
+		graph := ""
+		if width >= wide {
+			graph = strings.Repeat("█", part) + strings.Repeat("░", cells-part) + " "
+		}
+		text = fmt.Sprintf("%3d%% %s%s", min(b.done, b.Total)*100/b.Total, graph, text)
+	} else {
+		frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+		text = string(frames[int(since/redraw)%len(frames)]) + " " + text
+	}
+	return Cut(Clean(text), width-1)
+}

@@ -5,9 +5,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +26,7 @@ type gatekeeper struct {
 	base    string
 	root    string // the path of the server, with a final slash
 	now     func() time.Time
+	readers readerLogins
 
 	mu      sync.Mutex
 	guesses map[netip.Prefix]guesses // of visitors who have shown a wrong token
@@ -91,7 +96,7 @@ func (g *gatekeeper) hasToken(r *http.Request) bool {
 		return false
 	}
 	if _, password, ok := r.BasicAuth(); ok {
-		return g.guess(r, password)
+		return !g.readers.isReader(r) && g.guess(r, password) // a reader's password is no guess
 	}
 	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") { // RFC 9110 §11.1
@@ -195,3 +200,194 @@ func (s *Server) ownPath(path string) string {
 
 // at returns the path of a page, given its path below the server's.
 func (s *Server) at(path string) string { return s.root + strings.TrimPrefix(path, "/") }
+
+// isAddressed reports whether a request is meant for this server. If another website's
+// name leads here, a browser lets the website read the answers (DNS rebinding), so such
+// a name is refused. IP addresses belong to no website; but without a Token only
+// loopback addresses are accepted, so only users of this machine may change anything.
+func (s *Server) isAddressed(r *http.Request) bool {
+	host := hostName(r.Host)
+	if base, err := url.Parse(s.base()); err == nil && hostName(base.Host) == host {
+		return true
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() || s.Token != ""
+	}
+	return IsLocal(host) || slices.Contains(ownNames(), host) ||
+		slices.ContainsFunc(s.Names, func(name string) bool { return host != "" && hostName(name) == host })
+}
+
+// hostName returns a host in lower case, without a port, brackets, a zone or a
+// final dot.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host, _, _ = strings.Cut(strings.Trim(host, "[]"), "%")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// ownNames are the names of this machine: its host name with and without the
+// domain, and in the local network (RFC 6762).
+var ownNames = sync.OnceValue(func() []string {
+	name, err := os.Hostname()
+	if name = hostName(name); err != nil || name == "" {
+		return nil
+	}
+	short, _, _ := strings.Cut(name, ".")
+	return []string{name, short, short + ".local"}
+})
+
+// IsLocal reports whether a host, with or without a port, is this machine
+// itself: localhost or a loopback address.
+func IsLocal(host string) bool {
+	name := hostName(host)
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// The maximum numbers of event streams at the same time. Browsers have six
+// connections to a server, and need some of them for other things.
+const (
+	mostWatched = 3   // of one visitor
+	mostStreams = 100 // of all visitors
+)
+
+// watchers are the visitors with event streams.
+type watchers struct {
+	mu  sync.Mutex
+	all int
+	of  map[netip.Prefix]int // by address; for IPv6, by network
+}
+
+// enter starts one more stream of a visitor, which lasts until leave is called.
+func (w *watchers) enter(r *http.Request) (leave func(), ok bool) {
+	visitor := visitorOf(r)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all >= mostStreams || w.of[visitor] >= mostWatched {
+		return nil, false
+	}
+	if w.of == nil {
+		w.of = map[netip.Prefix]int{}
+	}
+	w.all++
+	w.of[visitor]++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.all--
+		if w.of[visitor]--; w.of[visitor] == 0 {
+			delete(w.of, visitor)
+		}
+	}, true
+}
+
+// visitorOf returns where a request comes from: an address or, for IPv6, a
+// network, because everybody has many IPv6 addresses.
+func visitorOf(r *http.Request) netip.Prefix {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip, bits := at.Addr().Unmap(), 32
+	if ip.Is6() {
+		bits = 64
+	}
+	prefix, _ := ip.WithZone("").Prefix(bits)
+	return prefix
+}
+
+// How a server protects reading, if Private is set, and private feeds in any case.
+
+// isOpen reports whether everybody may read a page on any server: the form for the
+// token, and the files of its page.
+func isOpen(r *http.Request) bool {
+	return r.URL.Path == "/token" || r.URL.Path == "/token/forget" || strings.HasPrefix(r.URL.Path, "/static/")
+}
+
+// refuse asks for the token: it sends feed readers a challenge for a password (RFC
+// 7617), and people a form. It does not reveal whether the requested page exists.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Add("WWW-Authenticate", "Bearer")
+	if slices.Contains([]string{".atom", ".rss", ".opml"}, path.Ext(r.URL.Path)) {
+		h.Add("WWW-Authenticate", `Basic realm="Feed history", charset="UTF-8"`)
+	}
+	next := s.root
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		next = s.ownPath(s.at(r.URL.RequestURI()))
+	}
+	if err := s.render(w, r, http.StatusUnauthorized, "token", "Token needed", tokenView{Next: next, Private: true}); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+// A privateWriter keeps shared caches from storing an answer (RFC 9111 §5.2.2.7).
+type privateWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// Unwrap is for http.ResponseController.
+func (w *privateWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *privateWriter) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *privateWriter) Write(data []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(data)
+}
+
+func (w *privateWriter) begin() {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	h := w.Header()
+	kept := []string{"private"}
+	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
+		switch directive = strings.TrimSpace(directive); directive {
+		case "", "public", "private":
+		default:
+			kept = append(kept, directive)
+		}
+	}
+	h.Set("Cache-Control", strings.Join(kept, ", "))
+	h.Add("Vary", "Authorization, Cookie")
+}
+
+// imagesCookie makes a browser remember to show the images of a feed. It is sent only
+// to the feed's pages. The server stores nothing.
+const imagesCookie = "images"
+
+// showsImages reports whether a visitor always wants to see the images of a
+// feed.
+func showsImages(r *http.Request) bool {
+	_, err := r.Cookie(imagesCookie)
+	return err == nil
+}
+
+// chooseImages makes the browser remember, or forget, to show the images of a
+// feed. It changes nothing for others, so it needs no token.
+func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.feedOf(r); err != nil {
+		return err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	cookie := &http.Cookie{
+		Name: imagesCookie, Value: "shown", Path: s.at("/feeds/" + r.PathValue("id")), MaxAge: 400 * 24 * 60 * 60,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(s.base(), "https:"),
+	}
+	if r.FormValue("show") != "always" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, cookie)
+	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
+	return nil
+}

@@ -1,16 +1,25 @@
 package web
 
 import (
+	"bufio"
+	"fmt"
+	"io/fs"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/republish"
+	"github.com/stretchr/testify/require"
 )
 
 // Guesses of the token are slowed; whoever has logged in is not disturbed, and can
@@ -104,4 +113,380 @@ func TestAddPrivate(t *testing.T) {
 		require.Contains(t, body, "This feed needs a login")
 		w.page("/feeds/"+republish.Name(w.feedURL(path)), http.StatusNotFound)
 	}
+}
+
+// With a token or without, a website cannot read anything by making its name
+// lead here.
+func TestHosts(t *testing.T) {
+	own, err := os.Hostname()
+	require.NoError(t, err)
+	for _, token := range []string{"", "open sesame"} {
+		w := newWorld(t, func(s *Server) {
+			s.Token, s.Names, s.Base = token, []string{"Mirror.example", "cellar.lan:8005"}, "https://feeds.example/"
+		})
+		_, err := w.Mirror.Update(t.Context(), w.feedURL("/tides.atom"))
+		require.NoError(t, err)
+		page := "/feeds/" + republish.Name(w.feedURL("/tides.atom"))
+		for host, want := range map[string]bool{
+			"evil.example": false, "evil.example:8005": false, "mirror.example.evil.example": false, "127.0.0.1.nip.io": false, "": false, ":80": false,
+			"localhost": true, "LOCALHOST.:8005": true, "127.0.0.1:8005": true, "[::1]:1": true, "127.9.9.9": true,
+			own: true, strings.ToUpper(own) + ":8005": true,
+			"mirror.example": true, "MIRROR.example.:443": true, "cellar.lan": true, "feeds.example": true, "feeds.example:8443": true,
+			"192.0.2.1:8005": token != "", "[2001:db8::1]": token != "", "[fe80::1%25eth0]:80": token != "",
+		} {
+			for _, path := range []string{"/", page, page + "/index.atom", page + "/complete.atom", "/feeds.opml", page + "/progress", "/nothing"} {
+				r := httptestRequest(t.Context(), http.MethodGet, path, nil)
+				r.Host = host
+				status, body, _ := answer(t, w.Server, r)
+				require.Equal(t, want, status != http.StatusMisdirectedRequest, "%q %s", host, path)
+				require.Equal(t, want, !strings.Contains(body, "This server is not known by that name"), "%q %s", host, path)
+			}
+		}
+	}
+}
+
+func TestVisitor(t *testing.T) {
+	for from, want := range map[string]string{
+		"192.0.2.1:5000": "192.0.2.1/32", "[::ffff:192.0.2.1]:5000": "192.0.2.1/32",
+		"[2001:db8::1:2:3:4]:5": "2001:db8::/64", "[fe80::1%eth0]:5": "fe80::/64", "@": "invalid Prefix",
+	} {
+		r := httptestRequest(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = from
+		require.Equal(t, want, visitorOf(r).String(), from)
+	}
+}
+
+// One visitor cannot take all streams, and all together cannot exceed the
+// limit. A visitor without a stream can ask instead.
+func TestStreams(t *testing.T) {
+	w := newWorld(t, nil)
+	w.gate.hold()
+	status, _, header := w.do(http.MethodPost, "/feeds", map[string][]string{"url": {w.feedURL("/news.rss")}})
+	require.Equal(t, http.StatusSeeOther, status)
+	path := header.Get("Location") + "/progress"
+	var open []*http.Response
+	for range mostWatched {
+		resp, err := w.client.Get(strings.TrimSuffix(w.url, "/") + path)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		_, err = bufio.NewReader(resp.Body).ReadString('\n')
+		require.NoError(t, err)
+		open = append(open, resp)
+	}
+	status, body, header := w.get(path)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Equal(t, "5", header.Get("Retry-After"))
+	requireSound(t, body)
+	require.Eventually(t, func() bool {
+		_, runs := w.polls.Status(w.feedURL("/news.rss"))
+		return runs
+	}, patience, 10*time.Millisecond)
+	status, body, header = w.get(path + "?now")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "application/json", header.Get("Content-Type"))
+	require.JSONEq(t, `{"text":"Asking for the feed …","done":false}`, body)
+	for _, resp := range open {
+		require.NoError(t, resp.Body.Close())
+	}
+	w.gate.free()
+	require.Eventually(t, func() bool {
+		w.streams.mu.Lock()
+		defer w.streams.mu.Unlock()
+		return w.streams.all == 0 && len(w.streams.of) == 0
+	}, patience, 10*time.Millisecond)
+	w.settle(w.feedURL("/news.rss"), 0)
+
+	var all watchers
+	var leave func()
+	for i := range mostStreams + 1 {
+		r := httptestRequest(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 1).String()
+		left, ok := all.enter(r)
+		require.Equal(t, i < mostStreams, ok)
+		if ok {
+			leave = left
+		}
+	}
+	leave()
+	_, ok := all.enter(httptestRequest(t.Context(), http.MethodGet, "/", nil))
+	require.True(t, ok)
+}
+
+// A page that does not support a method says which ones it supports.
+func TestMethods(t *testing.T) {
+	w := newWorld(t, nil)
+	page := w.add("/tides.atom")
+	for path, allow := range map[string]string{
+		"/": "GET, HEAD", page: "GET, HEAD", page + "/index.atom": "GET, HEAD", page + "/complete.atom": "GET, HEAD", page + "/remove": "GET, HEAD, POST",
+		page + "/poll": "POST", "/feeds": "POST", "/token": "GET, HEAD, POST", "/" + assets.path("style.css"): "GET, HEAD",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, "PROPFIND"} {
+			if strings.Contains(allow, method) {
+				continue
+			}
+			status, body, header := w.do(method, path, nil)
+			require.Equal(t, http.StatusMethodNotAllowed, status, "%s %s", method, path)
+			require.Equal(t, allow, header.Get("Allow"), "%s %s", method, path)
+			if method != http.MethodHead {
+				requireSound(t, body)
+			}
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPut} {
+		status, _, header := w.do(method, "/nothing", nil)
+		require.Equal(t, http.StatusNotFound, status)
+		require.Empty(t, header.Get("Allow"))
+	}
+}
+
+var asks atomic.Int32
+
+// ask returns what the server answers to a request that shows something.
+func (w *world) ask(path string, show func(*http.Request)) (status int, body string, header http.Header) {
+	r := httptestRequest(w.t.Context(), http.MethodGet, path, nil)
+	asks.Add(1)
+	r.RemoteAddr = fmt.Sprintf("10.0.%d.%d:1", asks.Load()/250%250, asks.Load()%250) // nobody guesses too often
+	if show != nil {
+		show(r)
+	}
+	return answer(w.t, w.Server, r)
+}
+
+// On a Private server nobody reads anything who does not show the token, and no
+// shared cache keeps what the others read.
+func TestPrivate(t *testing.T) {
+	w := newWorld(t, func(s *Server) { s.Token, s.Private = "open sesame", true })
+	w.write(2003, 2008)
+	bearer := func(token string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+	}
+	basic := func(password string) func(*http.Request) {
+		return func(r *http.Request) { r.SetBasicAuth("ann", password) }
+	}
+	status, _, header := w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {"/"}})
+	require.Equal(t, http.StatusSeeOther, status)
+	cookie := strings.Split(header.Get("Set-Cookie"), ";")[0]
+	feed := w.add("/blog/feed.atom")
+	_, index, _ := w.ask(feed+"/index.atom", basic("open sesame"))
+	_, archive, ok := strings.Cut(index, `rel="prev-archive" href="`)
+	require.True(t, ok, index)
+	archive, _, _ = strings.Cut(archive, `"`)
+	archive = "/" + strings.TrimPrefix(archive, w.url)
+	_, page, _ := w.ask(feed, bearer("open sesame"))
+	_, entry, ok := strings.Cut(page, `/entry?id=`)
+	require.True(t, ok)
+	entry, _, _ = strings.Cut(entry, `"`)
+
+	for _, path := range []string{
+		"/", "/entries", "/overview", "/feeds.opml", "/feeds.opml?mirrored", feed, feed + "/entry?id=" + entry, feed + "/random", feed + "/day",
+		feed + "/progress?now", feed + "/remove", feed + "/index.atom", feed + "/index.rss", archive, feed + "/complete.atom",
+		feed + "/slice.atom", feed + "/slice.rss", feed + "/subscribe", feed + "/replay.atom?start=2020-01-01&every=1d",
+	} {
+		for name, show := range map[string]func(*http.Request){
+			"nothing": nil, "another bearer": bearer("open barley"), "no bearer": bearer(""), "another password": basic("open barley"),
+			"no password": basic(""), "another cookie": func(r *http.Request) { r.Header.Set("Cookie", cookieName+"=00") },
+			"a user": func(r *http.Request) { r.SetBasicAuth("open sesame", "") },
+		} {
+			status, body, header := w.ask(path, show)
+			require.Equal(t, http.StatusUnauthorized, status, "%s with %s", path, name)
+			require.Contains(t, body, "To read or change anything here, you need the token")
+			require.NotContains(t, body, "Lighthouse Log", path)
+			require.NotContains(t, body, "Wind from", path)
+			require.NotContains(t, header.Get("Cache-Control"), "public")
+			require.Equal(t, strings.Contains(path, ".atom") || strings.Contains(path, ".rss") || strings.Contains(path, ".opml"),
+				strings.Contains(strings.Join(header["Www-Authenticate"], ","), "Basic realm="), path)
+		}
+		for _, show := range []func(*http.Request){
+			bearer("open sesame"), basic("open sesame"), func(r *http.Request) { r.Header.Set("Cookie", cookie) },
+		} {
+			status, body, header := w.ask(path, show)
+			require.NotEqual(t, http.StatusUnauthorized, status, path)
+			require.Less(t, status, 400, "%s: %s", path, body)
+			require.Contains(t, header.Get("Cache-Control"), "private", path)
+			require.NotContains(t, header.Get("Cache-Control"), "public", path)
+			require.Contains(t, strings.Join(header["Vary"], ","), "Authorization, Cookie", path)
+		}
+	}
+	_, body, _ := w.ask(feed+"/subscribe", bearer("open sesame"))
+	require.Contains(t, body, "Make its login")
+	require.NotContains(t, body, "open sesame")
+	require.NotContains(t, body, "feedly.com")
+	status, _, header = w.ask("/"+assets.path("style.css"), nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, header.Get("Cache-Control"), "public")
+	status, _, _ = w.ask("/token", nil)
+	require.Equal(t, http.StatusOK, status)
+	status, _, _ = w.ask(feed+"/nothing", nil)
+	require.Equal(t, http.StatusUnauthorized, status, "whether there is such a page is not told")
+}
+
+// Each feed reader has a login of its own, which reads and does nothing else, and ends when
+// it is revoked, also at another server with the same file.
+func TestReaderLogins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "readers")
+	w := newWorld(t, func(s *Server) { s.Token, s.Private, s.Readers = "open sesame", true, file })
+	w.write(2003, 2005)
+	_, _, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}})
+	feed := w.add("/blog/feed.atom")
+	require.Contains(t, w.page(feed+"/subscribe", http.StatusOK), `name="feed" value="`+w.feedURL("/blog/feed.atom")+`"`)
+	status, body, _ := w.do(http.MethodPost, "/readers", url.Values{"name": {"My phone"}, "feed": {w.feedURL("/blog/feed.atom")}})
+	require.Equal(t, http.StatusOK, status, body)
+	requireSound(t, body)
+	_, address, ok := strings.Cut(body, `href="http://My%20phone:`)
+	require.True(t, ok, body)
+	password, rest, _ := strings.Cut(address, "@")
+	require.Equal(t, strings.TrimPrefix(w.url, "http://")+strings.TrimPrefix(feed, "/")+"/index.atom", rest[:strings.IndexByte(rest, '"')])
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), password)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o077)
+
+	from := func(s *Server, method, path, name, password string) int {
+		r := httptestRequest(t.Context(), method, path, nil)
+		r.SetBasicAuth(name, password)
+		status, _, _ := answer(t, s, r)
+		return status
+	}
+	other := &Server{Store: w.Store, Base: w.url, Token: "open sesame", Private: true, Readers: file}
+	for _, s := range []*Server{w.Server, other} {
+		for range mostGuesses + 1 { // using a login is no guess
+			require.Equal(t, http.StatusOK, from(s, http.MethodGet, feed, "My phone", password))
+		}
+		for _, path := range []string{"/", feed + "/index.atom", feed + "/complete.atom", "/feeds.opml?mirrored"} {
+			require.Equal(t, http.StatusOK, from(s, http.MethodGet, path, "My phone", password), path)
+		}
+		for _, path := range []string{"/feeds", feed + "/poll", feed + "/remove", feed + "/images", "/readers", "/readers/revoke", "/token"} {
+			require.NotContains(t, []int{http.StatusOK, http.StatusSeeOther}, from(s, http.MethodPost, path, "My phone", password), path)
+		}
+		require.Equal(t, http.StatusUnauthorized, from(s, http.MethodGet, "/readers", "My phone", password))
+		require.Equal(t, http.StatusUnauthorized, from(s, http.MethodGet, "/", "Another", password))
+		require.Equal(t, http.StatusUnauthorized, from(s, http.MethodGet, "/", "My phone", "guessed"))
+	}
+	require.Len(t, w.feeds(), 1)
+	for _, name := range []string{"", "a:b", "My phone", strings.Repeat("x", mostName+1)} {
+		status, _, _ := w.do(http.MethodPost, "/readers", url.Values{"name": {name}})
+		require.Equal(t, http.StatusUnprocessableEntity, status, name)
+	}
+	require.Contains(t, w.page("/readers", http.StatusOK), "<bdi>My phone</bdi>")
+	require.NotContains(t, w.page("/readers", http.StatusOK), password)
+	status, _, _ = w.do(http.MethodPost, "/readers/revoke", url.Values{"name": {"My phone"}})
+	require.Equal(t, http.StatusSeeOther, status)
+	for _, s := range []*Server{w.Server, other} {
+		require.Equal(t, http.StatusUnauthorized, from(s, http.MethodGet, feed, "My phone", password))
+	}
+	status, _, _ = w.do(http.MethodPost, "/readers/revoke", url.Values{"name": {"My phone"}})
+	require.Equal(t, http.StatusNotFound, status)
+}
+
+// Events still flow, as they come.
+func TestPrivateProgress(t *testing.T) {
+	w := newWorld(t, func(s *Server) { s.Token, s.Private = "open sesame", true })
+	_, _, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {"/"}})
+	feed := w.add("/news.rss")
+	status, events, header := w.get(feed + "/progress")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "private, no-store", header.Get("Cache-Control"))
+	require.Contains(t, events, `"done":true`)
+}
+
+// A Private server without a token answers nobody.
+func TestPrivateWithoutToken(t *testing.T) {
+	w := newWorld(t, func(s *Server) { s.Private = true })
+	for _, show := range []func(*http.Request){
+		nil, func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") }, func(r *http.Request) { r.SetBasicAuth("", "") },
+		func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookieName, Value: w.Server.gate.proof("")}) },
+	} {
+		status, _, _ := w.ask("/", show)
+		require.Equal(t, http.StatusUnauthorized, status)
+		r := httptestRequest(t.Context(), http.MethodPost, "/feeds", nil)
+		if show != nil {
+			show(r)
+		}
+		rec := httptest.NewRecorder()
+		w.ServeHTTP(rec, r)
+		require.Equal(t, http.StatusUnauthorized, rec.Code)
+	}
+}
+
+// hide makes a feed private, as a poll with credentials does.
+func (w *world) hide(feed string) {
+	f, err := w.Store.Feed(w.t.Context(), feed)
+	require.NoError(w.t, err)
+	f.Private, f.Next = true, time.Unix(0, 0)
+	require.NoError(w.t, w.Store.Commit(w.t.Context(), &mirror.Commit{Feed: f}))
+}
+
+// filesOf returns the names of the documents in an Output.
+func filesOf(t testing.TB, out fs.FS) (names []string) {
+	require.NoError(t, fs.WalkDir(out, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	}))
+	return names
+}
+
+// A server that everybody can read neither shows nor publishes nor polls private
+// feeds, whatever was published of them before, and a Private one keeps what it
+// publishes of them apart.
+func TestPrivateFeeds(t *testing.T) {
+	shared, apart := publish.Dir{Path: t.TempDir()}, publish.Dir{Path: t.TempDir()}
+	w := newWorld(t, func(s *Server) {
+		s.Token, s.Private, s.Output, s.PrivateOutput = "open sesame", true, shared, apart
+	})
+	w.write(2003, 2008)
+	_, _, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {"/"}})
+	tides, blog := w.add("/tides.atom"), w.add("/blog/feed.atom")
+	archive := func(format string) string {
+		status, index, _ := w.get(blog + "/index." + format)
+		require.Equal(t, http.StatusOK, status)
+		_, link, ok := strings.Cut(index, `rel="prev-archive" href="`)
+		require.True(t, ok, index)
+		link, _, _ = strings.Cut(link, `"`)
+		return "/" + strings.TrimPrefix(link, w.url)
+	}
+	before := archive("rss") // while it is public
+	w.hide(w.feedURL("/blog/feed.atom"))
+	after := archive("atom")
+	_, _, _ = w.get(tides + "/index.atom")
+	for _, name := range filesOf(t, apart) {
+		require.Contains(t, name, republish.Name(w.feedURL("/blog/feed.atom")))
+	}
+	require.NotEmpty(t, filesOf(t, apart))
+	require.Contains(t, strings.Join(filesOf(t, apart), " "), path.Base(after))
+	require.Contains(t, strings.Join(filesOf(t, shared), " "), path.Base(before))
+	require.NotContains(t, strings.Join(filesOf(t, shared), " "), path.Base(after))
+
+	open := &Server{Store: w.Store, Base: w.Base, Output: shared, PrivateOutput: apart, clock: w.clock}
+	for _, page := range []string{"/", "/?show=whole", "/entries", "/entries?q=storm", "/overview", "/feeds.opml", "/feeds.opml?mirrored", tides} {
+		status, body, _ := answer(t, open, httptestRequest(t.Context(), http.MethodGet, page, nil))
+		require.Equal(t, http.StatusOK, status, page)
+		require.NotContains(t, body, "Lighthouse Log", page)
+		require.NotContains(t, body, "/blog/", page)
+		require.NotContains(t, body, "barque", page)
+	}
+	for _, page := range []string{
+		blog, blog + "/index.atom", blog + "/index.rss", before, after, blog + "/complete.atom", blog + "/slice.atom", blog + "/replay.atom?start=2020-01-01&every=1d",
+		blog + "/subscribe", blog + "/random", blog + "/day", blog + "/progress", blog + "/remove", blog + "/entry?id=tag:lighthouse.example,2003:1/1",
+	} {
+		status, body, _ := answer(t, open, httptestRequest(t.Context(), http.MethodGet, page, nil))
+		require.Equal(t, http.StatusNotFound, status, page)
+		require.NotContains(t, body, "barque", page)
+	}
+	var polled []string
+	_, err := open.polls.AddAll(t.Context(), func(f *mirror.Feed, _ bool) bool {
+		polled = append(polled, f.URL)
+		return true
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{w.feedURL("/tides.atom")}, polled)
+
+	status, _, _ := w.do(http.MethodPost, blog+"/remove", url.Values{})
+	require.Equal(t, http.StatusSeeOther, status)
+	require.Empty(t, filesOf(t, apart))
+	require.NotContains(t, strings.Join(filesOf(t, shared), " "), strings.TrimPrefix(blog, "/feeds/"))
+	require.NotEmpty(t, filesOf(t, shared))
 }

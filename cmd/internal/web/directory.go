@@ -2,11 +2,14 @@ package web
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/serve"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -22,11 +25,11 @@ type directory struct {
 	alike      map[string]string // the URL of a feed, by the likeness of its addresses
 	successors map[string]string // the name of a feed, by the name of another it replaced
 
-	figures publish.Cache[string, figures] // by URL
+	figures perFeed[figures]
 
-	summing sync.Mutex                        // held while looking at the entries of all feeds
-	newest  publish.Cache[string, newestTime] // by URL; small, so the values of all feeds fit
-	years   publish.Cache[string, yearsOf]    // by URL, also small
+	summing sync.Mutex             // held while looking at the entries of all feeds
+	newest  perFeed[time.Time]     // small, so the values of all feeds fit
+	years   perFeed[map[int]int64] // also small
 }
 
 // forget forgets the figures of a removed feed: if it is added again,
@@ -40,65 +43,61 @@ func (d *directory) forget(url string) {
 // keptSmall is the minimum number of small figures to keep.
 const keptSmall = 20_000
 
-// A newestTime is the time of a feed's newest entry, at a version of the feed.
-type newestTime struct {
+// A perFeed has a value for each feed, made anew after the feed has changed.
+type perFeed[V any] struct {
+	serve.Cache[string, feedValue[V]] // by URL
+}
+
+// A feedValue is a value at a version of a feed.
+type feedValue[V any] struct {
 	version int64
-	newest  time.Time
+	value   V
+}
+
+// of returns the value for a feed in its present state.
+func (c *perFeed[V]) of(feed *mirror.Feed, made func() (V, error)) (V, error) {
+	if known, ok := c.Get(feed.URL); ok && known.version == feed.Commits {
+		return known.value, nil
+	}
+	value, err := made()
+	if err == nil {
+		c.Put(feed.URL, feedValue[V]{feed.Commits, value})
+	}
+	return value, err
 }
 
 // newestOf returns the time of a feed's newest entry; zero if there is none.
 func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time, error) {
-	if known, ok := d.newest.Get(feed.URL); ok && known.version == feed.Commits {
-		return known.newest, nil
-	}
-	now := newestTime{version: feed.Commits}
-	if feed.Entries > 0 {
+	return d.newest.of(feed, func() (at time.Time, err error) {
+		if feed.Entries == 0 {
+			return at, nil
+		}
 		for r, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL, Limit: 1}) {
 			if err != nil {
-				return time.Time{}, err
+				return at, err
 			}
-			now.newest = r.Time()
+			at = r.Time()
 		}
-	}
-	d.newest.Put(feed.URL, now)
-	return now.newest, nil
+		return at, nil
+	})
 }
 
-// A yearsOf is the number of a feed's entries in each year, at a version of the
-// feed.
-type yearsOf struct {
-	version int64
-	counts  []yearCount // oldest first
-}
-
-type yearCount struct {
-	year    int
-	entries int64
-}
-
-// yearsOf returns the number of a feed's entries in each year.
-func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount, error) {
-	if known, ok := d.years.Get(feed.URL); ok && known.version == feed.Commits {
-		return known.counts, nil
-	}
-	now := yearsOf{version: feed.Commits}
-	if feed.Entries > 0 {
+// yearsOf returns the number of a feed's entries in each year, without those that have no
+// time.
+func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) (map[int]int64, error) {
+	return d.years.of(feed, func() (map[int]int64, error) {
+		if feed.Entries == 0 {
+			return nil, nil
+		}
+		years := map[int]int64{}
 		months, err := mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL})
-		if err != nil {
-			return nil, err
-		}
 		for _, m := range months {
-			if m.Start.IsZero() {
-				continue // these have no time
+			if !m.Start.IsZero() {
+				years[m.Start.Year()] += m.Entries
 			}
-			if n := len(now.counts); n == 0 || now.counts[n-1].year != m.Start.Year() {
-				now.counts = append(now.counts, yearCount{year: m.Start.Year()})
-			}
-			now.counts[len(now.counts)-1].entries += m.Entries
 		}
-	}
-	d.years.Put(feed.URL, now)
-	return now.counts, nil
+		return years, err
+	})
 }
 
 // look reads all feeds.
@@ -134,9 +133,8 @@ func (d *directory) add(ctx context.Context, url string) error {
 
 // figures are the numbers on pages about all entries of a feed.
 type figures struct {
-	version int64          // the version of the feed
-	months  []mirror.Month // the months with entries, oldest first
-	newest  time.Time
+	months []mirror.Month // the months with entries, oldest first
+	newest time.Time
 }
 
 // oldest returns the month of the oldest entry; the zero time if there is none.
@@ -149,25 +147,89 @@ func (f figures) oldest() time.Time {
 
 // figuresOf returns the figures of a feed in its present state.
 func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, error) {
-	if known, ok := d.figures.Get(feed.URL); ok && known.version == feed.Commits {
-		return known, nil
-	}
-	f := figures{version: feed.Commits}
-	if feed.Entries == 0 {
-		return f, nil
-	}
-	var err error
-	if f.newest, err = d.newestOf(ctx, feed); err != nil {
+	return d.figures.of(feed, func() (f figures, err error) {
+		if feed.Entries == 0 {
+			return f, nil
+		}
+		if f.newest, err = d.newestOf(ctx, feed); err == nil {
+			f.months, err = mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL})
+		}
 		return f, err
-	}
-	if f.months, err = mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL}); err == nil {
-		d.figures.Put(feed.URL, f)
-	}
-	return f, err
+	})
 }
 
 // monthOf returns the beginning of the month of a time.
 func monthOf(t time.Time) time.Time {
 	year, m, _ := t.UTC().Date()
 	return time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// This file recognises a feed already here under a different address,
+// and finds the feeds of a page.
+
+// likeness returns the same text for addresses that nearly always lead to the same
+// feed: they differ only in http and https, in a final slash, or in whether characters
+// are escaped.
+func likeness(address string) string {
+	u, err := feedhistory.ParseURL(address)
+	if err != nil {
+		return address
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port == "80" || port == "443" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return host + strings.TrimSuffix(u.EscapedPath(), "/") + "?" + u.RawQuery
+}
+
+// resemble records an address of a feed.
+func (d *directory) resemble(address, feed string) {
+	if address == "" {
+		return
+	}
+	if _, ok := d.alike[likeness(address)]; !ok {
+		d.alike[likeness(address)] = feed
+	}
+}
+
+// like returns the feed an address probably leads to, or nil.
+func (d *directory) like(ctx context.Context, address string) (*mirror.Feed, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read.IsZero() {
+		if err := d.look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if feed, err := d.store.Feed(ctx, address); !errors.Is(err, mirror.ErrNotFound) {
+		return feed, err
+	}
+	known, ok := d.alike[likeness(address)]
+	if !ok {
+		return nil, nil
+	}
+	feed, err := d.store.Feed(ctx, known)
+	if errors.Is(err, mirror.ErrNotFound) {
+		delete(d.alike, likeness(address))
+		return nil, nil
+	}
+	return feed, err
+}
+
+// replaced records a feed as removed because of another one.
+func (d *directory) replaced(feed, by string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.successors == nil {
+		d.successors = map[string]string{}
+	}
+	d.successors[republish.Name(feed)] = republish.Name(by)
+}
+
+// successor returns the name of the feed in the place of another one; "" if
+// there is none.
+func (d *directory) successor(name string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.successors[name]
 }

@@ -2,16 +2,26 @@ package web
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"html/template"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
+	"github.com/feedhistory/feedhistory/togofeed"
+	"github.com/mmcdole/gofeed"
+	"golang.org/x/net/html"
+	"golang.org/x/text/unicode/norm"
 )
 
 type entryPage struct {
@@ -122,19 +132,19 @@ type entryText struct {
 	Authors            string
 	Summary            template.HTML // "" if there is content
 	Content            template.HTML
-	Cut                bool // whether it was too long to be shown whole
+	Cut                bool // whether the page has no room for all of it
 	Episode            episode
 	Elsewhere          string        // where the content is, if not in the feed
 	Damaged            bool          // whether the stored text cannot be read
 	Source             string        // where the copy comes from, if not from the feed itself
 	Changes            template.HTML // made by the next version
 
-	plain string // the title and the text
+	text feedhistory.Text // the Content or the Summary
 }
 
 // Empty reports whether there is nothing to show.
 func (w *entryText) Empty() bool {
-	return w.Summary == "" && w.Content == "" && w.Elsewhere == "" && !w.Damaged
+	return w.Summary == "" && w.Content == "" && w.Elsewhere == "" && !w.Damaged && !w.Cut
 }
 
 // showEntry shows an entry with its earlier versions.
@@ -150,11 +160,11 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	}
 	e, err := record.Entry()
 	q := r.URL.Query()
-	mode := imageModeOf(r)
+	mode, room := imageModeOf(r), mostShown
 	p := &entryPage{
 		Play: playerOf(q), Images: mode, Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
-		entryText: newWording(record.Content, record.Copy, e, err, mode != imageLinks), Added: record.Added, Changed: record.Changed,
+		entryText: newWording(record.Content, record.Copy, e, err, display{images: mode != imageLinks, page: webLink(record.Content.Link)}, &room), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
 	}
 	if p.State != mirror.Live {
@@ -171,18 +181,18 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		e, err := v.Entry()
-		p.Versions = append(p.Versions, newWording(v.Content, v.Copy, e, err, false))
+		p.Versions = append(p.Versions, newWording(v.Content, v.Copy, e, err, display{page: webLink(v.Content.Link), prefix: fmt.Sprintf("v%d-", len(p.Versions))}, &room))
 	}
 	after := &p.entryText
 	for i := range p.Versions {
-		p.Versions[i].Changes = difference(p.Versions[i].plain, after.plain)
+		p.Versions[i].Changes = difference(p.Versions[i].plain(), after.plain())
 		after = &p.Versions[i]
 	}
-	if p.Older, p.Newer, err = s.feeds.neighbours(ctx, record); err != nil {
+	if p.Older, p.Newer, err = s.feeds.neighbours(ctx, record, ""); err != nil {
 		return err
 	}
 	if words := foldedWords(p.Search); len(words) > 0 {
-		if p.OlderHit, p.NewerHit, err = s.feeds.hitsAround(ctx, record, p.Search); err != nil {
+		if p.OlderHit, p.NewerHit, err = s.feeds.neighbours(ctx, record, p.Search); err != nil {
 			return err
 		}
 	}
@@ -204,28 +214,363 @@ func (p *entryPage) mark() {
 	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
 }
 
-func newWording(c mirror.Content, from mirror.Copy, e *feedhistory.Entry, err error, images bool) entryText {
+// newWording returns an entry's text, as far as a page has room for it, in bytes.
+func newWording(c mirror.Content, from mirror.Copy, e *feedhistory.Entry, err error, as display, room *int) entryText {
 	w := entryText{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil, Source: from.Source}
 	if err != nil {
 		return w
 	}
-	content, summary := e.Content(), e.Summary()
-	w.plain = w.Title + "\n" + cmp.Or(plain(content), plain(summary))
-	w.TitleLang, w.Lang = e.Title().Lang, content.Lang
-	w.Content, w.Cut = sanitise(content, images)
-	if w.Content == "" {
+	// texts are cut before anything parses them
+	content, isLong := cut(e.Content(), *room)
+	summary, isLongSummary := cut(e.Summary(), *room)
+	w.TitleLang, w.Lang, w.Cut = e.Title().Lang, content.Lang, isLong
+	w.text = content
+	if w.Content = sanitise(content, as); w.Content == "" {
 		w.Elsewhere, w.Lang = webLink(content.Src), summary.Lang
-		w.Summary, w.Cut = sanitise(summary, images)
+		w.Summary, w.Cut = sanitise(summary, as), isLong || isLongSummary
+		w.text = summary
 	}
-	if item, err := e.Decode(); err == nil && item != nil {
-		var names []string
+	*room -= len(w.text.Body)
+	var people []feedhistory.Person
+	if len(c.Data) > mostShown { // decoding costs many times the data
+		people = compose.DraftOf(e).Authors
+	} else if item, err := togofeed.Item(e); err == nil && item != nil {
 		for _, person := range item.Authors {
-			if name := strings.TrimSpace(person.Name); name != "" {
-				names = append(names, name)
-			}
+			people = append(people, feedhistory.Person{Name: person.Name})
 		}
-		w.Authors = strings.Join(names, ", ")
 		w.Episode = episodeOf(item)
 	}
+	var names []string
+	for _, person := range people {
+		if name := strings.TrimSpace(person.Name); name != "" {
+			names = append(names, name)
+		}
+	}
+	w.Authors = strings.Join(names, ", ")
 	return w
+}
+
+// plain returns the title and the text, for comparing versions.
+func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
+
+// A neighbour is the entry before or after another one.
+type neighbour struct{ ID, Title, Lang string }
+
+// neighbours returns the next older and the next newer entry of a feed, or of a search in it
+// that is not ""; nil if there is none.
+func (d *directory) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *neighbour, err error) {
+	for _, n := range []struct {
+		to     **neighbour
+		oldest bool
+	}{{&older, false}, {&newer, true}} {
+		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r.Place(), Oldest: n.oldest, Limit: 1}
+		for other, err := range d.store.Entries(ctx, query) {
+			if err != nil {
+				return nil, nil, err
+			}
+			*n.to = &neighbour{ID: other.ID, Title: cmp.Or(strings.TrimSpace(other.Content.Title), "Untitled")}
+			if len(other.Content.Data) > mostSnippetData {
+				continue
+			}
+			if e, err := other.Entry(); err == nil {
+				(*n.to).Lang = e.Title().Lang
+			}
+		}
+	}
+	return older, newer, nil
+}
+
+// showRandom redirects to a random entry of a feed.
+func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	f, err := s.feeds.figuresOf(r.Context(), feed)
+	if err != nil {
+		return err
+	}
+	all := int64(0)
+	for _, m := range f.months {
+		all += m.Entries
+	}
+	if all == 0 {
+		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
+	}
+	n := rand.Int64N(all)
+	query := mirror.Query{Feed: feed.URL, Oldest: true}
+	for _, m := range f.months {
+		if n < m.Entries {
+			query.Since, query.Until, query.Limit = m.Start, m.Start.AddDate(0, 1, 0), int(n)+1
+			break
+		}
+		n -= m.Entries
+	}
+	id := ""
+	for record, err := range s.store.Entries(r.Context(), query) {
+		if err != nil {
+			return err
+		}
+		id = record.ID
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/entry?"+url.Values{"id": {id}}.Encode()), http.StatusSeeOther)
+	return nil
+}
+
+// showDay shows the entries of a feed on a day in all years.
+func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	at, err := time.Parse("2006-01-02", "2024-"+r.URL.Query().Get("day")) // a leap year
+	if err != nil {
+		at = s.now().UTC()
+	}
+	f, err := s.feeds.figuresOf(r.Context(), feed)
+	if err != nil {
+		return err
+	}
+	p := &dayPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Day: at}
+	p.List.First = true
+	year := -1
+	for _, m := range slices.Backward(f.months) {
+		if m.Start.Year() == year || m.Start.Month() != at.Month() {
+			continue
+		}
+		year = m.Start.Year()
+		since := time.Date(year, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
+		if since.Month() != at.Month() {
+			continue // this year does not have the day
+		}
+		query := mirror.Query{Feed: feed.URL, Since: since, Until: since.AddDate(0, 0, 1), Limit: entriesPerPage}
+		for record, err := range s.store.Entries(r.Context(), query) {
+			if err != nil {
+				return err
+			}
+			p.List.Items = append(p.List.Items, s.item(record, nil))
+		}
+	}
+	return s.render(w, r, http.StatusOK, "day", "On this day: "+p.Title, p)
+}
+
+type dayPage struct {
+	Name, Title string
+	Day         time.Time
+	List        entriesView
+}
+
+// Before and After return the neighbouring days, for URLs.
+func (p *dayPage) Before() string { return p.Day.AddDate(0, 0, -1).Format("01-02") }
+func (p *dayPage) After() string  { return p.Day.AddDate(0, 0, 1).Format("01-02") }
+
+// An enclosure is a file of an entry.
+type enclosure struct {
+	URL, Kind, Size string
+	Audio, Video    bool
+}
+
+func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {
+	for _, l := range e.Links {
+		address := webLink(l.Href)
+		if l.Rel != feedhistory.RelEnclosure || address == "" {
+			continue
+		}
+		kind, _, _ := strings.Cut(strings.ToLower(l.Type), "/")
+		all = append(all, enclosure{URL: address, Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video"})
+	}
+	return all
+}
+
+// An episode is the podcast's description of an entry.
+type episode struct {
+	Number   string // with its season, if there is one
+	Duration string
+	Artwork  string // the URL of an image
+}
+
+func episodeOf(item *gofeed.Item) (e episode) {
+	x := item.ITunesExt
+	if x == nil {
+		return e
+	}
+	if number := strings.TrimSpace(x.Episode); number != "" {
+		if e.Number = "Episode " + number; strings.TrimSpace(x.Season) != "" {
+			e.Number = "Season " + strings.TrimSpace(x.Season) + ", episode " + number
+		}
+	}
+	e.Duration, e.Artwork = durationText(x.Duration), webLink(x.Image)
+	return e
+}
+
+// durationText returns a duration for people: podcasts write seconds, or hours,
+// minutes and seconds with colons.
+func durationText(duration string) string {
+	seconds := 0
+	for part := range strings.SplitSeq(strings.TrimSpace(duration), ":") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || seconds > 1e6 {
+			return ""
+		}
+		seconds = 60*seconds + n
+	}
+	switch minutes := (seconds + 30) / 60; {
+	case seconds == 0:
+		return ""
+	case seconds < 60:
+		return plural(seconds, "second", "seconds")
+	case minutes < 60:
+		return plural(minutes, "minute", "minutes")
+	default:
+		return plural(minutes/60, "hour", "hours") + " " + plural(minutes%60, "minute", "minutes")
+	}
+}
+
+// sizeText returns a length in bytes for people; "" if it is invalid.
+func sizeText(length string) string {
+	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
+	switch {
+	case err != nil || n <= 0:
+		return ""
+	case n < 1000:
+		return plural(n, "byte", "bytes")
+	case n < 1_000_000:
+		return strconv.FormatInt((n+500)/1000, 10) + " kB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+}
+
+// marked marks in a text the words beginning with a word of a search, whatever their
+// case and accents.
+func marked(text string, words []string) template.HTML {
+	var b strings.Builder
+	for len(text) > 0 {
+		end := strings.IndexFunc(text, isWordRune)
+		if end < 0 {
+			end = len(text)
+		}
+		b.WriteString(template.HTMLEscapeString(text[:end]))
+		text = text[end:]
+		if end = strings.IndexFunc(text, func(r rune) bool { return !isWordRune(r) }); end < 0 {
+			end = len(text)
+		}
+		word := template.HTMLEscapeString(text[:end])
+		if folded := fold(text[:end]); slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(folded, w) }) {
+			word = "<mark>" + word + "</mark>"
+		}
+		b.WriteString(word)
+		text = text[end:]
+	}
+	return template.HTML(b.String()) // everything but the marks is escaped
+}
+
+// markedIn marks words in sanitised markup.
+func markedIn(markup template.HTML, words []string) template.HTML {
+	if len(words) == 0 || markup == "" {
+		return markup
+	}
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(string(markup)))
+	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+		if raw := string(z.Raw()); kind == html.TextToken {
+			b.WriteString(string(marked(string(z.Text()), words)))
+		} else {
+			b.WriteString(raw)
+		}
+	}
+	return template.HTML(b.String()) // unchanged except for the marks
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
+
+// fold returns a text in lower case without accents.
+func fold(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsMark(r) {
+			return -1
+		}
+		return unicode.ToLower(unicode.ToUpper(r))
+	}, norm.NFKD.String(text))
+}
+
+// foldedWords returns the words of a search, folded.
+func foldedWords(search string) []string {
+	var words []string
+	for word := range strings.FieldsFuncSeq(search, func(r rune) bool { return !isWordRune(r) }) {
+		words = append(words, fold(word))
+	}
+	return words
+}
+
+// mostCompared is the maximum number of words of each version to compare: the
+// time grows with the product of their numbers.
+const mostCompared = 3000
+
+// difference shows, word by word, how a text became another; "" if the texts
+// are too long to compare, or equal.
+func difference(old, new string) template.HTML {
+	a, b := strings.Fields(old), strings.Fields(new)
+	if len(a) > mostCompared || len(b) > mostCompared || slices.Equal(a, b) {
+		return ""
+	}
+	from := 0
+	for from < len(a) && from < len(b) && a[from] == b[from] {
+		from++
+	}
+	to := 0
+	for to < len(a)-from && to < len(b)-from && a[len(a)-1-to] == b[len(b)-1-to] {
+		to++
+	}
+	var out strings.Builder
+	write := func(tag string, words []string) {
+		if len(words) == 0 {
+			return
+		}
+		text := template.HTMLEscapeString(strings.Join(words, " "))
+		if tag != "" {
+			text = "<" + tag + ">" + text + "</" + tag + ">"
+		}
+		if out.Len() > 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteString(text)
+	}
+	write("", a[:from])
+	compare(a[from:len(a)-to], b[from:len(b)-to], write)
+	write("", a[len(a)-to:])
+	return template.HTML(out.String()) // the words are escaped
+}
+
+// compare writes the words two lists have in common and those of only one of them,
+// by their longest common subsequence.
+func compare(a, b []string, write func(tag string, words []string)) {
+	width := len(b) + 1
+	longest := make([]int16, (len(a)+1)*width)
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				longest[i*width+j] = longest[(i+1)*width+j+1] + 1
+			} else {
+				longest[i*width+j] = max(longest[(i+1)*width+j], longest[i*width+j+1])
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		i0, j0 := i, j
+		for i < len(a) && j < len(b) && a[i] == b[j] {
+			i, j = i+1, j+1
+		}
+		write("", a[i0:i])
+		i0, j0 = i, j
+		for (i < len(a) || j < len(b)) && !(i < len(a) && j < len(b) && a[i] == b[j]) {
+			if j == len(b) || i < len(a) && longest[(i+1)*width+j] >= longest[i*width+j+1] {
+				i++
+			} else {
+				j++
+			}
+		}
+		write("del", a[i0:i])
+		write("ins", b[j0:j])
+	}
 }

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"context"
 	"html/template"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -98,3 +101,101 @@ func (v *entriesView) Here() string {
 }
 
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// A gapView is a gap of a feed, as a page shows it.
+type gapView struct {
+	Number  int
+	What    string // the missing part
+	Message string // why it is missing
+	Advice  string // the remedy
+	URL     string // the URL of the document
+	Shown   string // the URL without userinfo
+	Found   time.Time
+	Retry   time.Time // when to try again; zero means at the next poll, or never
+	Reason  feedhistory.Reason
+	Todo    bool // whether the document is only still to be read
+}
+
+// gapsOf returns the gaps of a feed.
+func gapsOf(feed *mirror.Feed) (views []gapView) {
+	for i, gap := range feed.Missing() {
+		v := gapView{
+			Number: i + 1, What: "An archive document could not be retrieved", Message: gap.Err.Error(), Advice: gap.Reason.Advice(),
+			URL: webLink(gap.URL), Shown: feedhistory.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
+		}
+		if i < len(feed.Pending) {
+			v.Retry = feed.Pending[i].Retry
+		}
+		switch {
+		case gap.Reason == feedhistory.ReasonMissedWindow:
+			v.What = "Entries may have come and gone between two polls"
+		case gap.Reason == feedhistory.ReasonInterrupted:
+			v.What, v.Todo = "A document has not been read yet", feed.Unfinished || feed.More
+		case gap.Reason == feedhistory.ReasonLoop:
+			v.What = "The chain of documents leads back into itself"
+		case feed.Kind == feedhistory.Paged:
+			v.What = "A page could not be retrieved"
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// A period is a part of the period a list shows, with a link to its entries.
+type period struct {
+	Says    string
+	Entries int64
+	Query   string // the query of the list
+	Chosen  bool
+}
+
+// mostDays is the maximum number of entries of a month to read for finding its days.
+const mostDays = 500
+
+// periodsOf returns the months of the year a list shows, or the days of its
+// month; none if it shows another period.
+func (d *directory) periodsOf(ctx context.Context, v *entriesView, feed *mirror.Feed, f figures) ([]period, error) {
+	months := f.months
+	if v.hits != nil {
+		months = v.hits
+	}
+	switch {
+	case v.Span == 12 && v.From.Month() == time.January:
+		return monthsOf(v, months), nil
+	case v.Span != 1:
+		return nil, nil
+	}
+	for _, m := range months {
+		if m.Start.Equal(monthOf(v.From)) && m.Entries <= mostDays {
+			return d.daysOf(ctx, v, feed, m)
+		}
+	}
+	return nil, nil
+}
+
+func monthsOf(v *entriesView, months []mirror.Month) (all []period) {
+	for _, m := range months {
+		if m.Start.Year() == v.From.Year() {
+			all = append(all, period{Says: m.Start.Format("January"), Entries: m.Entries, Query: v.period(m.Start, 1)})
+		}
+	}
+	return all
+}
+
+// daysOf returns the days of a month with entries.
+func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Feed, m mirror.Month) (all []period, err error) {
+	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Oldest: true, Limit: mostDays}
+	for record, err := range portions(ctx, d.store, query) {
+		if err != nil {
+			return nil, err
+		}
+		day := record.Time().UTC().Day()
+		if n := len(all); n == 0 || all[n-1].Says != strconv.Itoa(day) {
+			list := v.selection
+			list.Month, list.Span, list.Day = m.Start.Format("2006-01"), 1, day
+			all = append(all, period{Says: strconv.Itoa(day), Query: list.page(""), Chosen: v.Day == day})
+		}
+		all[len(all)-1].Entries++
+	}
+	return all, nil
+}

@@ -82,8 +82,8 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range counts {
-			years[c.year] += c.entries
+		for year, n := range counts {
+			years[year] += n
 		}
 	}
 	var all []string

@@ -1,17 +1,38 @@
+// Package web is the history server. It shows the feeds of a mirror as pages
+// to read, and publishes each of them again with its whole history (package
+// republish), for readers of entries the publisher no longer shows.
+//
+//	s := &web.Server{Store: store}
+//	go s.Run(ctx) // polls feeds as they fall due
+//	http.ListenAndServe("127.0.0.1:8005", s)
+//
+// # Safety
+//
+// The server treats everything from a feed as hostile: it sanitises markup, and the Content-Security-Policy allows no script, style
+// or image except the server's own. The server answers only requests to its own names, so no other website can read its pages
+// through a browser. A Token guards changes, and on a Private server reading, too; any other server leaves out the feeds in need of
+// credentials. When the server fetches an address somebody has typed, the rules of the Mirror's Client apply.
 package web
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/serve"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -34,11 +55,15 @@ type Server struct {
 	// changes need none. Reading needs a token only if Private is set.
 	Token string
 
-	// Private makes reading need the Token, too. Feed readers send it as the
-	// password, with any user name (HTTP Basic authentication). Without a
-	// Token, a Private server answers nobody. If Private is not set, the server
-	// neither shows nor publishes the feeds whose mirror.Feed.Private is set.
+	// Private makes reading need the Token, too, or the login of a feed reader, which
+	// can only read (HTTP Basic authentication). Without a Token, a Private server
+	// answers nobody. If Private is not set, the server neither shows nor publishes
+	// the feeds whose mirror.Feed.Private is set.
 	Private bool
+
+	// Readers is the file with the logins of feed readers. "" means they are kept in
+	// memory, until the program ends.
+	Readers string
 
 	// Names are additional host names of the server. It answers only requests
 	// to one of them, to the host of Base, to this machine's own name, or to a
@@ -56,6 +81,7 @@ type Server struct {
 	Logger *slog.Logger // Logger logs polls and errors; nil means no logging.
 
 	size  int              // entries per archive; zero means 100
+	room  int64            // bytes of large pages being sent at once; zero means mostSending
 	clock func() time.Time // the clock for replays; nil means time.Now
 
 	once      sync.Once
@@ -71,8 +97,10 @@ type Server struct {
 	published *republish.Handler
 	prepared  *preparer
 	streams   watchers
+	building  chan struct{} // a value for each page with entries that is being made
+	sending   atomic.Int64  // the bytes of large pages that are being sent
 	drawings  drawings
-	items     publish.Cache[itemKey, entryItem]
+	items     serve.Cache[itemKey, entryItem]
 }
 
 func (s *Server) setUp() {
@@ -93,7 +121,7 @@ func (s *Server) setUp() {
 	}
 	s.templates = newTemplates(s.root)
 	s.origin = http.NewCrossOriginProtection()
-	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now}
+	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now, readers: readerLogins{file: s.Readers}}
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store, root: s.root}
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
@@ -106,17 +134,18 @@ func (s *Server) setUp() {
 	s.drawings.store, s.drawings.templates = s.store, s.templates
 	s.drawings.timelines.Half, s.drawings.documents.Half = mostTimelines, mostTimelines
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.Drop}
+	s.building = make(chan struct{}, mostBuilding)
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                  s.showFeeds,
-		"GET /entries":              s.showRiver,
+		"GET /entries":              s.bounded(s.showRiver),
 		"GET /overview":             s.showOverview,
-		"GET /feeds/{id}":           s.showFeed,
-		"GET /feeds/{id}/{$}":       s.showFeed,
-		"GET /feeds/{id}/entry":     s.showEntry,
-		"GET /feeds/{id}/random":    s.showRandom,
-		"GET /feeds/{id}/read":      s.showRead,
-		"GET /feeds/{id}/day":       s.showDay,
+		"GET /feeds/{id}":           s.bounded(s.showFeed),
+		"GET /feeds/{id}/{$}":       s.bounded(s.showFeed),
+		"GET /feeds/{id}/entry":     s.bounded(s.showEntry),
+		"GET /feeds/{id}/random":    s.bounded(s.showRandom),
+		"GET /feeds/{id}/read":      s.bounded(s.showRead),
+		"GET /feeds/{id}/day":       s.bounded(s.showDay),
 		"GET /feeds/{id}/progress":  s.watch,
 		"GET /feeds/{id}/remove":    s.confirmRemoval,
 		"GET /feeds/{id}/subscribe": s.showSubscribe,
@@ -124,6 +153,9 @@ func (s *Server) setUp() {
 		"GET /static/{name}":        s.serveStatic,
 		"GET /token":                s.askToken,
 		"POST /token":               s.takeToken,
+		"GET /readers":              s.change(s.showReaders),
+		"POST /readers":             s.change(s.addReader),
+		"POST /readers/revoke":      s.change(s.revokeReader),
 		"POST /token/forget":        s.forgetToken,
 		"POST /feeds":               s.change(s.addFeeds),
 		"POST /feeds/{id}/poll":     s.change(s.pollNow),
@@ -171,7 +203,7 @@ func policyWith(play, images bool) string {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.once.Do(s.setUp)
-	r = republish.Below(s.root, s.mux, r)
+	r = serve.Below(s.root, s.mux, r)
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -195,9 +227,261 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 	case s.gate.tires(r):
 		s.fail(w, r, errTooManyGuesses)
-	case s.gate.hasToken(r):
+	case s.gate.readers.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		s.fail(w, r, errReadOnly)
+	case s.gate.readers.isReader(r) || s.gate.hasToken(r):
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
 	default:
 		s.refuse(w, r)
+	}
+}
+
+// A movedError says a page is at another path of this server.
+type movedError struct {
+	path    string
+	forGood bool
+}
+
+// Error says where it is.
+func (m *movedError) Error() string { return "moved to " + m.path }
+
+// feedOf returns the feed whose page a request is for.
+func (s *Server) feedOf(r *http.Request) (*mirror.Feed, error) {
+	asked := r.PathValue("id")
+	feed, err := s.published.Feed(r.Context(), asked)
+	if err != nil {
+		if other := s.feeds.successor(asked); other != "" && errors.Is(err, mirror.ErrNotFound) && r.Method != http.MethodPost {
+			return nil, &movedError{s.at("/feeds/" + other + "?said=leads"), false}
+		}
+		return nil, err
+	}
+	name := republish.Name(feed.URL)
+	if asked == name && !strings.HasSuffix(r.URL.Path, "/") {
+		return feed, nil
+	}
+	u := *r.URL
+	u.Path, u.RawPath = s.at("/feeds/"+name+strings.TrimSuffix(strings.TrimPrefix(u.Path, "/feeds/"+asked), "/")), ""
+	return nil, &movedError{u.RequestURI(), true}
+}
+
+// Run polls the feeds somebody asks for, and the others as they fall due, until the
+// context ends. It polls the feeds of one host one at a time. Without Run, nothing is
+// fetched. It returns nil when all polls under way have ended.
+func (s *Server) Run(ctx context.Context) error {
+	s.once.Do(s.setUp)
+	var preparing sync.WaitGroup
+	if s.Output != nil { // in memory, they would fill it
+		preparing.Go(func() { s.prepared.run(ctx, s.store) })
+	}
+	s.polls.Run(ctx)
+	preparing.Wait()
+	return nil
+}
+
+func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
+	return &mirror.Poller{
+		Mirror: m,
+		Poll: func(ctx context.Context, before *mirror.Feed) (*mirror.Report, error) {
+			changes, err := m.Update(ctx, before.URL)
+			if err == nil && ctx.Err() == nil {
+				s.adder.polled(ctx, before, changes.Failure)
+			}
+			return changes, err
+		},
+		Polled: func(p mirror.PollResult) {
+			if logPoll(s.Logger, p); s.Output != nil && p.Err == nil && p.Report.Failure == nil {
+				s.prepared.add(p.URL)
+			}
+		},
+		Trouble: func(err error) { s.Logger.Error("the store cannot be read or indexed", "err", err) },
+	}
+}
+
+// logPoll logs the end of a poll. The result is in the store.
+func logPoll(log *slog.Logger, p mirror.PollResult) {
+	switch c := p.Report; {
+	case p.Err != nil:
+		log.Warn("a poll was cut short", "feed", p.URL, "err", p.Err)
+	case c.Failure != nil:
+		log.Warn("a poll failed", "feed", p.URL, "err", c.Failure)
+	default:
+		log.Info("polled", "feed", p.URL, "verdict", c.Verdict, "documents", c.Documents,
+			"added", c.Added, "changed", c.Changed, "deleted", c.Deleted)
+	}
+}
+
+// largeFeed is the number of entries from which on a feed is published before anybody asks
+// for it: with 50,000, the first request would take seconds.
+const largeFeed = 2000
+
+// A preparer publishes feeds after their polls, one at a time.
+type preparer struct {
+	published *republish.Handler
+	log       *slog.Logger
+	busy      func(feed string) bool
+	wake      chan struct{} // has a value if there may be a feed
+
+	mu    sync.Mutex
+	feeds []string // waiting
+}
+
+func newPreparer(h *republish.Handler) *preparer {
+	return &preparer{published: h, log: h.Logger, busy: h.Busy, wake: make(chan struct{}, 1)}
+}
+
+// add makes a feed wait for its turn.
+func (p *preparer) add(feed string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Contains(p.feeds, feed) {
+		p.feeds = append(p.feeds, feed)
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next returns the feed whose turn has come; "" if none waits.
+func (p *preparer) next() (feed string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.feeds) == 0 {
+		return ""
+	}
+	feed, p.feeds = p.feeds[0], p.feeds[1:]
+	return feed
+}
+
+// run prepares feeds until the context ends, beginning with the large ones of the store,
+// which another program may have read.
+func (p *preparer) run(ctx context.Context, store mirror.Store) {
+	for feed, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			break // polling reports it
+		}
+		if feed.Entries >= largeFeed {
+			p.add(feed.URL)
+		}
+	}
+	for {
+		for feed := p.next(); feed != "" && ctx.Err() == nil; feed = p.next() {
+			p.prepare(ctx, feed)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+		}
+	}
+}
+
+// endStep is how long prepare waits for a poll to end, before it looks again.
+const endStep = 50 * time.Millisecond
+
+func (p *preparer) prepare(ctx context.Context, feed string) {
+	for p.busy(feed) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(endStep):
+		}
+	}
+	err := p.published.Prepare(ctx, feed, largeFeed)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, mirror.ErrNotFound) {
+		p.log.WarnContext(ctx, "a feed cannot be published in advance", "feed", feed, "err", err)
+	}
+}
+
+// A progress says how far a poll has come, for events.
+type progress struct {
+	Text string `json:"text"`
+	Done bool   `json:"done"`
+}
+
+// progressOf returns how far a poll of a feed has come.
+func progressOf(feed *mirror.Feed, waits, runs bool) progress {
+	switch {
+	case !waits && !runs:
+		return progress{"Done.", true}
+	case waits:
+		return progress{Text: "Waiting for its turn …"}
+	case feed.Known.URL == "":
+		return progress{Text: "Asking for the feed …"}
+	}
+	text := "Reading: " + plural(feed.Documents+1, "document", "documents") + ", " +
+		plural(feed.Entries, "entry", "entries") + " so far"
+	if n := len(feed.Pending); n > 0 {
+		text += ", " + plural(n, "document", "documents") + " known to follow"
+	}
+	return progress{Text: text + "."}
+}
+
+const (
+	watchEvery = 250 * time.Millisecond
+	aliveEvery = 15 * time.Second // no proxy may consider the stream dead
+)
+
+// tell answers once with the progress of a poll.
+func tell(w http.ResponseWriter, polls *mirror.Poller, feed *mirror.Feed) error {
+	waits, runs := polls.Status(feed.URL)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
+}
+
+// watch sends the progress of a poll as server-sent events until the poll ends;
+// with ?now, only once.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	if r.URL.Query().Has("now") {
+		return tell(w, s.polls, feed)
+	}
+	leave, ok := s.streams.enter(r)
+	if !ok {
+		return &problem{http.StatusServiceUnavailable, "Too many pages are watching", "Load the page again to see how far the poll is."}
+	}
+	defer leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	stream := http.NewResponseController(w)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	var last progress
+	for said := time.Now(); ; {
+		waits, runs := s.polls.Status(feed.URL)
+		now, err := s.store.Feed(r.Context(), feed.URL)
+		p := progress{"The feed has been removed.", true}
+		if err == nil {
+			p = progressOf(now, waits, runs)
+		} else if !errors.Is(err, mirror.ErrNotFound) && !errors.Is(err, context.Canceled) {
+			s.Logger.ErrorContext(r.Context(), "a feed cannot be read", "feed", feed.URL, "err", err)
+		}
+		switch {
+		case p != last:
+			data, _ := json.Marshal(p)
+			_, _ = fmt.Fprintf(w, "data: %s\n\n", data)
+		case time.Since(said) > aliveEvery:
+			_, _ = fmt.Fprint(w, ":\n\n")
+		}
+		if p != last || time.Since(said) > aliveEvery {
+			said, last = time.Now(), p
+			_ = stream.SetWriteDeadline(time.Now().Add(2 * aliveEvery))
+			if err := stream.Flush(); err != nil {
+				return nil // the client has gone
+			}
+		}
+		if p.Done {
+			return nil
+		}
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-tick.C:
+		}
 	}
 }

@@ -3,25 +3,36 @@ package web
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"database/sql"
+	"encoding/xml"
 	"errors"
 	"flag"
 	"io"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/republish"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 )
 
 // Random tests run a quarter as often as rapid's default, unless there is -long,
@@ -396,25 +407,50 @@ func TestSanitise(t *testing.T) {
 		`<a href="/b">c</a>`:                           `<a href="https://example.org/b" rel="nofollow noreferrer">c</a>`,
 		`<img src="i.png">`:                            `<a href="https://example.org/a/i.png" rel="nofollow noreferrer">[Image]</a>`,
 		`<a href="x"><img src="i.png" alt="I"></a>`:    `<a href="https://example.org/a/x" rel="nofollow noreferrer"><span>[Image: I]</span></a>`,
-		`<iframe src="https://v.example/1"></iframe>`:  `<a href="https://v.example/1" rel="nofollow noreferrer">[Embedded page]</a>`,
+		`<iframe src="https://v.example/1"></iframe>`:  `<a href="https://v.example/1" rel="nofollow noreferrer">[Embedded page of v.example]</a>`,
 		`<video><source src="v.mp4">No video.</video>`: `<a href="https://example.org/a/v.mp4" rel="nofollow noreferrer">No video.</a>`,
 		`<ol start="3"><li>c</ol>`:                     `<ol start="3"><li>c</li></ol>`,
+		`<video src="/v/tide.mp4"></video>`:            `<a href="https://example.org/v/tide.mp4" rel="nofollow noreferrer">[Video: tide.mp4]</a>`,
+		`<video><source src="v.mp4"></video>`:          `<a href="https://example.org/a/v.mp4" rel="nofollow noreferrer">[Video: v.mp4]</a>`,
 	} {
-		got, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/a/"}, false)
+		got := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/a/"}, display{})
 		require.Equal(t, want, string(got), in)
-		require.False(t, cut)
 	}
-	got, _ := sanitise(feedhistory.Text{Type: feedhistory.TextPlain, Body: "<b>\n&"}, false)
+	for in, want := range map[string]string{
+		// footnotes and contents lead to places in the text, others to the entry's page
+		`<sup id="r1"><a href="#fn:1">1</a></sup><p id="fn:1"><a href="/p#r1">back</a></p>`: `<sup id="t-r1"><a href="#t-fn:1" rel="nofollow noreferrer">1</a></sup><p id="t-fn:1"><a href="#t-r1" rel="nofollow noreferrer">back</a></p>`,
+		`<a name="top"></a><a href="https://example.org/feed.xml#top">up</a>`:               `<a id="t-top"></a><a href="#t-top" rel="nofollow noreferrer">up</a>`,
+		`<a href="#gone">c</a>`:                                `<a href="https://example.org/p#gone" rel="nofollow noreferrer">c</a>`,
+		`<p id="a"></p><p id="a"></p><a href="/other#a">c</a>`: `<p id="t-a"></p><p></p><a href="https://example.org/other#a" rel="nofollow noreferrer">c</a>`,
+		// pictures a script would show
+		`<img src="data:image/gif;base64,R0" data-src="i.png" width="40px" height="30" alt="I">`:             `<img src="https://example.org/i.png" alt="I" title="" width="40" height="30"/>`,
+		`<img data-lazy-src="i.png"><noscript><img src="i.png" alt="I"></noscript>`:                          `<img src="https://example.org/i.png" alt="" title=""/>`,
+		`<img src=""><noscript><img src="i.png" alt="I"></noscript>`:                                         `<img src="https://example.org/i.png" alt="I" title=""/>`,
+		`<img src="a.png"><noscript><img src="b.png"></noscript>`:                                            `<img src="https://example.org/a.png" alt="" title=""/><img src="https://example.org/b.png" alt="" title=""/>`,
+		`<img srcset="s.png 300w, l.png 900w">`:                                                              `<img src="https://example.org/l.png" alt="" title="" srcset="https://example.org/s.png 300w, https://example.org/l.png 900w" sizes="` + pictureSizes + `"/>`,
+		`<picture><source srcset="w.webp" type="image/webp"><img src="i.png" alt="I"></picture>`:             `<img src="https://example.org/i.png" alt="I" title=""/>`,
+		`<picture><source srcset="i.jpg" type="image/jpeg"><img alt="I"></picture>`:                          `<img src="https://example.org/i.jpg" alt="I" title=""/>`,
+		`<math display="block"><mfrac><mi>∂h</mi><mi>∂t</mi></mfrac><annotation>x</annotation></math>`:       `<math display="block"><mfrac><mi>∂h</mi><mi>∂t</mi></mfrac></math>`,
+		`<svg viewBox="0 0 9 9"><title>A tide</title><path d="M0 0L9 9" stroke="#00f" onclick="a()"/></svg>`: `<svg viewbox="0 0 9 9" role="img" aria-label="A tide"><path d="M0 0L9 9" stroke="#00f"></path></svg>`,
+		`<svg><title>A tide</title><use href="#x"/></svg>`:                                                   `<span>[A tide]</span>`,
+		`<table><tr><td style="color:red; text-align:right">1</td><td align="center">2</td></tr></table>`:    `<table><tbody><tr><td class="to-right">1</td><td class="to-center">2</td></tr></tbody></table>`,
+		`<pre class="x">a</pre>`: `<pre tabindex="0">a</pre>`,
+	} {
+		got := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/feed.xml"}, display{images: true, page: "https://example.org/p"})
+		require.Equal(t, want, string(got), in)
+	}
+	got := sanitise(feedhistory.Text{Type: feedhistory.TextPlain, Body: "<b>\n&"}, display{})
 	require.Equal(t, "<pre>&lt;b&gt;\n&amp;</pre>", string(got))
-	_, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<p>x", mostShown)}, false)
-	require.True(t, cut)
+	short, isCut := cut(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<p>x", mostShown)}, mostShown)
+	require.True(t, isCut)
+	require.Len(t, short.Body, mostShown)
 	nested := 5_000
 	if *long {
 		nested = 100_000
 	}
-	got, _ = sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<div>", nested) + "x"}, false)
+	got = sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<div>", nested) + "x"}, display{})
 	require.NotContains(t, string(got), "<div><div><div><div>"+strings.Repeat("<div>", 1000))
-	got, _ = sanitise(feedhistory.Text{Type: "image/png", Body: "\x89PNG"}, false)
+	got = sanitise(feedhistory.Text{Type: "image/png", Body: "\x89PNG"}, display{})
 	require.Empty(t, got)
 }
 
@@ -440,4 +476,239 @@ func TestDue(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 	require.NotEqual(t, first.Polled, second.Polled)
+}
+
+// Everything that the server makes is compressed and has an ETag, and is not
+// sent again to clients that have it.
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.write(2003, 2010)
+	page := w.add("/blog/feed.atom")
+	for _, path := range []string{"/", "/entries", page, page + "?q=fog", page + "/remove", page + "/complete.atom", page + "/index.atom",
+		"/" + assets.path("style.css"), "/" + assets.path("app.js"), w.add("/tides.atom") + "/complete.atom"} {
+		ask := func(method string, header ...string) *httptest.ResponseRecorder {
+			r := httptestRequest(t.Context(), method, path, nil)
+			for i := 0; i < len(header); i += 2 {
+				r.Header.Set(header[i], header[i+1])
+			}
+			rec := httptest.NewRecorder()
+			w.Server.ServeHTTP(rec, r)
+			return rec
+		}
+		plain := ask(http.MethodGet)
+		require.Equal(t, http.StatusOK, plain.Code, path)
+		require.Empty(t, plain.Header().Get("Content-Encoding"))
+		tag := plain.Header().Get("Etag")
+		require.NotEmpty(t, tag, path)
+		zipped := ask(http.MethodGet, "Accept-Encoding", "br, gzip;q=0.8")
+		require.Equal(t, "gzip", zipped.Header().Get("Content-Encoding"), path)
+		require.Contains(t, strings.Join(zipped.Header()["Vary"], ","), "Accept-Encoding", path)
+		require.NotEqual(t, tag, zipped.Header().Get("Etag"), path)
+		require.Less(t, zipped.Body.Len(), plain.Body.Len(), path)
+		z, err := gzip.NewReader(zipped.Body)
+		require.NoError(t, err)
+		text, err := io.ReadAll(z)
+		require.NoError(t, err)
+		require.Equal(t, plain.Body.String(), string(text), path)
+		for _, coding := range []string{"", "identity", "gzip;q=0", "br"} {
+			require.Empty(t, ask(http.MethodGet, "Accept-Encoding", coding).Header().Get("Content-Encoding"), coding)
+		}
+
+		again := ask(http.MethodGet, "If-None-Match", `"x", W/`+tag)
+		require.Equal(t, http.StatusNotModified, again.Code, path)
+		require.Zero(t, again.Body.Len())
+		require.Empty(t, again.Header().Get("Content-Type"))
+		require.Equal(t, tag, again.Header().Get("Etag"))
+		require.Equal(t, http.StatusNotModified, ask(http.MethodGet, "Accept-Encoding", "gzip", "If-None-Match", zipped.Header().Get("Etag")).Code, path)
+
+		head := ask(http.MethodHead)
+		require.Equal(t, http.StatusOK, head.Code, path)
+		require.Zero(t, head.Body.Len())
+		require.Equal(t, tag, head.Header().Get("Etag"))
+		require.Equal(t, strconv.Itoa(plain.Body.Len()), head.Header().Get("Content-Length"), path)
+	}
+	_, body, header := w.get("/nothing")
+	require.Empty(t, header.Get("Etag"))
+	require.NotEmpty(t, body)
+}
+
+// A HEAD of a large document, and the question whether it has changed, read no
+// entry; nor does a page that is not requested.
+func TestDeliverHead(t *testing.T) {
+	w := newWorld(t, nil)
+	page := w.add("/tides.atom")
+	_, _, header := w.get(page + "/complete.atom")
+	s := &Server{Store: brokenStore{w.Store}, Base: w.Base}
+	status, _, head := answer(t, s, httptestRequest(t.Context(), http.MethodHead, page+"/complete.atom", nil))
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, strings.TrimSuffix(header.Get("Etag"), `-gzip"`), strings.TrimSuffix(head.Get("Etag"), `"`))
+	r := httptestRequest(t.Context(), http.MethodGet, page+"/complete.atom", nil)
+	r.Header.Set("If-None-Match", head.Get("Etag"))
+	status, _, _ = answer(t, s, r)
+	require.Equal(t, http.StatusNotModified, status)
+}
+
+// The index.atom of a large feed is there as soon as the feed has been read; that of a
+// small one, when it has changed after the first request.
+func TestPrepared(t *testing.T) {
+	out := &publish.MemoryOutput{}
+	w := newWorld(t, func(s *Server) { s.Output = out })
+	var entries []*feedhistory.Entry
+	for n := range largeFeed {
+		entries = append(entries, blogEntry(t, 2003+n/120, n%12+1, n/12%10+1, ""))
+	}
+	require.NoError(t, w.blog.Append(t.Context(), entries...))
+	has := func(feed, text string) func() bool {
+		return func() bool {
+			found := false
+			_ = fs.WalkDir(out, ".", func(name string, d fs.DirEntry, err error) error {
+				if err == nil && d.Name() == "index.atom" {
+					data, _ := fs.ReadFile(out, name)
+					doc, err := feedhistory.Parse(bytes.NewReader(data), "")
+					found = found || err == nil && strings.Contains(name, republish.Name(feed)) && strings.Contains(string(data), text) && len(doc.Entries) > 0
+				}
+				return nil
+			})
+			return found
+		}
+	}
+	w.add("/blog/feed.atom")
+	require.Eventually(t, has(w.feedURL("/blog/feed.atom"), "<entry"), patience, 10*time.Millisecond, "published without a request")
+	tides := w.add("/tides.atom")
+	w.get(tides + "/index.atom")
+	require.True(t, has(w.feedURL("/tides.atom"), "<entry")())
+	require.NoError(t, w.blog.Append(t.Context(), blogEntry(t, 2050, 1, 1, " at last")))
+	w.poll(w.feedURL("/blog/feed.atom"))
+	require.Eventually(t, has(w.feedURL("/blog/feed.atom"), " at last"), patience, 10*time.Millisecond, "up to date without a request")
+}
+
+// reader returns another instance of the library.
+func reader() *feedhistory.Client {
+	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+}
+
+// mirrored returns the ids of the entries the mirror has of a feed.
+func (w *world) mirrored(feed string) (ids []string) {
+	for r, err := range w.Store.Entries(w.t.Context(), mirror.Query{Feed: feed}) {
+		require.NoError(w.t, err)
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// checked requires that the checks find nothing in a chain, with one exception:
+// an entry must keep its identity, even if its RSS guid is not a valid Atom id
+// (RFC 4287 §4.2.6).
+func (w *world) checked(path string) {
+	w.t.Helper()
+	var chain check.Chain
+	for finding, err := range chain.Walk(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
+		require.NoError(w.t, err)
+		if finding.Level > check.Note && (finding.Code != "not-absolute-iri" || !strings.Contains(finding.Message, "harbour-") && !strings.Contains(finding.Message, "pod-")) {
+			w.t.Errorf("%s: %v", path, finding)
+		}
+	}
+}
+
+// requireWellFormed checks a document with a different parser.
+func requireWellFormed(t require.TestingT, text string) {
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return
+		} else if err != nil {
+			require.NoError(t, err, text)
+		}
+	}
+}
+
+// two addresses whose names began with the same 48 bits when names were shorter
+const (
+	oneURL   = "https://c.example/8979788"
+	otherURL = "https://c.example/32758410"
+)
+
+// A feed's page moves from its old name to its name. A feed that would take the
+// name of another is refused.
+func TestNames(t *testing.T) {
+	store := &mirror.Memory{}
+	feed := &mirror.Feed{
+		URL: oneURL, Title: "Feed " + path.Base(oneURL), Kind: feedhistory.Plain, Known: feedhistory.Known{URL: oneURL},
+		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + oneURL + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,
+	}
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
+	s := &Server{Store: store}
+	old := republish.Name(oneURL)[:12]
+	for asked, want := range map[string]string{
+		"?q=a+b": "?q=a+b", "/entry?id=x%26y": "/entry?id=x%26y", "/complete.atom": "/complete.atom",
+	} {
+		status, _, header := answer(t, s, httptestRequest(t.Context(), http.MethodGet, "/feeds/"+old+asked, nil))
+		require.Equal(t, http.StatusPermanentRedirect, status)
+		require.Equal(t, "/feeds/"+republish.Name(oneURL)+want, header.Get("Location"))
+	}
+	form := strings.NewReader(url.Values{"url": {otherURL}}.Encode())
+	r := httptestRequest(t.Context(), http.MethodPost, "/feeds", form)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	status, body, _ := answer(t, s, r)
+	require.Equal(t, http.StatusConflict, status)
+	require.Contains(t, body, "Another feed has this feed’s name")
+	_, err := store.Feed(t.Context(), otherURL)
+	require.ErrorIs(t, err, mirror.ErrNotFound)
+}
+
+func openSQLite(t testing.TB, file string) *sqlstore.Store {
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(file))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	store, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
+	require.NoError(t, err)
+	return store
+}
+
+// The same over SQLite.
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(s *Server) {
+		s.Store = openSQLite(t, filepath.Join(t.TempDir(), "feeds.db"))
+		s.Mirror = &mirror.Mirror{Store: s.Store, Client: s.Mirror.Client}
+	})
+	w.write(2003, 2007)
+	blog, news, tides := w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")
+	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom"} {
+		w.poll(w.feedURL(path))
+		for _, document := range []string{"/index.atom", "/index.rss", "/complete.atom"} {
+			document = "feeds/" + republish.Name(w.feedURL(path)) + document
+			h, err := reader().Fetch(t.Context(), w.url+document)
+			require.NoError(t, err)
+			require.Len(t, h.Gaps, len(h.Head.Declared()), "nothing is missing but the declared gaps")
+			require.Len(t, h.Entries, len(w.mirrored(w.feedURL(path))), document)
+			w.checked("/" + document)
+		}
+	}
+	require.Contains(t, w.page("/", http.StatusOK), "Jan 2003")
+	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "<mark>Storm</mark>")
+	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word to search for")
+	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "Earlier versions")
+	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "This entry is no longer in the feed")
+	for _, id := range w.mirrored(w.feedURL("/blog/feed.atom")) {
+		w.page(blog+"/entry?id="+url.QueryEscape(id), http.StatusOK)
+	}
+	f, err := w.Store.Feed(t.Context(), w.feedURL("/blog/feed.atom"))
+	require.NoError(t, err)
+	counted, err := mirror.Months(t.Context(), w.Store, mirror.Query{Feed: f.URL})
+	require.NoError(t, err)
+	walked, err := mirror.Months(t.Context(), struct{ mirror.Store }{w.Store}, mirror.Query{Feed: f.URL})
+	require.NoError(t, err)
+	require.Equal(t, walked, counted)
+	for _, q := range []mirror.Query{{Search: "storm pet", Prefix: true}, {Search: "fog"}, {Gone: true}, {Search: "zebra"}} {
+		q.Feed = f.URL
+		counted, err := mirror.Months(t.Context(), w.Store, q)
+		require.NoError(t, err)
+		walked, err := mirror.Months(t.Context(), struct{ mirror.Store }{w.Store}, q)
+		require.NoError(t, err)
+		require.Equal(t, walked, counted)
+		require.Equal(t, q.Search == "fog" || q.Prefix, len(counted) > 0)
+	}
+	require.Equal(t, feedhistory.Whole, f.Verdict)
 }

@@ -51,7 +51,7 @@ type taker struct {
 // Takes reports whether the reader accepts a document of a size in bytes.
 func (t taker) Takes(size int64) bool { return size <= int64(t.MB)*1e6 }
 
-var readers = []taker{{"CommaFeed", 5}, {"The Old Reader", 7}, {"Miniflux", 15}, {"newsboat", 50}}
+var feedReaders = []taker{{"CommaFeed", 5}, {"The Old Reader", 7}, {"Miniflux", 15}, {"newsboat", 50}}
 
 var readerSites = []readerLink{
 	{"Feedly", "https://feedly.com/i/subscription/feed/"},
@@ -80,20 +80,20 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if feed.Head == "" {
+	if feed.Head == "" && feed.Entries == 0 {
 		return republish.ErrUnread
 	}
 	at := s.base() + "feeds/" + name + "/"
 	_, reading := s.polls.Status(feed.URL)
 	p := &subscribePage{
-		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: readers, SliceAt: at + "slice.",
+		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: feedReaders, SliceAt: at + "slice.",
 		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
-		Whole: []address{
-			{at + "index.atom", "Atom, with archives", "application/atom+xml"},
-			{at + "index.rss", "RSS, with archives", "application/rss+xml"},
-			{at + "complete.atom", "everything in one document, Atom", "application/atom+xml"},
-		},
 	}
+	published, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	p.Whole = addressesOf(published)
 	for _, site := range readerSites {
 		p.Readers = append(p.Readers, readerLink{site.Name, site.URL + url.QueryEscape(p.Whole[0].URL)})
 	}
@@ -120,7 +120,7 @@ func hostOf(address string) string {
 
 // planSlices cuts the feed as the request says.
 func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
-	p.Size = readers[0].MB
+	p.Size = feedReaders[0].MB
 	if text := r.URL.Query().Get("size"); text != "" {
 		size, err := strconv.Atoi(text)
 		if err != nil || size < leastSlice || size > mostSlice {

@@ -1,12 +1,20 @@
 package web
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish/serve"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A timeline is the drawing of a feed's history, in units of its viewBox: bars
@@ -304,4 +312,343 @@ func (t *timeline) drawTicks(s scale) {
 		}
 		t.Ticks = append(t.Ticks, k)
 	}
+}
+
+// A chain is the documents as the timeline shows them: links ordered by their
+// places, oldest first.
+type chain struct {
+	links   []link
+	openEnd bool // something older than everything known is missing
+}
+
+// A link is a document of a chain, or a gap.
+type link struct {
+	kind     string
+	open     bool // how much it covers is unknown
+	href     string
+	what     string // its name, in a few words
+	why      string // a sentence about it, or why the gap is there
+	from, to time.Time
+	entries  int
+}
+
+// newChain orders documents and gaps.
+func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapView) *chain {
+	c := &chain{}
+	before := map[string][]link{} // gaps by the document after them
+	var loose []link              // gaps without such a document
+	missing := feed.Missing()
+	for i, g := range gaps {
+		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
+		if g.Todo {
+			l.kind, l.href, l.why = "todo", "", "It is still to be read."
+		}
+		l.open = missing[i].Reason == feedhistory.ReasonMissedWindow
+		if from := missing[i].From; missing[i].Reason != feedhistory.ReasonMissedWindow && from != "" {
+			before[from] = append(before[from], l)
+		} else {
+			loose = append(loose, l)
+		}
+	}
+	for _, d := range slices.Backward(documents) {
+		found := false
+		for _, name := range d.Names {
+			c.links = append(c.links, before[name]...)
+			found = found || len(before[name]) > 0
+			delete(before, name)
+		}
+		c.openEnd = c.openEnd || found && len(c.links) == 1
+		c.links = append(c.links, link{
+			kind: "archive", href: webLink(d.URL), what: "Archive " + tail(d.URL),
+			why:  "Its entries do not change, so it was read only once.",
+			from: d.Oldest, to: d.Newest, entries: d.Entries,
+		})
+	}
+	c.openEnd = c.openEnd || len(documents) == 0 && len(before) > 0
+	for _, gap := range missing { // next to the subscription document
+		c.links = append(c.links, before[gap.From]...)
+		delete(before, gap.From)
+	}
+	if end := subscribed(feed); end.kind == "window" && len(c.links) == 0 {
+		c.openEnd = true
+		c.links = append([]link{past, end}, loose...)
+	} else {
+		c.links = append(append(c.links, loose...), end)
+	}
+	if c.openEnd && isGap(c.links[0]) {
+		c.links[0].open = true
+	}
+	return c
+}
+
+// past is the history of a feed with only its latest entries, before it was
+// first read.
+var past = link{
+	kind: "past", open: true, what: "What came before",
+	why: "The feed does not say whether there was anything, so it may be missing.",
+}
+
+// subscribed returns the last link of the chain.
+func subscribed(feed *mirror.Feed) link {
+	l := link{href: webLink(feed.URL), to: feed.Polled}
+	switch feed.Kind {
+	case feedhistory.Complete:
+		l.kind, l.what, l.why = "complete", "Complete document", "It has every entry of the feed."
+	case feedhistory.Paged:
+		l.kind, l.what, l.why = "pages", "Pages", "They shift as the feed grows, so entries may slip through."
+	case feedhistory.Archived:
+		l.kind, l.what, l.why = "subscription", "Subscription document", "It has the latest entries, and leads to the archives."
+	default:
+		l.kind, l.what, l.why = "window", "The feed's one document", "It shows only the latest entries. Older ones are here because they were seen before."
+	}
+	return l
+}
+
+const (
+	leastBlock = 5.0
+	leastGap   = 12.0
+	endBlock   = 26.0 // of the subscription document, whose span is unknown
+	blockSpace = 1.5
+)
+
+// draw places the chain on a scale. Each link begins where the previous one
+// ends; archives too narrow to be seen share a block.
+func (c *chain) draw(s scale) []block {
+	var blocks []block
+	at, limit := s.left, lineWidth-endBlock
+	if c.openEnd {
+		at = 0
+	}
+	for i, l := range c.links {
+		from, to, least := at, lineWidth, endBlock
+		afterArchive := i > 0 && c.links[i-1].kind == "archive"
+		switch {
+		case l.kind == "past":
+			from, to, least = 0, s.left-blockSpace, leastGap
+		case l.kind == "window" && i > 0 && c.links[i-1].kind == "past": // the entries seen
+			from = s.left
+		case l.kind == "window":
+			from = limit
+		case isGap(l) && c.links[0].kind == "past": // among these
+			from = min(max(s.left, s.x(l.from)-leastGap), limit)
+			to, least = from, leastGap
+		case isGap(l):
+			if from, to, least = max(at, s.x(l.from)), at, leastGap; i == 0 || afterArchive {
+				from = at
+			}
+			if next := c.next(i); !next.IsZero() {
+				to = s.x(next) - blockSpace
+			}
+		case l.kind == "archive":
+			if to, least = min(s.x(l.to), limit), leastBlock; !afterArchive {
+				from = max(at, s.x(l.from))
+			}
+		}
+		if last := limit - least; isGap(l) || l.kind == "archive" {
+			from = min(from, last)
+		}
+		blocks = append(blocks, block{Kind: l.kind, Open: l.open, Href: l.href, Says: l.says(), X: tenth(from), Width: tenth(max(to-from, least))})
+		at = min(from+max(to-from, least)+blockSpace, limit)
+	}
+	return c.crowded(blocks)
+}
+
+// next returns when the first archive after a gap begins; the zero time if the
+// gap is not directly followed by an archive.
+func (c *chain) next(i int) time.Time {
+	if i+1 < len(c.links) && c.links[i+1].kind == "archive" {
+		return c.links[i+1].from
+	}
+	return time.Time{}
+}
+
+// mostBlocks is the maximum number of archives to draw one by one.
+const mostBlocks = 150
+
+// crowded joins neighbouring archives if there are too many.
+func (c *chain) crowded(blocks []block) []block {
+	group := (len(blocks) + mostBlocks - 1) / mostBlocks
+	if group < 2 {
+		return blocks
+	}
+	var joined []block
+	for i := 0; i < len(blocks); {
+		n := 1
+		for n < group && i+n < len(blocks) && blocks[i].Kind == "archive" && blocks[i+n].Kind == "archive" {
+			n++
+		}
+		b := blocks[i]
+		if n > 1 {
+			entries := 0
+			for _, l := range c.links[i : i+n] {
+				entries += l.entries
+			}
+			last := blocks[i+n-1]
+			b.Width = last.X + last.Width - b.X
+			b.Href = ""
+			b.Says = plural(n, "archive", "archives") + " with " + plural(entries, "entry", "entries") +
+				span(c.links[i].from, c.links[i+n-1].to)
+		}
+		joined = append(joined, b)
+		i += n
+	}
+	return joined
+}
+
+func isGap(l link) bool { return l.kind == "gap" || l.kind == "todo" }
+
+// says describes a link in words.
+func (l link) says() string {
+	text := l.what
+	if isGap(l) {
+		text += ": " + l.why
+		if l.open {
+			text = strings.TrimSuffix(text, ".") + ". Nobody knows how much is missing."
+		}
+		return text
+	}
+	if l.entries > 0 {
+		text += ", " + plural(l.entries, "entry", "entries")
+	}
+	if l.kind == "archive" {
+		text += span(l.from, l.to)
+	}
+	return text + ". " + l.why
+}
+
+// span returns a period in words; "" if it is unknown.
+func span(from, to time.Time) string {
+	a, b := from.UTC().Format("2 Jan 2006"), to.UTC().Format("2 Jan 2006")
+	switch {
+	case from.IsZero() || to.IsZero():
+		return ""
+	case a == b:
+		return ", " + a
+	}
+	return ", " + a + " – " + b
+}
+
+// A strip is a small timeline above an entry, which shows the feed's history
+// and the entry's place in it.
+type strip struct {
+	Path     string  // the bars as an SVG path, in units of the strip's viewBox
+	At       float64 // the entry's position in percent
+	From, To string  // the first and the last year
+	Says     string  // the entry's place in words
+	List     string  // the URL of the list of the same month
+}
+
+// stripHeight is the height of the highest bar. The width is lineWidth.
+const stripHeight = 30.0
+
+// mostPlaced is the maximum number of entries to count in order to find an
+// entry's number.
+const mostPlaced = 500
+
+// stripOf returns the strip of an entry; nil if there is nothing to show around
+// it.
+func (d *directory) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record) (*strip, error) {
+	f, err := d.figuresOf(ctx, feed)
+	if err != nil || r.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
+		return nil, err
+	}
+	scale := newScale(f.months, feed, 0)
+	p := &strip{
+		At:   tenth(100 * scale.x(r.Time()) / lineWidth),
+		From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
+		List: d.root + "feeds/" + republish.Name(r.Feed) + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Says: r.Time().UTC().Format("January 2006"),
+	}
+	bins := scale.bins(f.months)
+	h := newHeights(bins)
+	width := lineWidth / float64(len(bins))
+	var path strings.Builder
+	for i, n := range bins {
+		if n > 0 {
+			height := max(tenth(h.of(n)*stripHeight/barsHeight), 1)
+			fmt.Fprintf(&path, "M%g %gh%gv%gh-%[3]gz", tenth(float64(i)*width), tenth(stripHeight-height), math.Max(tenth(width*.8), .5), height)
+		}
+	}
+	p.Path = path.String()
+	n, all, err := d.placeOf(ctx, r, f)
+	if n > 0 {
+		p.Says = "Entry " + count(n) + " of " + count(all) + ", " + p.Says
+	}
+	return p, err
+}
+
+// placeOf returns the number of an entry among all entries of the feed, the
+// oldest being 1. It returns zero if the entry is not one of them, or if too
+// many are in the same month.
+func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n, all int64, err error) {
+	month := monthOf(r.Time())
+	for _, m := range f.months {
+		if all += m.Entries; m.Start.Before(month) {
+			n += m.Entries
+		} else if m.Start.Equal(month) && m.Entries > mostPlaced {
+			return 0, 0, nil
+		}
+	}
+	if r.State != mirror.Live {
+		return 0, 0, nil
+	}
+	query := mirror.Query{Feed: r.Feed, Since: month, Until: month.AddDate(0, 1, 0), Oldest: true}
+	for other, err := range d.store.Entries(ctx, query) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if n++; other.ID == r.ID {
+			return n, all, nil
+		}
+	}
+	return 0, 0, nil // it has just been changed
+}
+
+// drawings draws timelines, and keeps those of some feeds.
+type drawings struct {
+	store     mirror.Store
+	templates *template.Template
+	timelines serve.Cache[string, template.HTML]
+	documents perFeed[[]*mirror.DocumentRecord]
+}
+
+// timeline returns the drawing of a feed, with the entries of a list marked in it.
+// It is cached, because it rarely changes and is as large as the rest of the
+// page.
+func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
+	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
+	if drawn, ok := d.timelines.Get(key); ok {
+		return drawn, nil
+	}
+	documents, err := d.documentsOf(ctx, v.Feed)
+	if err != nil {
+		return "", err
+	}
+	t := newTimeline(v.Feed, f.months, documents, v.Gaps, list)
+	if n := len(list.Items); n > 0 {
+		from, to := list.Items[n-1].Time, list.Items[0].Time
+		if list.Oldest {
+			from, to = to, from
+		}
+		t.here(from, to, list.Here())
+	}
+	var b bytes.Buffer
+	if err := d.templates.ExecuteTemplate(&b, "timeline.html", t); err != nil {
+		return "", err
+	}
+	drawn := template.HTML(b.String()) // written by a template
+	d.timelines.Put(key, drawn)
+	return drawn, nil
+}
+
+// documentsOf returns a feed's documents, as far as timelines need them.
+func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
+	return d.documents.of(feed, func() (list []*mirror.DocumentRecord, err error) {
+		for doc, err := range d.store.Documents(ctx, feed.URL) {
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, &mirror.DocumentRecord{URL: doc.URL, Names: doc.Names, Entries: doc.Entries, Oldest: doc.Oldest, Newest: doc.Newest})
+		}
+		return list, nil
+	})
 }

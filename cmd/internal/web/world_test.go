@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -86,7 +87,7 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 	}))
 	t.Cleanup(w.site.Close)
 	w.blog = &publish.Publisher{
-		Output: w.files, Base: w.site.URL + "/blog", Split: feedhistory.Split{Size: 12}, Recent: 5,
+		Output: w.files, Base: w.site.URL + "/blog", Split: compose.Split{Size: 12}, Recent: 5,
 		Head: &feedhistory.Document{
 			ID: "tag:lighthouse.example,2003:log", Title: "The Lighthouse Log", Subtitle: "Weather, ships and birds",
 			Authors: []feedhistory.Person{{Name: "Ada Keeper"}},
@@ -148,7 +149,7 @@ func blogEntry(t testing.TB, year, month, n int, note string) *feedhistory.Entry
 
 func blogEntryAt(t testing.TB, year, month, n int, note string, at time.Time) *feedhistory.Entry {
 	subject := subjects[(year+month*3+n)%len(subjects)]
-	e, err := feedhistory.Draft{
+	e, err := compose.Draft{
 		ID: fmt.Sprintf("tag:lighthouse.example,%d:%d/%d", year, month, n), Updated: at, Published: at,
 		Title: feedhistory.Text{Body: subject + note}, Authors: []feedhistory.Person{{Name: "Ada Keeper"}},
 		Links: feedhistory.Links{{Rel: "alternate", Href: fmt.Sprintf("https://lighthouse.example/%d/%02d/%d", year, month, n)}},

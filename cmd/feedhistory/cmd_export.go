@@ -1,0 +1,409 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// An exportCommand is the verb export.
+type exportCommand struct {
+	database.Location
+	URLs    []string        `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
+	Format  string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
+	Raw     bool            `help:"With jsonl: write everything the mirror knows, for import."`
+	Since   terminal.Moment `placeholder:"TIME" help:"Only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until   terminal.Moment `placeholder:"TIME" help:"Only entries from before this time."`
+	Status  string          `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark the entries as read (the default) or unread."`
+	Starred bool            `help:"With greader and nextcloud: star the entries."`
+	Deleted bool            `help:"With jsonl and csv: also write a deletion for each entry no longer part of its feed."`
+}
+
+// Help returns the text of --help before the flags.
+func (c *exportCommand) Help() string {
+	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
+		"otherwise, additional entries tell readers about the gaps.\n\n" +
+		"The exit status is 3 if a feed is known to be incomplete. With --raw and with opml it is 0: " +
+		"the one copies the mirror together with its gaps, the other lists feeds.\n\n" +
+		"In csv, an apostrophe precedes text that a spreadsheet would take for a formula."
+}
+
+// Validate refuses flags unsuitable for the format.
+func (c *exportCommand) Validate() error {
+	switch {
+	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.URLs) != 1:
+		return errors.New("--format " + c.Format + ": give one feed's URL")
+	case c.Format != "jsonl" && c.Format != "csv" && c.Deleted:
+		return errors.New("--deleted is for jsonl and csv: a feed lists deletions anyway, a list of feeds has no entries, and readers import no deletions")
+	case c.Format != "jsonl" && c.Raw:
+		return errors.New("--raw is for jsonl")
+	case !slices.Contains(readerFormats, c.Format) && (c.Starred || c.Status != "read"):
+		return errors.New("--status and --starred are for greader and nextcloud")
+	case c.isPart() && (c.Raw || c.Format == "opml"):
+		return errors.New("--since and --until are for entries: --raw copies whole feeds, and opml lists feeds")
+	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
+		return errors.New("--since must be before --until")
+	case c.Deleted && c.Raw:
+		return errors.New("--raw includes deletions anyway")
+	}
+	return nil
+}
+
+// Run exports the feeds.
+func (c *exportCommand) Run(w *command.World) (err error) {
+	store, err := c.Read(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	feeds, err := c.feeds(w, store)
+	if err != nil {
+		return err
+	}
+	private, err := c.PrivateFeeds(store)
+	if err != nil {
+		return err
+	}
+	readable := &readableEntries{Store: store}
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
+	switch c.Format {
+	case "opml":
+		err = exportOPML(w, out, feeds)
+	case "greader":
+		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
+	case "nextcloud":
+		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
+	case "json":
+		err = c.exportObject(w.Ctx, out, readable, feeds)
+	case "atom":
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.Atom)
+	case "rss":
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.RSS)
+	case "csv":
+		err = show.PrintTable(out, c.records(w.Ctx, readable))
+	default:
+		if c.Raw { // with the damaged entries as they are
+			err = c.exportRaw(w.Ctx, out, store, feeds)
+		} else {
+			err = c.exportLines(w.Ctx, out, readable, private)
+		}
+	}
+	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
+		return err
+	}
+	return cmp.Or(c.lacking(w, feeds), readable.say(w))
+}
+
+// isPart reports whether the flags ask for a part of the entries.
+func (c *exportCommand) isPart() bool { return !c.Since.IsZero() || !c.Until.IsZero() }
+
+// query returns the query for the entries the flags ask for, of a feed or of all feeds.
+func (c *exportCommand) query(feed string) mirror.Query {
+	return mirror.Query{Feed: feed, Since: c.Since.Time, Until: c.Until.Time, Deleted: c.Deleted}
+}
+
+// verdict returns the verdict on the exported part of a feed: a part is never whole.
+func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
+	if c.isPart() {
+		return feedhistory.Worse(f.Verdict, feedhistory.Window)
+	}
+	return f.Verdict
+}
+
+// lacking names the feeds known to be incomplete, and returns the exit status for them.
+func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, error]) error {
+	var partial []string
+	for f, err := range feeds {
+		if err != nil {
+			return c.Failure(err)
+		}
+		if f.Verdict == feedhistory.Partial && f.Alias == "" {
+			partial = append(partial, f.URL)
+		}
+	}
+	switch len(partial) {
+	case 0:
+		return nil
+	case 1:
+		w.Say(partial[0] + ": something is missing; feedhistory list " + partial[0] + " shows what")
+	default:
+		w.Say(terminal.Count(len(partial), "feed lacks", "feeds lack") + " something; feedhistory list --partial shows them")
+	}
+	return terminal.StatusError(terminal.ExitPartial)
+}
+
+// feeds returns the feeds the arguments ask for. It returns an error, before anything is
+// printed, if the mirror does not have one of them.
+func (c *exportCommand) feeds(w *command.World, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
+	if len(c.URLs) == 0 {
+		return store.Feeds(w.Ctx, mirror.FeedQuery{}), nil
+	}
+	for _, url := range c.URLs {
+		if _, err := store.Feed(w.Ctx, terminal.FeedName(url)); err != nil {
+			return nil, c.Unknown(url, err)
+		}
+	}
+	return func(yield func(*mirror.Feed, error) bool) {
+		for _, url := range c.URLs {
+			if f, err := store.Feed(w.Ctx, terminal.FeedName(url)); !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}, nil
+}
+
+func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
+	list, err := readers.NewOPMLWriter(out, time.Now())
+	private := 0
+	for f, e := range feeds {
+		if err = errors.Join(err, e); err != nil {
+			return err
+		}
+		site := feedhistory.Link{}
+		if head, e := f.Document(); e == nil {
+			site, _ = head.Links.Rel(feedhistory.RelAlternate)
+		}
+		feed := readers.OutlineOf(f, terminal.Clean(f.Title), site.Href)
+		if f.Private {
+			private++
+		}
+		err = list.Add(feed)
+	}
+	if private > 0 {
+		w.Tell("the list has the addresses of " + terminal.Count(private, "private feed", "private feeds") + ": keep it to yourself")
+	}
+	return cmp.Or(err, list.Close())
+}
+
+// exportLines writes the entries as lines. Those of private feeds say so.
+func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, private *database.PrivateFeeds) error {
+	for record, err := range c.records(ctx, store) {
+		if err == nil {
+			record.Private = private.Has(ctx, record.Feed)
+			err = terminal.WriteJSON(out, record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// records yields the entries, feed by feed. For an entry no longer part of its feed, it
+// yields the deletion.
+func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.Line, error] {
+	queries := []mirror.Query{c.query("")}
+	if len(c.URLs) > 0 {
+		queries = nil
+	}
+	for _, url := range c.URLs {
+		queries = append(queries, c.query(terminal.FeedName(url)))
+	}
+	return func(yield func(*publish.Line, error) bool) {
+		for _, query := range queries {
+			for r, err := range store.Entries(ctx, query) {
+				var record *publish.Line
+				if err == nil {
+					record, err = exportRecord(r)
+				}
+				if !yield(record, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func exportRecord(r *mirror.Record) (*publish.Line, error) {
+	if d := show.DeletionOf(r); d.Deleted {
+		return &publish.Line{Feed: r.Feed, EntryJSON: compose.EntryJSON{ID: r.ID}, Deleted: d}, nil
+	}
+	record, err := show.RecordOf(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+	}
+	return record, nil
+}
+
+// exportObject writes the first of the feeds as one JSON object, which it builds in
+// memory.
+func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error]) error {
+	for f, err := range feeds {
+		if err == nil {
+			f, err = store.declare(ctx, f)
+		}
+		if err != nil {
+			return err
+		}
+		j := show.History{URL: f.URL, Kind: f.Kind.String(), Verdict: c.verdict(f).String(), Documents: int(f.Documents),
+			Entries: []*publish.Line{}, Gaps: show.Each(f.Missing(), show.NewGap)}
+		for r, err := range store.Entries(ctx, c.query(f.URL)) {
+			if err != nil {
+				return err
+			}
+			record, err := show.RecordOf(r)
+			if err != nil {
+				return fmt.Errorf("the entry %s: %w", r.ID, err)
+			}
+			j.Entries = append(j.Entries, record)
+		}
+		deleted, err := tombstones(ctx, store, f.URL, f.Deleted)
+		if err != nil {
+			return err
+		}
+		j.Deleted = show.Each(deleted, show.NewTombstone)
+		return terminal.WriteJSON(w, j)
+	}
+	return nil
+}
+
+// exportFeed writes the first of the feeds as the document History.Document would
+// return, in Atom or RSS. It never has more than one entry in memory.
+func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
+	for f, err := range feeds {
+		if err == nil {
+			f, err = store.declare(ctx, f)
+		}
+		if err != nil {
+			return err
+		}
+		doc, err := c.exportHead(ctx, store, f)
+		if err != nil {
+			return err
+		}
+		out := compose.NewWriter(w, format, doc)
+		for r, err := range store.Entries(ctx, c.query(f.URL)) {
+			if err != nil {
+				return err
+			}
+			if f.Private {
+				r = r.Redacted()
+			}
+			e, err := r.Entry()
+			if err != nil {
+				return fmt.Errorf("the entry %s: %w", r.ID, err)
+			}
+			if e.Changed().IsZero() {
+				e.Updated = r.Time() // when the mirror first saw it
+			}
+			if err := out.Add(e); err != nil {
+				return err
+			}
+		}
+		return out.Close()
+	}
+	return nil
+}
+
+// exportHead returns the document without the feed's entries. The only
+// entries in it describe gaps.
+func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
+	url := f.URL
+	if f.Private {
+		f = f.Redacted()
+	}
+	head, err := f.Document()
+	if errors.Is(err, mirror.ErrNotFound) {
+		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
+	}
+	if err != nil {
+		return nil, err
+	}
+	history := feedhistory.History{Head: head, Kind: f.Kind, Gaps: f.Missing()}
+	if history.Deleted, err = tombstones(ctx, store, url, f.Deleted); err != nil {
+		return nil, err
+	}
+	doc := compose.History(&history)
+	doc.Entries = compose.PseudoEntries(&history)
+	if doc.Complete = c.verdict(f) == feedhistory.Whole; !doc.Complete || !f.WholeAsOf().IsZero() {
+		doc.Coverage = f.Coverage()
+	}
+	if c.isPart() {
+		if doc.Coverage == nil {
+			doc.Coverage = &feedhistory.Coverage{Of: f.URL, Kind: f.Kind}
+		}
+		doc.Coverage.Verdict = c.verdict(f)
+	}
+	if f.Private && doc.Coverage != nil {
+		doc.Coverage.Of = ""
+	}
+	if doc.Updated.IsZero() {
+		doc.Updated = f.Changed.UTC()
+	}
+	return doc, nil
+}
+
+// tombstones returns the deletions of the entries that are no longer part of a feed, given
+// their number.
+func tombstones(ctx context.Context, store mirror.Store, feed string, n int64) (deleted []feedhistory.Tombstone, err error) {
+	if n == 0 {
+		return nil, nil
+	}
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if d := show.DeletionOf(r); d.Deleted {
+			deleted = append(deleted, feedhistory.Tombstone{Ref: r.ID, When: d.When})
+		}
+	}
+	return deleted, nil
+}
+
+// exportRaw writes everything a mirror knows about feeds, for import.
+func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+	keys, err := c.Keyring()
+	if err != nil {
+		return err
+	}
+	private, err := keys.Private()
+	if err != nil {
+		return err
+	}
+	raw := &mirror.Export{Store: store, Private: func(feed string) bool { return private[feed] != nil }}
+	if err := raw.Feeds(ctx, harmlessWriter{w}, feeds); err != nil {
+		return err
+	}
+	return raw.End(w)
+}
+
+// printRaw writes a fetched history as if one poll had mirrored it.
+func printRaw(w io.Writer, r *backfill.Recovery, private bool) error {
+	h := *r.History
+	h.Gaps = nil
+	for _, g := range r.History.Gaps {
+		gap := *g
+		gap.Err = errors.New(show.Detail(g.Err))
+		h.Gaps = append(h.Gaps, &gap)
+	}
+	raw := &mirror.Export{Private: func(string) bool { return private }}
+	return raw.History(harmlessWriter{w}, show.FeedOf(&h), &h, r.Verdict())
+}
+
+// A harmlessWriter escapes the characters in lines of JSON with an effect on terminals.
+type harmlessWriter struct{ w io.Writer }
+
+// Write implements io.Writer.
+func (h harmlessWriter) Write(line []byte) (int, error) {
+	if _, err := h.w.Write(terminal.JSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}

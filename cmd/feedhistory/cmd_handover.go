@@ -1,0 +1,347 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A handoverCommand is the verb handover.
+type handoverCommand struct {
+	database.Location
+	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds (default: all to which the reader is subscribed)."`
+	To   string   `required:"" placeholder:"URL" help:"The address of the reader: Miniflux 2.2.16 or later."`
+
+	TokenEnv  string `placeholder:"VARIABLE" help:"Environment variable with an API key of the reader (default: MINIFLUX_TOKEN)."`
+	TokenFile string `placeholder:"FILE" help:"File with the API key."`
+	User      string `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
+
+	Through string `placeholder:"URL" help:"The base of a history server with the same feeds, which the reader can reach. The reader reads the history there, and keeps its enclosures; the subscription's address is put back afterwards."`
+	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number for the feed, if the reader has the feed under another address."`
+	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Mark the entries as read (the default) or unread."`
+	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
+	Gone    bool   `help:"Hand over every entry, because the feed no longer answers."`
+	DryRun  bool   `help:"Print the entries to be handed over, and change nothing."`
+
+	terminal.JSONFlag `set:"record=each feed"`
+
+	command.NetworkFlags
+}
+
+// Help returns the text of --help before the flags.
+func (c *handoverCommand) Help() string {
+	return "The reader gets the mirrored entries the feed no longer shows and the reader does not have. " +
+		"Another run continues where the last one ended, and adds nothing twice.\n\n" +
+		"By default, Miniflux deletes read entries 60 days, and unread entries 180 days, after the handover. " +
+		"To keep them, set CLEANUP_ARCHIVE_READ_DAYS and CLEANUP_ARCHIVE_UNREAD_DAYS to -1 in Miniflux's environment, or give --starred."
+}
+
+// Validate refuses incompatible flags, and a user name with a colon.
+func (c *handoverCommand) Validate() error {
+	given := 0
+	for _, flag := range []string{c.TokenEnv, c.TokenFile, c.User} {
+		if flag != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return errors.New("--token-env, --token-file and --user exclude each other")
+	case strings.Contains(c.User, ":"):
+		return errors.New("--user: a name has no colon; set the password in " + command.PasswordVariable)
+	case c.To != "" && !terminal.IsURL(c.To):
+		return errors.New("--to: " + c.To + " is not the address of a reader: it begins with https:// or http://")
+	case c.Through != "" && !terminal.IsURL(c.Through):
+		return errors.New("--through: " + c.Through + " is not the address of a history server: it begins with https:// or http://")
+	case c.FeedID < 0:
+		return errors.New("--feed-id: a number cannot be negative")
+	case c.FeedID != 0 && len(c.URLs) != 1:
+		return errors.New("--feed-id: give one feed's URL")
+	}
+	return nil
+}
+
+// Run hands over the feeds.
+func (c *handoverCommand) Run(w *command.World) (err error) {
+	transport := &http.Transport{ForceAttemptHTTP2: true} // without a proxy
+	reader, err := c.reader(w, transport)
+	if err != nil {
+		return err
+	}
+	defer transport.CloseIdleConnections()
+	store, err := c.Read(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for _, url := range c.URLs {
+		if _, err := store.Feed(w.Ctx, terminal.FeedName(url)); err != nil {
+			return c.Unknown(url, err)
+		}
+	}
+	if err := reader.Check(w.Ctx); err != nil {
+		return c.Failure(err)
+	}
+	subscribed, err := reader.Feeds(w.Ctx)
+	if err != nil {
+		return c.Failure(err)
+	}
+	client := w.Client(w.Stderr)
+	defer client.CloseIdle()
+	run := &handoverRun{
+		handoverCommand: c, w: w, subscribed: subscribed, page: terminal.NewPage(w.Asides()), missing: terminal.NewPage(w.Stderr),
+		Handover: readers.Handover{
+			Reader: reader, Store: store, Client: client,
+			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun, Through: c.Through,
+			Doubt: func(feed string, err error) {
+				w.Say(feed + ": the entries are handed over one by one, because " + err.Error())
+			},
+		},
+	}
+	return run.all(store)
+}
+
+// reader returns the reader, with the credentials named by the flags.
+func (c *handoverCommand) reader(w *command.World, transport http.RoundTripper) (*readers.Miniflux, error) {
+	s := readers.Server{
+		URL: c.To, Header: http.Header{"Accept": {"application/json"}}, Transport: transport, Timeout: time.Minute,
+		UserAgent: cmp.Or(w.UserAgent, "feedhistory/"+feedhistory.Version), Login: "--token-env, --token-file or --user",
+	}
+	token := ""
+	switch {
+	case c.User != "":
+		password, ok := os.LookupEnv(command.PasswordVariable)
+		if !ok {
+			return nil, terminal.UsageError("--user: there is no password in " + command.PasswordVariable)
+		}
+		s.SetUser(c.User, password)
+		return readers.NewMiniflux(s), nil
+	case c.TokenFile != "":
+		text, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return nil, terminal.UsageError("--token-file: " + c.TokenFile + ": " + show.Detail(err))
+		}
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return nil, terminal.UsageError("--token-file: " + c.TokenFile + " is empty")
+		}
+	default:
+		token = strings.TrimSpace(os.Getenv(cmp.Or(c.TokenEnv, "MINIFLUX_TOKEN")))
+		switch {
+		case token == "" && c.TokenEnv != "":
+			return nil, terminal.UsageError(command.NoToken)
+		case token == "":
+			return nil, terminal.UsageError("the environment variable MINIFLUX_TOKEN has no API key" +
+				"; you can create one in Miniflux at Settings, API Keys")
+		}
+	}
+	s.Header.Set("Authorization", "Bearer "+token)
+	return readers.NewMiniflux(s), nil
+}
+
+// A handoverRun is a run of the verb.
+type handoverRun struct {
+	*handoverCommand
+	readers.Handover
+	w          *command.World
+	page       *terminal.Page // information
+	missing    *terminal.Page // entries not handed over, and gaps of the mirror
+	subscribed []readers.ReaderFeed
+
+	bar     *terminal.Bar
+	refused []jsonRefusal // entries of the current feed refused by the reader
+	toAdd   []show.Entry  // entries of the current feed a dry run would add
+	worst   int           // the exit status so far
+}
+
+// all hands over the feeds the arguments ask for. It continues with the next feed if a
+// feed cannot be read or the reader is not subscribed to it, and ends after other errors.
+func (h *handoverRun) all(store mirror.Store) error {
+	elsewhere := 0
+	feeds := (&exportCommand{Location: h.Location, URLs: h.URLs})
+	list, err := feeds.feeds(h.w, store)
+	if err != nil {
+		return err
+	}
+	for f, err := range list {
+		if err != nil {
+			return h.Failure(err)
+		}
+		to, err := h.find(f)
+		if errors.Is(err, readers.ErrNotSubscribed) && len(h.URLs) == 0 {
+			elsewhere++
+			continue
+		}
+		if err == nil {
+			err = h.feed(f, to)
+		}
+		if _, ok := errors.AsType[*readers.UnreadableError](err); err != nil && !ok && !errors.Is(err, readers.ErrNotSubscribed) {
+			return h.Failure(err)
+		}
+		h.trouble(f, err)
+	}
+	if elsewhere > 0 {
+		h.page.Para("", "  ", "the reader is not subscribed to "+terminal.Count(elsewhere, "mirrored feed", "mirrored feeds"))
+	}
+	switch err := cmp.Or(h.page.Err, h.missing.Err); {
+	case err != nil:
+		return err
+	case h.worst != terminal.ExitOK:
+		return terminal.StatusError(h.worst)
+	}
+	return nil
+}
+
+// trouble explains a failed handover of a feed, with advice, if err is not nil.
+func (h *handoverRun) trouble(f *mirror.Feed, err error) {
+	if err == nil {
+		return
+	}
+	advice := "; with --gone, everything is handed over"
+	if errors.Is(err, readers.ErrNotSubscribed) {
+		advice = "; subscribe to it there first, or name the reader's feed with --feed-id"
+	}
+	h.w.Say(f.URL + ": " + err.Error() + advice)
+	h.worst = terminal.ExitFailed
+}
+
+// find returns the reader's feed for a mirrored one.
+func (h *handoverRun) find(f *mirror.Feed) (readers.ReaderFeed, error) {
+	if to, ok := readers.AtServer(f, h.Handover.Through, h.subscribed); ok {
+		return to, nil
+	}
+	if h.FeedID == 0 {
+		return readers.Match(f, h.subscribed)
+	}
+	for _, to := range h.subscribed {
+		if to.ID == h.FeedID {
+			return to, nil
+		}
+	}
+	return readers.ReaderFeed{}, terminal.UsageError(fmt.Sprintf("--feed-id: the reader has no feed %d", h.FeedID))
+}
+
+// feed hands over one feed. It reports its work, even if an error ends it.
+func (h *handoverRun) feed(f *mirror.Feed, to readers.ReaderFeed) error {
+	h.refused, h.toAdd = []jsonRefusal{}, nil
+	h.bar = h.w.NewBar(int(f.Entries), "asking the reader for its entries")
+	h.Each = h.each
+	report, err := h.Handover.Run(h.w.Ctx, f.URL, to)
+	h.bar.End()
+	if report == nil || report.Entries == 0 && err != nil {
+		return err
+	}
+	return errors.Join(h.tell(report), err)
+}
+
+func (h *handoverRun) each(r *mirror.Record, o readers.Outcome, err error) {
+	h.bar.Describe("handing over")
+	h.bar.Step()
+	switch {
+	case o == readers.Refused:
+		h.refused = append(h.refused, jsonRefusal{r.ID, err.Error()})
+	case o == readers.Added && h.handoverCommand.DryRun:
+		if e, err := r.Entry(); err == nil {
+			h.toAdd = append(h.toAdd, show.NewEntry(e))
+		}
+	}
+}
+
+// mostRefused is the maximum number of refused entries in a report.
+const mostRefused = 10
+
+// tell reports the handover of one feed.
+func (h *handoverRun) tell(r *readers.Report) error {
+	if h.worst != terminal.ExitFailed && (r.Refused > 0 || terminal.ExitOf(r.Verdict) != terminal.ExitOK) {
+		h.worst = terminal.ExitPartial
+	}
+	if h.JSON {
+		return terminal.WriteJSON(h.w.Stdout, jsonHandover{
+			URL: r.Feed, FeedID: r.ID, Verdict: r.Verdict.String(), DryRun: h.handoverCommand.DryRun,
+			Entries: r.Entries, Shown: r.Shown, Had: r.Had, Added: r.Added, Removed: r.Removed,
+			Refused: h.refused, ToAdd: h.toAdd,
+		})
+	}
+	if err := h.list(h.w.Stdout); err != nil {
+		return err
+	}
+	p := h.page
+	if r.Refused > 0 || terminal.ExitOf(r.Verdict) != terminal.ExitOK {
+		p = h.missing
+	}
+	p.Line(terminal.Clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
+	for i, refusal := range h.refused {
+		if i == mostRefused {
+			p.Para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
+			break
+		}
+		p.Para("  ", "    ", refusal.ID+": "+refusal.Error)
+	}
+	if r.Verdict != feedhistory.Whole {
+		p.Para("  ", "  ", "the mirror itself does not have the whole history: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
+	}
+	return nil
+}
+
+// list prints the entries to be handed over.
+func (h *handoverRun) list(out io.Writer) error {
+	p := terminal.NewPage(out)
+	for _, e := range h.toAdd {
+		date, _, _ := strings.Cut(cmp.Or(e.Published, e.Updated, strings.Repeat(" ", 10)), "T")
+		p.Line(date + "  " + terminal.Clean(cmp.Or(e.Title, e.ID)))
+	}
+	return p.Err
+}
+
+func outcomes(r *readers.Report, dry bool) string {
+	added := "%d handed over"
+	if dry {
+		added = "%d to hand over"
+	}
+	text := fmt.Sprintf(added, r.Added)
+	for _, part := range []struct {
+		n    int
+		says string
+	}{
+		{r.Had, "there already"}, {r.Shown, "still in the feed"},
+		{r.Removed, "deleted in the reader"}, {r.Refused, "refused"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf(" · %d %s", part.n, part.says)
+		}
+	}
+	return text
+}
+
+// A jsonHandover is the result for one feed in the verb's JSON.
+type (
+	jsonHandover struct {
+		URL     string        `json:"url"`
+		FeedID  int64         `json:"feed_id"`
+		Verdict string        `json:"verdict"`
+		DryRun  bool          `json:"dry_run"`
+		Entries int           `json:"entries"`
+		Shown   int           `json:"shown"`
+		Had     int           `json:"had"`
+		Added   int           `json:"added"`
+		Removed int           `json:"removed"`
+		Refused []jsonRefusal `json:"refused"`
+		ToAdd   []show.Entry  `json:"to_add,omitempty"` // only in a dry run
+	}
+	jsonRefusal struct {
+		ID    string `json:"id"`
+		Error string `json:"error"`
+	}
+)

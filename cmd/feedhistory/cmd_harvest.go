@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/protocols"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+)
+
+// A harvestCommand is the verb harvest. Each protocol has its own file.
+type harvestCommand struct{ protocols.Source }
+
+// Help returns the text of --help before the flags.
+func (c *harvestCommand) Help() string {
+	return "harvest prints the changes and deletions since the last harvest, and reports on standard error. " +
+		"It records the state after it has printed everything, and only if nothing is missing; otherwise the exit status is 3, " +
+		"and the next harvest begins where this one began. datareplication and modified-range continue in the middle: " +
+		"their state says up to where everything has been printed. atom-pmh prints the changes oldest first, once it has read all documents; until then they are in a temporary file. " +
+		"modified-range prints the most recent changes first; of two lines with the same id, the later time counts.\n\n" +
+		"With --db, entries and deletions go into a mirror instead, which list, entries, export and serve can show. " +
+		"The mirror also records how far the harvest has come, document by document, so a harvest by any protocol continues where it was cut short."
+}
+
+// Validate refuses limits of zero, incompatible flags, and flags without effect for the
+// protocol.
+func (c *harvestCommand) Validate() error {
+	switch {
+	case c.MaxRequests < 1:
+		return errors.New("--max-requests: at least 1")
+	case c.MaxItems < 1:
+		return errors.New("--max-items: at least 1")
+	case c.MaxBytes < 1:
+		return errors.New("--max-bytes: at least 1 byte")
+	case c.MaxEntity < 1:
+		return errors.New("--max-entity: at least 1")
+	case c.Overlap != nil && *c.Overlap < 0:
+		return errors.New("--overlap: a time cannot be negative")
+	case c.DB != "" && (c.State != "" || c.Fetch):
+		return errors.New("--db excludes --state, because a mirror records its own state, and --fetch, because it stores no records")
+	case c.Format == "json" && (c.DB != "" || c.JSON):
+		return errors.New("--format json excludes --json and --db")
+	case c.Key != "" && c.DB == "":
+		return errors.New("--key is for --db")
+	}
+	for _, flag := range []struct {
+		name string
+		set  bool
+		of   []string
+	}{
+		{"--accept", len(c.Accept) > 0, []string{protocols.AtomPMH}},
+		{"--historical", c.Historical, []string{protocols.AtomPMH}},
+		{"--whole-chain", c.WholeChain, []string{protocols.AtomPMH}},
+		{"--fetch", c.Fetch, []string{protocols.AtomPMH}},
+		{"--snapshot", c.Snapshot != "", []string{protocols.DataReplication}},
+		{"--key", c.Key != "", []string{protocols.DataReplication}},
+		{"--lenient", c.Lenient, []string{protocols.DataReplication}},
+		{"--dialect", c.Dialect != "auto", []string{protocols.ModifiedRange}},
+		{"--overlap", c.Overlap != nil, []string{protocols.ModifiedRange, protocols.AtomPMH}},
+	} {
+		if flag.set && !slices.Contains(flag.of, c.Protocol) {
+			return fmt.Errorf("%s: %s has no such flag", flag.name, c.Protocol)
+		}
+	}
+	return errors.Join(c.Quotas.Check(), c.Credentials.Check())
+}
+
+// Run harvests the collection, prints the changes and records the state.
+func (c *harvestCommand) Run(w *command.World) error {
+	for _, url := range []*string{&c.URL, &c.Snapshot} {
+		if *url == "" && url == &c.Snapshot {
+			continue
+		}
+		if err := terminal.CheckURL(*url); err != nil {
+			return err
+		}
+		*url = terminal.WebAddress(*url)
+	}
+	if err := c.LogIn(); err != nil {
+		return err
+	}
+	if c.DB != "" {
+		return c.Keep(w)
+	}
+	return c.Harvest(w)
+}

@@ -1,0 +1,504 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// An importCommand is the verb import.
+type importCommand struct {
+	database.Location
+	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"Output of export --raw or fetch --raw (default: standard input); with --from, the source, and the feeds to import (default: all)."`
+	From    string   `placeholder:"KIND" help:"Import the archive of another program: newsboat, miniflux, freshrss, greader, google-reader, inoreader, feedly, opml, directory or git."`
+	Replace bool     `help:"Replace feeds that are already mirrored."`
+	DryRun  bool     `help:"With --from, count the entries to be imported, and change nothing."`
+	JSON    bool     `name:"json" help:"With --from, print JSON Lines (one object a line): each feed."`
+
+	database.Quotas
+	command.NetworkFlags
+	command.Login
+}
+
+// Help returns the text of --help before the flags.
+func (c *importCommand) Help() string {
+	return "import restores feeds as they were, with earlier versions of entries and everything the mirror knew about them. " +
+		"With it, you can move a mirror from one database to another, such as from SQLite to PostgreSQL and back.\n\n" +
+		"Import skips a feed that the database already has in the same state. So after an error or an interrupt, " +
+		"run the same import again: it continues with the feed it had reached.\n\n" +
+		"With --from, import adds entries others have kept: newsboat's cache.db; the SQLite file of FreshRSS; Miniflux, FreshRSS, " +
+		"or any reader with the Google Reader API by its URL (greader); JSON of Google Reader, Inoreader or Feedly; a list of feeds (OPML); a directory of saved feed documents; " +
+		"or all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]. " +
+		"A file's kind is recognised without --from.\n\n" +
+		"The publisher's copy of an entry always wins over a reader's, and deleted entries do not come back. " +
+		"The verdict stays as it is, because a reader proves nothing about gaps. A missed window is closed if the memory has entries from both sides of it. " +
+		"The exit status is 3 if rows were skipped because they cannot be read.\n\n" +
+		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room."
+}
+
+// Validate refuses flags that do not go together.
+func (c *importCommand) Validate() error {
+	if c.From != "" && c.Replace {
+		return errors.New("--from and --replace exclude each other: nothing is replaced")
+	}
+	return errors.Join(c.Quotas.Check(), c.Login.Check())
+}
+
+// source returns the source of a memory that the arguments name; nil for the lines of export
+// --raw.
+func (c *importCommand) source(w *command.World) (*readers.Source, error) {
+	if c.From == "" {
+		if len(c.Files) == 0 || readers.Recognise(w.Ctx, c.Files[0]) == "" {
+			if c.DryRun {
+				return nil, terminal.UsageError("--dry-run: only with --from, or with a recognised source")
+			}
+			return nil, nil
+		}
+		if c.Replace {
+			return nil, terminal.UsageError("--replace: only for the output of export --raw")
+		}
+	}
+	source, err := readers.NewSource(w.Ctx, strings.ToLower(c.From), c.Files)
+	if err != nil {
+		return nil, terminal.UsageError(err.Error())
+	}
+	return source, nil
+}
+
+// Run imports the feeds.
+func (c *importCommand) Run(w *command.World) (err error) {
+	if source, err := c.source(w); err != nil {
+		return err
+	} else if source != nil {
+		return c.memory(w, source)
+	}
+	store, err := c.Create(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	in := &mirror.Import{
+		Store: credentialKeeper{store}, Replace: c.Replace, Private: c.markPrivate,
+		Check: func(feed string) error {
+			if err := terminal.CheckURL(feed); err != nil {
+				return errors.New(err.Error()) // not a usageError: the command line is right
+			}
+			return nil
+		},
+	}
+	files := c.Files
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	status := terminal.ExitOK
+	for _, file := range files {
+		if err := c.file(w, in, file); err != nil {
+			return err
+		}
+		if !in.Ended {
+			status = terminal.WorseExit(status, tellUnended(w, file))
+		}
+	}
+	if err := store.Index(w.Ctx); err != nil {
+		return c.Failure(err)
+	}
+	what := terminal.Count(in.Feeds, "feed", "feeds") + " · " + terminal.Count(in.Entries, "entry", "entries") + " imported"
+	if in.Same > 0 {
+		what += fmt.Sprintf(" · %d already there", in.Same)
+	}
+	p := terminal.NewPage(w.Asides())
+	p.Para("", "", what)
+	if p.Err == nil && status != terminal.ExitOK {
+		return terminal.StatusError(status)
+	}
+	return p.Err
+}
+
+// tellUnended says that the lines of a file lack the record that ends them, and returns
+// the exit status: a pipe may have been cut between two feeds.
+func tellUnended(w *command.World, file string) int {
+	w.Say(inputName(file) + ": the lines do not end with the record that ends those of --raw: an earlier version wrote them, or feeds at the end are missing")
+	if w.IsStream(file) {
+		return terminal.ExitPartial
+	}
+	return terminal.ExitOK
+}
+
+// inputName names a file, or standard input, for messages.
+func inputName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
+// A credentialKeeper keeps the credentials of a feed that is replaced.
+type credentialKeeper struct{ *database.Store }
+
+// Remove implements mirror.Store.
+func (s credentialKeeper) Remove(ctx context.Context, url string) error {
+	return s.Store.Store.Remove(ctx, url)
+}
+
+// markPrivate records a feed as private, so the history server does not show it to
+// others.
+func (c *importCommand) markPrivate(feed string) error {
+	keys, err := c.Keyring()
+	if err != nil {
+		return err
+	}
+	return keys.Set(map[string]http.Header{feed: {}})
+}
+
+// file imports the lines of a file. The lines of a feed are in one file.
+func (c *importCommand) file(w *command.World, in *mirror.Import, name string) error {
+	f, err := w.OpenFile(name)
+	if err != nil {
+		return show.Failure(name, err)
+	}
+	defer f.Close()
+	return c.importFailure(name, in.Read(w.Ctx, f))
+}
+
+// importFailure names the file in which an import failed, or gives advice after an error
+// of the database.
+func (c *importCommand) importFailure(file string, err error) error {
+	line, ok := errors.AsType[*mirror.LineError](err)
+	if !ok {
+		return err
+	}
+	if problem := c.Failure(line.Err); problem != line.Err { // the database's, and not the line's
+		return fmt.Errorf("%w; run the same import again to continue", problem)
+	}
+	if exists, ok := errors.AsType[*mirror.ExistsError](line.Err); ok {
+		line.Err = fmt.Errorf("%s is already in %s, and differs: --replace replaces it", terminal.WithoutUser(exists.URL), c.Place())
+	}
+	return fmt.Errorf("%s: %w", inputName(file), line)
+}
+
+// A memoryImport is a run of import for entries kept by others.
+type memoryImport struct {
+	*importCommand
+	w        *command.World
+	source   *readers.Source
+	importer *readers.Importer
+	place    string // the file that says where to continue; "" for none
+	goesOn   bool   // an earlier import has taken the beginning
+	errors   *terminal.Page
+	damaged  int
+}
+
+// mostSkipped is the number of skipped rows that are named.
+const mostSkipped = 100
+
+// memory imports the feeds named by the arguments from a source kept by others.
+func (c *importCommand) memory(w *command.World, source *readers.Source) (err error) {
+	if !source.IsServer() {
+		if _, err := os.Stat(source.Name); err != nil {
+			return show.Failure(source.Name, err)
+		}
+	}
+	store, clear, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(), clear()) }()
+	server, err := c.server(w, source)
+	if err != nil {
+		return err
+	}
+	m := &memoryImport{importCommand: c, w: w, source: source, errors: terminal.NewPage(w.Stderr)}
+	m.importer = &readers.Importer{
+		Recall:  &mirror.Recall{Mirror: &mirror.Mirror{Store: store, Quota: c.Limits()}, Name: source.Kind, DryRun: c.DryRun},
+		Wanted:  source.Wants,
+		Check:   checkFeed,
+		Damaged: m.damage,
+		Skipped: func(err error) { w.Tell("not imported: " + err.Error()) },
+	}
+	mark := ""
+	if !c.DryRun {
+		m.place = m.placeOf()
+		if mark = m.read(); mark != "" && !isEmpty(w.Ctx, store) {
+			w.Tell("continuing where the last import of this source ended")
+			m.goesOn = true
+		} else {
+			mark = ""
+		}
+		m.importer.Stored = m.write
+	}
+	failed := m.run(server, mark)
+	if failed == nil && m.place != "" {
+		_ = os.Remove(m.place)
+	}
+	if !c.DryRun && w.Ctx.Err() == nil {
+		failed = errors.Join(failed, c.Failure(store.Index(w.Ctx)))
+	}
+	if err := m.report(failed); err != nil {
+		return err
+	}
+	if failed == nil && m.damaged > 0 {
+		return terminal.StatusError(terminal.ExitPartial)
+	}
+	return failed
+}
+
+// open opens the database. A dry run only reads it; if there is none, it uses an empty one.
+func (c *importCommand) open(w *command.World) (*database.Store, func() error, error) {
+	if !c.DryRun {
+		store, err := c.Create(w)
+		return store, func() error { return nil }, err
+	}
+	if _, err := os.Stat(cmp.Or(c.DB, database.DefaultDB())); c.IsPostgres() || err == nil {
+		store, err := c.Read(w)
+		return store, func() error { return nil }, err
+	}
+	dir, err := os.MkdirTemp("", "feedhistory")
+	if err != nil {
+		return nil, nil, err
+	}
+	empty := database.Location{DB: filepath.Join(dir, "empty.db")}
+	store, err := empty.Create(w)
+	return store, func() error { return os.RemoveAll(dir) }, err
+}
+
+// isEmpty reports whether a database has no feeds: it was removed since the last import.
+func isEmpty(ctx context.Context, store mirror.Store) bool {
+	for _, err := range store.Feeds(ctx, mirror.FeedQuery{Limit: 1}) {
+		return err != nil
+	}
+	return true
+}
+
+// checkFeed says why a feed cannot be mirrored.
+func checkFeed(feed string) error {
+	if err := terminal.CheckURL(feed); err != nil {
+		return errors.New(err.Error()) // not a usageError: the command line is right
+	}
+	return nil
+}
+
+// server returns the server of a source, with the credentials that the flags give.
+func (c *importCommand) server(w *command.World, source *readers.Source) (*readers.Server, error) {
+	if !source.IsServer() {
+		return nil, nil
+	}
+	if err := terminal.CheckURL(source.Name); err != nil {
+		return nil, err
+	}
+	credential, err := c.CredentialFor(source.Name)
+	if err != nil {
+		return nil, err
+	}
+	flags := *w.NetworkFlags
+	flags.AllowPrivate = true // whoever names a reader means it, wherever it is
+	transport, err := flags.Transport()
+	if err != nil {
+		return nil, err
+	}
+	s := &readers.Server{
+		URL: source.Name, Header: http.Header{}, Transport: transport, UserAgent: w.UserAgent,
+		Retry: feedhistory.Retry{Tries: 4, MaxWait: 5 * time.Minute}, Login: "--user, --token-env, --header or --netrc",
+	}
+	if credential == nil {
+		return nil, terminal.UsageError("the reader needs a login: --token-env VARIABLE, or --user NAME with the password in FEEDHISTORY_PASSWORD, or --netrc")
+	}
+	if credential.Header != nil {
+		s.Header = credential.Header.Clone()
+	}
+	if credential.Authorization != "" {
+		s.Header.Set("Authorization", credential.Authorization)
+	}
+	return s, nil
+}
+
+// run imports everything, with a bar.
+func (m *memoryImport) run(server *readers.Server, mark string) error {
+	bar := m.w.NewBar(0, "reading "+m.source.Kind)
+	defer bar.End()
+	err := m.importer.Run(m.w.Ctx, func(take func(readers.Found) error) error {
+		return m.source.Read(m.w.Ctx, server, mark, func(found readers.Found) error {
+			bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(len(m.importer.Feeds), "feed", "feeds"), terminal.Count(m.importer.Count, "entry", "entries")))
+			return take(found)
+		})
+	})
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	place := m.Location
+	if e, ok := errors.AsType[*readers.SourceError](err); ok {
+		if place, err = (database.Location{DB: m.source.Name}), e.Err; m.importer.Count == 0 {
+			return place.Failure(err)
+		}
+	}
+	if problem := place.Failure(err); problem != err {
+		err = problem
+	}
+	return fmt.Errorf("%w; run the same import again to continue", err)
+}
+
+// damage names a row that is skipped.
+func (m *memoryImport) damage(err error) {
+	m.damaged++
+	switch {
+	case m.damaged < mostSkipped:
+		m.errors.Para("", "  ", "skipped: "+err.Error())
+	case m.damaged == mostSkipped:
+		m.errors.Para("", "", "further rows that cannot be read are not named")
+	}
+}
+
+// A jsonImported is the result of an import for a feed.
+type jsonImported struct {
+	Feed    string `json:"feed"`
+	Title   string `json:"title,omitempty"`
+	Added   int    `json:"added"`
+	Changed int    `json:"changed"`
+	Known   int    `json:"known"`
+	Refused int    `json:"refused"`
+	Closed  int    `json:"closed"`
+}
+
+// report prints the imported entries of each feed.
+func (m *memoryImport) report(failed error) error {
+	out, asides := terminal.NewPage(m.w.Stdout), terminal.NewPage(m.w.Asides())
+	var sum mirror.RecallReport
+	for _, t := range m.importer.Feeds {
+		sum.Add(t.RecallReport)
+		if m.JSON {
+			line := jsonImported{t.Feed, t.Title, t.Added, t.Changed, t.Same, t.Refused, t.Closed}
+			if err := terminal.WriteJSON(m.w.Stdout, line); err != nil {
+				return err
+			}
+			continue
+		}
+		out.Para("", "  ", terminal.WithoutUser(t.Feed)+": "+countsOf(t.RecallReport, m.DryRun))
+	}
+	switch {
+	case len(m.importer.Feeds) > 0:
+	case failed != nil:
+		return nil
+	case len(m.importer.Others) > 0 || len(m.source.Feeds) == 0 && !m.goesOn:
+		return errors.New(terminal.WithoutUser(m.source.Name) + ": nothing was imported: there is no feed of the kind " + m.source.Kind + " in it" + m.others("; "))
+	case len(m.source.Feeds) > 0:
+		return errors.New(terminal.WithoutUser(m.source.Name) + " does not have " + strings.Join(m.source.Feeds, ", "))
+	}
+	text := terminal.Count(len(m.importer.Feeds), "feed", "feeds") + " · " + countsOf(sum, m.DryRun)
+	if m.damaged > 0 {
+		text += " · " + terminal.Count(m.damaged, "row", "rows") + " skipped"
+	}
+	text += m.others(" · ")
+	asides.Para("", "", text)
+	if sum.Refused > 0 {
+		m.errors.Para("", "", "the quota of a feed has no room for "+terminal.Count(sum.Refused, "entry", "entries")+": raise --quota, or --quota-entries")
+	}
+	return errors.Join(out.Err, asides.Err, m.errors.Err)
+}
+
+// others names the first of the source's files that are no feed documents.
+func (m *memoryImport) others(before string) string {
+	if len(m.importer.Others) == 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range m.importer.Others[:min(3, len(m.importer.Others))] {
+		names = append(names, filepath.Base(name))
+	}
+	if len(names) < len(m.importer.Others) {
+		names = append(names, "…")
+	}
+	return before + terminal.Count(len(m.importer.Others), "other file", "other files") + ": " + strings.Join(names, ", ")
+}
+
+// countsOf returns the numbers of a feed as text.
+func countsOf(r mirror.RecallReport, dry bool) string {
+	added, changed := "added", "changed"
+	if dry {
+		added, changed = "to add", "to change"
+	}
+	text := fmt.Sprintf("%d %s", r.Added, added)
+	for _, part := range []struct {
+		n    int
+		text string
+	}{{r.Changed, changed}, {r.Same, "already there"}, {r.Refused, "without room"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(" · %d %s", part.n, part.text)
+		}
+	}
+	if r.Closed > 0 {
+		text += " · " + terminal.Count(r.Closed, "gap", "gaps") + " closed"
+	}
+	return text
+}
+
+// placeOf returns the file for where to continue. Its name tells the source and the database,
+// its content nothing.
+func (m *memoryImport) placeOf() string {
+	dir := marks()
+	if dir == "" {
+		return ""
+	}
+	name := m.source.Name
+	state := ""
+	if !m.source.IsServer() {
+		if absolute, err := filepath.Abs(name); err == nil {
+			name = absolute
+		}
+		if info, err := os.Stat(name); err == nil && m.source.Kind != "newsboat" { // a changed takeout is another one
+			state = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	place, err := filepath.Abs(m.DB)
+	if err != nil || m.IsPostgres() {
+		place = m.DB
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{m.source.Kind, name, state, place}, m.source.Feeds...), "\n")))
+	return filepath.Join(dir, hex.EncodeToString(sum[:16]))
+}
+
+// marks is the directory of the files that say where to continue; "" for none.
+func marks() string {
+	db := database.DefaultDB()
+	if db == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(db), "imports")
+}
+
+// read returns the mark of an import that was cut short; "" if there was none.
+func (m *memoryImport) read() string {
+	if m.place == "" {
+		return ""
+	}
+	text, err := os.ReadFile(m.place)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// write keeps a mark.
+func (m *memoryImport) write(mark string) error {
+	if m.place == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(m.place), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(m.place, []byte(mark+"\n"), 0o600)
+}

@@ -1,0 +1,942 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/s3"
+)
+
+// A publishCommand is the verb publish.
+type publishCommand struct {
+	Out            string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
+	Base           string `required:"" placeholder:"URL" help:"URL where that directory is served."`
+	From           string `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
+	Name           string `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
+	Format         string `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
+	Size           int    `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
+	By             string `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Make an archive for each year, month or day instead."`
+	Title          string `help:"The feed's title."`
+	Author         string `help:"The feed's author."`
+	ID             string `help:"The feed's id (default: the subscription document's URL)."`
+	Link           string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
+	EntryID        string `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
+	Site           string `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
+	SiteDir        string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
+	Timezone       string `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
+	DryRun         bool   `help:"Print the files to be written, and write nothing."`
+	Force          bool   `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
+	IncludePrivate bool   `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
+	DB             string `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed's URL as --from: publish sync's mirror of it in this database."`
+
+	deletionFlags
+	command.ObjectStore
+	command.NetworkFlags
+	command.Budget
+
+	was string // the feed's earlier address, if it differs and older archives link to it; else ""
+}
+
+// deletionFlags are the flags for entries the source no longer has.
+type deletionFlags struct {
+	DeleteMissing bool             `help:"Publish the deletion of entries no longer in the source."`
+	MaxDeletions  terminal.Maximum `placeholder:"N|all" help:"With --delete-missing: delete at most N entries, or any number (default: 5, or a fifth of the published entries if that is more). Lines from a pipe need it, if they do not come from --raw."`
+}
+
+// Help returns the text of --help before the flags.
+func (c *publishCommand) Help() string {
+	return "Run publish again at every build: it publishes new and changed entries, and leaves everything else as it is. " +
+		"The directory must still contain the documents published before."
+}
+
+// Validate refuses invalid URLs, names, zones and patterns, and incompatible flags.
+func (c *publishCommand) Validate() error {
+	base, err := url.Parse(c.Base)
+	switch {
+	case c.Base == "": // kong reports it
+		return nil
+	case err != nil || !terminal.IsWeb(c.Base):
+		return errors.New("--base: not the URL of a directory: " + terminal.WithoutUser(c.Base))
+	case base.User != nil:
+		return errors.New("--base: a user or password in the URL, which everybody could read in the feed")
+	case base.RawQuery != "" || base.ForceQuery || strings.Contains(c.Base, "#"):
+		return errors.New("--base: a directory's URL has no query and no fragment: " + c.Base)
+	case c.Name != "" && (!fs.ValidPath(c.Name) || c.Name == "."):
+		return errors.New("--name: a file's name, or a path below the directory that --out names: " + c.Name)
+	case c.Name != "" && path.Ext(c.Name) == "":
+		return errors.New("--name: give it an extension, such as feed.atom: " + c.Name)
+	case c.Size < 0:
+		return errors.New("--size: at least 1")
+	case c.Size > 0 && c.By != "":
+		return errors.New("--size and --by exclude each other")
+	}
+	if c.Site != "" && !terminal.IsWeb(c.Site) {
+		return errors.New("--site: not the URL of a site: " + c.Site)
+	}
+	if _, err := time.LoadLocation(c.Timezone); err != nil {
+		return errors.New("--timezone: there is no such zone: " + c.Timezone)
+	}
+	switch {
+	case c.MaxDeletions.IsSet() && !c.DeleteMissing:
+		return errors.New("--max-deletions is for --delete-missing")
+	case c.DB != "" && !terminal.IsURL(c.From):
+		return errors.New("--db: give the URL of a mirrored feed as --from")
+	}
+	return errors.Join(c.Budget.Check(), markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
+}
+
+// Run publishes the new entries.
+func (c *publishCommand) Run(w *command.World) error {
+	in, err := c.load(w)
+	if err != nil {
+		return err
+	}
+	if err := c.checkSource(w, in); err != nil {
+		return err
+	}
+	p := c.publisher()
+	if p.Output, err = c.OpenOutput(c.Out, c.Log(w.Stderr)); err != nil {
+		return err
+	}
+	if p.Head, err = c.head(p, in); err != nil {
+		return err
+	}
+	if err := c.checkLinks(w, in); err != nil {
+		return err
+	}
+	check, err := c.guard(p)
+	if err != nil {
+		return err
+	}
+	var dry *command.DryRun
+	if c.DryRun {
+		dry = command.NewDryRun(p.Output)
+		p.Output = dry
+	}
+	done, err := p.Publish(w.Ctx, publish.Batch{
+		Entries: in.entries, Deleted: in.deleted, Shown: in.shown, DeleteMissing: c.DeleteMissing, MaxDeletions: c.MaxDeletions.N, Check: check,
+	})
+	if err != nil {
+		return c.failure(err)
+	}
+	c.published(w, p, in, done)
+	if dry != nil {
+		if err := c.dry(w, dry); err != nil {
+			return err
+		}
+	}
+	if in.partial || len(done.Lost) > 0 {
+		return terminal.StatusError(terminal.ExitPartial)
+	}
+	return nil
+}
+
+// publisher returns the Publisher the flags ask for.
+func (c *publishCommand) publisher() *publish.Publisher {
+	p := &publish.Publisher{
+		Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
+		Split: compose.Split{Size: c.Size},
+	}
+	if c.Format == "rss" {
+		p.Format = feedhistory.RSS
+	}
+	if i := slices.Index([]string{"", "year", "month", "day"}, c.By); i > 0 {
+		p.Split = compose.Split{Period: compose.Period(i)}
+	}
+	return p
+}
+
+// failure adds advice to an error of the Publisher; it returns other errors unchanged.
+func (c *publishCommand) failure(err error) error {
+	if many, ok := errors.AsType[*publish.TooManyDeletionsError](err); ok {
+		return fmt.Errorf("--delete-missing: %w; nothing is published: if they are to be deleted, give --max-deletions %d", many, many.Missing)
+	}
+	switch {
+	case errors.Is(err, publish.ErrLocked) && !command.InStore(c.Out):
+		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
+	case errors.Is(err, s3.ErrLost): // which the unlocking reports again
+		return errors.New(c.Out + ": the lock was lost, because this process or its network was held up, and another one may be publishing there; publish again")
+	case errors.Is(err, publish.ErrEmptySource):
+		return fmt.Errorf("--delete-missing: %w; nothing is published", err)
+	case errors.Is(err, publish.ErrForeign):
+		return fmt.Errorf("%s: %w; move it elsewhere, and give it as --from", c.Out, err)
+	}
+	return err
+}
+
+// head returns the description of the feed: the published one or, for a new feed, the
+// source's, with the changes of the flags. It returns nil if the published one does not
+// change.
+func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
+	head, err := publishedHead(p.Output, c.name())
+	if err != nil {
+		return nil, err
+	}
+	isNew := head == nil
+	if isNew {
+		head = cmp.Or(in.head, &feedhistory.Document{})
+		head.Title = cmp.Or(head.Title, c.Base)
+	}
+	sameCoverage := in.head == nil || in.head.Coverage == nil && head.Coverage == nil
+	if !isNew && sameCoverage && c.Title+c.Author+c.ID+c.Site == "" {
+		return nil, nil
+	}
+	if in.head != nil {
+		head.Coverage = in.head.Coverage // the coverage may have changed
+	}
+	if c.ID != "" && head.ID != "" && !isNew && head.ID != c.ID {
+		return nil, fmt.Errorf("--id: the feed is published with the id %s, and an id never changes", head.ID)
+	}
+	head.ID = cmp.Or(c.ID, head.ID)
+	if head.Subtitle == head.Title {
+		head.Subtitle = "" // RSS requires a description, so this one is a copy of the title
+	}
+	head.Title = cmp.Or(c.Title, head.Title)
+	if c.Site != "" {
+		head.Links = slices.DeleteFunc(slices.Clone(head.Links), func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelAlternate })
+		head.Links = append(head.Links, feedhistory.Link{Rel: feedhistory.RelAlternate, Href: c.Site, Type: "text/html"})
+	}
+	if c.Author != "" {
+		head.Authors = []feedhistory.Person{{Name: c.Author}}
+	}
+	return head, nil
+}
+
+// published reports the published entries, and where they are.
+func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Report) {
+	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
+	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
+	if done.Deleted > 0 {
+		what += fmt.Sprintf(" · %d deleted", done.Deleted)
+	}
+	if done.Archives > 0 {
+		what += " · " + terminal.Count(done.Archives, "archive", "archives") + " closed"
+	}
+	p.Para("", "", what)
+	if done.Dated > 0 {
+		p.Para("  - ", "    ", terminal.Count(done.Dated, "entry", "entries")+
+			" got the current time, because the source gives no time, or no newer one for an edit")
+	}
+	if in.about.IsUnknown(to.URL()) {
+		p.Para("  - ", "    ", "the lines do not say whether they are the whole history of the feed that they come from, so the published feed "+
+			"does not claim it; the lines of fetch --raw and export --raw say it")
+	}
+	if terminal.IsURL(c.From) && !in.partial && in.head.Coverage != nil {
+		p.Para("  - ", "    ", "the source belongs to another site and does not say that it has the whole history, so the published feed does not claim it")
+	}
+	if in.partial && !terminal.IsURL(c.From) {
+		missing.Para("  - ", "    ", "the feed that the lines come from lacks something, and the published feed says so")
+	}
+	if n, first := in.withTemplates(); n > 0 {
+		p.Para("  - ", "    ", terminal.Count(n, "entry has", "entries have")+" unexpanded tags of the site generator in the text, which readers will see "+
+			"(the first: "+first+"); publish the generator's own feed instead")
+	}
+	for _, reason := range []string{markdown.LeftPlain, markdown.LeftDraft, markdown.LeftFuture, markdown.LeftExpired} {
+		if n := in.left[reason]; n > 0 {
+			p.Para("  - ", "    ", terminal.Count(n, "file", "files")+" left out: "+reason)
+		}
+	}
+	if c.was != "" {
+		p.Para("  - ", "    ", "the feed was published as "+c.was+" before, and the links of older archives lead there: redirect that directory to the new one")
+	}
+	dir := strings.TrimSuffix(c.Out, "/") + "/"
+	for _, name := range done.Restored {
+		p.Para("  - ", "    ", dir+name+" was missing, and has been restored")
+	}
+	for _, name := range done.Lost {
+		missing.Para("  - ", "    ", dir+name+" is missing, and the source no longer has exactly its entries: new readers "+
+			"cannot reach older entries; restore the file from a backup, or from the deployed site")
+	}
+	if done.Missing > 0 {
+		p.Para("  - ", "    ", terminal.Count(done.Missing, "published entry is", "published entries are")+
+			" not in the source; --delete-missing would publish the deletion")
+	}
+	if done.New+done.Changed+done.Unchanged+done.Missing == 0 {
+		p.Para("", "", "there is nothing to publish: a feed needs at least one entry")
+		return
+	}
+	p.Para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
+}
+
+// dry lists the files to be written.
+func (c *publishCommand) dry(w *command.World, d *command.DryRun) error {
+	p := terminal.NewPage(w.Stdout)
+	for _, name := range d.Written {
+		p.Line(terminal.Clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
+	}
+	w.Tell("a dry run: nothing was written")
+	return p.Err
+}
+
+func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }
+
+// now returns the current time, in UTC and whole seconds. Articles with a later time are
+// not published yet.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// An input is the content of a source.
+type input struct {
+	entries []*feedhistory.Entry
+	deleted []feedhistory.Tombstone
+	head    *feedhistory.Document // describes the feed; nil if the source does not
+	about   provenance            // of lines
+	cut     *feedhistory.Gap      // where the reading was cut short; nil if it was not
+	whole   bool                  // the source has no other entries
+	shown   int                   // number of entries the source's own document shows; zero if unknown
+	partial bool                  // something is known to be missing
+	piped   bool                  // the source is lines from a pipe, which may have been cut
+	left    map[string]int        // articles left out, by reason
+}
+
+// load reads the source named by --from.
+func (c *publishCommand) load(w *command.World) (*input, error) {
+	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
+		return c.loadMarkdown()
+	}
+	if c.Link != "" || c.EntryID != "" {
+		return nil, terminal.UsageError("--link and --entry-id are for a directory of Markdown, with --from")
+	}
+	switch {
+	case c.DB != "":
+		return c.loadMirror(w)
+	case terminal.IsURL(c.From):
+		return c.loadHistory(w)
+	}
+	in, err := w.Open(c.From)
+	if err != nil {
+		return nil, show.Failure(c.From, err)
+	}
+	defer in.Close()
+	text := bufio.NewReaderSize(in, 64<<10)
+	if isFeed(text) {
+		return c.loadFeed(text)
+	}
+	return c.loadLines(text, w.IsStream(c.From))
+}
+
+// loadLines reads lines of JSON, with the records about the feeds they come from.
+func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
+	loaded := &input{piped: piped}
+	about := &loaded.about
+	for r, err := range publish.Lines(io.TeeReader(text, about)) {
+		if err != nil {
+			return nil, show.Failure(c.From, err)
+		}
+		if r.Feed != "" {
+			about.Feed(r.Feed)
+		}
+		if about.Private = about.Private || r.Private; about.Private || c.IncludePrivate {
+			r.Redact()
+		}
+		if !r.Deleted.Deleted {
+			if err := loaded.add(r); err != nil {
+				return nil, show.Failure(c.From, err)
+			}
+		}
+		if r.Deleted.Deleted {
+			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
+		}
+	}
+	if err := about.Close(); err != nil {
+		return nil, err
+	}
+	loaded.whole, loaded.cut = about.IsWhole(), about.CutShort()
+	if own := c.publisher().URL(); len(about.Feeds) > 0 {
+		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
+		loaded.partial = loaded.head.Coverage != nil && terminal.ExitOf(loaded.head.Coverage.Verdict) != terminal.ExitOK
+	}
+	return loaded, nil
+}
+
+// add adds the entry described by a record.
+func (in *input) add(r *publish.Line) error {
+	e, err := r.Entry()
+	if err != nil {
+		return fmt.Errorf("the entry %s: %w", r.ID, err)
+	}
+	in.entries = append(in.entries, e)
+	return nil
+}
+
+// isFeed reports whether an input is a feed document rather than lines of JSON: XML, or an
+// object over several lines or with the version of JSON Feed.
+func isFeed(in *bufio.Reader) bool {
+	start, _ := in.Peek(4096)
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	return bytes.HasPrefix(start, []byte("<")) || bytes.Equal(bytes.TrimSpace(line), []byte("{")) ||
+		bytes.HasPrefix(line, []byte("{")) && bytes.Contains(line, []byte("jsonfeed.org/version/"))
+}
+
+// loadMarkdown reads a directory of articles.
+func (c *publishCommand) loadMarkdown() (*input, error) {
+	zone, err := time.LoadLocation(c.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	site := &markdown.Site{Files: os.DirFS(c.From), Base: c.Base, Link: c.Link, ID: c.EntryID, Now: now(), Zone: zone}
+	records, err := site.Records()
+	in := &input{whole: true, left: site.Left}
+	for _, r := range records {
+		err = errors.Join(err, in.add(r))
+	}
+	if err != nil {
+		return nil, show.Failure(c.From, err)
+	}
+	return in, nil
+}
+
+// loadFeed reads a feed document. Its references resolve against its own URL if it
+// names one, or else against the new feed's.
+func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	base := c.publisher().URL()
+	parser := feedhistory.Parser{Strict: true} // publish no part of a damaged document
+	doc, err := parser.Parse(bytes.NewReader(text), base)
+	if err != nil {
+		return nil, show.Failure(c.From, err)
+	}
+	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok && self.Href != base {
+		if doc, err = parser.Parse(bytes.NewReader(text), self.Href); err != nil {
+			return nil, show.Failure(c.From, err)
+		}
+	}
+	older, more := doc.Older()
+	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) })
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		return nil, show.Failure(c.From, errors.New("the feed has older documents; give the feed's address instead, so that publish reads them: "+older.Href))
+	}
+	return fromHistory(h), nil
+}
+
+// loadHistory fetches a feed's whole history.
+func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
+	if err := terminal.CheckURL(c.From); err != nil {
+		return nil, err
+	}
+	f := &feedFetch{fetchCommand: &fetchCommand{Format: "json"}, World: w, client: w.Client(w.Stderr)}
+	f.client.Budget = c.Limits()
+	var r *backfill.Recovery
+	from, err := w.Resolve(f.client, terminal.WebAddress(c.From), func(address string) (err error) {
+		r, err = f.history(address)
+		return err
+	})
+	if w.Ctx.Err() != nil {
+		return nil, terminal.InterruptedError{Err: errors.New("interrupted; " + c.unread())}
+	}
+	if err != nil {
+		return nil, show.Failure(from, err)
+	}
+	reportHistory(w, r.History, r.Verdict(), show.VerdictText(r.Verdict()))
+	in := fromHistory(r.History)
+	in.about.Private = f.isPrivate(from) || f.isPrivate(in.head.URL)
+	in.cut = cutShort(r.History.Gaps, false)
+	if in.head.Coverage == nil && !in.whole && terminal.SiteName(in.head.URL) != terminal.SiteName(c.Base) {
+		// The feed of the same site may have everything without declaring it. The feed of
+		// another site has only the history it declares.
+		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
+	}
+	if c.IncludePrivate {
+		err = in.redact()
+	}
+	return in, err
+}
+
+// fromHistory returns a history as an input. The head declares the known gaps.
+func fromHistory(h *feedhistory.History) *input {
+	head := *h.Head
+	head.Coverage = h.Coverage()
+	return &input{
+		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
+		whole:   h.Verdict() == feedhistory.Whole,
+		partial: terminal.ExitOf(h.Verdict()) != terminal.ExitOK,
+	}
+}
+
+// publishedHead returns the published subscription document with a name; nil if there is
+// none yet.
+func publishedHead(files fs.FS, name string) (*feedhistory.Document, error) {
+	f, err := files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return feedhistory.Parse(f, "")
+}
+
+// This file refuses sources that were cut short: archives are permanent, so entries
+// published too late stay in the wrong place, and deletions reach every reader.
+
+// checkSource refuses a source of which a part may be missing.
+func (c *publishCommand) checkSource(w *command.World, in *input) error {
+	if in.about.Private && !c.IncludePrivate {
+		return errors.New("the entries come from a private feed, and everybody can read what you publish; nothing is published: give --include-private if you mean it")
+	}
+	if in.cut != nil && !c.Force {
+		show.PrintGap(terminal.NewPage(w.Stderr), in.cut)
+		return errors.New("the history was not read to its end; " + c.unread())
+	}
+	raw := in.about.HasVerdicts()
+	if raw && in.piped && !in.about.Ended {
+		return errors.New("the lines break off: those of --raw end with a record of the type end; nothing is published. " +
+			"Run the command that writes them again; lines of an earlier version must be in a file")
+	}
+	if !c.DeleteMissing {
+		return nil
+	}
+	switch {
+	case !in.whole:
+		return errors.New("--delete-missing: the source may have more entries than were read, so none is deleted")
+	case c.MaxDeletions.IsSet():
+	case raw && !in.about.Ended:
+		return errors.New("--delete-missing: the lines do not end with the record that ends those of --raw, so they may have been cut short, " +
+			"and none is deleted; write them again, or give --max-deletions")
+	case in.piped && !raw:
+		return errors.New("--delete-missing: lines from a pipe may have been cut short, so none is deleted; " +
+			"give a file or --max-deletions, or pipe the lines of --raw")
+	}
+	return nil
+}
+
+// unread says why nothing is published before a history has been read, and how to read a
+// long one.
+func (c *publishCommand) unread() string {
+	text := "nothing is published, because older entries would come after newer ones: "
+	if !terminal.IsURL(c.From) {
+		return text + "read on with sync, or fetch it again"
+	}
+	db := c.DB
+	if db == "" {
+		db = database.DefaultDB()
+	}
+	from := terminal.WithoutUser(c.From)
+	return text + fmt.Sprintf("try again, or mirror a long history first: feedhistory sync %s continues where it was cut short; "+
+		"when it has read everything, feedhistory publish --from %s --db %s", from, from, db)
+}
+
+// loadMirror reads a feed from a mirror, as export --raw writes it.
+func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
+	location := &database.Location{DB: c.DB}
+	store, err := location.Read(w)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	export := &exportCommand{Location: *location, URLs: []string{c.From}}
+	feeds, err := export.feeds(w, store)
+	if err != nil {
+		return nil, err
+	}
+	lines, out := io.Pipe()
+	go func() { out.CloseWithError(export.exportRaw(w.Ctx, out, store, feeds)) }()
+	defer lines.Close()
+	if in, err = c.loadLines(lines, false); err != nil {
+		return nil, location.Failure(err)
+	}
+	feed, err := store.Feed(w.Ctx, terminal.FeedName(c.From))
+	if err != nil {
+		return nil, location.Unknown(c.From, err)
+	}
+	if in.about.Private || c.IncludePrivate {
+		feed.Private = true
+	}
+	in.head, err = c.mirroredHead(feed, in)
+	return in, err
+}
+
+// mirroredHead returns the description of a feed from its mirror.
+func (c *publishCommand) mirroredHead(feed *mirror.Feed, in *input) (*feedhistory.Document, error) {
+	head, err := feed.Redacted().Document()
+	if err != nil {
+		return nil, fmt.Errorf("%s: the feed could not be read yet: %s", terminal.WithoutUser(c.From), feed.Error)
+	}
+	head.Coverage = nil
+	if in.head != nil {
+		head.Coverage = in.head.Coverage
+	}
+	if feed.Private {
+		head = anonymous(head)
+	}
+	return head, nil
+}
+
+// redact removes the address of a private feed.
+func (in *input) redact() error {
+	feed, entries := in.head.URL, in.entries
+	in.head, in.entries = anonymous(in.head), nil
+	for _, e := range entries {
+		r := publish.NewLine(e)
+		r.Feed = feed
+		r.Redact()
+		if err := in.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anonymous returns a feed's description without any address of the feed.
+func anonymous(head *feedhistory.Document) *feedhistory.Document {
+	h := *head
+	h.URL, h.ID, h.Links = "", "", nil
+	if c := head.Coverage; c != nil {
+		h.Coverage = &feedhistory.Coverage{Kind: c.Kind, Verdict: c.Verdict}
+	}
+	return &h
+}
+
+// This file has the checks before publishing, which is permanent.
+
+// guard returns a function to refuse updates after which readers would show entries
+// again; nil if there is nothing to check.
+func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Report) error, error) {
+	head, err := publishedHead(p.Output, c.name())
+	if err != nil || head == nil {
+		return nil, err
+	}
+	self, _ := head.Links.Rel(feedhistory.RelSelf)
+	moved := self.Href != "" && self.Href != p.URL()
+	if _, hasArchives := head.Links.Rel(feedhistory.RelPrevArchive); moved && hasArchives {
+		c.was = self.Href
+	}
+	if c.Force {
+		return nil, nil
+	}
+	return func(u publish.Report) error {
+		switch again := u.Changed + min(u.New, u.Missing); {
+		case moved && again > 0:
+			return fmt.Errorf("--base: the feed is published as %s; as %s, %s would get a new date or id, and readers would see them again; "+
+				"nothing is published: give the same --base as before, or --force if you mean it", self.Href, p.URL(), terminal.Count(again, "entry", "entries"))
+		case u.Renamed > 0:
+			return fmt.Errorf("%s would be published again with another id and a new date, although their addresses are already published; "+
+				"nothing is published: give the same --entry-id (and --base) as before, or --force if you mean it", terminal.Count(u.Renamed, "entry", "entries"))
+		}
+		return nil
+	}, nil
+}
+
+// siteURL returns the address of the website whose pages the entries are.
+func (c *publishCommand) siteURL() string {
+	if c.Site != "" {
+		return c.Site
+	}
+	if base, err := url.Parse(c.Base); err == nil {
+		return (&url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/"}).String()
+	}
+	return ""
+}
+
+// checkLinks refuses entries whose pages are missing in the built site.
+func (c *publishCommand) checkLinks(w *command.World, in *input) error {
+	if c.SiteDir == "" {
+		return nil
+	}
+	if info, err := os.Stat(c.SiteDir); err != nil || !info.IsDir() {
+		return errors.New("--site-dir: " + c.SiteDir + ": there is no such directory")
+	}
+	site, err := url.Parse(c.siteURL())
+	if err != nil {
+		return err
+	}
+	var dead []string
+	checked := 0
+	for _, e := range in.entries {
+		link, ok := e.Links.Rel(feedhistory.RelAlternate)
+		u, err := url.Parse(link.Href)
+		if !ok || err == nil && (!strings.EqualFold(u.Host, site.Host) || !strings.HasPrefix(u.Path+"/", strings.TrimSuffix(site.Path, "/")+"/")) {
+			continue // the page is on another site
+		}
+		if checked++; err != nil || !hasPage(os.DirFS(c.SiteDir), strings.TrimPrefix(u.Path, strings.TrimSuffix(site.Path, "/"))) {
+			dead = append(dead, link.Href)
+		}
+	}
+	switch {
+	case len(dead) > 0:
+		p := terminal.NewPage(w.Stderr)
+		p.Para("", "", fmt.Sprintf("%d of %s point to missing pages; nothing is published:", len(dead), terminal.Count(checked, "link", "links")))
+		for _, link := range dead[:min(len(dead), mostDead)] {
+			p.Line("  " + terminal.Clean(link))
+		}
+		if more := len(dead) - mostDead; more > 0 {
+			p.Line(fmt.Sprintf("  and %d more", more))
+		}
+		if c.Link == "" {
+			return fmt.Errorf("%s: is the site built? Leave entries without a page out of the source", c.SiteDir)
+		}
+		return fmt.Errorf("%s: is the site built, and does --link match its addresses? Leave articles without a page out of the source", c.SiteDir)
+	case checked == 0 && len(in.entries) > 0:
+		return fmt.Errorf("--site-dir: no entry has a link into the site %s; give --site, or --link", site)
+	}
+	return nil
+}
+
+// mostDead is the maximum number of links to missing pages in a message.
+const mostDead = 10
+
+// hasPage reports whether a web server would find a page of a site: a file, the index of a
+// directory or, as on most servers, a file whose extension .html the name leaves out. It
+// distinguishes upper and lower case, even if the file system does not.
+func hasPage(site fs.FS, name string) bool {
+	dir := strings.HasSuffix(name, "/") || name == ""
+	name = strings.Trim(path.Clean("/"+name), "/")
+	candidates := []string{name, name + ".html", path.Join(name, "index.html"), path.Join(name, "index.htm")}
+	if dir {
+		candidates = candidates[2:]
+	}
+	return slices.ContainsFunc(candidates, func(file string) bool {
+		info, err := fs.Stat(site, file)
+		return err == nil && !info.IsDir() && isNamed(site, file)
+	})
+}
+
+func isNamed(site fs.FS, file string) bool {
+	entries, err := fs.ReadDir(site, path.Dir(file))
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == path.Base(file) })
+}
+
+var (
+	codeBlocks = regexp.MustCompile(`(?s)<pre\b.*?</pre>|<code\b.*?</code>`)
+	templates  = regexp.MustCompile(`\{\{(?:<|&lt;|%|-?\s*[a-z_]+[\s.|}])|\{%-?\s*\w`)
+)
+
+// withTemplates counts the entries with tags a site generator should have replaced:
+// Hugo's shortcodes, and Liquid. It also returns the id of the first such entry.
+func (in *input) withTemplates() (n int, first string) {
+	for _, e := range in.entries {
+		if templates.MatchString(codeBlocks.ReplaceAllString(e.Content().Body, "")) {
+			if n++; first == "" {
+				first = e.ID
+			}
+		}
+	}
+	return n, first
+}
+
+// A provenance records the feeds that lines of JSON come from. With --raw, fetch and
+// export print lines with the verdict and the gaps.
+type provenance struct {
+	Feeds   map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
+	Private bool                    // one of the feeds is private: its address, and those of its documents, may be secrets
+	Ended   bool                    // the last line is the one that ends the lines of --raw
+	rest    []byte                  // the part of the current line that has been written
+}
+
+var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"`)
+
+// Write implements io.Writer. It looks for lines about feeds in the text, which another
+// reader reads at the same time.
+func (p *provenance) Write(text []byte) (int, error) {
+	n := len(text)
+	for {
+		line, rest, ok := bytes.Cut(text, []byte("\n"))
+		p.rest = append(p.rest, line...)
+		if !ok {
+			return n, nil
+		}
+		p.line()
+		text = rest
+	}
+}
+
+// Close implements io.Closer. It reads a last line that has no line break.
+func (p *provenance) Close() error {
+	if len(p.rest) > 0 {
+		p.line()
+	}
+	return nil
+}
+
+// line reads the complete line in rest, if it is about a feed or ends the lines.
+func (p *provenance) line() {
+	defer func() { p.rest = p.rest[:0] }()
+	if len(bytes.TrimSpace(p.rest)) > 0 {
+		p.Ended = false
+	}
+	if !aboutFeed.Match(p.rest) {
+		return
+	}
+	var l struct {
+		Type    string `json:"type"`
+		Feed    string `json:"feed"`
+		Private bool   `json:"private"`
+		State   *struct {
+			mirror.Feed
+			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
+		} `json:"state"`
+		Gap     *mirror.GapRecord       `json:"gap"`
+		Pending *mirror.PendingDocument `json:"pending"`
+	}
+	err := json.Unmarshal(p.rest, &l)
+	p.Ended = err == nil && l.Type == "end"
+	if err != nil || l.Feed == "" {
+		return // nothing else reads the line either
+	}
+	if l.Private || l.State != nil && l.State.Private {
+		p.Private = true
+	}
+	switch f := p.Feed(l.Feed); {
+	case l.Type == "feed" && l.State != nil && l.State.Verdict != nil:
+		state := l.State.Feed
+		state.URL, state.Verdict = l.Feed, *l.State.Verdict
+		p.Feeds[l.Feed] = &state
+	case l.Type != "gap" || f == nil:
+	case l.Gap != nil:
+		f.Gaps = append(f.Gaps, *l.Gap)
+	case l.Pending != nil:
+		f.Pending = append(f.Pending, *l.Pending)
+	}
+}
+
+// Feed returns the feed with a URL; nil if no line has its verdict. It records the
+// mention of the feed.
+func (p *provenance) Feed(url string) *mirror.Feed {
+	f, ok := p.Feeds[url]
+	if !ok {
+		if p.Feeds == nil {
+			p.Feeds = map[string]*mirror.Feed{}
+		}
+		p.Feeds[url] = nil
+	}
+	return f
+}
+
+// HasVerdicts reports whether the lines are those of --raw, which have verdicts.
+func (p *provenance) HasVerdicts() bool {
+	for _, f := range p.Feeds {
+		if f != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// IsWhole reports whether no feed with a verdict may have other entries.
+func (p *provenance) IsWhole() bool {
+	for _, f := range p.Feeds {
+		if f != nil && f.Verdict != feedhistory.Whole {
+			return false
+		}
+	}
+	return true
+}
+
+// cutShort returns the gap where the reading of a feed was cut short and can go on, so
+// that older entries may still come; nil if there is none.
+func (p *provenance) CutShort() *feedhistory.Gap {
+	for _, url := range slices.Sorted(maps.Keys(p.Feeds)) {
+		if f := p.Feeds[url]; f != nil {
+			if gap := cutShort(f.Missing(), f.Unfinished || f.More); gap != nil {
+				return gap
+			}
+		}
+	}
+	return nil
+}
+
+// cutShort returns the first of the gaps of a feed where the reading was cut short and
+// can go on. If there is none, but a poll is unfinished, it returns a gap for that;
+// otherwise nil: the feed has been read to its end.
+func cutShort(gaps []*feedhistory.Gap, unfinished bool) *feedhistory.Gap {
+	i := slices.IndexFunc(gaps, isPassing)
+	switch {
+	case i >= 0:
+		return gaps[i]
+	case unfinished:
+		return &feedhistory.Gap{Reason: feedhistory.ReasonInterrupted, Err: errors.New("its sync is under way, or was interrupted")}
+	}
+	return nil
+}
+
+// passingStatus matches the text of an answer that may be another one the next time.
+var passingStatus = regexp.MustCompile(`(^|: )(408|425|429|5\d\d) `)
+
+// isPassing reports whether the document of a gap may come the next time.
+func isPassing(g *feedhistory.Gap) bool {
+	switch g.Reason {
+	case feedhistory.ReasonInterrupted, feedhistory.ReasonNetwork:
+		return true
+	case feedhistory.ReasonBudget:
+		return !errors.Is(g.Err, mirror.ErrQuota)
+	case feedhistory.ReasonStatus:
+		return g.Err != nil && passingStatus.MatchString(feedhistory.Describe(g.Err))
+	}
+	return false
+}
+
+// mostGaps is the maximum number of gaps that readers take from a feed's Coverage.
+const mostGaps = 100
+
+// others returns the URLs of the feeds other than the published one, sorted.
+func (p *provenance) others(own string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Feeds)), func(url string) bool { return url == own })
+}
+
+// Coverage returns the declaration, in a feed made of the lines, about the feeds from
+// which they come; nil if these feeds are whole, or if there is no feed other than the
+// published one, own. For a feed without a verdict, it assumes a window.
+func (p *provenance) Coverage(own string) *feedhistory.Coverage {
+	whole := true
+	c := &feedhistory.Coverage{Verdict: feedhistory.Whole}
+	others := p.others(own)
+	for _, url := range others {
+		verdict := feedhistory.Window
+		if f := p.Feeds[url]; f != nil {
+			verdict = f.Verdict
+			c.Gaps = append(c.Gaps, f.Missing()...)
+		}
+		c.Verdict = feedhistory.Worse(c.Verdict, verdict)
+		whole = whole && verdict == feedhistory.Whole
+	}
+	if whole {
+		return nil
+	}
+	c.Gaps = c.Gaps[:min(len(c.Gaps), mostGaps)]
+	if p.Private {
+		return &feedhistory.Coverage{Verdict: c.Verdict} // neither addresses nor errors, which may quote them
+	}
+	if len(others) == 1 {
+		if c.Of = others[0]; p.Feeds[c.Of] != nil {
+			c.Kind = p.Feeds[c.Of].Kind
+		}
+	}
+	return c
+}
+
+// IsUnknown reports whether the lines have no verdict on one of the other feeds from which
+// they come.
+func (p *provenance) IsUnknown(own string) bool {
+	return slices.ContainsFunc(p.others(own), func(url string) bool { return p.Feeds[url] == nil })
+}

@@ -1,0 +1,421 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/protocols"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
+	"github.com/feedhistory/feedhistory/harvest/relay"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
+)
+
+// A serveCommand is the verb serve.
+type serveCommand struct {
+	Dir      string          `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
+	Listen   terminal.Listen `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
+	Protocol string          `enum:",atom-pmh,datareplication,modified-range" default:"" placeholder:"PROTOCOL" help:"Give the feeds of the database out by a protocol, for harvest: atom-pmh, datareplication or modified-range."`
+	MaxAge   time.Duration   `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
+
+	database.Location
+	historyFlags
+
+	command.NetworkFlags
+}
+
+// Help returns the text of --help before the flags.
+func (c *serveCommand) Help() string {
+	return "With DIR, serve serves the documents of a directory until it is interrupted. It sends their media types and ETags, compresses them, " +
+		"and lets caches keep archives forever.\n\n" +
+		"Without DIR, the history server shows the feeds of a database as pages, republishes each with its whole history, " +
+		"and polls each when it is due. The database may be new: you can add feeds on the first page. " +
+		"Every change requires the token if there is one; with --private, reading requires it, too.\n\n" +
+		"With --protocol, serve gives out each feed of the database that is not private for harvest to read, and only reads the database: " +
+		"run sync or harvest --db meanwhile to keep it current. With datareplication, the directory in --published keeps the pages."
+}
+
+// These limits for the steps of a request keep clients from holding connections open
+// without using them.
+const (
+	headerTimeout = 10 * time.Second
+	writeTimeout  = 10 * time.Minute
+	idleTimeout   = 2 * time.Minute
+)
+
+// Run serves until the context ends.
+func (c *serveCommand) Run(w *command.World) error {
+	switch {
+	case c.Protocol != "":
+		return c.serveProtocol(w)
+	case c.Dir == "":
+		listener, err := terminal.ListenAt(cmp.Or(c.Listen, usualHistory))
+		if err != nil {
+			return err
+		}
+		return c.serveHistory(w, listener)
+	}
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return errors.New(c.Dir + ": there is no such directory")
+	}
+	listener, err := terminal.ListenAt(cmp.Or(c.Listen, "127.0.0.1:8080"))
+	if err != nil {
+		return err
+	}
+	files := command.Root(c.Dir)
+	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
+	site := "http://" + address(listener) + "/"
+	w.Tell("serving " + c.Dir + " at " + site)
+	for _, name := range subscriptions(files) {
+		w.Tell("the feed: " + site + name)
+		if elsewhere := archivesElsewhere(files, name, site); elsewhere != "" {
+			w.Say("this is no preview: the archive links of " + name + " lead to " + elsewhere + "; for a preview, publish into another directory with --base " + site)
+		}
+	}
+	return serveHTTP(w, listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
+}
+
+// serveHTTP serves until the context ends.
+func serveHTTP(w *command.World, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+	return terminal.Serve(w.Ctx, &http.Server{
+		Handler:           handler,
+		BaseContext:       func(net.Listener) context.Context { return w.Ctx }, // the end of the context ends answers in progress
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}, listener, func() { w.Tell("ending") })
+}
+
+// address returns the host and port at which this machine can reach a listener.
+func address(l net.Listener) string { return terminal.AddressOf(l) }
+
+// mostLooked is the maximum number of files read by subscriptions.
+const mostLooked = 200
+
+// subscriptions returns the names of the subscription documents in a directory.
+func subscriptions(files fs.FS) (names []string) {
+	looked := 0
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		hidden := name != "." && strings.HasPrefix(d.Name(), ".")
+		switch {
+		case err != nil || hidden && d.IsDir():
+			return fs.SkipDir
+		case looked >= mostLooked:
+			return fs.SkipAll
+		case !hidden && d.Type().IsRegular() && isFeedName(name):
+			looked++
+			if isSubscription(files, name) {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names
+}
+
+func isFeedName(name string) bool {
+	return slices.Contains([]string{".atom", ".rss", ".xml", ".json"}, path.Ext(name))
+}
+
+// archivesElsewhere returns the address to which the archive links of a feed lead, if it is
+// not on the site; else "".
+func archivesElsewhere(files fs.FS, name, site string) string {
+	f, err := files.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	doc, err := feedhistory.Parse(f, site+name)
+	if err != nil {
+		return ""
+	}
+	older, ok := doc.Links.Rel(feedhistory.RelPrevArchive)
+	if !ok || feedhistory.SameOrigin(older.Href, site) {
+		return ""
+	}
+	return older.Href[:strings.LastIndexByte(older.Href, '/')+1]
+}
+
+func isSubscription(files fs.FS, name string) bool {
+	f, err := files.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	doc, err := feedhistory.Parse(f, "")
+	return err == nil && !doc.Archive
+}
+
+// historyFlags are the flags of the history server.
+type historyFlags struct {
+	Base      string   `placeholder:"URL" help:"Public URL of the history server, with its path if a proxy serves it below one. Republished feeds contain it (default: the URL of --listen)."`
+	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
+	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret required for every change (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
+	Private   bool     `help:"Require the token for reading, too; each feed reader gets a login of its own, which can only read, on the page for subscribing. Only then does the server show, poll and republish feeds that need credentials."`
+}
+
+// Validate refuses a base other than the URL of a server, and flags of the history
+// server with a directory.
+func (c *serveCommand) Validate() error {
+	u, err := url.Parse(c.Base)
+	switch {
+	case c.MaxAge < 0:
+		return errors.New("--max-age: a time cannot be negative")
+	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
+		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
+	case c.Protocol != "" && c.Dir != "":
+		return errors.New("--protocol is for the feeds of a database: leave out DIR")
+	case c.Protocol != "" && (c.Private || len(c.Name) > 0):
+		return errors.New("--protocol shows the feeds to everybody: leave out --private and --name")
+	case c.Base == "":
+		return nil
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return errors.New("--base: give the URL of the server, such as https://feeds.example.org/ or https://example.org/feeds/")
+	}
+	return nil
+}
+
+// usualHistory is the usual address of the history server.
+const usualHistory = "127.0.0.1:8005"
+
+// serveHistory runs the history server on a database until the context ends.
+func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) error {
+	defer listener.Close()
+	store, err := c.Create(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	level := slog.LevelWarn
+	if w.Verbose {
+		level = slog.LevelInfo
+	}
+	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
+	site := "http://" + address(listener) + "/"
+	server := &web.Server{
+		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.Client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
+		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log,
+	}
+	if c.Private {
+		if err := c.showPrivate(server, store); err != nil {
+			return err
+		}
+	}
+	w.Tell("the feeds of " + c.Place() + " at " + site)
+	if err := c.tellAccess(w, server, listener); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(w.Ctx)
+	var polls sync.WaitGroup
+	polls.Go(func() { _ = server.Run(ctx) }) // its only error is the end of the context
+	defer polls.Wait()
+	defer cancel()
+	return serveHTTP(w, listener, server, log)
+}
+
+// showPrivate makes a server poll private feeds, and show and republish them to people who
+// have the token.
+func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) error {
+	dir := privateDir(c.publishedDir())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	server.Private, server.PrivateOutput, server.Readers = true, publish.Dir{Path: dir}, c.publishedDir()+".readers"
+	server.Mirror.Store, server.Mirror.ClientFor = store, store.Keys.ClientFor(server.Mirror.Client)
+	return nil
+}
+
+// tellAccess explains how to get access for reading and for changing feeds, and makes a
+// token if the server requires one and has none.
+func (c *serveCommand) tellAccess(w *command.World, server *web.Server, listener net.Listener) error {
+	isLocal := web.IsLocal(listener.Addr().String())
+	switch {
+	case server.Token != "" || isLocal && !c.Private:
+	case c.Private:
+		server.Token = rand.Text()
+		w.Say("the token for reading and changes is " + server.Token)
+	default:
+		server.Token = rand.Text()
+		w.Say("other machines can reach this server and read; the token for changes is " + server.Token)
+	}
+	if c.Private {
+		return nil
+	}
+	hidden := 0
+	for f, err := range server.Store.Feeds(w.Ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return c.Failure(err)
+		}
+		if f.Private {
+			hidden++
+		}
+	}
+	if hidden > 0 {
+		w.Tell(terminal.Count(hidden, "feed that needs credentials is", "feeds that need credentials are") +
+			" not shown, because everybody who reaches the server can read; with --private, reading requires the token, and the server shows all feeds")
+	}
+	return nil
+}
+
+// privateDir returns the directory for republished private feeds.
+func privateDir(published string) string { return published + ".private" }
+
+// publishedDir returns the directory for republished feeds.
+func (c *serveCommand) publishedDir() string {
+	switch {
+	case c.Published != "":
+		return c.Published
+	case !c.IsPostgres():
+		return c.DB + ".published"
+	}
+	sum := sha256.Sum256([]byte(c.Place()))
+	return filepath.Join(filepath.Dir(database.DefaultDB()), "published-"+hex.EncodeToString(sum[:4]))
+}
+
+// serveProtocol gives the feeds of a database out by a sibling protocol until the context
+// ends. Private feeds are left out.
+func (c *serveCommand) serveProtocol(w *command.World) error {
+	store, err := c.Read(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	listener, err := terminal.ListenAt(cmp.Or(c.Listen, usualHistory))
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
+	site := strings.TrimSuffix(cmp.Or(c.Base, "http://"+address(listener)), "/") + "/"
+	feeds := &feedHandlers{store: mirror.Public(store), make: func(f relay.Upstream, name string) http.Handler {
+		return c.protocolHandler(f, site+name+"/", log)
+	}}
+	w.Tell("the feeds of " + c.Place() + " by " + c.Protocol + ":")
+	n := 0
+	for f, err := range feeds.store.Feeds(w.Ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			listener.Close()
+			return c.Failure(err)
+		}
+		n++
+		w.Tell(site + republish.Name(f.URL) + "/ is " + terminal.WithoutUser(f.URL))
+	}
+	if n == 0 {
+		w.Say("the database has no feed that may be shown to others yet")
+	}
+	return serveHTTP(w, listener, feeds, log)
+}
+
+// protocolHandler returns the handler of one feed, whose root is at base.
+func (c *serveCommand) protocolHandler(f relay.Upstream, base string, log *slog.Logger) http.Handler {
+	switch c.Protocol {
+	case protocols.AtomPMH:
+		return f.AtomPMH(base)
+	case protocols.DataReplication:
+		dir := filepath.Join(c.publishedDir(), protocols.DataReplication, republish.Name(f.URL))
+		return &relay.Journal{Upstream: f, Output: publish.Dir{Path: dir}, Base: base, Logger: log}
+	default:
+		h := f.ModifiedRange()
+		h.Logger = log
+		return h
+	}
+}
+
+// feedHandlers serves the feeds of a store below their names, those added later too.
+type feedHandlers struct {
+	store mirror.Store
+	make  func(f relay.Upstream, name string) http.Handler
+
+	mu     sync.Mutex
+	byName map[string]feedHandler
+}
+
+type feedHandler struct {
+	url string
+	http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (h *feedHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	handler, err := h.handler(r.Context(), name)
+	switch {
+	case errors.Is(err, mirror.ErrNotFound):
+		http.NotFound(w, r)
+	case err != nil:
+		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+	default:
+		http.StripPrefix("/"+name, handler).ServeHTTP(w, r)
+	}
+}
+
+// handler returns the handler of the feed with a name, if the store shows it at present.
+func (h *feedHandlers) handler(ctx context.Context, name string) (http.Handler, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known, ok := h.byName[name]; ok {
+		_, err := h.store.Feed(ctx, known.url)
+		return known, err
+	}
+	for f, err := range h.store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		if republish.Name(f.URL) != name {
+			continue
+		}
+		if h.byName == nil {
+			h.byName = map[string]feedHandler{}
+		}
+		h.byName[name] = feedHandler{f.URL, h.make(relay.Upstream{Store: h.store, URL: f.URL}, name)}
+		return h.byName[name], nil
+	}
+	return nil, mirror.ErrNotFound
+}
+
+// republishedFlag is the flag of the verbs that remove documents of history servers.
+type republishedFlag struct {
+	Published string `placeholder:"DIR" help:"Directory with the history server's republished feeds (default: next to the database; for PostgreSQL, in your data directory)."`
+}
+
+// removeRepublished removes the documents of feeds republished by history servers on
+// this machine. It returns the feeds with such documents.
+func (f *republishedFlag) removeRepublished(db database.Location, feeds ...string) (removed []string, err error) {
+	dir := cmp.Or(f.Published, (&serveCommand{Location: db}).publishedDir())
+	for _, dir := range []string{dir, privateDir(dir)} {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		some, err := command.WhileLocked(func() ([]string, error) {
+			return republish.Forget(context.Background(), publish.Dir{Path: dir}, feeds...)
+		}) // a server may be publishing
+		if err != nil {
+			return nil, err
+		}
+		removed = append(removed, some...)
+	}
+	slices.Sort(removed)
+	return slices.Compact(removed), nil
+}

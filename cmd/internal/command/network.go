@@ -1,0 +1,336 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"code.dny.dev/ssrf"
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"golang.org/x/net/http/httpproxy"
+)
+
+// NetworkFlags are the flags of the verbs that make requests.
+type NetworkFlags struct {
+	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
+	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
+	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	NoGuess          bool          `help:"Request no archive before a link names it, even if its address can be told."`
+	MaxDocumentBytes terminal.Size `default:"16MiB" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
+	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" uses no proxy, even if HTTPS_PROXY or HTTP_PROXY names one."`
+	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
+	Verbose          bool          `short:"v" help:"Log each request on standard error."`
+
+	traffic   *Traffic
+	transport *http.Transport // nil means the library's transport
+	proxies   []*url.URL      // the proxies named by the flag or the environment
+}
+
+// Traffic returns the requests of the clients so far; only a terminal, without --verbose,
+// has it.
+func (f *NetworkFlags) Traffic() *Traffic {
+	if f.traffic == nil {
+		f.traffic = new(Traffic)
+	}
+	return f.traffic
+}
+
+// Network returns f: a verb with this method makes requests.
+func (f *NetworkFlags) Network() *NetworkFlags { return f }
+
+// Prepare reads the files and the environment named by the flags, and refuses values no
+// client can use.
+func (f *NetworkFlags) Prepare() error {
+	switch {
+	case f.Pace < 0:
+		return terminal.UsageError("--pace: a time cannot be negative")
+	case f.MaxDocumentBytes < 1:
+		return terminal.UsageError("--max-document-bytes: at least 1")
+	}
+	proxy, err := f.proxyFunc()
+	if err != nil {
+		return err
+	}
+	roots, err := f.roots()
+	if err != nil || proxy == nil && roots == nil {
+		return err
+	}
+	f.transport = f.newTransport(proxy, roots)
+	return nil
+}
+
+// Transport returns the transport for requests without a Client. Like a Client, it
+// refuses private addresses unless the flags allow them.
+func (f *NetworkFlags) Transport() (*http.Transport, error) {
+	if f.transport != nil {
+		return f.transport, nil
+	}
+	return f.newTransport(nil, nil), nil
+}
+
+// A proxyFunc returns the proxy for a request to a URL; nil means no proxy.
+type proxyFunc func(*url.URL) (*url.URL, error)
+
+// proxyFunc returns a function for the proxy named by the flag, else for those of the
+// environment; nil if there is no proxy.
+func (f *NetworkFlags) proxyFunc() (proxyFunc, error) {
+	switch f.Proxy {
+	case "none":
+		return nil, nil
+	case "":
+		config := httpproxy.FromEnvironment()
+		for name, proxy := range map[string]string{"HTTPS_PROXY": config.HTTPSProxy, "HTTP_PROXY": config.HTTPProxy} {
+			if proxy == "" {
+				continue
+			}
+			if !terminal.IsURL(proxy) {
+				proxy = "http://" + proxy // as other programs do
+			}
+			if _, err := f.addProxy(name, proxy); err != nil {
+				return nil, err
+			}
+		}
+		if len(f.proxies) == 0 {
+			return nil, nil
+		}
+		return config.ProxyFunc(), nil
+	}
+	u, err := f.addProxy("--proxy", f.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+}
+
+// addProxy parses the URL of a proxy and adds it to the proxies. Errors call it name.
+func (f *NetworkFlags) addProxy(name, proxy string) (*url.URL, error) {
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, terminal.UsageError(name + ": the URL of a proxy begins with http://, https:// or socks5://") // the message does not quote the URL: it may have a password
+	}
+	f.proxies = append(f.proxies, u)
+	return u, nil
+}
+
+// roots returns the certificate authorities to trust; nil means the system's.
+func (f *NetworkFlags) roots() (*x509.CertPool, error) {
+	if f.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(f.CAFile)
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, terminal.UsageError("--ca-file: " + f.CAFile + ": " + path.Err.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, terminal.UsageError("--ca-file: " + f.CAFile + ": there is no certificate in it")
+	}
+	return roots, nil
+}
+
+// newTransport returns a transport like the library's. Without --allow-private, it refuses
+// private addresses. A proxy resolves host names itself, so with a proxy the transport
+// refuses only localhost and private addresses written as numbers; the proxy has to refuse
+// the others.
+func (f *NetworkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transport {
+	guarded := feedhistory.Dialer()
+	guarded.Timeout = 5 * time.Second
+	free := &net.Dialer{Timeout: guarded.Timeout}
+	t := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots}, TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxIdleConns: 256, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
+	}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if f.AllowPrivate || f.IsProxy(address) { // a proxy may be on this machine
+			return free.DialContext(ctx, network, address)
+		}
+		conn, err := guarded.DialContext(ctx, network, address)
+		if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrProhibitedPort) {
+			err = &feedhistory.RefusedError{URL: address, Rule: feedhistory.RuleAddress, Err: err}
+		}
+		return conn, err
+	}
+	if proxy != nil {
+		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &show.ProxyRefusal{Status: answer.StatusCode}
+		}
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			if !f.AllowPrivate {
+				if err := guard(guarded, r.URL); err != nil {
+					return nil, err
+				}
+			}
+			return proxy(r.URL)
+		}
+	}
+	return t
+}
+
+// IsProxy reports whether an address to dial is the address of a proxy.
+func (f *NetworkFlags) IsProxy(address string) bool {
+	return slices.ContainsFunc(f.proxies, func(proxy *url.URL) bool {
+		port := cmp.Or(proxy.Port(), map[string]string{"http": "80", "https": "443"}[proxy.Scheme], "1080")
+		return address == net.JoinHostPort(proxy.Hostname(), port)
+	})
+}
+
+// guard refuses a private address written as a number, and localhost.
+func guard(dialer *net.Dialer, u *url.URL) error {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		host = "127.0.0.1"
+	}
+	if net.ParseIP(host) == nil {
+		return nil
+	}
+	network := "tcp4"
+	if strings.Contains(host, ":") {
+		network = "tcp6"
+	}
+	return dialer.Control(network, net.JoinHostPort(host, "443"), nil)
+}
+
+// Log returns the log of --verbose; nil without that flag.
+func (f *NetworkFlags) Log(stderr io.Writer) *slog.Logger {
+	if !f.Verbose {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// Client returns the Client the flags ask for.
+func (f *NetworkFlags) Client(stderr io.Writer) *feedhistory.Client {
+	c := &feedhistory.Client{
+		UserAgent: f.UserAgent,
+		Pace:      f.Pace,
+		Policy:    feedhistory.Policy{AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess},
+		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
+	}
+	if f.transport != nil {
+		c.Transport = f.transport
+	}
+	if !f.Verbose && terminal.IsTerminal(stderr) {
+		c.Logger = slog.New(f.Traffic())
+	}
+	if c.Logger = cmp.Or(f.Log(stderr), c.Logger); f.Verbose {
+		message := "requests go through a proxy"
+		if f.Proxy == "" { // the environment may exclude addresses from the proxy
+			message = "the environment names a proxy"
+		}
+		for _, proxy := range f.proxies {
+			c.Logger.Info(message, "proxy", terminal.WithoutUser(proxy.String()))
+		}
+	}
+	return c
+}
+
+// A Traffic is a slog.Handler for following the requests of clients, for a terminal.
+// Its zero value has seen none.
+type Traffic struct {
+	answers atomic.Int64
+
+	mu      sync.Mutex
+	flights map[string]flight // by URL
+}
+
+// A flight is a request without a complete answer.
+type flight struct {
+	began time.Time
+	first string // the URL asked of the client, if redirects led elsewhere
+}
+
+// patience is how long a host may take before Waiting names it.
+const patience = 2 * time.Second
+
+// Answers returns the number of answers so far.
+func (t *Traffic) Answers() int { return int(t.answers.Load()) }
+
+// Waiting returns the host with the longest waiting request; "" if none has for two
+// seconds.
+func (t *Traffic) Waiting() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	oldest, host := time.Now().Add(-patience), ""
+	for url, f := range t.flights {
+		if f.began.Before(oldest) {
+			oldest, host = f.began, feedhistory.HostOf(url)
+		}
+	}
+	return host
+}
+
+// Enabled implements slog.Handler.
+func (t *Traffic) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithAttrs implements slog.Handler.
+func (t *Traffic) WithAttrs([]slog.Attr) slog.Handler { return t }
+
+// WithGroup implements slog.Handler.
+func (t *Traffic) WithGroup(string) slog.Handler { return t }
+
+// Handle implements slog.Handler.
+func (t *Traffic) Handle(_ context.Context, r slog.Record) error {
+	attrs := map[string]string{}
+	r.Attrs(func(a slog.Attr) bool {
+		attrs[a.Key] = a.Value.String()
+		return true
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	url := attrs["url"]
+	switch r.Message {
+	case "request":
+		if t.flights == nil {
+			t.flights = map[string]flight{}
+		}
+		t.flights[url] = flight{began: time.Now(), first: t.flights[url].first}
+	case "answer":
+		t.answers.Add(1)
+		if f, ok := t.flights[url]; ok {
+			f.began = time.Now() // its body may take as long again
+			t.flights[url] = f
+		}
+	case "body", "retry":
+		delete(t.flights, url)
+	case "redirect":
+		first := url
+		if f := t.flights[url]; f.first != "" {
+			first = f.first
+		}
+		delete(t.flights, url)
+		t.flights[attrs["to"]] = flight{began: time.Now(), first: first}
+	case "failure", "refusal":
+		for to, f := range t.flights {
+			if to == url || f.first == url {
+				delete(t.flights, to)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/s3"
+)
+
+// ObjectStore are the flags for publishing into an object store.
+type ObjectStore struct {
+	S3Endpoint string `name:"s3-endpoint" placeholder:"URL" help:"With s3://…: the URL of the store, if it is not AWS (default: AWS_ENDPOINT_URL)."`
+}
+
+// InStore reports whether --out names an object store.
+func InStore(out string) bool { return strings.HasPrefix(out, "s3://") }
+
+// OpenOutput returns the place named by a verb's --out: a directory or an object store,
+// whose requests go to the log, unless it is nil.
+func (c *ObjectStore) OpenOutput(out string, log *slog.Logger) (publish.Output, error) {
+	switch {
+	case InStore(out):
+		o, err := s3.FromEnvironment(out, c.S3Endpoint)
+		if err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+		o.Logger = log
+		return o, nil
+	case c.S3Endpoint != "":
+		return nil, terminal.UsageError("--s3-endpoint: --out is a directory")
+	}
+	if info, err := os.Stat(out); err == nil && !info.IsDir() {
+		return nil, errors.New("--out: " + out + ": not a directory")
+	}
+	return publish.Dir{Path: out}, nil
+}
+
+// WhileLocked repeats an action on a publish.Dir as long as another process has the
+// lock, for up to ten seconds.
+func WhileLocked[T any](do func() (T, error)) (value T, err error) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if value, err = do(); !errors.Is(err, publish.ErrLocked) || time.Now().After(deadline) {
+			return value, err
+		}
+	}
+}
+
+// A DryRun is an Output with its changes in memory. Reading finds the changed files,
+// and the other files of the Output below.
+type DryRun struct {
+	publish.Output
+	put     map[string][]byte
+	removed map[string]bool
+	Written []string // in the order of writing, without hidden files
+}
+
+// NewDryRun returns an output over another one, which it only reads.
+func NewDryRun(over publish.Output) *DryRun {
+	return &DryRun{Output: over, put: map[string][]byte{}, removed: map[string]bool{}}
+}
+
+// Open implements fs.FS.
+func (d *DryRun) Open(name string) (fs.File, error) {
+	if data, ok := d.put[name]; ok {
+		return &dryFile{Reader: bytes.NewReader(data), name: path.Base(name), size: int64(len(data))}, nil
+	}
+	if d.removed[name] {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return d.Output.Open(name)
+}
+
+// Put implements publish.Output.
+func (d *DryRun) Put(_ context.Context, name string, data []byte) error {
+	d.put[name] = slices.Clone(data)
+	delete(d.removed, name)
+	if path.Base(name)[0] != '.' && !slices.Contains(d.Written, name) {
+		d.Written = append(d.Written, name)
+	}
+	return nil
+}
+
+// Remove implements publish.Output.
+func (d *DryRun) Remove(_ context.Context, name string) error {
+	delete(d.put, name)
+	d.removed[name] = true
+	d.Written = slices.DeleteFunc(d.Written, func(other string) bool { return other == name })
+	return nil
+}
+
+// Lock implements publish.Output. It does nothing: a dry run writes nothing, so nobody
+// has to wait.
+func (d *DryRun) Lock(context.Context) (func() error, error) { return func() error { return nil }, nil }
+
+// A dryFile is a file only in the memory of a dryRun.
+type dryFile struct {
+	*bytes.Reader
+	name string
+	size int64
+}
+
+// Stat implements fs.File.
+func (f *dryFile) Stat() (fs.FileInfo, error) { return f, nil }
+
+// Close implements fs.File.
+func (f *dryFile) Close() error { return nil }
+
+// Name implements fs.FileInfo.
+func (f *dryFile) Name() string { return f.name }
+
+// Size implements fs.FileInfo.
+func (f *dryFile) Size() int64 { return f.size }
+
+// Mode implements fs.FileInfo.
+func (f *dryFile) Mode() fs.FileMode { return 0o444 }
+
+// ModTime implements fs.FileInfo.
+func (f *dryFile) ModTime() time.Time { return time.Time{} }
+
+// IsDir implements fs.FileInfo.
+func (f *dryFile) IsDir() bool { return false }
+
+// Sys implements fs.FileInfo.
+func (f *dryFile) Sys() any { return nil }
+
+// A Root is a directory. No name or symbolic link leads out of it. Open opens the
+// directory again for each file, because a site's build may replace it.
+type Root string
+
+// Open opens a file of the directory.
+func (dir Root) Open(name string) (fs.File, error) {
+	root, err := os.OpenRoot(string(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(filepath.FromSlash(name))
+}

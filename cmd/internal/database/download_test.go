@@ -1,0 +1,177 @@
+package database
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { feedtest.Main(m) }
+
+// newDownloader returns a downloader into a new directory, with the results in a list.
+func newDownloader(t *testing.T) (d *Downloader, results *[]DownloadResult) {
+	dir := t.TempDir()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "records.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
+	root, err := os.OpenRoot(filepath.Join(dir, "out"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	results = new([]DownloadResult)
+	d = &Downloader{Root: root, Downloads: &Downloads{DB: db}, Transport: http.DefaultTransport, Each: func(r DownloadResult) { *results = append(*results, r) }}
+	require.NoError(t, d.Downloads.Open(t.Context()))
+	return d, results
+}
+
+// A download that was cut short goes on where it was cut, if the file is the same; else it
+// begins again.
+func TestResume(t *testing.T) {
+	text := []byte(strings.Repeat(rand.Text(), 5000))
+	for name, test := range map[string]struct {
+		tag  func(request int) string
+		want []string // the Range of each request
+	}{
+		"same":    {func(int) string { return `"one"` }, []string{"", "bytes=65536-"}},
+		"changed": {func(n int) string { return []string{`"one"`, `"two"`}[n] }, []string{"", "bytes=65536-"}},
+		"weak":    {func(int) string { return `W/"one"` }, []string{"", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ranges feedtest.List[string]
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n := ranges.Add(r.Header.Get("Range"))
+				w.Header().Set("ETag", test.tag(n-1))
+				if n == 1 {
+					w.Header().Set("Content-Length", "130000")
+					_, _ = w.Write(text[:65536])
+					w.(http.Flusher).Flush()
+					panic(http.ErrAbortHandler)
+				}
+				http.ServeContent(w, r, "a.mp3", time.Time{}, strings.NewReader(string(text)))
+			}))
+			defer server.Close()
+			d, results := newDownloader(t)
+			file := File{Feed: "f", URL: server.URL + "/a.mp3?x", Name: "a.mp3"}
+			require.NoError(t, d.Download(t.Context(), []File{file}))
+			_, cut := errors.AsType[*CutError]((*results)[0].Err)
+			require.True(t, cut, "%v", (*results)[0].Err)
+			require.NoError(t, d.Download(t.Context(), []File{file}))
+			require.NoError(t, (*results)[1].Err)
+			saved, err := d.Root.ReadFile("a.mp3")
+			require.NoError(t, err)
+			require.Equal(t, text, saved)
+			require.Equal(t, test.want, ranges.All())
+			taken, size, err := d.Downloads.Taken(t.Context(), file)
+			require.NoError(t, err)
+			require.Equal(t, "a.mp3", taken)
+			require.EqualValues(t, len(text), size)
+		})
+	}
+}
+
+// A file is checked against the length that its server announces: a resumed part to which
+// another download has added is no file.
+func TestAnnouncedLength(t *testing.T) {
+	text := strings.Repeat("x", 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"one"`)
+		http.ServeContent(w, r, "a.mp3", time.Time{}, strings.NewReader(text))
+	}))
+	defer server.Close()
+	d, results := newDownloader(t)
+	file := File{Feed: "f", URL: server.URL + "/a.mp3", Name: "a.mp3"}
+	require.NoError(t, d.Downloads.Begin(t.Context(), file, `"one"`))
+	part, err := d.Root.Create(partName(file))
+	require.NoError(t, err)
+	_, err = part.WriteString(text[:500])
+	require.NoError(t, err)
+	d.Read = func(int) { // another process writes to the part
+		d.Read = nil
+		_, err := part.WriteAt([]byte("more"), 1000)
+		require.NoError(t, err)
+	}
+	require.NoError(t, d.Download(t.Context(), []File{file}))
+	require.NoError(t, part.Close())
+	require.ErrorContains(t, (*results)[0].Err, "the server announced 1000 bytes, and sent 1004")
+	require.NoError(t, d.Download(t.Context(), []File{file}))
+	saved, err := d.Root.ReadFile("a.mp3")
+	require.NoError(t, err)
+	require.Equal(t, text, string(saved))
+	require.NoError(t, d.Root.WriteFile("a.mp3", nil, 0o600))
+	file.Saved = "a.mp3"
+	require.NoError(t, d.Download(t.Context(), []File{file}))
+	saved, err = d.Root.ReadFile("a.mp3")
+	require.NoError(t, err)
+	require.Equal(t, text, string(saved))
+}
+
+// A credential goes to the origin of its feed only, whatever redirects say; a host that
+// asks for a pause gets no further request.
+func TestManners(t *testing.T) {
+	var asked feedtest.List[string]
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add("other " + r.Header.Get("Authorization") + r.Header.Get("X-Key"))
+	}))
+	defer other.Close()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add("own " + r.Header.Get("Authorization") + r.Header.Get("X-Key"))
+		if r.URL.Path == "/busy" {
+			w.Header().Set("Retry-After", "100")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		http.Redirect(w, r, other.URL, http.StatusFound)
+	}))
+	defer own.Close()
+	d, results := newDownloader(t)
+	d.Credential = func(string) *feedhistory.Credential {
+		return &feedhistory.Credential{Origin: own.URL, Authorization: "Bearer t", Header: http.Header{"X-Key": {"k"}}}
+	}
+	require.NoError(t, d.Download(t.Context(), []File{{Feed: "f", URL: own.URL + "/a", Name: "a"}, {Feed: "f", URL: own.URL + "/busy", Name: "b"}, {Feed: "f", URL: own.URL + "/c", Name: "c"}}))
+	require.Equal(t, []string{"own Bearer tk", "other ", "own Bearer tk"}, asked.All())
+	require.NoError(t, (*results)[0].Err)
+	require.ErrorContains(t, (*results)[2].Err, "asks for a pause")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, d.Download(ctx, []File{{URL: own.URL}}), context.Canceled)
+}
+
+// No name leads out of the directory, and each is one on every file system.
+func TestNames(t *testing.T) {
+	for title, want := range map[string]string{
+		"a/../../b": "a_.._.._b.mp3", "..": "untitled.mp3", "CON": "_CON.mp3", "a:b?": "a_b_.mp3", ".hidden": "_.hidden.mp3", "end. ": "end.mp3", "tab\tnew\nline\u202e": "tab new line.mp3",
+	} {
+		require.Equal(t, want, Expand("{title}", Fields{Title: title, URL: "https://example.org/x.mp3?y"}), title)
+	}
+	require.Equal(t, "2003-12-13/a.m4a", Expand("{date}/{title}", Fields{Title: "a", Date: time.Date(2003, 12, 13, 0, 0, 0, 0, time.UTC), URL: "https://example.org/", Type: "audio/mp4"}))
+	for _, test := range []struct{ address, kind, want string }{
+		{"a.exe", "audio/mpeg", "t.mp3"}, {"a.lnk", "audio/x-m4a", "t.m4a"}, {"a.sh", "video/mp4", "t.mp4"}, {"a.html", "audio/mpeg; x=y", "t.mp3"}, {"a.MP3", "audio/mpeg", "t.MP3"},
+		{"a.m4b", "audio/mp4", "t.m4b"}, {"a.exe", "", "t.bin"}, {"a.exe", "audio/odd", "t.bin"}, {"a.mp3", "audio/odd", "t.mp3"}, {"a.mp3", "application/octet-stream", "t.mp3"},
+		{"a.html", "", "t.bin"}, {"a.html", "text/html", "t.html"}, {"a.desktop", "image/png", "t.png"}, {"a", "", "t.bin"}, {"a.zip", "application/zip", "t.zip"}, {"a.scr", "application/x-msdownload", "t.bin"},
+	} {
+		require.Equal(t, test.want, Expand("{title}", Fields{Title: "t", URL: "https://example.org/" + test.address, Type: test.kind}), test)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := Expand("{feed}/{title}", Fields{Feed: rapid.String().Draw(t, "feed"), Title: rapid.String().Draw(t, "title"), URL: rapid.String().Draw(t, "url")})
+		require.True(t, filepath.IsLocal(name), name)
+		for _, part := range strings.Split(name, "/") {
+			require.LessOrEqual(t, len(part), 200)
+			require.NotContains(t, part, `\`)
+			require.False(t, strings.HasPrefix(part, "."), name)
+		}
+	})
+}

@@ -1,0 +1,415 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A Report reports on a sync: a line for each poll, a bar on a terminal, and a
+// summary.
+type Report struct {
+	mu      sync.Mutex
+	JSON    bool
+	Stdout  io.Writer
+	Page    *terminal.Page // for results
+	Asides  *terminal.Page // for the summary
+	Errors  *terminal.Page // for failed polls
+	DB      *Location
+	Every   bool
+	feeds   int // the number of feeds to poll; not used with every
+	bar     *terminal.Bar
+	Counted *CountedStore  // counts the documents and entries so far
+	Told    map[string]int // the exit status of each feed's last poll
+	last    string         // the trouble reported last
+
+	polls, added, changed, deleted int // so far
+	Ended                          int // polls not ended by an interrupt
+	left                           int // feeds whose poll an interrupt ended before it had a result
+}
+
+// Begin begins the report on the polls of a number of feeds.
+func (r *Report) Begin(w *command.World, feeds int) {
+	r.feeds = feeds
+	if r.Every {
+		feeds = 0
+	}
+	r.bar = w.NewBar(feeds, "polling")
+	r.Counted.counted = func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.describe()
+	}
+}
+
+// describe shows the work done on the bar. It needs the lock.
+func (r *Report) describe() {
+	done := terminal.Count(r.polls, "poll", "polls")
+	if !r.Every {
+		done = fmt.Sprintf("%d of %s", r.polls, terminal.Count(r.feeds, "feed", "feeds"))
+	}
+	r.bar.Describe(fmt.Sprintf("%s · %s · %s", done, terminal.Count(int(r.Counted.CommittedDocuments.Load()), "document", "documents"),
+		terminal.Count(int(r.Counted.CommittedEntries.Load()), "entry", "entries")))
+}
+
+// tell reports the outcome of a poll. It returns an error of the output.
+func (r *Report) tell(o Outcome) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.Clear()
+	defer func() {
+		r.bar.Step()
+		r.describe()
+	}()
+	switch {
+	case o.kind == removed, o.kind == broken && !r.Every: // an error of the store ends the sync, which reports it
+		return nil
+	case o.kind == interrupted && o.Report == nil:
+		r.left++
+		return nil
+	}
+	if o.kind == broken {
+		o.Err = r.DB.Failure(o.Err)
+	}
+	status := o.Status()
+	before, again := r.Told[o.URL]
+	r.Told[o.URL] = status
+	r.polls++
+	if o.kind != interrupted {
+		r.Ended++
+	}
+	c := cmp.Or(o.Report, &mirror.Report{URL: o.URL, Verdict: feedhistory.Partial})
+	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
+	if r.JSON {
+		if err := terminal.WriteJSON(r.Stdout, o.JSON(c)); err != nil {
+			return err
+		}
+	}
+	if r.Every && again && before == status && o.kind == polled && c.Added+c.Changed+c.Deleted+c.Altered == 0 {
+		return nil
+	}
+	r.last = ""
+	if o.kind == failed || o.kind == broken {
+		showOutcome(r.Errors, o, c)
+		return nil
+	}
+	showOutcome(r.Page, o, c)
+	return r.Page.Err
+}
+
+// Trouble reports an unreadable store. It reports the same error only once in
+// succession.
+func (r *Report) Trouble(err error) {
+	if text := r.DB.Failure(err).Error(); text != r.last {
+		r.last = text
+		r.Errors.Line(terminal.Clean(text + "; trying again every minute"))
+	}
+}
+
+// End prints the summary. left is the number of feeds still in the queue.
+func (r *Report) End(left int) {
+	r.bar.End()
+	if left += r.left; left > 0 && !r.Every {
+		r.Asides.Para("", "", terminal.Count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
+		r.Told[""] = terminal.ExitPartial
+	}
+	if r.polls < 2 {
+		return
+	}
+	failures, partial := 0, 0
+	for feed, status := range r.Told {
+		switch {
+		case status == terminal.ExitFailed:
+			failures++
+		case status == terminal.ExitPartial && feed != "":
+			partial++
+		}
+	}
+	text := terminal.Count(r.polls, "poll", "polls") + " · " + changesText(r.added, r.changed, r.deleted)
+	if failures > 0 {
+		text += fmt.Sprintf(" · %d failed", failures)
+	}
+	if partial > 0 {
+		text += " · " + terminal.Count(partial, "feed lacks", "feeds lack") + " something"
+	}
+	r.Asides.Para("", "", text)
+}
+
+// found reports which feed replaces a web page.
+func (r *Report) found(page string, feeds feedhistory.Links) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.Clear()
+	r.Asides.Line(terminal.Clean(terminal.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
+	for _, other := range feeds[1:] {
+		r.Asides.Line("  " + terminal.Clean(command.OtherFeed(other)))
+	}
+}
+
+// private reports a new feed kept private because of its address.
+func (r *Report) private(feed string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.Clear()
+	r.Asides.Line(terminal.Clean(terminal.WithoutUser(feed) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody"))
+}
+
+// gone reports a feed removed by somebody during the sync.
+func (r *Report) gone(feed string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.Clear()
+	r.Asides.Line(terminal.Clean(feed + ": removed from the mirror meanwhile"))
+}
+
+// hasTold reports whether tell has reported a poll of a feed.
+func (r *Report) hasTold(feed string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, told := r.Told[feed]
+	return told
+}
+
+// Status returns the exit status for the last poll of each feed, as an error; nil for 0.
+func (r *Report) Status() error {
+	worst := terminal.ExitOK
+	for _, status := range r.Told {
+		if status == terminal.ExitFailed {
+			return terminal.StatusError(terminal.ExitFailed)
+		}
+		worst = max(worst, status)
+	}
+	if worst != terminal.ExitOK {
+		return terminal.StatusError(worst)
+	}
+	return nil
+}
+
+// showOutcome shows the outcome of a poll.
+func showOutcome(p *terminal.Page, o Outcome, c *mirror.Report) {
+	p.Line(terminal.Clean(o.Text(c)))
+	switch c.Moved {
+	case "":
+	case c.URL:
+		p.Para("  ", "  ", "the feed is back at the address to which you subscribed")
+	default:
+		p.Para("  ", "  ", "the feed has moved permanently to "+c.Moved)
+	}
+	if c.Altered > 0 {
+		p.Para("  ", "  ", terminal.Count(c.Altered, "archive document has", "archive documents have")+
+			" changed, although archives should never change; their new entries have been added")
+	}
+	if (o.kind == polled || o.kind == interrupted) && c.Alias == "" {
+		showMissing(p, c.URL, c.Gaps)
+	}
+}
+
+// showMissing shows the first gaps of a feed.
+func showMissing(p *terminal.Page, feed string, gaps []*feedhistory.Gap) {
+	for i, g := range gaps {
+		if i == gapsShown && len(gaps) > gapsShown+1 {
+			p.Para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
+			return
+		}
+		show.PrintGap(p, g)
+	}
+}
+
+// A CountedStore counts the documents and entries committed by polls.
+type CountedStore struct {
+	mirror.Indexer
+	CommittedDocuments, CommittedEntries atomic.Int64
+
+	counted func() // called after the counts have changed; may be nil
+}
+
+// Commit implements mirror.Store.
+func (s *CountedStore) Commit(ctx context.Context, c *mirror.Commit) error {
+	err := s.Indexer.Commit(ctx, c)
+	if err == nil && len(c.Put)+len(c.Touch)+len(c.Documents) > 0 {
+		s.CommittedDocuments.Add(1)
+		s.CommittedEntries.Add(int64(len(c.Put)))
+		if s.counted != nil {
+			s.counted()
+		}
+	}
+	return err
+}
+
+// An Outcome is the result of a poll.
+type Outcome struct {
+	mirror.PollResult
+	Verb   string // the verb that continues it; "" means sync
+	kind   outcomeKind
+	forget bool      // no poll has ever read the feed, so its address may be wrong
+	until  time.Time // when the host accepts requests again
+	stray  bool      // the address was not a feed's, and has been removed
+}
+
+type outcomeKind uint8
+
+const (
+	polled      outcomeKind = iota // the poll read the feed
+	failed                         // the subscription document could not be read
+	busy                           // another process is polling the feed
+	interrupted                    // an interrupt ended the poll early
+	broken                         // an error of the store ended the poll
+	removed                        // another process removed the feed before its turn
+	waiting                        // the host asks for no requests, so there was none
+)
+
+func outcomeOf(p mirror.PollResult) Outcome {
+	o := Outcome{PollResult: p}
+	switch {
+	case errors.Is(p.Err, context.Canceled), errors.Is(p.Err, context.DeadlineExceeded):
+		o.kind = interrupted
+	case errors.Is(p.Err, mirror.ErrNotFound):
+		o.kind = removed
+	case errors.Is(p.Err, mirror.ErrConflict):
+		o.kind = busy
+	case p.Err != nil:
+		o.kind = broken
+	case p.Report.Failure != nil:
+		o.kind, o.forget = failed, p.Before.Known.URL == ""
+		if wait, ok := errors.AsType[*mirror.WaitError](p.Report.Failure); ok {
+			o.kind, o.until = waiting, wait.Until
+		}
+	}
+	return o
+}
+
+// Status returns the exit status for a poll. It is not a failure if the publisher has
+// withdrawn a feed read by an earlier poll.
+func (o *Outcome) Status() int {
+	switch {
+	case o.kind == broken, o.kind == failed && (o.forget || !o.Report.Gone):
+		return terminal.ExitFailed
+	case o.kind != busy && o.Report.Alias == "":
+		return terminal.ExitOf(o.Report.Verdict)
+	}
+	return terminal.ExitOK
+}
+
+// changesText says how many entries have changed, and how.
+func changesText(added, changed, deleted int) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{added, "new"}, {changed, "changed"}, {deleted, "deleted"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing new"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Text returns the outcome of a poll as one line.
+func (o *Outcome) Text(c *mirror.Report) string {
+	changes := changesText(c.Added, c.Changed, c.Deleted)
+	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
+	if !c.AsOf.IsZero() {
+		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
+	} else if c.Verdict == feedhistory.Whole && !c.Checked.IsZero() && time.Since(c.Checked) > 48*time.Hour {
+		result += ", archives as of " + c.Checked.UTC().Format(time.DateOnly)
+	}
+	switch o.kind {
+	case polled:
+		if c.Alias != "" {
+			return o.URL + ": the feed has become " + c.Alias + ", which sync polls instead; the entries of the old one are kept"
+		}
+		if c.More {
+			result += " · the budget is spent; the next " + cmp.Or(o.Verb, "sync") + " continues there"
+		}
+		return result
+	case interrupted:
+		if c.Next.After(time.Now()) { // the poll committed nothing, so there is nothing to continue
+			return result + " · interrupted"
+		}
+		return result + " · interrupted; the next " + cmp.Or(o.Verb, "sync") + " continues there"
+	case waiting:
+		return fmt.Sprintf("%s: its host asks for no requests until %s", o.URL, terminal.Time(o.until))
+	case busy:
+		return o.URL + ": another process is polling it"
+	case broken:
+		return o.URL + ": " + o.Err.Error()
+	}
+	text := show.Failure(o.URL, o.Report.Failure).Error()
+	if c.Added > 0 {
+		text += " (what could be read: " + changes + ")"
+	}
+	if o.forget && !o.stray && isWrongAddress(o.Report.Failure) {
+		text += "; feedhistory rm removes it"
+	}
+	return text
+}
+
+// isWrongAddress reports whether an error means the address may be wrong.
+func isWrongAddress(err error) bool {
+	status, _ := errors.AsType[*feedhistory.StatusError](err)
+	parse, _ := errors.AsType[*feedhistory.ParseError](err)
+	dns, _ := errors.AsType[*net.DNSError](err)
+	return status != nil && (status.Status == http.StatusNotFound || status.Gone) ||
+		parse != nil && parse.Reason == feedhistory.ReasonNotFeed || dns != nil && dns.IsNotFound
+}
+
+// gapsShown is the maximum number of gaps sync shows of a feed; list shows all.
+const gapsShown = 3
+
+// A jsonSync is the outcome of a poll in JSON.
+type jsonSync struct {
+	URL       string     `json:"url"`
+	Kind      string     `json:"kind"`
+	Verdict   string     `json:"verdict"`
+	AsOf      string     `json:"as_of,omitempty"`
+	Added     int        `json:"added"`
+	Changed   int        `json:"changed"`
+	Deleted   int        `json:"deleted"`
+	Documents int        `json:"documents"`
+	Altered   int        `json:"altered,omitempty"` // archive documents changed, although they must not
+	Gaps      []show.Gap `json:"gaps"`
+	NextPoll  string     `json:"next_poll,omitempty"`
+	Checked   string     `json:"archives_as_of,omitempty"` // the time since which each archive has been read
+	Moved     string     `json:"moved,omitempty"`
+	Alias     string     `json:"alias,omitempty"` // the mirrored feed it has become
+	Wait      string     `json:"wait,omitempty"`  // the feed's host asks for no requests until then, so there was none
+	Gone      bool       `json:"gone,omitempty"`
+	Busy      bool       `json:"busy,omitempty"` // another process is polling the feed
+	Error     string     `json:"error,omitempty"`
+}
+
+// JSON returns the record of a poll for sync --json.
+func (o *Outcome) JSON(c *mirror.Report) jsonSync {
+	j := jsonSync{
+		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: show.Second(c.AsOf), Checked: show.Second(c.Checked),
+		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
+		Gaps: show.Each(c.Gaps, show.NewGap), NextPoll: show.Second(c.Next),
+		Moved: c.Moved, Alias: c.Alias, Wait: show.Second(o.until), Gone: c.Gone, Busy: o.kind == busy,
+	}
+	switch o.kind {
+	case failed:
+		j.Error = show.Detail(o.Report.Failure)
+	case broken:
+		j.Error = o.Err.Error()
+	case interrupted:
+		j.Error = "interrupted"
+	}
+	return j
+}

@@ -1,0 +1,417 @@
+package protocols
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/harvest"
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+	_ "modernc.org/sqlite" // the driver
+)
+
+// A pmhState is where the next harvest by atom-pmh begins.
+type pmhState struct {
+	collectionKey
+	Mark  atompmh.Mark  `json:"mark"`
+	Queue atompmh.Queue `json:"queue,omitempty"` // records still to be fetched by --fetch
+}
+
+// A pmhHarvest is a harvest of metadata records, with its results.
+type pmhHarvest struct {
+	*run
+	*atompmh.Harvest
+	counts map[atompmh.ChangeKind]int // how many changes there are of each kind
+
+	queue   atompmh.Queue // records still to be fetched
+	brought int           // the number of records fetched by --fetch
+}
+
+// records harvests metadata records.
+func (r *run) records() (err error) {
+	spareMemory()
+	var from pmhState
+	if err := r.readState(&from); err != nil {
+		return err
+	}
+	shelf, err := newDiskShelf(r.Ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shelf.Close()) }()
+	harvester := r.harvester(r.World)
+	harvester.Shelf = shelf
+	h := &pmhHarvest{run: r, Harvest: harvester.Harvest(r.Ctx, from.Mark), counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
+	all := h.printed()
+	if r.Fetch {
+		all = h.fetched(harvester)
+	}
+	for line, err := range all {
+		if err == nil {
+			err = r.line(line)
+		}
+		if err != nil {
+			return errors.Join(err, r.out.Flush())
+		}
+	}
+	next, whole := h.Mark()
+	err = errors.Join(r.out.Flush(), r.object(jsonPMH{
+		URL: r.URL, Protocol: r.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
+		Changes: []Change{}, Pending: len(h.queue), Gaps: show.Each(r.gaps, show.NewGap),
+	}, "changes"))
+	if err == nil && (whole || r.Fetch) {
+		err = r.writeState(pmhState{r.key(), next, h.queue})
+	}
+	if err != nil {
+		return err
+	}
+	return h.report()
+}
+
+// harvester returns the Harvester the flags ask for.
+func (c *Source) harvester(w *command.World) *atompmh.Harvester {
+	h := &atompmh.Harvester{
+		Budget: harvest.Budget{Requests: c.MaxRequests, Bytes: int64(c.MaxBytes)},
+		HTTP:   w.Client(w.Stderr), URL: c.URL, Header: c.Credentials.Authorize(), Accept: c.Accept, Historical: c.Historical, WholeChain: c.WholeChain,
+		Known: func(url string) {
+			w.Tell("all documents have the feed's time; the last harvest has read " + terminal.WithoutUser(url) +
+				" as it is, so older archives were left out: --whole-chain reads them")
+		},
+	}
+	if c.Overlap != nil {
+		h.Overlap = *c.Overlap
+	}
+	return h
+}
+
+// news yields the changes, counts them, and notes the gaps.
+func (h *pmhHarvest) news() iter.Seq2[atompmh.Change, error] {
+	return func(yield func(atompmh.Change, error) bool) {
+		for change, err := range h.Changes() {
+			gap, isGap := errors.AsType[*feedhistory.Gap](err)
+			accept, isAccept := errors.AsType[*atompmh.AcceptError](err)
+			switch {
+			case isGap:
+				h.gaps = append(h.gaps, gap)
+				continue
+			case isAccept:
+				err = terminal.UsageError("--" + accept.Error())
+			case err != nil:
+				err = show.Failure(h.URL, err)
+			default:
+				h.counts[change.Kind]++
+			}
+			if !yield(change, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// printed yields the changes to print, each after the record's earlier states.
+func (h *pmhHarvest) printed() iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		for c, err := range h.news() {
+			for _, e := range c.Historical {
+				earlier := changeJSON(atompmh.Change{ID: c.ID, Time: e.Updated, Entry: e, Representations: atompmh.RepresentationsOf(e)})
+				earlier.Kind = historicalKind
+				if !yield(earlier, nil) {
+					return
+				}
+			}
+			if !yield(changeJSON(c), err) {
+				return
+			}
+		}
+	}
+}
+
+// historicalKind is the Kind of a line about an earlier state of a record.
+const historicalKind = "historical"
+
+// A jsonPMH is a whole harvest in JSON, a jsonChange one change.
+type (
+	jsonPMH struct {
+		URL       string     `json:"url"`
+		Protocol  string     `json:"protocol"`
+		Documents int        `json:"documents"`
+		Whole     bool       `json:"whole"`
+		All       bool       `json:"all"` // there are no other records
+		Changes   []Change   `json:"changes"`
+		Pending   int        `json:"pending,omitempty"` // records still to be fetched
+		Gaps      []show.Gap `json:"gaps"`
+	}
+	Change struct {
+		Kind            string               `json:"kind"`
+		ID              string               `json:"id"`
+		Time            string               `json:"time,omitempty"`
+		Title           string               `json:"title,omitempty"`
+		Chosen          *jsonRepresentation  `json:"chosen,omitempty"`
+		Representations []jsonRepresentation `json:"representations,omitempty"`
+
+		// The other members are present only with --fetch.
+		Type   string `json:"type,omitempty"` // the media type from the server
+		Body   string `json:"body,omitempty"`
+		Base64 []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
+		Gone   bool   `json:"gone,omitempty"`   // the record has changed again since, or was deleted
+		Error  string `json:"error,omitempty"`
+	}
+	jsonRepresentation struct {
+		URL  string `json:"url"`
+		Type string `json:"type,omitempty"`
+	}
+)
+
+func changeJSON(c atompmh.Change) Change {
+	representation := func(r atompmh.Representation) jsonRepresentation { return jsonRepresentation(r) }
+	j := Change{
+		Kind: c.Kind.String(), ID: c.ID, Time: show.Time(c.Time.UTC()), Representations: show.Each(c.Representations, representation),
+	}
+	if c.Entry != nil {
+		j.Title = c.Entry.Title().Plain()
+	}
+	if c.Chosen != nil {
+		chosen := representation(*c.Chosen)
+		j.Chosen = &chosen
+	}
+	return j
+}
+
+// report reports a harvest's changes and gaps.
+func (h *pmhHarvest) report() error {
+	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
+	if n := h.counts[atompmh.Deleted]; n > 0 {
+		what += fmt.Sprintf(" · %d deleted", n)
+	}
+	if n := h.counts[atompmh.Other]; n > 0 {
+		what += fmt.Sprintf(" · %d of no known kind", n)
+	}
+	if h.brought > 0 {
+		what += fmt.Sprintf(" · %d fetched", h.brought)
+	}
+	h.say(what)
+	if n := len(h.queue); n > 0 {
+		terminal.NewPage(h.Stderr).Para("", "", terminal.Count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
+	}
+	_, whole := h.Mark()
+	switch {
+	case !whole:
+		h.say("Something is missing, so the next harvest begins where this one did:")
+	case h.All():
+		h.say("These are all the records.")
+	default:
+		h.say("This is everything that changed since the last harvest.")
+	}
+	return h.showGaps(whole && (len(h.queue) == 0 || !h.Fetch), func(g *feedhistory.Gap) string {
+		if g.Reason == feedhistory.ReasonBudget { // the changes are printed oldest first, so after the last document
+			return "raise " + limitFlags(g) + "; or harvest with --db, which continues from there"
+		}
+		return HarvestAdvice(g)
+	})
+}
+
+// fetched yields the changes with the records themselves, and the records earlier harvests
+// could not fetch. An interrupt leaves the other records in the queue.
+func (h *pmhHarvest) fetched(harvester *atompmh.Harvester) iter.Seq2[Change, error] {
+	if h.queue == nil {
+		h.queue = atompmh.Queue{}
+	}
+	return func(yield func(Change, error) bool) {
+		for f, err := range harvester.FetchQueued(h.Ctx, h.news(), h.queue) {
+			j := fetchedJSON(f)
+			if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
+				h.brought++
+			}
+			if !yield(j, err) {
+				return
+			}
+		}
+	}
+}
+
+func fetchedJSON(f atompmh.FetchResult) Change {
+	j := changeJSON(f.Change)
+	j.Type, j.Gone = f.Type, f.Gone
+	switch {
+	case f.Err != nil:
+		j.Type, j.Error = "", show.Detail(f.Err)
+	case utf8.Valid(f.Body):
+		j.Body = string(f.Body)
+	default:
+		j.Base64 = f.Body
+	}
+	if f.Err == nil && f.Chosen != nil && f.Kind == atompmh.Record {
+		j.Type = cmp.Or(j.Type, f.Chosen.Type)
+	}
+	return j
+}
+
+// A diskShelf is an atompmh.Shelf on disk: a private database of SQLite. SQLite creates its
+// file without a name, so it vanishes with the process, however that ends.
+type diskShelf struct {
+	ctx context.Context
+	db  *sql.DB
+	tx  *sql.Tx // one for all: nothing needs to last
+
+	put, get, page, putBlock, block *sql.Stmt
+}
+
+// shelfPage is the number of entries to read at a time.
+const shelfPage = 1000
+
+const shelfSchema = `
+CREATE TABLE held (key BLOB NOT NULL UNIQUE, sec INTEGER NOT NULL, nsec INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE block (number INTEGER PRIMARY KEY, data BLOB NOT NULL);`
+
+// newDiskShelf returns an empty shelf. Close it after use.
+func newDiskShelf(ctx context.Context) (*diskShelf, error) {
+	db, err := sql.Open("sqlite", "") // without a name: on disk, and deleted by itself
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	s := &diskShelf{ctx: ctx, db: db}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(s.failure(err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *diskShelf) prepare() error {
+	_, err := s.db.ExecContext(s.ctx, "PRAGMA journal_mode=OFF; PRAGMA cache_size=-4000; PRAGMA temp_store=FILE;"+shelfSchema)
+	if err != nil {
+		return err
+	}
+	if s.tx, err = s.db.BeginTx(s.ctx, nil); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		statement **sql.Stmt
+		query     string
+	}{
+		{&s.put, `INSERT INTO held (key, sec, nsec, data) VALUES (?, ?, ?, ?)
+			ON CONFLICT (key) DO UPDATE SET sec = excluded.sec, nsec = excluded.nsec, data = excluded.data`},
+		{&s.get, "SELECT sec, nsec, data FROM held WHERE key = ?"},
+		{&s.page, "SELECT key, sec, nsec, data FROM held WHERE (sec, nsec, key) > (?, ?, ?) ORDER BY sec, nsec, key LIMIT ?"},
+		{&s.putBlock, "INSERT OR REPLACE INTO block (number, data) VALUES (?, ?)"},
+		{&s.block, "SELECT data FROM block WHERE number = ?"},
+	} {
+		if *p.statement, err = s.tx.PrepareContext(s.ctx, p.query); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure returns the error of an operation: the context's, if it has ended.
+func (s *diskShelf) failure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	}
+	return fmt.Errorf("a temporary file (in the directory TMPDIR names): %w", err)
+}
+
+// Close deletes the database.
+func (s *diskShelf) Close() error {
+	if s.tx != nil {
+		_ = s.tx.Rollback() // there is no journal, and the whole database is deleted
+	}
+	return s.db.Close()
+}
+
+// Clear removes everything.
+func (s *diskShelf) Clear() error {
+	_, err := s.tx.ExecContext(s.ctx, "DROP INDEX IF EXISTS by_time; DELETE FROM held; DELETE FROM block")
+	return s.failure(err)
+}
+
+// Put adds an entry.
+func (s *diskShelf) Put(h atompmh.Held) error {
+	_, err := s.put.ExecContext(s.ctx, []byte(h.Key), h.Time.Unix(), h.Time.Nanosecond(), h.Data)
+	return s.failure(err)
+}
+
+// Get returns the entry with a key.
+func (s *diskShelf) Get(key string) (atompmh.Held, bool, error) {
+	h := atompmh.Held{Key: key}
+	var sec, nsec int64
+	err := s.get.QueryRowContext(s.ctx, []byte(key)).Scan(&sec, &nsec, &h.Data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return atompmh.Held{}, false, nil
+	}
+	h.Time = time.Unix(sec, nsec).UTC()
+	return h, err == nil, s.failure(err)
+}
+
+// All yields the entries in the order of time. The index is made only now: it costs less
+// than one that grows.
+func (s *diskShelf) All() iter.Seq2[atompmh.Held, error] {
+	return func(yield func(atompmh.Held, error) bool) {
+		if _, err := s.tx.ExecContext(s.ctx, "CREATE INDEX IF NOT EXISTS by_time ON held (sec, nsec, key)"); err != nil {
+			yield(atompmh.Held{}, s.failure(err))
+			return
+		}
+		last := atompmh.Held{Time: time.Unix(math.MinInt64, 0)}
+		for {
+			page, err := s.after(last)
+			if err != nil {
+				yield(atompmh.Held{}, s.failure(err))
+				return
+			}
+			for _, h := range page {
+				if !yield(h, nil) {
+					return
+				}
+			}
+			if len(page) < shelfPage {
+				return
+			}
+			last = page[len(page)-1]
+		}
+	}
+}
+
+// after returns the next entries after one. They are all read before the first is used,
+// because there is only one connection.
+func (s *diskShelf) after(last atompmh.Held) (page []atompmh.Held, err error) {
+	rows, err := s.page.QueryContext(s.ctx, last.Time.Unix(), last.Time.Nanosecond(), []byte(last.Key), shelfPage)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var h atompmh.Held
+		var sec, nsec int64
+		if err := rows.Scan(&h.Key, &sec, &nsec, &h.Data); err != nil {
+			return nil, err
+		}
+		h.Time = time.Unix(sec, nsec).UTC()
+		page = append(page, h)
+	}
+	return page, rows.Err()
+}
+
+// PutBlock adds a block of texts.
+func (s *diskShelf) PutBlock(number int, data []byte) error {
+	_, err := s.putBlock.ExecContext(s.ctx, number, data)
+	return s.failure(err)
+}
+
+// Block returns a block of texts.
+func (s *diskShelf) Block(number int) (data []byte, err error) {
+	err = s.block.QueryRowContext(s.ctx, number).Scan(&data)
+	return data, s.failure(err)
+}

@@ -1,0 +1,509 @@
+// Package protocols harvests collections by the sibling protocols of RFC 5005, and produces
+// them: the work of the verbs harvest and produce, for each protocol in a file of its own.
+package protocols
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/harvest"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A Source is a collection to harvest, and how.
+type Source struct {
+	URL         string         `arg:"" name:"URL" help:"The collection's address."`
+	Protocol    string         `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	State       string         `aliases:"mark,cursor" placeholder:"FILE" help:"File that records where a harvest ended: begin where the last one ended, and record where this one ends; also --mark."`
+	Accept      []string       `sep:"none" placeholder:"TYPE" help:"With atom-pmh: media type in which to request records (repeatable; the preferred one first)."`
+	Snapshot    string         `placeholder:"URL" help:"With datareplication: address of the index of a snapshot to begin with."`
+	MaxEntity   terminal.Size  `default:"64MiB" placeholder:"SIZE" help:"With datareplication: maximum size of an entity (default: ${default})."`
+	Lenient     bool           `help:"With datareplication: accept entities without a Content-ID, with the Content-ID of another entity, or with an unknown operation."`
+	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto (the default), which is the first that the server understands."`
+	Overlap     *time.Duration `placeholder:"TIME" help:"With modified-range and atom-pmh: how far the next harvest reaches back (default: 1m, with atom-pmh 0s)."`
+	Historical  bool           `help:"With atom-pmh: also print the entries of records' earlier states, as far as the producer keeps them. A mirror has them anyway."`
+	WholeChain  bool           `help:"With atom-pmh: read the whole chain, however little has changed, to find changes that were published late in old archives."`
+	Fetch       bool           `help:"With atom-pmh: also request and print the records themselves. The state lists the records that could not be fetched, for the next harvest."`
+	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror: a file, or the postgres:// URL of a database."`
+	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: header field of an entity that names its resource. Without this flag, the mirror has an entry for each entity, as a log does."`
+	MaxRequests int            `default:"10000" placeholder:"N" help:"Make at most N requests (default: ${default}). Where a limit ends a harvest, the next one continues, except with atom-pmh and without --db."`
+	MaxBytes    terminal.Size  `default:"1GiB" placeholder:"SIZE" help:"With atom-pmh and modified-range: read at most SIZE, decompressed (default: ${default})."`
+	MaxItems    int            `default:"1000000" placeholder:"N" help:"With modified-range: receive at most N items (default: ${default})."`
+	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
+
+	terminal.JSONFlag `set:"record=each change, which is the default; with --db, the result for the collection"`
+
+	database.Quotas
+
+	command.Login
+
+	command.NetworkFlags
+}
+
+// These are the protocols, as the flag --protocol names them.
+const (
+	AtomPMH         = "atom-pmh"
+	DataReplication = "datareplication"
+	ModifiedRange   = "modified-range"
+)
+
+// LogIn takes the credentials for the collection from the flags, the environment and the
+// files the flags name.
+func (c *Source) LogIn() error {
+	credential, err := c.CredentialFor(c.URL)
+	if err != nil || credential == nil {
+		return err
+	}
+	c.Fields = credential.Header
+	if credential.Authorization != "" {
+		c.Fields.Set("Authorization", credential.Authorization)
+	}
+	return nil
+}
+
+// A run is one harvest, printed: a line for each change as it comes or, with --format json, all
+// of them in one object at the end.
+type run struct {
+	*Source
+	*command.World
+	out   *bufio.Writer
+	spool *os.File // the lines of the object: its verdict comes first, but is known only at the end
+	noted any      // the state in the file
+	lines int      // the number of lines so far
+	gaps  []*feedhistory.Gap
+}
+
+// Harvest harvests, prints the changes, and records the state.
+func (c *Source) Harvest(w *command.World) (err error) {
+	r := &run{Source: c, World: w, out: bufio.NewWriterSize(w.Stdout, 64<<10)}
+	defer func() {
+		if r.spool != nil {
+			err = errors.Join(err, r.spool.Close(), os.Remove(r.spool.Name()))
+		}
+	}()
+	switch c.Protocol {
+	case AtomPMH:
+		return r.records()
+	case DataReplication:
+		return r.entities()
+	}
+	return r.ranges()
+}
+
+// inOne reports whether to print the whole harvest as one object.
+func (c *Source) inOne() bool { return c.Format == "json" }
+
+// line prints a change.
+func (r *run) line(change any) (err error) {
+	if r.lines++; !r.inOne() {
+		return terminal.WriteJSON(r.out, change)
+	}
+	comma := ","
+	if r.spool == nil {
+		if r.spool, err = os.CreateTemp("", "feedhistory"); err != nil {
+			return err
+		}
+		r.out.Reset(r.spool)
+		comma = ""
+	}
+	var text bytes.Buffer
+	if err := terminal.WriteJSON(&text, change); err != nil {
+		return err
+	}
+	_, _ = r.out.WriteString(comma) // as below, the error comes again
+	_, err = r.out.WriteString(strings.TrimSuffix(text.String(), "\n"))
+	return err
+}
+
+// object prints the harvest as one object, whose empty member has the lines.
+func (r *run) object(harvest any, member string) error {
+	if !r.inOne() {
+		return nil
+	}
+	var text bytes.Buffer
+	if err := terminal.WriteJSON(&text, harvest); err != nil {
+		return err
+	}
+	lines := io.Reader(strings.NewReader(""))
+	if r.spool != nil {
+		if err := r.out.Flush(); err != nil {
+			return err
+		}
+		if _, err := r.spool.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		lines = r.spool
+	}
+	before, after, _ := strings.Cut(text.String(), `"`+member+`":[]`)
+	_, err := io.Copy(r.Stdout, io.MultiReader(strings.NewReader(before+`"`+member+`":[`), lines, strings.NewReader("]"+after)))
+	return err
+}
+
+// note records a state, if it is another than in the file, after everything before it has
+// been printed.
+func (r *run) note(state any) error {
+	if err := r.out.Flush(); err != nil || state == r.noted {
+		return err
+	}
+	r.noted = state
+	return r.writeState(state)
+}
+
+// say reports the harvest, a paragraph for each text that is not empty.
+func (r *run) say(texts ...string) {
+	p := terminal.NewPage(r.Asides())
+	for _, text := range texts {
+		if text != "" {
+			p.Para("", "", text)
+		}
+	}
+}
+
+// showGaps reports the gaps, with advice. It returns the status of a harvest.
+func (r *run) showGaps(whole bool, advice func(*feedhistory.Gap) string) error {
+	missing := terminal.NewPage(r.Stderr)
+	for _, g := range r.gaps {
+		showHarvestGap(missing, g, advice(g))
+	}
+	if !whole {
+		return terminal.StatusError(terminal.ExitPartial)
+	}
+	return nil
+}
+
+// collectionKey names the collection of a state, because a state means nothing for
+// another collection. The state of each protocol embeds it.
+type collectionKey struct {
+	URL      string `json:"url"`
+	Protocol string `json:"protocol"`
+}
+
+func (c *Source) key() collectionKey { return collectionKey{c.URL, c.Protocol} }
+
+// readState reads the state from which to begin. If there is no file yet, it leaves state
+// unchanged.
+func (c *Source) readState(state any) error {
+	if c.State == "" {
+		return nil
+	}
+	data, err := os.ReadFile(c.State)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("--state: %w", err)
+	}
+	var of collectionKey
+	if err := json.Unmarshal(data, &of); err != nil || of.URL == "" {
+		return terminal.UsageError("--state: " + c.State + " is not the state of a harvest")
+	}
+	if of != c.key() {
+		return terminal.UsageError("--state: " + c.State + " is the state of another harvest: " + of.Protocol + ", " + terminal.WithoutUser(of.URL))
+	}
+	if err := json.Unmarshal(data, state); err != nil {
+		return terminal.UsageError("--state: " + c.State + ": " + err.Error())
+	}
+	return nil
+}
+
+// writeState records the state from which the next harvest begins. It is atomic: after a
+// crash, the file has the old state or the new one.
+func (c *Source) writeState(state any) error {
+	if c.State == "" {
+		return nil
+	}
+	data, err := json.Marshal(state)
+	if err == nil {
+		dir, name := filepath.Split(c.State)
+		err = publish.Dir{Path: dir}.Put(context.Background(), name, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	return nil
+}
+
+// showHarvestGap shows a gap of a harvest, with advice.
+func showHarvestGap(p *terminal.Page, g *feedhistory.Gap, advice string) {
+	p.Para("  - ", "    ", terminal.WithoutUser(g.URL))
+	p.Para("    ", "    ", g.Reason.String()+": "+harvestDetail(g.Err))
+	p.Para("    ", "    ", "what to do: "+advice)
+}
+
+// HarvestAdvice is the advice for a gap.
+func HarvestAdvice(g *feedhistory.Gap) string {
+	if todo := protocolAdvice(g); todo != "" {
+		return todo
+	}
+	if g.Reason == feedhistory.ReasonBudget {
+		return continued + limitFlags(g) + rangeRequests(g)
+	}
+	return show.Advice(g)
+}
+
+// advice is what to do about the errors of the protocols, where their Code says it all.
+var advice = map[harvest.Code]string{
+	harvest.ErrReach:     "begin again without the state, preferably with --snapshot",
+	harvest.ErrMark:      "remove content_id from the state: then the harvest continues by time",
+	harvest.ErrCutShort:  "harvest again, to continue from there",
+	harvest.ErrLink:      tellOperator,
+	harvest.ErrLoop:      tellOperator,
+	harvest.ErrMalformed: tellOperator,
+	harvest.ErrStuck:     tellOperator + " that it sends the same items for every end of the range",
+	harvest.ErrLoss:      tellOperator + " that it separates items modified at the same time",
+	harvest.ErrIgnored:   "use fetch, or tell the server's operator; try --dialect if you know which one it understands",
+}
+
+const tellOperator = "tell the server's operator"
+
+// protocolAdvice is the advice for an error of a protocol; "" for other errors.
+func protocolAdvice(err error) string {
+	e, ok := errors.AsType[*harvest.Error](err)
+	switch {
+	case !ok:
+		return ""
+	case errors.Is(e, datareplication.ErrNoID), errors.Is(e, datareplication.ErrRepeatedID), errors.Is(e, datareplication.ErrOperation):
+		return "tell the server's operator, or use --lenient to accept it"
+	case e.Code == harvest.ErrPage, e.Code == harvest.ErrSnapshot:
+		return pageAdvice(e)
+	case e.Code == harvest.ErrBudget:
+		return limitAdvice(e)
+	case e.Code == harvest.ErrStamp && strings.HasPrefix(e.Clause, "modified-range#"):
+		return tellOperator + " that an item has no time of modification"
+	case e.Code == harvest.ErrStamp:
+		return tellOperator
+	}
+	return advice[e.Code]
+}
+
+// pageAdvice is the advice for a page that cannot be retrieved.
+func pageAdvice(e *harvest.Error) string {
+	missing := feedhistory.IsStatus(e.Err, http.StatusNotFound, http.StatusGone)
+	switch {
+	case missing && e.Code == harvest.ErrPage:
+		return "try again later, or tell the server's operator that a link to it leads nowhere"
+	case missing && e.From == "":
+		return "check the address in --snapshot"
+	case missing:
+		return "discard the entities of this snapshot, and harvest again from the current one"
+	}
+	return show.Remedy(e.Err)
+}
+
+// leastRequests is the number of requests that bring a harvest by datareplication forward: for
+// the newest page, for the page where the last one ended, and for the next.
+const leastRequests = 3
+
+// limitAdvice is the advice for a limit.
+func limitAdvice(e *harvest.Error) string {
+	switch {
+	case strings.HasPrefix(e.Clause, "modified-range#"):
+		return continued + "--max-" + e.Limit + rangeRequests(&feedhistory.Gap{Err: e})
+	case e.Limit != "requests":
+		return "raise --max-entity"
+	case e.Max < leastRequests:
+		return fmt.Sprintf("raise --max-requests: a harvest that continues needs %d requests at least", leastRequests)
+	}
+	return continued + "--max-requests"
+}
+
+// harvestDetail describes an error without its URL.
+func harvestDetail(err error) string {
+	if e, ok := errors.AsType[*harvest.Error](err); ok && e.Text == "" {
+		err = e.Err
+	}
+	return show.Detail(err)
+}
+
+const continued = "harvest again, to continue from there, or raise "
+
+// leastProbes is the number of requests that bring any harvest by modified-range forward: a
+// server that names the ranges of its answers needs one; for another, the client tries the
+// dialects, and asks again to confirm an answer.
+const leastProbes = 8
+
+// rangeRequests is the advice for a low limit on the requests of modified-range. A gap from a
+// mirror has only the error's text.
+func rangeRequests(g *feedhistory.Gap) string {
+	if g.Err == nil {
+		return ""
+	}
+	var most int
+	_, limit, _ := strings.Cut(g.Err.Error(), "needs more requests than the limit of ")
+	if _, err := fmt.Sscanf(limit, "%d (modified-range#", &most); err != nil || most >= leastProbes {
+		return ""
+	}
+	return fmt.Sprintf("; some servers need at least %d", leastProbes)
+}
+
+// limitFlags names the flag of the limit that caused a gap; if it is not known, both.
+func limitFlags(g *feedhistory.Gap) string {
+	if limit := storedLimit(g); limit != "" {
+		return "--max-" + limit
+	}
+	return "--max-requests or --max-bytes"
+}
+
+// storedLimit returns the limit a gap's error names; "" if it names none. A gap from a mirror
+// has only the error's text.
+func storedLimit(g *feedhistory.Gap) string {
+	if g.Err == nil {
+		return ""
+	}
+	text := g.Err.Error()
+	if _, spent, ok := strings.Cut(text, "spent: "); ok { // of a walk
+		var documents, mostDocuments, bytes, mostBytes int64
+		switch _, err := fmt.Sscanf(spent, "%d of %d documents, %d of %d bytes", &documents, &mostDocuments, &bytes, &mostBytes); {
+		case err != nil:
+		case documents >= mostDocuments:
+			return "requests"
+		case bytes >= mostBytes:
+			return "bytes"
+		}
+	}
+	for _, limit := range []string{"requests", "bytes", "items"} {
+		for _, names := range []string{"needs more " + limit + " than", "the limit on " + limit + " ("} {
+			if strings.Contains(text, names) {
+				return limit
+			}
+		}
+	}
+	return ""
+}
+
+// Keep harvests into a mirror, which records how far the harvest has come.
+func (c *Source) Keep(w *command.World) error {
+	spareMemory()
+	db := &database.Location{DB: c.DB}
+	store, err := db.Create(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	oneCache(store)
+	if c.Fields != nil { // so the history server does not show the collection to others
+		keys, err := db.Keyring()
+		if err != nil {
+			return err
+		}
+		if err := keys.Set(map[string]http.Header{c.URL: {}}); err != nil {
+			return err
+		}
+	}
+	m := &mirror.Mirror{Store: store, Quota: c.Limits()}
+	var changes *mirror.Report
+	switch c.Protocol {
+	case AtomPMH:
+		changes, err = c.harvester(w).Keep(w.Ctx, m)
+	case DataReplication:
+		changes, err = c.replicationClient(w).Keep(w.Ctx, m, c.resources())
+	default:
+		changes, err = c.rangeClient(w).Keep(w.Ctx, m)
+	}
+	if err == nil {
+		err = c.unpolled(w.Ctx, store)
+	}
+	if err == nil {
+		err = store.Index(w.Ctx)
+	}
+	if err != nil {
+		return c.keepFailure(db, err)
+	}
+	return c.kept(w, changes)
+}
+
+// oneCache bounds the memory of a store used by one goroutine: each connection has a cache.
+func oneCache(store *database.Store) {
+	store.DB.SetMaxOpenConns(1)
+	_, _ = store.DB.Exec("PRAGMA cache_size=-4000")
+}
+
+// unpolled marks the feed as one sync does not poll.
+func (c *Source) unpolled(ctx context.Context, store mirror.Store) error {
+	f, err := store.Feed(ctx, c.URL)
+	if err != nil || show.IsHarvested(f) {
+		return err
+	}
+	f.Next = show.Never
+	return store.Commit(ctx, &mirror.Commit{Feed: f})
+}
+
+// keepFailure says why the harvest failed.
+func (c *Source) keepFailure(db *database.Location, err error) error {
+	switch {
+	case c.Protocol == DataReplication && errors.As(err, new(*harvest.Error)):
+		return c.replicationFailure(err)
+	case isOfRequest(err):
+		return show.Failure(c.URL, err)
+	}
+	return db.Failure(err)
+}
+
+// isOfRequest reports whether a request or a document caused an error, rather than the
+// store.
+func isOfRequest(err error) bool {
+	return errors.As(err, new(*feedhistory.StatusError)) || errors.As(err, new(*feedhistory.RefusedError)) ||
+		errors.As(err, new(*feedhistory.ParseError)) || show.Remedy(err) != ""
+}
+
+// resources returns how to find out which resource an entity is about.
+func (c *Source) resources() (of datareplication.Resources) {
+	if c.Key == "" {
+		return of
+	}
+	of.Key = func(e *datareplication.Entity) (string, error) {
+		if key := strings.TrimSpace(e.Header.Get(c.Key)); key != "" {
+			return key, nil
+		}
+		return "", errors.New("it has no header field " + c.Key + "; try another --key")
+	}
+	return of
+}
+
+// kept reports the outcome of the harvest: with --json on standard output, and always
+// as text on standard error.
+func (c *Source) kept(w *command.World, changes *mirror.Report) error {
+	o := database.Outcome{PollResult: mirror.PollResult{URL: c.URL, Report: changes}, Verb: "harvest"}
+	changes.Next = time.Time{} // there is no next poll
+	if c.JSON {
+		if err := terminal.WriteJSON(w.Stdout, o.JSON(changes)); err != nil {
+			return err
+		}
+	}
+	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
+	p.Line(terminal.Clean(o.Text(changes)))
+	for _, g := range changes.Gaps {
+		showHarvestGap(missing, g, HarvestAdvice(g))
+	}
+	if status := o.Status(); status != terminal.ExitOK {
+		return terminal.StatusError(status)
+	}
+	return nil
+}
+
+// spareMemory makes the garbage collector run twice as often, unless the user has set GOGC:
+// a harvest of millions of records takes long, and must leave memory to other programs.
+func spareMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+}

@@ -1,0 +1,684 @@
+package protocols
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A Production is a collection to publish for harvests, and how.
+type Production struct {
+	Protocol   string          `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	Out        string          `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
+	Listen     terminal.Listen `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	DB         string          `name:"db" placeholder:"FILE|URL" help:"With atom-pmh and modified-range: keep the collection in a database instead: a file, or a postgres:// URL. --listen serves it while other runs add to it."`
+	Base       string          `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
+	Title      string          `help:"With atom-pmh and modified-range: the feed's title."`
+	Deletions  string          `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
+	Settle     time.Duration   `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Historical bool            `help:"With atom-pmh: keep the entries of records' earlier states."`
+	Size       int             `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize   terminal.Size   `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	CleanUp    terminal.Moment `placeholder:"TIME" help:"With datareplication: then remove the old pages no harvester needs that was up to date at TIME: a time, a date, or how long ago, such as 30d."`
+	Snapshot   bool            `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
+}
+
+// Produce publishes the lines in a directory. It returns a handler for serving the result; an
+// error with the exit status if something cannot be published yet; and any other error.
+func (c *Production) Produce(w *command.World, log *slog.Logger) (http.Handler, error, error) {
+	spareMemory()
+	if c.Protocol == AtomPMH {
+		return c.producePMH(w, log)
+	}
+	handler, err := c.produceReplication(w, log)
+	return handler, nil, err
+}
+
+// Pools reports whether the collection is produced from a database.
+func (c *Production) Pools() bool {
+	return c.DB != "" || c.Protocol == ModifiedRange || c.Protocol == AtomPMH && c.Out == "" && c.Deletions == "entry" && c.Settle == 0
+}
+
+// producePMH publishes metadata records.
+func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler http.Handler, waiting, err error) {
+	p := &atompmh.Producer{
+		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Historical: c.Historical, Split: compose.Split{Size: c.Size},
+		Pool: func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
+			return c.linesSince(w.Stdin, since)
+		},
+	}
+	if c.Deletions == "absence" {
+		p.Deletions = atompmh.ByAbsence
+	}
+	if c.Title != "" {
+		p.Head = &feedhistory.Document{Title: c.Title}
+	}
+	err = p.Update(w.Ctx)
+	if only := onlyFuture(err); only != "" {
+		w.Say(only)
+		waiting, err = terminal.StatusError(terminal.ExitPartial), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	w.Tell("the feed: " + p.URL())
+	return &publish.Handler{FS: command.Root(c.Out), Logger: log}, waiting, nil
+}
+
+// linesSince yields the records described by lines, those changed since a time.
+func (c *Production) linesSince(in io.Reader, since time.Time) iter.Seq2[atompmh.Item, error] {
+	return func(yield func(atompmh.Item, error) bool) {
+		n := 0
+		for line, err := range show.Lines[Change](in) {
+			if err == nil && line.Kind == historicalKind {
+				continue
+			}
+			var item atompmh.Item
+			if err == nil {
+				item, err = itemOf(line)
+			}
+			if n++; err == nil && item.Modified.Before(since) {
+				continue
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+		if n == 0 && c.Deletions == "absence" {
+			yield(atompmh.Item{}, errors.New("the input has no record: publishing none would delete all"))
+		}
+	}
+}
+
+// onlyFuture says which records have a time in the future; "" if something else is wrong,
+// too.
+func onlyFuture(err error) string {
+	if !errors.Is(err, atompmh.ErrFuture) || errors.Is(err, atompmh.ErrLate) || errors.Is(err, atompmh.ErrSameTime) || errors.Is(err, atompmh.ErrRecord) {
+		return ""
+	}
+	return "not published yet: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// itemOf returns the record described by a line in harvest's format.
+func itemOf(line Change) (item atompmh.Item, err error) {
+	item = atompmh.Item{ID: line.ID, Title: line.Title, Deleted: line.Kind == atompmh.Deleted.String()}
+	if line.Kind != "" && line.Kind != atompmh.Record.String() && line.Kind != historicalKind && !item.Deleted {
+		return item, fmt.Errorf("the record %q is of the kind %q: neither record nor deleted", line.ID, line.Kind)
+	}
+	if item.Modified, err = time.Parse(time.RFC3339, line.Time); err != nil {
+		return item, fmt.Errorf("the record %q: time is not a time such as 2003-12-13T18:30:02Z: %q", line.ID, line.Time)
+	}
+	for _, r := range line.Representations {
+		item.Representations = append(item.Representations, atompmh.Representation(r))
+	}
+	return item, nil
+}
+
+// A jsonResource is an entity as harvest prints it, with further header fields.
+type jsonResource struct {
+	Entity
+	Header map[string]string `json:"header"`
+}
+
+func (j jsonResource) entity() datareplication.Entity {
+	e := datareplication.Entity{
+		ContentID: j.ID, Operation: datareplication.Operation(strings.ToUpper(j.Operation)), Type: j.Type, Body: j.Base64,
+	}
+	if j.Base64 == nil {
+		e.Body = []byte(j.Body)
+	}
+	for name, value := range j.Header {
+		if e.Header == nil {
+			e.Header = textproto.MIMEHeader{}
+		}
+		e.Header.Set(name, value)
+	}
+	return e
+}
+
+// produceReplication appends entities, or makes a snapshot.
+func (c *Production) produceReplication(w *command.World, log *slog.Logger) (http.Handler, error) {
+	p := &datareplication.Producer{Output: publish.Dir{Path: c.Out}, PageSize: int64(c.PageSize)}
+	var err error
+	if c.Snapshot {
+		lines := show.Lines[jsonResource](w.Stdin)
+		err = p.Snapshot(w.Ctx, func(yield func(datareplication.Entity, error) bool) {
+			for line, err := range lines {
+				if !yield(line.entity(), err) {
+					return
+				}
+			}
+		})
+	} else {
+		err = c.append(w, p)
+	}
+	if err == nil && !c.CleanUp.IsZero() {
+		err = p.CleanUp(w.Ctx, c.CleanUp.Time)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.Base != "" {
+		w.Tell("the feed: " + c.Base)
+	}
+	if created, err := p.LastSnapshot(); err == nil && !created.IsZero() && c.Base != "" {
+		w.Tell("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
+	}
+	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
+}
+
+// The entities are appended in portions of this many, or this many bytes.
+const (
+	appendEntities = 1000
+	appendBytes    = 4 << 20
+)
+
+// append appends the entities of the lines. If the newest entity of the feed is among them,
+// only those after it are new: an earlier run has appended the others.
+func (c *Production) append(w *command.World, p *datareplication.Producer) (err error) {
+	if w.FromTerminal() && !c.CleanUp.IsZero() {
+		return nil
+	}
+	last, err := p.Last()
+	if err != nil {
+		return err
+	}
+	spool, err := os.CreateTemp("", "feedhistory")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, spool.Close(), os.Remove(spool.Name())) }()
+	n, first := 0, 0 // the number of lines, and of those appended before
+	for line, err := range show.Lines[jsonResource](io.TeeReader(w.Stdin, spool)) {
+		if err != nil {
+			return err
+		}
+		if n++; line.ID != "" && line.ID == last.ContentID {
+			first = n
+		}
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var portion []datareplication.Entity
+	size := 0
+	n = 0
+	for line, err := range show.Lines[jsonResource](spool) {
+		if err != nil {
+			return err
+		}
+		if n++; n <= first {
+			continue
+		}
+		e := line.entity()
+		portion, size = append(portion, e), size+len(e.Body)
+		if len(portion) < appendEntities && size < appendBytes {
+			continue
+		}
+		if err := p.Append(w.Ctx, portion...); err != nil {
+			return err
+		}
+		clear(portion)
+		portion, size = portion[:0], 0
+	}
+	return p.Append(w.Ctx, portion...)
+}
+
+// A Pooled is a collection produced from a database.
+type Pooled struct {
+	*Production
+	pool     *pool
+	store    *database.Store
+	isLoaded atomic.Bool
+}
+
+// OpenPool opens the collection's database.
+func (c *Production) OpenPool(w *command.World) (*Pooled, error) {
+	store, err := (&database.Location{DB: c.DB}).Create(w)
+	if err != nil {
+		return nil, err
+	}
+	if c.Listen == "" {
+		oneCache(store)
+	}
+	p, err := openPool(w.Ctx, store, c.Protocol)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	p.historical = c.Historical
+	d := &Pooled{Production: c, pool: p, store: store}
+	d.isLoaded.Store(p.loaded())
+	return d, nil
+}
+
+// Close closes the database.
+func (d *Pooled) Close() error { return d.store.Close() }
+
+// Load adds the lines to the database. An exit status says some of them must wait for their
+// time.
+func (d *Pooled) Load(w *command.World) error {
+	var err error
+	if d.Protocol == AtomPMH {
+		err = d.loadRecords(w)
+	} else {
+		err = d.loadEntries(w)
+	}
+	if err == nil {
+		err = d.pool.end(w.Ctx)
+	}
+	if err != nil {
+		return err
+	}
+	d.isLoaded.Store(true)
+	if waiting := d.pool.future; len(waiting) > 0 {
+		w.Say("not published, because the time is still to come: record " + strings.Join(waiting[:min(len(waiting), mostLate)], "; "))
+		return terminal.StatusError(terminal.ExitPartial)
+	}
+	return nil
+}
+
+// loadRecords loads metadata records.
+func (d *Pooled) loadRecords(w *command.World) error {
+	for line, err := range show.Lines[Change](w.Stdin) {
+		if err != nil {
+			return err
+		}
+		it, err := itemOf(line)
+		if err != nil {
+			return err
+		}
+		e, err := it.Entry()
+		if err != nil {
+			return err
+		}
+		if err := d.pool.add(w.Ctx, poolItem{it.ID, it.Modified.UTC(), it.Deleted, e}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadEntries loads the entries of a collection.
+func (d *Pooled) loadEntries(w *command.World) error {
+	for line, err := range show.Lines[rangeEntry](w.Stdin) {
+		if err != nil {
+			return err
+		}
+		if line.Line == nil {
+			continue
+		}
+		item, err := rangeLine(line.Line)
+		if err != nil {
+			return err
+		}
+		if err := d.pool.add(w.Ctx, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A rangeEntry is a line as publish.Lines reads it, except that an ID may occur again: the pool
+// knows which states it has. Line is nil if the line is not about an entry.
+type rangeEntry struct{ *publish.Line }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *rangeEntry) UnmarshalJSON(data []byte) (err error) {
+	e.Line, err = publish.ReadLine(data)
+	return err
+}
+
+func rangeLine(line *publish.Line) (item poolItem, err error) {
+	if item.id, item.deleted = line.ID, line.Deleted.Deleted; !item.deleted {
+		item.entry, err = line.Entry()
+	} else if item.at = line.Deleted.When.UTC(); item.at.IsZero() {
+		return item, fmt.Errorf("the deletion of %q has no time", line.ID)
+	} else {
+		item.entry, err = compose.Draft{ID: line.ID, Updated: item.at}.Entry()
+	}
+	if err != nil {
+		return item, fmt.Errorf("the entry %q: %w", line.ID, err)
+	}
+	item.at = modifiedrange.StampOf(item.entry).UTC()
+	return item, nil
+}
+
+// Handler serves the collection: each answer is made from the database, as other processes
+// may have changed it meanwhile.
+func (d *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
+	var served http.Handler
+	if d.Protocol == AtomPMH {
+		h := &atompmh.Handler{URL: strings.TrimSuffix(d.Base, "/") + "/feed.atom", Size: d.Size, Logger: log, Items: d.records}
+		if d.Title != "" {
+			h.Head = &feedhistory.Document{Title: d.Title}
+		}
+		w.Tell("the feed: " + h.URL)
+		mux := http.NewServeMux()
+		mux.Handle("/feed.atom", h)
+		served = mux
+	} else {
+		w.Tell("the collection: " + d.Base)
+		served = &modifiedrange.Handler{
+			Limit: d.Size, Head: &feedhistory.Document{ID: d.Base, Title: cmp.Or(d.Title, d.Base)}, Logger: log,
+			Items: d.entries, Now: func() time.Time { return d.pool.clock(w.Ctx) },
+		}
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !d.isLoaded.Load() {
+			rw.Header().Set("Retry-After", "10")
+			http.Error(rw, "the collection is being loaded", http.StatusServiceUnavailable)
+			return
+		}
+		served.ServeHTTP(rw, r)
+	})
+}
+
+// records is the Query of an atompmh.Handler.
+func (d *Pooled) records(ctx context.Context, start, end time.Time, limit int) (items []atompmh.Item, err error) {
+	return pooled(ctx, d.pool, start, end, limit, func(r *mirror.Record) (atompmh.Item, error) {
+		it := atompmh.Item{ID: r.ID, Modified: r.Time(), Title: r.Content.Title, Deleted: r.State != mirror.Live}
+		e, err := r.Entry()
+		if err == nil {
+			it.Representations = atompmh.RepresentationsOf(e)
+		}
+		return it, err
+	})
+}
+
+// entries is the Query of a modifiedrange.Handler.
+func (d *Pooled) entries(ctx context.Context, start, end time.Time, limit int) ([]modifiedrange.Item, error) {
+	return pooled(ctx, d.pool, start, end, limit, func(r *mirror.Record) (modifiedrange.Item, error) {
+		if r.State != mirror.Live {
+			return modifiedrange.Item{Modified: r.Time(), Deleted: r.ID}, nil
+		}
+		e, err := r.Entry()
+		return modifiedrange.Item{Modified: r.Time(), Entry: e}, err
+	})
+}
+
+func pooled[T any](ctx context.Context, p *pool, start, end time.Time, limit int, item func(*mirror.Record) (T, error)) ([]T, error) {
+	records, err := p.records(ctx, start, end, limit)
+	items := make([]T, 0, len(records))
+	for _, r := range records {
+		if err == nil {
+			var it T
+			it, err = item(r)
+			items = append(items, it)
+		}
+	}
+	return items, err
+}
+
+// A pool is the items of a produced collection in a database, in the order of their times.
+// Harvests look for later times only, so an update may add no earlier ones; only the first
+// load, of which nothing is served before its end, may come in any order.
+type pool struct {
+	store      mirror.Store
+	feed       *mirror.Feed
+	now        time.Time
+	historical bool // keep earlier states as items
+
+	newest  time.Time // of the items before this load
+	pending []poolItem
+	size    int
+	future  []string // the items whose time is still to come
+	late    []error
+	lates   int
+}
+
+// A poolItem is a state of an item.
+type poolItem struct {
+	id      string
+	at      time.Time
+	deleted bool
+	entry   *feedhistory.Entry // of a deletion, a marker
+}
+
+// The changes of an update are sorted in portions of this many items or bytes, and stored in
+// smaller commits.
+const (
+	poolSorted = 5000
+	poolBytes  = 4 << 20
+	poolCommit = 500
+	mostLate   = 10 // the number of late items to name
+)
+
+// historicalMark separates the ID of an earlier state from its time.
+const historicalMark = "\x00"
+
+// openPool returns the pool of a protocol in a store.
+func openPool(ctx context.Context, store mirror.Store, protocol string) (*pool, error) {
+	url := "urn:feedhistory:produced:" + protocol
+	f, err := store.Feed(ctx, url)
+	if errors.Is(err, mirror.ErrNotFound) {
+		f, err = mirror.NewFeed(url), nil
+		f.Title, f.Next, f.Source = protocol, show.Never, protocol
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{store: store, feed: f, now: time.Now()}
+	latest, err := p.records(ctx, time.Time{}, time.Time{}, 1)
+	if err == nil && len(latest) > 0 {
+		p.newest = latest[0].Time()
+	}
+	return p, err
+}
+
+// loaded reports whether the first load has ended.
+func (p *pool) loaded() bool { return p.feed.Polls > 0 }
+
+// records returns the records of a range, most recent first.
+func (p *pool) records(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
+	q := mirror.Query{Feed: p.feed.URL, Since: start, Until: end, Limit: limit, Deleted: true}
+	for r, err := range p.store.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		r.ID, _, _ = strings.Cut(r.ID, historicalMark)
+		found = append(found, r)
+	}
+	return found, nil
+}
+
+// clock returns the time of the latest item, for the next sync of a consumer to begin at:
+// later items may still have a time before the present.
+func (p *pool) clock(ctx context.Context) time.Time {
+	latest, err := p.records(ctx, time.Time{}, time.Time{}, 1)
+	if err != nil || len(latest) == 0 {
+		return time.Unix(0, 0)
+	}
+	return latest[0].Time()
+}
+
+// add adds an item.
+func (p *pool) add(ctx context.Context, item poolItem) error {
+	if strings.Contains(item.id, historicalMark) {
+		return fmt.Errorf("the id %q has a NUL character", item.id)
+	}
+	if item.at.After(p.now) {
+		p.future = append(p.future, fmt.Sprintf("%q, modified %s", item.id, show.Time(item.at)))
+		return nil
+	}
+	p.pending = append(p.pending, item)
+	most := poolCommit
+	if p.loaded() {
+		most = poolSorted
+	}
+	if p.size += len(item.entry.XML()); len(p.pending) < most && p.size < poolBytes {
+		return nil
+	}
+	return p.flush(ctx)
+}
+
+// flush stores the pending items, oldest first. Those the pool has already are left out.
+func (p *pool) flush(ctx context.Context) error {
+	slices.SortStableFunc(p.pending, func(a, b poolItem) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id)) })
+	newest := p.newest
+	for portion := range slices.Chunk(p.pending, poolCommit) {
+		if err := p.commit(ctx, portion); err != nil {
+			return err
+		}
+		newest = portion[len(portion)-1].at
+	}
+	clear(p.pending)
+	if p.pending, p.size = p.pending[:0], 0; newest.After(p.newest) {
+		p.newest = newest
+	}
+	return nil
+}
+
+// end stores the remaining items, and ends the first load.
+func (p *pool) end(ctx context.Context) error {
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
+	if !p.loaded() {
+		p.feed.Polls = 1
+		if err := p.store.Commit(ctx, &mirror.Commit{Feed: p.feed}); err != nil {
+			return err
+		}
+	}
+	if more := p.lates - len(p.late); more > 0 {
+		p.late = append(p.late, fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(p.late...)
+}
+
+// commit stores items, which are in the order of time.
+func (p *pool) commit(ctx context.Context, items []poolItem) error {
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.id
+	}
+	known, err := p.store.Records(ctx, p.feed.URL, ids)
+	if err != nil {
+		return err
+	}
+	change := &mirror.Commit{Feed: p.feed}
+	at := map[string]int{} // the place of an ID in the change
+	for _, item := range items {
+		r := p.record(item)
+		old := known[item.id]
+		switch err := p.judge(old, r); {
+		case errors.Is(err, errSame):
+			continue
+		case err != nil:
+			if p.lates++; len(p.late) < mostLate {
+				p.late = append(p.late, err)
+			}
+			continue
+		}
+		if p.historical && old != nil && old.State == mirror.Live {
+			earlier, err := p.earlier(ctx, change, at, old)
+			if err != nil {
+				return err
+			}
+			change.Put = append(change.Put, earlier)
+		}
+		if i, again := at[item.id]; again {
+			change.Put[i] = r
+		} else {
+			at[item.id] = len(change.Put)
+			change.Put = append(change.Put, r)
+		}
+		known[item.id] = r
+		p.count(old, r)
+	}
+	if len(change.Put) == 0 {
+		return nil
+	}
+	p.feed.Changed = p.now
+	return p.store.Commit(ctx, change)
+}
+
+var errSame = errors.New("the pool has it already")
+
+// judge returns why a state cannot follow the known one of the item, nil if there is none.
+func (p *pool) judge(old, r *mirror.Record) error {
+	refused := func(clause string, why error) error {
+		return &atompmh.RecordError{ID: r.ID, Modified: r.Copy.At, Clause: clause, Err: why}
+	}
+	switch {
+	case old != nil && old.Copy.At.Equal(r.Copy.At) && old.Copy.Digest == r.Copy.Digest && old.State == r.State:
+		return errSame
+	case old != nil && old.Copy.At.Equal(r.Copy.At):
+		return refused("atom-pmh#13, atom-pmh#24", atompmh.ErrSameTime)
+	case old != nil && old.Copy.At.After(r.Copy.At):
+		return refused("atom-pmh#12, atom-pmh#23", atompmh.ErrLate)
+	case p.loaded() && r.Copy.At.Before(p.newest):
+		return refused("atom-pmh#7", atompmh.ErrLate)
+	}
+	return nil
+}
+
+// record returns the record of an item.
+func (p *pool) record(item poolItem) *mirror.Record {
+	e, next := item.entry, p.feed.Commits+1
+	r := &mirror.Record{
+		Feed: p.feed.URL, ID: item.id, State: mirror.Live, Copy: mirror.Copy{At: item.at, Digest: e.Digest()},
+		FirstCommit: next, LastCommit: next, Added: p.now, Changed: p.now,
+		Content: mirror.Content{Format: feedhistory.Atom, Data: string(e.XML()), Title: e.Title().Plain(), Updated: item.at},
+	}
+	if item.deleted {
+		r.State, r.Tombstone = mirror.Deleted, mirror.TombstoneRecord{When: item.at}
+	}
+	return r
+}
+
+// earlier returns a state that another follows as a record of its own. It is still in the
+// change, or else in the store.
+func (p *pool) earlier(ctx context.Context, change *mirror.Commit, at map[string]int, old *mirror.Record) (*mirror.Record, error) {
+	var r mirror.Record
+	if i, ok := at[old.ID]; ok {
+		r = *change.Put[i]
+	} else {
+		stored, err := mirror.Lookup(ctx, p.store, p.feed.URL, old.ID)
+		if err != nil {
+			return nil, err
+		}
+		r = *stored
+	}
+	r.ID += historicalMark + r.Copy.At.Format(time.RFC3339Nano)
+	return &r, nil
+}
+
+// count counts the entries of the feed.
+func (p *pool) count(old, r *mirror.Record) {
+	was, is := old != nil && old.State == mirror.Live, r.State == mirror.Live
+	switch {
+	case is && !was:
+		p.feed.Entries++
+		if old != nil {
+			p.feed.Deleted--
+		}
+	case was && !is:
+		p.feed.Entries--
+		p.feed.Deleted++
+	case !is && old == nil:
+		p.feed.Deleted++
+	}
+}

@@ -1,0 +1,188 @@
+package readers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A databaseForm is how a reader lays out its SQLite database.
+type databaseForm struct {
+	kind string
+
+	feeds, feedKey string // the table of the feeds, and its key
+	feedColumns    []string
+	feed           func(row) (id, url, title string) // id is what entries name
+
+	entries      string // the table of the entries; its key is id
+	entryColumns []string
+	entryFeed    string // the column with the feed's id
+	byURL        bool   // the id is the URL, which the table of feeds may lack
+	entry        func(row) (*mirror.KeptEntry, error)
+}
+
+// databaseForms are the databases known. The first columns of each table tell them apart.
+var databaseForms = []databaseForm{
+	{
+		kind:  "newsboat", // cache.db
+		feeds: "rss_feed", feedKey: "rowid", feedColumns: []string{"rssurl", "title"},
+		feed:    func(r row) (id, url, title string) { return r["rssurl"], r["rssurl"], r["title"] },
+		entries: "rss_item", entryFeed: "feedurl", byURL: true, entry: newsboatEntry,
+		entryColumns: []string{
+			"guid", "feedurl", "pubDate", "title", "author", "url", "content",
+			"content_mime_type", "enclosure_url", "enclosure_type", "deleted", "base",
+		},
+	},
+	{
+		kind:  "freshrss", // the file it writes for a user, and its own database
+		feeds: "feed", feedKey: "id", feedColumns: []string{"url", "name"},
+		feed: func(r row) (id, url, title string) {
+			return r["id"], html.UnescapeString(r["url"]), html.UnescapeString(r["name"])
+		},
+		entries: "entry", entryFeed: "id_feed", entry: freshrssEntry,
+		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes"},
+	},
+}
+
+// isDatabase reports whether a file is a database of this form.
+func (f *databaseForm) isDatabase(ctx context.Context, file string) bool {
+	return hasColumns(ctx, file, f.entries, f.entryColumns[:3]...)
+}
+
+// source takes the feeds, and then the entries after a mark. A fault of the database and rows
+// that cannot be read are damage.
+func (f *databaseForm) source(ctx context.Context, s *Source, mark string, take func(Found) error) error {
+	db, err := openCopy(ctx, s.Name)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if db.Damage != nil {
+		if err := take(Found{Damage: db.Damage}); err != nil {
+			return err
+		}
+	}
+	feeds := map[string]Found{} // by id
+	for r, err := range readRows(ctx, db, f.feeds, f.feedKey, 0, f.feedColumns...) {
+		if r == nil {
+			return err
+		}
+		var found Found
+		if err != nil {
+			found.Damage = fmt.Errorf("%s, row %s: %w", f.feeds, r[f.feedKey], err)
+		} else {
+			var id string
+			id, found.Feed, found.Title = f.feed(r)
+			feeds[id] = found
+		}
+		if err := take(found); err != nil {
+			return err
+		}
+	}
+	after, _ := strconv.ParseInt(mark, 10, 64)
+	for r, err := range readRows(ctx, db, f.entries, "id", after, f.entryColumns...) {
+		if r == nil {
+			return err
+		}
+		id := r[f.entryFeed]
+		found := Found{Feed: feeds[id].Feed, Title: feeds[id].Title, Mark: r["id"]}
+		if f.byURL {
+			found.Feed = id
+		}
+		switch {
+		case err != nil:
+		case found.Feed != "":
+			found.Entry, err = f.entry(r)
+		case f.byURL:
+			err = errors.New("it names no feed")
+		default:
+			err = fmt.Errorf("there is no feed %s", id)
+		}
+		if err != nil {
+			found.Damage = fmt.Errorf("%s, row %s: %w", f.entries, r["id"], err)
+		}
+		if err := take(found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newsboatEntry(r row) (*mirror.KeptEntry, error) {
+	if r["guid"]+r["url"]+r["title"] == "" {
+		return nil, errNameless
+	}
+	k := &mirror.KeptEntry{Draft: compose.Draft{
+		ID: newsboatID(r), Title: plainText(r["title"]), Content: htmlText(r["content"]), Published: unixTime(r.Int("pubDate")),
+		Links: enclosure(alternate(r["url"]), r["enclosure_url"], r["enclosure_type"], ""), Authors: authors(r["author"]),
+	}}
+	if strings.HasPrefix(r["content_mime_type"], "text/plain") {
+		k.Content = plainText(r["content"])
+	}
+	if k.Content.Type == feedhistory.TextHTML && isWeb(r["base"]) {
+		k.Content.Base = r["base"]
+	}
+	if r["deleted"] == "1" {
+		k.Note = "deleted there"
+	}
+	return k, nil
+}
+
+// newsboatID returns the publisher's id. Where the feed has none, newsboat makes one of the
+// link and the date, or of the title.
+func newsboatID(r row) string {
+	id := strings.TrimSpace(r["guid"])
+	if rest, ok := strings.CutPrefix(id, r["url"]); ok && r["url"] != "" && rest != "" && isDate(rest) {
+		return ""
+	}
+	if id == strings.TrimSpace(r["title"]) {
+		return ""
+	}
+	return id
+}
+
+func isDate(text string) bool {
+	for _, layout := range []string{time.RFC1123Z, time.RFC1123, time.RFC822Z, time.RFC822, time.RFC3339, time.DateOnly, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST"} {
+		if _, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// freshrssEntry returns an entry. FreshRSS stores titles, authors and addresses as HTML.
+func freshrssEntry(r row) (*mirror.KeptEntry, error) {
+	k := &mirror.KeptEntry{Draft: compose.Draft{
+		ID: publisherID(r["guid"]), Title: htmlText(r["title"]), Content: htmlText(r["content"]),
+		Published: unixTime(r.Int("date")), Links: alternate(html.UnescapeString(r["link"])),
+	}}
+	for author := range strings.SplitSeq(html.UnescapeString(r["author"]), ";") {
+		k.Authors = append(k.Authors, authors(strings.TrimSpace(author))...)
+	}
+	var tags []string
+	for tag := range strings.SplitSeq(html.UnescapeString(r["tags"]), "#") {
+		tags = append(tags, strings.Trim(tag, " ;"))
+	}
+	k.Categories = categories(tags)
+	var attributes struct {
+		Enclosures []struct {
+			URL, Type string
+			Length    json.Number
+		}
+	}
+	if json.Unmarshal([]byte(r["attributes"]), &attributes) == nil {
+		for _, e := range attributes.Enclosures {
+			k.Links = enclosure(k.Links, html.UnescapeString(e.URL), e.Type, e.Length.String())
+		}
+	}
+	return k, nil
+}

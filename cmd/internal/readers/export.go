@@ -1,0 +1,244 @@
+package readers
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"html"
+	"io"
+	"iter"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/togofeed"
+)
+
+// An article is an entry in the form in which feed readers keep it.
+type article struct {
+	id         string // the entry's ID as published
+	url        string
+	title      string // plain text
+	html       string // with absolute references
+	author     string
+	at         time.Time
+	tags       []string
+	enclosures []feedhistory.Link
+}
+
+// articleOf returns the article of a record. An entry without an address gets the
+// site's, because readers require one.
+func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
+	a := &article{
+		id: e.ID, url: cmp.Or(linkOf(e), site), title: clean(e.Title().Plain()), at: e.Time(),
+	}
+	for _, l := range e.Links {
+		if l.Rel == feedhistory.RelEnclosure {
+			a.enclosures = append(a.enclosures, l)
+		}
+	}
+	if a.at.IsZero() {
+		a.at = r.Time()
+	}
+	// if there are too many extensions to decode, the item has those already decoded
+	item, _ := togofeed.Item(e)
+	a.html = cmp.Or(htmlOf(e.Content(), item.Content), htmlOf(e.Summary(), item.Description))
+	if a.title == "" {
+		a.title = beginning(a.html)
+	}
+	var names []string
+	for _, p := range item.Authors {
+		if name := clean(cmp.Or(p.Name, p.Email)); name != "" {
+			names = append(names, name)
+		}
+	}
+	a.author = strings.Join(names, ", ")
+	for _, tag := range item.Categories {
+		if tag = clean(tag); tag != "" {
+			a.tags = append(a.tags, tag)
+		}
+	}
+	return a
+}
+
+// clean returns text as one line, without NUL, which databases refuse.
+func clean(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\x00", "")), " ")
+}
+
+// htmlOf returns a text as HTML; absolute is its body with absolute references.
+func htmlOf(t feedhistory.Text, absolute string) string {
+	switch {
+	case t.Src != "":
+		src := html.EscapeString(t.Src)
+		return `<p><a href="` + src + `">` + src + `</a></p>`
+	case strings.TrimSpace(t.Body) == "":
+		return ""
+	case t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML:
+		return strings.ReplaceAll(absolute, "\x00", "")
+	case t.Type == "" || t.Type == feedhistory.TextPlain || strings.HasPrefix(t.Type, "text/"):
+		body := html.EscapeString(strings.TrimSpace(strings.ReplaceAll(t.Body, "\x00", "")))
+		return "<p>" + strings.ReplaceAll(body, "\n", "<br>\n") + "</p>"
+	}
+	return "" // other kinds of data
+}
+
+// titleLength is the number of characters of the content for the title of an entry
+// without one.
+const titleLength = 100
+
+// beginning returns the first words of HTML, as a title.
+func beginning(body string) string {
+	text := clean(feedhistory.Text{Type: feedhistory.TextHTML, Body: body}.Plain())
+	if utf8.RuneCountInString(text) <= titleLength {
+		return text
+	}
+	return string([]rune(text)[:titleLength]) + "…"
+}
+
+// enclosed returns links to the enclosures as HTML, for readers that cannot import
+// enclosures; "" if there are none, or if the text links to all of them.
+func (a *article) enclosed() string {
+	var b strings.Builder
+	for _, l := range a.enclosures {
+		href := html.EscapeString(l.Href)
+		if l.Href == "" || strings.Contains(a.html, href) {
+			continue
+		}
+		b.WriteString(`<p><a href="` + href + `">` + html.EscapeString(cmp.Or(l.Title, l.Type, l.Href)) + "</a></p>")
+	}
+	return b.String()
+}
+
+// An Export writes mirrored feeds into files for import into feed readers.
+type Export struct {
+	Store   mirror.Store
+	Query   mirror.Query // Query selects the entries of each feed.
+	Status  string       // Read or Unread; "" means Read
+	Starred bool         // whether to star the entries
+}
+
+// articles yields the articles of feeds, oldest first, each with its feed.
+func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, error]) iter.Seq2[origin, error] {
+	return func(yield func(origin, error) bool) {
+		for f, err := range feeds {
+			if err != nil {
+				yield(origin{}, err)
+				return
+			}
+			o := origin{feed: f, site: siteOf(f)}
+			q := x.Query
+			q.Feed, q.Oldest, q.Deleted = f.URL, true, false
+			for r, err := range x.Store.Entries(ctx, q) {
+				if err == nil {
+					o.article, err = x.article(r, o.site)
+				}
+				if !yield(o, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (x *Export) article(r *mirror.Record, site string) (*article, error) {
+	e, err := r.Entry()
+	if err != nil {
+		return nil, err
+	}
+	return articleOf(r, e, site), nil
+}
+
+// An origin is an article with its feed.
+type origin struct {
+	*article
+	feed *mirror.Feed
+	site string
+}
+
+// write writes a list in JSON, one element per line, between a beginning and an
+// end.
+func write[T any](w io.Writer, begin, end string, articles iter.Seq2[origin, error], form func(origin) T) error {
+	out := bufio.NewWriter(w)
+	_, _ = out.WriteString(begin) // Flush returns any error
+	separator := "\n"
+	for a, err := range articles {
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+		line, err := json.Marshal(form(a))
+		if err != nil {
+			return err
+		}
+		_, _ = out.WriteString(separator)
+		_, _ = out.Write(line)
+		separator = ",\n"
+	}
+	_, _ = out.WriteString("\n" + end + "\n")
+	return out.Flush()
+}
+
+// greaderState is the prefix of the states of entries, which are categories.
+const greaderState = "user/-/state/com.google/"
+
+// GoogleReader writes feeds in the format of Google Reader's export, which FreshRSS
+// imports. Ids are the feed's, so FreshRSS recognises the entries it has. The importer
+// does not accept enclosures, so the content links to them.
+func (x *Export) GoogleReader(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
+	const begin = `{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`
+	return write(w, begin, "]}", x.articles(ctx, feeds), func(a origin) greaderItem {
+		states := []string{greaderState + cmp.Or(x.Status, Read)}
+		if x.Starred {
+			states = append(states, greaderState+"starred")
+		}
+		item := greaderItem{
+			ID: a.id, Title: a.title, Published: number(max(a.at.Unix(), 0)), Author: a.author,
+			States:    append(states, a.tags...),
+			Alternate: []greaderLink{{Href: a.url, Type: "text/html"}},
+			Content:   greaderText{a.html + a.enclosed()},
+			Origin:    greaderOrigin{"feed/" + a.feed.URL, a.feed.URL, clean(a.feed.Title), a.site},
+		}
+		for _, l := range a.enclosures {
+			item.Enclosure = append(item.Enclosure, greaderLink{Href: l.Href, Type: l.Type})
+		}
+		return item
+	})
+}
+
+// A nextcloudItem is an entry of articles.json. All fields are required.
+type nextcloudItem struct {
+	GUID          string  `json:"guid"`
+	URL           string  `json:"url"`
+	Title         string  `json:"title"`
+	Author        string  `json:"author"`
+	PubDate       int64   `json:"pubDate"` // in Unix seconds
+	Body          string  `json:"body"`
+	EnclosureMime *string `json:"enclosureMime"`
+	EnclosureLink *string `json:"enclosureLink"`
+	Unread        bool    `json:"unread"`
+	Starred       bool    `json:"starred"`
+	FeedLink      string  `json:"feedLink"` // the feed's website, by which News finds the feed
+	RTL           bool    `json:"rtl"`
+}
+
+// NextcloudNews writes feeds in the format of Nextcloud News, articles.json.
+// News assigns an article to the subscription with the same website.
+func (x *Export) NextcloudNews(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
+	return write(w, "[", "]", x.articles(ctx, feeds), func(a origin) nextcloudItem {
+		item := nextcloudItem{
+			GUID: a.id, URL: a.url, Title: a.title, Author: a.author, PubDate: max(a.at.Unix(), 0),
+			Body: a.html, Unread: x.Status == Unread, Starred: x.Starred, FeedLink: a.site,
+		}
+		if len(a.enclosures) > 0 {
+			first := a.enclosures[0]
+			item.EnclosureLink, item.EnclosureMime = &first.Href, &first.Type
+			rest := article{html: a.html, enclosures: a.enclosures[1:]}
+			item.Body += rest.enclosed()
+		}
+		return item
+	})
+}

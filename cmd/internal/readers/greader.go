@@ -1,0 +1,453 @@
+package readers
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A greaderItem is an entry in the form of Google Reader, with the fields Inoreader, Feedly,
+// FreshRSS and Miniflux add to it.
+type greaderItem struct {
+	ID        string        `json:"id"`
+	OriginID  string        `json:"originId,omitempty"` // the publisher's id, in Feedly
+	GUID      string        `json:"guid,omitempty"`     // the same, in FreshRSS
+	Title     string        `json:"title"`
+	Published number        `json:"published"`
+	Updated   number        `json:"updated,omitempty"`
+	Author    string        `json:"author,omitempty"`
+	States    any           `json:"categories"` // states, folders and tags: a list of texts or, in Feedly, of objects
+	Alternate []greaderLink `json:"alternate"`
+	Canonical []greaderLink `json:"canonical,omitempty"`
+	Enclosure []greaderLink `json:"enclosure,omitempty"`
+	Summary   greaderText   `json:"summary,omitzero"`
+	Content   greaderText   `json:"content"`
+	Origin    greaderOrigin `json:"origin"`
+}
+
+type greaderLink struct {
+	Href   string      `json:"href"`
+	URL    string      `json:"url,omitempty"` // in Miniflux
+	Type   string      `json:"type,omitempty"`
+	Length json.Number `json:"length,omitempty"`
+}
+
+type greaderOrigin struct {
+	StreamID string `json:"streamId"`
+	FeedURL  string `json:"feedUrl"`
+	Title    string `json:"title"`
+	HTMLURL  string `json:"htmlUrl"`
+}
+
+// A number is a number, which may be in a string.
+type number int64
+
+// UnmarshalJSON reads a number, with or without quotation marks. Others are zero.
+func (n *number) UnmarshalJSON(data []byte) error {
+	var value json.Number
+	if json.Unmarshal([]byte(strings.Trim(string(data), `"`)), &value) != nil {
+		return nil
+	}
+	whole, err := value.Int64()
+	if err != nil {
+		fraction, _ := value.Float64()
+		whole = int64(fraction)
+	}
+	*n = number(whole)
+	return nil
+}
+
+// A greaderText is text, which is an object or a string.
+type greaderText struct {
+	Text string `json:"content"`
+}
+
+// UnmarshalJSON reads {"content": "…"} or a string.
+func (c *greaderText) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &c.Text) == nil {
+		return nil
+	}
+	var object struct{ Content string }
+	if err := json.Unmarshal(data, &object); err != nil {
+		return err
+	}
+	c.Text = object.Content
+	return nil
+}
+
+// feed returns the feed's URL; "" if the item does not have it.
+func (i *greaderItem) feed() string {
+	if isWeb(i.Origin.FeedURL) {
+		return i.Origin.FeedURL
+	}
+	url, ok := strings.CutPrefix(i.Origin.StreamID, "feed/")
+	if !ok || !isWeb(url) {
+		return ""
+	}
+	return url
+}
+
+// found returns the item as an entry of a feed. The item is named so if it cannot be read.
+func (i *greaderItem) found(feed, title, name string) Found {
+	href := ""
+	for _, l := range append(i.Alternate, i.Canonical...) {
+		if href == "" && isWeb(l.Href) {
+			href = l.Href
+		}
+	}
+	found := Found{Feed: feed, Title: title}
+	k := &mirror.KeptEntry{Draft: compose.Draft{
+		ID: cmp.Or(strings.TrimSpace(i.OriginID), publisherID(i.GUID)), Title: htmlText(i.Title), Authors: authors(i.Author), Links: alternate(href),
+		Content:   htmlText(cmp.Or(i.Content.Text, i.Summary.Text)),
+		Published: unixTime(int64(i.Published)), Updated: unixTime(int64(i.Updated)),
+	}}
+	if k.ID+href+i.Title == "" {
+		found.Damage = fmt.Errorf("%s: %w", name, errNameless)
+		return found
+	}
+	if k.Updated.Before(k.Published) {
+		k.Updated = k.Published
+	}
+	if !strings.ContainsAny(i.Title, "<&") {
+		k.Title = plainText(html.UnescapeString(i.Title))
+	}
+	for _, l := range i.Enclosure {
+		k.Links = enclosure(k.Links, cmp.Or(l.Href, l.URL), l.Type, l.Length.String())
+	}
+	found.Entry = k
+	return found
+}
+
+const greaderBase = "reader/api/0/"
+
+type subscription struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
+
+// feed returns the feed's URL; "" if the server does not have it.
+func (s *subscription) feed() string {
+	if isWeb(s.URL) {
+		return s.URL
+	}
+	if url := strings.TrimPrefix(s.ID, "feed/"); isWeb(url) {
+		return url
+	}
+	return ""
+}
+
+// readGreader reads the entries of all wanted feeds by the API of Google Reader, feed by
+// feed. It logs in if the server's header has a user and a password; a bearer token is sent
+// as it is.
+func readGreader(ctx context.Context, s *Server, wanted func(feed string) bool, mark string, take func(Found) error) error {
+	if err := greaderLogin(ctx, s); err != nil {
+		return err
+	}
+	var answer struct{ Subscriptions []subscription }
+	if err := s.Get(ctx, greaderBase+"subscription/list", url.Values{"output": {"json"}}, &answer); err != nil {
+		return err
+	}
+	from, token, _ := strings.Cut(mark, " ")
+	reached := mark == ""
+	for _, sub := range answer.Subscriptions {
+		if sub.ID == from {
+			reached = true
+		} else {
+			token = ""
+		}
+		if !reached || !wanted(sub.feed()) {
+			continue
+		}
+		found := Found{Feed: sub.feed(), Title: sub.Title}
+		if found.Feed == "" {
+			found.Damage = fmt.Errorf("subscription %q: it has no address", sub.ID)
+		}
+		if err := take(found); err != nil {
+			return err
+		}
+		if found.Damage != nil {
+			continue
+		}
+		if err := (&greaderStream{ctx: ctx, server: s, sub: sub}).read(token, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// greaderLogin exchanges a user and a password for a token.
+func greaderLogin(ctx context.Context, s *Server) error {
+	user, password, ok := s.User()
+	if !ok {
+		return nil
+	}
+	bare := *s
+	bare.Header = s.Header.Clone()
+	bare.Header.Del("Authorization")
+	var answer string
+	form := url.Values{"Email": {user}, "Passwd": {password}, "service": {"reader"}, "accountType": {"HOSTED_OR_GOOGLE"}, "client": {"feedhistory"}}
+	if _, err := bare.Call(ctx, http.MethodPost, "accounts/ClientLogin", nil, form, &answer); err != nil {
+		return err
+	}
+	for line := range strings.Lines(answer) {
+		if token, ok := strings.CutPrefix(strings.TrimSpace(line), "Auth="); ok && token != "" {
+			s.Header = bare.Header
+			s.Header.Set("Authorization", "GoogleLogin auth="+token)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: the login succeeded, but the answer has no token", s.URL)
+}
+
+// A greaderStream is one feed of the server.
+type greaderStream struct {
+	ctx     context.Context
+	server  *Server
+	sub     subscription
+	numbers bool // the server gives items only by their numbers
+}
+
+// read takes the items from a continuation on.
+func (r *greaderStream) read(token string, take func(Found) error) error {
+	seen := map[string]bool{}
+	for {
+		items, next, err := r.page(token)
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			found := items[i].found(r.sub.feed(), r.sub.Title, fmt.Sprintf("%s, item %q", r.sub.feed(), items[i].ID))
+			if i == len(items)-1 && next != "" {
+				found.Mark = r.sub.ID + " " + next
+			}
+			if err := take(found); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		if seen[next] {
+			return fmt.Errorf("%s: the reader repeats a part of %s", r.server.URL, r.sub.feed())
+		}
+		seen[next], token = true, next
+	}
+}
+
+// page returns the items after a continuation, and the next continuation. Miniflux gives
+// the items only by their numbers.
+func (r *greaderStream) page(token string) ([]greaderItem, string, error) {
+	query := url.Values{"output": {"json"}, "n": {strconv.Itoa(atOnce)}, "r": {"o"}}
+	if token != "" {
+		query.Set("c", token)
+	}
+	if r.numbers {
+		return r.numbered(query)
+	}
+	var answer struct {
+		Items        []greaderItem
+		Continuation string
+	}
+	kind, id, _ := strings.Cut(r.sub.ID, "/")
+	err := r.server.Get(r.ctx, greaderBase+"stream/contents/"+kind+"/"+url.PathEscape(id), query, &answer)
+	failed, refused := errors.AsType[*ServerError](err)
+	_, other := errors.AsType[*json.UnmarshalTypeError](err)
+	if token != "" || !other && (!refused || failed.Status/100 != 4 || failed.IsLogin()) {
+		return answer.Items, answer.Continuation, err
+	}
+	items, next, err2 := r.numbered(query)
+	if err2 != nil {
+		return nil, "", errors.Join(err, err2)
+	}
+	r.numbers = true
+	return items, next, nil
+}
+
+// numbered returns a page of items by way of their numbers.
+func (r *greaderStream) numbered(query url.Values) ([]greaderItem, string, error) {
+	query.Set("s", r.sub.ID)
+	var list struct {
+		Refs []struct {
+			ID string `json:"id"`
+		} `json:"itemRefs"`
+		Continuation string `json:"continuation"`
+	}
+	if err := r.server.Get(r.ctx, greaderBase+"stream/items/ids", query, &list); err != nil || len(list.Refs) == 0 {
+		return nil, "", err
+	}
+	var token string // a POST needs one, in some readers
+	if err := r.server.Get(r.ctx, greaderBase+"token", nil, &token); err != nil {
+		return nil, "", err
+	}
+	form := url.Values{"T": {strings.TrimSpace(token)}}
+	for _, ref := range list.Refs {
+		form.Add("i", ref.ID)
+	}
+	var answer struct{ Items []greaderItem }
+	_, err := r.server.Call(r.ctx, http.MethodPost, greaderBase+"stream/items/contents", url.Values{"output": {"json"}}, form, &answer)
+	return answer.Items, list.Continuation, err
+}
+
+// isTakeout reports whether the beginning of a file is that of a JSON export of Google
+// Reader, Inoreader or Feedly: an object with a list of items, or a list of items with their
+// origins.
+func isTakeout(start []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(start))
+	token, err := decoder.Token()
+	switch {
+	case err != nil:
+		return false
+	case token == json.Delim('['):
+		if token, err = decoder.Token(); err != nil || token != json.Delim('{') {
+			return false
+		}
+		return hasMember(decoder, "origin", "alternate", "originId")
+	}
+	return token == json.Delim('{') && hasMember(decoder, "items")
+}
+
+// hasMember reports whether the decoder's current object has one of the members, with an
+// array or an object or a string.
+func hasMember(decoder *json.Decoder, names ...string) bool {
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return false
+		}
+		if text, ok := name.(string); ok && slices.Contains(names, text) {
+			return true
+		}
+		var other json.RawMessage
+		if decoder.Decode(&other) != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// A takeout is the JSON export of a user, being read.
+type takeout struct {
+	ctx     context.Context
+	decoder *json.Decoder
+	feed    string // of items without an origin; "" if there is none
+	n       int    // the number of items so far
+	after   int    // the number of items to skip
+	take    func(Found) error
+}
+
+// readTakeout takes the items of a file in its order.
+func readTakeout(ctx context.Context, file, feed, mark string, take func(Found) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	after, _ := strconv.Atoi(mark)
+	t := &takeout{ctx: ctx, decoder: json.NewDecoder(bufio.NewReader(f)), feed: feed, after: after, take: take}
+	err = t.values()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the file is cut short")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: after item %d: %w", file, t.n, err)
+	}
+	return err
+}
+
+// values reads the values of the file: lists of items, or objects with one.
+func (t *takeout) values() error {
+	for {
+		token, err := t.decoder.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('['):
+			err = t.items()
+		case json.Delim('{'):
+			err = t.object()
+		default:
+			err = errors.New("this is not a takeout")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// object reads the members of an object, whose items are in the member items.
+func (t *takeout) object() error {
+	for t.decoder.More() {
+		name, err := t.decoder.Token()
+		if err != nil {
+			return err
+		}
+		if name != "items" {
+			var other json.RawMessage
+			if err := t.decoder.Decode(&other); err != nil {
+				return err
+			}
+			continue
+		}
+		if token, err := t.decoder.Token(); err != nil || token != json.Delim('[') {
+			return errors.Join(errors.New("the items are not a list"), err)
+		}
+		if err := t.items(); err != nil {
+			return err
+		}
+	}
+	_, err := t.decoder.Token()
+	return err
+}
+
+// items reads the rest of a list of items.
+func (t *takeout) items() error {
+	for t.decoder.More() {
+		if err := t.ctx.Err(); err != nil {
+			return err
+		}
+		var raw json.RawMessage
+		if err := t.decoder.Decode(&raw); err != nil {
+			return err
+		}
+		if t.n++; t.n <= t.after {
+			continue
+		}
+		if err := t.take(t.found(raw)); err != nil {
+			return err
+		}
+	}
+	_, err := t.decoder.Token()
+	return err
+}
+
+func (t *takeout) found(raw []byte) (found Found) {
+	var item greaderItem
+	name := fmt.Sprint("item ", t.n)
+	if err := json.Unmarshal(raw, &item); err != nil {
+		found.Damage = fmt.Errorf("%s: %w", name, err)
+	} else if found = item.found(cmp.Or(item.feed(), t.feed), item.Origin.Title, name); found.Entry != nil && found.Feed == "" {
+		found.Damage, found.Entry = fmt.Errorf("%s: it names no feed", name), nil
+	}
+	found.Mark = strconv.Itoa(t.n)
+	return found
+}

@@ -1,0 +1,328 @@
+// Package readers imports the entries feed readers and others have kept into a mirror, and
+// gives mirrored histories to feed readers.
+package readers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A Found is one thing in a source: an entry, a document, a feed without either, or a row
+// that cannot be read.
+type Found struct {
+	Feed  string // the feed's URL; "" if unknown
+	Title string // the feed's title; "" if the source has none
+
+	Entry    *mirror.KeptEntry
+	Document *Saved
+	Damage   error  // why a row cannot be read, with its place in the source
+	Other    string // a file of the source that is no feed document; "" for none
+
+	// Mark says where another run may continue: after this and everything before it.
+	Mark string
+}
+
+// A Saved is a saved document of the feed itself.
+type Saved struct {
+	*feedhistory.Document
+	Older int       // the number of documents from before
+	At    time.Time // when it was saved
+}
+
+// made matches ids that FreshRSS makes where the feed has none.
+var made = regexp.MustCompile(`^(urn:sha1:)?[0-9a-f]{32,40}$`)
+
+// publisherID returns an id of FreshRSS; "" for one it has made itself.
+func publisherID(id string) string {
+	if id = strings.TrimSpace(id); made.MatchString(id) {
+		return ""
+	}
+	return id
+}
+
+// unixTime returns a time in seconds or, if it is far in the future then, in smaller units;
+// zero for none.
+func unixTime(n int64) time.Time {
+	switch {
+	case n <= 0:
+		return time.Time{}
+	case n > 1e14:
+		return time.UnixMicro(n).UTC()
+	case n > 1e11:
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+// alternate returns an entry's link; nil if it is not a web address.
+func alternate(href string) feedhistory.Links {
+	if !isWeb(href) {
+		return nil
+	}
+	return feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: href}}
+}
+
+// enclosure adds the link of a file to links, unless it is not a web address.
+func enclosure(links feedhistory.Links, href, kind, length string) feedhistory.Links {
+	if !isWeb(href) {
+		return links
+	}
+	return append(links, feedhistory.Link{Rel: feedhistory.RelEnclosure, Href: href, Type: kind, Length: length})
+}
+
+// isWeb reports whether an address is a URL of the web.
+func isWeb(address string) bool {
+	u, err := feedhistory.ParseURL(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// htmlText returns text as readers keep it, in HTML; nothing for "".
+func htmlText(body string) feedhistory.Text {
+	if body == "" {
+		return feedhistory.Text{}
+	}
+	return feedhistory.Text{Type: feedhistory.TextHTML, Body: body}
+}
+
+// plainText returns plain text.
+func plainText(body string) feedhistory.Text { return feedhistory.Text{Body: body} }
+
+// authors returns an author by name; none for "".
+func authors(name string) []feedhistory.Person {
+	if name == "" {
+		return nil
+	}
+	return []feedhistory.Person{{Name: name}}
+}
+
+// errNameless means nothing in an entry identifies it.
+var errNameless = errors.New("it has neither an id nor a link nor a title")
+
+// categories returns categories by their terms, without empty ones.
+func categories(terms []string) (list []compose.Category) {
+	for _, term := range terms {
+		if term != "" {
+			list = append(list, compose.Category{Term: term})
+		}
+	}
+	return list
+}
+
+// atOnce is the number of entries in an answer of a server or a database.
+const atOnce = 100
+
+// A batch is stored when it has this many entries or bytes.
+const (
+	batchEntries = 1000
+	batchBytes   = 4 << 20
+)
+
+// An Importer stores the entries and documents of a source in a mirror. Recall must be set.
+type Importer struct {
+	Recall *mirror.Recall
+	Wanted func(feed string) bool  // whether to import a feed; nil means all
+	Check  func(feed string) error // why a feed cannot be mirrored; nil means each can
+
+	// Stored is called with the mark after everything up to there has been stored; nil
+	// means nobody wants to know.
+	Stored func(mark string) error
+
+	Damaged func(error) // is called for each skipped row or document
+	Skipped func(error) // is called for each feed that cannot be mirrored, once
+
+	Feeds  []*Tally // the feeds so far, in the order in which they came
+	Count  int      // the number of entries and documents so far
+	Others []string // the source's files that are no feed documents
+
+	tallies map[string]*Tally // by the source's address
+	mirror  map[string]string // the mirrored feed with an address
+	entries []pendingEntry
+	bytes   int
+	mark    string
+}
+
+// A Tally counts the imported entries of one feed.
+type Tally struct {
+	Feed  string // the mirrored feed's URL
+	Title string
+	mirror.RecallReport
+
+	skipped bool
+}
+
+// A pendingEntry is an entry in the current batch.
+type pendingEntry struct {
+	tally *Tally
+	entry mirror.KeptEntry
+}
+
+// A SourceError is an error of the source, not of the mirror.
+type SourceError struct{ Err error }
+
+// Error returns the message of Err.
+func (e *SourceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// Run stores everything a source gives to take. An error ends it; entries already stored
+// stay. Errors of the source match *SourceError.
+func (i *Importer) Run(ctx context.Context, source func(take func(Found) error) error) error {
+	if err := i.load(ctx); err != nil {
+		return err
+	}
+	var failed error
+	err := source(func(found Found) error {
+		failed = i.take(ctx, &found)
+		return failed
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case errors.Is(err, context.Canceled):
+		return err
+	case err != nil:
+		return cmp.Or(i.flush(ctx), error(&SourceError{err})) // the rows before are good
+	}
+	return i.flush(ctx)
+}
+
+// load reads the addresses of the mirrored feeds, because a reader may know a feed by another
+// one.
+func (i *Importer) load(ctx context.Context) error {
+	i.mirror, i.tallies = map[string]string{}, map[string]*Tally{}
+	for f, err := range i.Recall.Mirror.Store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return err
+		}
+		for _, address := range []string{f.Address, f.Known.URL} {
+			if _, ok := i.mirror[bare(address)]; !ok && address != "" {
+				i.mirror[bare(address)] = f.URL
+			}
+		}
+		i.mirror[bare(f.URL)] = f.URL
+	}
+	return nil
+}
+
+// bare returns an address without its scheme and a final slash, which differ among readers.
+func bare(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	return strings.TrimSuffix(rest, "/")
+}
+
+// tally returns the tally of a feed.
+func (i *Importer) tally(found *Found) *Tally {
+	t := i.tallies[found.Feed]
+	if t != nil {
+		return t
+	}
+	t = &Tally{Feed: strings.TrimSpace(found.Feed), Title: found.Title}
+	i.tallies[found.Feed] = t
+	if known := i.mirror[bare(t.Feed)]; known != "" {
+		t.Feed = known
+	}
+	var err error
+	if i.Check != nil {
+		err = i.Check(t.Feed)
+	}
+	switch {
+	case i.Wanted != nil && !i.Wanted(found.Feed) && !i.Wanted(t.Feed):
+		t.skipped = true
+	case err != nil:
+		t.skipped = true
+		if i.Skipped != nil {
+			i.Skipped(err)
+		}
+	default:
+		i.Feeds = append(i.Feeds, t)
+	}
+	return t
+}
+
+func (i *Importer) take(ctx context.Context, found *Found) error {
+	if found.Damage != nil && i.Damaged != nil {
+		i.Damaged(found.Damage)
+	}
+	if found.Other != "" {
+		i.Others = append(i.Others, found.Other)
+	}
+	if found.Feed == "" {
+		return nil
+	}
+	_, known := i.tallies[found.Feed]
+	t := i.tally(found)
+	switch {
+	case t.skipped:
+		return nil
+	case found.Document != nil:
+		i.Count++
+		done, err := i.Recall.Document(ctx, t.Feed, found.Document.Document, found.Document.Older, found.Document.At)
+		return i.note(t, done, err)
+	case found.Entry == nil:
+		if known {
+			return nil
+		}
+		done, err := i.Recall.Entries(ctx, t.Feed, t.Title, nil) // the subscription alone
+		return i.note(t, done, err)
+	}
+	e := found.Entry
+	i.Count++
+	i.entries = append(i.entries, pendingEntry{t, *e})
+	i.bytes += len(e.Content.Body) + len(e.Summary.Body) + len(e.Title.Body) + 500
+	if found.Mark != "" {
+		i.mark = found.Mark
+	}
+	if len(i.entries) >= batchEntries || i.bytes >= batchBytes {
+		return i.flush(ctx)
+	}
+	return nil
+}
+
+// flush stores the current batch, feed by feed.
+func (i *Importer) flush(ctx context.Context) error {
+	entries := i.entries
+	i.entries, i.bytes = nil, 0
+	var order []*Tally
+	feeds := map[*Tally][]mirror.KeptEntry{}
+	for _, w := range entries {
+		if feeds[w.tally] == nil {
+			order = append(order, w.tally)
+		}
+		feeds[w.tally] = append(feeds[w.tally], w.entry)
+	}
+	for _, t := range order {
+		done, err := i.Recall.Entries(ctx, t.Feed, t.Title, feeds[t])
+		if err := i.note(t, done, err); err != nil {
+			return err
+		}
+	}
+	if i.Stored == nil || i.mark == "" || len(entries) == 0 {
+		return nil
+	}
+	return i.Stored(i.mark)
+}
+
+// note adds the result of a batch to a tally.
+func (i *Importer) note(t *Tally, done mirror.RecallReport, err error) error {
+	for _, bad := range done.Damaged {
+		if i.Damaged != nil {
+			i.Damaged(fmt.Errorf("%s: %w", t.Feed, bad))
+		}
+	}
+	done.Damaged = nil
+	t.Add(done)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.Feed, err)
+	}
+	return nil
+}

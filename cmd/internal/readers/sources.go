@@ -1,0 +1,211 @@
+package readers
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+)
+
+// A Source is a source to import from. NewSource makes one.
+type Source struct {
+	Kind  string
+	Name  string   // a file, a directory, a repository or a URL
+	Path  string   // of the file in a repository
+	Feeds []string // the feeds to import; for documents that do not name theirs, this feed
+
+	kind sourceKind
+}
+
+// A sourceKind is a kind of source: a file, a server, or both.
+type sourceKind struct {
+	name   string
+	file   func(ctx context.Context, s *Source, mark string, take func(Found) error) error
+	server func(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error
+	saved  bool // documents, all of one feed
+}
+
+// sourceKinds has a row for each kind, in the order in which messages name them.
+var sourceKinds = []sourceKind{
+	{name: "newsboat", file: databaseForms[0].source},
+	{name: "miniflux", server: func(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error {
+		return readMiniflux(ctx, NewMiniflux(*server), s.Wants, mark, take)
+	}},
+	{name: "freshrss", file: databaseForms[1].source, server: func(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error {
+		if !strings.Contains(server.URL, "greader.php") {
+			server.URL = strings.TrimSuffix(server.URL, "/") + "/api/greader.php"
+		}
+		return readGreader(ctx, server, s.Wants, mark, take)
+	}},
+	{name: "greader", server: greaderServer},
+	{name: "google-reader", file: takeoutFile},
+	{name: "inoreader", file: takeoutFile, server: greaderServer},
+	{name: "feedly", file: takeoutFile},
+	{name: "opml", file: func(ctx context.Context, s *Source, _ string, take func(Found) error) error {
+		return readSubscriptions(ctx, s.Name, take)
+	}},
+	{name: "directory", saved: true, file: func(ctx context.Context, s *Source, _ string, take func(Found) error) error {
+		return readDirectory(ctx, s.Name, s.feed(), take)
+	}},
+	{name: "git", saved: true, file: func(ctx context.Context, s *Source, _ string, take func(Found) error) error {
+		return readGit(ctx, s.Name, s.Path, s.feed(), take)
+	}},
+}
+
+func greaderServer(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error {
+	return readGreader(ctx, server, s.Wants, mark, take)
+}
+
+func takeoutFile(ctx context.Context, s *Source, mark string, take func(Found) error) error {
+	return readTakeout(ctx, s.Name, s.feed(), mark, take)
+}
+
+// kindNames returns the kinds of sources.
+func kindNames() string {
+	var names []string
+	for _, k := range sourceKinds {
+		names = append(names, k.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// NewSource returns the source named by the arguments after --from KIND. With the kind "",
+// it looks at the file.
+func NewSource(ctx context.Context, kind string, args []string) (*Source, error) {
+	if len(args) == 0 {
+		return nil, errors.New("--from: name the source: a file, a directory or a URL")
+	}
+	s := &Source{Kind: kind, Name: args[0], Feeds: args[1:]}
+	if kind == "" {
+		if s.Kind = Recognise(ctx, s.Name); s.Kind == "" {
+			return nil, fmt.Errorf("%s: not a recognised source: use --from KIND, one of %s", s.Name, kindNames())
+		}
+	}
+	i := slices.IndexFunc(sourceKinds, func(k sourceKind) bool { return k.name == s.Kind })
+	if i < 0 {
+		return nil, fmt.Errorf("--from: %q is not a kind of source: %s", s.Kind, kindNames())
+	}
+	s.kind = sourceKinds[i]
+	if s.Kind == "git" {
+		if len(s.Feeds) == 0 {
+			return nil, errors.New("--from git: name the repository and the path of the feed's file in it")
+		}
+		s.Path, s.Feeds = s.Feeds[0], s.Feeds[1:]
+	}
+	if s.kind.saved && len(s.Feeds) > 1 {
+		return nil, errors.New("--from " + s.Kind + ": at most one feed: the documents are all of it")
+	}
+	if isURL := terminal.IsURL(s.Name); isURL && s.kind.server == nil || !isURL && s.kind.file == nil {
+		return nil, errors.New("--from " + s.Kind + ": " + terminal.WithoutUser(s.Name) + " is not such a source")
+	}
+	for i, feed := range s.Feeds {
+		if err := terminal.CheckURL(feed); err != nil {
+			return nil, err
+		}
+		s.Feeds[i] = terminal.FeedName(feed)
+	}
+	return s, nil
+}
+
+// IsServer reports whether the source is a server, which needs credentials.
+func (s *Source) IsServer() bool { return s.kind.server != nil && terminal.IsURL(s.Name) }
+
+// feed returns the feed of documents that do not name theirs.
+func (s *Source) feed() string {
+	if len(s.Feeds) == 0 {
+		return ""
+	}
+	return s.Feeds[0]
+}
+
+// Wants reports whether to import a feed.
+func (s *Source) Wants(feed string) bool {
+	return len(s.Feeds) == 0 || s.kind.saved || slices.Contains(s.Feeds, terminal.FeedName(feed))
+}
+
+// Read takes the contents of the source after a mark. The server is the one for a URL.
+func (s *Source) Read(ctx context.Context, server *Server, mark string, take func(Found) error) error {
+	if s.IsServer() {
+		return s.kind.server(ctx, s, server, mark, take)
+	}
+	return s.kind.file(ctx, s, mark, take)
+}
+
+// revealing is how much of a file reveals its kind.
+const revealing = 64 << 10
+
+// Recognise returns the kind of a file or directory; "" if it is none of them.
+func Recognise(ctx context.Context, name string) string {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return ""
+	case info.IsDir():
+		return directoryKind(name)
+	case !info.Mode().IsRegular():
+		return ""
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, revealing))
+	text = bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\ufeff")), " \t\r\n")
+	switch {
+	case err != nil:
+		return ""
+	case bytes.HasPrefix(text, []byte("SQLite format 3\x00")):
+		for i := range databaseForms {
+			if databaseForms[i].isDatabase(ctx, name) {
+				return databaseForms[i].kind
+			}
+		}
+		return ""
+	case bytes.HasPrefix(text, []byte("<")):
+		return documentKind(name, text)
+	case isTakeout(text):
+		return "google-reader"
+	}
+	return ""
+}
+
+// directoryKind returns "git" for a repository.
+func directoryKind(name string) string {
+	for _, inside := range []string{".git", "objects"} {
+		if _, err := os.Stat(filepath.Join(name, inside)); err == nil {
+			return "git"
+		}
+	}
+	return "directory"
+}
+
+// documentKind returns the kind of an XML document.
+func documentKind(name string, text []byte) string {
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	decoder.Strict = false
+	decoder.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return ""
+		}
+		if root, ok := token.(xml.StartElement); ok {
+			switch {
+			case strings.EqualFold(root.Name.Local, "opml"):
+				return "opml"
+			case isDocument(name):
+				return "directory" // of one document
+			}
+			return ""
+		}
+	}
+}

@@ -1,0 +1,519 @@
+package readers
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// longest is the number of bytes that are read of a text.
+const longest = 16 << 20
+
+// columnsOf returns the names of a table's columns; none if there is no such table.
+func columnsOf(ctx context.Context, db *sql.DB, table string) (names []string, err error) {
+	found, err := db.QueryContext(ctx, "SELECT name FROM pragma_table_info(?)", table)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for found.Next() {
+		var name string
+		if err := found.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, found.Err()
+}
+
+// A row has the values of a row as text, by column.
+type row map[string]string
+
+// Int returns a number; 0 if the column has none.
+func (r row) Int(column string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(r[column]), 10, 64)
+	return n
+}
+
+// readRows yields the rows of a table that follow a key, in its order. Columns that the table
+// lacks are left out. A row that cannot be read comes with its key and an error, and the
+// others follow; an error without a row ends the sequence.
+func readRows(ctx context.Context, c *databaseCopy, table, key string, after int64, wanted ...string) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		have, err := columnsOf(ctx, c.DB, table)
+		if err == nil && len(have) == 0 {
+			err = fmt.Errorf("%s: there is no table %s in it", c.name, table)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		parts := []string{key}
+		for _, column := range wanted {
+			if slices.Contains(have, column) {
+				parts = append(parts, column)
+			}
+		}
+		t := &tableReader{ctx: ctx, db: c.DB, columns: parts, query: selection(table, key, parts)}
+		keys := fmt.Sprintf("FROM %s WHERE %s > ? ORDER BY %s LIMIT %d", table, key, key, atOnce)
+		t.sizes = "SELECT " + key + ", coalesce(length(" + strings.Join(parts[1:], "), 0) + coalesce(length(") + "), 0) " + keys
+		t.keys = "SELECT " + key + ", 0 " + keys
+		t.first = fmt.Sprintf("SELECT %s FROM %s WHERE %s > ? ORDER BY %s LIMIT 1", key, table, key, key)
+		for {
+			last, more := t.page(after, yield)
+			if !more {
+				return
+			}
+			after = last
+		}
+	}
+}
+
+func selection(table, key string, columns []string) string {
+	parts := []string{key}
+	for _, column := range columns[1:] {
+		parts = append(parts, fmt.Sprintf("substr(CAST(%s AS TEXT), 1, %d)", column, longest))
+	}
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s > ? AND %s <= ? ORDER BY %s", strings.Join(parts, ", "), table, key, key, key)
+}
+
+// A tableReader reads a table in pages.
+type tableReader struct {
+	ctx         context.Context
+	db          *sql.DB
+	columns     []string
+	query       string
+	sizes, keys string
+	first       string
+}
+
+// page yields a page, and returns its last key and whether there may be more.
+func (t *tableReader) page(after int64, yield func(row, error) bool) (last int64, more bool) {
+	keys, err := t.keysAfter(t.sizes, after)
+	if err != nil && t.ctx.Err() == nil { // a damaged row has no size
+		if keys, err = t.keysAfter(t.keys, after); len(keys) > 0 {
+			keys, err = keys[:1], nil
+		}
+	}
+	if err != nil {
+		return t.lost(after, err, yield)
+	}
+	if len(keys) == 0 {
+		return 0, false
+	}
+	last = keys[len(keys)-1]
+	list, err := t.between(after, last)
+	for _, row := range list {
+		if !yield(row, nil) {
+			return 0, false
+		}
+	}
+	if err == nil {
+		return last, true
+	}
+	for _, key := range keys[len(list):] { // each for itself
+		single, err := t.between(key-1, key)
+		if t.ctx.Err() != nil {
+			yield(nil, t.ctx.Err())
+			return 0, false
+		}
+		row := t.row(key)
+		if err == nil && len(single) == 1 {
+			row = single[0]
+		}
+		if !yield(row, err) {
+			return 0, false
+		}
+	}
+	return last, true
+}
+
+// lost yields the damage of the rows after a key, and returns the key before the first
+// readable one, if there is any.
+func (t *tableReader) lost(after int64, err error, yield func(row, error) bool) (last int64, more bool) {
+	if failed, ok := errors.AsType[*sqlite.Error](err); !ok || failed.Code()&0xff != sqlite3.SQLITE_CORRUPT {
+		yield(nil, err)
+		return 0, false
+	}
+	bad, good, step := after, after, int64(1) // the rows after good can be read
+	for ; t.isLost(good); step *= 2 {
+		if bad, good = good, good+step; t.ctx.Err() != nil || good < bad || step < 0 {
+			yield(t.row(after+1), fmt.Errorf("this row and those after it are lost: %w", err))
+			return 0, false
+		}
+	}
+	for bad+1 < good {
+		if middle := bad + (good-bad)/2; t.isLost(middle) {
+			bad = middle
+		} else {
+			good = middle
+		}
+	}
+	return good, yield(t.row(after+1), fmt.Errorf("this row and those up to %d are lost: %w", good, err))
+}
+
+// isLost reports whether the first row after a key cannot be read.
+func (t *tableReader) isLost(after int64) bool {
+	var key int64
+	err := t.db.QueryRowContext(t.ctx, t.first, after).Scan(&key)
+	return err != nil && !errors.Is(err, sql.ErrNoRows)
+}
+
+// row returns a row that cannot be read.
+func (t *tableReader) row(key int64) row { return row{t.columns[0]: strconv.FormatInt(key, 10)} }
+
+// bytesAtOnce is the size of a page, unless it has only one row.
+const bytesAtOnce = 4 << 20
+
+// keysAfter returns the keys of the next page.
+func (t *tableReader) keysAfter(query string, after int64) (keys []int64, err error) {
+	found, err := t.db.QueryContext(t.ctx, query, after)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for total := int64(0); found.Next(); {
+		var key, size int64
+		if err := found.Scan(&key, &size); err != nil {
+			return nil, err
+		}
+		if total += size; total > bytesAtOnce && len(keys) > 0 {
+			return keys, nil
+		}
+		keys = append(keys, key)
+	}
+	return keys, found.Err()
+}
+
+func (t *tableReader) between(after, last int64) (list []row, err error) {
+	found, err := t.db.QueryContext(t.ctx, t.query, after, last)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for found.Next() {
+		values, targets := make([]sql.NullString, len(t.columns)), make([]any, len(t.columns))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := found.Scan(targets...); err != nil {
+			return list, err
+		}
+		row := row{}
+		for i, column := range t.columns {
+			row[column] = strings.ToValidUTF8(values[i].String, "\uFFFD")
+		}
+		list = append(list, row)
+	}
+	return list, found.Err()
+}
+
+// A databaseCopy is a private copy of a database. Close removes it.
+type databaseCopy struct {
+	*sql.DB
+	Damage error // the first fault that SQLite finds in the database; nil if it is sound
+
+	name string
+	dir  string // "" if the file has no name any more
+}
+
+// openCopy copies a database to the directory for temporary files, and opens the copy. The
+// database itself is never locked, so its program can write meanwhile.
+func openCopy(ctx context.Context, file string) (*databaseCopy, error) {
+	source, err := filepath.EvalSymlinks(file) // the journal is next to the file itself
+	if err != nil {
+		return nil, err
+	}
+	c := &databaseCopy{name: file}
+	if c.dir, err = os.MkdirTemp("", "feedhistory-import-"); err != nil {
+		return nil, fmt.Errorf("%s cannot be copied to the directory for temporary files, which TMPDIR sets: %w", file, err)
+	}
+	s := &snapshot{source: source, copy: filepath.Join(c.dir, "copy.db")}
+	if err = s.take(ctx); err == nil {
+		err = c.open(ctx, s.copy)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if c.Damage != nil {
+		c.Damage = fmt.Errorf("%s is damaged, so rows may be missing: %w", file, c.Damage)
+	}
+	return c, nil
+}
+
+// open opens a finished copy. Where the system lets open files lose their names, a kill
+// leaves nothing behind from then on.
+func (c *databaseCopy) open(ctx context.Context, file string) (err error) {
+	if c.Damage, err = repair(ctx, file); err != nil {
+		return err
+	}
+	if c.DB, err = openUnlocked(file); err != nil {
+		return err
+	}
+	if err := c.DB.PingContext(ctx); err != nil {
+		return err
+	}
+	if os.RemoveAll(c.dir) == nil {
+		c.dir = ""
+	}
+	return nil
+}
+
+// repair merges the journal of a copy, and returns the first fault of the database.
+func repair(ctx context.Context, file string) (fault, err error) {
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(file))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	for _, query := range []string{"PRAGMA journal_mode = delete", "PRAGMA quick_check(1)"} {
+		var answer string
+		err := db.QueryRowContext(ctx, query).Scan(&answer)
+		failed, ok := errors.AsType[*sqlite.Error](err)
+		switch {
+		case ok && failed.Code()&0xff == sqlite3.SQLITE_CORRUPT:
+			return err, nil
+		case err != nil:
+			return nil, err
+		case answer != "ok" && answer != "delete":
+			return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(answer, "*** in database main ***")), " ")), nil
+		}
+	}
+	return nil, nil
+}
+
+// openUnlocked opens a file for reading, without locks and without its journal.
+func openUnlocked(file string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", sqlstore.SQLiteReaderDSN(file, true))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// Close ends the copy.
+func (c *databaseCopy) Close() (err error) {
+	if c.DB != nil {
+		err = c.DB.Close()
+	}
+	if c.dir != "" {
+		err = errors.Join(err, os.RemoveAll(c.dir))
+	}
+	return err
+}
+
+// hasColumns reports whether a file is a database with all of these columns in a table. It reads
+// the file itself, and a copy only if a writer may have interfered.
+func hasColumns(ctx context.Context, file, table string, columns ...string) bool {
+	db, err := openUnlocked(file)
+	if err != nil {
+		return false
+	}
+	found, err := has(ctx, db, table, columns)
+	if _ = db.Close(); found || err == nil && !hasLog(file) {
+		return found
+	}
+	c, err := openCopy(ctx, file)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	found, err = has(ctx, c.DB, table, columns)
+	return found && err == nil
+}
+
+func has(ctx context.Context, db *sql.DB, table string, columns []string) (bool, error) {
+	names, err := columnsOf(ctx, db, table)
+	for _, column := range columns {
+		if !slices.Contains(names, column) {
+			return false, err
+		}
+	}
+	return err == nil, err
+}
+
+// hasLog reports whether a database has changes in a journal or write-ahead log.
+func hasLog(file string) bool {
+	return slices.ContainsFunc(parts[1:], func(part string) bool {
+		info, err := os.Stat(file + part)
+		return err == nil && info.Size() > 0
+	})
+}
+
+const (
+	mostPasses = 60
+	longPause  = 500 * time.Millisecond
+	blockSize  = 1 << 20
+)
+
+// parts are the endings of a database's files: the rollback journal and the write-ahead
+// log belong to its content. SQLite makes a new index of the log (-shm).
+var parts = [...]string{"", "-journal", "-wal"}
+
+var errBusy = errors.New("another program writes to it all the time, so no copy is whole; try again when it is idle")
+
+// A snapshot copies a database without a lock, because newsboat loses a write that meets
+// one.
+//
+// Each pass compares the database with the copy, and replaces the blocks that differ. A
+// pass that finds none, while nothing is written, proves that the copy is the database as
+// it was when that pass began. SQLite repairs it as it does after a crash.
+type snapshot struct {
+	source, copy string
+	theirs, ours []byte
+	looked       func(part string) // called after each block, in tests
+}
+
+// take makes the copy.
+func (s *snapshot) take(ctx context.Context) error {
+	s.theirs, s.ours = make([]byte, blockSize), make([]byte, blockSize)
+	for pass := range mostPasses {
+		if pass > 1 { // the first one only copies
+			if err := pause(ctx, min(time.Duration(pass*pass)*time.Millisecond, longPause)); err != nil {
+				return err
+			}
+		}
+		before, err := s.state()
+		if err != nil {
+			return err
+		}
+		changed := false
+		for i, info := range before {
+			other, err := s.update(ctx, parts[i], info)
+			if err != nil {
+				return err
+			}
+			changed = changed || other
+		}
+		after, err := s.state()
+		if err != nil {
+			return err
+		}
+		if !changed && same(before, after) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w", s.source, errBusy)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// state describes the files of the database; nil for those which do not exist.
+func (s *snapshot) state() (state [len(parts)]os.FileInfo, err error) {
+	for i, part := range parts {
+		info, err := os.Stat(s.source + part)
+		switch {
+		case err == nil && !info.Mode().IsRegular():
+			return state, fmt.Errorf("%s: not a file", s.source+part)
+		case err == nil:
+			state[i] = info
+		case i == 0 || !errors.Is(err, fs.ErrNotExist):
+			return state, err
+		}
+	}
+	return state, nil
+}
+
+func same(before, after [len(parts)]os.FileInfo) bool {
+	for i, a := range before {
+		b := after[i]
+		if (a == nil) != (b == nil) {
+			return false
+		}
+		if a != nil && (!os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())) {
+			return false
+		}
+	}
+	return true
+}
+
+// update makes the copy of a file equal to it, and reports whether they differed.
+func (s *snapshot) update(ctx context.Context, part string, info os.FileInfo) (changed bool, err error) {
+	var source *os.File
+	if info != nil {
+		source, err = os.Open(s.source + part)
+		if err != nil && (part == "" || !errors.Is(err, fs.ErrNotExist)) {
+			return false, err
+		}
+	}
+	if source == nil {
+		err := os.Remove(s.copy + part)
+		if errors.Is(err, fs.ErrNotExist) {
+			return info != nil, nil
+		}
+		return true, err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(s.copy+part, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, s.noRoom(err, info)
+	}
+	changed, err = s.blocks(ctx, part, source, target)
+	return changed, s.noRoom(errors.Join(err, target.Close()), info)
+}
+
+func (s *snapshot) blocks(ctx context.Context, part string, source, target *os.File) (changed bool, err error) {
+	for at := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		n, ended := source.ReadAt(s.theirs, at)
+		if ended != nil && ended != io.EOF {
+			return false, ended
+		}
+		m, err := target.ReadAt(s.ours, at)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if !bytes.Equal(s.theirs[:n], s.ours[:m]) {
+			changed = true
+			if _, err := target.WriteAt(s.theirs[:n], at); err != nil {
+				return false, err
+			}
+		}
+		if s.looked != nil {
+			s.looked(part)
+		}
+		if at += int64(n); ended == io.EOF {
+			return changed, target.Truncate(at)
+		}
+	}
+}
+
+// noRoom adds advice to the error of a copy that does not fit.
+func (s *snapshot) noRoom(err error, info os.FileInfo) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%s has no room for a copy of %s (%s): set TMPDIR to a directory that has",
+			filepath.Dir(filepath.Dir(s.copy)), s.source, terminal.SizeText((info.Size()+999_999)/1e6*1e6))
+	}
+	return err
+}

@@ -1,0 +1,361 @@
+package show
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// Detail describes an error without the URL, which the message names elsewhere.
+func Detail(err error) string {
+	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok && e.Limit == "bytes" {
+		return "the document is larger than " + terminal.SizeText(e.Max)
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	if e := ProxyError(err); e != nil {
+		return "the proxy cannot be reached: " + feedhistory.Describe(e.Err)
+	}
+	return feedhistory.Describe(InWords(err))
+}
+
+// Advice is the advice for a gap, with the flag to use.
+func Advice(g *feedhistory.Gap) string {
+	s := g.Reason.Advice()
+	refused, isRefused := errors.AsType[*feedhistory.RefusedError](g.Err)
+	status, isStatus := errors.AsType[*feedhistory.StatusError](g.Err)
+	switch {
+	case isRefused && refused.Rule != feedhistory.RuleAddress:
+		return "tell the publisher"
+	case isStatus && status.Status == http.StatusUnauthorized:
+		return statusRemedy(status)
+	case errors.Is(g.Err, mirror.ErrQuota):
+		s += " (--quota, --quota-entries)"
+	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
+		return "run the same command again: it continues there"
+	case g.Reason == feedhistory.ReasonBudget:
+		s += " (--max-documents, --max-bytes)"
+	case isTooLarge(g.Err):
+		s += " (--max-document-bytes)"
+	case IsPrivate(g.Err):
+		s += " (--allow-private)"
+	}
+	return s
+}
+
+// IsPrivate reports whether an error is the refusal of a private address.
+func IsPrivate(err error) bool {
+	e, ok := errors.AsType[*feedhistory.RefusedError](err)
+	return ok && e.Rule == feedhistory.RuleAddress
+}
+
+// Failure explains in one line why the document named by an argument cannot be read,
+// with advice.
+func Failure(arg string, err error) error {
+	if wrong, ok := errors.AsType[terminal.UsageError](err); ok { // it names its flag
+		return wrong
+	}
+	name := terminal.WithoutUser(arg)
+	if arg == "-" {
+		name = "standard input"
+	}
+	what, todo := Detail(err), Remedy(err)
+	parse, ok := errors.AsType[*feedhistory.ParseError](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		what = "interrupted before it was read"
+	case ok && parse.Reason == feedhistory.ReasonNotFeed:
+		what = "not a feed: " + parse.Err.Error()
+	case ok && parse.Line > 0:
+		name, what = fmt.Sprintf("%s:%d:%d", name, parse.Line, parse.Column),
+			parse.Reason.String()+": "+parse.Err.Error()
+	case ok:
+		what = parse.Reason.String() + ": " + what
+	}
+	if todo != "" {
+		what += "; " + todo
+	}
+	said := errors.New(name + ": " + what)
+	if errors.Is(err, context.Canceled) {
+		return terminal.InterruptedError{Err: said}
+	}
+	return said
+}
+
+// Remedy is the advice if the first document cannot be read; "" if there is nothing to
+// add to the error.
+func Remedy(err error) string {
+	if IsPrivate(err) {
+		return "use --allow-private if you mean it"
+	}
+	if e, ok := errors.AsType[*feedhistory.NotFeedError](err); ok && len(e.Feeds) > 0 {
+		return "its feed is " + e.Feeds[0].Href + ": give that address"
+	}
+	if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
+		return parseRemedy(e)
+	}
+	if e, ok := errors.AsType[*feedhistory.RefusedError](err); ok {
+		switch e.Rule {
+		case feedhistory.RuleUserinfo:
+			return "take it out of the URL, and log in with --user"
+		case feedhistory.RuleDowngrade, feedhistory.RuleLoop, feedhistory.RuleRedirects, feedhistory.RuleLocation:
+			return "tell the publisher, or give the address where the feed is now"
+		}
+		return ""
+	}
+	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
+		return statusRemedy(e)
+	}
+	return networkRemedy(err)
+}
+
+const proxyLogin = "the proxy requires a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
+
+func networkRemedy(err error) string {
+	if ProxyError(err) != nil {
+		return "check the address in --proxy, or in HTTPS_PROXY and HTTP_PROXY, or try again later"
+	}
+	if e, ok := errors.AsType[*ProxyRefusal](err); ok {
+		if e.Status == http.StatusProxyAuthRequired {
+			return proxyLogin
+		}
+		return "check the address and the proxy, or try again later"
+	}
+	if isTooLarge(err) {
+		return TooLargeRemedy
+	}
+	if todo := tlsRemedy(err); todo != "" {
+		return todo
+	}
+	var timeout interface{ Timeout() bool }
+	switch dns, ok := errors.AsType[*net.DNSError](err); {
+	case ok && dns.IsNotFound:
+		return "check the address"
+	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.As(err, new(*feedhistory.TimeoutError)), errors.As(err, new(*feedhistory.TruncatedError)):
+		return "try again later"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "check the address, or try again later"
+	}
+	return ""
+}
+
+func parseRemedy(e *feedhistory.ParseError) string {
+	switch {
+	case isTooLarge(e):
+		return TooLargeRemedy
+	case e.Reason != feedhistory.ReasonNotFeed:
+		return ""
+	case errors.Is(e, feedhistory.ErrWebPage):
+		return "the page names no feed: give the feed's own address"
+	}
+	return "check the address"
+}
+
+const TooLargeRemedy = "raise --max-document-bytes if you trust the publisher"
+
+// isTooLarge reports whether an error means a document has more bytes than the limit.
+func isTooLarge(err error) bool {
+	e, ok := errors.AsType[*feedhistory.LimitError](err)
+	return ok && e.Limit == "bytes"
+}
+
+func statusRemedy(e *feedhistory.StatusError) string {
+	switch {
+	case e.Gone:
+		return "the publisher has withdrawn the feed for good"
+	case e.Status == http.StatusNotFound:
+		return "check the address"
+	case e.Status == http.StatusUnauthorized:
+		return "the server requires valid credentials: check --user, --token-env, --header or --netrc"
+	case e.Status == http.StatusProxyAuthRequired:
+		return proxyLogin
+	case e.Status == http.StatusForbidden:
+		return "the server refuses access"
+	case e.Status == http.StatusTooManyRequests, e.Status >= 500:
+		return "try again later"
+	}
+	return ""
+}
+
+// tlsRemedy is the advice for a fault of a server's TLS; "" for other errors.
+func tlsRemedy(err error) string {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "if you trust the authority, give its certificate with --ca-file"
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "check the address"
+	}
+	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
+		if e.Cert != nil && time.Now().Before(e.Cert.NotBefore) {
+			return "check this computer's clock"
+		}
+		return "tell the publisher, and check this computer's clock"
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return "check the port, or try http://"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "tell the publisher"
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" {
+		return "check the address; the server may require another version of TLS than this program supports"
+	}
+	return ""
+}
+
+// This file replaces texts of Go's standard library, which are for programmers.
+
+// InWords returns an error whose text has no words of Go's packages for networks, JSON
+// and XML. It wraps err.
+func InWords(err error) error {
+	text := err.Error()
+	if e, ok := errors.AsType[*url.Error](err); ok && !errors.Is(err, context.Canceled) {
+		what := Detail(e.Err)
+		if todo := networkRemedy(e.Err); todo != "" {
+			what += "; " + todo
+		}
+		text = strings.Replace(text, e.Error(), feedhistory.Redact(e.URL)+": "+what, 1)
+	}
+	op, isOp := errors.AsType[*net.OpError](err)
+	if _, isURL := errors.AsType[*url.Error](err); isOp && !isURL {
+		what := feedhistory.Describe(op)
+		if todo := networkRemedy(op); todo != "" {
+			what += "; " + todo
+		}
+		text = strings.Replace(text, op.Error(), what, 1)
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		text = strings.Replace(text, e.Error(), notJSON(e), 1)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		text = strings.Replace(text, e.Error(), wrongJSON(e), 1)
+	}
+	if e, ok := errors.AsType[*xml.SyntaxError](err); ok {
+		text = strings.Replace(text, e.Error(), notXML(e), 1)
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &plainError{text, err}
+}
+
+// A plainError is an error in other words.
+type plainError struct {
+	text string
+	err  error
+}
+
+// Error returns the words.
+func (e *plainError) Error() string { return e.text }
+
+// Unwrap returns the original error.
+func (e *plainError) Unwrap() error { return e.err }
+
+func notJSON(e *json.SyntaxError) string {
+	if strings.HasPrefix(e.Error(), "unexpected end") {
+		return "the JSON breaks off"
+	}
+	return fmt.Sprintf("this is not JSON from column %d on", max(e.Offset, 1))
+}
+
+func wrongJSON(e *json.UnmarshalTypeError) string {
+	kind, _, _ := strings.Cut(e.Value, " ")
+	if article := "aeiou"; strings.ContainsAny(kind[:min(1, len(kind))], article) {
+		kind = "an " + kind
+	} else {
+		kind = "a " + kind
+	}
+	if e.Field == "" {
+		return "it cannot be " + kind
+	}
+	return fmt.Sprintf("its member %s cannot be %s", e.Field, kind)
+}
+
+func notXML(e *xml.SyntaxError) string {
+	if strings.HasPrefix(e.Msg, "unexpected EOF") {
+		return fmt.Sprintf("line %d: the document breaks off", e.Line)
+	}
+	return fmt.Sprintf("line %d: the document is not well-formed XML: %s", e.Line, e.Msg)
+}
+
+// ProxyError returns the error of connecting to a proxy; nil for other errors.
+func ProxyError(err error) *net.OpError {
+	e, ok := errors.AsType[*net.OpError](err)
+	if !ok || e.Op != "proxyconnect" {
+		return nil
+	}
+	return e
+}
+
+// A ProxyRefusal is a proxy's refusal to connect to the server.
+type ProxyRefusal struct{ Status int }
+
+// Error returns the message, with the status of the answer.
+func (e *ProxyRefusal) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the proxy answers %d %s", e.Status, http.StatusText(e.Status)))
+}
+
+// IsPostgres reports whether text is the URL of a PostgreSQL database.
+func IsPostgres(text string) bool {
+	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+}
+
+// PostgresName returns the URL of a database without user, password and parameters.
+func PostgresName(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	return "the PostgreSQL database"
+}
+
+// PostgresProblem explains the server's error, given its code and message.
+func PostgresProblem(code, message string) string {
+	switch code {
+	case "53100":
+		return "the server's disk is full; nothing stored is lost: make room, and run the command again"
+	case "28P01", "28000":
+		return "the server refuses the user or the password"
+	case "3D000":
+		return "there is no such database on the server; createdb makes one"
+	case "42501":
+		return "the user may not do this: " + message
+	}
+	return message
+}
+
+// PostgresMalformed describes the fault of a database's URL. The error's own text contains the
+// URL, so only its cause is given.
+func PostgresMalformed(err error) string {
+	what := "this is not the URL of a PostgreSQL database"
+	if why := errors.Unwrap(err); why != nil {
+		what += ": " + why.Error()
+	}
+	return what
+}
+
+// PostgresUnreachable says why there is no connection.
+func PostgresUnreachable(err error) string {
+	what := "the server cannot be reached"
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		what += ": " + e.Err.Error()
+	}
+	return what + "; is it running, and is the address right?"
+}

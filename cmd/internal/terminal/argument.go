@@ -1,0 +1,349 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/feedhistory/feedhistory"
+	"golang.org/x/net/publicsuffix"
+)
+
+// WithoutUser removes the user and the password from a URL, for messages. From text
+// other than a URL that may contain a password, it removes everything that may be one.
+func WithoutUser(arg string) string {
+	u, err := feedhistory.ParseURL(arg)
+	switch {
+	case err == nil && u.User != nil:
+		u.User = nil
+		return u.String()
+	case err == nil && u.Opaque == "":
+		return arg
+	}
+	scheme, rest := "", arg
+	if i := strings.Index(arg, "://"); i >= 0 {
+		scheme, rest = arg[:i+3], arg[i+3:]
+	}
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 || !strings.Contains(rest[:at], ":") && (scheme == "" || strings.ContainsAny(rest[:at], "/?#")) {
+		return arg
+	}
+	return scheme + "…" + rest[at:]
+}
+
+// SiteName returns the part common to all addresses of a site: the name registered by
+// the site's owner or, if there is none, the host.
+func SiteName(address string) string {
+	host := feedhistory.HostOf(address)
+	u, err := feedhistory.ParseURL(address)
+	if err != nil {
+		return host
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return host
+	}
+	site, err := publicsuffix.EffectiveTLDPlusOne(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
+	if err != nil {
+		return host
+	}
+	return site
+}
+
+// IsURL reports whether an argument is a URL rather than a file's name.
+func IsURL(arg string) bool {
+	scheme, _, ok := strings.Cut(arg, "://")
+	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
+// IsWeb reports whether an address is an absolute URL of the web.
+func IsWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
+}
+
+// WebAddress returns the URL people mean by example.org/feed or feed://example.org/; it
+// returns other text unchanged. If there is no scheme, it is https, or http for this
+// machine itself.
+func WebAddress(arg string) string {
+	address := strings.TrimSpace(arg)
+	isFeed := len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
+	if isFeed {
+		address = strings.TrimPrefix(address[len("feed:"):], "//")
+	}
+	switch {
+	case IsURL(address) && isFeed:
+		return address
+	case IsURL(address):
+		return arg
+	case isFeed || isHost(address):
+		scheme := "https://"
+		if host := hostOf(address); host == "localhost" || isLoopback(host) {
+			scheme = "http://"
+		}
+		return scheme + address
+	}
+	return arg
+}
+
+// isHost reports whether text begins with a host: a name below a public suffix, localhost,
+// an IP address or, before a path other than a file's, any name.
+func isHost(text string) bool {
+	host := hostOf(text)
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+		return true
+	}
+	if !isName(host) {
+		return false
+	}
+	if suffix, official := publicsuffix.PublicSuffix(host); official && suffix != host {
+		return true
+	}
+	if !strings.Contains(text, "/") { // without a path, it may be anything
+		return false
+	}
+	dir, _, _ := strings.Cut(text, "/") // such as nas.lan/feed and intranet/feed, unless a directory has the name
+	_, err := os.Stat(dir)
+	return err != nil
+}
+
+// isName reports whether text can be the name of a host.
+func isName(text string) bool {
+	for _, label := range strings.Split(text, ".") {
+		if label == "" || strings.HasPrefix(label, "-") || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" && isASCII(label) {
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
+}
+
+// hostOf returns the host at the beginning of text, in lower case.
+func hostOf(text string) string {
+	host, _, _ := strings.Cut(text, "/")
+	host, _, _ = strings.Cut(host, "?")
+	host, _, _ = strings.Cut(host, "#")
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err == nil {
+			host = host[:i]
+		}
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// SourceAddress returns the URL people mean by an argument that may also be the name of a
+// file. It returns the argument itself, as a file's name, if the file exists or the name
+// has no slash, unless the argument begins with feed:.
+func SourceAddress(arg string) string {
+	if address := WebAddress(arg); address != arg {
+		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "/") || strings.HasPrefix(strings.ToLower(arg), "feed:") {
+			return address
+		}
+	}
+	return arg
+}
+
+// CheckListed does the same as CheckURL for an address in a list, which has a scheme unless
+// its host is known.
+func CheckListed(address string) error {
+	if !IsURL(address) && WebAddress(address) != address {
+		suffix, official := publicsuffix.PublicSuffix(hostOf(address))
+		if !official || suffix == hostOf(address) {
+			return UsageError(WithoutUser(address) + " is not a URL: a URL begins with https:// or http://")
+		}
+	}
+	return CheckURL(address)
+}
+
+// CheckURL refuses URLs from which no feed can be fetched. The message does not contain a
+// password.
+func CheckURL(arg string) error {
+	arg = WebAddress(arg)
+	shown := WithoutUser(arg)
+	u, err := feedhistory.ParseURL(arg)
+	var why *url.Error
+	switch {
+	case arg == "":
+		return UsageError("give a URL: it begins with https:// or http://")
+	case !IsURL(arg):
+		return UsageError(shown + " is not a URL: a URL begins with https:// or http://")
+	case err != nil && shown != arg:
+		return UsageError(shown + " is not a URL")
+	case errors.As(err, &why):
+		return UsageError(arg + " is not a URL: " + why.Err.Error())
+	case err != nil:
+		return UsageError(arg + " is not a URL: " + err.Error())
+	case u.Scheme != "http" && u.Scheme != "https":
+		return UsageError(fmt.Sprintf("%s: unsupported scheme %q: use https or http", shown, u.Scheme))
+	case u.Hostname() == "":
+		return UsageError(shown + " is not a URL: it has no host")
+	case u.User != nil:
+		return UsageError(shown + ": a user or password in the URL; take it out of the URL, and log in with --user")
+	}
+	return nil
+}
+
+// FeedName returns the URL by which the store names a feed.
+func FeedName(arg string) string {
+	arg, _, _ = strings.Cut(strings.TrimSpace(arg), "#")
+	return WebAddress(arg)
+}
+
+// CheckTarget refuses a flag's file that cannot be written at the end, before any work is
+// done: it is a directory, or in none.
+func CheckTarget(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return UsageError(flag + ": " + file + " is a directory")
+	}
+	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+		return UsageError(flag + ": " + file + ": there is no directory " + filepath.Dir(file))
+	}
+	return nil
+}
+
+// A Listen is an address at which to listen: a host, which may be left out, and a port.
+type Listen string
+
+// Decode reads an address from the command line.
+func (l *Listen) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("address", &text); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil || port == "" {
+		return fmt.Errorf("%q is not an address such as 127.0.0.1:8005 or :8005", text)
+	}
+	*l = Listen(text)
+	return nil
+}
+
+// A Maximum is a number of things, or "all". The zero value is not set.
+type Maximum struct {
+	N int // negative for "all"
+}
+
+// IsSet reports whether the command line gives the maximum.
+func (m Maximum) IsSet() bool { return m.N != 0 }
+
+// Decode reads a maximum from the command line.
+func (m *Maximum) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "all":
+		n = -1
+	case err != nil || n < 1:
+		return fmt.Errorf("%q is neither a number from 1 on nor all", text)
+	}
+	m.N = n
+	return nil
+}
+
+// A Moment is a time on the command line: a time by RFC 3339, a date, which means midnight
+// in UTC, or how long ago the time was, such as 7d or 48h.
+type Moment struct{ time.Time }
+
+// Decode reads a moment from the command line.
+func (m *Moment) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	var err error
+	m.Time, err = parseMoment(text, time.Now())
+	return err
+}
+
+func parseMoment(text string, now time.Time) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	for unit, days := range map[string]int{"d": 1, "w": 7} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			if n, err := strconv.ParseUint(number, 10, 16); err == nil {
+				return now.AddDate(0, 0, -int(n)*days), nil
+			}
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time such as 2003-12-13, 2003-12-13T18:30:02Z, 7d or 48h", text)
+}
+
+// A Size is a number of bytes. On the command line it looks like 500, 10MB or 1.5GiB.
+type Size int64
+
+var units = map[string]float64{
+	"": 1, "b": 1,
+	"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+	"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}
+
+// Decode reads a size from the command line.
+func (s *Size) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("size", &text); err != nil {
+		return err
+	}
+	var err error
+	*s, err = parseSize(text)
+	return err
+}
+
+func parseSize(text string) (Size, error) {
+	number := strings.TrimRight(text, "bBkKmMgGtTiI ")
+	unit, ok := units[strings.ToLower(strings.TrimSpace(text[len(number):]))]
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || math.IsNaN(n) || n < 0 {
+		return 0, fmt.Errorf("%q is not a size such as 500kB, 10MB or 1GiB", text)
+	}
+	if n *= unit; n >= math.MaxInt64 {
+		return 0, fmt.Errorf("%q is too large", text)
+	}
+	return Size(n), nil
+}
+
+// SizeText returns a size for people, such as 16 MiB.
+func SizeText(n int64) string {
+	for _, unit := range []struct {
+		Size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if n >= unit.Size && n%unit.Size == 0 {
+			return fmt.Sprintf("%d %s", n/unit.Size, unit.name)
+		}
+	}
+	return Count(int(n), "byte", "bytes")
+}

@@ -1,0 +1,457 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish/serve"
+	"github.com/feedhistory/feedhistory/republish"
+)
+
+// The maximum size of a request in bytes, and the maximum number of feeds in
+// it.
+const (
+	mostUpload = 8 << 20
+	mostAdded  = 10_000
+)
+
+// addFeeds adds a feed by its URL, or those of an OPML file.
+func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
+	typed := strings.TrimSpace(r.FormValue("url"))
+	wrong := func(message string) error {
+		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message})
+	}
+	if r.MultipartForm != nil {
+		defer func() { _ = r.MultipartForm.RemoveAll() }()
+	}
+	file, _, err := r.FormFile("opml")
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return wrong("The file is larger than 8 MiB. Split it, and add one part after the other.")
+	}
+	if err == nil && typed == "" {
+		defer file.Close()
+		outlines, err := readers.ReadOPML(file)
+		if err != nil {
+			return wrong("This OPML file cannot be read: " + err.Error() + ". Export it again.")
+		}
+		if len(outlines) > mostAdded {
+			return wrong("The file has more than " + count(mostAdded) + " feeds. Split it, and add one part after the other.")
+		}
+		return s.addAll(w, r, outlines)
+	}
+	address, message := newAddress(typed, s.Private)
+	if message != "" {
+		return wrong(message)
+	}
+	known, err := s.feeds.like(r.Context(), address)
+	if err != nil {
+		return err
+	}
+	insists := r.FormValue("all-the-same") != ""
+	if known != nil && known.URL != address && !isFresh(known) && !insists {
+		v := &feedsView{Address: address, Known: &feedView{Feed: known, Name: republish.Name(known.URL)}}
+		return s.listFeeds(w, r, http.StatusConflict, v)
+	}
+	address, message, err = s.adder.addTried(r.Context(), typed, address, insists)
+	if err != nil {
+		return err
+	}
+	if message != "" {
+		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message, Insist: address})
+	}
+	if known != nil && known.URL != address && isFresh(known) { // it was mistyped, perhaps
+		if err := s.adder.replace(r.Context(), known.URL, address); err != nil {
+			return err
+		}
+	}
+	if page := r.FormValue("instead"); page != "" { // the name of the page with the link to this feed
+		if err := s.adder.dropPage(r.Context(), page, address); err != nil {
+			return err
+		}
+	}
+	http.Redirect(w, r, s.at("/feeds/"+republish.Name(address)), http.StatusSeeOther)
+	return nil
+}
+
+// addAll adds the feeds of an OPML file, and says how many it added.
+func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []readers.Outline) error {
+	added, here := 0, 0
+	var unreadable []string
+	for _, o := range outlines {
+		address, wrong := newAddress(o.URL, s.Private)
+		if wrong != "" {
+			unreadable = append(unreadable, o.URL)
+			continue
+		}
+		known, err := s.feeds.like(r.Context(), address)
+		if err != nil {
+			return err
+		}
+		isNew := false
+		if known == nil {
+			if isNew, err = s.adder.add(r.Context(), address, o); err != nil {
+				return err
+			}
+		} else if err := database.Amend(r.Context(), s.store, known.URL, o.Apply); err != nil {
+			return err
+		}
+		if isNew {
+			added++
+		} else {
+			here++
+		}
+	}
+	key := s.adder.remember(outcome(added, here, unreadable))
+	http.Redirect(w, r, s.at("/?outcome="+key), http.StatusSeeOther)
+	return nil
+}
+
+// mostNamed is the maximum number of addresses in a message.
+const mostNamed = 5
+
+// outcome counts the feeds of a file for people.
+func outcome(added, here int, unreadable []string) string {
+	text := count(added) + " added, " + count(here) + " here already"
+	if n := len(unreadable); n > 0 {
+		text += ", " + count(n) + " cannot be read: " + strings.Join(unreadable[:min(n, mostNamed)], ", ")
+		if n > mostNamed {
+			text += " …"
+		}
+	}
+	return text + ". The server reads each feed as its turn comes."
+}
+
+// feedAddress returns the URL somebody has typed, or says why there is none in
+// it. It escapes characters as a request would. The Client decides whether the
+// URL may be requested at all.
+func feedAddress(typed string) (address, wrong string) {
+	typed, _, _ = strings.Cut(strings.TrimSpace(typed), "#")
+	if rest, ok := strings.CutPrefix(typed, "feed:"); ok {
+		typed = strings.TrimPrefix(rest, "//")
+	}
+	if typed != "" && !strings.Contains(typed, "://") {
+		typed = "https://" + typed
+	}
+	u, err := feedhistory.ParseURL(typed)
+	switch {
+	case typed == "":
+		return "", "Type the address of a feed, or choose an OPML file."
+	case err != nil || u.Host == "":
+		return "", "That is not the address of a feed. It should look like https://example.org/feed.xml."
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", "Only addresses that begin with http:// or https:// can be read."
+	case u.User != nil:
+		return "", "An address with a password in it would be shown to everybody. Feeds that need one cannot be added here."
+	case len(typed) > 2000:
+		return "", "The address is too long."
+	}
+	return u.String(), ""
+}
+
+// newAddress is feedAddress, for a feed to add. It refuses feeds the server would not show.
+func newAddress(typed string, showsPrivate bool) (address, wrong string) {
+	if address, wrong = feedAddress(typed); wrong == "" && !showsPrivate && mirror.NewFeed(address).Private {
+		return "", "This address seems to have a secret in it, so the feed is private, and this server shows no private feeds. " +
+			"Mirror it with feedhistory sync, and read it with feedhistory serve --private."
+	}
+	return address, wrong
+}
+
+// pollNow lets a feed be polled at once.
+func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	s.polls.Hurry(feed)
+	http.Redirect(w, r, s.at("/feeds/"+r.PathValue("id")), http.StatusSeeOther)
+	return nil
+}
+
+// confirmRemoval asks whether to remove a feed.
+func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
+	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
+}
+
+// removeFeed removes a feed with its published documents.
+func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	s.polls.Forget(feed.URL)
+	if err := s.published.Remove(r.Context(), feed.URL); err != nil {
+		return err
+	}
+	s.feeds.forget(feed.URL)
+	s.drawings.documents.Drop(feed.URL)
+	http.Redirect(w, r, s.at("/?said=removed"), http.StatusSeeOther)
+	return nil
+}
+
+// An adder adds feeds, and finds out which feed an address leads to.
+type adder struct {
+	store    mirror.Store
+	feeds    *directory
+	polls    *mirror.Poller
+	log      *slog.Logger
+	replaced func(feed string) // called after another feed has replaced one
+
+	found    serve.Cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
+	failures serve.Cache[string, error]             // the failures of last polls, by the URLs of feeds
+	outcomes serve.Cache[string, string]            // messages for the next page, by random keys
+}
+
+// dropPage removes an added page, because one of its feeds was chosen.
+func (a *adder) dropPage(ctx context.Context, name, chosen string) error {
+	page, err := a.feeds.published.Feed(ctx, name)
+	if errors.Is(err, mirror.ErrNotFound) || err == nil && (page.Head != "" || page.URL == chosen) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.polls.Forget(page.URL)
+	return a.replace(ctx, page.URL, chosen)
+}
+
+// add adds a feed to the store, under the title and in the folders of a list; it is due
+// at once.
+func (a *adder) add(ctx context.Context, address string, listed readers.Outline) (added bool, err error) {
+	if err := a.feeds.add(ctx, address); err != nil {
+		return false, err
+	}
+	feed := mirror.NewFeed(address)
+	listed.Apply(feed)
+	switch err := a.store.Commit(ctx, &mirror.Commit{Feed: feed}); {
+	case errors.Is(err, mirror.ErrConflict):
+		return false, nil // it is there already
+	case err != nil:
+		return false, err
+	}
+	a.polls.Hurry(feed)
+	return true, nil
+}
+
+// polled is called at the end of a poll. A feed read for the first
+// time may redirect to another one, or may be a page with a feed.
+func (a *adder) polled(ctx context.Context, before *mirror.Feed, err error) {
+	if a.failures.Drop(before.URL); err != nil {
+		a.failures.Put(before.URL, err)
+	}
+	feed, failed := a.store.Feed(ctx, before.URL)
+	if failed != nil {
+		return
+	}
+	if err == nil {
+		failed = a.recognise(ctx, feed, before.Polls == 0)
+	} else if _, ok := errors.AsType[*feedhistory.ParseError](err); ok && feed.Head == "" {
+		failed = a.discover(ctx, feed)
+	}
+	if failed != nil && ctx.Err() == nil {
+		a.log.WarnContext(ctx, "a feed's other addresses cannot be determined", "feed", feed.URL, "err", failed)
+	}
+}
+
+// recognise removes a new feed with a permanent redirect to one of ours.
+func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) error {
+	address := cmp.Or(feed.Alias, feed.Address)
+	if address == "" {
+		return nil
+	}
+	other, err := a.feeds.like(ctx, address)
+	if err != nil {
+		return err
+	}
+	if other == nil || other.URL == feed.URL {
+		a.feeds.mu.Lock()
+		defer a.feeds.mu.Unlock()
+		a.feeds.resemble(address, feed.URL)
+		return nil
+	}
+	if !isNew {
+		return nil // it has its own history
+	}
+	return a.replace(ctx, feed.URL, other.URL)
+}
+
+// discover looks for the feeds of a page. If there is one, it replaces the
+// page; if there are several, a person chooses.
+func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
+	if came, _ := a.found.Get(page.URL); came != nil {
+		return nil // it was looked at before, or came from another page: circular links are not followed
+	}
+	client := a.polls.Mirror.Client
+	if client == nil {
+		client = &feedhistory.Client{}
+	}
+	a.found.Put(page.URL, feedhistory.Links{})
+	links, err := client.Discover(ctx, page.URL)
+	if err != nil {
+		return err
+	}
+	var feeds feedhistory.Links
+	for _, link := range links {
+		if address, wrong := feedAddress(link.Href); wrong == "" && address != page.URL {
+			link.Href = address
+			feeds = append(feeds, link)
+		}
+	}
+	if articles := slices.DeleteFunc(slices.Clone(feeds), feedhistory.Link.IsOfComments); len(articles) == 1 {
+		feeds = articles // hardly anybody means the comments
+	}
+	if len(feeds) != 1 {
+		a.found.Put(page.URL, append(feedhistory.Links{}, feeds...))
+		return nil
+	}
+	only := feeds[0].Href
+	if known, err := a.feeds.like(ctx, only); err != nil {
+		return err
+	} else if known != nil {
+		return a.replace(ctx, page.URL, known.URL)
+	}
+	a.found.Put(only, feedhistory.Links{})
+	if _, err := a.add(ctx, only, readers.Outline{}); err != nil {
+		return err
+	}
+	return a.replace(ctx, page.URL, only)
+}
+
+// replace removes a feed without entries because another one has them.
+func (a *adder) replace(ctx context.Context, feed, by string) error {
+	a.feeds.replaced(feed, by)
+	a.log.InfoContext(ctx, "replaced", "feed", feed, "by", by)
+	if old, err := a.store.Feed(ctx, feed); err == nil {
+		listed := readers.Outline{Text: old.Named, Folders: old.Folders}
+		if err := database.Amend(ctx, a.store, by, listed.Apply); err != nil {
+			return err
+		}
+	}
+	return a.discard(ctx, feed)
+}
+
+// remember keeps a message for the next page, and returns its key.
+func (a *adder) remember(message string) (key string) {
+	key = rand.Text()
+	a.outcomes.Put(key, message)
+	return key
+}
+
+// A new feed is polled at once. If the poll shows within a moment that there is no
+// feed, the error is shown next to the field, and the feed is not kept.
+const (
+	trialTime = 3 * time.Second
+	trialStep = 10 * time.Millisecond
+)
+
+const needsLogin = "This feed needs a login, so it cannot be added here. Add it with feedhistory sync, and start the server with --private."
+
+// addTried adds a feed, and waits a moment for its first poll. If nobody has
+// typed http or https, and https fails, it tries http. It returns the added
+// address, or the reason why there is none. Whoever insists is not asked.
+func (a *adder) addTried(ctx context.Context, typed, address string, insists bool) (added, wrong string, err error) {
+	until := time.Now().Add(trialTime)
+	if wrong, err = a.addOne(ctx, address, insists, until); err != nil || wrong == "" {
+		return address, wrong, err
+	}
+	if plain, ok := strings.CutPrefix(address, "https:"); ok && !strings.Contains(typed, "://") {
+		other, err := a.addOne(ctx, "http:"+plain, insists, until.Add(trialTime))
+		if err != nil || other == "" {
+			return "http:" + plain, "", err
+		}
+	}
+	return address, wrong, nil
+}
+
+func (a *adder) addOne(ctx context.Context, address string, insists bool, until time.Time) (wrong string, err error) {
+	isNew, err := a.add(ctx, address, readers.Outline{})
+	if err != nil {
+		return "", err
+	}
+	if !isNew {
+		// A feed hidden from this server gets the same answer as one behind a login and not
+		// here.
+		if _, err := a.store.Feed(ctx, address); errors.Is(err, mirror.ErrNotFound) {
+			return needsLogin, nil
+		}
+		return "", nil
+	}
+	if insists {
+		return "", nil
+	}
+	return a.try(ctx, address, until)
+}
+
+// try waits for the first poll of a feed, and forgets the feed if the poll shows there
+// is none.
+func (a *adder) try(ctx context.Context, address string, until time.Time) (wrong string, err error) {
+	for time.Now().Before(until) {
+		feed, err := a.store.Feed(ctx, address)
+		if errors.Is(err, mirror.ErrNotFound) || err == nil && feed.Head != "" {
+			return "", nil // another feed has replaced it, or it has been read
+		}
+		if err != nil {
+			return "", err
+		}
+		waits, runs := a.polls.Status(address)
+		if failure, ok := a.failures.Get(address); ok && !waits && !runs {
+			if links, _ := a.found.Get(address); len(links) > 0 {
+				return "", nil // a person chooses one of them
+			}
+			a.polls.Forget(address)
+			return explain(failure), a.discard(ctx, address)
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(trialStep):
+		}
+	}
+	return "", nil
+}
+
+// discard removes a feed without entries.
+func (a *adder) discard(ctx context.Context, address string) error {
+	if err := a.store.Remove(ctx, address); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+		return err
+	}
+	a.feeds.forget(address)
+	a.replaced(address)
+	return nil
+}
+
+// explain explains to people why an address is not a feed's.
+func explain(err error) string {
+	status, answered := errors.AsType[*feedhistory.StatusError](err)
+	_, refused := errors.AsType[*feedhistory.RefusedError](err)
+	_, parsed := errors.AsType[*feedhistory.ParseError](err)
+	switch {
+	case answered && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
+		return needsLogin
+	case answered && (status.Status == http.StatusNotFound || status.Status == http.StatusGone):
+		return "There is nothing at this address: the answer was " + strconv.Itoa(status.Status) + ". Look for a typing error."
+	case refused:
+		return "This server may not read that address: " + err.Error() + "."
+	case parsed:
+		return "There is no feed at this address, nor a page naming one. Look for a link to the feed on the website."
+	}
+	return "The address cannot be read now: " + err.Error() + "."
+}

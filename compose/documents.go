@@ -1,0 +1,244 @@
+package compose
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// History returns a history as one document, which is complete if the verdict is Whole. Its
+// Coverage declares the gaps. People who read the feed do not see that: see PseudoEntries.
+// Links that a copy must not carry (those to other documents, the hub, edit, related,
+// replies, via) are left out.
+//
+// A nil history is an empty one.
+func History(h *feedhistory.History) *feedhistory.Document {
+	h = cmp.Or(h, new(feedhistory.History))
+	head := cmp.Or(h.Head, &feedhistory.Document{Format: feedhistory.Atom})
+	d := head.Head()
+	d.Response, d.Header = head.Response, head.Header
+	d.Complete, d.Coverage = h.Verdict() == feedhistory.Whole, h.Coverage()
+	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l feedhistory.Link) bool {
+		switch l.Rel {
+		case feedhistory.RelEnclosure, feedhistory.RelHub, "edit", "related", "replies", "via":
+			return true
+		}
+		return false
+	})
+	d.Entries, d.Deleted = slices.Clone(h.Entries), h.Deleted
+	return d
+}
+
+// PseudoEntries returns the PseudoEntry of each gap, to put before the entries of a
+// document for people to read (5005#23).
+func PseudoEntries(h *feedhistory.History) (entries []*feedhistory.Entry) {
+	for _, gap := range cmp.Or(h, new(feedhistory.History)).Gaps {
+		entries = append(entries, PseudoEntry(gap))
+	}
+	return entries
+}
+
+// PseudoEntry returns an entry to tell readers of the feed about a gap (5005#23). Each call
+// returns the same entry.
+func PseudoEntry(g *feedhistory.Gap) *feedhistory.Entry {
+	g = cmp.Or(g, feedhistory.NewGap("", nil))
+	sum := sha256.Sum256([]byte(g.URL + "\n" + g.Reason.String()))
+	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not completely read, so some of its entries may be missing. %v. What to do: %s.",
+		g, g.Reason.Advice())
+	var b strings.Builder
+	b.WriteString("<entry")
+	xmlscan.WriteAttr(&b, "xmlns", feedxml.Atom)
+	b.WriteByte('>')
+	for _, element := range [][2]string{
+		{"id", "urn:sha256:" + hex.EncodeToString(sum[:])},
+		{"title", "Entries may be missing"},
+		{"updated", g.Found.Format(time.RFC3339Nano)},
+		{"summary", summary},
+	} {
+		b.WriteString("<" + element[0] + ">")
+		xmlscan.WriteText(&b, element[1])
+		b.WriteString("</" + element[0] + ">")
+	}
+	b.WriteString("</entry>")
+	e, err := feedhistory.ReadEntry(feedhistory.Atom, b.String(), "")
+	if err != nil {
+		panic(err) // the entry is always well-formed
+	}
+	return e
+}
+
+// Complete returns a complete feed of the given entries, newest first, at the URL
+// self. It takes the description of the feed from head, which may be nil.
+func Complete(head *feedhistory.Document, entries []*feedhistory.Entry, self string) *feedhistory.Document {
+	d := newDocument(head, entries, self)
+	d.Complete = true
+	return d
+}
+
+// newDocument returns a document with the description of the feed in head, and with its
+// links not about the history.
+func newDocument(head *feedhistory.Document, entries []*feedhistory.Entry, self string) *feedhistory.Document {
+	d := cmp.Or(head, new(feedhistory.Document)).Head()
+	links := slices.DeleteFunc(d.Links, func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelSelf })
+	d.URL, d.Entries = self, entries
+	d.Links = append(feedhistory.Links{{Rel: feedhistory.RelSelf, Href: self}}, links...)
+	return d
+}
+
+// link adds a link to a document, unless href is empty.
+func link(d *feedhistory.Document, rel, href string) {
+	if href != "" {
+		d.Links = append(d.Links, feedhistory.Link{Rel: rel, Href: href})
+	}
+}
+
+// Links are the URLs of an archive document or a page, and of its neighbours; ""
+// means there is none, or it is unknown.
+type Links struct {
+	Self    string
+	Current string // the subscription document, of an archive
+
+	// Prev and Next are the neighbours. An archive's Prev is the older one, and its Next
+	// is "" until there is a closed one (5005#15). A page's Next is the older one.
+	Prev, Next string
+
+	First, Last string // the newest and the oldest page
+}
+
+// Page returns a page of a paged feed with its entries, newest first. It has all
+// known links (5005#6); if there are none, its link "first" leads to the page itself,
+// because a page must have a link (5005#5).
+func Page(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *feedhistory.Document {
+	d := newDocument(head, entries, at.Self)
+	if at.First+at.Prev+at.Next+at.Last == "" {
+		at.First = at.Self
+	}
+	link(d, feedhistory.RelFirst, at.First)
+	link(d, feedhistory.RelPrevious, at.Prev)
+	link(d, feedhistory.RelNext, at.Next)
+	link(d, feedhistory.RelLast, at.Last)
+	return d
+}
+
+// Pages splits entries, newest first, into pages of the given size; a size below
+// 1 means 1. The URL of page n, counted from 1, is url(n); a nil url panics. Without entries
+// it returns one empty page.
+func Pages(head *feedhistory.Document, entries []*feedhistory.Entry, size int, url func(n int) string) (pages []*feedhistory.Document) {
+	if url == nil {
+		panic("compose: Pages: url is nil")
+	}
+	chunks := slices.Collect(slices.Chunk(entries, max(size, 1)))
+	if len(chunks) == 0 {
+		chunks = [][]*feedhistory.Entry{nil}
+	}
+	for i, chunk := range chunks {
+		at := Links{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
+		if i > 0 {
+			at.Prev = url(i)
+		}
+		if i+1 < len(chunks) {
+			at.Next = url(i + 2)
+		}
+		pages = append(pages, Page(head, chunk, at))
+	}
+	return pages
+}
+
+// Subscription returns the subscription document of an archived feed, with its
+// latest entries, newest first, and the link to the newest archive (5005#11). An empty
+// prevArchive means there is no archive yet.
+func Subscription(head *feedhistory.Document, entries []*feedhistory.Entry, self, prevArchive string) *feedhistory.Document {
+	d := newDocument(head, entries, self)
+	link(d, feedhistory.RelPrevArchive, prevArchive)
+	return d
+}
+
+// Archive returns an archive document (5005#11–14) with its entries, newest first.
+// Its update time is that of its latest entry, so it does not change.
+func Archive(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *feedhistory.Document {
+	d := newDocument(head, entries, at.Self)
+	d.Archive, d.Coverage = true, nil // a Coverage changes
+	link(d, feedhistory.RelCurrent, at.Current)
+	link(d, feedhistory.RelPrevArchive, at.Prev)
+	link(d, feedhistory.RelNextArchive, at.Next)
+	d.Updated, d.LastModified = time.Time{}, time.Time{}
+	d.Updated = documentTime(d, d.Entries)
+	return d
+}
+
+// A Split says where to cut a log of entries into archives: after a number of
+// entries, or at the end of a period. The zero value means every 100 entries.
+type Split struct {
+	Size   int    // Size is the number of entries of an archive, if Period is zero. Zero means 100; a negative number is an error of a Publisher, and 100 elsewhere.
+	Period Period // Period is the period of an archive, by update times in UTC; zero means to use Size.
+}
+
+// A Period is a unit of the calendar.
+type Period uint8
+
+// The periods of a Split.
+const (
+	Year Period = iota + 1
+	Month
+	Day
+)
+
+// String returns "year", "month" or "day".
+func (p Period) String() string {
+	return [...]string{Year: "year", Month: "month", Day: "day", Day + 1: "unknown"}[min(p, Day+1)]
+}
+
+// A Chunk is the part of a log in one archive.
+type Chunk struct {
+	Name    string // the period, such as "2003/11", or the number, such as "1", if split by size
+	Entries []*feedhistory.Entry
+}
+
+// Cut cuts a log, oldest entry first, into the archives to close and the entries to
+// stay in the subscription document: less than a full archive, or the latest period.
+// Chunks by size are numbered from first.
+func (s Split) Cut(log []*feedhistory.Entry, first int) (closed []Chunk, open []*feedhistory.Entry) {
+	if s.Period != 0 {
+		return s.cutPeriods(log)
+	}
+	size := s.Size
+	if size <= 0 {
+		size = 100
+	}
+	for ; len(log) >= size; first++ {
+		closed = append(closed, Chunk{strconv.Itoa(first), log[:size:size]})
+		log = log[size:]
+	}
+	return closed, log
+}
+
+// cutPeriods cuts before each entry of a later period than the ones before it. An entry
+// older than the one before it stays in the same chunk.
+func (s Split) cutPeriods(log []*feedhistory.Entry) (closed []Chunk, open []*feedhistory.Entry) {
+	from, current := 0, ""
+	for i, e := range log {
+		name := s.Period.of(changed(e))
+		if name <= current {
+			continue
+		}
+		if i > from {
+			closed = append(closed, Chunk{current, log[from:i:i]})
+		}
+		from, current = i, name
+	}
+	return closed, log[from:]
+}
+
+// of returns the name of the period a time belongs to. Names sort like times.
+func (p Period) of(t time.Time) string {
+	return t.UTC().Format(map[Period]string{Year: "2006", Month: "2006/01", Day: "2006/01/02"}[p])
+}

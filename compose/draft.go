@@ -1,0 +1,118 @@
+package compose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// A Draft describes an entry not published yet. ID and Updated must be set. Any other
+// zero field means the entry lacks it; but it always has a title, which may be empty.
+type Draft struct {
+	ID                 string // the id, which never changes (RFC 4287 §4.2.6)
+	Title              feedhistory.Text
+	Updated, Published time.Time
+	Summary, Content   feedhistory.Text
+	Links              feedhistory.Links // such as an alternate and enclosures
+	Authors            []feedhistory.Person
+	Categories         []Category
+
+	// Extensions are XML elements of other vocabularies, such as iTunes, each with
+	// the declarations of its namespaces.
+	Extensions []string
+}
+
+// A Category is a category of an entry (RFC 4287 §4.2.2).
+type Category struct {
+	Term   string `json:"term"`
+	Scheme string `json:"scheme,omitempty"`
+	Label  string `json:"label,omitempty"`
+}
+
+// Entry returns the entry described by the draft, as Atom; WriteRSS converts it. The
+// same draft always gives the same XML.
+//
+// It returns an error if the id or the update time is missing, or if the body of an
+// xhtml text, or an extension, is not well-formed.
+func (d Draft) Entry() (*feedhistory.Entry, error) {
+	if d.ID != "" && d.Updated.IsZero() {
+		return nil, fmt.Errorf("draft %s: the update time is missing (RFC 4287 §4.2.15)", d.ID)
+	}
+	return d.Undated()
+}
+
+// Undated is like Entry, but the update time may be missing, as in RSS. The entry is then
+// not valid in an Atom document (RFC 4287 §4.2.15).
+func (d Draft) Undated() (*feedhistory.Entry, error) {
+	item := feedxml.Item{
+		ID: d.ID, Updated: d.Updated, Published: d.Published, Extensions: d.Extensions,
+		Title: feedxml.Construct(d.Title), Summary: feedxml.Construct(d.Summary), Content: feedxml.Construct(d.Content),
+	}
+	for _, p := range d.Authors {
+		item.Authors = append(item.Authors, feedxml.Person(p))
+	}
+	for _, c := range d.Categories {
+		item.Categories = append(item.Categories, feedxml.Category(c))
+	}
+	for _, l := range d.Links {
+		item.Links = append(item.Links, feedxml.Link(l))
+	}
+	text, err := item.Atom()
+	if err != nil {
+		return nil, err
+	}
+	return feedhistory.ReadEntry(feedhistory.Atom, text, "")
+}
+
+// DraftOf returns an entry's fields; those of a nil entry are zero. The draft's Entry has
+// the same content in Atom, with absolute links. For an entry made from a draft, DraftOf
+// returns that draft. The authors are the feed's if the entry itself has none.
+//
+// Ill-formed XHTML becomes HTML, and other ill-formed markup becomes text. Updated may
+// be zero, because RSS has no such time.
+func DraftOf(e *feedhistory.Entry) (d Draft) {
+	if e == nil {
+		return d
+	}
+	draftable := func(t feedhistory.Text) feedhistory.Text {
+		return feedhistory.Text(feedxml.Draftable(feedxml.Construct(t)))
+	}
+	d = Draft{
+		ID: e.ID, Updated: e.Updated, Published: e.Published, Links: slices.Clone(e.Links),
+		Title: draftable(e.Title()), Summary: draftable(e.Summary()), Content: draftable(e.Content()),
+	}
+	element, err := e.Element()
+	if err != nil {
+		return d
+	}
+	var item feedxml.Item
+	item.ReadLists(element)
+	for _, p := range item.Authors {
+		d.Authors = append(d.Authors, feedhistory.Person(p))
+	}
+	for _, c := range item.Categories {
+		d.Categories = append(d.Categories, Category(c))
+	}
+	d.Extensions = item.Extensions
+	return d
+}
+
+// KeptBy returns an extension for a Draft: its entry is the copy of a feed
+// reader, which may have sanitised or rewritten it. Entry.KeptBy is then the reader's
+// name, wherever the entry is published again, and any copy of the publisher's own
+// takes precedence.
+//
+//	<m:kept xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0" by="newsboat"/>
+func KeptBy(reader string) string {
+	var b strings.Builder
+	b.WriteString("<m:kept")
+	xmlscan.WriteAttr(&b, "xmlns:m", feedxml.Coverage)
+	xmlscan.WriteAttr(&b, "by", reader)
+	b.WriteString("/>")
+	return b.String()
+}

@@ -1,0 +1,613 @@
+// Package compose makes feed documents and entries, and writes them: entries from drafts and
+// from JSON; complete, paged and archived feeds; Atom and RSS.
+package compose
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// Write writes a document in its own format: RSS as RSS 2.0, and Atom as Atom 1.0. A
+// document in another format, such as JSON Feed, becomes Atom.
+func Write(w io.Writer, d *feedhistory.Document) error {
+	format := feedhistory.Atom
+	if d != nil && d.Format == feedhistory.RSS {
+		format = feedhistory.RSS
+	}
+	return NewWriter(w, format, d).Close()
+}
+
+// WriteAtom writes a document as Atom 1.0. Entries read from Atom 1.0 keep their own
+// XML; others are converted.
+func WriteAtom(w io.Writer, d *feedhistory.Document) error {
+	return NewWriter(w, feedhistory.Atom, d).Close()
+}
+
+// WriteRSS writes a document as RSS 2.0, with the elements of RFC 5005 as in its
+// Appendix B. Items read from RSS 2.0 keep their own XML; others are converted.
+func WriteRSS(w io.Writer, d *feedhistory.Document) error {
+	return NewWriter(w, feedhistory.RSS, d).Close()
+}
+
+// A Writer writes one Atom or RSS document while its entries arrive, so a long
+// document need not fit in memory. Make one with NewWriter.
+//
+// What was read leniently is written as its format requires: an entry of the document's
+// own format keeps its XML as far as that is valid. IDs stay as published, even those that
+// are no IRIs.
+type Writer struct {
+	// Verbatim keeps the entries' own XML even where it is not valid. Other entries are
+	// converted element by element, and not made valid as a whole.
+	Verbatim bool
+
+	xml    xmlWriter
+	author string // the nominal author of entries without one, if the head names nobody
+	doc    *feedhistory.Document
+	format feedhistory.Format
+	begun  bool
+	closed bool
+}
+
+// NewWriter returns a Writer of a document in the given format, Atom or RSS. The head
+// section and the first entries are doc's; Add writes more. A nil doc is an empty one.
+//
+// If doc has neither Updated, Published nor LastModified, the document's update time is
+// that of doc's newest entry or, if it has none, of the newest among those of the first
+// Add. In Atom, an entry without a time has its document's, by the same order; the last
+// resort is 1970, because Atom requires a time.
+func NewWriter(w io.Writer, format feedhistory.Format, doc *feedhistory.Document) *Writer {
+	d := &Writer{xml: xmlWriter{w: w}, doc: doc, format: format}
+	if doc == nil {
+		d.doc = new(feedhistory.Document)
+	}
+	switch {
+	case w == nil:
+		d.xml.err = errors.New("compose: NewWriter: the io.Writer is nil")
+	case format != feedhistory.Atom && format != feedhistory.RSS:
+		d.xml.err = fmt.Errorf("compose: NewWriter: documents are written as Atom or RSS, not as %v", format)
+	}
+	return d
+}
+
+// Add writes entries, in the given order. Entries of the document's own format keep
+// their XML; others are converted. After an error, nothing more is written.
+func (w *Writer) Add(entries ...*feedhistory.Entry) error {
+	if w.closed {
+		return errors.New("compose: Writer: Add after Close")
+	}
+	w.begin(entries)
+	w.write(entries)
+	return w.xml.err
+}
+
+// Close ends the document. It does not close the underlying io.Writer. It returns the
+// first error of all calls; a second call does nothing else.
+func (w *Writer) Close() error {
+	if w.closed {
+		return w.xml.err
+	}
+	w.begin(nil)
+	w.closed = true
+	if w.format == feedhistory.RSS {
+		w.xml.b.WriteString("</channel></rss>\n")
+	} else {
+		w.xml.b.WriteString("</feed>\n")
+	}
+	w.xml.flush()
+	return w.xml.err
+}
+
+// begin writes everything before the first entries to add, once.
+func (w *Writer) begin(added []*feedhistory.Entry) {
+	if w.begun || w.xml.err != nil {
+		return
+	}
+	w.begun, w.xml.verbatim = true, w.Verbatim
+	updated := documentTime(w.doc, w.doc.Entries)
+	if len(w.doc.Entries) == 0 {
+		updated = documentTime(w.doc, added)
+	}
+	if w.format == feedhistory.RSS {
+		w.xml.rssHead(w.doc, updated)
+	} else {
+		w.xml.atomHead(w.doc, updated, len(w.doc.Entries)+len(added) > 0, w.authors(added))
+	}
+	w.write(w.doc.Entries)
+}
+
+// authors returns the authors of an Atom document's head section. If there are none, the
+// first entries decide whether it needs one.
+func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
+	nominal := []feedhistory.Person{nominalAuthor(w.doc)}
+	switch {
+	case len(w.doc.Authors) > 0:
+		return w.doc.Authors
+	case w.doc.Format == feedhistory.RSS:
+		if authors := atomAuthors(w.doc); len(authors) > 0 {
+			return authors
+		}
+		return nominal
+	case w.doc.Format != feedhistory.Atom:
+		return nominal
+	case w.Verbatim:
+		return nil
+	}
+	for _, e := range slices.Concat(w.doc.Entries, added) {
+		if e == nil {
+			continue
+		}
+		if element, err := e.Element(); err == nil && (element.Format != feedxml.FormatAtom || !element.Signed && len(element.Authors) == 0) {
+			return nominal
+		}
+	}
+	w.author = nominal[0].Name
+	return nil
+}
+
+// atomAuthors returns the authors an RSS document's head section has in Atom's namespace.
+func atomAuthors(d *feedhistory.Document) (authors []feedhistory.Person) {
+	head := d.Elements()
+	for _, raw := range head.Others {
+		r := feedxml.Fragment(raw, head.Scope, head.Format)
+		if r.Cursor.Space() == feedxml.Atom && r.Local() == "author" {
+			authors = append(authors, feedhistory.Person(r.Person()))
+		}
+	}
+	return authors
+}
+
+// write writes entries: those of the format with their own XML, the others converted.
+func (w *Writer) write(entries []*feedhistory.Entry) {
+	for _, e := range entries {
+		if w.xml.err == nil && e == nil {
+			w.xml.err = errors.New("compose: Writer: an entry is nil")
+		}
+		if w.xml.err != nil {
+			return
+		}
+		element, err := w.element(e)
+		if err != nil {
+			w.xml.err = err
+			return
+		}
+		if !w.Verbatim {
+			element = feedxml.RepairEntry(element, w.format == feedhistory.RSS, feedxml.Facts{
+				ID: e.ID, Title: e.Title().Plain(), Published: e.Published, Changed: changed(e), Author: w.author,
+			})
+		}
+		w.xml.b.WriteString(element + "\n")
+		w.xml.flush()
+	}
+}
+
+// element returns an entry as an element of the document: with its own XML, if that is of
+// the format, or else converted.
+func (w *Writer) element(e *feedhistory.Entry) (string, error) {
+	element, err := e.Element()
+	native, convert := feedxml.Atom, w.xml.atomEntry
+	if w.format == feedhistory.RSS {
+		native, convert = "", w.xml.rssItem
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case !isNative(element, feedxml.Format(w.format), native):
+		before := w.xml.b.Len()
+		convert(e, element)
+		text := w.xml.b.String()
+		w.xml.b.Reset()
+		w.xml.b.WriteString(text[:before])
+		return strings.TrimSuffix(text[before:], "\n"), nil
+	case slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return feedhistory.Person(a) == b }):
+		return string(e.XML()), nil
+	}
+	return string(e.Signed().XML()), nil
+}
+
+// changed returns when the entry changed or, if it does not say, when its document did.
+// Atom requires a time, so the last resort is the epoch.
+func changed(e *feedhistory.Entry) time.Time {
+	return feedtime.First(e.Changed(), dated(e.Source), epoch)
+}
+
+// epoch replaces an unknown time where a format requires one.
+var epoch = time.Unix(0, 0).UTC()
+
+// dated returns the time of a document: its own, or the response's. It is the same at each
+// run.
+func dated(d *feedhistory.Document) time.Time {
+	if d == nil {
+		return time.Time{}
+	}
+	return feedtime.First(d.Updated, d.Published, d.LastModified)
+}
+
+// documentTime returns when the document was updated or, if it does not say, the latest
+// change of the given entries. It is the epoch if none has a time, and zero if there are
+// none.
+func documentTime(d *feedhistory.Document, entries []*feedhistory.Entry) time.Time {
+	t := dated(d)
+	if t.IsZero() {
+		for _, e := range entries {
+			if e != nil {
+				t = feedtime.Later(t, changed(e))
+			}
+		}
+	}
+	return t
+}
+
+// identity returns the feed's id, or else a URL.
+func identity(d *feedhistory.Document) string {
+	self, _ := d.Links.Rel(feedhistory.RelSelf)
+	return cmp.Or(d.ID, self.Href, d.URL)
+}
+
+// An xmlWriter writes XML. It keeps the first error.
+type xmlWriter struct {
+	w        io.Writer
+	b        feedxml.Markup
+	verbatim bool // see Writer.Verbatim
+	err      error
+}
+
+// flush writes out the buffer, so memory stays small.
+func (w *xmlWriter) flush() {
+	if w.err == nil {
+		_, w.err = io.WriteString(w.w, w.b.String())
+	}
+	w.b.Reset()
+}
+
+// link writes an Atom link, under the given element name.
+func (w *xmlWriter) link(name string, l feedhistory.Link) { w.b.Link(name, feedxml.Link(l)) }
+
+// flags writes the history flags and tombstones of a head section.
+func (w *xmlWriter) flags(d *feedhistory.Document) {
+	if d.Complete {
+		w.b.Empty("fh:complete", "xmlns:fh", feedxml.History)
+	}
+	if d.Archive {
+		w.b.Empty("fh:archive", "xmlns:fh", feedxml.History)
+	}
+	w.coverage(d.Coverage)
+	for _, t := range d.Deleted {
+		when := ""
+		if !t.When.IsZero() {
+			when = t.When.Format(time.RFC3339Nano)
+		}
+		w.b.Empty("at:deleted-entry", "xmlns:at", feedxml.Tombstones, "ref", t.Ref, "when", when)
+	}
+}
+
+// coverage writes a Coverage.
+func (w *xmlWriter) coverage(c *feedhistory.Coverage) {
+	if c == nil {
+		return
+	}
+	w.b.WriteString("<m:mirror")
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", feedxml.Coverage)
+	if c.Of != "" {
+		xmlscan.WriteAttr(&w.b.Builder, "of", c.Of)
+	}
+	xmlscan.WriteAttr(&w.b.Builder, "kind", c.Kind.String())
+	xmlscan.WriteAttr(&w.b.Builder, "verdict", c.Verdict.String())
+	if !c.AsOf.IsZero() {
+		xmlscan.WriteAttr(&w.b.Builder, "as-of", c.AsOf.UTC().Format(time.RFC3339))
+	}
+	w.b.WriteByte('>')
+	for _, g := range c.Gaps {
+		w.b.WriteString("<m:gap")
+		xmlscan.WriteAttr(&w.b.Builder, "reason", g.Word())
+		if g.URL != "" {
+			xmlscan.WriteAttr(&w.b.Builder, "href", iri.Redact(g.URL))
+		}
+		w.b.WriteString("/>")
+	}
+	w.b.WriteString("</m:mirror>\n")
+}
+
+// atomHead writes the beginning of an Atom document. Language is omitted if there are
+// entries: they have their own, and would inherit this one.
+func (w *xmlWriter) atomHead(d *feedhistory.Document, updated time.Time, hasEntries bool, authors []feedhistory.Person) {
+	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns", feedxml.Atom)
+	if d.Language != "" && !hasEntries {
+		xmlscan.WriteAttr(&w.b.Builder, "xml:lang", d.Language)
+	}
+	w.b.WriteString(">\n")
+	w.b.Element("id", identity(d))
+	w.b.Element("title", d.Title)
+	if d.Subtitle != "" {
+		w.b.Element("subtitle", d.Subtitle)
+	}
+	w.b.Element("updated", updated.Format(time.RFC3339Nano))
+	for _, p := range authors {
+		w.b.Person("author", feedxml.Person(p))
+	}
+	alternates := map[string]bool{}
+	for _, l := range d.Links {
+		if kind := l.Type + " " + l.HrefLang; l.Rel == feedhistory.RelAlternate && alternates[kind] && !w.verbatim {
+			l.Rel = "related" // RFC 4287 §4.1.1: one alternate of a type and language
+		} else if l.Rel == feedhistory.RelAlternate {
+			alternates[kind] = true
+		}
+		w.link("link", l)
+	}
+	if d.Icon != "" && (d.Format != feedhistory.Atom || d.Elements().Scope == nil) { // otherwise headAs writes it as published
+		w.b.Element("icon", iri.Writable(d.Icon))
+	}
+	w.flags(d)
+	w.headAs(d, feedhistory.Atom)
+}
+
+// nominalAuthor stands for the author whom Atom requires, of the feed or of each entry
+// (RFC 4287 §4.1.1), and who is unknown.
+func nominalAuthor(d *feedhistory.Document) feedhistory.Person {
+	return feedhistory.Person{Name: cmp.Or(d.Title, identity(d), "unknown")}
+}
+
+// atomEntry writes an entry of another format.
+func (w *xmlWriter) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
+	var item feedxml.Item
+	item.ReadLists(element)
+	others := extensions(element)
+	w.b.WriteString("<entry" + others.attrs + ">\n")
+	w.b.Element("id", e.ID)
+	w.text("title", e.Title())
+	w.b.Element("updated", changed(e).Format(time.RFC3339Nano))
+	if !e.Published.IsZero() {
+		w.b.Element("published", e.Published.Format(time.RFC3339Nano))
+	}
+	for _, person := range item.Authors {
+		w.b.Person("author", person)
+	}
+	for _, category := range item.Categories {
+		w.b.Empty("category", "term", category.Term, "scheme", category.Scheme, "label", category.Label)
+	}
+	for _, l := range e.Links {
+		w.link("link", l)
+	}
+	w.text("summary", e.Summary())
+	w.text("content", e.Content())
+	w.b.WriteString(others.elements + "</entry>\n")
+}
+
+// text writes a text construct. A title is never left out.
+func (w *xmlWriter) text(name string, t feedhistory.Text) {
+	switch {
+	case t == feedhistory.Text{} && name != "title":
+	case t.Src != "", feedxml.IsMedia(t.Type):
+		w.media(name, t)
+	case t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML:
+		w.b.Element(name+` type="html"`, t.HTML())
+	default:
+		w.b.Element(name, t.Body)
+	}
+}
+
+// media writes content of a media type, or content at another URL. Ill-formed markup
+// becomes text.
+func (w *xmlWriter) media(name string, t feedhistory.Text) {
+	if t.Src != "" {
+		w.b.Empty(name, "type", feedxml.MediaType(t.Type), "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
+		return
+	}
+	body, err := feedxml.Construct(t).Written()
+	if err != nil {
+		t.Type = "text/plain"
+		body, _ = feedxml.Construct(t).Written()
+	}
+	w.b.Open(name, "type", t.Type)
+	w.b.WriteString(">" + body + "</" + name + ">\n")
+}
+
+// headAs writes the other elements of the head section: those of the format and extensions as
+// they are, those of another format as extensions.
+func (w *xmlWriter) headAs(d *feedhistory.Document, format feedhistory.Format) {
+	head := d.Elements()
+	if head.Scope == nil {
+		return
+	}
+	var elements strings.Builder
+	for _, raw := range head.Others {
+		element := head.Scope.Standalone(raw, true)
+		if d.Format != format {
+			element = carried(feedxml.Fragment(raw, head.Scope, head.Format), element, format)
+		}
+		if element != "" {
+			elements.WriteString(element + "\n")
+		}
+	}
+	if w.verbatim {
+		w.b.WriteString(elements.String())
+	} else if elements.Len() > 0 {
+		w.b.WriteString(feedxml.RepairHead(elements.String(), format == feedhistory.RSS))
+	}
+}
+
+// carried returns an element of a head section for a document of another format; "" if that
+// says the same already. The elements of RSS have the namespace feedxml.RSS2 in Atom, those
+// of Atom their own in RSS, so both survive the way back.
+func carried(r *feedxml.Elements, element string, format feedhistory.Format) string {
+	r.Native = ""
+	const declared = ` xmlns="` + feedxml.RSS2 + `"`
+	switch space := r.Cursor.Space(); {
+	case r.Format == feedxml.FormatRSS && space == "":
+		name := strings.IndexAny(element, " \t\r\n/>")
+		return element[:name] + declared + element[name:]
+	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
+		return strings.Replace(element, declared, "", 1)
+	case space == feedxml.Atom:
+		switch r.Local() {
+		case "category", "contributor", "generator", "logo", "rights":
+			return element
+		}
+		return ""
+	case r.IsOwn():
+		return ""
+	}
+	return element
+}
+
+// rssHead writes the beginning of an RSS document.
+func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
+	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
+	xmlscan.WriteAttr(&w.b.Builder, "xmlns:atom", feedxml.Atom)
+	w.b.WriteString("><channel>\n")
+	w.b.Element("title", d.Title)
+	home, _ := d.Links.Rel(feedhistory.RelAlternate)
+	w.b.Element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
+	w.b.Element("description", cmp.Or(d.Subtitle, d.Title))
+	if updated.After(epoch) {
+		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
+		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
+	}
+	for _, l := range d.Links {
+		if l != home {
+			w.link("atom:link", l)
+		}
+	}
+	if d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
+		for _, p := range d.Authors {
+			var author feedxml.Markup
+			author.Person("author", feedxml.Person(p))
+			w.b.WriteString(strings.Replace(author.String(), "<author>", `<author xmlns="`+feedxml.Atom+`">`, 1))
+		}
+	}
+	w.flags(d)
+	w.headAs(d, feedhistory.RSS)
+}
+
+// rssItem writes an entry of another format.
+func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
+	var item feedxml.Item
+	item.ReadLists(element)
+	others := extensions(element)
+	w.b.WriteString("<item" + others.attrs + ">\n")
+	w.b.Element("title", e.Title().Plain())
+	w.b.Element(`guid isPermaLink="false"`, e.ID)
+	if !e.Published.IsZero() {
+		w.b.Element("pubDate", e.Published.Format(time.RFC1123Z))
+	}
+	if !e.Updated.IsZero() {
+		w.b.Element("atom:updated", e.Updated.Format(time.RFC3339Nano))
+	}
+	w.rssLinks(e.Links)
+	for _, person := range item.Authors {
+		w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, cmp.Or(person.Name, person.Email))
+	}
+	for _, category := range item.Categories {
+		w.category(category)
+	}
+	summary := e.Summary()
+	if summary.Body != "" {
+		w.b.Element("description", summary.HTML())
+	}
+	switch content := e.Content(); {
+	case content.Body+content.Src == "":
+	case summary == feedhistory.Text{} && content.Src == "" && !feedxml.IsMedia(content.Type):
+		w.b.Element("description", content.HTML()) // readers expect the only text here
+	case content.Src != "", feedxml.IsMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
+		w.media("atom:content", content) // RSS has no element for it
+	default:
+		w.b.Element(`content:encoded xmlns:content="`+feedxml.Content+`"`, content.HTML())
+	}
+	w.b.WriteString(others.elements + "</item>\n")
+}
+
+// category writes a category of RSS.
+func (w *xmlWriter) category(c feedxml.Category) {
+	w.b.Open("category", "domain", c.Scheme)
+	w.b.WriteByte('>')
+	xmlscan.WriteText(&w.b.Builder, c.Term)
+	w.b.WriteString("</category>\n")
+}
+
+// rssLinks writes links. RSS has elements of its own for the first alternate and for
+// enclosures.
+func (w *xmlWriter) rssLinks(links feedhistory.Links) {
+	home, _ := links.Rel(feedhistory.RelAlternate)
+	for _, l := range links {
+		switch {
+		case l == home:
+			w.b.Element("link", iri.Writable(l.Href))
+		case l.Rel == feedhistory.RelEnclosure:
+			w.b.Enclosure(feedxml.Link(l))
+		default:
+			w.link("atom:link", l)
+		}
+	}
+}
+
+// isNative reports whether an element has the given format and namespace, and can be written
+// unchanged in such a document.
+func isNative(e feedxml.Element, format feedxml.Format, space string) bool {
+	if e.Raw == "" || e.Odd || e.Format != format {
+		return false
+	}
+	r := e.Read()
+	defer r.Release()
+	return r.Cursor.Space() == space
+}
+
+// entryExtensions are the extensions of an entry, such as those of iTunes, Podcasting
+// 2.0 and Media RSS, to be written in another format.
+type entryExtensions struct {
+	attrs    string // the attributes needed by the element around them
+	elements string
+}
+
+// extensions returns an entry's extensions, without those for which every format has
+// its own element.
+func extensions(e feedxml.Element) (x entryExtensions) {
+	if e.Raw == "" || e.Format == feedxml.FormatJSON {
+		return x
+	}
+	raw := e.Raw
+	if e.Lenient {
+		raw = xmlscan.Standalone(raw, e.Scope.Bindings, "")
+	}
+	r := feedxml.Fragment(raw, e.Scope, e.Format)
+	sc := r.NewScope()
+	var elements []string
+	for depth := r.Depth(); r.Child(depth); {
+		if !r.IsOwn() && !r.IsMapped() {
+			start := r.Offset()
+			r.Skip()
+			elements = append(elements, raw[start:r.End()])
+		}
+	}
+	if len(elements) == 0 {
+		return x
+	}
+	all := strings.Join(elements, "\n")
+	shared, others := sc.Shareable(all)
+	var b strings.Builder
+	left := xmlscan.MaxInherited*len(all) + xmlscan.MaxInheritedExtra
+	for _, element := range elements {
+		attrs := xmlscan.Declarations(element, others)
+		if left -= len(attrs); left < 0 {
+			return entryExtensions{} // too many declarations for the elements' length
+		}
+		if attrs != "" {
+			element = xmlscan.Standalone(element, sc.Bindings, attrs)
+		}
+		b.WriteString(element + "\n")
+	}
+	x.elements, x.attrs = b.String(), sc.Attrs(shared, markup.MayBeRelative(all))
+	return x
+}

@@ -1,0 +1,605 @@
+package feedhistory
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// merge merges documents, newest first, which cannot fail.
+func merge(t require.TestingT, docs ...*Document) *History {
+	h, err := Merge(feedtest.Values(docs...))
+	require.NoError(t, err)
+	require.Equal(t, len(docs), h.Documents)
+	return h
+}
+
+// parsed reads documents.
+func parsed(t *testing.T, texts ...string) (docs []*Document) {
+	t.Helper()
+	for _, text := range texts {
+		d, err := Parse(strings.NewReader(text), "http://example.org/")
+		require.NoError(t, err)
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// at returns a time n seconds after the first; zero means none.
+func at(n int) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(1_000_000_000+int64(n), 0).UTC()
+}
+
+// ids returns the entries' ids, sorted.
+func ids(entries []*Entry) []string {
+	ids := make([]string, 0, len(entries))
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// winners returns the kept copies by id.
+func winners(h *History) map[string]*Entry {
+	kept := map[string]*Entry{}
+	for _, e := range h.Entries {
+		kept[e.ID] = e
+	}
+	return kept
+}
+
+var id = rapid.Map(rapid.IntRange(0, 9), strconv.Itoa)
+
+// documents draws documents, with entries drawn from the generator.
+func documents(entry *rapid.Generator[*Entry], times *rapid.Generator[int]) *rapid.Generator[[]*Document] {
+	document := rapid.Custom(func(t *rapid.T) *Document {
+		return &Document{Updated: at(times.Draw(t, "document time")), Entries: rapid.SliceOfN(entry, 0, 8).Draw(t, "entries")}
+	})
+	return rapid.SliceOfN(document, 1, 6)
+}
+
+// distinct gives all entries different times, in random order.
+func distinct(t *rapid.T, docs []*Document) {
+	var all []*Entry
+	for _, d := range docs {
+		all = append(all, d.Entries...)
+	}
+	for i, e := range rapid.Permutation(all).Draw(t, "times") {
+		e.Updated = at(i + 1)
+	}
+}
+
+var (
+	anyTime   = rapid.IntRange(0, 5)
+	someTime  = rapid.IntRange(1, 5)
+	datedOnce = rapid.Custom(func(t *rapid.T) *Entry { return &Entry{ID: id.Draw(t, "id")} })
+	datedAny  = rapid.Custom(func(t *rapid.T) *Entry {
+		return &Entry{ID: id.Draw(t, "id"), Updated: at(anyTime.Draw(t, "time"))}
+	})
+)
+
+// Any set of entries, split into documents in any way and with any duplicates, merges to the
+// same set.
+func TestMergeIsTheSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		docs := documents(datedAny, anyTime).Draw(t, "documents")
+		want := map[string]bool{}
+		for _, d := range docs {
+			for _, e := range d.Entries {
+				want[e.ID] = true
+			}
+		}
+		h := merge(t, docs...)
+		require.ElementsMatch(t, slices.Collect(maps.Keys(want)), ids(h.Entries))
+		require.Empty(t, h.Deleted)
+		require.Empty(t, h.Gaps)
+	})
+}
+
+// 5005#20: the most recently updated copy wins, in any order and split of the copies.
+func TestMergeKeepsTheNewest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		docs := documents(datedOnce, anyTime).Draw(t, "documents")
+		distinct(t, docs)
+		want := map[string]*Entry{}
+		for _, d := range docs {
+			for _, e := range d.Entries {
+				if want[e.ID] == nil || e.Updated.After(want[e.ID].Updated) {
+					want[e.ID] = e
+				}
+			}
+		}
+		require.Equal(t, want, winners(merge(t, docs...)))
+		require.Equal(t, want, winners(merge(t, rapid.Permutation(docs).Draw(t, "order")...)))
+		require.Equal(t, want, winners(merge(t, slices.Concat(docs, docs)...)), "read twice")
+	})
+}
+
+// If documents have different times, the winner does not depend on their order, whichever
+// entries have times and however many of these are equal.
+func TestMergeIsIndependentOfOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		docs := documents(datedAny, someTime).Draw(t, "documents")
+		for i, d := range rapid.Permutation(docs).Draw(t, "document times") {
+			d.Updated = at(i + 1)
+		}
+		h, again := merge(t, docs...), merge(t, rapid.Permutation(docs).Draw(t, "order")...)
+		for id, e := range winners(h) {
+			require.Same(t, e, winners(again)[id])
+		}
+	})
+}
+
+// 5005#21: among copies with the same time, or none, the one from the most recently updated
+// document wins; without any times, the one from the first document.
+func TestMergeByDocument(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		docs := documents(datedOnce, rapid.Just(0)).Draw(t, "documents")
+		same := at(anyTime.Draw(t, "every entry's time"))
+		dated := rapid.Bool().Draw(t, "documents have times")
+		order := docs
+		if dated {
+			order = rapid.Permutation(docs).Draw(t, "document times")
+		}
+		want := map[string]*Entry{}
+		for i, d := range order { // newest first
+			if dated {
+				d.Updated = at(100 - i)
+			}
+			for _, e := range d.Entries {
+				e.Updated = same
+				if want[e.ID] == nil {
+					want[e.ID] = e
+				}
+			}
+		}
+		kept := winners(merge(t, docs...))
+		require.Len(t, kept, len(want))
+		for id, e := range want {
+			require.Same(t, e, kept[id])
+		}
+	})
+}
+
+// RFC 6721: an entry exists unless a tombstone is not older than its newest copy, in any order
+// and split.
+func TestMergeTombstones(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		docs := documents(datedOnce, anyTime).Draw(t, "documents")
+		distinct(t, docs)
+		updated, deleted := map[string]time.Time{}, map[string]time.Time{}
+		for _, d := range docs {
+			for _, e := range d.Entries {
+				if e.Updated.After(updated[e.ID]) {
+					updated[e.ID] = e.Updated
+				}
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "tombstones") {
+				stone := Tombstone{Ref: id.Draw(t, "ref"), When: at(rapid.IntRange(1, 50).Draw(t, "when"))}
+				d.Deleted = append(d.Deleted, stone)
+				if stone.When.After(deleted[stone.Ref]) {
+					deleted[stone.Ref] = stone.When
+				}
+			}
+		}
+		var present, gone []string
+		for id, when := range updated {
+			if deleted[id].Before(when) {
+				present = append(present, id)
+			}
+		}
+		for id, when := range deleted {
+			if !updated[id].After(when) {
+				gone = append(gone, id)
+			}
+		}
+		for _, docs := range [][]*Document{docs, rapid.Permutation(docs).Draw(t, "order")} {
+			h := merge(t, docs...)
+			require.ElementsMatch(t, present, ids(h.Entries))
+			var refs []string
+			for _, d := range h.Deleted {
+				refs = append(refs, d.Ref)
+				require.Equal(t, deleted[d.Ref], d.When, "the latest tombstone")
+			}
+			require.ElementsMatch(t, gone, refs)
+		}
+	})
+}
+
+// Entries are in the order of the documents, and of their first places in these.
+func TestMergeOrder(t *testing.T) {
+	h := merge(t,
+		&Document{Entries: []*Entry{{ID: "5"}, {ID: "4"}}},
+		&Document{Entries: []*Entry{{ID: "4"}, {ID: "3"}}},
+		&Document{Entries: []*Entry{{ID: "3"}, {ID: "5", Updated: at(1)}, {ID: "2"}}},
+	)
+	var got []string
+	for _, e := range h.Entries {
+		got = append(got, e.ID)
+	}
+	require.Equal(t, []string{"5", "4", "3", "2"}, got)
+}
+
+// A Merger returns at any time what Merge returns for the documents so far; one that keeps no
+// entries returns the same except for those.
+func TestMerger(t *testing.T) { rapid.Check(t, checkMerger) }
+
+func checkMerger(t *rapid.T) {
+	type item struct {
+		doc *Document
+		err error
+	}
+	ids := rapid.SampledFrom([]string{"1", "2", "3"})
+	times := rapid.IntRange(0, 3)
+	draw := rapid.Custom(func(t *rapid.T) item {
+		doc := &Document{URL: "http://example.org/" + ids.Draw(t, "url")}
+		for range rapid.IntRange(0, 3).Draw(t, "entries") {
+			doc.Entries = append(doc.Entries, &Entry{ID: ids.Draw(t, "id"), Updated: at(times.Draw(t, "updated"))})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "deletions") {
+			doc.Deleted = append(doc.Deleted, Tombstone{Ref: ids.Draw(t, "ref"), When: at(times.Draw(t, "when"))})
+		}
+		switch rapid.IntRange(0, 9).Draw(t, "outcome") {
+		case 0:
+			return item{nil, &Gap{URL: doc.URL, Reason: ReasonTruncated, Err: errors.New("cut"), Document: doc}}
+		case 1:
+			return item{nil, &Unchanged{Known: Known{Kind: Archived}}}
+		case 2:
+			return item{doc, errors.New("the network is down")}
+		}
+		return item{doc, nil}
+	})
+	items := rapid.SliceOfN(draw, 0, 6).Draw(t, "items")
+
+	var merger Merger
+	streaming := Merger{Streaming: true}
+	for n := range len(items) + 1 {
+		want, wantErr := Merge(func(yield func(*Document, error) bool) {
+			for _, i := range items[:n] {
+				if !yield(i.doc, i.err) {
+					return
+				}
+			}
+		})
+		got, err := merger.History()
+		requireSameHistory(t, want, got)
+		require.Equal(t, wantErr, err)
+
+		light, err := streaming.History()
+		require.Equal(t, wantErr, err)
+		if want != nil {
+			require.Empty(t, light.Entries)
+			require.Equal(t, want.Verdict(), light.Verdict())
+			require.Equal(t, want.Documents, light.Documents)
+			require.Equal(t, len(want.Gaps), len(light.Gaps))
+		}
+		if n < len(items) {
+			ended := slices.ContainsFunc(items[:n+1], func(i item) bool { return i.doc != nil && i.err != nil })
+			require.Equal(t, !ended, merger.Add(items[n].doc, items[n].err))
+			streaming.Add(items[n].doc, items[n].err)
+		}
+	}
+}
+
+// requireSameHistory compares everything but the times at which gaps were found.
+func requireSameHistory(t require.TestingT, want, got *History) {
+	if want == nil {
+		require.Nil(t, got)
+		return
+	}
+	require.Equal(t, len(want.Gaps), len(got.Gaps))
+	for i, gap := range want.Gaps {
+		require.Equal(t, gap.Error(), got.Gaps[i].Error())
+	}
+	a, b := *want, *got
+	a.Gaps, b.Gaps = nil, nil
+	require.Equal(t, a, b)
+}
+
+func TestMergeDuplicates(t *testing.T) {
+	const (
+		dec1 = "Mon, 01 Dec 2003 00:00:00 GMT"
+		dec2 = "Tue, 02 Dec 2003 00:00:00 GMT"
+		dec3 = "Wed, 03 Dec 2003 00:00:00 GMT"
+	)
+	rss := func(built, title, item string) string {
+		if built != "" {
+			built = "<lastBuildDate>" + built + "</lastBuildDate>"
+		}
+		return `<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/">` +
+			"<channel>" + built + "<item><guid>urn:1</guid><title>" + title + "</title>" + item + "</item></channel></rss>"
+	}
+	atom := func(updated, title, entry string) string {
+		if updated != "" {
+			updated = "<updated>" + updated + "</updated>"
+		}
+		return `<feed xmlns="http://www.w3.org/2005/Atom">` + updated +
+			"<entry><id>urn:1</id><title>" + title + "</title>" + entry + "</entry></feed>"
+	}
+	pubDate := func(s string) string { return "<pubDate>" + s + "</pubDate>" }
+	updated := func(s string) string { return "<updated>" + s + "</updated>" }
+
+	for _, test := range []struct {
+		name string
+		docs []string // newest first; the copy that is to be kept is called "this"
+	}{
+		{"5005#20: newer entry in the older document", []string{
+			atom("2003-12-03T00:00:00Z", "that", updated("2003-12-01T00:00:00Z")),
+			atom("2003-12-02T00:00:00Z", "this", updated("2003-12-02T00:00:00Z"))}},
+		{"5005#20: newer entry in the newer document", []string{
+			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-03T00:00:00Z")),
+			atom("2003-12-02T00:00:00Z", "that", updated("2003-12-02T00:00:00Z"))}},
+		{"5005#20: published is not updated", []string{
+			atom("2003-12-03T00:00:00Z", "this", "<published>2003-12-01T00:00:00Z</published>"),
+			atom("2003-12-02T00:00:00Z", "that", "<published>2003-12-02T00:00:00Z</published>")}},
+		{"5005#21: same time", []string{
+			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-01T00:00:00Z")),
+			atom("2003-12-02T00:00:00Z", "that", updated("2003-12-01T00:00:00Z"))}},
+		{"5005#21: same time, the documents' times disagree with the chain", []string{
+			atom("2003-12-02T00:00:00Z", "that", updated("2003-12-01T00:00:00Z")),
+			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-01T00:00:00Z"))}},
+		{"5005#21: same time, same document time", []string{
+			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-01T00:00:00Z")),
+			atom("2003-12-03T00:00:00Z", "that", updated("2003-12-01T00:00:00Z"))}},
+		{"5005#21: no times at all", []string{atom("", "this", ""), atom("", "that", ""), atom("", "that", "")}},
+		{"5005#21: no entry times, every document of the same time", []string{
+			atom("2003-12-03T00:00:00Z", "this", ""),
+			atom("2003-12-03T00:00:00Z", "that", ""),
+			atom("2003-12-03T00:00:00Z", "that", "")}},
+		{"5005#21: same instant in two zones", []string{
+			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-01T00:00:00Z")),
+			atom("2003-12-02T00:00:00Z", "that", updated("2003-12-01T02:00:00+02:00"))}},
+		{"no time, in a document newer than the other copy", []string{
+			atom("2003-12-03T00:00:00Z", "this", ""),
+			atom("2003-12-02T00:00:00Z", "that", updated("2003-12-01T00:00:00Z"))}},
+		{"no time, in a document older than the other copy", []string{
+			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-02T00:00:00Z")),
+			atom("2003-12-01T00:00:00Z", "that", "")}},
+		{"5005#22: older pubDate in the newer document", []string{
+			rss(dec3, "this", pubDate(dec1)),
+			rss(dec2, "that", pubDate(dec2))}},
+		{"5005#22: older pubDate in the newer document, no lastBuildDate", []string{
+			rss("", "this", pubDate(dec1)),
+			rss("", "that", pubDate(dec2))}},
+		{"5005#22: the same pubDate", []string{
+			rss(dec3, "this", pubDate(dec1)),
+			rss(dec2, "that", pubDate(dec1))}},
+		{"5005#22: lastBuildDate decides against the chain", []string{
+			rss(dec2, "that", pubDate(dec2)),
+			rss(dec3, "this", pubDate(dec1))}},
+		{"5005#22: atom:updated counts", []string{
+			rss(dec3, "that", pubDate(dec3)+"<a:updated>2003-12-01T00:00:00Z</a:updated>"),
+			rss(dec2, "this", pubDate(dec1)+"<a:updated>2003-12-02T00:00:00Z</a:updated>")}},
+		{"5005#22: dc:date counts", []string{
+			rss(dec3, "that", "<dc:date>2003-12-01T00:00:00Z</dc:date>"),
+			rss(dec2, "this", "<dc:date>2003-12-02T00:00:00Z</dc:date>")}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := merge(t, parsed(t, test.docs...)...)
+			require.Len(t, h.Entries, 1)
+			require.Equal(t, "this", h.Entries[0].Title().Plain())
+		})
+	}
+}
+
+// 5005#21, settled: a document without a time has that of its Last-Modified.
+func TestMergeLastModified(t *testing.T) {
+	older, newer := &Entry{ID: "1"}, &Entry{ID: "1"}
+	h := merge(t,
+		&Document{LastModified: at(1), Entries: []*Entry{older}},
+		&Document{LastModified: at(2), Entries: []*Entry{newer}})
+	require.Same(t, newer, h.Entries[0])
+
+	h = merge(t, // its own time goes first
+		&Document{Updated: at(3), LastModified: at(1), Entries: []*Entry{newer}},
+		&Document{LastModified: at(2), Entries: []*Entry{older}})
+	require.Same(t, newer, h.Entries[0])
+}
+
+func TestMergeTombstoneRules(t *testing.T) {
+	entry := func(n int) *Document { return &Document{Entries: []*Entry{{ID: "1", Updated: at(n)}}} }
+	stone := func(n int) *Document { return &Document{Deleted: []Tombstone{{Ref: "1", When: at(n)}}} }
+	for _, test := range []struct {
+		name    string
+		docs    []*Document // newest first
+		deleted bool
+	}{
+		{"newer", []*Document{stone(2), entry(1)}, true},
+		{"newer, in the older document", []*Document{entry(1), stone(2)}, true},
+		{"of the same time", []*Document{stone(1), entry(1)}, true},
+		{"of the same time, in the older document", []*Document{entry(1), stone(1)}, true},
+		{"stale", []*Document{entry(2), stone(1)}, false},
+		{"stale, in the newer document", []*Document{stone(1), entry(2)}, false},
+		{"older and newer", []*Document{stone(1), stone(3), entry(2)}, true},
+		{"newer and older", []*Document{stone(3), stone(1), entry(2)}, true},
+		{"between two copies", []*Document{entry(3), stone(2), entry(1)}, false},
+		{"after two copies", []*Document{entry(1), entry(2), stone(3)}, true},
+		{"entry without time, newer document", []*Document{entry(0), stone(1)}, false},
+		{"entry without time, older document", []*Document{stone(1), entry(0)}, true},
+		{"entry without time, between two", []*Document{stone(1), entry(0), stone(2)}, true},
+		{"without time, newer document", []*Document{stone(0), entry(1)}, true},
+		{"without time, older document", []*Document{entry(1), stone(0)}, false},
+		{"alone", []*Document{stone(1)}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := merge(t, test.docs...)
+			if test.deleted {
+				require.Empty(t, h.Entries)
+				require.Len(t, h.Deleted, 1)
+				return
+			}
+			require.Len(t, h.Entries, 1)
+			require.Empty(t, h.Deleted)
+		})
+	}
+}
+
+func TestMergeErrors(t *testing.T) {
+	boom := errors.New("boom")
+	gap := &Gap{Reason: ReasonTruncated, Err: boom, Document: &Document{Entries: []*Entry{{ID: "2"}}}}
+	of := func(items ...any) iter.Seq2[*Document, error] {
+		return func(yield func(*Document, error) bool) {
+			for _, item := range items {
+				doc, _ := item.(*Document)
+				err, _ := item.(error)
+				if !yield(doc, err) {
+					return
+				}
+			}
+		}
+	}
+	one, three := &Document{Entries: []*Entry{{ID: "1"}}}, &Document{Entries: []*Entry{{ID: "3"}}}
+
+	h, err := Merge(of(one, gap, three))
+	require.NoError(t, err)
+	require.Equal(t, []string{"1", "2", "3"}, ids(h.Entries), "what was read of a damaged document counts")
+	require.Equal(t, 2, h.Documents, "it was not read to its end")
+	require.Equal(t, []*Gap{gap}, h.Gaps)
+	require.Equal(t, Partial, h.Verdict())
+
+	h, err = Merge(of(one, boom, three))
+	require.ErrorIs(t, err, boom)
+	require.Equal(t, []string{"1"}, ids(h.Entries), "nothing is read after another error")
+
+	h, err = Merge(of(boom))
+	require.ErrorIs(t, err, boom)
+	require.Nil(t, h)
+}
+
+func TestVerdict(t *testing.T) {
+	gaps := []*Gap{{Err: errors.New("x")}}
+	for _, test := range []struct {
+		h    History
+		want Verdict
+	}{
+		{History{Kind: Complete}, Whole},
+		{History{Kind: Archived}, Whole},
+		{History{Kind: Plain}, Window},
+		{History{Kind: Paged}, Lossy}, // 5005#4
+		{History{Kind: Complete, Gaps: gaps}, Partial},
+		{History{Kind: Archived, Gaps: gaps}, Partial},
+		{History{Kind: Plain, Gaps: gaps}, Partial},
+		{History{Kind: Paged, Gaps: gaps}, Partial},
+	} {
+		test.h.Head = &Document{}
+		require.Equal(t, test.want, test.h.Verdict())
+		test.h.Head.Coverage = &Coverage{} // whose author forgot the verdict
+		require.Contains(t, []Verdict{Unknown, Partial}, test.h.Verdict())
+	}
+}
+
+// No zero value claims that anything is there.
+func TestNothingIsUnknown(t *testing.T) {
+	require.Equal(t, Unknown, new(History).Verdict())
+	require.Equal(t, "unknown", Verdict(0).String())
+	require.Equal(t, "unknown", Reason(0).String())
+	require.NotEmpty(t, Reason(0).Advice())
+	gaps := (&Document{URL: "http://example.org/", Coverage: &Coverage{}}).Declared()
+	require.Len(t, gaps, 1)
+	for v := Unknown; v <= Partial; v++ {
+		var back Verdict
+		require.NoError(t, back.UnmarshalText([]byte(v.String())))
+		require.Equal(t, v, back)
+		require.Equal(t, v, Worse(Whole, v))
+		require.Equal(t, v, Worse(v, Whole))
+		require.Equal(t, Unknown, Worse(v, Unknown))
+		require.Equal(t, Unknown, Worse(Unknown, v))
+	}
+	require.Equal(t, Partial, Worse(Partial, Lossy))
+	var v Verdict
+	require.Error(t, v.UnmarshalText([]byte("splendid")))
+	for word, want := range map[string]Verdict{"whole": Whole, "window": Window, "lossy": Lossy, "partial": Partial} {
+		require.NoError(t, v.UnmarshalText([]byte(word))) // as stored by earlier versions
+		require.Equal(t, want, v)
+	}
+}
+
+// The head is the newest document's, without its entries.
+func TestMergeHead(t *testing.T) {
+	first := &Document{Title: "newest", Complete: true, Entries: []*Entry{{ID: "1"}}, Deleted: []Tombstone{{Ref: "2"}}}
+	h := merge(t, first, &Document{Title: "older"})
+	require.Equal(t, "newest", h.Head.Title)
+	require.Equal(t, Complete, h.Kind)
+	require.Empty(t, h.Head.Entries)
+	require.Empty(t, h.Head.Deleted)
+	require.Len(t, first.Entries, 1, "the document itself is left as it was")
+}
+
+// Tombstones are in order of time, the latest first.
+func TestMergeDeletedOrder(t *testing.T) {
+	h := merge(t, &Document{Deleted: []Tombstone{{Ref: "b", When: at(1)}, {Ref: "a", When: at(1)}, {Ref: "c", When: at(2)}}})
+	var refs []string
+	for _, d := range h.Deleted {
+		refs = append(refs, d.Ref)
+	}
+	require.Equal(t, []string{"c", "a", "b"}, refs)
+}
+
+// A reader that leaves a walk before its end does not have everything, wherever it leaves; one
+// that has reached the end lacks nothing for that reason.
+func TestMergeOfAWalkThatWasLeft(t *testing.T) {
+	for _, file := range walks(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			text := string(feedtest.ReadFile(t, file))
+			all, items := leave(t, text, 0)
+			require.False(t, all != nil && isUnread(all))
+			for n := 1; n < min(items, 6); n++ {
+				h, _ := leave(t, text, n)
+				require.True(t, h == nil || h.Verdict() == Partial, "left after %d of %d: %v", n, items, h)
+			}
+		})
+	}
+}
+
+// A plain feed has one document, and a chain ends where nothing older is linked to: a reader that
+// leaves there has left nothing.
+func TestMergeOfAWalkThatWasLeftAtItsEnd(t *testing.T) {
+	const plain = "-- /feed.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><entry><id>urn:1</id></entry></feed>\n"
+	h, _ := leave(t, plain, 1)
+	require.Equal(t, Window, h.Verdict())
+	const archived = "-- /feed.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"prev-archive\" href=\"/1.atom\"/></feed>\n" +
+		"-- /1.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"next-archive\" href=\"/feed.atom\"/></feed>\n"
+	h, _ = leave(t, archived, 2)
+	require.Equal(t, Whole, h.Verdict())
+	h, _ = leave(t, archived, 1)
+	require.True(t, isUnread(h))
+}
+
+// leave leaves a walk after n items; 0 means at its end. It also returns how many there were.
+func leave(t *testing.T, site string, n int) (h *History, items int) {
+	v := newVisit(t, feedtest.Serve(t, site), optionsOf(feedtest.Parse(site)))
+	v.client.Policy.PerHost = 1
+	defer v.client.CloseIdle()
+	var m Merger
+	for doc, err := range v.client.Walk(t.Context(), v.url, &v.options) {
+		m.Add(doc, err)
+		if items++; items == n {
+			break
+		}
+	}
+	h, _ = m.History()
+	return h, items
+}
+
+func isUnread(h *History) bool {
+	for _, g := range h.Gaps {
+		if errors.Is(g, ErrUnread) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,608 @@
+package modifiedrange
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/settings"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A Harvester keeps up with a collection. Do not change its fields during a harvest.
+type Harvester struct {
+	HTTP    *feedhistory.Client // HTTP makes the requests; nil means a client with the default settings.
+	URL     string              // URL is the URL of the collection.
+	Dialect Dialect             // Dialect is how to ask for ranges; zero means to try them in order.
+
+	// Header returns additional header fields for a request, such as Authorization with a
+	// token. It is called for each request to the origin of URL, by several goroutines, so
+	// tokens can be renewed. If it returns an error, the request fails. Nil means no
+	// additional fields.
+	Header func(ctx context.Context, url string) (http.Header, error)
+
+	// Overlap is how far the next harvest reaches back before the server's time at the
+	// beginning of this one (modified-range#8). It should be the longest time a change may
+	// take to appear after it was stamped. Zero means a minute, a negative value none.
+	Overlap time.Duration
+
+	// Budget bounds the cost of one harvest (modified-range#12); the next one continues where
+	// one reaches a limit. Zero means 10,000 requests, 1,000,000 items, and 1 GiB.
+	Budget harvest.Budget
+}
+
+// overlap returns the Overlap with its default.
+func (h *Harvester) overlap() time.Duration { return max(cmp.Or(h.Overlap, time.Minute), 0) }
+
+// withDefaults returns the limits of a harvest.
+func withDefaults(b harvest.Budget) harvest.Budget {
+	b.Requests, b.Items, b.Bytes = cmp.Or(b.Requests, 10_000), cmp.Or(b.Items, 1_000_000), cmp.Or(b.Bytes, 1<<30)
+	return b
+}
+
+// A Mark is a client's memory between two harvests. Store it together with the harvest's
+// documents. With the zero value, a harvest gets everything.
+type Mark struct {
+	Since time.Time `json:"since,omitzero"` // a time by the server's clock
+	Rest  Rest      `json:"rest,omitzero"`  // zero unless a harvest was cut short: the next one continues there
+}
+
+// A Rest is the part of a range a harvest has not asked for yet.
+type Rest struct {
+	End     time.Time `json:"end,omitzero"`      // everything modified at this time or later has come
+	Next    time.Time `json:"next,omitzero"`     // the Since after the Rest has come
+	Dialect Dialect   `json:"dialect,omitempty"` // the dialect the server understands
+	Closed  bool      `json:"closed,omitempty"`  // the server takes the end to be part of a range
+	Stage   stage     `json:"stage,omitzero"`    // the questions under way, and the server's habits
+}
+
+// Harvest returns the harvest of modifications since the given mark. It makes no request
+// until you range over its documents.
+func (h *Harvester) Harvest(ctx context.Context, from Mark) *Harvest {
+	return &Harvest{h: h, ctx: ctx, from: from}
+}
+
+// A Harvest gets the modifications of a collection since a Mark. Use it in one goroutine
+// only.
+type Harvest struct {
+	h    *Harvester
+	ctx  context.Context
+	from Mark
+
+	next     Mark
+	at       Mark // where to continue, if the harvest is cut short
+	whole    bool
+	dialect  Dialect
+	stamp    stampKind
+	requests int
+}
+
+// Documents yields the server's answers, most recently modified items first, and no item
+// twice. From a Mark with a Rest, it yields the Rest first, and then the items modified
+// since, some of which may come a second time. Their entries and deletions are changes:
+// anything else has not changed. A document without any means only that Mark has moved.
+//
+// An error on the first document is yielded as it is, as is the context's. Later, a
+// missing part is yielded as a nil document and a *feedhistory.Gap. After a Gap
+// wrapping a harvest.ErrLoss, the harvest may continue with older items; any other
+// *harvest.Error or the error of a request ends it. So
+// you can pass the sequence to feedhistory.Merge, as you would a walk's. Ranging again
+// starts the harvest again.
+func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		*h = Harvest{h: h.h, ctx: h.ctx, from: h.from, at: h.from}
+		if err := h.h.Budget.Check("modifiedrange"); err != nil {
+			yield(nil, err)
+			return
+		}
+		client, done := settings.Shared(h.h.HTTP)
+		defer done()
+		r := &run{
+			Harvest: h, ctx: fetch.WithFields(h.ctx, h.h.URL, h.h.Header), http: client, yield: yield, limits: withDefaults(h.h.Budget),
+			dialects: h.h.Dialect.candidates(),
+			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: h.from, reported: h.from,
+		}
+		if i := slices.Index(r.dialects, h.from.Rest.Dialect); i >= 0 {
+			r.dialects = r.dialects[i:]
+		}
+		r.run()
+	}
+}
+
+// Mark returns the mark from which the next harvest must start. If whole is
+// false, something is missing; the next harvest then continues at the Rest, or starts
+// where this one did.
+func (h *Harvest) Mark() (next Mark, whole bool) {
+	if h.whole {
+		return h.next, true
+	}
+	return h.at, false
+}
+
+// Dialect returns the dialect of the last request.
+func (h *Harvest) Dialect() Dialect { return h.dialect }
+
+// Requests returns the number of requests.
+func (h *Harvest) Requests() int { return h.requests }
+
+// A run is a harvest under way.
+type run struct {
+	*Harvest
+	ctx    context.Context // for the requests
+	http   *feedhistory.Client
+	yield  func(*feedhistory.Document, error) bool
+	limits harvest.Budget
+	from   Mark // the Harvest's; after its Rest, the following one
+	bytes  int64
+	items  int // the number of items received
+
+	dialects []Dialect // the possible dialects, the one in use first
+	begun    bool      // a document was yielded
+	reported Mark      // the mark after the last document yielded
+	stopped  bool      // the caller has stopped ranging over the documents
+	lossy    bool      // a loss was yielded
+
+	unit   time.Duration         // the smallest unit of the stamps so far; zero if there are none
+	seen   map[itemState]Dialect // the items received, each with the last dialect that brought it
+	ids    map[string]int        // the IDs of the entries received, with the number of the request
+	newest time.Time             // the newest stamp so far
+	oldest time.Time             // the oldest stamp of the last answer
+
+	progress
+}
+
+// A progress is how far a run has come in the dialect in use.
+type progress struct {
+	question       // the next one
+	supported bool // the server has proved its support for ranges
+
+	// A server that does not name the range of its answers may answer 200 with a part, as
+	// GData does. So one more request confirms its first 200.
+	claimed time.Time // the oldest item of the 200 to confirm
+	newer   int       // the number of items of the 200 left out by the confirmation
+
+	tie time.Time // the group of equal stamps no answer went beyond; zero if there is none
+
+	suspended Range // the range requested before the one in doubt
+
+	most       int       // the largest number of items in an answer so far
+	top        time.Time // the newest item of the answer to confirm
+	confirming confirmation
+
+	questions map[question]bool // the questions so far: no question brings anything new twice
+	lost      []*harvest.Error  // those not yielded yet
+}
+
+// A question must not be asked again, because the answer would be the same.
+//
+// A server may take the end to be part of the range; it is then asked for a tick less. But
+// a server that ignores the range looks the same, so the client first requests a range to
+// distinguish the two.
+type question struct {
+	span     Range
+	closed   bool // the end is part of the range
+	doubt    bool // this is the distinguishing range
+	distrust bool // a 200 was found to be a part
+}
+
+// run makes requests until nothing is left.
+func (r *run) run() {
+	r.restart()
+	for !r.stopped {
+		if err := r.ctx.Err(); err != nil {
+			r.yield(nil, err)
+			return
+		}
+		err := r.step()
+		if err == nil && r.span.isEmpty() && len(r.lost) > 0 && !r.supported {
+			r.span = r.after(nothing)
+		}
+		if r.supported {
+			r.yieldLosses()
+		}
+		switch {
+		case r.stopped:
+			return
+		case err == nil && r.span.isEmpty() && r.from.Rest != (Rest{}):
+			r.yieldLosses()
+			r.from = r.Harvest.next
+			if r.Harvest.next = (Mark{}); !r.lossy {
+				r.at = r.from
+			}
+			clear(r.seen)
+			clear(r.ids)
+			r.restart()
+		case err == nil && r.span.isEmpty():
+			r.finish()
+			return
+		case err != nil && !r.nextDialect(err):
+			r.end(err)
+			return
+		}
+	}
+}
+
+// finish ends a harvest that has nothing left to ask for. After a loss, the next one asks for
+// the whole range again.
+func (r *run) finish() {
+	r.yieldLosses()
+	switch {
+	case r.stopped:
+	case r.lossy:
+		r.at = Mark{Since: r.Harvest.from.Since}
+	default:
+		r.whole = true
+	}
+}
+
+// step asks one question. It yields the answer last, so Mark then has the place after it.
+func (r *run) step() error {
+	a, err := r.ask()
+	if err != nil {
+		return err
+	}
+	r.span, err = r.next(a)
+	r.most = max(r.most, len(a.stamps))
+	if err == nil && r.isSettled(a) {
+		r.save()
+		r.forget()
+	}
+	r.yieldDocument(a.doc)
+	return err
+}
+
+// yieldLosses yields the losses. As long as it is unknown whether the server supports ranges
+// at all, another dialect may still bring the lost items.
+func (r *run) yieldLosses() {
+	for _, loss := range r.lost {
+		r.lossy = true
+		if r.stopped = r.stopped || !r.yield(nil, harvest.NewGap(r.h.URL, loss)); r.stopped {
+			break
+		}
+	}
+	r.lost = nil
+}
+
+// restart begins with everything since the last harvest (modified-range#8), or with the rest
+// of a harvest that was cut short.
+func (r *run) restart() {
+	r.progress = progress{question: question{span: Range{Start: r.from.Since}}, questions: map[question]bool{}}
+	if rest := r.from.Rest; rest != (Rest{}) && rest.Dialect == r.dialects[0] {
+		r.resume(rest)
+	}
+	r.Harvest.dialect = r.dialects[0]
+}
+
+// nextDialect switches to the next dialect if the error is about an unsupported one, and
+// reports whether there is a next.
+func (r *run) nextDialect(err error) bool {
+	status, refused := errors.AsType[*feedhistory.StatusError](err)
+	refused = refused && slices.Contains([]int{
+		http.StatusBadRequest, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented,
+	}, status.Status)
+	ignored := errors.Is(err, harvest.ErrIgnored)
+	if !refused && !ignored || len(r.dialects) == 1 {
+		return false
+	}
+	r.dialects = r.dialects[1:]
+	r.restart()
+	return true
+}
+
+// end yields the harvest's last error. A fault of the server would meet the next harvest at the
+// same place again, before anything newer, so that one starts where this one did.
+func (r *run) end(err error) {
+	if e, ok := errors.AsType[*harvest.Error](err); ok && e.Code != harvest.ErrBudget {
+		r.at = Mark{Since: r.Harvest.from.Since}
+	}
+	g, isGap := errors.AsType[*feedhistory.Gap](err)
+	_, status := errors.AsType[*feedhistory.StatusError](err)
+	ctxErr := r.ctx.Err()
+	switch {
+	case ctxErr != nil:
+		r.yield(nil, ctxErr)
+	case !r.begun:
+		r.yield(nil, err)
+	case isGap:
+		r.yield(nil, g)
+	case status && r.h.Dialect == AnyDialect && !r.supported:
+		// The earlier dialects were ignored, and this one is refused.
+		r.yield(nil, harvest.NewGap(r.h.URL, r.ignored("")))
+	default:
+		r.yield(nil, harvest.NewGap(r.h.URL, err))
+	}
+}
+
+// yieldDocument yields a document if it has something new, or is the first, or if the mark has moved.
+func (r *run) yieldDocument(doc *feedhistory.Document) {
+	if r.begun && len(doc.Entries)+len(doc.Deleted) == 0 && r.at == r.reported {
+		return
+	}
+	r.begun, r.reported = true, r.at
+	r.stopped = !r.yield(doc, nil)
+}
+
+// ignored returns the error for a server that ignores all dialects so far.
+func (r *run) ignored(id string) error {
+	all := r.h.Dialect.candidates()
+	var tried []string
+	for _, d := range all[:len(all)-len(r.dialects)+1] {
+		tried = append(tried, d.String())
+	}
+	text := fmt.Sprintf("the server ignores the range (%s)", strings.Join(tried, ", "))
+	if id != "" {
+		text += fmt.Sprintf(": asked for %s it sent %s", r.span, clip(id))
+	}
+	return &harvest.Error{Code: harvest.ErrIgnored, URL: r.h.URL, Item: id, Text: text, Clause: clauseHeed}
+}
+
+func (r *run) limit(name string, most int64) error {
+	return &harvest.Error{
+		Code: harvest.ErrBudget, URL: r.h.URL, Limit: name, Max: most, Clause: clauseBounded,
+		Text: fmt.Sprintf("the harvest needs more %s than the limit of %d", name, most),
+	}
+}
+
+// An answer is the server's answer to one request.
+type answer struct {
+	span   Range
+	sent   Range // the requested range
+	status int
+	doc    *feedhistory.Document // its new items
+
+	covered *Range // the range named by the answer; nil if it names none
+
+	stamps   []time.Time // the stamps of all items with one
+	fresh    int         // the number of items new in this dialect
+	oldest   time.Time   // the oldest stamp of the entries, or of the deletions if there are no entries
+	stranger string      // the ID of an item clearly outside of the range; "" if there is none
+	outside  bool        // an item is outside of the range, perhaps only by a fraction of a second
+	over     bool        // an item is at the end of the range, or after it
+}
+
+// above returns the number of items no older than a time.
+func (a *answer) above(t time.Time) (n int) {
+	for _, at := range a.stamps {
+		if !at.Before(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// within returns the number of items in a range, without those after a time.
+func (a *answer) within(in Range, last time.Time) (n int) {
+	for _, at := range a.stamps {
+		if in.Contains(at) && !at.After(last) {
+			n++
+		}
+	}
+	return n
+}
+
+// An itemState identifies an item in one state (modified-range#5).
+type itemState struct {
+	id      string
+	deleted bool
+	at      time.Time
+}
+
+// ask makes one request. The answer's document has its new items.
+func (r *run) ask() (*answer, error) {
+	if r.requests >= r.limits.Requests {
+		return nil, r.limit("requests", int64(r.limits.Requests))
+	}
+	if r.bytes > r.limits.Bytes {
+		return nil, r.limit("bytes", r.limits.Bytes)
+	}
+	if r.items > r.limits.Items {
+		return nil, r.limit("items", int64(r.limits.Items))
+	}
+	if r.questions[r.question] {
+		return nil, &harvest.Error{
+			Code: harvest.ErrStuck, URL: r.h.URL, At: r.oldest, Clause: clauseBounded,
+			Text: fmt.Sprintf("possible data loss: the server gives the same answer for %s again, so items older than %s cannot be retrieved", r.span, formatTime(r.oldest)),
+		}
+	}
+	r.questions[r.question] = true
+	sent := r.span
+	if r.closed && !sent.End.IsZero() {
+		sent.End = sent.End.Add(-tick)
+	}
+	url, fields, err := r.dialects[0].request(r.h.URL, sent)
+	if err != nil {
+		return nil, err
+	}
+	r.requests++
+	resp, err := r.http.Do(r.ctx, feedhistory.Request{URL: url, Header: fields, Partial: true})
+	if err != nil {
+		return nil, r.damaged(nil, nil, err)
+	}
+	status, header := resp.Status, resp.Header
+	doc, err := resp.Document()
+	if err != nil {
+		return nil, r.damaged(doc, header, err)
+	}
+	if missing := doc.Missing(feedhistory.Complete); len(missing) > 0 {
+		return nil, r.damaged(doc, header, missing[0].Err)
+	}
+	a := &answer{span: r.span, sent: sent, status: status, doc: doc}
+	if covered, err := parseRange(header.Get(fieldModifiedRange)); err == nil {
+		a.covered = &covered
+	}
+	r.bytes += int64(len(doc.Text()))
+	if err := r.read(a, doc, header); err != nil {
+		r.yieldDocument(doc)
+		return nil, err
+	}
+	r.oldest = a.oldest
+	return a, nil
+}
+
+// damaged keeps the readable part of a damaged document.
+func (r *run) damaged(doc *feedhistory.Document, header http.Header, err error) error {
+	if doc == nil || !r.begun {
+		return err
+	}
+	if r.read(new(answer), doc, header) != nil {
+		return err
+	}
+	g := harvest.NewGap(r.h.URL, err)
+	g.Document = doc
+	return g
+}
+
+// read processes the items of an answer, and removes those from the document that have
+// come before.
+func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) error {
+	if r.stamp == stampUnknown {
+		r.stamp = choose(doc.Entries)
+	}
+	for _, e := range doc.Entries {
+		if r.stamp.of(e).IsZero() {
+			return &harvest.Error{
+				Code: harvest.ErrStamp, URL: r.h.URL, Item: e.ID, Clause: clauseStamp,
+				Text: clip(e.ID) + " does not say when it was last modified, or not as the others do",
+			}
+		}
+	}
+	if r.Harvest.next.Since.IsZero() { // the first answer
+		r.Harvest.next = r.following(doc, header)
+	}
+	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
+		at := r.stamp.of(e)
+		a.oldest = older(a.oldest, at)
+		return !r.record(a, itemState{e.ID, false, at.UTC()})
+	})
+	deletions := time.Time{}
+	doc.Deleted = slices.DeleteFunc(doc.Deleted, func(t feedhistory.Tombstone) bool {
+		if !t.When.IsZero() {
+			deletions = older(deletions, t.When)
+		}
+		return !r.record(a, itemState{t.Ref, true, t.When.UTC()})
+	})
+	a.oldest = cmp.Or(a.oldest, deletions)
+	return nil
+}
+
+// record records an item, and reports whether it is new.
+func (r *run) record(a *answer, item itemState) bool {
+	last, again := r.seen[item]
+	if !again {
+		r.items++
+	}
+	if r.seen[item] = r.dialects[0]; last != r.dialects[0] {
+		a.fresh++
+	}
+	if !item.at.IsZero() {
+		a.stamps = append(a.stamps, item.at)
+		r.weigh(a, item)
+	}
+	return !again && (item.deleted || !r.changed(item))
+}
+
+// changed reports whether an entry was modified after it came. The modification comes
+// with the next harvest; nothing comes twice within one (modified-range#9).
+func (r *run) changed(item itemState) bool {
+	request, ok := r.ids[item.id]
+	if !ok {
+		r.ids[item.id] = r.requests
+		return false
+	}
+	next := r.Harvest.next.Since
+	return request != r.requests && !next.IsZero() && !item.at.Before(next)
+}
+
+// weigh examines the stamp of an item.
+func (r *run) weigh(a *answer, item itemState) {
+	if unit := unitOf(item.at); r.unit == 0 || unit < r.unit {
+		r.unit = unit
+	}
+	if item.at.After(r.newest) {
+		r.newest = item.at
+	}
+	if a.covered != nil && a.covered.Contains(item.at) {
+		return // a superset is safe
+	}
+	if !a.span.Contains(item.at) {
+		a.outside = true
+	}
+	a.over = a.over || a.span.above(item.at, 0)
+	if a.span.beyond(item.at, time.Second) {
+		a.stranger = item.id
+	}
+}
+
+// following returns the mark after this harvest: the server's time at its
+// beginning, less the overlap (modified-range#8). If the server does not tell
+// the time, the newest stamp is used, because the client's clock may be wrong.
+func (r *run) following(doc *feedhistory.Document, header http.Header) Mark {
+	overlap := r.h.overlap()
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		return Mark{Since: date.UTC().Add(-overlap)}
+	}
+	var newest time.Time
+	for _, e := range doc.Entries {
+		if at := r.stamp.of(e); at.After(newest) {
+			newest = at
+		}
+	}
+	if newest.IsZero() {
+		return Mark{Since: r.from.Since}
+	}
+	return Mark{Since: newest.UTC().Add(-overlap)}
+}
+
+// older returns the earlier of two times, ignoring a zero time.
+func older(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Keep harvests the collection into a mirror's store, from the mark stored with its feed
+// there. The URL of the feed is the Harvester's.
+//
+// Keep commits each answer with the part of the range still to be asked for. So an
+// interrupted harvest continues there, and repeats only the request under way.
+//
+// The stamps decide which state of an entry is the latest, and whether a deletion is, even
+// if they are not the entries' update times.
+//
+// Missing parts are among the Gaps of the result. The error is the first document's,
+// the store's or the context's.
+func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report, error) {
+	const name = "modified-range"
+	var from Mark
+	if err := m.ReadMark(ctx, h.URL, name, &from); err != nil {
+		return nil, err
+	}
+	run := h.Harvest(ctx, from)
+	mark := func() (json.RawMessage, bool) {
+		next, whole := run.Mark()
+		if next == (Mark{}) {
+			return nil, whole
+		}
+		mark, _ := json.Marshal(next) // cannot fail: the times were text before
+		return mark, whole
+	}
+	return m.Merge(ctx, h.URL, mirror.Source{
+		Name: name, Documents: run.Documents(), Stamp: func(e *feedhistory.Entry) time.Time { return run.stamp.of(e) },
+		End: mark, Adds: from.Rest != Rest{},
+		Mark: func() json.RawMessage {
+			mark, _ := mark()
+			return mark
+		},
+	})
+}

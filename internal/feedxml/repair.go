@@ -1,0 +1,995 @@
+package feedxml
+
+import (
+	"cmp"
+	"encoding/base64"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// Facts are those about an entry its repair needs.
+type Facts struct {
+	ID, Title          string // Title is without markup
+	Published, Changed time.Time
+	Author             string // the name of the author if the entry has none; "" if it needs none
+}
+
+// RepairEntry returns an entry or item, to be written into a document of its format, valid
+// by the rules of Atom or RSS. It copies each element the format allows, rewrites those read
+// leniently as they were read, and leaves out elements of the format's own vocabulary that
+// it does not define. Elements of other vocabularies stay as published. A repaired element
+// needs no repair.
+func RepairEntry(element string, rss bool, e Facts) string {
+	r := newReviser(element, rss)
+	r.entry = &e
+	if r.survey(element); rss {
+		return r.revised(r.addRSS)
+	}
+	return r.revised(r.addAtom)
+}
+
+// RepairHead does the same for elements of a head section, each with its own declarations.
+func RepairHead(elements string, rss bool) string {
+	root := "feed"
+	if rss {
+		root = "channel"
+	}
+	r := newReviser("<"+root+">"+elements+"</"+root+">", rss)
+	text := r.revised(func() {})
+	text = text[strings.IndexByte(text, '>')+1:]
+	return text[:strings.LastIndex(text, "</")]
+}
+
+// A reviser writes an entry, a head section or a source again, valid.
+type reviser struct {
+	*xmlscan.Cursor
+	element  string // the element as published
+	begun    bool   // it has a start tag
+	rss      bool
+	entry    *Facts            // nil for a head section and a source
+	around   []xmlscan.Binding // the bindings in scope of the children
+	prefix   string            // the start tag's prefix
+	rootBase string
+	rootLang string
+	bases    xmlscan.BaseChain
+
+	out  strings.Builder // element[:done], repaired
+	done int
+
+	seen       map[string]bool   // the elements written, by name
+	alternates map[string]string // the alternate links, by type and language
+	has        inventory
+	wordless   bool // the content is elsewhere, or no text
+}
+
+// An inventory lists the elements on which the repair of others depends.
+type inventory struct {
+	content   bool // content, or an alternate link
+	summary   bool
+	author    bool
+	enclosure string // the URL of the first one
+}
+
+// newReviser returns a reviser of an element where the namespaces of a document are in
+// scope.
+func newReviser(element string, rss bool) *reviser {
+	around := []xmlscan.Binding{{URI: Atom}}
+	if rss {
+		around = []xmlscan.Binding{{Prefix: "atom", URI: Atom}}
+	}
+	r := &reviser{Cursor: xmlscan.NewFragment(element, around, xmlscan.Unlimited()), element: element, rss: rss}
+	r.enter()
+	return r
+}
+
+// enter moves to the start tag.
+func (r *reviser) enter() {
+	r.begun = r.Next() == xmlscan.Start
+	r.seen, r.alternates = map[string]bool{}, map[string]string{}
+	r.around, r.prefix, r.rootBase = slices.Clone(r.Bindings()), r.Prefix(), r.base()
+	r.rootLang, _ = r.Lang()
+}
+
+// revised returns the element; add adds the children that are missing.
+func (r *reviser) revised(add func()) string {
+	revise := r.atomElement
+	if r.rss {
+		revise = r.rssElement
+	}
+	if !r.begun {
+		return r.element
+	}
+	if r.Empty() { // children need an end tag
+		name := r.Local()
+		if r.prefix != "" {
+			name = r.prefix + ":" + name
+		}
+		r.out.WriteString(strings.TrimSuffix(r.element[:r.End()], "/>") + ">")
+		add()
+		return r.out.String() + "</" + name + ">"
+	}
+	for depth := r.Depth(); r.Child(depth); {
+		start := r.Offset()
+		replacement, valid := revise()
+		if r.Skip(); !valid {
+			r.replace(start, r.End(), replacement)
+		}
+	}
+	if r.Err() != nil {
+		return r.element
+	}
+	end := r.Offset()
+	r.out.WriteString(r.element[r.done:end])
+	add()
+	return r.out.String() + r.element[end:]
+}
+
+// replace writes the text up to an element, and another one in its place. Without one, the
+// white space before it goes, too.
+func (r *reviser) replace(start, end int, replacement string) {
+	before := r.element[r.done:start]
+	if replacement == "" {
+		before = strings.TrimRight(before, " \t\r\n")
+	}
+	r.out.WriteString(before + replacement)
+	r.done = end
+}
+
+// add writes a child at the end.
+func (r *reviser) add(element string) {
+	if element != "" {
+		r.out.WriteString(element + "\n")
+	}
+}
+
+// written returns the element that write writes, with the declaration a child needs where
+// Atom's namespace has a prefix.
+func (r *reviser) written(write func(w *Markup)) string {
+	var w Markup
+	write(&w)
+	element := strings.TrimSuffix(w.String(), "\n")
+	if !r.rss && r.prefix != "" && element != "" {
+		name := strings.IndexAny(element, " />")
+		element = element[:name] + ` xmlns="` + Atom + `"` + element[name:]
+	}
+	return element
+}
+
+// once reports whether the current element is the first of its name.
+func (r *reviser) once(name string) bool {
+	first := !r.seen[name]
+	r.seen[name] = true
+	return first
+}
+
+// hasOnly reports whether the current element's attributes without a namespace are among
+// those named.
+func (r *reviser) hasOnly(names ...string) bool {
+	for _, a := range r.Attrs() {
+		if a.Space == "" && !slices.Contains(names, a.Local) {
+			return false
+		}
+	}
+	return true
+}
+
+// within returns a cursor at the start tag of the child that began at start and has ended.
+func (r *reviser) within(start int) *xmlscan.Cursor {
+	c := xmlscan.NewFragment(r.element[start:r.End()], r.around, xmlscan.Unlimited())
+	c.Next()
+	return c
+}
+
+// plainText reads the current element's text, without the white space around it.
+func (r *reviser) plainText() string { return xmlscan.Trim(r.ElementText()) }
+
+// date reads the current element's text as a date.
+func (r *reviser) date() (text string, t time.Time) {
+	text = r.plainText()
+	t, _, _ = feedtime.Read(text)
+	return text, t
+}
+
+// survey finds the elements on which the repair of others depends.
+func (r *reviser) survey(element string) {
+	s := newReviser(element, r.rss)
+	for depth := s.Depth(); s.Child(depth); {
+		if s.Space() != Atom {
+			continue
+		}
+		switch s.Local() {
+		case "content":
+			r.has.content = true
+		case "summary":
+			r.has.summary = true
+		case "author":
+			p := personOf(s.Cursor, s.base)
+			r.has.author = r.has.author || p.Name+p.Email+p.URI != ""
+		case "link":
+			for _, l := range s.links() {
+				r.has.content = r.has.content || l.Rel == "alternate"
+				if l.Rel == "enclosure" && r.has.enclosure == "" {
+					r.has.enclosure = l.Href
+				}
+			}
+		}
+	}
+}
+
+// The constructs of Atom, as the elements of an entry are read again to be repaired.
+
+// base returns the base at the current element.
+func (r *reviser) base() string { return r.bases.Resolve("", r.Bases(), math.MaxInt) }
+
+// construct reads the current element as a text construct or content of Atom.
+func (r *reviser) construct() Construct {
+	kind, _ := r.Attr("", "type")
+	mode, _ := r.Attr("", "mode")
+	t := Construct{Type: TextType(kind, mode), Base: r.base()}
+	t.Lang, _ = r.Lang()
+	isContent := r.Local() == "content"
+	if src, ok := r.Attr("", "src"); ok && isContent {
+		t.Src = iri.Resolve(t.Base, src)
+	}
+	if IsMedia(t.Type) && (!isContent || !strings.Contains(t.Type, "/")) {
+		t.Type = "text"
+	}
+	return content(r.Cursor, t, mode, r.plainText, r.base, r.textOrMarkup)
+}
+
+// content reads the current element as the content of a construct, by the construct's type
+// and the mode of Atom 0.3 (RFC 4287 §3.1.1, §4.1.3.3). The functions read the element's
+// characters, its base, and a text whose markup the publisher may not have escaped.
+func content(c *xmlscan.Cursor, t Construct, mode string, text, base func() string, unescaped func(Construct) Construct) Construct {
+	switch {
+	case mode == "base64":
+		t.Body = decodeBase64(text())
+	case t.Type == "xhtml":
+		t.Body, t.Base = c.HTML(true, base)
+	case !IsMedia(t.Type):
+		return unescaped(t)
+	case IsXMLType(t.Type):
+		t.Body = xmlscan.Trim(c.Inner())
+	case t.isBytes():
+		t.Body = decodeBase64(text())
+	default:
+		t.Body = text()
+	}
+	return t
+}
+
+// textOrMarkup reads the current element's characters or, if there are elements among
+// them, its markup.
+func (r *reviser) textOrMarkup(t Construct) Construct {
+	start, base := r.Offset(), r.base()
+	if t.Body = r.plainText(); !r.Nested() {
+		return t
+	}
+	c := r.within(start)
+	own, bases := len(c.Bases()), xmlscan.BaseChain{}
+	t.Type = "html"
+	t.Body, t.Base = c.HTML(false, func() string { return bases.Resolve(base, c.Bases()[own:], math.MaxInt) })
+	return t
+}
+
+// absolute returns the markup with absolute references.
+func (t Construct) absolute() string {
+	if t.Base == "" || t.Type == "text" {
+		return t.Body
+	}
+	return markup.Absolute(t.Body, t.Base)
+}
+
+// decodeBase64 decodes a text, or returns it unchanged if it is not base64.
+func decodeBase64(text string) string {
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return text
+	}
+	return string(data)
+}
+
+// linkAttrs returns the attributes of the current element, a link of Atom, as published, and
+// whether there is a href.
+func linkAttrs(c *xmlscan.Cursor) (link Link, hasHref bool) {
+	for _, a := range c.Attrs() {
+		if a.Space != "" {
+			continue
+		}
+		switch a.Local {
+		case "rel":
+			link.Rel = xmlscan.Trim(a.Value())
+		case "href":
+			link.Href, hasHref = a.Value(), true
+		case "type":
+			link.Type = a.Value()
+		case "title":
+			link.Title = a.Value()
+		case "hreflang":
+			link.HrefLang = a.Value()
+		case "length":
+			link.Length = a.Value()
+		}
+	}
+	return link, hasHref
+}
+
+// links reads the current element as a link of Atom, once for each of its relations.
+func (r *reviser) links() (links []Link) {
+	base := r.base()
+	l, hasHref := linkAttrs(r.Cursor)
+	if !hasHref {
+		l.Href = r.plainText()
+	}
+	if l.Href = iri.Resolve(base, l.Href); l.Href == "" {
+		return nil
+	}
+	for name := range strings.FieldsSeq(cmp.Or(l.Rel, "alternate")) {
+		if strings.EqualFold(name, "alternate") {
+			name = "alternate"
+		}
+		l.Rel = name
+		links = append(links, l)
+	}
+	return links
+}
+
+// personOf reads the current element as a person construct (RFC 4287 §3.2); base returns the
+// base at the current element. The uri is called url in Atom 0.3, and homepage elsewhere.
+func personOf(c *xmlscan.Cursor, base func() string) (p Person) {
+	for depth := c.Depth(); c.Child(depth); {
+		switch at := base(); AtomName(c.Local()) {
+		case "name":
+			p.Name = xmlscan.Trim(c.ElementText())
+		case "email":
+			p.Email = xmlscan.Trim(c.ElementText())
+		case "uri", "url", "homepage":
+			p.URI = iri.Resolve(at, xmlscan.Trim(c.ElementText()))
+		}
+	}
+	return p
+}
+
+// atomElement returns an Atom document's current element repaired, or that it is valid.
+func (r *reviser) atomElement() (repaired string, valid bool) {
+	if !IsAtom(r.Space()) {
+		return "", !strings.ContainsAny(r.Space(), " \t\r\n")
+	}
+	older := r.Space() != Atom
+	switch name := r.Local(); name {
+	case "link":
+		return r.atomLink()
+	case "category":
+		return r.atomCategory(older)
+	case "author", "contributor":
+		return r.atomPerson(name, older)
+	case "copyright", "rights":
+		return r.atomText("rights", older || name != "rights")
+	case "generator":
+		return r.generator(older)
+	case "icon", "logo":
+		return "", !older && r.entry == nil && r.once(name)
+	case "title", "subtitle":
+		return r.atomText(name, older)
+	}
+	if r.entry == nil {
+		return r.atomHeadElement(older)
+	}
+	return r.atomEntryElement()
+}
+
+// atomEntryElement repairs an element that only an entry has.
+func (r *reviser) atomEntryElement() (repaired string, valid bool) {
+	e := r.entry
+	switch name := r.Local(); name {
+	case "id":
+		if !r.once(name) {
+			return "", false
+		}
+		bare := r.hasOnly()
+		return r.written(func(w *Markup) { w.Element(name, e.ID) }), r.plainText() == e.ID && bare && !r.Nested()
+	case "updated":
+		return r.atomTime(name, e.Changed)
+	case "published":
+		return r.atomTime(name, e.Published)
+	case "summary", "content":
+		return r.atomText(name, false)
+	case "source":
+		if r.once(name) {
+			return r.atomSource(), false
+		}
+	}
+	return "", false
+}
+
+// atomHeadElement repairs an element that only a feed or a source has. The id is as
+// published.
+func (r *reviser) atomHeadElement(older bool) (repaired string, valid bool) {
+	switch name := r.Local(); name {
+	case "id":
+		return "", !older && r.once(name)
+	case "updated":
+		if _, t := r.date(); !t.IsZero() && r.once(name) {
+			return r.written(func(w *Markup) { w.Element(name, t.Format(time.RFC3339Nano)) }), false
+		}
+	}
+	return "", false
+}
+
+// atomSource repairs the elements of atom:source.
+func (r *reviser) atomSource() string {
+	start := r.Offset()
+	r.Skip()
+	source := r.element[start:r.End()]
+	inner := &reviser{Cursor: xmlscan.NewFragment(source, r.around, xmlscan.Unlimited()), element: source}
+	inner.enter()
+	return inner.revised(func() {})
+}
+
+// atomTime repairs a date: it is t unless it is as Atom requires.
+func (r *reviser) atomTime(name string, t time.Time) (repaired string, valid bool) {
+	text, read := r.date()
+	if t.IsZero() || !r.once(name) {
+		return "", false
+	}
+	return r.written(func(w *Markup) { w.Element(name, t.Format(time.RFC3339Nano)) }),
+		read.Equal(t) && feedtime.IsRFC3339(text) && !r.Nested()
+}
+
+// atomText repairs a text construct or content. The summary of an entry with neither
+// content nor link is its content (RFC 4287 §4.1.2).
+func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) {
+	start := r.Offset()
+	kind, typed := r.Attr("", "type")
+	valid = !odd && (name == "content" && r.hasOnly("type", "src") || r.hasOnly("type"))
+	t := r.construct()
+	switch {
+	case t.Src != "":
+		valid = valid && (!typed || IsMediaType(kind))
+	case IsMedia(kind):
+		valid = valid && kind == t.Type && IsMediaType(kind)
+	default:
+		valid = valid && (kind == t.Type || !typed && t.Type == "text")
+	}
+	valid = valid && r.isWritten(t, start)
+	if name == "summary" && r.isContentMissing() {
+		name, valid = "content", false
+	}
+	if !r.once(name) {
+		return "", false
+	}
+	if r.wordless = r.wordless || t.Src != "" || t.isBytes(); valid {
+		return "", true
+	}
+	return r.written(func(w *Markup) { r.writeText(w, name, t) }), false
+}
+
+// isContentMissing reports whether an entry has neither content nor a link to it.
+func (r *reviser) isContentMissing() bool {
+	return r.entry != nil && !r.has.content
+}
+
+// writeText writes a construct, without a base and a language that it takes from the entry.
+func (r *reviser) writeText(w *Markup, name string, t Construct) {
+	if t.Base == r.rootBase || t.Type == "text" || t.Src != "" || !markup.MayBeRelative(t.Body) {
+		t.Base = ""
+	}
+	if t.Lang == r.rootLang {
+		t.Lang = ""
+	}
+	switch {
+	case t.Src != "":
+		t.Type, t.Body = MediaType(t.Type), ""
+	case t.Body == "":
+		w.Empty(name)
+		return
+	case IsMedia(t.Type) && (name != "content" || !IsMediaType(t.Type)):
+		t.Type = "text"
+	}
+	if w.Text(name, t) == nil {
+		return
+	}
+	if t.Type != "xhtml" {
+		t.Type = "text"
+	} else {
+		t.Type = "html" // readers show it in the same way
+	}
+	_ = w.Text(name, t)
+}
+
+// isWritten reports whether the element that began at start has its text in the form its
+// type requires.
+func (r *reviser) isWritten(t Construct, start int) bool {
+	switch {
+	case t.Src != "":
+		c := r.within(start)
+		return c.Empty() || xmlscan.Trim(c.ElementText()) == "" && !c.Nested()
+	case t.Type == "xhtml":
+		return isDiv(r.within(start))
+	case IsXMLType(t.Type):
+		return true
+	case !t.isBytes():
+		return !r.Nested()
+	}
+	_, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(r.within(start).ElementText()), ""))
+	return err == nil
+}
+
+// isDiv reports whether an xhtml construct has only a div of XHTML (RFC 4287 §3.1.1.3).
+func isDiv(c *xmlscan.Cursor) bool {
+	divs := 0
+	for tok := c.Next(); tok != xmlscan.Stop && c.Depth() > 0; tok = c.Next() {
+		switch {
+		case tok == xmlscan.Start:
+			if divs++; divs > 1 || !c.Is(XHTML, "div") {
+				return false
+			}
+			c.Skip()
+		case xmlscan.Trim(string(c.AppendText(nil))) != "":
+			return false
+		}
+	}
+	return divs == 1
+}
+
+// atomLink repairs a link: it becomes one for each of its relations. A second alternate of
+// the same type and language is a related document instead (RFC 4287 §4.1.1).
+func (r *reviser) atomLink() (repaired string, valid bool) {
+	_, valid = r.Attr("", "href")
+	valid = valid && r.Space() == Atom && r.hasOnly("rel", "href", "type", "title", "hreflang", "length")
+	for _, a := range r.Attrs() {
+		valid = valid && (a.Space != "" || isLinkAttr(a.Local, a.Value()))
+	}
+	links := r.links()
+	if r.Skip(); len(links) != 1 {
+		valid = false
+	}
+	repaired = r.written(func(w *Markup) {
+		for _, l := range links {
+			switch other, again := r.alternates[l.Type+" "+l.HrefLang]; {
+			case l.Rel != "alternate":
+			case again && other == l.Href:
+				valid = false
+				continue
+			case again:
+				l.Rel, valid = "related", false
+			default:
+				r.alternates[l.Type+" "+l.HrefLang] = l.Href
+			}
+			w.Link("link", l)
+		}
+	})
+	return repaired, valid
+}
+
+// isLinkAttr reports whether an attribute of a link has a valid value.
+func isLinkAttr(name, value string) bool {
+	switch name {
+	case "href":
+		return iri.Writable(value) == value
+	case "type":
+		return IsMediaType(value)
+	case "hreflang":
+		return IsLanguage(value)
+	case "length":
+		return isNumber(value)
+	case "rel":
+		return value != "" && !strings.ContainsAny(value, " \t\r\n")
+	}
+	return xmlscan.Trim(value) != ""
+}
+
+// atomCategory repairs a category, which needs a term.
+func (r *reviser) atomCategory(older bool) (repaired string, valid bool) {
+	term, _ := r.Attr("", "term")
+	scheme, schemed := r.Attr("", "scheme")
+	label, _ := r.Attr("", "label")
+	absolute := iri.Writable(scheme) == scheme && iri.Split(scheme).Scheme != ""
+	valid = !older && xmlscan.Trim(term) != "" && (absolute || !schemed) && r.hasOnly("term", "scheme", "label")
+	if term = cmp.Or(xmlscan.Trim(term), xmlscan.Trim(label), r.plainText()); term == "" {
+		return "", false
+	}
+	if scheme = iri.Writable(scheme); iri.Split(scheme).Scheme == "" {
+		scheme = ""
+	}
+	return r.written(func(w *Markup) { w.Empty("category", "term", term, "scheme", scheme, "label", label) }), valid
+}
+
+// atomPerson repairs a person, who must have a name.
+func (r *reviser) atomPerson(name string, older bool) (repaired string, valid bool) {
+	start := r.Offset()
+	p := personOf(r.Cursor, r.base)
+	r.Skip()
+	valid = !older && isPerson(r.within(start))
+	return r.written(func(w *Markup) { w.Person(name, p) }), valid
+}
+
+// isPerson reports whether an element is a valid person construct (RFC 4287 §3.2).
+func isPerson(c *xmlscan.Cursor) bool {
+	times := map[string]int{}
+	for depth := c.Depth(); c.Child(depth); {
+		if c.Space() != Atom {
+			continue
+		}
+		name := c.Local()
+		times[name]++
+		text := xmlscan.Trim(c.ElementText())
+		valid := text != "" && !c.Nested() && times[name] == 1
+		switch name {
+		case "name":
+		case "email":
+			valid = valid && IsEmail(text)
+		case "uri":
+			valid = valid && iri.Writable(text) == text
+		default:
+			valid = false
+		}
+		if !valid {
+			return false
+		}
+	}
+	return times["name"] == 1
+}
+
+// generator repairs the feed's generator.
+func (r *reviser) generator(older bool) (repaired string, valid bool) {
+	if r.entry != nil || !r.once("generator") {
+		return "", false
+	}
+	version, _ := r.Attr("", "version")
+	uri, _ := r.Attr("", "uri")
+	url, _ := r.Attr("", "url") // in Atom 0.3
+	valid = !older && r.hasOnly("uri", "version") && iri.Writable(uri) == uri
+	name := r.plainText()
+	if name == "" {
+		return "", false
+	}
+	return r.written(func(w *Markup) {
+		w.Open("generator", "uri", iri.Writable(cmp.Or(uri, url)), "version", version)
+		w.WriteByte('>')
+		xmlscan.WriteText(&w.Builder, name)
+		w.WriteString("</generator>")
+	}), valid
+}
+
+// addAtom adds the elements an entry must have.
+func (r *reviser) addAtom() {
+	e := r.entry
+	element := func(name, text string) {
+		if r.once(name) {
+			r.add(r.written(func(w *Markup) { w.Element(name, text) }))
+		}
+	}
+	element("id", e.ID)
+	element("title", e.Title)
+	element("updated", e.Changed.Format(time.RFC3339Nano))
+	if !e.Published.IsZero() {
+		element("published", e.Published.Format(time.RFC3339Nano))
+	}
+	if !r.has.author {
+		r.add(r.written(func(w *Markup) { w.Person("author", Person{Name: e.Author}) }))
+	}
+	switch {
+	case !r.isContentMissing() || r.has.summary:
+	case r.has.enclosure != "":
+		r.add(r.written(func(w *Markup) { w.Link("link", Link{Rel: "alternate", Href: r.has.enclosure}) }))
+	default:
+		r.add(r.written(func(w *Markup) { w.Empty("content") }))
+	}
+	if r.wordless { // RFC 4287 §4.1.2: a reader needs words, too
+		element("summary", e.Title)
+	}
+}
+
+// rssElement returns an RSS document's current element repaired, or that it is valid.
+func (r *reviser) rssElement() (repaired string, valid bool) {
+	if space := r.Space(); space != "" {
+		return r.rssExtension(space)
+	}
+	switch name := r.Local(); name {
+	case "title", "description":
+		return r.rssText(name)
+	case "link", "comments", "docs":
+		return r.rssURL(name)
+	case "pubDate":
+		return r.pubDate()
+	case "category":
+		return r.rssCategory()
+	case "author", "managingEditor":
+		return r.contact("dc:creator")
+	case "webMaster":
+		return r.contact("dc:publisher")
+	case "guid":
+		return r.guid()
+	case "enclosure":
+		return r.rssEnclosure()
+	case "source":
+		return r.rssSource()
+	case "language":
+		return "", IsLanguage(r.plainText()) && r.once(name)
+	case "image", "textInput":
+		return r.rssImageElement(name)
+	default:
+		return r.unnamed(name)
+	}
+}
+
+// rssWritten returns an element with text; "" without any.
+func (r *reviser) rssWritten(name, text string) string {
+	if text == "" {
+		return ""
+	}
+	return r.written(func(w *Markup) { w.Element(name, text) })
+}
+
+// rssExtension repairs an element of another vocabulary: the texts and dates that are read
+// as the item's own, and elements of RSS 1.0.
+func (r *reviser) rssExtension(space string) (repaired string, valid bool) {
+	switch local := r.Local(); {
+	case space == Content && local == "encoded":
+		body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
+		return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, body), !r.Nested()
+	case space == DC && local == "date", space == Atom && (local == "updated" || local == "published"):
+		text, t := r.date()
+		if t.IsZero() {
+			return "", false
+		}
+		name := `atom:` + local + ` xmlns:atom="` + space + `"`
+		if space == DC {
+			name = `dc:` + local + ` xmlns:dc="` + space + `"`
+		}
+		dated := space == DC && len(text) == len(time.DateOnly) && text == t.Format(time.DateOnly)
+		return r.rssWritten(name, t.Format(time.RFC3339Nano)), dated || feedtime.IsRFC3339(text)
+	case RDFVersion(space) != "":
+		return "", false
+	}
+	return "", !strings.ContainsAny(space, " \t\r\n")
+}
+
+// rssText repairs a title or description, which has text without elements.
+func (r *reviser) rssText(name string) (repaired string, valid bool) {
+	if r.entry == nil || !r.once(name) {
+		return "", false
+	}
+	valid = r.hasOnly()
+	kind, _ := r.Attr("", "type")
+	t := r.textOrMarkup(Construct{Type: "html", Base: r.base()})
+	valid = valid && !r.Nested()
+	body := t.absolute()
+	switch {
+	case name == "description":
+	case r.Nested() || strings.EqualFold(kind, "html"):
+		body = markup.Plain(t.Body)
+	default:
+		body = xmlscan.Unescape(t.Body)
+	}
+	if body == "" {
+		return "<" + name + "></" + name + ">", valid
+	}
+	return r.rssWritten(name, body), valid
+}
+
+// rssCategory repairs a category, which needs a name.
+func (r *reviser) rssCategory() (repaired string, valid bool) {
+	valid = r.hasOnly("domain")
+	domain, _ := r.Attr("", "domain")
+	text := r.plainText()
+	if text == "" {
+		return "", false
+	}
+	return r.written(func(w *Markup) {
+		w.Open("category", "domain", domain)
+		w.WriteByte('>')
+		xmlscan.WriteText(&w.Builder, text)
+		w.WriteString("</category>")
+	}), valid && !r.Nested()
+}
+
+// rssURL repairs an element that has a URL: it becomes an absolute URI.
+func (r *reviser) rssURL(name string) (repaired string, valid bool) {
+	if _, ok := r.Attr("", "href"); ok && name == "link" {
+		links := r.links()
+		return r.written(func(w *Markup) {
+			for _, l := range links {
+				r.rssLink(w, l)
+			}
+		}), false
+	}
+	valid = r.hasOnly()
+	base := r.base()
+	ref := r.plainText()
+	if ref == "" {
+		return "", false
+	}
+	abs := iri.Resolve(base, ref)
+	if name == "link" && r.entry != nil {
+		valid = valid && !r.seen[name] && iri.URI(ref) == ref
+		return r.written(func(w *Markup) { r.rssLink(w, Link{Rel: "alternate", Href: abs}) }), valid
+	}
+	uri := iri.URI(abs)
+	return r.rssWritten(name, uri), valid && uri == ref && r.once(name)
+}
+
+// rssLink writes a link: the first alternate has an element of RSS.
+func (r *reviser) rssLink(w *Markup, l Link) {
+	uri := iri.URI(l.Href)
+	switch {
+	case l.Rel == "alternate" && uri != "" && r.alternates["link"] == uri:
+	case l.Rel == "alternate" && uri != "" && r.once("link"):
+		r.alternates["link"] = uri
+		w.Element("link", uri)
+	default:
+		w.Link(`atom:link xmlns:atom="`+Atom+`"`, l)
+	}
+}
+
+// pubDate repairs a date. One that cannot be read is left out.
+func (r *reviser) pubDate() (repaired string, valid bool) {
+	text, t := r.date()
+	valid = feedtime.IsRFC822(text)
+	if r.entry != nil {
+		valid, t = valid && t.Equal(r.entry.Published), r.entry.Published
+	}
+	if t.IsZero() || !r.once("pubDate") {
+		return "", false
+	}
+	return r.rssWritten("pubDate", t.Format(time.RFC1123Z)), valid
+}
+
+// contact repairs an email address; a name alone gets the given element instead.
+func (r *reviser) contact(other string) (repaired string, valid bool) {
+	name, unique := r.Local(), r.hasOnly()
+	text := r.plainText()
+	if IsContact(text) && !r.Nested() && unique && r.once(name) {
+		return "", true
+	}
+	return r.rssWritten(other+` xmlns:dc="`+DC+`"`, text), false
+}
+
+// guid repairs the item's id: a guid that is not a URL is no permanent link.
+func (r *reviser) guid() (repaired string, valid bool) {
+	e := r.entry
+	value, given := "", false
+	for _, a := range r.Attrs() {
+		if a.Space == "" && strings.EqualFold(a.Local, "isPermaLink") {
+			value, given = a.Value(), true
+		}
+	}
+	exact := r.hasOnly("isPermaLink") && (!given || value == "true" || value == "false")
+	text := r.plainText()
+	if e == nil || text == "" || !r.once("guid") {
+		return "", false
+	}
+	permalink := (!given || strings.EqualFold(xmlscan.Trim(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
+	name := "guid"
+	if !permalink {
+		name = `guid isPermaLink="false"`
+	}
+	return r.rssWritten(name, e.ID), exact && text == e.ID && (permalink || value == "false")
+}
+
+// rssEnclosure repairs an enclosure, which has three attributes.
+func (r *reviser) rssEnclosure() (repaired string, valid bool) {
+	url, _ := r.Attr("", "url")
+	length, _ := r.Attr("", "length")
+	kind, _ := r.Attr("", "type")
+	valid = iri.URI(url) == url && isNumber(length) && IsMediaType(kind) && r.hasOnly("url", "length", "type")
+	for _, a := range r.Attrs() {
+		switch {
+		case a.Space != "":
+		case strings.EqualFold(a.Local, "url"):
+			url = a.Value()
+		case strings.EqualFold(a.Local, "type"):
+			kind = a.Value()
+		case strings.EqualFold(a.Local, "length"):
+			length = a.Value()
+		}
+	}
+	if url = iri.Resolve(r.base(), url); iri.URI(url) == "" {
+		return "", false
+	}
+	r.has.enclosure = cmp.Or(r.has.enclosure, url)
+	return r.written(func(w *Markup) { w.Enclosure(Link{Href: url, Type: kind, Length: length}) }), valid
+}
+
+// rssSource repairs the source of an item, which needs a URL.
+func (r *reviser) rssSource() (repaired string, valid bool) {
+	url, _ := r.Attr("", "url")
+	valid, base := r.hasOnly("url"), r.base()
+	text := r.plainText()
+	switch uri := iri.URI(iri.Resolve(base, xmlscan.Trim(url))); {
+	case r.entry == nil, !r.once("source"):
+		return "", false
+	case url == "" || uri == "":
+		return r.rssWritten(`dc:source xmlns:dc="`+DC+`"`, text), false
+	default:
+		return r.written(func(w *Markup) {
+			w.Open("source", "url", uri)
+			w.WriteByte('>')
+			xmlscan.WriteText(&w.Builder, text)
+			w.WriteString("</source>")
+		}), valid && uri == url && !r.Nested()
+	}
+}
+
+// rssImageElement repairs an image or a text input: its parts are in a fixed form.
+func (r *reviser) rssImageElement(name string) (repaired string, valid bool) {
+	parts, base := map[string]string{}, r.base()
+	valid = r.hasOnly()
+	for depth := r.Depth(); r.Child(depth); {
+		local := r.Local()
+		if r.Space() != "" {
+			continue
+		}
+		text := r.plainText()
+		switch _, again := parts[local]; local {
+		case "url", "link":
+			uri := iri.URI(iri.Resolve(base, text))
+			parts[local], valid = uri, valid && !again && uri == text
+		case "title", "description":
+			parts[local], valid = text, valid && !again && !r.Nested()
+		case "name":
+			parts[local], valid = text, valid && !again && name == "textInput"
+		case "width", "height":
+			n, _ := strconv.Atoi(text)
+			most := map[string]int{"width": 144, "height": 400}[local]
+			valid = valid && !again && n > 0 && n <= most && isNumber(text)
+		default:
+			valid = false
+		}
+	}
+	first, order := "url", []string{"url", "title", "link", "description"}
+	if name == "textInput" {
+		first, order = "link", []string{"title", "description", "name", "link"}
+	}
+	if r.entry != nil || !r.once(name) || parts[first] == "" {
+		return "", false
+	}
+	parts["title"] = cmp.Or(parts["title"], name)
+	parts["link"] = cmp.Or(parts["link"], parts["url"])
+	return r.written(func(w *Markup) {
+		w.WriteString("<" + name + ">")
+		for _, part := range order {
+			if parts[part] != "" || name == "textInput" {
+				w.Element(part, parts[part])
+			}
+		}
+		w.WriteString("</" + name + ">")
+	}), valid && len(parts) >= 3
+}
+
+// unnamed repairs an element of no vocabulary: some are the item's texts under another
+// name. RSS allows only its own.
+func (r *reviser) unnamed(name string) (repaired string, valid bool) {
+	if IsOneOfRSS(name, r.entry != nil) {
+		return "", r.once(name)
+	}
+	if r.entry == nil {
+		return "", false
+	}
+	if RSSTextRank("content", name) > 0 && r.once("content:encoded") {
+		body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
+		return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, body), false
+	}
+	return "", false
+}
+
+// addRSS adds the title or description that an item must have.
+func (r *reviser) addRSS() {
+	if !r.seen["title"] && (r.entry.Title != "" || !r.seen["description"]) {
+		r.add(r.written(func(w *Markup) { w.Element("title", r.entry.Title) }))
+	}
+	if r.has.enclosure != "" && !r.seen["link"] && !r.seen["description"] {
+		if uri := iri.URI(r.has.enclosure); uri != "" {
+			r.add(r.rssWritten("link", uri))
+		}
+	}
+}

@@ -1,0 +1,393 @@
+package feedxml
+
+import (
+	"cmp"
+	"mime"
+	"strings"
+)
+
+// The namespaces with a meaning in feeds. Elements are recognised by namespace, never
+// by prefix.
+const (
+	Atom        = "http://www.w3.org/2005/Atom"
+	Atom03      = "http://purl.org/atom/ns#"
+	Content     = "http://purl.org/rss/1.0/modules/content/"
+	Coverage    = "https://github.com/feedhistory/feedhistory/ns/mirror/1.0" // of mirror, gap and kept: see feedhistory.Coverage
+	DC          = "http://purl.org/dc/elements/1.1/"
+	DCTerms     = "http://purl.org/dc/terms/"
+	History     = "http://purl.org/syndication/history/1.0"
+	ITunes      = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+	Media       = "http://search.yahoo.com/mrss/"
+	RDF         = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	Syndication = "http://purl.org/rss/1.0/modules/syndication/"
+	Tombstones  = "http://purl.org/atompub/tombstones/1.0"
+	XHTML       = "http://www.w3.org/1999/xhtml"
+	XML         = "http://www.w3.org/XML/1998/namespace"
+)
+
+// RSS2 is the namespace some programs give the elements of RSS, which has none itself. They
+// have it in other formats.
+const RSS2 = "http://backend.userland.com/rss2"
+
+// IsAtom reports whether a namespace is Atom's, of any version or draft.
+func IsAtom(space string) bool { return space == Atom || space == Atom03 || IsDraftAtom(space) }
+
+// IsDraftAtom recognises the namespaces of the drafts before Atom 0.3, when it was called
+// Echo, Necho and Pie, and those of the drafts of Atom 1.0.
+func IsDraftAtom(space string) bool {
+	switch space {
+	case "http://example.com/newformat#", "http://example.com/necho", "http://purl.org/echo/",
+		"uri/of/echo/namespace#", "http://purl.org/pie/":
+		return true
+	}
+	return strings.HasPrefix(space, Atom03+"draft-")
+}
+
+// RDFVersion returns the version of RSS whose namespace it is, such as "1.0"; "" for
+// any other namespace.
+func RDFVersion(space string) string {
+	switch space {
+	case "http://purl.org/rss/1.0/":
+		return "1.0"
+	case "http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
+		return "0.9"
+	}
+	return ""
+}
+
+// MeantSpace returns the namespace a possibly misspelt name means.
+func MeantSpace(space string) string {
+	if len(space) > 100 {
+		return space
+	}
+	if known, ok := misspelt[bareSpace(space)]; ok {
+		return known
+	}
+	return space
+}
+
+// misspelt are the namespaces recognised if misspelt, by their bare names.
+var misspelt = func() map[string]string {
+	m := map[string]string{}
+	for _, space := range []string{Atom, Content, DC, DCTerms, ITunes, Media, Syndication, XHTML} {
+		m[bareSpace(space)] = space
+	}
+	return m
+}()
+
+// bareSpace removes the parts of a namespace's name often misspelt in feeds: the
+// scheme, www, the end, and the case of letters.
+func bareSpace(space string) string {
+	space = strings.ToLower(strings.Trim(space, " \t\r\n"))
+	space = strings.TrimPrefix(strings.TrimPrefix(space, "https://"), "http://")
+	return strings.TrimRight(strings.TrimPrefix(space, "www."), "/#")
+}
+
+// RSSName returns the name of an element of RSS as the specification spells it; feeds
+// are careless about its case.
+func RSSName(local string) string {
+	switch local {
+	case "title", "link", "description", "guid", "pubDate", "category", "comments", "author", "item", // nearly always
+		"lastBuildDate", "skipDays", "skipHours", "managingEditor", "webMaster", "textInput":
+		return local
+	}
+	for i := range len(local) {
+		if c := local[i]; c < 'a' || c > 'z' {
+			return rssNameOf(local)
+		}
+	}
+	switch local {
+	case "lastbuilddate", "pubdate", "skipdays", "skiphours":
+		return rssNameOf(local)
+	}
+	return local
+}
+
+func rssNameOf(local string) string {
+	for _, name := range [...]string{
+		"author", "category", "channel", "day", "description", "enclosure", "guid", "hour", "item",
+		"lastBuildDate", "link", "pubDate", "skipDays", "skipHours", "source", "title", "ttl",
+	} {
+		if strings.EqualFold(local, name) {
+			return name
+		}
+	}
+	return local
+}
+
+// AtomName does the same for Atom, whose names have only small letters: a name with a
+// capital may be one of them.
+func AtomName(local string) string {
+	if isCapital(local) {
+		return atomNameOf(local)
+	}
+	return local
+}
+
+func isCapital(local string) bool { return local != "" && 'A' <= local[0] && local[0] <= 'Z' }
+
+func atomNameOf(local string) string {
+	switch name := strings.ToLower(local); name {
+	case "author", "category", "content", "contributor", "created", "email", "entry", "feed", "id", "issued", "link",
+		"modified", "name", "published", "source", "subtitle", "summary", "tagline", "title", "updated", "uri", "url":
+		return name
+	}
+	return local
+}
+
+// Prefix returns the usual prefix of a namespace, under which gofeed has it.
+func Prefix(space string) (prefix string, ok bool) {
+	prefix, ok = usualPrefixes[space]
+	return prefix, ok
+}
+
+// UsualPrefix returns the usual prefix of a namespace, also of those gofeed does not know;
+// "" if there is none.
+func UsualPrefix(space string) string {
+	return cmp.Or(usualPrefixes[space], laterPrefixes[space])
+}
+
+// laterPrefixes are those of vocabularies unknown to gofeed.
+var laterPrefixes = map[string]string{
+	"https://podcastindex.org/namespace/1.0":          "podcast",
+	"http://purl.org/syndication/thread/1.0":          "thr",
+	"http://www.google.com/schemas/play-podcasts/1.0": "googleplay",
+}
+
+// usualPrefixes are the prefixes by which gofeed names vocabularies, whatever the
+// prefix in the document.
+var usualPrefixes = map[string]string{
+	Atom:                     "atom",
+	Atom03:                   "atom03",
+	Content:                  "content",
+	DC:                       "dc",
+	DCTerms:                  "dcterms",
+	ITunes:                   "itunes",
+	Media:                    "media",
+	RDF:                      "rdf",
+	Syndication:              "sy",
+	XHTML:                    "xhtml",
+	XML:                      "xml",
+	"http://webns.net/mvcb/": "admin",
+	"http://purl.org/rss/1.0/modules/aggregation/":                   "ag",
+	"http://purl.org/rss/1.0/modules/annotate/":                      "annotate",
+	"http://media.tangent.org/rss/1.0/":                              "audio",
+	"http://backend.userland.com/blogChannelModule":                  "blogChannel",
+	"http://creativecommons.org/ns#license":                          "cc",
+	"http://web.resource.org/cc/":                                    "cc",
+	"http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html": "creativeCommons",
+	"http://backend.userland.com/creativeCommonsRssModule":           "creativeCommons",
+	"http://purl.org/rss/1.0/modules/company":                        "co",
+	"http://my.theinfo.org/changed/1.0/rss/":                         "cp",
+	"http://purl.org/rss/1.0/modules/email/":                         "email",
+	"http://purl.org/rss/1.0/modules/event/":                         "ev",
+	"http://rssnamespace.org/feedburner/ext/1.0":                     "feedburner",
+	"http://freshmeat.net/rss/fm/":                                   "fm",
+	"http://xmlns.com/foaf/0.1/":                                     "foaf",
+	"http://www.w3.org/2003/01/geo/wgs84_pos#":                       "geo",
+	"http://www.georss.org/georss":                                   "georss",
+	"http://www.opengis.net/gml":                                     "gml",
+	"http://postneo.com/icbm/":                                       "icbm",
+	"http://purl.org/rss/1.0/modules/image/":                         "image",
+	"http://purl.org/rss/1.0/modules/link/":                          "l",
+	"http://madskills.com/public/xml/rss/module/pingback/":           "pingback",
+	"http://prismstandard.org/namespaces/1.2/basic/":                 "prism",
+	"http://www.w3.org/2000/01/rdf-schema#":                          "rdfs",
+	"http://purl.org/rss/1.0/modules/reference/":                     "ref",
+	"http://purl.org/rss/1.0/modules/richequiv/":                     "reqv",
+	"http://purl.org/rss/1.0/modules/search/":                        "search",
+	"http://purl.org/rss/1.0/modules/slash/":                         "slash",
+	"http://schemas.xmlsoap.org/soap/envelope/":                      "soap",
+	"http://purl.org/rss/1.0/modules/servicestatus/":                 "ss",
+	"http://hacks.benhammersley.com/rss/streaming/":                  "str",
+	"http://purl.org/rss/1.0/modules/subscription/":                  "sub",
+	"http://schemas.pocketsoap.com/rss/myDescModule/":                "szf",
+	"http://purl.org/rss/1.0/modules/taxonomy/":                      "taxo",
+	"http://purl.org/rss/1.0/modules/threading/":                     "thr",
+	"http://purl.org/rss/1.0/modules/textinput/":                     "ti",
+	"http://madskills.com/public/xml/rss/module/trackback/":          "trackback",
+	"http://wellformedweb.org/commentAPI/":                           "wfw",
+	"http://purl.org/rss/1.0/modules/wiki/":                          "wiki",
+	"http://www.w3.org/1999/xlink":                                   "xlink",
+	"http://podlove.org/simple-chapters":                             "psc",
+}
+
+// FirstRank is the rank of the format's own element.
+const FirstRank = 9
+
+// RSSTextRank is textRank for an element of RSS, or for one outside of RSS that feeds
+// use.
+func RSSTextRank(what, local string) int {
+	switch {
+	case local == what && what == "title", local == "description" && what == "summary":
+		return FirstRank
+	case local == what:
+		return 2
+	case what == "content" && (local == "body" || local == "fullitem"):
+		return 1
+	}
+	return 0
+}
+
+// TextRank is textRank for an element of another vocabulary.
+func TextRank(what, space, local string, rss bool) int {
+	atom := IsAtom(space) && local == what
+	switch {
+	case what == "title" && local == "title" && space == DC:
+		return 4
+	case what == "title" && local == "title" && space == Media:
+		return 3
+	case what == "summary" && local == "description" && space == Media:
+		return 1
+	case !rss:
+		return 0
+	case atom:
+		return 2
+	case what == "summary" && local == "description" && space == DC:
+		return 4
+	case what == "summary" && local == "summary" && space == ITunes:
+		return 3
+	case what == "content" && local == "encoded" && space == Content:
+		return FirstRank
+	case what == "content" && local == "body" && space == XHTML:
+		return 3
+	}
+	return 0
+}
+
+// UpdateRank ranks the extensions with the time of the last change, because RSS 2.0 has no
+// such element for items (5005#22). The highest rank counts; 0 means another element.
+func UpdateRank(space, local string) int {
+	switch space {
+	case Atom:
+		if local == "updated" {
+			return 3
+		}
+	case DCTerms:
+		if local == "modified" {
+			return 2
+		}
+	case DC:
+		if local == "date" {
+			return 1
+		}
+	}
+	return 0
+}
+
+// PublishedRank ranks the extensions with the time an item was published; 0 means another
+// element.
+func PublishedRank(space, local string) int {
+	switch {
+	case local == "published" && space == Atom:
+		return 3
+	case local == "issued" && space == DCTerms:
+		return 2
+	case local == "created" && space == DCTerms:
+		return 1
+	}
+	return 0
+}
+
+// The values that the formats themselves allow.
+
+// IsMediaType reports whether text is a media type (RFC 4287 §4.1.3.1).
+func IsMediaType(text string) bool {
+	kind, _, err := mime.ParseMediaType(text)
+	return err == nil && strings.Contains(kind, "/") && text == strings.Trim(text, " \t\r\n")
+}
+
+// IsMedia reports whether the type of a text is a media type, which only content may have.
+func IsMedia(kind string) bool {
+	return kind != "" && kind != "text" && kind != "html" && kind != "xhtml"
+}
+
+// IsXMLType reports whether a media type is XML (RFC 4287 §4.1.3.3, RFC 7303).
+func IsXMLType(media string) bool {
+	media, _, _ = strings.Cut(media, ";")
+	return strings.HasSuffix(media, "+xml") || strings.HasSuffix(media, "/xml")
+}
+
+// TextType returns the type of a text by the attributes of Atom 1.0 (type) or 0.3 (type
+// and mode).
+func TextType(kind, mode string) string {
+	kind = strings.ToLower(strings.Trim(kind, " \t\r\n"))
+	switch kind {
+	case "", "text", "plain", "text/plain":
+		return "text"
+	case "html", "xhtml":
+		return kind
+	case "text/xhtml":
+		return "xhtml"
+	case "text/html":
+		if mode == "xml" {
+			return "xhtml"
+		}
+		return "html"
+	case "application/xhtml+xml":
+		if mode == "escaped" {
+			return "html"
+		}
+		return "xhtml"
+	}
+	return kind
+}
+
+// IsLanguage reports whether text has the form of a language tag that begins with a
+// language's code (RFC 5646 §2.1).
+func IsLanguage(text string) bool {
+	for i, part := range strings.Split(text, "-") {
+		letters := strings.IndexFunc(part, func(c rune) bool { return c|0x20 < 'a' || c|0x20 > 'z' }) < 0
+		switch {
+		case len(part) == 0, len(part) > 8, i == 0 && (!letters || len(part) < 2 || len(part) > 3):
+			return false
+		case !letters && strings.IndexFunc(part, func(c rune) bool { return !isAlphanumeric(c) }) >= 0:
+			return false
+		}
+	}
+	return true
+}
+
+func isAlphanumeric(c rune) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// IsEmail reports whether text is an email address as Atom requires it (RFC 4287 §3.2.3).
+func IsEmail(text string) bool {
+	local, domain, ok := strings.Cut(text, "@")
+	if !ok || local == "" || strings.HasPrefix(domain, ".") || !strings.Contains(domain, ".") {
+		return false
+	}
+	for _, c := range local {
+		if !isAlphanumeric(c) && !strings.ContainsRune("_-+.'!#$%&*/=?^`{|}~", c) {
+			return false
+		}
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if label == "" || label[0] == '-' || strings.IndexFunc(label, func(c rune) bool { return !isAlphanumeric(c) && c != '-' }) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// IsContact reports whether text is the author of an RSS item: an email address, perhaps
+// followed by a name in parentheses.
+func IsContact(text string) bool {
+	address, name, named := strings.Cut(text, " ")
+	return IsEmail(address) && (!named || strings.HasPrefix(name, "(") && strings.HasSuffix(name, ")"))
+}
+
+// IsOneOfRSS reports whether RSS 2.0 defines an element of an item, or else of a channel.
+func IsOneOfRSS(local string, item bool) bool {
+	switch local {
+	case "title", "link", "description", "category", "pubDate":
+		return true
+	case "author", "comments", "enclosure", "guid", "source":
+		return item
+	case "language", "copyright", "managingEditor", "webMaster", "lastBuildDate", "generator", "docs", "cloud", "ttl",
+		"image", "rating", "textInput", "skipHours", "skipDays":
+		return !item
+	}
+	return false
+}

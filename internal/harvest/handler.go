@@ -1,0 +1,30 @@
+package harvest
+
+import (
+	"log/slog"
+	"net/http"
+)
+
+// Begin begins an answer of a producer. It refuses methods other than GET and HEAD, and
+// reports whether to go on.
+func Begin(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+		return false
+	}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache")
+	return true
+}
+
+// Fail answers that something is wrong here, and logs what, unless the client has gone.
+func Fail(w http.ResponseWriter, r *http.Request, log *slog.Logger, message string, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+	if log != nil {
+		log.Error(message, "url", r.URL.String(), "err", err)
+	}
+}

@@ -1,0 +1,490 @@
+package mirror
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
+// subscription processes the subscription document, or a second copy of it,
+// which is newer than the first.
+func (p *poll) subscription(doc *feedhistory.Document) error {
+	f, kind := p.feed, doc.Kind()
+	rank := rankOf(doc, Rank{Time: doc.Response.Received, Seq: f.Polls << 32})
+	if p.chain.read { // the chain may have moved: an archive was not there
+		rank.Seq += 1 << 31
+		if i := f.pending(p.chain.linked); i >= 0 {
+			pending := &f.Pending[i]
+			pending.Missing, pending.Reason, pending.Message, pending.Poll = true, feedhistory.ReasonStatus, "it was not found", f.Polls
+			pending.Tries++
+		}
+	}
+	contradicts := len(doc.Further(kind)) > 0
+	m, err := p.merger.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete && !contradicts})
+	if err != nil {
+		return err
+	}
+	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
+	p.changes.Documents++
+	p.pages.toEnd = p.pages.toEnd || f.Kind != feedhistory.Paged
+	p.clearGaps(doc, contradicts && kind != feedhistory.Complete)
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.Again && g.Poll < f.Polls })
+	f.takePending(doc.Response.Requested)
+	f.takePending(doc.URL)
+	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
+	if !p.chain.read {
+		err = p.compare(doc, m)
+	}
+	if err == nil {
+		err = p.receive(doc, m, false, f.Polls)
+	}
+	if err == nil {
+		err = p.arrive(doc, m, contradicts)
+	}
+	f.Gaps = slices.DeleteFunc(f.Gaps, isShort)
+	p.feed.short(doc, m, p.now)
+	if err != nil {
+		return err
+	}
+	if f.Known.Older != doc.Known().Older || f.Kind != kind {
+		p.chain.changed = true
+	}
+	p.chain.read, p.chain.start = true, doc.Response.Requested
+	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
+	f.Head, f.Further = headOf(doc), nil
+	if kind == feedhistory.Archived {
+		f.Further = furtherOf(doc)
+		p.chain.asks = p.chain.asks || p.owes() && !p.backlog.unread
+	}
+	p.readAt(doc.Response)
+	if kind == feedhistory.Paged && !p.pages.goesOn() {
+		return nil
+	}
+	return p.link(doc, kind)
+}
+
+// arrive handles the consequences of a subscription document's kind for earlier ones.
+func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts bool) error {
+	switch {
+	case doc.Kind() != feedhistory.Complete,
+		len(doc.Missing(feedhistory.Plain)) > 0: // its missing entries may have been in the missing part
+	case contradicts:
+		p.completed = m // or in another document: see replace
+	default:
+		return p.complete(m)
+	}
+	return nil
+}
+
+// short notes a subscription document not stored entirely.
+func (f *Feed) short(doc *feedhistory.Document, m *mergeResult, now time.Time) {
+	if m.refused > 0 {
+		f.addGap(quotaGap(doc, m.refused, now))
+	}
+}
+
+// headOf returns a document's head section as Atom, or "" if it cannot be
+// written.
+func headOf(doc *feedhistory.Document) string {
+	head := *doc
+	head.Entries, head.Deleted = nil, nil
+	var b strings.Builder
+	w := compose.NewWriter(&b, feedhistory.Atom, &head)
+	w.Verbatim = true // what republishes it repairs it
+	if w.Close() != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// replace makes a complete document replace everything else at the end of the
+// walk, if its links to other documents led to nothing new.
+func (p *poll) replace() error {
+	f := p.feed
+	if p.completed == nil || p.cut || slices.ContainsFunc(f.Gaps, func(g GapRecord) bool { return g.Poll == f.Polls }) {
+		return nil
+	}
+	if err := p.commits.drain(); err != nil {
+		return err
+	}
+	m := &mergeResult{records: p.completed.records, change: Commit{Keep: p.allowance.keep}}
+	if err := p.complete(m); err != nil {
+		return err
+	}
+	p.commits.held = &m.change
+	p.commits.gather()
+	return nil
+}
+
+// complete makes the document replace everything else (5005#1). It forgets the
+// documents links led to before: if the feed becomes an archived one again, the chain
+// is read again.
+func (p *poll) complete(m *mergeResult) error {
+	f := p.feed
+	f.Pending, f.Gaps, f.Documents, f.Usage.Documents = nil, nil, 0, 0
+	m.change.Forget = true
+	live := int64(0)
+	for _, r := range m.records {
+		if r.State == Live {
+			live++
+		}
+	}
+	if live == f.Entries { // no other entry is live
+		return nil
+	}
+	for r, err := range p.m.Store.Entries(p.ctx, Query{Feed: f.URL}) {
+		if err != nil {
+			return err
+		}
+		if m.records[r.ID] != nil {
+			continue
+		}
+		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, TombstoneRecord{}, false
+		before := r.State
+		r.State = r.state()
+		p.merger.count(r, before)
+		r.LastCommit, r.Changed = p.feed.next(), p.feed.Changed
+		r.Content.Data = ""
+		m.change.Touch = append(m.change.Touch, r)
+	}
+	return nil
+}
+
+// older processes an archive document or a page.
+func (p *poll) older(doc *feedhistory.Document) error {
+	p.changes.Documents++
+	requested := doc.Response.Requested
+	known := p.documents.get(requested)
+	rank := rankOf(doc, p.neighbour(requested, known))
+	if known != nil && known.Digest == doc.Digest() {
+		rank = known.Rank // it is as recent as it was
+	}
+	p.chain.rank = rank
+	page := p.feed.isPage(requested)
+	p.feed.takePending(requested)
+	p.clearGaps(doc, p.feed.furtherOf(doc))
+	if p.feed.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
+		m, err := p.merger.merge(source{doc: doc, rank: rank})
+		if err == nil {
+			p.commits.held, p.brought = &m.change, m.brings()
+		}
+		return err
+	}
+	if page {
+		return p.page(doc, rank)
+	}
+	return p.archive(doc, rank, known)
+}
+
+// leadsTo reports whether the latest document of the chain links to a URL.
+func (c *chain) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
+
+// neighbour returns the rank of a document without a time of its own.
+func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
+	rank := p.chain.rank
+	if i := p.feed.pending(url); i >= 0 {
+		rank = p.feed.Pending[i].Rank
+	}
+	rank.Seq--
+	if known != nil {
+		rank.Seq = known.Rank.Seq
+	}
+	return rank
+}
+
+// isPage reports whether the document at a URL is read as a page, which the
+// link to it decides, else the kind of the feed.
+func (f *Feed) isPage(url string) bool {
+	if i := f.pending(url); i >= 0 {
+		return f.Pending[i].Page
+	}
+	return f.Kind == feedhistory.Paged
+}
+
+// page processes a page. If it has nothing new, neither do the pages after it.
+func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
+	m, err := p.merger.merge(source{doc: doc, rank: rank})
+	if err != nil {
+		return err
+	}
+	p.commits.held, p.pages.fresh, p.brought = &m.change, m.fresh, m.brings()
+	if m.refused > 0 {
+		return p.refuse(doc, m.refused, rank, true)
+	}
+	if p.pages.goesOn() || p.backlog.reached {
+		return p.link(doc, feedhistory.Paged)
+	}
+	return nil
+}
+
+// archive processes an archive document. It may be a known one, by its URL or by the
+// name it gives itself.
+func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentRecord) error {
+	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
+	if err != nil {
+		return err
+	}
+	d := p.newDocument(doc, rank)
+	if self, other := p.ownName(doc, d.Digest); known == nil && other != nil {
+		known = other
+	} else if self != "" {
+		d.Names = append(d.Names, self)
+	}
+	p.commits.held, p.chain.changed, p.brought = &m.change, true, m.brings()
+	first := p.feed.Polls
+	if known != nil && known.Digest == d.Digest {
+		first = known.First
+	}
+	p.meetArchive(m, d, known)
+	if err := p.receive(doc, m, true, first); err != nil {
+		return err
+	}
+	if known == nil {
+		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
+			return p.refuse(doc, m.refused, rank, false)
+		}
+		p.feed.Documents++
+	} else {
+		if m.refused > 0 {
+			return p.refuse(doc, m.refused, rank, false)
+		}
+		if known.Digest != d.Digest {
+			p.changes.Altered++
+			d.Altered = p.feed.Polls
+		} else {
+			d.Altered = known.Altered
+		}
+		d.URL, d.First = known.URL, known.First
+		d.Names = slices.Concat(known.Names, d.Names)
+		slices.Sort(d.Names)
+		d.Names = slices.Compact(d.Names)
+		p.allowance.reserveDocument(d, known)
+	}
+	for _, name := range d.Names { // it may have been pending under another of its names
+		p.feed.takePending(name)
+	}
+	m.change.Documents = append(m.change.Documents, d)
+	return p.link(doc, feedhistory.Archived)
+}
+
+// meetArchive notes an archive for the write-offs: whether the chain has entries known
+// before, and, of a known document outside of the chain, where its entries are now.
+func (p *poll) meetArchive(m *mergeResult, d, known *DocumentRecord) {
+	if !p.chain.beyond {
+		for _, is := range m.known {
+			p.chain.joined = p.chain.joined || is
+		}
+	}
+	if known == nil {
+		return
+	}
+	ranks := make([]int64, 0, len(m.records))
+	for _, r := range m.records {
+		if r.State == Live {
+			ranks = append(ranks, r.Copy.Rank.Seq)
+		}
+	}
+	for _, name := range append(d.Names, known.Names...) {
+		p.chain.ranks[name] = ranks
+	}
+}
+
+// newDocument returns the mirror's record of an archive document.
+func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord {
+	d := &DocumentRecord{
+		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
+		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: doc.Digest(),
+	}
+	d.Known.Kind = feedhistory.Archived
+	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
+	d.Further = furtherOf(doc)
+	if doc.URL != d.URL {
+		d.Names = append(d.Names, doc.URL)
+	}
+	for _, e := range doc.Entries {
+		at := e.Time()
+		if at.IsZero() {
+			continue
+		}
+		if d.Oldest.IsZero() || at.Before(d.Oldest) {
+			d.Oldest = at
+		}
+		d.Newest = feedtime.Later(d.Newest, at)
+	}
+	return d
+}
+
+// ownName returns the name a document gives itself (its self link), unless it is the
+// feed's URL, as on sites where all documents have the same one, or the name of a
+// different document. If a document of this name is known and has the same entries, the
+// two are the same document, which ownName returns.
+func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *DocumentRecord) {
+	link, ok := doc.Links.Rel(feedhistory.RelSelf)
+	self = iri.WithoutFragment(link.Href)
+	if !ok || !iri.AreSameOrigin(self, doc.URL) ||
+		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL, doc.URL, doc.Response.Requested}, self) {
+		return "", nil
+	}
+	switch other := p.documents.get(self); {
+	case other == nil:
+		return self, nil
+	case other.Digest == digest:
+		return "", other
+	}
+	return "", nil
+}
+
+// furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
+func furtherOf(doc *feedhistory.Document) (urls []string) {
+	for _, l := range doc.Further(feedhistory.Archived) {
+		if l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast {
+			urls = append(urls, l.Href)
+		}
+	}
+	return urls
+}
+
+// olderOf returns the URL of the next document back in time, in a chain of the
+// given kind.
+func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
+	rel := kind.Older()
+	link, ok := doc.Links.Rel(rel)
+	return iri.WithoutFragment(link.Href), ok && rel != ""
+}
+
+// link marks the document linked by doc as pending, unless it has been processed.
+func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
+	url, ok := olderOf(doc, kind)
+	p.chain.linked, p.chain.links = url, nil
+	for _, l := range doc.Links {
+		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
+			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
+		}
+	}
+	if !ok || url == doc.URL || url == doc.Response.Requested {
+		return p.documents.err
+	}
+	if kind == feedhistory.Archived && p.documents.get(url) != nil {
+		return p.documents.err
+	}
+	p.oweDocument(PendingDocument{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), GapRecord: GapRecord{
+		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
+	}})
+	return p.documents.err
+}
+
+// gap processes a hole in the chain. The readable part of a damaged document counts,
+// and so does its link.
+func (p *poll) gap(g *feedhistory.Gap) error {
+	p.chain.changed = true
+	p.cut = p.cut || isPassing(g)
+	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
+	if !p.chain.read {
+		if g.Reason == feedhistory.ReasonDetached || g.Reason == feedhistory.ReasonLoop { // reading it would show nothing
+			p.oweAgain(g)
+			return nil
+		}
+		p.chain.newer = append(p.chain.newer, g.URL)
+		p.oweDocument(PendingDocument{GapRecord: newGap(g), Tries: 1, Missing: isMissing(g), Rank: p.chain.rank})
+		return nil
+	}
+	if g.Document != nil {
+		if err := p.damaged(g.Document); err != nil {
+			return err
+		}
+	}
+	i := p.feed.pending(g.URL)
+	switch {
+	case i < 0 && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.documents.get(g.URL) != nil:
+		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
+		if isAbsent(g.Err) {
+			p.chain.gone[g.URL] = true
+		}
+		return p.documents.err // its entries are stored; it only could not be read again
+	case i < 0 && g.Reason == feedhistory.ReasonLoop && p.rechecks[g.URL]: // it is now another name of a document just read
+		p.chain.gone[g.URL] = true
+		return p.documents.err
+	case i < 0 && g.Reason == feedhistory.ReasonLoop && (p.documents.get(g.URL) != nil || g.URL == p.chain.start):
+		p.oweAgain(g)
+		return p.documents.err
+	case i < 0:
+		p.oweDocument(PendingDocument{
+			GapRecord: newGap(g), Page: p.feed.Kind == feedhistory.Paged, Tries: 1, Missing: isMissing(g), Rank: p.chain.rank, Wait: p.waits.at(g.URL),
+		})
+		return p.documents.err
+	}
+	pending := &p.feed.Pending[i]
+	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
+	pending.GapRecord = newGap(g)
+	pending.Poll = p.feed.Polls
+	pending.From = cmp.Or(pending.From, from)
+	if g.Reason != feedhistory.ReasonBudget {
+		pending.Tries++
+	}
+	pending.Missing = isMissing(g)
+	pending.Retry, pending.Wait = time.Time{}, p.waits.at(g.URL)
+	switch {
+	case pending.isPassing() || pending.Tries < 2:
+	case g.Reason != feedhistory.ReasonLoop:
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, longestRetry))
+	case again: // a later walk, which has not just read the redirect's target, may succeed
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 24*time.Hour))
+	}
+	return nil
+}
+
+// oweAgain enters a gap that the next walk finds again, if it is still there.
+func (p *poll) oweAgain(gap *feedhistory.Gap) {
+	g := newGap(gap)
+	g.Again = true
+	p.feed.addGap(g)
+}
+
+// longestRetry is the maximum time before a document refused for good is requested
+// again.
+const longestRetry = 24 * time.Hour
+
+// isWithin reports whether a gap is within a document read to its end: the document is
+// damaged, has entries beyond a limit or contradictory marks, or its feed does not lead
+// to it. The gap stays until the document is read again.
+func isWithin(g *feedhistory.Gap) bool {
+	switch g.Reason {
+	case feedhistory.ReasonMalformed, feedhistory.ReasonLimit, feedhistory.ReasonContradiction, feedhistory.ReasonDetached:
+		return g.From == g.URL
+	}
+	return false
+}
+
+// isPassing reports whether the next poll has a good chance to close the gap.
+func isPassing(g *feedhistory.Gap) bool {
+	return (&PendingDocument{GapRecord: GapRecord{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
+}
+
+// isMissing reports whether a document is refused for good (5005#18).
+func isMissing(err error) bool {
+	return feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
+}
+
+// damaged processes the readable part of a damaged document.
+func (p *poll) damaged(doc *feedhistory.Document) error {
+	known := p.documents.get(doc.Response.Requested)
+	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))
+	page := p.feed.isPage(doc.Response.Requested)
+	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: !page})
+	if err != nil {
+		return err
+	}
+	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, true
+	kind := feedhistory.Archived
+	if page {
+		kind = feedhistory.Paged
+	}
+	return p.link(doc, kind)
+}

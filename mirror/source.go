@@ -1,0 +1,213 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
+// A Source provides documents of a feed that do not come from the feed's own links, but
+// from a sibling protocol or from another interface of the server.
+type Source struct {
+	Name string // a word for the source, such as "wordpress"; it becomes the feed's Source
+
+	// Documents yields documents as Client.Walk does: newest first, gaps as
+	// errors. A Complete document replaces everything in the mirror (5005#1).
+	Documents iter.Seq2[*feedhistory.Document, error]
+
+	// Stamp returns when an entry last changed, if the source knows better than the entry
+	// itself: the duplicate rules, and tombstones, then go by this time. Nil means the
+	// entry's own time counts.
+	Stamp func(*feedhistory.Entry) time.Time
+
+	// Adds means the source continues where it ended instead of beginning again: the gaps
+	// it left earlier then stay until their documents come, or until End says proven.
+	Adds bool
+
+	// Mark is called after each document. The result is the source's memory once the
+	// document is stored: it becomes the feed's Mark in the same commit. If Mark is nil or
+	// returns nil, the feed's Mark stays as it is.
+	Mark func() json.RawMessage
+
+	// End is called after the last document. The mark becomes the feed's Mark in the same
+	// commit as that document; a nil mark leaves it as it is. Proven means the source has
+	// brought everything there is, now or before: the verdict is then Whole, unless there
+	// is a gap; otherwise it is Lossy. If End is nil, there is no mark and nothing is
+	// proven.
+	End func() (mark json.RawMessage, proven bool)
+
+	// AsOf is called after End has said proven, and returns the time of the proof. If AsOf
+	// is nil, the feed's AsOf is zero.
+	AsOf func() time.Time
+}
+
+// Merge merges the documents of a source into a feed, and adds the feed to the Store if
+// it is not there yet. It commits documents as they come. Until the last one is
+// committed, a gap stands for possible further ones, so the verdict is Partial if
+// anything cuts the source short.
+//
+// Merge records each *Gap among the errors, and continues. Any other error ends Merge,
+// which returns it; the feed's Mark is then the last document's. After a Merge without
+// gaps, windows missed by polls no longer count as gaps.
+//
+// Merge changes neither the polls' memory of the feed nor when the feed is due, unless
+// it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
+// Feed.Polled. The error may be the context's.
+func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
+	if src.Documents == nil {
+		return nil, errors.New("mirror: Merge: Source.Documents must be set")
+	}
+	p, err := m.begin(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer p.commits.await()
+	f := p.feed
+	f.Source, p.source = src.Name, sourceGap+src.Name
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
+		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // gaps of sourceGap stay only while no source was known
+	})
+	whole := true
+	for doc, err := range src.Documents {
+		if p.allowance.full { // the rest would not fit either
+			whole = false
+			f.addGap(p.sourceGap("some of the recovered entries are not stored"))
+			break
+		}
+		gap, isGap := errors.AsType[*feedhistory.Gap](err)
+		if isGap {
+			doc = gap.Document
+		}
+		if err := p.makeRoom(doc); err != nil {
+			return p.stop(err)
+		}
+		if isGap {
+			g := newGap(gap)
+			g.From, g.Found = p.source, p.now
+			f.Gaps = slices.DeleteFunc(f.Gaps, func(old GapRecord) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
+			f.addGap(g)
+			p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
+			err, whole = nil, false
+		}
+		if err != nil {
+			return p.stop(err)
+		}
+		if doc == nil {
+			continue
+		}
+		p.snapshot, p.before = f.clone(), *p.ledger
+		if err := p.ingest(doc, src.Stamp); err != nil {
+			return p.stop(err)
+		}
+		p.snapshot = nil
+		p.more(src, doc.Response.Requested)
+		if src.Mark != nil { // what is stored need not be requested again
+			p.commits.gather()
+			if err := p.commits.drain(); err != nil {
+				return p.stop(err)
+			}
+		}
+	}
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
+	p.end(src, whole)
+	return p.finish()
+}
+
+// more notes, in the commit of a document, the possibility of more documents. It
+// removes the gap left there by an earlier Merge.
+func (p *poll) more(src Source, url string) {
+	f := p.feed
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
+		return g.From == p.source && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
+	})
+	if src.Mark != nil && !p.allowance.full { // otherwise some documents must come again
+		if mark := src.Mark(); mark != nil {
+			f.Mark = mark
+		}
+	}
+	f.addGap(GapRecord{
+		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
+		Message: "its history has not been read to the end yet",
+	})
+}
+
+// end processes the source's result at its end.
+func (p *poll) end(src Source, whole bool) {
+	f := p.feed
+	f.Proven, f.AsOf, f.Counted = false, time.Time{}, 0
+	if src.End != nil && !p.allowance.full {
+		var mark json.RawMessage
+		if mark, f.Proven = src.End(); mark != nil {
+			f.Mark = mark
+		}
+	}
+	if f.Proven && src.AsOf != nil {
+		f.AsOf, f.Counted = src.AsOf(), f.Entries
+	}
+	if whole { // everything missed by polls is here now
+		f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
+			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == p.source
+		})
+	}
+}
+
+// ReadMark decodes the Mark left with a feed by the source of the given name into mark.
+// If there is no such Mark, mark stays unchanged. The error comes from the Store or
+// from encoding/json. The error may be the context's.
+func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	feed, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil || feed.Source != source || len(feed.Mark) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(feed.Mark, mark); err != nil {
+		return fmt.Errorf("%s: the stored mark: %w", url, err)
+	}
+	return nil
+}
+
+// sourceGap is the prefix of GapRecord.From in the gaps of a source.
+const sourceGap = "source:"
+
+// sourceGap returns a gap for entries of the poll's source that do not fit.
+func (p *poll) sourceGap(message string) GapRecord {
+	return GapRecord{
+		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
+	}
+}
+
+func (p *poll) ingest(doc *feedhistory.Document, stamp func(*feedhistory.Entry) time.Time) error {
+	rank := rankOf(doc, p.chain.rank)
+	p.chain.rank = Rank{Time: rank.Time, Seq: rank.Seq - 1}
+	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete, stamp: stamp})
+	if err != nil {
+		return err
+	}
+	p.changes.Documents++
+	p.commits.held = &m.change
+	f := p.feed
+	if m.refused > 0 {
+		f.addGap(p.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))
+	}
+	f.Title = cmp.Or(f.Title, doc.Title)
+	if f.Head == "" {
+		f.Head = headOf(doc)
+	}
+	if doc.Complete && len(doc.Missing(feedhistory.Plain)) == 0 {
+		return p.complete(m)
+	}
+	return nil
+}

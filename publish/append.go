@@ -1,0 +1,413 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// A change has the items of one call.
+type change struct {
+	entries    []*feedhistory.Entry // oldest first
+	deleted    []feedhistory.Tombstone
+	lenient    bool // leave out entries older than the published ones, instead of refusing them
+	source     int  // number of entries the source's own document shows; zero if unknown
+	correction bool // refuse entries not yet published in another version
+}
+
+// accept returns the items of a change to publish: those newer than the published ones.
+// It leaves out items already published.
+func (p *session) accept(s *state, c change) ([]item, error) {
+	given, err := p.items(c)
+	if err != nil {
+		return nil, err
+	}
+	known, err := p.known(s, given, c)
+	if err != nil {
+		return nil, err
+	}
+	accepted := given[:0]
+	var refused []error
+	for _, it := range given {
+		old, ok := known[it.id]
+		switch err := it.follows(old); {
+		case c.correction && (!ok || old.entry == nil):
+			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Err: ErrNotPublished})
+		case ok && p.same(it, old):
+		case !ok || err == nil:
+			known[it.id] = it
+			accepted = append(accepted, it)
+		case !c.lenient:
+			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Published: old.time, Err: err})
+		}
+	}
+	return accepted, errors.Join(refused...)
+}
+
+// items returns the normalized entries and the deletions of a change.
+func (p *Publisher) items(c change) ([]item, error) {
+	given := make([]item, 0, len(c.entries)+len(c.deleted))
+	for _, e := range c.entries {
+		normal, err := p.normalize(e)
+		if err != nil {
+			return nil, refused(e, err)
+		}
+		given = append(given, entryItem(normal))
+	}
+	for _, t := range c.deleted {
+		if t.Ref == "" || t.When.IsZero() {
+			return nil, &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
+		}
+		given = append(given, item{id: t.Ref, time: t.When})
+	}
+	return given, nil
+}
+
+// follows returns why an item cannot come after an old one of the same id, or
+// nil if it can. An entry without a time counts as changed when its document
+// was (5005#21), so it is newer than anything before.
+func (it item) follows(old item) error {
+	switch {
+	case it.entry != nil && it.time.IsZero():
+		return nil
+	case it.time.Before(old.time):
+		return ErrStale
+	case !it.time.Equal(old.time), it.entry == nil && old.entry != nil:
+		return nil // a deletion also applies to an entry of the same time (RFC 6721 §2)
+	case old.entry == nil:
+		return ErrStale
+	}
+	return ErrSameTime
+}
+
+// same reports whether an item is published already, as old.
+func (p *Publisher) same(it, old item) bool {
+	if it.entry == nil || old.entry == nil {
+		return it.entry == old.entry && it.time.Equal(old.time)
+	}
+	if !it.entry.Updated.Equal(old.entry.Updated) {
+		return false
+	}
+	published := p.words(old.entry)
+	return p.words(it.entry) == published ||
+		p.words(it.entry.Signed()) == published // the authors of the entry's own feed were not ours
+}
+
+// known returns the published versions of the given items, as far as they can matter.
+func (p *session) known(s *state, given []item, c change) (map[string]item, error) {
+	known := make(map[string]item, len(s.log)+len(s.recent))
+	for _, it := range s.items() {
+		if _, ok := known[it.id]; !ok {
+			known[it.id] = it
+		}
+	}
+	want := map[string]time.Time{}
+	for _, it := range given {
+		if _, ok := known[it.id]; ok {
+			continue
+		}
+		since, wanted := it.time, c.correction
+		switch {
+		case it.time.IsZero() && it.entry != nil:
+			wanted = wanted || c.lenient
+		case c.correction:
+			since = time.Time{}
+		default:
+			wanted = wanted || !it.time.After(s.latest)
+		}
+		if old, ok := want[it.id]; wanted && (!ok || since.Before(old)) {
+			want[it.id] = since
+		}
+	}
+	return known, p.find(s, want, known)
+}
+
+// items returns the items of the subscription document, the newest of each id
+// first. An entry without a time counts as updated when the document was.
+func (s *state) items() []item {
+	items := slices.Clone(s.log)
+	slices.Reverse(items)
+	for _, e := range s.recent {
+		items = append(items, entryItem(e))
+	}
+	for i := range items {
+		if items[i].time.IsZero() {
+			items[i].time = s.doc.Updated
+		}
+	}
+	return items
+}
+
+// find looks up ids in the archives, newest first. It looks for each id back to the
+// first archive with nothing newer than the time given with the id. The first version
+// found is the newest, because versions are published in the order of their times. The
+// chain ends at a removed archive (5005#18).
+func (p *session) find(s *state, want map[string]time.Time, found map[string]item) error {
+	for name := s.prev; name != "" && len(want) > 0; {
+		a, err := p.archive(name)
+		if isNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, it := range a.items() {
+			if _, ok := want[it.id]; ok {
+				found[it.id] = it
+				delete(want, it.id)
+			}
+		}
+		for id, since := range want {
+			if a.doc.Updated.Before(since) {
+				delete(want, id)
+			}
+		}
+		name = a.prev
+	}
+	return nil
+}
+
+// items returns the items of an archive. An entry without a time counts as
+// updated when the archive was.
+func (a *archive) items() []item {
+	var items []item
+	for _, e := range a.doc.Entries {
+		it := entryItem(e)
+		if it.time.IsZero() {
+			it.time = a.doc.Updated
+		}
+		items = append(items, it)
+	}
+	for _, t := range a.doc.Deleted {
+		items = append(items, item{id: t.Ref, time: t.When})
+	}
+	return items
+}
+
+// normalize returns an entry in its permanent form, which it keeps in every
+// document: in the feed's format and valid, with an id, in Atom with an update
+// time, and with a base if it depends on one.
+func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	return p.permanent(e, false)
+}
+
+// permanent returns an entry in its permanent form; a verbatim one is as valid
+// as it was given.
+func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory.Entry, error) {
+	if e == nil || e.ID == "" {
+		return nil, ErrNoID
+	}
+	format := p.format()
+	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
+		e = p.identified(e)
+	}
+	given := e
+	if e != nil && !p.isNormal(e) {
+		if baseOf(e) == "" {
+			e = p.rewrite(e, formatOf(e), p.URL(), true)
+		}
+		if e != nil && !p.isNormal(e) {
+			e = p.rewrite(e, format, "", true)
+		}
+	}
+	if e != nil && !verbatim {
+		e = p.repaired(e)
+	}
+	if e == nil || e.WeakID || e.ID != given.ID || !e.Updated.Equal(given.Updated) && !given.Updated.IsZero() {
+		return nil, ErrUnpublishable
+	}
+	return e, nil
+}
+
+// earlier returns an entry in the form in which earlier versions published it:
+// as valid as it was given, and with the references in a title of RSS.
+func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	normal, err := p.permanent(e, true)
+	if err != nil || formatOf(e) != feedhistory.RSS || p.format() != feedhistory.Atom {
+		return normal, err
+	}
+	var title string
+	s := xmlscan.NewFragment(string(e.XML()), nil, xmlscan.Unlimited())
+	s.Next()
+	for depth := s.Depth(); title == "" && s.Child(depth); {
+		if s.Space() == "" && s.Local() == "title" {
+			title = strings.Trim(s.ElementText(), " \t\r\n")
+		}
+	}
+	element := string(normal.XML())
+	if title != "" && title != normal.Title().Body {
+		element = withTitle(element, func(string) string { return title })
+	}
+	return feedhistory.ReadEntry(feedhistory.Atom, element, "")
+}
+
+// repaired returns a normal entry, valid: itself, if it is. It returns nil if
+// that fails.
+func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
+	unsigned, source := *e, feedhistory.Document{}
+	if e.Source != nil {
+		source = *e.Source
+	}
+	source.Authors = nil // the feed's authors need not be written on the entry
+	unsigned.Source = &source
+	valid := p.rewrite(&unsigned, p.format(), "", false)
+	if valid == nil || bytes.Equal(valid.XML(), e.XML()) {
+		return e
+	}
+	if e.Source != nil {
+		valid.Source.Authors = e.Source.Authors
+	}
+	return valid
+}
+
+// rewrite writes an entry and reads it again, at a base. It returns nil on failure.
+func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string, verbatim bool) *feedhistory.Entry {
+	var b bytes.Buffer
+	w := compose.NewWriter(&b, format, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}})
+	if w.Verbatim = verbatim; w.Close() != nil {
+		return nil
+	}
+	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(&b, base)
+	if err != nil || len(doc.Entries) != 1 {
+		return nil
+	}
+	unsign(doc)
+	return doc.Entries[0]
+}
+
+// unsign removes from a document written here the author WriteAtom derives from the
+// title or id if there is none: no entry is by this author.
+func unsign(doc *feedhistory.Document) {
+	if len(doc.Authors) != 1 || doc.Authors[0] != (feedhistory.Person{Name: cmp.Or(doc.Title, doc.ID, "unknown")}) {
+		return
+	}
+	for _, e := range doc.Entries {
+		e.Source.Authors = nil
+	}
+}
+
+// identified gives an entry without an id or an update time a substitute. It
+// converts through the other format, because an entry written in its own format
+// stays as it is.
+func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
+	way := feedhistory.RSS
+	if formatOf(e) == feedhistory.RSS {
+		way = feedhistory.Atom
+	}
+	base := cmp.Or(baseOf(e), p.URL())
+	there := p.rewrite(e, way, base, true)
+	if there == nil {
+		return nil
+	}
+	if there.Updated.IsZero() && e.Source != nil {
+		there.Source.Updated = e.Source.Updated
+	}
+	return p.rewrite(there, p.format(), base, true)
+}
+
+func baseOf(e *feedhistory.Entry) string {
+	if e.Source == nil {
+		return ""
+	}
+	return e.Source.URL
+}
+
+func formatOf(e *feedhistory.Entry) feedhistory.Format {
+	if e.Source == nil {
+		return 0
+	}
+	return e.Source.Format
+}
+
+// write writes a document of normal entries. Those published by earlier versions
+// stay as they are.
+func write(w io.Writer, d *feedhistory.Document, format feedhistory.Format) error {
+	out := compose.NewWriter(w, format, d)
+	out.Verbatim = true
+	return out.Close()
+}
+
+// isNormal reports whether an entry can be written as it is.
+func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
+	if formatOf(e) != p.format() {
+		return false
+	}
+	text := string(e.XML())
+	end := strings.IndexByte(text, '>')
+	if end < 0 {
+		return false
+	}
+	start := text[:end]
+	if p.format() == feedhistory.Atom {
+		if !strings.HasPrefix(start, "<entry ") || !strings.Contains(start, ` xmlns="http://www.w3.org/2005/Atom"`) {
+			return false
+		}
+	} else if !strings.HasPrefix(start, "<item ") || strings.Contains(start, ` xmlns="`) ||
+		!strings.Contains(start, ` xmlns:atom="`) {
+		return false
+	}
+	return strings.Contains(start, ` xml:base="`) || !isRelative(e, text)
+}
+
+// isRelative reports whether an entry has, or seems to have, references relative to its
+// document. A superfluous base does no harm.
+func isRelative(e *feedhistory.Entry, text string) bool {
+	for _, l := range e.Links {
+		if !isAbsolute(l.Href) {
+			return true
+		}
+	}
+	for i := strings.IndexByte(text, '='); i >= 0; {
+		value := unquote(text[i+1:])
+		if isReference(text[:i]) && value != "" && !strings.ContainsRune("\"'&", rune(value[0])) && !isAbsolute(value) {
+			return true
+		}
+		next := strings.IndexByte(text[i+1:], '=')
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	_, uri, _ := strings.Cut(text, "<uri>")
+	return uri != "" && !isAbsolute(uri)
+}
+
+// unquote removes the quote, escaped or not, before an attribute's value.
+func unquote(s string) string {
+	s = strings.TrimLeft(s, " \t\r\n")
+	for _, quote := range []string{`"`, "'", "&quot;", "&#34;", "&#39;", "&apos;"} {
+		if rest, ok := strings.CutPrefix(s, quote); ok {
+			return rest
+		}
+	}
+	return s
+}
+
+// isReference reports whether text ends in the name of an attribute whose value
+// is a reference.
+func isReference(text string) bool {
+	tail := strings.ToLower(strings.TrimRight(text[max(0, len(text)-20):], " \t\r\n"))
+	names := []string{"href", "src", "srcset", "data", "cite", "poster", "action", "background", "codebase", "usemap"}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(tail, name) })
+}
+
+// isAbsolute reports whether a reference begins with a scheme.
+func isAbsolute(ref string) bool {
+	for i := range len(ref) {
+		switch c := ref[i]; {
+		case c == ':':
+			return i > 0
+		case !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && ('0' <= c && c <= '9' || strings.IndexByte("+-.", c) >= 0)):
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,933 @@
+package feedhistory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// A Parser reads feed documents. Its zero value is ready to use.
+type Parser struct {
+	Limits Limits // Limits bound the cost of reading the document; zero means the defaults.
+
+	// Header is the header of the HTTP response; nil means there is none. It contributes
+	// the charset of Content-Type, which takes precedence over the XML declaration's if
+	// the bytes permit (RFC 7303 §3), Last-Modified, and links with relations missing
+	// from the document itself. The document decides about the format; a Content-Type
+	// of another one leads to a Note.
+	Header http.Header
+
+	// Strict makes the parser stop where XML or JSON is not well-formed, except at
+	// harmless errors of XML, such as a bare ampersand, and take UTF-8 encoded twice as
+	// it is. Otherwise it mends the document there.
+	Strict bool
+}
+
+// Parse reads one feed document with the default limits. Relative references resolve
+// against base, the URL where the document was found, which may be empty.
+//
+// The error is a *ParseError, or one from r: the context's, if it has cut short a
+// response. Together with a *ParseError, Parse may return the part of the document
+// before the error.
+func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(r, base) }
+
+// Parse is like the function Parse, with p's settings.
+func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
+	if err := checkNumbers("Parser", p.Limits.numbers()); err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
+	}
+	limit := p.Limits.withDefaults().Bytes
+	text, err := read(r, limit)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, &ParseError{URL: base, Reason: ReasonLimit, Clause: clauseLimits, Err: &LimitError{Limit: "bytes", Max: limit}}
+	}
+	return p.parse(text, base)
+}
+
+// read reads all of r, or one byte more than the limit.
+func read(r io.Reader, limit int64) (string, error) {
+	var text strings.Builder
+	if known, ok := r.(interface { // strings.Reader, bytes.Buffer …
+		io.WriterTo
+		Len() int
+	}); ok && int64(known.Len()) <= limit {
+		text.Grow(known.Len())
+		_, err := known.WriteTo(&text)
+		return text.String(), err
+	}
+	_, err := io.Copy(&text, io.LimitReader(r, max(limit, limit+1))) // the largest limit does not overflow
+	return text.String(), err
+}
+
+// parse reads a whole document as received.
+func (p Parser) parse(data, base string) (doc *Document, err error) {
+	if isJSON(data) {
+		doc, err = p.parseJSON(data, base)
+	} else {
+		doc, err = p.parseXML(data, base)
+	}
+	if doc != nil {
+		doc.raw = data
+		doc.noteMediaType(p.Header)
+	}
+	return doc, err
+}
+
+// newReading returns a reading of a text from the given URL.
+func (p Parser) newReading(text, url string) reading {
+	return reading{
+		text: text, limits: p.Limits.withDefaults(),
+		doc: &Document{URL: url}, head: new(Document),
+	}
+}
+
+// noteMediaType notes a Content-Type that promises another format. General types, such as
+// application/xml and text/plain, promise none.
+func (d *Document) noteMediaType(header http.Header) {
+	declared := mediaType(header)
+	var promised Format
+	switch declared {
+	default:
+		return
+	case "text/html", "application/xhtml+xml": // a web page, and no feed
+	case "application/atom+xml":
+		promised = Atom
+	case "application/rss+xml":
+		promised = RSS
+	case "application/feed+json", "application/json":
+		promised = JSONFeed
+	}
+	if promised == d.Format {
+		return
+	}
+	note := Note{Code: "media-type-mismatch", Message: "Content-Type is " + declared + ", but the document is read as " +
+		name(d.Format, "", "Atom", "RSS", "JSON Feed")}
+	d.Notes = slices.Insert(d.Notes[:min(len(d.Notes), maxNotes-1)], 0, note)
+}
+
+// mediaType returns a response's media type in lower case, without its parameters.
+func mediaType(header http.Header) string {
+	kind, _, _ := strings.Cut(strings.ToLower(header.Get("Content-Type")), ";")
+	return strings.TrimSpace(kind)
+}
+
+func (p Parser) parseXML(data, base string) (*Document, error) {
+	r, err := p.newReader(data, base)
+	if err != nil {
+		return nil, err
+	}
+	r.document()
+	return p.mend(r).finish()
+}
+
+// peek reads the head section from the beginning of a document, and reports whether it
+// is whole: an entry has begun. It ignores Link header fields, which later elements may
+// override.
+func (p Parser) peek(prefix, base string) (*Document, bool) {
+	if isJSON(prefix) {
+		return nil, false
+	}
+	r, err := p.newReader(prefix, base)
+	if err != nil {
+		return nil, false
+	}
+	r.headOnly = true
+	r.document()
+	return r.doc, r.Stopped() && r.err == nil
+}
+
+func (p Parser) newReader(data, base string) (*documentReader, error) {
+	decode := xmlscan.DecodeOnce
+	if p.Strict {
+		decode = xmlscan.Decode
+	}
+	text, notes, err := decode(data, p.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	}
+	text = xmlscan.Expand(text)
+	r := p.newDocumentReader(text, base)
+	r.Cursor, r.decoding = xmlscan.New(text, p.scanLimits()), notes
+	r.Around(base)
+	r.addNotes(notes)
+	return r, nil
+}
+
+func (p Parser) scanLimits() xmlscan.Limits {
+	l := p.Limits
+	return xmlscan.Limits{Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements}
+}
+
+// A documentReader reads an XML document: its head section itself, its entries by an
+// entryReader over the same elements. atom.go and rss.go have the parts in which the
+// formats differ.
+type documentReader struct {
+	elements
+	head     headReader
+	list     entryList
+	entries  entryReader
+	header   http.Header
+	headOnly bool              // stop where the first entry begins
+	decoding []xmlscan.Note    // the notes on the text's characters
+	scopes   [4]*xmlscan.Scope // the scopes of the root's children, and of the channel's
+
+	polls      scheduleReader
+	knownBytes int // the bytes kept for Feed only
+	loose      int // the place of an entry's element outside all entries; -1 if there is none
+}
+
+// newDocumentReader returns a reader of a text, still without its cursor.
+func (p Parser) newDocumentReader(text, url string) *documentReader {
+	r := &documentReader{header: p.Header, loose: -1}
+	r.reading, r.Elements = p.newReading(text, url), feedxml.New(text, url)
+	r.MaxURL, r.Note = r.limits.URL, r.note
+	r.head.in, r.list.in = &r.reading, &r.reading
+	r.entries = entryReader{elements: &r.elements, list: &r.list, leftOut: -1, twoInOne: -1, linkAt: -1}
+	return r
+}
+
+// document reads the root element.
+func (r *documentReader) document() {
+	if !r.Child(0) {
+		return
+	}
+	space, root := r.Space(), r.Local()
+	switch {
+	case strings.EqualFold(root, "feed") && (feedxml.IsAtom(space) || space == ""):
+		r.NoteName("feed")
+		r.begin(Atom)
+		r.atomFeed()
+	case strings.EqualFold(root, "rss"):
+		r.begin(RSS)
+		r.Native = space
+		r.rss()
+	case root == "RDF" && space == feedxml.RDF:
+		r.begin(RSS)
+		r.rss()
+	default:
+		what := "the root element is " + clip(root)
+		switch {
+		case root == "entry" && feedxml.IsAtom(space):
+			what = "this is an Atom entry document, which has one entry and no feed"
+		case root == "Channel" && space == "http://purl.org/net/rss1.1#":
+			what = "this is RSS 1.1, which is not supported: few readers know it"
+		}
+		r.fail(ReasonNotFeed, clauseFeed, what)
+		if strings.EqualFold(root, "html") {
+			r.failPage(r.err.Offset)
+		}
+		return
+	}
+	for !r.Stopped() && r.Next() != xmlscan.Stop {
+	}
+}
+
+// begin begins a document of the given format.
+func (r *documentReader) begin(format Format) {
+	r.doc.Format, r.Format = format, feedxml.Format(format)
+}
+
+// entry reads the current element as an entry, unless reading ends here.
+func (r *documentReader) entry() {
+	switch {
+	case r.headOnly:
+		r.Stop()
+	case r.list.full():
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
+	default:
+		e := r.entries.begin(r.scopes[r.Depth()-1])
+		if r.doc.Format == Atom {
+			r.entries.atomEntry(e)
+		} else {
+			r.entries.rssItem(e)
+		}
+	}
+}
+
+// wrapped reads the entries in an element around them, unknown to all formats. In RSS
+// 1.0, items has a list of references instead.
+func (r *documentReader) wrapped(name string) {
+	offset, depth := r.Offset(), r.Depth()
+	if depth == len(r.scopes) {
+		return
+	}
+	r.enter()
+	noted := false
+	for r.Child(depth) {
+		if r.Local() != name || r.Space() != r.Native && r.Space() != "" && feedxml.RDFVersion(r.Space()) == "" {
+			continue
+		}
+		if !noted {
+			r.note("entries-wrapped", "the entries are in an element which the format does not have", offset)
+			noted = true
+		}
+		r.entry()
+	}
+}
+
+// finish completes the document, and returns the reader's error.
+func (r *documentReader) finish() (*Document, error) {
+	r.head.addHeader(r.header)
+	notes, _ := r.Notes()
+	r.addNotes(notes)
+	r.findDamage()
+	if err := r.Err(); err != nil && r.err == nil {
+		r.err = r.scanError(err)
+	}
+	return r.reading.finish(&r.list)
+}
+
+// enter keeps the scope of the current element's children.
+func (r *documentReader) enter() {
+	sc := r.NewScope()
+	sc.Clean = r.Clean()
+	r.scopes[r.Depth()] = sc
+}
+
+// The common part of the head sections of Atom and RSS.
+
+// headElement reads the current element if it is one common to the heads of Atom and
+// RSS: a history flag, an Atom link, a tombstone or a Coverage. It reports whether it
+// is.
+func (r *documentReader) headElement() bool {
+	switch r.Space() {
+	case feedxml.History:
+		r.flag()
+	case feedxml.Tombstones:
+		if r.Local() == "deleted-entry" {
+			r.tombstone()
+		}
+	case feedxml.Coverage:
+		if r.Local() != "mirror" {
+			return false
+		}
+		r.coverage()
+	case feedxml.Atom, feedxml.Atom03:
+		if r.Local() != "link" {
+			return false
+		}
+		r.headLink()
+	default:
+		return false
+	}
+	return true
+}
+
+// headLink reads an Atom link of the head section.
+func (r *documentReader) headLink() {
+	r.inHead = true
+	r.setLinks(r.atomLink(r.doc.Links))
+	r.inHead = false
+}
+
+func (r *documentReader) setLinks(links Links) {
+	if r.doc.Links = links; len(links) > r.limits.HeadLinks {
+		r.doc.Links = links[:r.limits.HeadLinks]
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.HeadLinks))
+	}
+}
+
+// The limits on the parts kept of a head section, which every document of a republished
+// feed repeats.
+const (
+	maxHead  = 64 << 10 // bytes
+	maxExtra = 1000     // authors, and other elements
+)
+
+// A headReader fills in the fields of a document's head section, within its quota.
+type headReader struct {
+	in    *reading
+	ranks headRanks
+	bytes int // the bytes kept of the head section
+}
+
+// headRanks are the ranks of the elements read so far: a better one replaces them.
+type headRanks struct{ title, updated, published, language, icon int }
+
+// fits reports whether the head section has room for n more bytes. If not, it makes a
+// note of an element left out.
+func (h *headReader) fits(n, offset int) bool {
+	if h.bytes+n > maxHead {
+		h.in.note("element-skipped", fmt.Sprintf("an element of the head section is left out: the head section takes more than %d bytes", maxHead), offset)
+		return false
+	}
+	h.bytes += n
+	return true
+}
+
+// shorten returns a text of the head section, or "" if there is no room for it.
+func (h *headReader) shorten(text string, offset int) string {
+	if !h.fits(len(text), offset) {
+		return ""
+	}
+	return text
+}
+
+// publish sets the feed's time of publication, unless it has a better one.
+func (h *headReader) publish(t time.Time, rank int) {
+	if !t.IsZero() && rank > h.ranks.published {
+		h.in.doc.Published, h.ranks.published = t, rank
+	}
+}
+
+// setIcon sets the feed's icon, unless it has a better one.
+func (h *headReader) setIcon(url string, rank int) {
+	if url != "" && rank > h.ranks.icon {
+		h.in.doc.Icon, h.ranks.icon = url, rank
+	}
+}
+
+// addHeader adds the properties only in the HTTP response, not in the document.
+func (h *headReader) addHeader(header http.Header) {
+	if header == nil {
+		return
+	}
+	doc := h.in.doc
+	modified := header.Get("Last-Modified")
+	if t, err := http.ParseTime(modified); err == nil {
+		doc.LastModified = t
+	} else if t, ok := h.in.date(modified); ok { // not by RFC 9110, such as a day of one digit
+		doc.LastModified = t
+	}
+	own := doc.Links
+	links, lost := headerLinks(header.Values("Link"), doc.URL, h.in.limits.URL)
+	for _, link := range links {
+		switch {
+		case own.has(link.Rel):
+		case len(doc.Links) >= h.in.limits.HeadLinks:
+			doc.lose(link.Rel)
+		default:
+			doc.Links = append(doc.Links, link)
+		}
+	}
+	for _, rel := range lost {
+		doc.lose(rel)
+	}
+}
+
+// keep reads the current element of the head section, and remembers it: elements
+// without a meaning here for writing the document again, and the others for Feed.
+func (r *documentReader) keep(read func() (known bool)) {
+	start, mended := r.Offset(), r.Mender.Mended()
+	r.notice()
+	known := r.doc.Format == RSS && r.Prefix() == "" && feedxml.RDFVersion(r.Space()) != "" // RSS 1.0: not an element RSS 2.0 could have
+	known = read() || known
+	r.Skip()
+	if r.Err() != nil || r.err != nil {
+		return
+	}
+	sc, raw := r.scopes[r.Depth()], r.text[start:r.End()]
+	switch {
+	case known && (len(r.doc.known) == maxExtra || r.knownBytes+len(raw) > maxHead), len(r.doc.extra) == maxExtra:
+		return
+	case r.Mender.Mended() > mended:
+		raw = r.Mended(raw, sc)
+	}
+	lends := sc.Lends(xmlscan.Loan{Raw: raw, Markup: raw})
+	switch {
+	case known && lends:
+		r.knownBytes += len(raw)
+		r.doc.known = append(r.doc.known, raw)
+		if r.doc.scope == nil {
+			r.doc.scope = sc
+		}
+	case known:
+	case !lends:
+		r.note("element-skipped", "an element of the head section is left out: it takes too much from its surroundings", start)
+	case r.head.fits(len(raw), start):
+		r.doc.extra, r.doc.scope = append(r.doc.extra, raw), sc
+	}
+}
+
+// icon reads the current element's text as the URL of the feed's icon.
+func (r *documentReader) icon(rank int) {
+	r.head.setIcon(r.TextReference(), rank)
+}
+
+// flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements drafts of
+// the RFC had instead.
+func (r *documentReader) flag() {
+	offset := r.Offset()
+	switch r.Local() {
+	case "complete":
+		r.doc.Complete = true
+	case "archive":
+		r.doc.Archive = true
+	case "prev":
+		r.note("legacy-draft", "fh:prev is read as a link with rel=\"prev-archive\"", offset)
+		links := r.appendText(r.doc.Links, RelPrevArchive)
+		if len(links) == len(r.doc.Links) {
+			r.doc.lose(RelPrevArchive)
+		}
+		r.setLinks(links)
+	case "incremental":
+		incremental := strings.TrimSpace(r.ElementText())
+		r.note("legacy-draft", "fh:incremental comes from a draft of RFC 5005", offset)
+		if incremental == "false" { // draft 04 §2: this document has all entries
+			r.doc.Complete = true
+		}
+	}
+}
+
+// tombstone reads at:deleted-entry (RFC 6721 §3).
+func (r *documentReader) tombstone() {
+	ref, _ := r.Attr("", "ref")
+	when, _ := r.Attr("", "when")
+	offset := r.Offset()
+	if ref = trim(ref); ref == "" || len(ref) > r.limits.ID {
+		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
+		return
+	}
+	if len(r.doc.Deleted) >= r.limits.Entries {
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.Entries))
+		return
+	}
+	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.reading.head})
+}
+
+// A scheduleReader collects the head section's elements about polling.
+type scheduleReader struct {
+	ttl       time.Duration
+	period    time.Duration
+	frequency int
+}
+
+// scheduleElement reads the current element of the head section if it is about
+// polling, and reports whether it was.
+func (r *documentReader) scheduleElement() bool {
+	rss, syndication := r.doc.Format == RSS && r.IsRSS(), r.Space() == feedxml.Syndication
+	local := r.Local()
+	if rss {
+		local = feedxml.RSSName(local)
+	}
+	switch {
+	case rss && local == "ttl":
+		if n := count(r.PlainText()); n > 0 {
+			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
+		}
+	case rss && local == "skipHours":
+		r.skips("hour", func(text string) {
+			if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 24 {
+				r.doc.Schedule.SkipHours |= 1 << (n % 24) // 24 is an old name of 0
+			}
+		})
+	case rss && local == "skipDays":
+		r.skips("day", func(text string) {
+			for day := time.Sunday; day <= time.Saturday; day++ {
+				if strings.EqualFold(text, day.String()) {
+					r.doc.Schedule.SkipDays |= 1 << day
+				}
+			}
+		})
+	case syndication && local == "updatePeriod":
+		r.polls.period = periods[strings.ToLower(r.PlainText())]
+	case syndication && local == "updateFrequency":
+		r.polls.frequency = count(r.PlainText())
+	default:
+		return false
+	}
+	r.doc.Schedule.Every = r.polls.every()
+	return true
+}
+
+var periods = map[string]time.Duration{
+	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour,
+	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
+}
+
+// every returns the longest of the intervals the feed asks for. A frequency says how
+// often it is updated in a period; the default period is a day.
+func (s scheduleReader) every() time.Duration {
+	period := s.period
+	if period == 0 && s.frequency > 0 {
+		period = periods["daily"]
+	}
+	return max(s.ttl, min(period/time.Duration(max(s.frequency, 1)), maxInterval))
+}
+
+// skips reads the children of skipHours or skipDays.
+func (r *documentReader) skips(name string, read func(text string)) {
+	for depth := r.Depth(); r.Child(depth); {
+		if feedxml.RSSName(r.Local()) == name {
+			read(r.PlainText())
+		}
+	}
+}
+
+// count reads a number; anything else, and a negative number, counts as zero. The
+// largest result is about a million, so it fits in 32 bits.
+func count(text string) int {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return int(min(max(n, 0), 1<<20))
+}
+
+// Elements returns the head section as read, for the packages of this module that convert
+// documents.
+func (d *Document) Elements() feedxml.Head {
+	return feedxml.Head{
+		Known: d.known, Others: d.extra, Scope: d.scope, Base: d.URL, Format: feedxml.Format(d.Format), Version: d.version,
+	}
+}
+
+// Head returns a document that describes the same feed: the head section without entries,
+// deletions, notes and response, and without the links and marks of its part in a history.
+func (d *Document) Head() *Document {
+	head := d.headOnly()
+	head.Complete, head.Archive, head.Notes, head.Response, head.Header, head.lost = false, false, nil, Response{}, nil, nil
+	head.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool { return isHistory(l.Rel) })
+	return &head
+}
+
+// headOnly returns the document without its entries and texts.
+func (d *Document) headOnly() Document {
+	head := *d
+	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""
+	return head
+}
+
+// coverage reads the current element. A verdict unknown here makes a note and has no
+// effect.
+func (r *documentReader) coverage() {
+	offset, depth := r.Offset(), r.Depth()
+	c, tooMany := &Coverage{}, false
+	attr := func(name string) string { value, _ := r.Attr("", name); return trim(value) }
+	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
+		c.Of = iri.Redact(of)
+	}
+	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
+	if at, err := time.Parse(time.RFC3339, attr("as-of")); err == nil {
+		c.AsOf = at.UTC()
+	}
+	verdict := attr("verdict")
+	err := c.Verdict.UnmarshalText([]byte(verdict))
+	if err != nil {
+		r.note("coverage-unread", "the feed declares how much it has of another one as "+clip(verdict)+", which is not a verdict", offset)
+	}
+	for r.Child(depth) {
+		switch {
+		case r.Cursor.Space() != feedxml.Coverage || r.Local() != "gap":
+		case len(c.Gaps) == mostDeclared:
+			tooMany = true
+		default:
+			c.Gaps = append(c.Gaps, r.declaredGap())
+		}
+	}
+	if c.Verdict == Unknown { // so it may be anything
+		c.Verdict = Partial
+	}
+	if tooMany {
+		r.note("coverage-unread", fmt.Sprintf("the feed declares more than %d gaps", mostDeclared), offset)
+	}
+	if err == nil || len(c.Gaps) > 0 {
+		r.doc.Coverage = r.doc.Coverage.join(c)
+	}
+}
+
+// declaredGap reads a gap of a Coverage.
+func (r *documentReader) declaredGap() *Gap {
+	reason, _ := r.Attr("", "reason")
+	href, _ := r.Attr("", "href")
+	reason = clip(trim(reason))
+	g := &Gap{Reason: ReasonDeclared, Err: declaredGap(reason)}
+	if g.Reason.UnmarshalText([]byte(reason)) != nil || g.Reason == ReasonUnknown {
+		g.Reason = ReasonDeclared
+	}
+	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.URL {
+		g.URL = iri.Redact(href)
+	}
+	return g
+}
+
+// An ill-formed document is read a second time and mended; package xmlscan says how.
+// Well-formed documents never come here.
+
+// mend returns a reader that has read the document of r again, mended, if it is not
+// well-formed. It returns r if it is, or if mending does not help.
+func (p Parser) mend(r *documentReader) *documentReader {
+	if p.Strict || !r.isBroken() {
+		return r
+	}
+	scanned, begin := r.text, 0
+	if r.doc.Format == 0 {
+		var page bool
+		if begin, page = xmlscan.FindFeed(r.text); page {
+			r.failPage(0)
+			return r
+		}
+		switch {
+		case begin < 0:
+			return r
+		case begin > 0 && (xmlscan.IsQuoted(r.text, begin) || isProse(p.Header)):
+			r.failAt(begin, ReasonNotFeed, clauseFeed, "the document only quotes a feed")
+			return r
+		}
+		scanned = strings.Repeat(" ", begin) + r.text[begin:] // which keeps the offsets
+	}
+	again := p.newDocumentReader(r.text, r.doc.URL)
+	again.decoding = r.decoding
+	again.addNotes(r.decoding)
+	if begin > 0 {
+		again.note("content-before-root", "there is something before the feed", 0)
+	}
+	again.Cursor = xmlscan.Mend(scanned, p.scanLimits())
+	again.Around(r.doc.URL)
+	again.document()
+	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.Err()) {
+		return r
+	}
+	return again
+}
+
+// isProse reports whether a document has a media type no feed has: its text may quote one.
+func isProse(header http.Header) bool {
+	kind, subtype, _ := strings.Cut(mediaType(header), "/")
+	switch kind {
+	case "message", "multipart", "image", "audio", "video", "font":
+		return true
+	}
+	return strings.Contains(subtype, "javascript") || strings.Contains(subtype, "markdown") || subtype == "css" || subtype == "csv"
+}
+
+// isBroken reports whether mending may help.
+func (r *documentReader) isBroken() bool {
+	if r.err != nil {
+		return r.err.Reason == ReasonNotFeed
+	}
+	if limit, ok := errors.AsType[*xmlscan.LimitError](r.Err()); ok {
+		return limit.Limit == "depth" || limit.Limit == "namespaces" // which elements without end tags may reach
+	}
+	return is[*xmlscan.SyntaxError](r.Err())
+}
+
+func (r *documentReader) isTruncated() bool {
+	syntax, ok := errors.AsType[*xmlscan.SyntaxError](r.Err())
+	return ok && syntax.Truncated
+}
+
+// notice remembers the current element of the head section, if only entries have such
+// elements.
+func (r *documentReader) notice() {
+	if r.loose >= 0 || len(r.doc.Entries) == 0 {
+		return
+	}
+	switch local := r.Local(); {
+	case r.doc.Format == RSS && r.IsRSS() && (local == "guid" || local == "enclosure"),
+		r.doc.Format == Atom && r.Space() == r.Native && (local == "summary" || local == "content" || local == "published" || local == "issued"):
+		r.loose = r.Offset()
+	}
+}
+
+// findDamage finds the losses mending has not restored, or may not have restored.
+func (r *documentReader) findDamage() {
+	if r.err != nil || r.Err() != nil {
+		return
+	}
+	if at, ok := r.swallowed(); ok {
+		r.failAt(at, ReasonMalformed, clauseXML, "because of damage, an entry is inside another element, where it is not read")
+	} else if r.entries.leftOut >= 0 {
+		r.failAt(r.entries.leftOut, ReasonMalformed, clauseXML, "an entry is left out because its id is damaged")
+	} else if r.entries.twoInOne >= 0 {
+		r.failAt(r.entries.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links instead of an id: damage has merged two entries")
+	} else if r.loose >= 0 && r.Mender.Mended() > 0 {
+		r.damaged(r.loose, true, "a part of an entry is outside all entries: the rest is not read")
+	} else if at, ok := r.hidden(true); ok {
+		r.damaged(at, true, "a CDATA section without its end has the beginning of another entry, which is not read")
+	} else if at, ok := r.entryAfterRoot(); ok {
+		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
+	} else if at, ok := r.Mender.Outside(); ok {
+		r.damaged(at, false, "damage outside the entries: a link to older entries may be lost")
+	} else if r.entries.linkAt >= 0 {
+		r.damaged(r.entries.linkAt, false, "an entry without an end tag has a link that may belong to the feed")
+	}
+}
+
+// swallowed returns the place of the first entry inside something else.
+func (r *documentReader) swallowed() (at int, ok bool) {
+	if at, ok = r.Mender.Swallowed(); ok {
+		return at, true
+	}
+	return r.hidden(false)
+}
+
+// hidden returns the place of the first comment, or CDATA section, that joins two entries:
+// it lacks its end.
+func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
+	local := "item"
+	if r.doc.Format == Atom {
+		local = "entry"
+	}
+	for _, section := range r.OddSections() {
+		if strings.HasPrefix(section, "<![CDATA[") == cdata && xmlscan.JoinsEntries(section, local) {
+			return strings.Index(r.text, section), true
+		}
+	}
+	return 0, false
+}
+
+func (r *documentReader) damaged(at int, entries bool, what string) {
+	r.failAt(at, ReasonMalformed, clauseXML, what)
+	r.doc.damage, r.err = &damage{r.err, entries}, nil
+}
+
+// entryAfterRoot returns the place of the first entry after the root element.
+func (r *documentReader) entryAfterRoot() (at int, ok bool) {
+	end := r.Offset()
+	tag := "<item"
+	if r.doc.Format == Atom {
+		tag = "<entry"
+	}
+	at = xmlscan.IndexTag(r.text[end:], tag)
+	return end + at, at >= 0
+}
+
+// A reading is the state of reading one document in any format: the document so far, its
+// notes, and the error at its end.
+type reading struct {
+	doc    *Document
+	head   *Document // the head entries point to; filled in at the end
+	text   string    // the document, in UTF-8
+	limits Limits
+	err    *ParseError
+
+	zone  feedtime.Zone   // the zone of the last date
+	zones map[string]bool // the zones with a note
+}
+
+// addNotes adds the scanner's notes.
+func (r *reading) addNotes(notes []xmlscan.Note) {
+	for _, n := range notes {
+		r.note(n.Code, n.Message, n.Offset)
+	}
+}
+
+const maxNotes = 100
+
+func (r *reading) note(code, message string, offset int) {
+	if len(r.doc.Notes) == maxNotes {
+		return
+	}
+	line, column := xmlscan.Line(r.text, offset)
+	r.doc.Notes = append(r.doc.Notes, Note{code, message, offset, line, column})
+}
+
+// date reads a date of any feed format, and reports whether it is one.
+func (r *reading) date(s string) (t time.Time, ok bool) {
+	t, r.zone, ok = feedtime.Read(s)
+	return t, ok
+}
+
+// noteZone notes an ambiguous zone of the last date, once for each zone, and an unknown
+// one, once for all of them.
+func (r *reading) noteZone(offset int) {
+	z := r.zone
+	if z.Doubt == feedtime.Sure {
+		return
+	}
+	key, code, means := strings.ToLower(z.Name), "zone-ambiguous", time.Time{}.In(z.Location()).Format("-07:00")
+	if z.Doubt == feedtime.Unknown {
+		key, code, means = "", "zone-unknown", "UTC"
+	}
+	if r.zones[key] {
+		return
+	}
+	if r.zones == nil {
+		r.zones = map[string]bool{}
+	}
+	r.zones[key] = true
+	r.note(code, fmt.Sprintf("the time zone %s is read as %s", clip(z.Name), means), offset)
+}
+
+// parseTime reads a date, and notes one it cannot read.
+func (r *reading) parseTime(value string, offset int) time.Time {
+	t, ok := r.date(value)
+	if !ok && trim(value) != "" {
+		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
+	}
+	r.noteZone(offset)
+	return t
+}
+
+// absolute resolves a reference; "" with a note if the result exceeds the limit.
+func (r *reading) absolute(base, ref string, offset int) string {
+	return feedxml.Absolute(base, ref, r.limits.URL, r.note, offset)
+}
+
+// failAt ends the reading.
+func (r *reading) failAt(offset int, reason Reason, clause, what string) {
+	r.err = r.failure(offset, reason, clause, what)
+}
+
+// failPage ends the reading, because the document is a web page.
+func (r *reading) failPage(offset int) {
+	r.failAt(offset, ReasonNotFeed, clauseFeed, "")
+	r.err.Err = ErrWebPage
+}
+
+func (r *reading) failure(offset int, reason Reason, clause, what string) *ParseError {
+	line, column := xmlscan.Line(r.text, offset)
+	return &ParseError{
+		URL: r.doc.URL, Reason: reason, Clause: clause,
+		Offset: offset, Line: line, Column: column, Err: errors.New(what),
+	}
+}
+
+// scanError returns the ParseError for an error of the scanner.
+func (r *reading) scanError(err error) *ParseError {
+	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	var syntax *xmlscan.SyntaxError
+	var limit *xmlscan.LimitError
+	switch {
+	case errors.As(err, &syntax):
+		e.Offset, e.Err = syntax.Offset, errors.New(syntax.Msg)
+		if syntax.Truncated {
+			e.Reason = ReasonTruncated
+		}
+	case errors.As(err, &limit):
+		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
+		e.Err = errors.New(limit.Detail())
+	}
+	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
+	return e
+}
+
+func limitError[N int | int64](url, what string, limit N) *ParseError {
+	return &ParseError{
+		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
+		Err: fmt.Errorf("more than %d %s", limit, what),
+	}
+}
+
+// finish completes the document after its last element.
+func (r *reading) finish(entries *entryList) (*Document, error) {
+	entries.addGaps()
+	r.doc.text = r.text
+	*r.head = r.doc.headOnly()
+	entries.noteShared()
+	tellApart(r.doc.Entries)
+	switch {
+	case r.err == nil:
+		return r.doc, nil
+	case r.doc.Format == 0:
+		return nil, r.err
+	}
+	return r.doc, r.err
+}

@@ -1,0 +1,512 @@
+package feedhistory
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write what came out as what is wanted")
+
+func TestMain(m *testing.M) { feedtest.Main(m) }
+
+// TestFixtures parses every file that has a golden file: the parsed document as JSON, in a
+// file with the same name and ".json".
+func TestFixtures(t *testing.T) {
+	for _, dir := range []string{"testdata/rfc5005", "testdata/parse"} {
+		for _, golden := range feedtest.Glob(t, dir+"/*.*.json") {
+			input := strings.TrimSuffix(golden, ".json")
+			t.Run(filepath.Base(dir)+"/"+filepath.Base(input), func(t *testing.T) { testFixture(t, input, golden) })
+		}
+		require.Len(t, feedtest.Glob(t, dir+"/*"), 2*len(feedtest.Glob(t, dir+"/*.*.json")), "a file without its pair")
+	}
+}
+
+// fixtureBase is the URL of all fixtures.
+const fixtureBase = "http://example.net/dir/feed"
+
+func testFixture(t *testing.T, input, golden string) {
+	data := feedtest.ReadFile(t, input)
+	doc, err := Parse(bytes.NewReader(data), fixtureBase)
+	got := describe(t, doc, err)
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o666))
+	}
+	want := feedtest.ReadFile(t, golden)
+	require.Equal(t, string(want), got)
+	if doc != nil {
+		testStandalone(t, doc)
+	}
+}
+
+// A golden is a document as a golden file shows it. A link is its relation and target.
+type golden struct {
+	Error     string          `json:"error,omitempty"`
+	Damage    string          `json:"damage,omitempty"`
+	Format    string          `json:"format,omitempty"`
+	Kind      string          `json:"kind,omitempty"`
+	Combines  []string        `json:"combines,omitempty"`
+	Complete  bool            `json:"complete,omitempty"`
+	Archive   bool            `json:"archive,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Title     string          `json:"title,omitempty"`
+	Updated   time.Time       `json:"updated,omitzero"`
+	Published time.Time       `json:"published,omitzero"`
+	Links     []string        `json:"links,omitempty"`
+	Entries   []goldenEntry   `json:"entries,omitempty"`
+	Deleted   []goldenDeleted `json:"deleted,omitempty"`
+	Notes     []string        `json:"notes,omitempty"` // codes, in order, each once
+}
+
+type goldenEntry struct {
+	ID        string    `json:"id"`
+	WeakID    bool      `json:"weak_id,omitempty"`
+	Title     string    `json:"title,omitempty"`
+	Updated   time.Time `json:"updated,omitzero"`
+	Published time.Time `json:"published,omitzero"`
+	Links     []string  `json:"links,omitempty"`
+}
+
+type goldenDeleted struct {
+	Ref  string    `json:"ref"`
+	When time.Time `json:"when,omitzero"`
+}
+
+// describe returns the golden of a document and the error that came with it.
+func describe(t *testing.T, d *Document, err error) string {
+	t.Helper()
+	var g golden
+	if err != nil {
+		g.Error = reasonOf(err).String()
+	}
+	if d != nil {
+		g.Format, g.Kind, g.Complete, g.Archive = d.Format.String(), d.Kind().String(), d.Complete, d.Archive
+		g.ID, g.Title, g.Updated, g.Published = d.ID, d.Title, d.Updated.UTC(), d.Published.UTC()
+		g.Links, g.Notes = flat(d.Links), codes(d.Notes)
+		if damage := d.Damage(d.Kind()); damage != nil {
+			g.Damage = damage.Err.Error()
+		}
+		if kinds := d.Combines(); len(kinds) > 1 {
+			for _, k := range kinds {
+				g.Combines = append(g.Combines, k.String())
+			}
+		}
+		for _, e := range d.Entries {
+			g.Entries = append(g.Entries, goldenEntry{
+				ID: e.ID, WeakID: e.WeakID, Title: e.Title().Plain(),
+				Updated: e.Updated.UTC(), Published: e.Published.UTC(), Links: flat(e.Links),
+			})
+		}
+		for _, d := range d.Deleted {
+			g.Deleted = append(g.Deleted, goldenDeleted{Ref: d.Ref, When: d.When.UTC()})
+		}
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	require.NoError(t, enc.Encode(g))
+	return b.String()
+}
+
+func flat(links Links) (flat []string) {
+	for _, l := range links {
+		flat = append(flat, l.Rel+" "+l.Href)
+	}
+	return flat
+}
+
+// codes returns the notes' codes, each once.
+func codes(notes []Note) (codes []string) {
+	seen := map[string]bool{}
+	for _, n := range notes {
+		if !seen[n.Code] {
+			codes = append(codes, n.Code)
+		}
+		seen[n.Code] = true
+	}
+	return codes
+}
+
+// testStandalone checks that each entry's XML alone says what the entry said in its
+// document, and that strict readers accept it.
+func testStandalone(t *testing.T, doc *Document) {
+	for _, e := range doc.Entries {
+		if doc.Format == JSONFeed {
+			require.True(t, json.Valid(e.JSON()), "%s", e.JSON())
+			testReadAgain(t, e, fixtureBase)
+			continue
+		}
+		standalone := string(e.XML())
+		d := xml.NewDecoder(strings.NewReader(standalone))
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err, standalone)
+			}
+		}
+		testReadAgain(t, e, "http://elsewhere.example/")
+	}
+}
+
+// atomEntry reads the only entry of an Atom feed with the given attributes.
+func atomEntry(t testing.TB, attrs, entry string) *Entry {
+	t.Helper()
+	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom" `+attrs+`>`+entry+`</feed>`),
+		"http://example.org/feeds/index.atom")
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, 1)
+	return doc.Entries[0]
+}
+
+func TestTextConstructs(t *testing.T) {
+	const base = "http://example.org/feeds/index.atom"
+	for _, tc := range []struct {
+		name, content string
+		want          Text
+	}{
+		{"no type", `<content> a &amp; b </content>`, Text{Type: "text", Body: "a & b", Base: base}},
+		{"text", `<content type="text">a &lt; b</content>`, Text{Type: "text", Body: "a < b", Base: base}},
+		{"html", `<content type="html">&lt;p>a &amp;amp; b</content>`, Text{Type: "html", Body: "<p>a &amp; b", Base: base}},
+		{"html in CDATA", `<content type="html"><![CDATA[<p>a &amp; b]]></content>`, Text{Type: "html", Body: "<p>a &amp; b", Base: base}},
+		{"xhtml", `<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>a &amp; <br/>b</p><p/></div></content>`,
+			Text{Type: "xhtml", Body: `<p>a &amp; <br>b</p><p></p>`, Base: base}},
+		{"xhtml with a prefix", `<content type="xhtml"><h:div xmlns:h="http://www.w3.org/1999/xhtml"><h:p class="x">a</h:p></h:div></content>`,
+			Text{Type: "xhtml", Body: `<p class="x">a</p>`, Base: base}},
+		{"xhtml with text around elements", `<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">a<!-- c --><i>b</i><div>c</div>d</div></content>`,
+			Text{Type: "xhtml", Body: `a<i>b</i><div>c</div>d`, Base: base}},
+		{"xhtml without its div", `<content type="xhtml"><p xmlns="http://www.w3.org/1999/xhtml">a</p><p>b</p></content>`,
+			Text{Type: "xhtml", Body: `<p>a</p><p>b</p>`, Base: base}},
+		{"xml:base on the content", `<content type="html" xml:base="/posts/1.html">x</content>`,
+			Text{Type: "html", Body: "x", Base: "http://example.org/posts/1.html"}},
+		{"xml:base on the div", `<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml" xml:base="/posts/"><img src="1.png"/></div></content>`,
+			Text{Type: "xhtml", Body: `<img src="1.png">`, Base: "http://example.org/posts/"}},
+		{"xml:base further in", `<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p xml:base="/posts/"><img src="1.png"/></p></div></content>`,
+			Text{Type: "xhtml", Body: `<p><img src="http://example.org/posts/1.png"></p>`, Base: base}},
+		{"language", `<content xml:lang="de">x</content>`, Text{Type: "text", Body: "x", Base: base, Lang: "de"}},
+		{"elsewhere", `<content type="video/mp4" src="1.mp4"/>`, Text{Type: "video/mp4", Src: "http://example.org/feeds/1.mp4", Base: base}},
+		{"base64", `<content type="image/png">aGVs
+			bG8=</content>`, Text{Type: "image/png", Body: "hello", Base: base}},
+		{"XML", `<content type="application/mathml+xml"><m xmlns="urn:m">1<n/></m></content>`,
+			Text{Type: "application/mathml+xml", Body: `<m xmlns="urn:m">1<n/></m>`, Base: base}},
+		{"none", ``, Text{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, atomEntry(t, "", "<entry><id>1</id>"+tc.content+"</entry>").Content())
+		})
+	}
+}
+
+func TestAtom03Modes(t *testing.T) {
+	for content, want := range map[string]Text{
+		`>&lt;b>x`: {Type: "text", Body: "<b>x"},
+		` type="text/html" mode="escaped">&lt;b>x`:                    {Type: "html", Body: "<b>x"},
+		` type="application/xhtml+xml"><b>x</b>`:                      {Type: "xhtml", Body: "<b>x</b>"},
+		` type="text/html" mode="xml"><b>x</b>`:                       {Type: "xhtml", Body: "<b>x</b>"},
+		` type="application/xhtml+xml" mode="escaped">&lt;b>x&lt;/b>`: {Type: "html", Body: "<b>x</b>"},
+		` type="text/plain" mode="base64">aGVsbG8=`:                   {Type: "text", Body: "hello"},
+	} {
+		doc, err := Parse(strings.NewReader(`<feed version="0.3" xmlns="http://purl.org/atom/ns#"><entry><id>1</id>
+			<content`+content+`</content></entry></feed>`), "")
+		require.NoError(t, err)
+		require.Equal(t, want, doc.Entries[0].Content(), content)
+	}
+}
+
+func TestEntryXML(t *testing.T) {
+	const outer = `xmlns:dc="http://purl.org/dc/elements/1.1/" xml:lang="en" xml:base="/posts/"`
+	for name, tc := range map[string][2]string{
+		"what is in scope": {
+			`<entry><id>1</id><dc:date>2003</dc:date></entry>`,
+			`<entry xmlns="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/" xml:base="http://example.org/posts/" xml:lang="en"><id>1</id><dc:date>2003</dc:date></entry>`},
+		"its own goes first": {
+			`<entry xmlns:dc="urn:dc" xml:lang="de" xml:base="1/"><id>1</id><!-- kept --><dc:x/></entry>`,
+			`<entry xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/posts/1/" xmlns:dc="urn:dc" xml:lang="de"><id>1</id><!-- kept --><dc:x/></entry>`},
+		"what is broken is mended": {
+			`<entry><id>1</id><title>a & b &nbsp;</title></entry>`,
+			`<entry xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/posts/" xml:lang="en"><id>1</id><title>a &amp; b ` + "\u00a0" + `</title></entry>`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := atomEntry(t, outer, tc[0])
+			require.Equal(t, tc[1], string(e.XML()))
+			d := xml.NewDecoder(strings.NewReader(string(e.XML())))
+			for {
+				if _, err := d.Token(); err != nil {
+					require.Equal(t, io.EOF, err)
+					break
+				}
+			}
+		})
+	}
+}
+
+func TestStrict(t *testing.T) {
+	const text = `<rss><channel><item><guid>1</guid></item><item><guid>2</guid><br></item></channel></rss>`
+	doc, err := Parser{Strict: true}.Parse(strings.NewReader(text), "")
+	parse := feedtest.ErrorAs[*ParseError](t, err)
+	require.Equal(t, ReasonMalformed, parse.Reason)
+	require.Len(t, doc.Entries, 1)
+	doc, err = Parse(strings.NewReader(text), "")
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, 2)
+}
+
+// The texts of a mended entry are those of a well-formed one.
+func TestMendedTexts(t *testing.T) {
+	for _, tt := range []struct{ content, want string }{
+		{`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>1 < 2<br>3<p>4 &nbsp;<b class=x>5</div></content>`,
+			"<p>1 &lt; 2<br>3</p><p>4 \u00a0<b class=\"x\">5</b></p>"},
+		{`<content type="application/xml"><x y=1>1<z></x></content>`, `<x y="1">1<z></z></x>`},
+		{`<content type="html">1 < 2 &lt;br></content><br>`, "1 < 2 <br>"},
+		{`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>1</Content>`, "<p>1</p>"},
+	} {
+		doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id>`+tt.content+`</entry></feed>`), "")
+		require.NoError(t, err)
+		require.Len(t, doc.Entries, 1)
+		require.Equal(t, tt.want, doc.Entries[0].Content().Body)
+		d := xml.NewDecoder(strings.NewReader(string(doc.Entries[0].XML())))
+		for err = nil; err == nil; {
+			_, err = d.Token()
+		}
+		require.ErrorIs(t, err, io.EOF)
+	}
+}
+
+// An entry that another document repeats is the same, wherever the damage is.
+func TestMendedEntriesAreTheSame(t *testing.T) {
+	read := func(text string) []*Entry {
+		doc, err := Parse(strings.NewReader(text), "http://example.org/")
+		require.NoError(t, err)
+		return doc.Entries
+	}
+	const item = "<item><guid>1</guid><title>A & B</title></item>"
+	sound := read("<rss><channel>" + item + "</channel></rss>")
+	damaged := read("<rss><channel><br>" + item + "\n<item>2\n<item>3\n</channel></rss>")
+	require.Len(t, damaged, 3)
+	require.Equal(t, sound[0].Digest(), damaged[0].Digest())
+	alone := read("<rss><channel><item>2</channel></rss>")
+	require.Equal(t, alone[0].Digest(), damaged[1].Digest(), "what stands between entries is no part of them")
+}
+
+// What damage may have lost, although the document was read to its end, is reported: an
+// entry that is no longer one, and an id that nobody wrote.
+func TestWhatDamageCosts(t *testing.T) {
+	const link = `<link rel="prev-archive" href="1"/>`
+	feed := func(s string) string { return `<feed xmlns="` + feedxml.Atom + `">` + link + s + `</feed>` }
+	const sound = `<entry><id>0</id></entry>`
+	for _, tt := range []struct {
+		name, text string
+		ids        []string
+		want       string
+	}{
+		{"nothing", feed(sound + `<entry><br><id>1</id></entry>`), []string{"0", "1"}, ""},
+		{"a stray end tag", feed(sound + `</entry>` + sound), []string{"0", "0"}, ""},
+		{"an id twice", feed(sound + `<entry><id>1</id><id>1</id><br></entry>`), []string{"0", "1"}, ""},
+		{"two ids in a sound document", feed(sound + `<entry><id>1</id><id>2</id></entry>`), []string{"0", "1"}, ""},
+		{"two entries in one", feed(sound + `<entry><id>1</id><title>a<id>2</id></title></title><id>3</id></entry>`), []string{"0", "1"}, "two ids"},
+		{"an entry without its start tag", feed(sound + `<id>1</id><summary/></entry>` + sound), []string{"0", "0"}, "is outside all entries"},
+		{"an id without its start tag", feed(sound + `<entry>id>1</id><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
+		{"an id that became another element", feed(sound + `<entry><idtag:1</id ><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
+		{"two items without ids in one", `<rss><channel>` + link + `<item><link>1</link></item><item><link>2</link><title>a</title></title><link>3</link></item></channel></rss>`,
+			[]string{"http://h/1", "http://h/2"}, "two links"},
+		{"an item's", `<rss><channel>` + link + `<item><guid>0</guid></item><item><foo>1</guid><link>x</link></item></channel></rss>`, []string{"0"}, "id is damaged"},
+		{"a part of an item", `<rss><channel>` + link + `<item><guid>0</guid></item><guid>1</guid></item></channel></rss>`, []string{"0"}, "is outside all entries"},
+		{"an entry in a comment that only lacks an end", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id><!-- x --></entry>` + sound),
+			[]string{"0", "0"}, "inside another element"},
+		{"entries in a comment", feed(`<entry><id>0</id></entry><!-- <entry><id>1</id></entry> -- <entry/> -->` + sound), []string{"0", "0"}, ""},
+		{"an end that HTML allows", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id> --!></entry>` + sound), []string{"0", "0"}, "inside another element"},
+		{"an entry in a comment", feed(`<entry><id>0</id><br><!-- </entry><entry><id>1</id></entry><entry><!-- x --><id>2</id></entry>` + sound),
+			[]string{"0", "0"}, "inside another element"},
+	} {
+		doc, err := Parse(strings.NewReader(tt.text), "http://h/feed")
+		if err == nil && doc.Damage(Archived) != nil {
+			err = doc.Damage(Archived)
+		}
+		if tt.want == "" {
+			require.NoError(t, err, tt.name)
+		} else {
+			require.ErrorContains(t, err, tt.want, tt.name)
+		}
+		var ids []string
+		for _, e := range doc.Entries {
+			ids = append(ids, e.ID)
+		}
+		require.Equal(t, tt.ids, ids, tt.name)
+	}
+}
+
+// A feed with HTML's DOCTYPE is still a feed, if nothing else comes before it.
+func TestDoctypeOfHTML(t *testing.T) {
+	const item = "<rss><channel><item><guid>1</guid><br></item></channel></rss>"
+	for before, isFeed := range map[string]bool{
+		"<!DOCTYPE html>":                   true,
+		"<!doctype html>\n<!-- 1 < 2 -->\n": true,
+		"<!doctype html><head></head>":      false,
+		"<!doctype html><html>":             false,
+		"<html>":                            false,
+	} {
+		doc, err := Parse(strings.NewReader(before+item), "http://h/feed")
+		if !isFeed {
+			parse := feedtest.ErrorAs[*ParseError](t, err, before)
+			require.Equal(t, ReasonNotFeed, parse.Reason, before)
+			continue
+		}
+		require.NoError(t, err, before)
+		require.Len(t, doc.Entries, 1, before)
+	}
+}
+
+func TestFetchGivesWhatCouldBeRead(t *testing.T) {
+	doc, err := Parse(strings.NewReader(`<rss><channel><item><guid>1</guid></item><item>`), "http://example.org/")
+	require.Error(t, err)
+	h, merged := Merge(func(yield func(*Document, error) bool) { yield(doc, err) })
+	require.Equal(t, err, merged)
+	require.Equal(t, Partial, h.Verdict())
+	require.Zero(t, h.Documents)
+	require.Len(t, h.Entries, 1)
+	require.Len(t, h.Gaps, 1)
+	require.Equal(t, ReasonTruncated, h.Gaps[0].Reason)
+	require.Same(t, doc, h.Gaps[0].Document)
+}
+
+// If the chain has moved, the second reading of a subscription document may declare
+// something else: the worse verdict counts.
+func TestCoverageOfASecondReading(t *testing.T) {
+	first, second := &Document{URL: "http://example.net/feed", Archive: true}, &Document{URL: "http://example.net/feed", reread: true}
+	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declaredGap("status")}}}
+	h, err := Merge(feedtest.Values(first, second))
+	require.NoError(t, err)
+	require.Equal(t, Partial, h.Verdict())
+	require.Len(t, h.Gaps, 1)
+}
+
+// Gaps are the same if they concern the same document for the same reason, whatever their
+// errors say.
+func TestCoverageJoin(t *testing.T) {
+	const url = "http://example.org/1"
+	first := &Coverage{Gaps: []*Gap{
+		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(1, 0)}},
+		{URL: url, Reason: ReasonDeclared, Err: declaredGap("eaten by the dog")},
+	}}
+	second := &Coverage{Gaps: []*Gap{
+		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(2, 0)}},
+		{URL: url, Reason: ReasonLoop, Err: first.Gaps[0].Err},
+		{URL: url, Reason: ReasonDeclared, Err: declaredGap("eaten by the dog")},
+		{URL: url, Reason: ReasonDeclared, Err: declaredGap("lost")},
+		{URL: url, Reason: ReasonDeclared},
+	}}
+	var words []string
+	for _, g := range first.join(second).Gaps {
+		words = append(words, g.Word())
+	}
+	require.Equal(t, []string{"status", "eaten by the dog", "loop", "lost", "declared"}, words)
+}
+
+// Two gaps of one document with different words of the publisher both count.
+func TestDeclaredWords(t *testing.T) {
+	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+feedxml.Coverage+
+		`" verdict="partial"><m:gap reason="burnt"/><m:gap reason="lost"/><m:gap reason="lost"/></m:mirror></feed>`), "http://example.net/feed")
+	require.NoError(t, err)
+	h, err := Merge(feedtest.Values(doc))
+	require.NoError(t, err)
+	require.Len(t, h.Gaps, 2)
+}
+
+// Whatever charset a document came in, other parsers can read its Text, and Received returns it
+// unchanged.
+func TestTextSaysThatItIsUTF8(t *testing.T) {
+	declared := 0
+	for _, file := range feedtest.Glob(t, "testdata/parse/charset-*.*") {
+		if strings.HasSuffix(file, ".json") {
+			continue
+		}
+		data := feedtest.ReadFile(t, file)
+		doc, err := Parser{}.parse(string(data), "")
+		require.NotNil(t, doc, file)
+		require.Equal(t, string(data), doc.Received(), file)
+		require.Empty(t, doc.headOnly().raw)
+		if err == nil {
+			decoder := xml.NewDecoder(strings.NewReader(doc.Text())) // refuses what says that it is not UTF-8
+			for err == nil {
+				_, err = decoder.Token()
+			}
+			require.ErrorIs(t, err, io.EOF, file)
+		}
+		if strings.Contains(doc.Text()[:60], "encoding") {
+			declared++
+		}
+		again, _ := Parser{}.parse(doc.Text(), "")
+		require.Len(t, again.Entries, len(doc.Entries), file)
+		for i, e := range doc.Entries {
+			require.Contains(t, doc.Text(), e.raw)
+			require.Equal(t, e.Title(), again.Entries[i].Title(), file)
+			require.Equal(t, e.ID, again.Entries[i].ID)
+		}
+	}
+	require.Greater(t, declared, 5)
+}
+
+// The places of texts that Parse has found are correct, and none is missing: an entry whose texts
+// are searched for says the same.
+func TestTextPlaces(t *testing.T) {
+	places := 0
+	for _, pattern := range []string{"testdata/parse/*", "testdata/rfc5005/*", "testdata/decode/*"} {
+		for _, file := range feedtest.Glob(t, pattern) {
+			data := feedtest.ReadFile(t, file)
+			doc, _ := Parse(strings.NewReader(string(data)), fixtureBase)
+			if doc == nil {
+				continue
+			}
+			for _, e := range doc.Entries {
+				twin := *e
+				twin.texts = feedxml.Places{}
+				if e.texts != twin.texts {
+					places++
+				}
+				require.Equal(t, []Text{twin.Title(), twin.Summary(), twin.Content()}, []Text{e.Title(), e.Summary(), e.Content()}, file)
+			}
+		}
+	}
+	require.Greater(t, places, 100)
+}
+
+// A server that declares UTF-8 for everything makes one id of two only if nothing else reveals the
+// charset.
+func TestCharsetOfHTTP(t *testing.T) {
+	const (
+		news, letters  = "\xCD\xEE\xE2", "\xC0\xE1\xE2" // Нов and Абв in windows-1251
+		newsJSON       = `{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"` + news + `"},{"id":"` + letters + `"}]}`
+		atom1, atom2   = `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>` + news + `</id></entry>`, `<entry><id>` + letters + `</id></entry></feed>`
+		declaredInAtom = `<?xml version="1.0" encoding="windows-1251"?>` + atom1 + atom2
+	)
+	for name, test := range map[string]struct{ body, contentType, first, second, code string }{
+		"declared":        {declaredInAtom, "application/xml; charset=utf-8", "Нов", "Абв", "charset-mismatch"},
+		"undeclared":      {atom1 + atom2, "application/xml; charset=utf-8", "Íîâ", "Àáâ", "invalid-bytes"},
+		"said by HTTP":    {atom1 + atom2, "application/xml; charset=windows-1251", "Нов", "Абв", ""},
+		"JSON, HTTP":      {newsJSON, "application/json; charset=windows-1251", "Нов", "Абв", "invalid-bytes"},
+		"JSON, undefined": {newsJSON, "application/json; charset=utf-8", "Íîâ", "Àáâ", "invalid-bytes"},
+		"JSON, UTF-8": {strings.NewReplacer(news, "Нов", letters, "Абв").Replace(newsJSON),
+			"application/json; charset=windows-1251", "Нов", "Абв", ""},
+	} {
+		doc, err := Parser{Header: http.Header{"Content-Type": {test.contentType}}}.Parse(strings.NewReader(test.body), "")
+		require.NoError(t, err, name)
+		require.Len(t, doc.Entries, 2, name)
+		require.Equal(t, test.first, doc.Entries[0].ID, name)
+		require.Equal(t, test.second, doc.Entries[1].ID, name)
+		require.Equal(t, test.code, strings.Join(codes(doc.Notes), " "), name)
+	}
+}
