@@ -175,6 +175,32 @@ func TestUnderWay(t *testing.T) {
 	})
 }
 
+// A feed whose host has asked to be left alone is not under way, wherever the poll that was
+// asked has stopped.
+func TestHostThatAsksIsLeftAlone(t *testing.T) {
+	asked := 0
+	for commits := range 5 {
+		synctest.Test(t, func(t *testing.T) {
+			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{
+				aURL: document(prev("/3")+prev("http://b.example/2"), "4"),
+				"http://a.example/3": func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Retry-After", "40")
+					w.WriteHeader(http.StatusServiceUnavailable)
+				},
+				"http://b.example/2": document(prev("http://b.example/1"), "2"),
+				"http://b.example/1": document("", "1"),
+			}}
+			_, _ = newMirror(&crashing{Store: store, left: commits}, slowly(h)).Update(t.Context(), aURL)
+			f, err := store.Feed(t.Context(), aURL)
+			if err == nil && f.Unfinished && f.Waits(time.Now()) {
+				asked++
+				require.False(t, f.UnderWay(time.Now()), "%+v", f)
+			}
+		})
+	}
+	require.Positive(t, asked)
+}
+
 // After a spent budget the next poll goes on. The feed is due at once for
 // programs that look, and after minutes for programs that keep polling, unless
 // the poll brought nothing.

@@ -376,11 +376,12 @@ func (f *Feed) Due(now time.Time) bool {
 }
 
 // underWay reports whether another mirror seems to be at work on the feed: the
-// last commit of an unfinished poll is less than a minute old. Polling the feed
-// anyway does no harm, but one of the two mirrors gives way with ErrConflict.
+// last commit of an unfinished poll is less than a minute old, and no host has asked
+// meanwhile to be left alone. Polling the feed anyway does no harm, but one of the two
+// mirrors gives way with ErrConflict.
 func (f *Feed) underWay(now time.Time) bool {
 	since := now.Sub(f.Next)
-	return f.Unfinished && since < underWay && since > -underWay
+	return f.Unfinished && !f.Waits(now) && since < underWay && since > -underWay
 }
 
 // Waits reports whether the feed's host has asked to be left alone until after
