@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A rangeWalker checks a collection served by ranges of modification times. It asks for
@@ -37,9 +37,27 @@ type rangeItem struct {
 	at      time.Time
 }
 
+// A timeRange is a half-open interval; a side with a zero time is open.
+type timeRange struct{ start, end time.Time }
+
+// String returns the range in the form of a Modified-Range field.
+func (r timeRange) String() string {
+	side := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return stamp(t)
+	}
+	return side(r.start) + "/" + side(r.end)
+}
+
+func (r timeRange) contains(t time.Time) bool {
+	return !t.Before(r.start) && (r.end.IsZero() || t.Before(r.end))
+}
+
 // A rangeAnswer is the answer to a request for a range.
 type rangeAnswer struct {
-	span  modifiedrange.Range
+	span  timeRange
 	whole bool        // the status says that all of the range is there
 	items []rangeItem // the most recently modified first
 	doc   *feedhistory.Document
@@ -51,7 +69,7 @@ func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url 
 		w := &rangeWalker{
 			Chain: c, ctx: ctx, client: client, url: url, most: cmp.Or(client.Budget.Documents, 10_000), seen: map[rangeItem]bool{},
 		}
-		span, more := modifiedrange.Range{}, true
+		span, more := timeRange{}, true
 		for more {
 			w.findingList = findingList{count: map[string]int{}}
 			var err error
@@ -73,7 +91,7 @@ func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url 
 
 // part checks the part of a range the server sends, and returns the rest of the range, if
 // there is more to ask for. The error is the context's, or from the first request.
-func (w *rangeWalker) part(span modifiedrange.Range) (rest modifiedrange.Range, more bool, err error) {
+func (w *rangeWalker) part(span timeRange) (rest timeRange, more bool, err error) {
 	a, err := w.ask(span)
 	if a == nil || err != nil {
 		return span, false, err
@@ -93,12 +111,12 @@ func (w *rangeWalker) part(span modifiedrange.Range) (rest modifiedrange.Range, 
 		w.seen[item] = true
 	}
 	oldest, middle := a.items[len(a.items)-1].at, a.items[len(a.items)/2].at
-	halves := []modifiedrange.Range{{Start: middle, End: span.End}, {Start: oldest, End: middle}}
-	rest = modifiedrange.Range{End: oldest}
+	halves := []timeRange{{start: middle, end: span.end}, {start: oldest, end: middle}}
+	rest = timeRange{end: oldest}
 	if a.whole {
 		halves = append(halves, rest)
-	} else if !span.End.IsZero() && !oldest.Before(span.End) { // the server takes the end to be part of the range
-		rest.End = span.End.Add(-time.Nanosecond)
+	} else if !span.end.IsZero() && !oldest.Before(span.end) { // the server takes the end to be part of the range
+		rest.end = span.end.Add(-time.Nanosecond)
 	}
 	for _, half := range halves {
 		if ok, err := w.again(a, oldest, half); !ok || err != nil {
@@ -110,8 +128,8 @@ func (w *rangeWalker) part(span modifiedrange.Range) (rest modifiedrange.Range, 
 
 // again asks for a range whose items an answer should have had, and reports whether the walk
 // can continue.
-func (w *rangeWalker) again(a *rangeAnswer, oldest time.Time, span modifiedrange.Range) (ok bool, err error) {
-	if !span.End.IsZero() && !span.Start.Before(span.End) {
+func (w *rangeWalker) again(a *rangeAnswer, oldest time.Time, span timeRange) (ok bool, err error) {
+	if !span.end.IsZero() && !span.start.Before(span.end) {
 		return true, nil
 	}
 	b, err := w.ask(span)
@@ -121,7 +139,7 @@ func (w *rangeWalker) again(a *rangeAnswer, oldest time.Time, span modifiedrange
 	for _, item := range b.items {
 		code := "mr-group-cut"
 		switch {
-		case w.seen[item] || !item.at.Before(w.began) || !span.Contains(item.at):
+		case w.seen[item] || !item.at.Before(w.began) || !span.contains(item.at):
 			continue
 		case a.whole:
 			code = "mr-200-partial"
@@ -133,14 +151,14 @@ func (w *rangeWalker) again(a *rangeAnswer, oldest time.Time, span modifiedrange
 			a.span, stamp(oldest), clip(item.id), stamp(item.at), span)
 	}
 	// A server that sends the newest items leaves out none but those of that time.
-	if n := len(b.items); n > 0 && !b.whole && b.items[n-1].at.Equal(span.Start) && w.count["mr-part-not-newest"] == 0 {
-		w.raise("mr-group-cut", w.url, "of the range %s the server sends a part, which cuts through the items of %s", span, stamp(span.Start))
+	if n := len(b.items); n > 0 && !b.whole && b.items[n-1].at.Equal(span.start) && w.count["mr-part-not-newest"] == 0 {
+		w.raise("mr-group-cut", w.url, "of the range %s the server sends a part, which cuts through the items of %s", span, stamp(span.start))
 	}
 	return true, nil
 }
 
 // ask requests a range. The answer is nil if the walk cannot continue.
-func (w *rangeWalker) ask(span modifiedrange.Range) (*rangeAnswer, error) {
+func (w *rangeWalker) ask(span timeRange) (*rangeAnswer, error) {
 	if w.documents >= w.most {
 		w.raise("walk-cut-short", w.url, "the collection needs more than %d requests", w.most)
 		return nil, nil
@@ -177,7 +195,7 @@ func (w *rangeWalker) ask(span modifiedrange.Range) (*rangeAnswer, error) {
 
 // refused reports a range the server does not answer. The error is the context's, or that of
 // the first request.
-func (w *rangeWalker) refused(span modifiedrange.Range, err error) error {
+func (w *rangeWalker) refused(span timeRange, err error) error {
 	switch {
 	case w.ctx.Err() != nil:
 		return w.ctx.Err()
@@ -201,7 +219,7 @@ func (w *rangeWalker) items(a *rangeAnswer) {
 		a.items = append(a.items, rangeItem{id, deleted, at.UTC()})
 	}
 	for _, e := range a.doc.Entries {
-		read(e.ID, false, modifiedrange.StampOf(e))
+		read(e.ID, false, feedtime.First(feedtime.Edited(e.XML()), e.Updated))
 	}
 	for _, t := range a.doc.Deleted {
 		read(t.Ref, true, t.When)
@@ -214,11 +232,11 @@ func (w *rangeWalker) items(a *rangeAnswer) {
 func (w *rangeWalker) outside(a *rangeAnswer) (n int) {
 	past := 0
 	for _, item := range a.items {
-		after := !a.span.End.IsZero() && item.at.After(a.span.End)
+		after := !a.span.end.IsZero() && item.at.After(a.span.end)
 		if after {
 			past++
 		}
-		if item.at.Before(a.span.Start.Add(-time.Second)) || after && item.at.After(a.span.End.Add(time.Second)) {
+		if item.at.Before(a.span.start.Add(-time.Second)) || after && item.at.After(a.span.end.Add(time.Second)) {
 			n++
 		}
 	}
