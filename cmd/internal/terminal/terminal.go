@@ -83,6 +83,20 @@ func Cut(s string, width int) string {
 	return strings.TrimRight(b.String(), " ") + "…"
 }
 
+// CutStart shortens text to a width in columns by its beginning.
+func CutStart(s string, width int) string {
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	left := uniseg.StringWidth(s)
+	g := uniseg.NewGraphemes(s)
+	for left > width-1 && g.Next() {
+		left -= g.Width()
+	}
+	_, to := g.Positions()
+	return "…" + s[to:]
+}
+
 // A JSONFlag is the flag --json of a verb. Its tag names a record in the help:
 // `set:"record=each feed"`.
 type JSONFlag struct {
