@@ -571,7 +571,7 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 	if err != nil {
 		return err
 	}
-	f.changed(time.Now())
+	f.changed(m.now())
 	change := &Commit{Feed: f}
 	for _, id := range ids {
 		r := records[id]
