@@ -3,12 +3,22 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
+
+// Address returns the address of a feed for people: without a password, and without a query
+// that seems to have a secret.
+func Address(url string) string {
+	if path, _, ok := strings.Cut(url, "?"); ok && mirror.NewFeed(url).Private {
+		url = path + "?…"
+	}
+	return terminal.WithoutUser(url)
+}
 
 // FeedTitles prints the titles of a list of feeds.
 func FeedTitles(p *terminal.Page) {
@@ -24,9 +34,9 @@ const tableWidth = 50
 // On a narrow terminal, it is a paragraph.
 func FeedRow(p *terminal.Page, f *mirror.Feed, newest, now time.Time) {
 	if p.Fits(tableWidth) {
-		p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(f.URL)))
+		p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(Address(f.URL))))
 	} else {
-		p.Line(terminal.Clean(f.URL))
+		p.Line(terminal.Clean(Address(f.URL)))
 		p.Para("  ", "  ", fmt.Sprintf("%s · %s · newest %s · polled %s · next %s", verdictOf(f),
 			terminal.Count(int(f.Entries), "entry", "entries"), Day(newest), ago(f.Polled, now), nextOf(f, now)))
 	}
@@ -78,9 +88,9 @@ func failuresOf(f *mirror.Feed) string {
 func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
 	p.Para("", "", titled(cmp.Or(f.Named, f.Title)))
 	p.Line("")
-	p.Field("feed", f.URL)
-	p.Field("moved to", f.Address)
-	p.Field("alias of", f.Alias)
+	p.Field("feed", Address(f.URL))
+	p.Field("moved to", Address(f.Address))
+	p.Field("alias of", Address(f.Alias))
 	p.Field("kind", f.Kind.String())
 	p.Field("source", f.Source)
 	p.Field("entries", entriesOf(f, newest))
