@@ -66,8 +66,8 @@ func ExampleRules() {
 			counts[r.Scope]++
 		}
 	}
-	fmt.Println(counts[check.OneDocument] > 0, counts[check.WholeChain] > 0, counts[check.PagesOfEntities] > 0)
-	// Output: true true true
+	fmt.Println(counts[check.OneDocument] > 0, counts[check.WholeChain] > 0, counts[check.PagesOfEntities] > 0, counts[check.RangesOfItems] > 0)
+	// Output: true true true true
 }
 
 // The rules that a Sample checks request the records themselves.

@@ -104,6 +104,7 @@ func testMarksOrder(t *testing.T, w *world) {
 	require.Equal(t, latest[:2], marked(t, s, mirror.MarksQuery{Feed: feedURL + "2", With: mirror.MarkForward, Limit: 2}))
 	require.Equal(t, []string{latest[0], latest[1], latest[0], latest[1], latest[2]}, marked(t, s, mirror.MarksQuery{With: mirror.MarkForward, Limit: 5}))
 	require.Len(t, marked(t, s, mirror.MarksQuery{With: mirror.MarkForward}), many)
+	require.Equal(t, ids, marked(t, s, mirror.MarksQuery{Feed: feedURL, With: mirror.MarkRead})) // all at one time
 	require.Empty(t, marked(t, s, mirror.MarksQuery{With: mirror.MarkStarred}))
 }
 
