@@ -189,6 +189,11 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	if joined, err := mg.joinPosts(s.doc, records); err != nil {
+		return nil, err
+	} else if joined {
+		return mg.merge(s)
+	}
 	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
@@ -245,6 +250,75 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	}
 	mg.allowance.entering = 0
 	return m, mg.replaceUnnamed(m, unnamed)
+}
+
+// joinPosts puts an earlier copy of a post in the place of one under another ID, and
+// reports whether there was any: see feedhistory.Entry.Post. The earlier ID stays.
+func (mg *merger) joinPosts(doc *feedhistory.Document, records map[string]*Record) (joined bool, err error) {
+	var names []string
+	for _, e := range doc.Entries {
+		if post := iri.Post(e.ID); records[e.ID] == nil && e.Post() != "" {
+			names = append(names, "http://"+post, "https://"+post, otherScheme(e.ID))
+		}
+	}
+	if len(names) == 0 {
+		return false, nil
+	}
+	known, err := mg.store.Records(mg.ctx, mg.feed.URL, names)
+	if err != nil {
+		return false, err
+	}
+	entries, first := slices.Clone(doc.Entries), map[string]*feedhistory.Entry{}
+	for i, e := range entries {
+		post := e.Post()
+		if post == "" || records[e.ID] != nil {
+			continue
+		}
+		other := first[post]
+		if other == nil {
+			if other, err = mg.findPost(e, known); err != nil {
+				return false, err
+			}
+		}
+		if other == nil {
+			first[post] = e
+		} else if other.ID != e.ID {
+			entries[i], joined = other, true
+		}
+	}
+	doc.Entries = entries
+	return joined, nil
+}
+
+// findPost returns the stored entry that is an entry's post under another ID; nil if there
+// is none. Campaigns can be any, so then all entries of that time are looked at.
+func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (*feedhistory.Entry, error) {
+	post := iri.Post(e.ID)
+	query := Query{Feed: mg.feed.URL, Since: e.Time(), Until: e.Time().Add(1)}
+	isIn := known["http://"+post] != nil || known["https://"+post] != nil || known[otherScheme(e.ID)] != nil
+	if !isIn && strings.HasSuffix(e.ID, "://"+post) {
+		return nil, nil
+	}
+	for r, err := range mg.store.Entries(mg.ctx, query) {
+		if err != nil {
+			return nil, err
+		}
+		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
+			continue
+		}
+		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {
+			return other, nil
+		}
+	}
+	return nil, nil
+}
+
+// otherScheme returns an http URL with https, and the other way round.
+func otherScheme(url string) string {
+	if rest, ok := strings.CutPrefix(url, "http://"); ok {
+		return "https://" + rest
+	}
+	return "http://" + strings.TrimPrefix(url, "https://")
 }
 
 // takeAll merges the entries of a document into their records. If the new ones do not
