@@ -6,10 +6,10 @@
 package iri
 
 import (
-	"slices"
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
