@@ -50,6 +50,10 @@ type KeptEntry struct {
 
 	Hash string // the reader's hash of the id, in hexadecimal; "" if there is none. See Miniflux's API
 	Note string // a remark on the copy, such as "deleted there"; "" for none
+
+	// Marks are what the reader's user has marked; Feed and ID are ignored. They join those
+	// in the Store, if it is a Marker.
+	Marks Marks
 }
 
 // A RecallReport says how much of a memory was new. The numbers add up to the entries that were
@@ -87,7 +91,9 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntr
 	}
 	doc.Title = title
 	done, err := r.add(ctx, url, doc, made, Rank{Time: r.Mirror.now()})
-	done.Damaged = bad
+	if done.Damaged = bad; err == nil && !r.DryRun {
+		err = joinMarks(ctx, r.Mirror.Store, iri.WithoutFragment(strings.TrimSpace(url)), kept)
+	}
 	return done, err
 }
 

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +17,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"golang.org/x/time/rate"
 )
 
 // A downloadCommand is the verb download.
@@ -26,24 +27,32 @@ type downloadCommand struct {
 	Out      string          `required:"" placeholder:"DIR" help:"Directory for the files, which download creates if necessary."`
 	Name     string          `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is that of the media type."`
 	Since    terminal.Moment `placeholder:"TIME" help:"Only files of entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until    terminal.Moment `placeholder:"TIME" help:"Only files of entries from before this time."`
 	Limit    int             `placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
 	Type     string          `placeholder:"TYPE" help:"Only files of this media type, such as audio or audio/mpeg."`
 	MaxFile  terminal.Size   `default:"10GiB" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
 	Parallel int             `default:"4" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
+	Rate     terminal.Size   `placeholder:"SIZE" help:"Download at most this much in a second, such as 500kB (default: 0, for no limit)."`
 	Again    bool            `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
+	Verify   bool            `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
 	DryRun   bool            `help:"Print the files to be downloaded, and download nothing."`
 
+	terminal.JSONFlag `set:"record=each file"`
+
 	command.NetworkFlags
+
+	damaged bool // --verify has found a difference
 }
 
 // Help returns the text of --help before the flags.
 func (c *downloadCommand) Help() string {
-	return "download fetches the files of entries, such as a podcast's episodes. It requests each file once: the database records what it has downloaded, " +
+	return "download fetches the files of entries, such as a podcast's episodes. The address of a feed that is not mirrored yet is mirrored first. A file has the time of its entry. download requests each file once: the database records what it has downloaded, " +
 		"even if you move or delete the file. Run it again to resume interrupted downloads. " +
-		"It names the files in the directory that have become shorter; --again downloads them again.\n\n" +
+		"It names the files in the directory that have become shorter, and with --verify those with other bytes; --again downloads them again. " +
+		"An address that differs from an earlier one of its entry in a signature only, such as token-hash and token-time, is that of the same file.\n\n" +
 		"It uses the feed's own credentials, for the feed's origin only. No file replaces another one without --again. " +
 		"The extension is one of the file's media type, if the feed gives that, so that no episode is a program.\n\n" +
-		"The exit status is 3 if some files could not be downloaded, and 1 if none could."
+		"The exit status is 3 if some files could not be downloaded, or --verify has found a difference, and 1 if none could be downloaded."
 }
 
 // Validate refuses limits of zero, and patterns with unknown names.
@@ -55,6 +64,10 @@ func (c *downloadCommand) Validate() error {
 		return errors.New("--parallel: at least 1")
 	case c.MaxFile < 1:
 		return errors.New("--max-file: at least 1")
+	case c.Rate != 0 && c.Rate < leastRate:
+		return errors.New("--rate: at least " + terminal.SizeText(leastRate))
+	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
+		return errors.New("--since must be before --until")
 	}
 	if err := database.CheckPattern(c.Name); err != nil {
 		return fmt.Errorf("--name: %w", err)
@@ -62,8 +75,48 @@ func (c *downloadCommand) Validate() error {
 	return nil
 }
 
+// leastRate keeps a slow download from being taken for a server that hangs.
+const leastRate = 4000
+
+// mirror adds and polls the feeds that the arguments name by address and the mirror does not
+// have.
+func (c *downloadCommand) mirror(w *command.World) error {
+	var unknown []string
+	for _, arg := range c.Feeds {
+		if terminal.CheckURL(arg) != nil {
+			continue
+		}
+		store, err := (&database.Location{DB: c.DB}).Read(w)
+		if err == nil {
+			_, err = c.Location.Feed(w.Ctx, store, arg, false)
+			err = errors.Join(err, store.Close())
+		}
+		if err != nil {
+			unknown = append(unknown, arg)
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	sync := syncCommand{
+		Location: c.Location, URLs: unknown, Polling: database.Polling{Interval: time.Hour, Parallel: c.Parallel}, NetworkFlags: c.NetworkFlags,
+	}
+	aside := *w
+	aside.Stdout = w.Asides()
+	err := sync.Run(&aside)
+	if status, ok := errors.AsType[terminal.StatusError](err); ok && int(status) == terminal.ExitPartial {
+		return nil // files of the entries that are there
+	}
+	return err
+}
+
 // Run downloads the files.
 func (c *downloadCommand) Run(w *command.World) (err error) {
+	if !c.DryRun {
+		if err := c.mirror(w); err != nil {
+			return err
+		}
+	}
 	store, err := c.Open(w)
 	if err != nil {
 		return err
@@ -82,23 +135,28 @@ func (c *downloadCommand) Run(w *command.World) (err error) {
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	files, err := c.files(w, store, records)
+	root, err := os.OpenRoot(c.Out)
+	switch {
+	case err == nil:
+		defer root.Close()
+	case !c.DryRun || !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--out: %w", err)
+	}
+	files, err := c.files(w, store, records, root)
 	if err != nil {
 		return err
 	}
 	c.announce(w, files)
-	if c.DryRun {
+	switch {
+	case c.DryRun:
 		return c.list(w, files)
+	case len(files) > 0:
+		err = c.download(w, store, &database.Downloader{Root: root, Downloads: records}, files)
 	}
-	if len(files) == 0 {
-		return nil
+	if c.damaged && !c.Again {
+		err = cmp.Or(err, error(terminal.StatusError(terminal.ExitPartial)))
 	}
-	root, err := os.OpenRoot(c.Out)
-	if err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	defer root.Close()
-	return c.download(w, store, &database.Downloader{Root: root, Downloads: records}, files)
+	return err
 }
 
 // download downloads files, and reports on each.
@@ -110,6 +168,9 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	d.Transport, d.UserAgent = transport, cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version)
 	d.Credential, d.Parallel, d.MaxBytes = store.Keys.Credential, c.Parallel, int64(c.MaxFile)
 	d.Pause = max(time.Second, c.Pace)
+	if c.Rate > 0 {
+		d.Rate = rate.NewLimiter(rate.Limit(c.Rate), copyBuffer)
+	}
 	bar := w.NewBar(len(files), "downloading")
 	var saved, failed int
 	var size int64
@@ -121,13 +182,18 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	d.Each = func(r database.DownloadResult) {
 		bar.Clear()
 		bar.Step()
+		if c.JSON {
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, newDownloadLine(r)))
+		}
 		if r.Err != nil {
 			failed++
 			missing.Para("", "  ", show.Failure(r.URL, r.Err).Error())
 			return
 		}
 		saved++
-		p.Line(terminal.Clean(r.Saved))
+		if !c.JSON {
+			p.Line(terminal.Clean(r.Saved))
+		}
 		for _, what := range r.Differs {
 			missing.Para("  - ", "    ", r.Saved+": "+what)
 		}
@@ -157,7 +223,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 
 // files returns the files the flags ask for, without those downloaded before, the
 // latest first.
-func (c *downloadCommand) files(w *command.World, store *database.Store, records *database.Downloads) (files []database.File, err error) {
+func (c *downloadCommand) files(w *command.World, store *database.Store, records *database.Downloads, root *os.Root) (files []database.File, err error) {
 	ctx := w.Ctx
 	titles := map[string]string{}
 	feeds, err := c.Location.Feeds(ctx, store, c.Feeds)
@@ -171,7 +237,7 @@ func (c *downloadCommand) files(w *command.World, store *database.Store, records
 		titles[f.URL] = cmp.Or(f.Title, f.URL)
 	}
 	seen := map[string]bool{}
-	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time}, database.URLs(feeds)) {
+	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time, Until: c.Until.Time}, database.URLs(feeds)) {
 		if err != nil {
 			return nil, c.Failure(err)
 		}
@@ -186,22 +252,33 @@ func (c *downloadCommand) files(w *command.World, store *database.Store, records
 			}
 		}
 	}
-	return c.missing(w, records, files)
+	return c.missing(w, records, root, files)
 }
 
 // missing returns those of the files not downloaded before, as many as the flags ask for;
-// with --again, the others, too. It names the copies that have become shorter.
-func (c *downloadCommand) missing(w *command.World, records *database.Downloads, files []database.File) (missing []database.File, err error) {
+// with --again, the others, too. It names the copies that differ from what was downloaded.
+// Without a root, there are none.
+func (c *downloadCommand) missing(w *command.World, records *database.Downloads, root *os.Root, files []database.File) (missing []database.File, err error) {
 	for _, f := range files {
-		var size int64
-		if f.Saved, size, err = records.Taken(w.Ctx, f); err != nil {
+		saved, err := records.Taken(w.Ctx, f)
+		if err != nil {
 			return nil, c.Failure(err)
 		}
-		if f.Saved != "" && !c.Again {
-			if info, err := os.Stat(filepath.Join(c.Out, filepath.FromSlash(f.Saved))); err == nil && info.Size() < size {
-				w.Tell(fmt.Sprintf("%s has %d of %d bytes; --again downloads it again", f.Saved, info.Size(), size))
+		if saved.File != "" {
+			damage := ""
+			if root != nil && (c.Verify || !c.Again) {
+				if damage, err = saved.Damage(root, c.Verify); err != nil {
+					return nil, fmt.Errorf("--out: %w", err)
+				}
 			}
-			continue
+			if damage != "" && !c.Again {
+				w.Say(fmt.Sprintf("%s %s; --again downloads it again", saved.File, damage))
+				c.damaged = c.damaged || c.Verify
+			}
+			if !c.Again || c.Verify && damage == "" {
+				continue
+			}
+			f.Saved = saved.File
 		}
 		if missing = append(missing, f); len(missing) == c.Limit {
 			break
@@ -212,13 +289,16 @@ func (c *downloadCommand) missing(w *command.World, records *database.Downloads,
 
 // filesOf returns the files of an entry.
 func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed string) (files []database.File) {
+	signed := map[string]int{} // how many files of the entry have the same address but for the signature
 	for _, l := range e.Links {
 		if l.Rel != feedhistory.RelEnclosure || !terminal.IsWeb(l.Href) || !c.isOfType(l) {
 			continue
 		}
 		length, _ := strconv.ParseInt(strings.TrimSpace(l.Length), 10, 64)
+		address := feedhistory.Unsigned(l.Href)
+		signed[address]++
 		files = append(files, database.File{
-			Feed: r.Feed, URL: l.Href, Length: max(length, 0), Type: l.Type,
+			Feed: r.Feed, ID: r.ID, Time: r.Time(), URL: l.Href, Of: fmt.Sprint(r.ID, " ", signed[address]), Length: max(length, 0), Type: l.Type,
 			Name: database.Expand(c.Name, database.Fields{
 				Feed: feed, Title: cmp.Or(terminal.Clean(e.Title().Plain()), "untitled"), Date: r.Time(), ID: r.ID, URL: l.Href, Type: l.Type,
 			}),
@@ -256,6 +336,10 @@ func (c *downloadCommand) announce(w *command.World, files []database.File) {
 func (c *downloadCommand) list(w *command.World, files []database.File) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, f := range files {
+		if c.JSON {
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, newDownloadLine(database.DownloadResult{File: f})))
+			continue
+		}
 		size := "-"
 		if f.Length > 0 {
 			size = megabytes(f.Length)
@@ -264,6 +348,29 @@ func (c *downloadCommand) list(w *command.World, files []database.File) error {
 	}
 	w.Tell("a dry run: nothing was downloaded")
 	return p.Err
+}
+
+// copyBuffer is the number of bytes a download passes on at once.
+const copyBuffer = 32 << 10
+
+// A downloadLine is the record of a file in JSON.
+type downloadLine struct {
+	Feed  string `json:"feed"`
+	ID    string `json:"id"`
+	URL   string `json:"url"`
+	Type  string `json:"type,omitempty"`
+	Name  string `json:"name"`           // the path to be given below the directory
+	File  string `json:"file,omitempty"` // the path the file has; absent for a file not saved
+	Bytes int64  `json:"bytes,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func newDownloadLine(r database.DownloadResult) downloadLine {
+	line := downloadLine{Feed: r.Feed, ID: r.ID, URL: r.URL, Type: r.Type, Name: r.Name, File: r.Saved, Bytes: r.Bytes}
+	if r.Err != nil {
+		line.Error = show.Detail(r.Err)
+	}
+	return line
 }
 
 // megabytes returns a size, rounded for people.

@@ -126,8 +126,8 @@ type Request struct {
 	// the connection are refused.
 	Header http.Header
 
-	// Partial accepts the status 206. Otherwise it is a Failure, because nothing asked for
-	// a part.
+	// Partial accepts the statuses 206 and 226. Otherwise they are a Failure, because
+	// nothing asked for a part; after a 226, the document is requested without validators.
 	Partial bool
 
 	// Once makes a single request: no redirect is followed, and nothing is tried again.
@@ -176,6 +176,11 @@ type Response struct {
 // context also governs the body.
 func (c *Client) Do(ctx context.Context, req Request) (*Response, error) {
 	resp, err := c.try(ctx, &req)
+	if f, ok := errors.AsType[*Failure](err); ok && f.Status == http.StatusIMUsed && req.ETag+req.LastModified != "" {
+		// Nothing asked for the changes alone. Without validators, there are none (RFC 3229 §10.4.1).
+		req.ETag, req.LastModified = "", ""
+		resp, err = c.try(ctx, &req)
+	}
 	if err != nil {
 		c.logFailure(ctx, req.URL, err)
 		return nil, c.public(err)

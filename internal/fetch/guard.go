@@ -320,8 +320,8 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		resp.ETag, resp.LastModified = cmp.Or(resp.ETag, req.ETag), cmp.Or(resp.LastModified, req.LastModified) // a 304 need not repeat them
 		x.end()
 		return resp, nil
-	case resp.Status < 200 || resp.Status > 299 || resp.Status == http.StatusPartialContent && !req.Partial:
-		// A 206 is not the document if the request did not ask for a part.
+	case resp.Status < 200 || resp.Status > 299 || !req.Partial && (resp.Status == http.StatusPartialContent || resp.Status == http.StatusIMUsed):
+		// A 206 or 226 is not the document if the request did not ask for a part.
 		err := x.statusError(req, now, settled)
 		x.discard()
 		return nil, err

@@ -25,8 +25,9 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -148,8 +149,8 @@ func (d *Location) Read(w *command.World) (store *Store, err error) {
 // readFile returns the store opened the first time.
 func (d *Location) readFile(ctx context.Context) (*Store, error) {
 	info, err := os.Stat(d.DB)
-	if err == nil && info.IsDir() {
-		err = ErrDirectory
+	if err == nil {
+		err = checkKind(info)
 	}
 	if err != nil {
 		return nil, err
@@ -169,7 +170,20 @@ func (d *Location) readFile(ctx context.Context) (*Store, error) {
 	return first, nil
 }
 
-var ErrDirectory = errors.New("a directory")
+var (
+	ErrDirectory = errors.New("a directory")
+	errDevice    = errors.New("not a regular file") // reading it might never end
+)
+
+func checkKind(info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return ErrDirectory
+	case !info.Mode().IsRegular():
+		return errDevice
+	}
+	return nil
+}
 
 // hasLog reports whether a file has a nonempty write-ahead log.
 func hasLog(file string) bool {
@@ -195,6 +209,9 @@ func (d *Location) openStore(
 	open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error),
 ) (*Store, error) {
 	db, err := sql.Open(driver, source)
+	if err == nil && d.IsPostgres() {
+		db, err = besidePooler(ctx, db, source)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -206,6 +223,32 @@ func (d *Location) openStore(
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Store{Store: store, DB: db}, nil
+}
+
+// besidePooler returns the database, with statements that are not prepared on the server
+// if a pooler stands before it: in its transaction mode, each transaction may have another
+// connection. A pooler does not know the process of a connection in advance.
+func besidePooler(ctx context.Context, db *sql.DB, source string) (*sql.DB, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	defer conn.Close()
+	var announced, actual uint32
+	err = conn.Raw(func(driver any) error {
+		c := driver.(*stdlib.Conn).Conn()
+		announced = c.PgConn().PID()
+		return c.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&actual)
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	config, err := pgx.ParseConfig(source)
+	if err != nil || announced == actual || config.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+		return db, err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	return stdlib.OpenDB(*config), db.Close()
 }
 
 // locate fills in the default place of the database.
@@ -244,11 +287,12 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 
 // checkFile refuses a file of another program, and a directory.
 func (d *Location) checkFile(ctx context.Context) error {
-	switch info, err := os.Stat(d.DB); {
-	case err != nil || info.Size() == 0:
+	info, err := os.Stat(d.DB)
+	if err != nil {
 		return nil
-	case info.IsDir():
-		return ErrDirectory
+	}
+	if err := checkKind(info); err != nil || info.Size() == 0 {
+		return err
 	}
 	store, err := d.Reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, !hasLog(d.DB)))
 	switch {
@@ -292,9 +336,12 @@ func (d *Location) Failure(err error) error {
 		return errors.New(d.Place() + ": the file cannot be read, because its log (-wal) has to be merged first, which needs " +
 			"permission to write; copy both files to a directory of your own")
 	}
+	if errors.Is(err, sqlstore.ErrReadOnly) {
+		return fmt.Errorf("%s: %w: the server is a replica, or its user may not write; nothing was polled or changed", d.Place(), sqlstore.ErrReadOnly)
+	}
 	if what := storeProblem(err); what != "" {
 		if _, ok := errors.AsType[*sqlite.Error](err); ok && !d.IsPostgres() {
-			what = cmp.Or(diskProblem(d.DB), what)
+			what = cmp.Or(diskProblem(d.DB, what), what)
 		}
 		return errors.New(d.Place() + ": " + what)
 	}
@@ -312,6 +359,8 @@ func storeProblem(err error) string {
 		return "this is another program's database; it was not changed"
 	case errors.Is(err, ErrDirectory):
 		return "the file cannot be opened: it is a directory"
+	case errors.Is(err, errDevice):
+		return "the file cannot be opened: it is not a regular file"
 	case errors.Is(err, sqlstore.ErrNone):
 		return "there is no mirror in it yet: feedhistory sync URL creates one"
 	}
@@ -330,44 +379,74 @@ func storeProblem(err error) string {
 	return ""
 }
 
+// CopyFailure is Failure for a copy of the database to a new file: only that is written to.
+func (d *Location) CopyFailure(err error, file string) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code()&0xff == sqlite3.SQLITE_FULL || e.Code()&0xff == sqlite3.SQLITE_IOERR) {
+		return (&Location{DB: file}).Failure(err)
+	}
+	return d.Failure(err)
+}
+
 // diskProblem describes the fault of a file's disk, which SQLite reports as something
 // else; "" if the disk is sound.
-func diskProblem(file string) string {
-	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	if err == nil {
-		_, err = io.Copy(io.Discard, f)
-		_ = f.Close()
-	} else if errors.Is(err, fs.ErrNotExist) {
-		probe, failed := os.CreateTemp(filepath.Dir(file), ".feedhistory-*")
-		if err = failed; err == nil {
-			_ = probe.Close()
-			_ = os.Remove(probe.Name())
-		}
-	}
+func diskProblem(file, reported string) string {
+	err := probe(file)
 	switch {
 	case errors.Is(err, syscall.EROFS):
 		return "the file system is read-only"
 	case errors.Is(err, syscall.EIO):
 		return "the disk has failed: " + syscall.EIO.Error()
+	case errors.Is(err, syscall.ENOSPC):
+		return diskFull
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), err == nil && reported == notOpened:
+		return "too many files are open: allow more (ulimit -n), and run the command again"
 	}
 	return ""
 }
 
+// probe reads a file, and writes another one beside it, which it removes.
+func probe(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err == nil {
+		_, err = io.Copy(io.Discard, f)
+		_ = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	beside, err := os.CreateTemp(filepath.Dir(file), ".feedhistory-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(beside.Name())
+	_, err = beside.WriteAt(make([]byte, 64<<10), 0)
+	return errors.Join(err, beside.Sync(), beside.Close())
+}
+
+const (
+	diskFull  = "the disk is full; nothing stored is lost: make room, and run the command again"
+	notOpened = "the file cannot be opened; does it, or its directory, belong to another user?"
+)
+
 func sqliteProblem(e *sqlite.Error) string {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return "the disk is full; nothing stored is lost: make room, and run the command again"
+		return diskFull
 	case sqlite3.SQLITE_NOTADB:
 		return "this file is not a database"
 	case sqlite3.SQLITE_CORRUPT:
 		return "the file is damaged; sqlite3's .recover may help: " + e.Error()
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return "the file cannot be opened; does it, or its directory, belong to another user?"
+		return notOpened
 	case sqlite3.SQLITE_READONLY:
 		return "the file cannot be written to; does it, or its directory, belong to another user?"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return "another process holds the database; try again later"
 	case sqlite3.SQLITE_IOERR:
+		switch e.Code() {
+		case sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN:
+			return "the file cannot grow; nothing stored is lost: if the disk is not full, allow larger files (ulimit -f, or the quota), and run the command again"
+		}
 		return "the disk has failed: " + e.Error()
 	}
 	return e.Error()
