@@ -66,7 +66,8 @@ func (h *History) Coverage() *Coverage {
 // (5005#20). If their times are equal or missing, it keeps the one from the most
 // recently updated document (5005#21), by the document's own time, or else its
 // Last-Modified, or else its place in the sequence, which also breaks ties. A tombstone
-// removes an entry unless the entry is newer.
+// removes an entry unless the entry is newer. Of the entries that are one post under
+// different IDs (see Entry.Post), the first stays.
 //
 // Merge collects each *Gap among the errors, and continues. It also continues after an
 // *Unchanged, and returns it at the end, because the history lacks the unchanged
@@ -291,6 +292,7 @@ func (m *Merger) history() *History {
 		h.Gaps = append(h.Gaps, m.rest(ErrUnread))
 	}
 	if len(m.deleted) == 0 {
+		h.Entries = onePost(h.Entries)
 		return &h
 	}
 	h.Entries = make([]*Entry, 0, len(m.entries))
@@ -301,6 +303,7 @@ func (m *Merger) history() *History {
 			h.Entries, stale[e.ID] = append(h.Entries, e), ok
 		}
 	}
+	h.Entries = onePost(h.Entries)
 	for _, d := range m.deleted {
 		if !stale[d.Ref] {
 			h.Deleted = append(h.Deleted, d.Tombstone)

@@ -82,6 +82,61 @@ func (e *Entry) madeID() string {
 	return digestID(h)
 }
 
+// Post returns a key that two entries of a feed share if they are one post under two IDs;
+// "" if only the ID tells. It is for permalink guids, and for entries without an id, of
+// publishers whose links differ by page in the scheme (http, https) or in a campaign's
+// parameters (utm_source): the rest of the ID, the link, the title, the time and the
+// texts are equal then. An atom:id, or a guid with isPermaLink="false", is an ID whatever
+// it looks like. Neither ID is changed: a History, and a mirror, keep the first that came.
+func (e *Entry) Post() string {
+	post := e.post()
+	if post == "" || e.Time().IsZero() {
+		return ""
+	}
+	link, _ := e.Links.Rel(RelAlternate)
+	h := sha256.New()
+	for _, part := range []string{
+		post, iri.Post(link.Href), e.Time().UTC().Format(time.RFC3339Nano),
+		e.Title().Body, e.Summary().Body, e.Content().Body,
+	} {
+		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// post returns the part of the ID that tells posts apart; "" if that is all of it.
+func (e *Entry) post() string {
+	if !e.WeakID && !(e.permalink && e.ID == e.id) {
+		return ""
+	}
+	return iri.Post(e.ID)
+}
+
+// onePost leaves out the entries whose post is there under an earlier one's ID.
+func onePost(entries []*Entry) []*Entry {
+	names := map[string]int{}
+	several := false
+	for _, e := range entries {
+		if post := e.post(); post != "" {
+			names[post]++
+			several = several || names[post] > 1
+		}
+	}
+	if !several {
+		return entries
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool {
+		if names[e.post()] < 2 {
+			return false
+		}
+		post := e.Post()
+		was := seen[post]
+		seen[post] = post != ""
+		return was
+	})
+}
+
 // Storing an entry, and reading it again.
 
 // ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it. References in
@@ -332,7 +387,7 @@ func (r *entryReader) atomEntry(e *Entry) {
 func (r *entryReader) rssItem(e *Entry) {
 	depth, lenient := r.Depth(), r.Lenient()
 	about, _ := r.Attr(feedxml.RDF, "about")
-	rank, published, permalink, atomID := 0, 0, false, ""
+	rank, published, atomID := 0, 0, ""
 	var texts feedxml.TextFinder
 	for r.Child(depth) {
 		space := r.Space()
@@ -361,7 +416,7 @@ func (r *entryReader) rssItem(e *Entry) {
 			value, ok := r.Permalink()
 			if id := r.idText(e); e.ID == "" {
 				e.ID = id
-				permalink = !ok || strings.EqualFold(trim(value), "true")
+				e.permalink = !ok || strings.EqualFold(trim(value), "true")
 			}
 		case "pubDate": // not an update time: an updated item keeps it
 			published = r.publish(e, feedxml.FirstRank, published)
@@ -382,7 +437,7 @@ func (r *entryReader) rssItem(e *Entry) {
 	e.Links = r.list.links()
 	if e.ID == "" {
 		e.ID = cmp.Or(trim(about), atomID)
-	} else if permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
+	} else if e.permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
 	r.end(e, lenient, &texts)

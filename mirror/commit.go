@@ -1,12 +1,14 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // The walk goes on while a commit is under way. The documents arriving meanwhile become
@@ -170,7 +172,7 @@ func (cs *commits) document(name string) *DocumentRecord {
 // A group is the combined change of several documents.
 type group struct {
 	change    Commit
-	ids       map[string]bool // the IDs of the changed entries
+	ids       map[string]bool // the IDs of the changed entries, by placeOf
 	documents int
 	bytes     int64
 }
@@ -183,11 +185,11 @@ func (g *group) add(c *Commit) {
 	}
 	to := &g.change
 	for _, r := range slices.Concat(c.Put, c.Touch) {
-		g.ids[r.ID] = true
+		g.ids[placeOf(r.ID)] = true
 		g.bytes += r.Content.Size
 	}
 	for _, v := range c.Versions {
-		g.ids[v.ID] = true
+		g.ids[placeOf(v.ID)] = true
 		g.bytes += v.Content.Size
 	}
 	to.Put, to.Touch = append(to.Put, c.Put...), append(to.Touch, c.Touch...)
@@ -196,13 +198,16 @@ func (g *group) add(c *Commit) {
 	g.documents++
 }
 
+// placeOf returns an ID, without the part in which the IDs of one post may differ.
+func placeOf(id string) string { return cmp.Or(iri.Post(id), id) }
+
 // touches reports whether a document has an entry or a tombstone in the group.
 func (g *group) touches(doc *feedhistory.Document) bool {
 	if g == nil {
 		return false
 	}
-	return slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return g.ids[e.ID] }) ||
-		slices.ContainsFunc(doc.Deleted, func(t feedhistory.Tombstone) bool { return g.ids[t.Ref] })
+	return slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return g.ids[placeOf(e.ID)] }) ||
+		slices.ContainsFunc(doc.Deleted, func(t feedhistory.Tombstone) bool { return g.ids[placeOf(t.Ref)] })
 }
 
 // document returns the group's document with the given name, or nil.

@@ -217,12 +217,12 @@ const (
 )
 
 // shownOf returns the entries of a document in its order, each once.
-func shownOf(doc *feedhistory.Document) (shown []shownEntry) {
+func shownOf(doc *feedhistory.Document, digests map[*feedhistory.Entry]string) (shown []shownEntry) {
 	seen := make(map[string]bool, len(doc.Entries))
 	for _, e := range doc.Entries {
 		if !seen[e.ID] && len(shown) < shownLimit {
 			seen[e.ID] = true
-			shown = append(shown, shownEntry{id: e.ID, version: uint32(keyOf(e.Digest())[0])})
+			shown = append(shown, shownEntry{id: e.ID, version: uint32(keyOf(cmp.Or(digests[e], e.Digest()))[0])})
 		}
 	}
 	return shown
@@ -398,7 +398,7 @@ func idsOf(list []shownEntry) map[string]bool {
 // window or the entries that may have come and gone between.
 func (p *poll) compare(doc *feedhistory.Document, m *mergeResult) error {
 	f, l := p.feed, p.ledger
-	now, wasRead := shownOf(doc), f.Known.URL != ""
+	now, wasRead := shownOf(doc, m.digests), f.Known.URL != ""
 	isOrdered := true
 	if !l.inherited.IsZero() && l.shown == nil && l.recent == nil {
 		var err error

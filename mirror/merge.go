@@ -105,6 +105,8 @@ type source struct {
 	archive  bool // it is an archive: its entries stay in it
 	replaces bool // it is complete: only its entries count
 
+	digests map[*feedhistory.Entry]string // of the stored entries that joinPosts has put in place of copies
+
 	recalled bool                               // a Recall has brought it, which says nothing about the feed's present entries
 	name     string                             // the Name of that Recall
 	stamp    func(*feedhistory.Entry) time.Time // see Source.Stamp
@@ -113,7 +115,7 @@ type source struct {
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
-	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest(), Source: cmp.Or(e.KeptBy, s.name)}
+	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: cmp.Or(s.digests[e], e.Digest()), Source: cmp.Or(e.KeptBy, s.name)}
 	if e.KeptBy != "" { // the order among readers' copies must not depend on when they come
 		n, _ := strconv.ParseInt(c.Digest[:15], 16, 64)
 		c.At, c.Rank = time.Time{}, Rank{Time: e.Changed(), Seq: -2 - n}
@@ -151,12 +153,13 @@ func (s source) entries() []*feedhistory.Entry {
 // A mergeResult is the outcome of merging one document.
 type mergeResult struct {
 	change  Commit
-	records map[string]*Record // the records of all entries in the document, as they are now
-	fresh   bool               // the document brought something new
-	filled  bool               // the document, an archive, has an entry no archive had
-	refused int                // the number of entries and tombstones that did not fit
-	known   map[string]bool    // the IDs in the document stored before
-	shown   map[string]bool    // those of them which a subscription document had shown
+	records map[string]*Record            // the records of all entries in the document, as they are now
+	fresh   bool                          // the document brought something new
+	filled  bool                          // the document, an archive, has an entry no archive had
+	refused int                           // the number of entries and tombstones that did not fit
+	known   map[string]bool               // the IDs in the document stored before
+	shown   map[string]bool               // those of them which a subscription document had shown
+	digests map[*feedhistory.Entry]string // see source.digests
 }
 
 // isShown reports whether the stored copy of an entry is a subscription document's.
@@ -193,7 +196,12 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, change: Commit{Keep: mg.allowance.keep}}
+	if joined, err := mg.joinPosts(&s, records); err != nil {
+		return nil, err
+	} else if joined {
+		return mg.merge(s)
+	}
+	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, digests: s.digests, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -252,6 +260,88 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	}
 	mg.allowance.entering = 0
 	return m, mg.replaceUnnamed(m, unnamed)
+}
+
+// joinPosts puts an earlier copy of a post in the place of one under another ID, and
+// reports whether there was any: see feedhistory.Entry.Post. The earlier ID stays.
+func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool, err error) {
+	var names []string
+	doc, here := s.doc, map[string]*feedhistory.Entry{}
+	for _, e := range slices.Backward(doc.Entries) {
+		here[e.ID] = e
+	}
+	for _, e := range doc.Entries {
+		if post := iri.Post(e.ID); records[e.ID] == nil && e.Post() != "" {
+			names = append(names, "http://"+post, "https://"+post, otherScheme(e.ID))
+		}
+	}
+	if len(names) == 0 {
+		return false, nil
+	}
+	known, err := mg.store.Records(mg.ctx, mg.feed.URL, names)
+	if err != nil {
+		return false, err
+	}
+	entries, first := slices.Clone(doc.Entries), map[string]*feedhistory.Entry{}
+	for i, e := range entries {
+		post := e.Post()
+		if post == "" || records[e.ID] != nil {
+			continue
+		}
+		other := first[post]
+		if other == nil {
+			found, copied, err := mg.findPost(e, known)
+			if err != nil {
+				return false, err
+			}
+			if other = found; found != nil && here[found.ID] != nil {
+				other = here[found.ID]
+			} else if found != nil {
+				if s.digests == nil {
+					s.digests = map[*feedhistory.Entry]string{}
+				}
+				s.digests[found] = copied
+			}
+		}
+		if other == nil {
+			first[post] = e
+		} else if other.ID != e.ID {
+			entries[i], joined = other, true
+		}
+	}
+	doc.Entries = entries
+	return joined, nil
+}
+
+// findPost returns the stored entry that is an entry's post under another ID, and its
+// stored digest; nil if there is none. Campaigns can be any, so then all entries of that time are looked at.
+func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (other *feedhistory.Entry, digest string, err error) {
+	post := iri.Post(e.ID)
+	query := Query{Feed: mg.feed.URL, Since: e.Time(), Until: e.Time().Add(1)}
+	isIn := known["http://"+post] != nil || known["https://"+post] != nil || known[otherScheme(e.ID)] != nil
+	if !isIn && strings.HasSuffix(e.ID, "://"+post) {
+		return nil, "", nil
+	}
+	for r, err := range mg.store.Entries(mg.ctx, query) {
+		if err != nil {
+			return nil, "", err
+		}
+		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
+			continue
+		}
+		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {
+			return other, r.Copy.Digest, nil
+		}
+	}
+	return nil, "", nil
+}
+
+// otherScheme returns an http URL with https, and the other way round.
+func otherScheme(url string) string {
+	if rest, ok := strings.CutPrefix(url, "http://"); ok {
+		return "https://" + rest
+	}
+	return "http://" + strings.TrimPrefix(url, "https://")
 }
 
 // resigned returns the contents of the entries that are stored with other signatures in

@@ -345,7 +345,7 @@ func linkKey(link string) string {
 	}
 	var query []string
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
-		if part != "" && !isTracking(part) {
+		if part != "" && !iri.IsCampaign(part) {
 			query = append(query, part)
 		}
 	}
@@ -353,19 +353,13 @@ func linkKey(link string) string {
 	if len(query) > 0 {
 		key += "?" + strings.Join(query, "&")
 	}
-	if u.Fragment != "" && !isTracking(u.Fragment) {
+	if u.Fragment != "" && !iri.IsCampaign(u.Fragment) {
 		key += "#" + u.EscapedFragment()
 	}
 	if key == strings.ToLower(u.Host) {
 		return ""
 	}
 	return key
-}
-
-// isTracking reports whether a query parameter tells the site where its reader comes from.
-func isTracking(parameter string) bool {
-	name, _, _ := strings.Cut(strings.ToLower(parameter), "=")
-	return strings.HasPrefix(name, "utm_") || slices.Contains([]string{"fbclid", "gclid", "mc_cid", "mc_eid", "igshid", "yclid", "msclkid"}, name)
 }
 
 // titleKey returns the letters and digits of a title: readers change the rest.

@@ -139,6 +139,7 @@ type feedFetch struct {
 
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
+	posts   map[string]bool               // the posts printed, by Entry.Post
 	gone    map[string]time.Time          // the times of the deletions so far, by ID
 	twice   int                           // entries printed before a newer copy, or a deletion
 	verdict feedhistory.Verdict           // on the whole feed
@@ -189,7 +190,7 @@ func deadHint(url string, err error) error {
 func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
 	f.merger, f.of, f.gone = feedhistory.Merger{}, "", map[string]time.Time{}
 	if (f.Format == "jsonl" || f.Format == tableFormat) && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
-		f.printed = map[string]*feedhistory.Entry{}
+		f.printed, f.posts = map[string]*feedhistory.Entry{}, map[string]bool{}
 	}
 	walk := f.Walk(f.Ctx, f.client, url)
 	p := &command.Progress{}
@@ -269,9 +270,11 @@ func (f *feedFetch) take(doc *feedhistory.Document, err error) error {
 		}
 	}
 	for _, e := range doc.Entries {
-		if f.printed[e.ID] != nil || f.isGone(e) || !f.wants(e) {
+		post := e.Post()
+		if f.printed[e.ID] != nil || f.posts[post] || f.isGone(e) || !f.wants(e) {
 			continue
 		}
+		f.posts[post] = post != ""
 		if err := f.printEntry(e); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -228,6 +229,34 @@ func isASCII(s string) bool {
 func WithoutFragment(u string) string {
 	u, _, _ = strings.Cut(u, "#")
 	return u
+}
+
+// Post returns an http or https URL without its scheme and without campaign parameters;
+// everything else stays as it is. It returns "" for any other text.
+func Post(url string) string {
+	if !IsHTTP(url) {
+		return ""
+	}
+	_, rest, _ := strings.Cut(url, "://")
+	rest, fragment, hasFragment := strings.Cut(rest, "#")
+	path, query, hasQuery := strings.Cut(rest, "?")
+	if hasQuery {
+		all := strings.Split(query, "&")
+		kept := slices.DeleteFunc(slices.Clone(all), IsCampaign)
+		if len(kept) > 0 || len(all) == len(kept) {
+			path += "?" + strings.Join(kept, "&")
+		}
+	}
+	if hasFragment && !IsCampaign(fragment) {
+		path += "#" + fragment
+	}
+	return path
+}
+
+// IsCampaign reports whether a query parameter tells the site where its reader comes from.
+func IsCampaign(parameter string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(parameter), "=")
+	return strings.HasPrefix(name, "utm_") || slices.Contains([]string{"fbclid", "gclid", "mc_cid", "mc_eid", "igshid", "yclid", "msclkid"}, name)
 }
 
 // IsHTTP reports whether a URL is absolute and its scheme is http or https.

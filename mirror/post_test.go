@@ -1,0 +1,91 @@
+package mirror_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A post that comes under IDs of several schemes or campaigns is one entry, under the ID
+// that came first; and no window is missed when all IDs change at once.
+func TestOnePost(t *testing.T) {
+	const item = `<item><title>%[1]d</title><link>%[2]s</link>%[3]s<pubDate>Wed, 03 Dec 2003 00:00:%02[1]d GMT</pubDate></item>`
+	for name, ids := range map[string]struct {
+		first, second string
+		same          bool
+	}{
+		"schemes":       {"http://e.org/%d", "https://e.org/%d", true},
+		"campaigns":     {"http://e.org/%d?utm_source=a", "http://e.org/%d?utm_source=b", true},
+		"a new one":     {"http://e.org/%d", "https://e.org/%d?utm_source=b", true},
+		"not permanent": {"http://e.org/%d", "https://e.org/%d", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents := map[string]string{}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprint(w, documents[r.URL.Path])
+			}))
+			t.Cleanup(server.Close)
+			page := func(path, older, id string, entries ...int) {
+				var b strings.Builder
+				b.WriteString(`<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom"><channel><title>F</title>`)
+				if older != "" {
+					fmt.Fprintf(&b, `<a:link rel="next" href="%s"/>`, older)
+				}
+				for _, n := range entries {
+					guid, link := "", fmt.Sprintf(id, n)
+					if !ids.same {
+						guid = `<guid isPermaLink="false">` + link + `</guid>`
+					}
+					fmt.Fprintf(&b, item, n, link, guid)
+				}
+				documents[path] = b.String() + "</channel></rss>"
+			}
+			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true, NoGuess: true}}
+			t.Cleanup(client.CloseIdle)
+			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+			want := 6
+			if !ids.same {
+				want = 8
+			}
+			page("/f", "/2", ids.first, 6, 5, 4, 3)
+			page("/2", "", ids.second, 4, 3, 2, 1)
+			h, err := client.Fetch(t.Context(), server.URL+"/f")
+			require.NoError(t, err)
+			require.Len(t, h.Entries, want)
+			_, err = m.Update(t.Context(), server.URL+"/f")
+			require.NoError(t, err)
+			var held, fetched []string
+			for _, r := range feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{Feed: server.URL + "/f"})) {
+				held = append(held, r.ID)
+			}
+			for _, e := range h.Entries {
+				fetched = append(fetched, e.ID)
+			}
+			require.ElementsMatch(t, fetched, held)
+
+			page("/f", "", ids.first, 6, 5, 4, 3)
+			_, err = m.Update(t.Context(), server.URL+"/g")
+			require.NoError(t, err)
+			page("/g", "", ids.first, 6, 5, 4, 3)
+			_, err = m.Update(t.Context(), server.URL+"/g")
+			require.NoError(t, err)
+			page("/g", "", ids.second, 7, 6, 5, 4)
+			report, err := m.Update(t.Context(), server.URL+"/g")
+			require.NoError(t, err)
+			if ids.same {
+				require.Equal(t, feedhistory.Window, report.Verdict, "%v", report.Gaps)
+				require.Equal(t, 1, report.Added)
+			} else {
+				require.Equal(t, feedhistory.Partial, report.Verdict)
+			}
+		})
+	}
+}
