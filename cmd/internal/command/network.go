@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -216,14 +217,16 @@ func guard(dialer *net.Dialer, u *url.URL) error {
 	return dialer.Control(network, net.JoinHostPort(host, "443"), nil)
 }
 
+var addressInText = regexp.MustCompile(`https?://[^\s"\\]+`)
+
 // Log returns the log of --verbose; nil without that flag.
 func (f *NetworkFlags) Log(stderr io.Writer) *slog.Logger {
 	if !f.Verbose {
 		return nil
 	}
 	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if text := a.Value.String(); a.Value.Kind() == slog.KindString && terminal.IsURL(text) {
-			a.Value = slog.StringValue(show.Address(text))
+		if text := a.Value.String(); strings.Contains(text, "://") { // an error has its address within
+			a.Value = slog.StringValue(addressInText.ReplaceAllStringFunc(text, show.Address))
 		}
 		return a
 	}}))
