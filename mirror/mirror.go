@@ -343,14 +343,14 @@ func (p *poll) goesOn(url string) bool {
 	if p.chain.read {
 		p.chain.beyond = url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.feed.Known.Older)
 	}
-	if p.rechecks[url] {
-		b.dropped = false
+	if p.rechecks[url] { // which the feed's new kind may make needless, with what it leads to
+		b.dropped = p.feed.Kind != feedhistory.Archived && p.completed == nil
 	} else if b.urls[url] {
 		delete(b.urls, url) // a gap naming the document may follow
 		b.reached = true
 		b.dropped = p.feed.pending(url) < 0
 	}
-	return !b.dropped && (!p.rechecks[url] || p.feed.Kind == feedhistory.Archived || p.completed != nil)
+	return !b.dropped
 }
 
 // unchanged notes an unchanged document.

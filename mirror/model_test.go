@@ -72,6 +72,14 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// A feed that has become complete is not read further where the poll before owed a look at
+// an archive: these schedules kept entries so that the publisher had deleted.
+func TestModelAgain(t *testing.T) {
+	for _, seed := range []uint64{20259, 46740, 74151, 100650} {
+		synctest.Test(t, func(t *testing.T) { testSchedule(t, seed) })
+	}
+}
+
 // A schedule is the sequence of events in a test of the model.
 type schedule struct {
 	*testing.T

@@ -69,6 +69,11 @@ func (c *exportCommand) Validate() error {
 
 // Run exports the feeds.
 func (c *exportCommand) Run(w *command.World) (err error) {
+	file, err := w.Output(c.Output)
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
 	store, err := c.Read(w)
 	if err != nil {
 		return err
@@ -83,11 +88,6 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	readable := &readableEntries{Store: store}
-	file, err := w.Output(c.Output)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
 	out := bufio.NewWriterSize(file, 64<<10)
 	switch c.Format {
 	case "opml":
