@@ -101,6 +101,9 @@ func (d *Database) prepare(ctx context.Context) error {
 		return err
 	}
 	d.states, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
+	if errors.Is(err, sqlstore.ErrReadOnly) { // of a role that may only see
+		d.states, err = sqlstore.OpenReader(ctx, d.store, sqlstore.PostgreSQL)
+	}
 	d.Store = d.states
 	return err
 }

@@ -240,8 +240,21 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err := mg.takeAll(m, s, entries, effects, stored); err != nil {
 		return nil, err
 	}
+	mg.buryAll(m, s, deleted, effects, stored)
+	for _, id := range ids {
+		if did := effects[id]; did != nil {
+			delete(effects, id)
+			mg.settle(m, records[id], before[id], did)
+		}
+	}
+	mg.allowance.entering = 0
+	return m, mg.replaceUnnamed(m, unnamed)
+}
+
+// buryAll takes tombstones. One of an entry never seen needs room for itself.
+func (mg *merger) buryAll(m *mergeResult, s source, deleted []feedhistory.Tombstone, effects map[string]*effect, stored map[string]bool) {
 	for _, t := range deleted {
-		r := records[t.Ref]
+		r := m.records[t.Ref]
 		if !stored[t.Ref] && r.Copy.Digest == "" {
 			if !mg.allowance.reserveTombstone(t.Ref) {
 				m.refused++
@@ -252,14 +265,6 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank})
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
 	}
-	for _, id := range ids {
-		if did := effects[id]; did != nil {
-			delete(effects, id)
-			mg.settle(m, records[id], before[id], did)
-		}
-	}
-	mg.allowance.entering = 0
-	return m, mg.replaceUnnamed(m, unnamed)
 }
 
 // joinPosts puts an earlier copy of a post in the place of one under another ID, and

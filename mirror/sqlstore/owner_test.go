@@ -150,6 +150,10 @@ type halved struct {
 func (h halved) Commit(ctx context.Context, c *mirror.Commit) error { return h.writer.Commit(ctx, c) }
 func (h halved) Remove(ctx context.Context, url string) error       { return h.writer.Remove(ctx, url) }
 
+func (h halved) Mark(ctx context.Context, feed string, ids []string, change func(*mirror.Marks)) error {
+	return h.writer.Mark(ctx, feed, ids, change)
+}
+
 // A reader reads everything while a store writes.
 func TestReader(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {

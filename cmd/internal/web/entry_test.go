@@ -20,7 +20,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var entryLink = regexp.MustCompile(`/entry\?id=([^"]+)"`)
+var entryLink = regexp.MustCompile(`/entry\?id=([^"&]+)[^"]*"`)
 
 // listed returns the number of entries that a page lists.
 func (w *world) listed(path string) int {
@@ -72,8 +72,8 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 }
 
 var (
-	prevLink = regexp.MustCompile(`<a rel="prev" href="\?id=([^"]+)"`)
-	nextLink = regexp.MustCompile(`<a class="on" rel="next" href="\?id=([^"]+)"`)
+	prevLink = regexp.MustCompile(`<a rel="prev" href="\?id=([^"&]+)[^"]*"`)
+	nextLink = regexp.MustCompile(`<a class="on" rel="next" href="\?id=([^"&]+)[^"]*"`)
 )
 
 // A feed can be read from its beginning to its end: as a list, and from entry
@@ -216,7 +216,7 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, body, `href="?id=pod-1&amp;play=">Play here`)
 	require.NotContains(t, body, "<audio")
 	_, body, header := w.get(pod + "/entry?id=pod-1&play")
-	require.Contains(t, body, `<audio controls preload="none" data-then="?id=pod-2&amp;play=on" src="https://pod.example/1.mp3"></audio>`)
+	require.Contains(t, body, `<audio controls preload="none" data-then="?id=pod-2&amp;play=on&amp;run=forward" src="https://pod.example/1.mp3"></audio>`)
 	require.Equal(t, policy+"; media-src http: https:", header.Get("Content-Security-Policy"))
 
 	blog := w.add("/blog/feed.atom")
@@ -265,7 +265,7 @@ func TestReadContinuously(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write(2003, 2006)
 	page := w.add("/blog/feed.atom")
-	place := regexp.MustCompile(`data-place="[^"]*" data-id="([^"]+)"`)
+	place := regexp.MustCompile(`<article class="entry reading" data-item data-id="([^"]+)"`)
 	var ids []string
 	for path := page + "/read"; path != ""; {
 		body := w.page(path, http.StatusOK)
