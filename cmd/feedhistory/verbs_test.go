@@ -543,7 +543,7 @@ var wrongTexts = map[string]string{
 	"publish --name": "../feed.atom", "published": "", "s3-endpoint": "x y", "save": "/no/such/file", "search": "", "site": "x y", "site-dir": "", "snapshot": "x y",
 	"state": "", "status": "x y", "through": "x y", "timezone": "x y", "title": "", "to": "x y", "token": "", "token-env": "x y",
 	"token-file": "/no/such/file", "type": "", "user": "a:b", "user-agent": "",
-	"download --name": "{nothing}", "output": "/no/such/file",
+	"download --name": "{nothing}", "maildir": "", "output": "/no/such/file",
 }
 
 // wrong returns wrong values of a flag.
