@@ -27,6 +27,17 @@ import (
 )
 
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
+// A nil Client is an error of each method that has one.
+func TestNilClient(t *testing.T) {
+	var c *Client
+	_, fetch := c.Fetch(t.Context(), "http://example.org/")
+	_, get := c.Get(t.Context(), "http://example.org/")
+	_, discover := c.Discover(t.Context(), "http://example.org/")
+	for _, err := range []error{fetch, get, discover} {
+		require.ErrorContains(t, err, "the Client is nil")
+	}
+}
+
 func TestCloseIdle(t *testing.T) {
 	new(Client).CloseIdle() // nothing is kept yet
 	(&Client{Transport: feedtest.RoundTrip(nil)}).CloseIdle()
@@ -66,7 +77,7 @@ func TestLogger(t *testing.T) {
 		}}
 		var out bytes.Buffer
 		client := clientOf(s)
-		client.Policy.Credentials = []Credential{{Origin: "http://a.example", Authorization: "Bearer SECRET"}}
+		client.Credentials = []Credential{{Origin: "http://a.example", Authorization: "Bearer SECRET"}}
 		client.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 			Level: slog.LevelDebug,
 			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -136,7 +147,7 @@ func TestCredentials(t *testing.T) {
 		"http://A.EXAMPLE:80/0":   {Status: 403},
 	}}
 	client := clientOf(s)
-	client.Policy.Credentials = []Credential{
+	client.Credentials = []Credential{
 		{Origin: "http://a.example", Authorization: "Bearer A"}, {Origin: "http://b.example/", Authorization: "Bearer B"},
 		{Origin: "https://c.example", Authorization: "Bearer C"},
 	}
@@ -155,7 +166,7 @@ func TestCredentials(t *testing.T) {
 	}, s.Took())
 	require.Len(t, h.Gaps, 1)
 	require.NotContains(t, h.Gaps[0].Error(), "Bearer")
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "Bearer")
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Credentials, client.Credentials, client.Credentials), "Bearer")
 }
 
 // So are further fields, except those that the Client itself sets.
@@ -169,19 +180,19 @@ func TestCredentialHeader(t *testing.T) {
 		got.Add(r.URL.Path + " " + r.Header.Get("X-Key") + " " + r.Header.Get("Cookie"))
 		http.Redirect(w, r, other.URL+"/feed", http.StatusFound)
 	}))
-	client := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	client := &Client{AllowPrivate: true, Tries: 1}
 	defer client.CloseIdle()
-	client.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
+	client.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
 	_, err := client.Get(t.Context(), server.URL+"/feed")
 	require.NoError(t, err)
 	require.Equal(t, []string{"/feed k c=1", "other "}, got.All())
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "c=1")
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Credentials, client.Credentials, client.Credentials), "c=1")
 	for _, name := range []string{"Host", "User-Agent", "If-None-Match", "a b"} {
 		own := client.Clone()
-		own.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
+		own.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
 		_, err = own.Get(t.Context(), server.URL+"/feed")
-		refused := feedtest.ErrorAs[*RefusedError](t, err, name)
-		require.Equal(t, RuleHeader, refused.Rule)
+		refused := feedtest.ErrorAs[*FetchError](t, err, name)
+		require.ErrorContains(t, refused, "invalid header field")
 	}
 }
 
@@ -228,8 +239,8 @@ func TestPrivateAddresses(t *testing.T) {
 			require.Equal(t, Partial, h.Verdict())
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
-			refused := feedtest.ErrorAs[*RefusedError](t, h.Gaps[0])
-			require.Equal(t, RuleAddress, refused.Rule)
+			refused := feedtest.ErrorAs[*FetchError](t, h.Gaps[0])
+			require.ErrorIs(t, refused, ErrPrivateAddress)
 			require.Equal(t, []string{"urn:1"}, ids(h.Entries))
 		}
 		_, err := Fetch(t.Context(), private)
@@ -258,7 +269,7 @@ func TestForbiddenLinks(t *testing.T) {
 // A credential is for the scheme, host and port of its origin. The first for an origin counts,
 // and its Authorization replaces a field of that name.
 func TestSecrets(t *testing.T) {
-	p := Policy{Credentials: []Credential{
+	p := Client{Credentials: []Credential{
 		{Authorization: "nobody"}, {Origin: "http://[", Authorization: "nobody"}, {Origin: "a", Authorization: "nobody"}, {Origin: "http:///x", Authorization: "nobody"},
 		{Origin: "https://a", Authorization: "secure"},
 		{Origin: "http://A:80/x", Authorization: "a", Header: http.Header{"authorization": {"b"}, "x-key": {"c", "d"}}},
@@ -316,7 +327,7 @@ Content-Type: text/html
 
 func TestDiscover(t *testing.T) {
 	site := feedtest.Serve(t, discoverSite)
-	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	c := &Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	atom := func(path, title string) Links {
 		return Links{{Rel: "alternate", Href: site.URL + path, Type: "application/atom+xml", Title: title}}
@@ -336,15 +347,15 @@ func TestDiscover(t *testing.T) {
 		require.Equal(t, want, links, path)
 	}
 	_, err := c.Discover(t.Context(), site.URL+"/nothing")
-	feedtest.ErrorAs[*StatusError](t, err)
+	feedtest.ErrorAs[*FetchError](t, err)
 	refused := &Client{}
 	_, err = refused.Discover(t.Context(), site.URL+"/page")
-	feedtest.ErrorAs[*RefusedError](t, err)
+	feedtest.ErrorAs[*FetchError](t, err)
 }
 
 func TestNotFeedError(t *testing.T) {
 	site := feedtest.Serve(t, discoverSite)
-	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	c := &Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	for path, page := range map[string]bool{"/page": true, "/sloppy": true, "/sub/bare.html": true, "/data.xml": false, "/data.json": false} {
 		_, err := c.Fetch(t.Context(), site.URL+path)
@@ -367,16 +378,16 @@ func TestDiscoverStops(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "<!doctype html>")
 	}))
-	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	c := &Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	links, err := c.Discover(t.Context(), server.URL)
 	require.Empty(t, links)
-	feedtest.ErrorAs[*StatusError](t, err)
+	feedtest.ErrorAs[*FetchError](t, err)
 	require.EqualValues(t, 2, asked.Load())
 }
 
 func clientOf(s *feedtest.Sites) *Client {
-	return &Client{Transport: &feedtest.Line{Serve: s.Answer}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
+	return &Client{Transport: &feedtest.Line{Serve: s.Answer}, PerHost: 1, Tries: 1}
 }
 
 // feed returns a document with one entry, after the given elements.
@@ -539,7 +550,7 @@ func TestKnown(t *testing.T) {
 
 	parsed, err := Parse(strings.NewReader(feed("urn:1", "")), feedURL)
 	require.NoError(t, err)
-	require.Equal(t, Known{URL: feedURL}, parsed.Known())
+	require.Equal(t, Known{URL: feedURL, Kind: Plain}, parsed.Known())
 	require.Zero(t, parsed.Response)
 	require.True(t, parsed.NextPoll().IsZero())
 }
@@ -594,13 +605,13 @@ func TestGone(t *testing.T) {
 				return err
 			},
 		} {
-			gone := feedtest.ErrorAs[*StatusError](t, poll(clientOf(s)))
+			gone := feedtest.ErrorAs[*FetchError](t, poll(clientOf(s)))
 			require.Equal(t, want, gone.Gone, "%d", status)
 		}
 	}
 	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 404}}}
 	_, err := clientOf(s).Get(t.Context(), feedURL)
-	status := feedtest.ErrorAs[*StatusError](t, err)
+	status := feedtest.ErrorAs[*FetchError](t, err)
 	require.False(t, status.Gone)
 }
 
@@ -612,21 +623,20 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: code, Header: []string{header}}}}
 				client := clientOf(s)
-				client.Retry = Retry{}
+				client.Tries = 0
 				start := time.Now()
 				_, err := client.Get(t.Context(), feedURL)
-				status := feedtest.ErrorAs[*StatusError](t, err)
-				require.Equal(t, time.Hour, status.RetryAfter)
-				require.True(t, start.Add(time.Hour).Equal(status.At))
-				require.False(t, status.Remembered)
+				status := feedtest.ErrorAs[*FetchError](t, err)
+				require.True(t, start.Add(time.Hour).Equal(status.RetryAt))
+				require.NoError(t, status.Err)
 				require.Equal(t, []string{feedURL}, s.Took())
 
 				time.Sleep(time.Hour - time.Minute)
 				_, err = client.Fetch(t.Context(), "http://a.example/other")
 				require.ErrorAs(t, err, &status)
-				require.True(t, status.Remembered)
+				require.ErrorIs(t, status, errRemembered)
 				require.Equal(t, code, status.Status)
-				require.True(t, start.Add(time.Hour).Equal(status.At))
+				require.True(t, start.Add(time.Hour).Equal(status.RetryAt))
 				require.Empty(t, s.Took(), "the host is left alone")
 
 				time.Sleep(time.Minute)
@@ -649,13 +659,13 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 				archive: {Status: 429, Header: []string{"Retry-After: 3600"}},
 			}}
 			client := clientOf(s)
-			client.Policy.PerHost, client.Retry = perHost, Retry{}
+			client.PerHost, client.Tries = perHost, 0
 			h, err := client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonStatus, h.Gaps[0].Reason)
-			status := feedtest.ErrorAs[*StatusError](t, h.Gaps[0])
-			require.Equal(t, time.Hour, time.Until(status.At))
+			status := feedtest.ErrorAs[*FetchError](t, h.Gaps[0])
+			require.Equal(t, time.Hour, time.Until(status.RetryAt))
 			require.Equal(t, []string{feedURL, archive}, s.Took())
 
 			time.Sleep(time.Hour)
@@ -741,7 +751,7 @@ func TestCarelessPublisher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := carelessFeeds.Draw(t, "feed")
 		var requests atomic.Int64
-		c := &Client{Retry: Retry{Tries: 1}, Policy: Policy{NoGuess: true, PerHost: 1}, Wrap: func(next http.RoundTripper) http.RoundTripper {
+		c := &Client{Tries: 1, NoGuess: true, PerHost: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 			return counting{next, &requests}
 		}, Transport: f}
 		h, err := c.Fetch(t.Context(), "http://example.org/0")
@@ -824,7 +834,7 @@ func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
 // head learns from the answer for the feed itself.
 func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) {
 	unchanged, _ := errors.AsType[*Unchanged](err)
-	status, _ := errors.AsType[*StatusError](err)
+	status, _ := errors.AsType[*FetchError](err)
 	var resp Response
 	known := s.known[s.url]
 	switch {
@@ -836,8 +846,8 @@ func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) 
 		known.ETag, known.LastModified = resp.ETag, resp.LastModified
 	case status != nil && status.Gone:
 		return time.Time{}, true
-	case status != nil && !status.At.IsZero():
-		return s.schedule.Next(Response{Received: time.Now(), Fresh: status.At}), false
+	case status != nil && !status.RetryAt.IsZero():
+		return s.schedule.Next(Response{Received: time.Now(), Fresh: status.RetryAt}), false
 	default:
 		return time.Now().Add(time.Hour), false
 	}

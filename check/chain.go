@@ -363,7 +363,7 @@ func (l link) gap(g *feedhistory.Gap) Finding {
 
 // statusCode distinguishes a refused document (5005#18) from a missing one.
 func statusCode(err error) string {
-	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok {
 		switch e.Status {
 		case 401, 403, 410, 451:
 			return "archive-refused"

@@ -53,7 +53,7 @@ func TestChaos(t *testing.T) {
 	config := processConfig{
 		DSN: own.Database(t), Every: time.Second, Slice: 2 * time.Second, Pause: -1, Random: true,
 		Commits: filepath.Join(t.TempDir(), "commits"), Waits: filepath.Join(t.TempDir(), "waits"),
-		Retry: feedhistory.Retry{Tries: 2, MaxWait: time.Second}, // a wait of a second is spent in the client
+		Tries: 2, MaxWait: time.Second, // a wait of a second is spent in the client
 	}
 	w := &world{models: map[string]*feedtest.Model{}}
 	db := open(t, config.DSN)

@@ -49,7 +49,7 @@ func TestWaitOfAnUnneededRequest(t *testing.T) {
 		})
 		store := &mirror.Memory{}
 		update := func() (*mirror.Report, error) {
-			m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: site}, Retry: feedhistory.Retry{Tries: 1}}}
+			m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: site}, Tries: 1}}
 			return m.Update(t.Context(), modelURL)
 		}
 		begun := time.Now()
@@ -66,4 +66,22 @@ func TestWaitOfAnUnneededRequest(t *testing.T) {
 		feedtest.ErrorAs[*mirror.WaitError](t, changes.Failure)
 		require.Equal(t, 1, asked["/feed"])
 	})
+}
+
+// A feed withdrawn before its first poll declares nothing: neither report nor store say it
+// has no history.
+func TestGoneAtOnce(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	client := &feedhistory.Client{AllowPrivate: true}
+	t.Cleanup(client.CloseIdle)
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+	report, err := m.Update(t.Context(), server.URL)
+	require.NoError(t, err)
+	require.True(t, report.Gone)
+	require.Equal(t, feedhistory.KindUnknown, report.Kind)
+	feed, err := m.Store.Feed(t.Context(), server.URL)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.KindUnknown, feed.Kind)
+	_, err = (*mirror.Mirror)(nil).Update(t.Context(), server.URL)
+	require.ErrorContains(t, err, "Mirror.Store must be set")
 }

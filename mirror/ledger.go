@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -1198,7 +1198,7 @@ func (cs *commits) reread(d *DocumentRecord, now time.Time) {
 
 // isAbsent reports whether a known document is gone for good.
 func isAbsent(err error) bool {
-	return feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Another feed may answer at the address: a parked domain, a captive portal, a new owner.

@@ -806,11 +806,11 @@ type hostWaits struct {
 // asked returns, for the error of a request, until when the host asks to be left
 // alone, and the host's name. The time is zero if it does not ask.
 func (w *hostWaits) asked(err error) (until time.Time, host string) {
-	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	if !ok || !status.At.After(w.now) {
+	failed, ok := errors.AsType[*feedhistory.FetchError](err)
+	if !ok || !failed.RetryAt.After(w.now) {
 		return time.Time{}, ""
 	}
-	return status.At, fetch.HostOf(status.URL)
+	return failed.RetryAt, fetch.HostOf(failed.URL)
 }
 
 // at returns until when the host of a URL asks to be left alone, in this poll or

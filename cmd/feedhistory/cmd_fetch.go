@@ -223,7 +223,7 @@ func (f *feedFetch) print(r *backfill.Recovery) error {
 // isPrivate reports whether there are credentials for the origin of a feed, or its address
 // seems to have a secret.
 func (f *feedFetch) isPrivate(feed string) bool {
-	return mirror.NewFeed(feed).Private || slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
+	return mirror.NewFeed(feed).Private || slices.ContainsFunc(f.client.Credentials, func(c feedhistory.Credential) bool {
 		return feedhistory.SameOrigin(c.Origin, feed)
 	})
 }
@@ -366,7 +366,7 @@ func (f *feedFetch) restrict(h *feedhistory.History) {
 	if !f.limited || h.Head == nil {
 		return
 	}
-	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: feedhistory.Worse(h.Verdict(), feedhistory.Window)}
+	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: min(h.Verdict(), feedhistory.Window)}
 }
 
 // meaning explains the verdict, given the entries the flags ask for.

@@ -111,15 +111,31 @@ const shortestSecret = 4
 
 // HasSecret reports whether the query of a URL seems to have a secret: whoever knows the
 // URL of a paid podcast, for instance, may read it.
-func HasSecret(url string) bool {
-	for field := range strings.FieldsFuncSeq(Split(url).Query, func(c rune) bool { return c == '&' || c == ';' }) {
+func HasSecret(url string) bool { return Shown(url) != Redact(url) }
+
+// Shown returns a URL, which may be invalid, for messages and logs: without userinfo, and
+// with … in place of the values of its query that seem to be secrets.
+func Shown(url string) string {
+	url = Redact(url)
+	query := Split(url).Query
+	if query == "" {
+		return url
+	}
+	var shown strings.Builder
+	for rest := query; rest != ""; {
+		field := rest
+		if i := strings.IndexAny(rest, "&;"); i >= 0 {
+			field = rest[:i+1]
+		}
+		rest = rest[len(field):]
 		name, value, _ := strings.Cut(field, "=")
 		isSecret := func(word string) bool { return slices.Contains(secretNames, word) }
-		if len(value) >= shortestSecret && slices.ContainsFunc(words(name), isSecret) {
-			return true
+		if value = strings.TrimRight(value, "&;"); len(value) >= shortestSecret && value != "…" && slices.ContainsFunc(words(name), isSecret) {
+			field = name + "=…" + field[len(name)+1+len(value):]
 		}
+		shown.WriteString(field)
 	}
-	return false
+	return strings.Replace(url, "?"+query, "?"+shown.String(), 1)
 }
 
 // words returns the words of a name such as access_token, feedToken or API-KEY, in lower

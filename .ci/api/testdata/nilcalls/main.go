@@ -150,7 +150,7 @@ func consume(v reflect.Value) {
 func values(ctx context.Context, ready bool) []any {
 	store := &mirror.Memory{}
 	_ = store.Commit(context.Background(), &mirror.Commit{Feed: mirror.NewFeed("https://example.org/")})
-	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Retry: feedhistory.Retry{Tries: 1}}}
+	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Tries: 1}}
 	list := []any{errors.New("an error"), &http.Response{Header: http.Header{}, Body: http.NoBody, Request: httptest.NewRequest("GET", "http://example.org/", nil)},
 		httptest.NewRequest("GET", "http://example.org/", nil), http.NewServeMux()}
 	if ready {
