@@ -86,7 +86,7 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntr
 		return RecallReport{}, err
 	}
 	doc.Title = title
-	done, err := r.add(ctx, url, doc, made, Rank{Time: time.Now()})
+	done, err := r.add(ctx, url, doc, made, Rank{Time: r.Mirror.now()})
 	done.Damaged = bad
 	return done, err
 }
@@ -156,7 +156,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	}
 	version, changes := f.Commits, &Report{}
 	mg := merger{
-		ctx: ctx, store: store, feed: f, from: version, now: time.Now(), changes: changes, allowance: newAllowance(ctx, r.Mirror, f),
+		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: changes, allowance: newAllowance(ctx, r.Mirror, f),
 	}
 	m, err := mg.merge(from)
 	if err != nil {

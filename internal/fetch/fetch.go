@@ -140,7 +140,20 @@ type Request struct {
 	Raw bool
 
 	last bool // no further try follows
+
+	// Once makes a single request: no redirect is followed, and nothing is tried again.
+	Once bool
+
+	// Again waits as before a second try.
+	Again bool
+
+	// IsDoubtful, if not nil, is asked after an error: whether a guess may have provoked
+	// it. It is then not tried again, and a wait the host asks for does not count.
+	IsDoubtful func() bool
 }
+
+// isDoubtful reports whether a guess may have provoked an error.
+func (req *Request) isDoubtful() bool { return req.IsDoubtful != nil && req.IsDoubtful() }
 
 // A Response is a success (2xx) or a 304: nothing has changed. Close its Body.
 type Response struct {
@@ -189,11 +202,14 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Again && sleep(ctx, c.backoff(1)) != nil {
+		return nil, wrap(req.URL, ctx.Err())
+	}
 	for try := 1; ; try++ {
 		req.last = try >= c.tries()
 		resp, err := c.follow(ctx, u, req)
 		wait, again := c.next(try, err)
-		if !again {
+		if !again || req.isDoubtful() {
 			return resp, err
 		}
 		c.logRetry(ctx, req.URL, try, wait, err)

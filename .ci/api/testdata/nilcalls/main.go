@@ -59,7 +59,7 @@ var standard = map[reflect.Type]bool{
 
 // made are types whose zero value is of no use: their comments name the function to call.
 var made = map[string]bool{
-	"feedhistory.Answer": true, "compose.Writer": true, "backfill.Walk": true, "backfill.Recovery": true, "atompmh.Harvest": true,
+	"compose.Writer": true, "backfill.Walk": true, "backfill.Recovery": true, "atompmh.Harvest": true,
 	"datareplication.Harvest": true, "modifiedrange.Harvest": true, "fleet.Database": true, "sqlstore.Store": true, "suite.Server": true,
 }
 
