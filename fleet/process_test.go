@@ -157,7 +157,7 @@ func (config processConfig) worker(db *fleet.Database) *fleet.Worker {
 	w := &fleet.Worker{
 		Database: db, Every: config.Every, Slice: config.Slice, Pause: config.Pause, Tries: 100, Hosts: config.Hosts,
 		Client: &feedhistory.Client{
-			AllowPrivate: true, PerHost: 1, Tries: cmp.Or(config.Tries, 1),
+			AllowPrivate: true, PerHost: 1, Tries: cmp.Or(config.Tries, 1), MaxWait: config.MaxWait,
 		},
 	}
 	if config.Random {

@@ -102,7 +102,7 @@ func (h *refusingHost) read(t require.TestingT, noGuess bool) (found []string) {
 	newClient := func() *feedhistory.Client {
 		return &feedhistory.Client{
 			AllowPrivate: true, NoGuess: noGuess,
-			Tries: 2, Base: 5 * time.Millisecond, MaxWait: 20 * time.Millisecond,
+			Tries: 2, MaxWait: 20 * time.Millisecond,
 		}
 	}
 	note := func(ids []string, gaps []*feedhistory.Gap, verdict feedhistory.Verdict, wait bool) {
