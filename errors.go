@@ -96,7 +96,7 @@ func (e *FetchError) detail() string {
 		return e.Reason.String()
 	case errors.Is(e.Err, ErrPrivateAddress):
 		return ErrPrivateAddress.Error()
-	case e.Reason == ReasonNetwork:
+	case e.Reason == ReasonNetwork && !is[timeout](e.Err):
 		if proxy, ok := e.Err.(*proxyError); ok {
 			return proxy.detail()
 		}

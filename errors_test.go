@@ -175,7 +175,7 @@ var failures = []struct {
 	{"asked to wait before", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 60"}},
 		func(c *Client, r *http.Request) { c.Tries = 1; r.Header = http.Header{"Twice": {"1"}} },
 		"failure failure", ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:01:00Z (from an earlier answer)"},
-	{"tried again", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *Client, _ *http.Request) { c.MaxWait = -1 },
+	{"tried again", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *Client, _ *http.Request) { c.Tries, c.MaxWait = 3, -1 },
 		"retry retry failure", ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
 	{"scheme", feedtest.Reply{}, func(_ *Client, r *http.Request) { r.URL.Scheme = "ftp" },
 		"refusal scheme", ReasonRefused, "refused: ", `unsupported scheme: "ftp"`},

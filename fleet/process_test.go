@@ -32,7 +32,8 @@ type processConfig struct {
 	DSN                 string
 	Every, Slice, Pause time.Duration
 	Hosts               int
-	Tries               int    // zero means one
+	Tries               int // zero means one
+	MaxWait             time.Duration
 	Proxy               string // where all requests go; "" means to their hosts
 	Random              bool   // whether batches have random sizes
 	Commits             string // a file in which each acknowledged commit is recorded; "" for none
