@@ -111,7 +111,7 @@ func (d *decoder) atomEntry(e *feedhistory.Entry) {
 			d.extension(&item.Extensions)
 			continue
 		}
-		switch feedxml.AtomName(r.Local()) {
+		switch r.Row().Name {
 		case "title":
 			item.Title = d.text()
 		case "summary":
@@ -158,7 +158,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 			}
 			continue
 		}
-		switch local := r.Local(); feedxml.RSSName(local) {
+		switch local := r.Local(); r.Row().Name {
 		case "title":
 			item.Title = d.text()
 		case "description":
@@ -260,7 +260,7 @@ func atomFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 			continue
 		}
 		base := r.Base()
-		switch feedxml.AtomName(r.Local()) {
+		switch r.Row().Name {
 		case "title":
 			feed.Title = head.markup(title)
 		case "subtitle", "tagline":
@@ -311,16 +311,16 @@ func rssFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 			head.extension(&channel.Extensions)
 			continue
 		}
-		switch feedxml.RSSName(strings.ToLower(r.Local())) {
+		switch r.Row().Name {
 		case "title":
 			channel.Title = head.markup(title)
 		case "description":
 			channel.Description = r.TextOrMarkup(feedxml.Construct{Type: feedhistory.TextHTML, Base: r.Base()}).Absolute()
 		case "copyright":
 			channel.Copyright = r.PlainText()
-		case "managingeditor":
+		case "managingEditor":
 			channel.ManagingEditor = r.PlainText()
-		case "webmaster":
+		case "webMaster":
 			channel.WebMaster = r.PlainText()
 		case "pubDate":
 			channel.PubDate = r.PlainText()
@@ -358,7 +358,7 @@ func (d *decoder) image(before *rss.Image) *rss.Image {
 	r := d.r
 	image := new(rss.Image)
 	for depth := r.Depth(); r.Child(depth); {
-		switch base := r.Base(); feedxml.RSSName(r.Local()) {
+		switch base := r.Base(); r.Row().Name {
 		case "url":
 			image.URL = iri.Resolve(base, r.PlainText())
 		case "title":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/jsonfeed"
@@ -90,12 +91,12 @@ func (i *Item) readXML(e Element) {
 	var others []Person // the authors in other vocabularies
 	left := xmlscan.MaxInherited*len(raw) + xmlscan.MaxInheritedExtra
 	for depth := r.Depth(); r.Child(depth); {
-		start := r.Offset()
-		if i.readElement(r, &others) || r.IsMapped() || r.IsOwn() && !r.IsCarried() {
+		start, row, own := r.Offset(), r.Row(), r.IsOwn()
+		if i.readElement(r, row, &others) || row.IsExpressed() || own && row.Entry != IsKept {
 			continue
 		}
 		r.Skip()
-		element := sc.Alone(raw[start:r.End()], e.Format == FormatRSS)
+		element := Carried(sc, raw[start:r.End()], e.Format, own)
 		if left -= len(element); left < 0 {
 			break // too many declarations for the elements' length
 		}
@@ -108,46 +109,80 @@ func (i *Item) readXML(e Element) {
 	}
 }
 
+// Carried returns an element of a scope for a document of another format, where it is an
+// extension: RSS's own elements have the namespace RSS2 there.
+func Carried(sc *xmlscan.Scope, raw string, format Format, own bool) string {
+	element := sc.Alone(raw, format == FormatRSS)
+	if own && format == FormatRSS {
+		element = strings.Replace(element, ` xmlns=""`, inRSS2, 1)
+	}
+	return element
+}
+
+// Returned returns an extension for an RSS document, where those of RSS2 are RSS's own.
+func Returned(element string) string {
+	if name := strings.IndexAny(element, " \t\r\n/>"); name >= 0 && !strings.Contains(element[:name], ":") && strings.HasPrefix(element[name:], inRSS2) {
+		return element[:name] + element[name+len(inRSS2):]
+	}
+	return element
+}
+
+const inRSS2 = ` xmlns="` + RSS2 + `"`
+
 // readElement reads the current element of an entry, if it is an author or a category.
-func (i *Item) readElement(r *Elements, others *[]Person) bool {
-	space, local, atom := r.Space(), r.Local(), r.IsAtom()
-	switch rss := r.Format == FormatRSS && r.IsRSS(); {
-	case atom && AtomName(local) == "author" && r.Format == FormatAtom:
-		i.Authors = append(i.Authors, r.Person())
-	case atom && AtomName(local) == "author":
-		*others = append(*others, r.Person())
-	case atom && AtomName(local) == "category":
-		term, _ := r.Attr("", "term")
-		scheme, _ := r.Attr("", "scheme")
-		label, _ := r.Attr("", "label")
-		i.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
-	case rss && RSSName(local) == "author":
-		i.addAuthor(PersonOf(r.PlainText()))
-	case space == DC && local == "creator":
-		*others = append(*others, PersonOf(r.PlainText()))
-	case rss && RSSName(local) == "category":
-		domain, _ := r.Attr("", "domain")
-		i.addCategory(Category{Term: r.PlainText(), Scheme: domain})
-	case space == DC && local == "subject":
-		i.addCategory(Category{Term: r.PlainText()})
+func (i *Item) readElement(r *Elements, row *Row, others *[]Person) bool {
+	switch row.Entry {
+	case MeansAuthor:
+		switch {
+		case row.Form == ContactForm:
+			i.addAuthor(PersonOf(r.PlainText()))
+		case row.Form != PersonForm:
+			*others = append(*others, PersonOf(r.PlainText()))
+		case r.Format == FormatAtom:
+			i.Authors = append(i.Authors, r.Person())
+		default:
+			*others = append(*others, r.Person())
+		}
+	case MeansCategory:
+		attr := func(name string) string { value, _ := r.Attr("", name); return value }
+		c := Category{Term: attr("term"), Scheme: attr("scheme"), Label: attr("label")}
+		if c.Term = cmp.Or(c.Term, c.Label); row.Space != Atom {
+			c = Category{Scheme: attr("domain"), Term: r.PlainText()}
+		}
+		i.addCategory(c)
 	default:
 		return false
 	}
 	return true
 }
 
-// addAuthor adds an author, unless there is one with this name.
+// addAuthor adds an author, unless there is one with this name: then it adds what that
+// lacks.
 func (i *Item) addAuthor(p Person) {
 	name := cmp.Or(p.Name, p.Email, p.URI)
-	if name != "" && !slices.ContainsFunc(i.Authors, func(a Person) bool { return cmp.Or(a.Name, a.Email, a.URI) == name }) {
+	at := slices.IndexFunc(i.Authors, func(a Person) bool { return cmp.Or(a.Name, a.Email, a.URI) == name })
+	switch {
+	case name == "":
+	case at < 0:
 		i.Authors = append(i.Authors, p)
+	default:
+		a := &i.Authors[at]
+		*a = Person{cmp.Or(a.Name, p.Name), cmp.Or(a.URI, p.URI), cmp.Or(a.Email, p.Email)}
 	}
 }
 
-// addCategory adds a category, unless it is empty, or already there.
+// addCategory adds a category, unless it is empty, or already there, perhaps still without
+// its label.
 func (i *Item) addCategory(c Category) {
-	if c.Term != "" && !slices.Contains(i.Categories, c) {
+	at := slices.IndexFunc(i.Categories, func(other Category) bool {
+		return other.Term == c.Term && other.Scheme == c.Scheme && (other.Label == c.Label || other.Label == "")
+	})
+	switch {
+	case c.Term == "":
+	case at < 0:
 		i.Categories = append(i.Categories, c)
+	default:
+		i.Categories[at] = c
 	}
 }
 
