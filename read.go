@@ -353,6 +353,7 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 	case feedxml.MeansLanguage:
 		if r.head.better(row) {
 			doc.Language = r.LanguageText()
+			return r.Format == feedxml.FormatAtom
 		}
 		return false
 	case feedxml.MeansIcon:

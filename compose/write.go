@@ -16,7 +16,6 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -135,11 +134,6 @@ func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 	switch {
 	case len(w.doc.Authors) > 0:
 		return w.doc.Authors
-	case w.doc.Format == feedhistory.RSS:
-		if authors := atomAuthors(w.doc); len(authors) > 0 {
-			return authors
-		}
-		return nominal
 	case w.doc.Format != feedhistory.Atom:
 		return nominal
 	case w.Verbatim:
@@ -155,18 +149,6 @@ func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 	}
 	w.author = nominal[0].Name
 	return nil
-}
-
-// atomAuthors returns the authors an RSS document's head section has in Atom's namespace.
-func atomAuthors(d *feedhistory.Document) (authors []feedhistory.Person) {
-	head := d.Elements()
-	for _, raw := range head.Others {
-		r := feedxml.Fragment(raw, head.Scope, head.Format)
-		if r.Cursor.Space() == feedxml.Atom && r.Local() == "author" {
-			authors = append(authors, feedhistory.Person(r.Person()))
-		}
-	}
-	return authors
 }
 
 // write writes entries: those of the format with their own XML, the others converted.
@@ -351,7 +333,11 @@ func (w *xmlWriter) atomHead(d *feedhistory.Document, updated time.Time, hasEntr
 		w.b.Element("icon", iri.Writable(d.Icon))
 	}
 	w.flags(d)
-	w.headAs(d, feedhistory.Atom)
+	var first feedxml.Markup
+	if d.Language != "" && hasEntries {
+		first.Element(`dc:language xmlns:dc="`+feedxml.DC+`"`, d.Language)
+	}
+	w.headAs(d, feedhistory.Atom, first.String())
 }
 
 // nominalAuthor stands for the author whom Atom requires, of the feed or of each entry
@@ -364,8 +350,8 @@ func nominalAuthor(d *feedhistory.Document) feedhistory.Person {
 func (w *xmlWriter) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
 	item.ReadLists(element)
-	others := extensions(element)
-	w.b.WriteString("<entry" + others.attrs + ">\n")
+	w.b.Open("entry", "xml:lang", element.Scope.Lang)
+	w.b.WriteString(">\n")
 	w.b.Element("id", e.ID)
 	w.text("title", e.Title())
 	w.b.Element("updated", changed(e).Format(time.RFC3339Nano))
@@ -383,7 +369,10 @@ func (w *xmlWriter) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	}
 	w.text("summary", e.Summary())
 	w.text("content", e.Content())
-	w.b.WriteString(others.elements + "</entry>\n")
+	for _, x := range item.Extensions {
+		w.b.WriteString(x + "\n")
+	}
+	w.b.WriteString("</entry>\n")
 }
 
 // text writes a text construct. A title is never left out.
@@ -416,51 +405,28 @@ func (w *xmlWriter) media(name string, t feedhistory.Text) {
 }
 
 // headAs writes the other elements of the head section: those of the format and extensions as
-// they are, those of another format as extensions.
-func (w *xmlWriter) headAs(d *feedhistory.Document, format feedhistory.Format) {
+// they are, those of another format as extensions. The first are in the document's fields only.
+func (w *xmlWriter) headAs(d *feedhistory.Document, format feedhistory.Format, first string) {
 	head := d.Elements()
-	if head.Scope == nil {
-		return
-	}
 	var elements strings.Builder
+	elements.WriteString(first)
 	for _, raw := range head.Others {
 		element := head.Scope.Standalone(raw, true)
 		if d.Format != format {
-			element = carried(feedxml.Fragment(raw, head.Scope, head.Format), element, format)
+			r := feedxml.Fragment(raw, head.Scope, head.Format)
+			r.Native = ""
+			element = feedxml.Carried(head.Scope, xmlscan.Standalone(raw, head.Scope.Bindings, ""), head.Format, r.IsOwn())
 		}
-		if element != "" {
-			elements.WriteString(element + "\n")
+		if format == feedhistory.RSS {
+			element = feedxml.Returned(element)
 		}
+		elements.WriteString(element + "\n")
 	}
 	if w.verbatim {
 		w.b.WriteString(elements.String())
 	} else if elements.Len() > 0 {
 		w.b.WriteString(feedxml.RepairHead(elements.String(), format == feedhistory.RSS))
 	}
-}
-
-// carried returns an element of a head section for a document of another format; "" if that
-// says the same already. The elements of RSS have the namespace feedxml.RSS2 in Atom, those
-// of Atom their own in RSS, so both survive the way back.
-func carried(r *feedxml.Elements, element string, format feedhistory.Format) string {
-	r.Native = ""
-	const declared = ` xmlns="` + feedxml.RSS2 + `"`
-	switch space := r.Cursor.Space(); {
-	case r.Format == feedxml.FormatRSS && space == "":
-		name := strings.IndexAny(element, " \t\r\n/>")
-		return element[:name] + declared + element[name:]
-	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
-		return strings.Replace(element, declared, "", 1)
-	case space == feedxml.Atom:
-		switch r.Local() {
-		case "category", "contributor", "generator", "logo", "rights":
-			return element
-		}
-		return ""
-	case r.IsOwn():
-		return ""
-	}
-	return element
 }
 
 // rssHead writes the beginning of an RSS document.
@@ -481,24 +447,29 @@ func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
 			w.link("atom:link", l)
 		}
 	}
-	if d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
+	if !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
 		for _, p := range d.Authors {
-			var author feedxml.Markup
-			author.Person("author", feedxml.Person(p))
-			w.b.WriteString(strings.Replace(author.String(), "<author>", `<author xmlns="`+feedxml.Atom+`">`, 1))
+			w.b.Person("atom:author", feedxml.Person(p))
 		}
 	}
 	w.flags(d)
-	w.headAs(d, feedhistory.RSS)
+	var first feedxml.Markup
+	if d.ID != "" {
+		first.Element("atom:id", d.ID)
+	}
+	if d.Language != "" && d.Format != feedhistory.RSS {
+		first.Element("language", d.Language)
+	}
+	w.headAs(d, feedhistory.RSS, first.String())
 }
 
 // rssItem writes an entry of another format.
 func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
 	item.ReadLists(element)
-	others := extensions(element)
-	w.b.WriteString("<item" + others.attrs + ">\n")
-	w.b.Element("title", e.Title().Plain())
+	w.b.Open("item", "xml:lang", element.Scope.Lang)
+	w.b.WriteString(">\n")
+	w.b.Element("title", feedxml.Construct(e.Title()).RSSTitle())
 	w.b.Element(`guid isPermaLink="false"`, e.ID)
 	if !e.Published.IsZero() {
 		w.b.Element("pubDate", e.Published.Format(time.RFC1123Z))
@@ -508,10 +479,17 @@ func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	}
 	w.rssLinks(e.Links)
 	for _, person := range item.Authors {
-		w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, cmp.Or(person.Name, person.Email))
+		name := cmp.Or(person.Name, person.Email)
+		w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, name)
+		if person != (feedxml.Person{Name: name}) {
+			w.b.Person("atom:author", person)
+		}
 	}
 	for _, category := range item.Categories {
 		w.category(category)
+		if category.Label != "" {
+			w.b.Empty("atom:category", "term", category.Term, "scheme", category.Scheme, "label", category.Label)
+		}
 	}
 	summary := e.Summary()
 	if summary.Body != "" {
@@ -526,7 +504,10 @@ func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	default:
 		w.b.Element(`content:encoded xmlns:content="`+feedxml.Content+`"`, content.HTML())
 	}
-	w.b.WriteString(others.elements + "</item>\n")
+	for _, x := range item.Extensions {
+		w.b.WriteString(feedxml.Returned(x) + "\n")
+	}
+	w.b.WriteString("</item>\n")
 }
 
 // category writes a category of RSS.
@@ -562,52 +543,4 @@ func isNative(e feedxml.Element, format feedxml.Format, space string) bool {
 	r := e.Read()
 	defer r.Release()
 	return r.Cursor.Space() == space
-}
-
-// entryExtensions are the extensions of an entry, such as those of iTunes, Podcasting
-// 2.0 and Media RSS, to be written in another format.
-type entryExtensions struct {
-	attrs    string // the attributes needed by the element around them
-	elements string
-}
-
-// extensions returns an entry's extensions, without those for which every format has
-// its own element.
-func extensions(e feedxml.Element) (x entryExtensions) {
-	if e.Raw == "" || e.Format == feedxml.FormatJSON {
-		return x
-	}
-	raw := e.Raw
-	if e.Lenient {
-		raw = xmlscan.Standalone(raw, e.Scope.Bindings, "")
-	}
-	r := feedxml.Fragment(raw, e.Scope, e.Format)
-	sc := r.NewScope()
-	var elements []string
-	for depth := r.Depth(); r.Child(depth); {
-		if !r.IsOwn() && !r.IsMapped() {
-			start := r.Offset()
-			r.Skip()
-			elements = append(elements, raw[start:r.End()])
-		}
-	}
-	if len(elements) == 0 {
-		return x
-	}
-	all := strings.Join(elements, "\n")
-	shared, others := sc.Shareable(all)
-	var b strings.Builder
-	left := xmlscan.MaxInherited*len(all) + xmlscan.MaxInheritedExtra
-	for _, element := range elements {
-		attrs := xmlscan.Declarations(element, others)
-		if left -= len(attrs); left < 0 {
-			return entryExtensions{} // too many declarations for the elements' length
-		}
-		if attrs != "" {
-			element = xmlscan.Standalone(element, sc.Bindings, attrs)
-		}
-		b.WriteString(element + "\n")
-	}
-	x.elements, x.attrs = b.String(), sc.Attrs(shared, markup.MayBeRelative(all))
-	return x
 }

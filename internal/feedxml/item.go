@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/jsonfeed"
 	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -78,6 +79,21 @@ func (i *Item) readJSON(e Element) {
 	}
 	for _, tag := range item.Tags {
 		i.addCategory(Category{Term: tag})
+	}
+	var w Markup
+	declared, base := ` xmlns:media="`+Media+`"`, e.Scope.Base
+	if item.Image != "" {
+		w.Empty("media:thumbnail"+declared, "url", iri.Resolve(base, item.Image))
+	}
+	if item.BannerImage != "" {
+		w.Empty("media:content"+declared, "url", iri.Resolve(base, item.BannerImage), "medium", "image")
+	}
+	if item.Language != "" {
+		w.Element(`dc:language xmlns:dc="`+DC+`"`, item.Language)
+	}
+	i.Extensions = slices.Collect(strings.SplitSeq(strings.TrimSuffix(w.String(), "\n"), "\n"))
+	if w.Len() == 0 {
+		i.Extensions = nil
 	}
 }
 

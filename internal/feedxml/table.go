@@ -175,7 +175,7 @@ var table = []Row{
 	{DC, "creator", "Dublin Core 1.1", IsKept, MeansAuthor, 1, 1, AsPublished, "author", "dc:creator", Any},
 	{DC, "subject", "Dublin Core 1.1", IsKept, MeansCategory, 1, 1, AsPublished, "category", "category", Any},
 	{DC, "date", "Dublin Core 1.1", MeansUpdated, MeansUpdated, 0, 2, DateForm, "updated", "atom:updated", Any},
-	{DC, "language", "Dublin Core 1.1", MeansLanguage, MeansNothing, 0, 1, AsPublished, "", "", Any},
+	{DC, "language", "Dublin Core 1.1", MeansLanguage, MeansNothing, 1, 1, AsPublished, "dc:language", "language", Any},
 	{DCTerms, "modified", "DCMI Terms", MeansUpdated, MeansUpdated, 0, 3, AsPublished, "updated", "atom:updated", Any},
 	{DCTerms, "issued", "DCMI Terms", MeansPublished, MeansPublished, 0, 3, AsPublished, "published", "pubDate", Any},
 	{DCTerms, "created", "DCMI Terms", MeansPublished, MeansPublished, 0, 2, AsPublished, "published", "pubDate", Any},
@@ -231,7 +231,7 @@ func (w *words) find(local string) *Row {
 	if row := w.exact[local]; row != nil {
 		return row
 	}
-	if len(local) > longestName || w != rssWords && (w != atomWords || local[0] < 'A' || local[0] > 'Z') {
+	if local == "" || len(local) > longestName || w != rssWords && (w != atomWords || local[0] < 'A' || local[0] > 'Z') {
 		return &extension
 	}
 	if row := w.folded[strings.ToLower(local)]; row != nil {

@@ -82,13 +82,14 @@ func (m *Markup) Person(element string, p Person) {
 	if name == "" {
 		return
 	}
+	prefix := element[:strings.IndexByte(element, ':')+1]
 	m.WriteString("<" + element + ">")
-	m.Element("name", name)
+	m.Element(prefix+"name", name)
 	if p.URI != "" {
-		m.Element("uri", iri.Writable(p.URI))
+		m.Element(prefix+"uri", iri.Writable(p.URI))
 	}
 	if email := strings.TrimPrefix(p.Email, "mailto:"); IsEmail(email) {
-		m.Element("email", email)
+		m.Element(prefix+"email", email)
 	}
 	m.WriteString("</" + element + ">\n")
 }
@@ -137,6 +138,19 @@ func (t Construct) Plain() string {
 		return t.Body
 	}
 	return markup.Plain(t.Body)
+}
+
+// RSSTitle returns the text for the title of an item of RSS, which is read as a text with
+// HTML's references unless it has inline markup.
+func (t Construct) RSSTitle() string {
+	if body := t.AsHTML(); t.isMarkup() && markup.IsInline(body) {
+		return body
+	}
+	text := t.Plain()
+	if markup.IsInline(text) || xmlscan.Unescape(text) != text {
+		return html.EscapeString(text)
+	}
+	return text
 }
 
 // Absolute returns the body with absolute references.

@@ -220,10 +220,10 @@ type Item struct {
 	Places               Places
 
 	// The other members, which only ReadItem reads.
-	Image, BannerImage string
-	Tags               []string
-	Author             Author
-	Authors            []Author
+	Image, BannerImage, Language string
+	Tags                         []string
+	Author                       Author
+	Authors                      []Author
 }
 
 // Places are the offsets of an item's title, summary and content_html or content_text
@@ -342,7 +342,7 @@ func (r *Reader) place(from int) int {
 func (r *Reader) detail(item *Item, name string, whole bool) {
 	kind := jsontext.Kind('"')
 	switch name {
-	case "image", "banner_image":
+	case "image", "banner_image", "language":
 	case "tags", "authors":
 		kind = '['
 	case "author":
@@ -359,6 +359,8 @@ func (r *Reader) detail(item *Item, name string, whole bool) {
 		item.Image = r.Text()
 	case "banner_image":
 		item.BannerImage = r.Text()
+	case "language":
+		item.Language = r.Text()
 	case "tags":
 		item.Tags = r.strings()
 	case "author":

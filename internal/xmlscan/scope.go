@@ -155,36 +155,6 @@ func (sc *Scope) Lends(l Loan) bool {
 // a reference to it.
 const ShortBase = 64
 
-// Attrs returns the attributes by which an element gives its content the bindings, the
-// language and, if told to, the base.
-func (sc *Scope) Attrs(bindings []Binding, base bool) string {
-	var attrs strings.Builder
-	for _, ns := range bindings {
-		WriteAttr(&attrs, "xmlns:"+ns.Prefix, ns.URI)
-	}
-	if base && sc.Base != "" {
-		WriteAttr(&attrs, "xml:base", sc.Base)
-	}
-	if sc.Lang != "" {
-		WriteAttr(&attrs, "xml:lang", sc.Lang)
-	}
-	return attrs.String()
-}
-
-// Shareable returns the bindings elements need, in two parts: those an element written
-// around them can have, and the others, which are the default namespace and a prefix we
-// use ourselves.
-func (sc *Scope) Shareable(elements string) (shared, others []Binding) {
-	for _, b := range sc.needed(elements) {
-		if b.Prefix == "" || b.Prefix == "atom" && b.URI != atomNamespace {
-			others = append(others, b)
-		} else {
-			shared = append(shared, b)
-		}
-	}
-	return shared, others
-}
-
 // Declarations returns the attributes for those bindings an element may need.
 func Declarations(element string, bindings []Binding) string {
 	var attrs strings.Builder
