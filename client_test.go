@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -12,11 +13,14 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"text/tabwriter"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
@@ -860,15 +864,15 @@ const week = 7 * 24 * time.Hour
 func TestEtiquette(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := feedtest.NewWatcher()
+			w := newWatcher()
 			s := &subscriber{
-				client: &Client{Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedtest.FeedPath,
+				client: &Client{Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedPath,
 				known: map[string]Known{}, archives: map[string]bool{}, entries: map[string]bool{}, whole: whole,
 			}
 			s.run(t.Context(), time.Now().Add(week))
 			t.Logf("whole history: %v\n%s", whole, w.Report())
 			require.Empty(t, w.Broken(), "%s", w.Report())
-			require.Equal(t, "http://feed.example"+feedtest.MovedPath, s.url)
+			require.Equal(t, "http://feed.example"+movedPath, s.url)
 			require.True(t, w.Gone)
 			require.Greater(t, w.Unchanged, 30, "few polls were conditional with success")
 			for _, what := range []string{"429", "503", "short 503", "moved"} {
@@ -885,10 +889,10 @@ func TestEtiquette(t *testing.T) {
 // The watcher condemns a loop that polls every minute.
 func TestEtiquetteCondemnsARudePoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := feedtest.NewWatcher()
+		w := newWatcher()
 		client := &http.Client{Transport: feedtest.Pipe(t, w)}
 		for range int(week / time.Minute) {
-			resp, err := client.Get("http://feed.example" + feedtest.FeedPath)
+			resp, err := client.Get("http://feed.example" + feedPath)
 			require.NoError(t, err)
 			_, err = io.Copy(io.Discard, resp.Body)
 			require.NoError(t, err)
@@ -897,9 +901,9 @@ func TestEtiquetteCondemnsARudePoller(t *testing.T) {
 		}
 		t.Logf("\n%s", w.Report())
 		require.Equal(t, []string{
-			feedtest.RuleConditional, feedtest.RuleVerbatim, feedtest.RuleSpacing, feedtest.RuleHours, feedtest.RuleRetryAfter, feedtest.RuleAgent,
-			feedtest.RulePrivate, // a Referer, after the redirect
-			feedtest.RuleMoved, feedtest.RuleGone,
+			ruleConditional, ruleVerbatim, ruleSpacing, ruleHours, ruleRetryAfter, ruleAgent,
+			rulePrivate, // a Referer, after the redirect
+			ruleMoved, ruleGone,
 		}, w.Broken())
 	})
 }
@@ -907,14 +911,14 @@ func TestEtiquetteCondemnsARudePoller(t *testing.T) {
 // It also condemns one that polls every three hours and thinks it knows better.
 func TestEtiquetteCondemnsASlyPoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := feedtest.NewWatcher()
+		w := newWatcher()
 		jar, err := cookiejar.New(nil)
 		require.NoError(t, err)
 		client := &http.Client{Transport: feedtest.Pipe(t, w), Jar: jar}
 		etag, lastModified := "", ""
 		for range 20 {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-				"http://feed.example"+feedtest.FeedPath+"?nocache="+url.QueryEscape(time.Now().String()), nil)
+				"http://feed.example"+feedPath+"?nocache="+url.QueryEscape(time.Now().String()), nil)
 			require.NoError(t, err)
 			req.Header.Set("User-Agent", "sly/1.0 (+https://sly.example)")
 			req.SetBasicAuth("user", "secret")
@@ -932,11 +936,298 @@ func TestEtiquetteCondemnsASlyPoller(t *testing.T) {
 		}
 		t.Logf("\n%s", w.Report())
 		broken := w.Broken()
-		for _, name := range []string{feedtest.RuleVerbatim, feedtest.RulePrivate, feedtest.RuleQuery} {
+		for _, name := range []string{ruleVerbatim, rulePrivate, ruleQuery} {
 			require.Contains(t, broken, name)
 		}
-		for _, name := range []string{feedtest.RuleAgent, feedtest.RuleGone} {
+		for _, name := range []string{ruleAgent, ruleGone} {
 			require.NotContains(t, broken, name)
 		}
 	})
+}
+
+// A watcher is a website with one feed and its archives, which records how a visitor
+// behaves. In a week the feed changes now and then, and so do its validators and its
+// freshness. Twice the server asks the visitor to wait, once the feed moves, and in
+// the end it is gone. Make one with newWatcher, in a synctest bubble.
+type watcher struct {
+	Told      map[string]bool // Told has the events that happened once: "429", "503", "short 503" and "moved".
+	Gone      bool            // Gone reports whether the visitor has got a 410.
+	Wasted    int             // Wasted is the number of requests for archives that do not exist.
+	Unchanged int             // Unchanged is the number of answers with the status 304.
+
+	mu        sync.Mutex
+	start     time.Time
+	documents map[string]*watchedDocument // by path, before the feed moved
+	alone     time.Time                   // the server wants no request before
+	moved     bool                        // a 301 has been given
+	requests  int
+	rules     []rule
+	margin    time.Duration // the shortest time by which a request came later than allowed
+}
+
+// A watchedDocument is a document with its last answer.
+type watchedDocument struct {
+	etag, lastModified string    // as last given; "" means none
+	given              bool      // it has been given at least once
+	asked, again       time.Time // when it was requested, and when it may be again
+}
+
+// A rule is a line of the report.
+type rule struct {
+	name  string
+	kept  int
+	wrong []string
+	note  string // the result, for the report
+}
+
+// The rules a watcher checks.
+const (
+	ruleConditional = "at most one unconditional request per URL"
+	ruleVerbatim    = "validators echoed exactly"
+	ruleSpacing     = "spacing as Cache-Control and ttl ask"
+	ruleHours       = "skipHours kept"
+	ruleRetryAfter  = "Retry-After kept"
+	ruleAgent       = "User-Agent with a URL"
+	rulePrivate     = "no Cookie, Referer or Authorization"
+	ruleQuery       = "no URL that was not published"
+	ruleMoved       = "permanent redirect remembered"
+	ruleGone        = "no request after 410"
+	ruleWasted      = "at most four requests in vain"
+)
+
+var allRules = []string{
+	ruleConditional, ruleVerbatim, ruleSpacing, ruleHours, ruleRetryAfter, ruleAgent, rulePrivate, ruleQuery, ruleMoved, ruleGone, ruleWasted,
+}
+
+// newWatcher returns a website whose week begins now.
+func newWatcher() *watcher {
+	w := &watcher{start: time.Now(), margin: 1 << 62, Told: map[string]bool{}, documents: map[string]*watchedDocument{}}
+	for _, name := range allRules {
+		w.rules = append(w.rules, rule{name: name})
+	}
+	return w
+}
+
+// The paths of the feed, before and after it moves.
+const (
+	feedPath  = "/feed.rss"
+	movedPath = "/moved/feed.rss"
+)
+
+// require records whether a request kept a rule.
+func (w *watcher) require(name string, kept bool, format string, args ...any) {
+	r := &w.rules[slices.IndexFunc(w.rules, func(r rule) bool { return r.name == name })]
+	if kept {
+		r.kept++
+		return
+	}
+	r.wrong = append(r.wrong, w.elapsed().String()+": "+fmt.Sprintf(format, args...))
+}
+
+// Broken returns the rules broken, or put to the test by no request.
+func (w *watcher) Broken() (names []string) {
+	for _, r := range w.rules {
+		if len(r.wrong) > 0 || r.kept == 0 {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+// Report returns a table of the rules for people.
+func (w *watcher) Report() string {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "%d requests in %v, %d of them answered with 304\n", w.requests, w.elapsed(), w.Unchanged)
+	fmt.Fprintln(out, "rule\tkept\tbroken\t")
+	for _, r := range w.rules {
+		note := r.note
+		if len(r.wrong) > 0 {
+			note = "BAD: first after " + r.wrong[0]
+		}
+		fmt.Fprintf(out, "%s\t%d\t%d\t%s\n", r.name, r.kept, len(r.wrong), cmp.Or(note, "good"))
+	}
+	_ = out.Flush()
+	return b.String()
+}
+
+func (w *watcher) elapsed() time.Duration { return time.Since(w.start) }
+
+// once reports whether to do something now that is done once, after some hours.
+func (w *watcher) once(what string, hours int) bool {
+	if w.Told[what] || w.elapsed() < time.Duration(hours)*time.Hour {
+		return false
+	}
+	w.Told[what] = true
+	return true
+}
+
+// ServeHTTP implements http.Handler.
+func (w *watcher) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests++
+	name := r.URL.Path
+	if name == movedPath {
+		name = feedPath
+	}
+	d := w.documents[name]
+	if d == nil {
+		d = new(watchedDocument)
+		w.documents[name] = d
+	}
+	w.watch(r, d)
+	rw.Header().Set("Set-Cookie", "visitor=1; Path=/; Max-Age=31536000") // which must not come back
+	switch {
+	case time.Now().Before(w.alone):
+		w.leaveAlone(rw, http.StatusTooManyRequests, "3600")
+	case name != feedPath:
+		w.archive(rw, r, d)
+	case w.once("429", 30):
+		w.alone = time.Now().Add(5400 * time.Second)
+		w.leaveAlone(rw, http.StatusTooManyRequests, "5400")
+	case w.once("503", 54):
+		w.alone = time.Now().Add(4 * time.Hour).Truncate(time.Second)
+		w.leaveAlone(rw, http.StatusServiceUnavailable, w.alone.UTC().Format(http.TimeFormat))
+	case w.once("short 503", 80):
+		w.alone = time.Now().Add(20 * time.Second)
+		w.leaveAlone(rw, http.StatusServiceUnavailable, "20")
+	case w.elapsed() > 160*time.Hour:
+		w.Gone = true
+		http.Error(rw, "withdrawn", http.StatusGone)
+	case r.URL.Path == feedPath && (w.moved || w.once("moved", 100)):
+		w.moved = true
+		rw.Header().Set("Location", movedPath)
+		rw.WriteHeader(http.StatusMovedPermanently)
+	default:
+		w.feed(rw, r, d)
+	}
+}
+
+func (w *watcher) leaveAlone(rw http.ResponseWriter, status int, retryAfter string) {
+	rw.Header().Set("Retry-After", retryAfter)
+	http.Error(rw, "busy", status)
+}
+
+// watch checks the rules on a request.
+func (w *watcher) watch(r *http.Request, d *watchedDocument) {
+	now := time.Now()
+	etag, since := r.Header.Get("If-None-Match"), r.Header.Get("If-Modified-Since")
+	if d.given && (d.etag != "" || d.lastModified != "") {
+		w.require(ruleConditional, etag+since != "", "%s, though its validators are known", r.URL)
+		w.require(ruleVerbatim, etag == d.etag && since == d.lastModified, "%s with %q and %q, which should be %q and %q",
+			r.URL, etag, since, d.etag, d.lastModified)
+	} else {
+		w.require(ruleVerbatim, etag+since == "", "%s with %q and %q, which are of no answer", r.URL, etag, since)
+	}
+	w.require(ruleSpacing, !now.Before(d.again), "%s after %v, though %v was asked for", r.URL, now.Sub(d.asked), d.again.Sub(d.asked))
+	w.require(ruleRetryAfter, !now.Before(w.alone), "%v before the time that it gave", w.alone.Sub(now))
+	if r.URL.Path == feedPath || r.URL.Path == movedPath {
+		hour := now.UTC().Hour()
+		w.require(ruleHours, hour != 3 && hour != 4 || !d.given, "%s at %v", r.URL, now.UTC())
+		w.require(ruleMoved, !w.moved || r.URL.Path == movedPath, "%s, which has moved", r.URL)
+		w.require(ruleGone, !w.Gone, "%s, which is gone", r.URL)
+	}
+	agent := r.UserAgent()
+	w.require(ruleAgent, strings.Contains(agent, "/") && strings.Contains(agent, "(+https://"), "%q", agent)
+	for _, name := range []string{"Cookie", "Referer", "Authorization"} {
+		w.require(rulePrivate, r.Header.Get(name) == "", "%s: %q", name, r.Header.Get(name))
+	}
+	published := r.URL.Path == feedPath || r.URL.Path == movedPath && w.moved || strings.HasPrefix(r.URL.Path, "/archive/")
+	w.require(ruleWasted, w.Wasted <= 4, "%s", r.URL)
+	w.require(ruleQuery, published && r.URL.RawQuery == "", "%s", r.URL)
+}
+
+// edition counts the changes of the feed: one every four hours at first, and every
+// eleven later.
+func (w *watcher) edition() int {
+	hours := int(w.elapsed().Hours())
+	return 1 + min(hours, 40)/4 + max(hours-40, 0)/11
+}
+
+// feed serves the feed as it is now.
+func (w *watcher) feed(rw http.ResponseWriter, r *http.Request, d *watchedDocument) {
+	n := w.edition()
+	etag := []string{`"v%d"`, `W/"v%d"`, `v%d`, `""v%d""`, ``, `W/"v%d-gzip, (odd) é"`}[n%6]
+	if strings.Contains(etag, "%d") {
+		etag = fmt.Sprintf(etag, n)
+	}
+	lastModified := w.start.Add(time.Duration(n) * 4 * time.Hour).UTC().Format("Mon, 2 Jan 2006 15:04:05 GMT") // a day of one digit
+	if n%6 == 1 {
+		lastModified = ""
+	}
+	age := []int{1800, 9000, -1, 0, 3600}[n%5]
+	ttl := []int{60, 45, 120}[n%3]
+	wait := time.Duration(ttl) * time.Minute
+	switch {
+	case age == 0:
+		rw.Header().Set("Cache-Control", "no-cache")
+	case age > 0:
+		rw.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", age))
+		wait = max(wait, time.Duration(age)*time.Second)
+	}
+	body := fmt.Sprintf(`<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>Feed</title>
+<ttl>%d</ttl><skipHours><hour>3</hour><hour>4</hour></skipHours>
+<atom:link rel="prev-archive" href="/archive/%d.rss"/>
+<item><guid>urn:%d</guid><title>Edition %[3]d</title></item>
+</channel></rss>`, ttl, n/3, n)
+	w.answer(rw, r, d, etag, lastModified, wait, body)
+}
+
+// archive serves an archive document, which never changes.
+func (w *watcher) archive(rw http.ResponseWriter, r *http.Request, d *watchedDocument) {
+	var n int
+	_, err := fmt.Sscanf(r.URL.Path, "/archive/%d.rss", &n)
+	exists := err == nil && n >= 0 && n <= w.edition()/3
+	if !exists {
+		w.Wasted++
+	}
+	if !exists {
+		http.NotFound(rw, r)
+		return
+	}
+	link := ""
+	if n > 0 {
+		link = fmt.Sprintf(`<atom:link rel="prev-archive" href="/archive/%d.rss"/>`, n-1)
+	}
+	rw.Header().Set("Cache-Control", "max-age=31536000, immutable")
+	w.answer(rw, r, d, fmt.Sprintf(`"archive %d"`, n), "", 365*24*time.Hour, fmt.Sprintf(
+		`<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><channel>
+<title>Feed</title><fh:archive/>%s<item><guid>urn:old:%d</guid><title>Old</title></item></channel></rss>`, link, n))
+}
+
+// answer answers with a document, or a 304 if the visitor has it.
+func (w *watcher) answer(rw http.ResponseWriter, r *http.Request, d *watchedDocument, etag, lastModified string, wait time.Duration, body string) {
+	now := time.Now()
+	if d.given && !now.Before(d.again) {
+		w.shortest(now.Sub(d.asked), d.again.Sub(d.asked))
+	}
+	d.asked, d.again, d.given = now, now.Add(wait), true
+	same := etag != "" && r.Header.Get("If-None-Match") == etag ||
+		etag == "" && r.Header.Get("If-None-Match") == "" && lastModified != "" && r.Header.Get("If-Modified-Since") == lastModified
+	if !same || w.requests%2 == 0 { // a 304 may leave them out
+		if etag != "" {
+			rw.Header()["Etag"] = []string{etag}
+		}
+		if lastModified != "" {
+			rw.Header().Set("Last-Modified", lastModified)
+		}
+	}
+	d.etag, d.lastModified = etag, lastModified
+	if same {
+		w.Unchanged++
+		rw.WriteHeader(http.StatusNotModified)
+		return
+	}
+	rw.Header().Set("Content-Type", "application/rss+xml")
+	_, _ = io.WriteString(rw, body)
+}
+
+// shortest remembers the shortest spacing for the report.
+func (w *watcher) shortest(was, asked time.Duration) {
+	r := &w.rules[slices.IndexFunc(w.rules, func(r rule) bool { return r.name == ruleSpacing })]
+	if was-asked < w.margin {
+		w.margin = was - asked
+		r.note = fmt.Sprintf("good, such as %v where %v was asked for", was, asked)
+	}
 }

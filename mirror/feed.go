@@ -729,11 +729,12 @@ func firstTag(element string) string {
 // read, the feed may be private: the view then has an error in the place of its
 // contents.
 //
-// The view is an Indexer and a Calendar. If the Store is not an Indexer, Index
+// The view is an Indexer, a Calendar and a Marker. If the Store is not an Indexer, Index
 // does nothing; if it is not a Calendar, Months reads the entries.
 func Public(s Store) interface {
 	Indexer
 	Calendar
+	Marker
 } {
 	return publicStore{s}
 }

@@ -25,6 +25,7 @@ type memoryFeed struct {
 	records   map[string]*Record
 	versions  map[string][]*Version // the earlier versions of each entry, newest first
 	documents []*DocumentRecord     // in the order of their commits
+	marks     map[string]*Marks     // by ID
 }
 
 // Feed implements Store.

@@ -598,5 +598,8 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 			Feed: f.URL, ID: id, State: Erased, FirstCommit: r.FirstCommit, LastCommit: f.Commits + 1, Added: r.Added, Changed: f.Changed,
 		})
 	}
-	return m.Store.Commit(ctx, change)
+	if err := m.Store.Commit(ctx, change); err != nil {
+		return err
+	}
+	return forgetMarks(ctx, m.Store, f.URL, ids)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 )
 
 // The lines of Export and Import. The type of a line is "feed", "gap", "document",
-// "entry" or "end"; a line without a type is an entry. The lines of a feed follow each
+// "entry", "marks" or "end"; a line without a type is an entry. The lines of a feed follow each
 // other, beginning with the one of type "feed". The last line of all has the type "end".
 type (
 	endLine struct {
@@ -46,6 +47,10 @@ type (
 	documentLine struct {
 		line
 		Document *DocumentRecord `json:"document"`
+	}
+	marksLine struct {
+		line
+		*Marks
 	}
 	entryLine struct {
 		publish.Line
@@ -143,6 +148,9 @@ func (x *Export) feed(ctx context.Context, w io.Writer, f *Feed) error {
 			}
 		}
 	}
+	if err := x.marks(ctx, w, f); err != nil {
+		return err
+	}
 	if now, err := x.Store.Feed(ctx, f.URL); err != nil || now.Commits != f.Commits {
 		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines may contradict each other; export it again", f.URL)
 	}
@@ -168,6 +176,26 @@ func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
 		if err == nil {
 			d.Read, d.Oldest, d.Newest = utc(d.Read), utc(d.Oldest), utc(d.Newest)
 			err = writeLine(w, documentLine{line{"document", f.URL}, d})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// marks writes the marks of a feed's entries.
+func (x *Export) marks(ctx context.Context, w io.Writer, f *Feed) error {
+	marker, ok := x.Store.(Marker)
+	if !ok {
+		return nil
+	}
+	for m, err := range marker.Marks(ctx, MarksQuery{Feed: f.URL}) {
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return nil
+		case err == nil:
+			err = writeLine(w, marksLine{line{"marks", f.URL}, m})
 		}
 		if err != nil {
 			return err
@@ -368,7 +396,7 @@ func (in *Import) line(text []byte, n int) error {
 	switch what.Type {
 	case "feed":
 		return in.begin(text)
-	case "gap", "document", "entry", "":
+	case "gap", "document", "entry", "marks", "":
 	default:
 		return nil // a later version wrote the line
 	}
@@ -376,6 +404,8 @@ func (in *Import) line(text []byte, n int) error {
 	switch {
 	case f == nil || f.line.Feed != what.Feed:
 		return errors.New("no line about its feed precedes this line")
+	case what.Type == "marks":
+		return in.marks(text)
 	case f.skipped:
 		return nil
 	}
@@ -473,11 +503,53 @@ func (in *Import) commit() error {
 	return err
 }
 
+// marks reads a line of marks. They are stored even if the feed was here in the same state,
+// which says nothing of them.
+func (in *Import) marks(text []byte) error {
+	f, l := in.feed, marksLine{}
+	if err := json.Unmarshal(text, &l); err != nil {
+		return fmt.Errorf("not a line about marks: %w", err)
+	}
+	if l.Marks == nil || l.ID == "" {
+		return errors.New("the marks have no id")
+	}
+	if f.erased[l.ID] {
+		return nil
+	}
+	if f.marks == nil {
+		f.marks = map[string]*Marks{}
+	}
+	if f.marks[l.ID] = l.Marks; len(f.marks) < importBatch {
+		return nil
+	}
+	return in.mark()
+}
+
+// mark stores the marks read since the last call, if the Store keeps marks.
+func (in *Import) mark() error {
+	f := in.feed
+	marker, ok := in.Store.(Marker)
+	if !ok || len(f.marks) == 0 {
+		return nil
+	}
+	ids := slices.Sorted(maps.Keys(f.marks))
+	err := marker.Mark(in.ctx, f.line.Feed, ids, func(m *Marks) { m.join(f.marks[m.ID]) })
+	if f.marks = nil; errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
 // end ends the import of a feed, and stores the feed's state.
 func (in *Import) end() error {
 	f := in.feed
-	in.feed = nil
-	if f == nil || f.skipped {
+	if f == nil {
+		return nil
+	}
+	if err := in.mark(); err != nil {
+		return err
+	}
+	if in.feed = nil; f.skipped {
 		return nil
 	}
 	if err := f.lacks(); err != nil {
@@ -499,12 +571,13 @@ func (in *Import) end() error {
 // An importedFeed is a feed whose lines are being read.
 type importedFeed struct {
 	line    feedLine
-	skipped bool            // the store already has the feed
-	stored  *Feed           // the feed as it is stored until its last line has been read
-	change  Commit          // the change to commit next
-	size    int             // the size of the change, in bytes
-	lines   map[string]int  // the line number of each entry, by its id
-	erased  map[string]bool // the entries erased from the store
+	skipped bool              // the store already has the feed
+	stored  *Feed             // the feed as it is stored until its last line has been read
+	change  Commit            // the change to commit next
+	size    int               // the size of the change, in bytes
+	lines   map[string]int    // the line number of each entry, by its id
+	erased  map[string]bool   // the entries erased from the store
+	marks   map[string]*Marks // to store next, by ID
 
 	entries, deleted, documents int64 // so far
 }

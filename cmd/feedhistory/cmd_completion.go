@@ -2,17 +2,20 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A completionCommand is the verb completion.
@@ -45,6 +48,7 @@ func (c *completionCommand) Run(w *command.World, call *kong.Context) error {
 type completedVerb struct {
 	Name, help string
 	words      []completedWord // words to follow it, such as the parts of conformance
+	feeds      bool            // whether mirrored feeds follow it
 	Flags      []*kong.Flag    // the flags of the verb, of its parts, and of all verbs
 }
 
@@ -73,6 +77,7 @@ func completedVerbs(app *kong.Node) (verbs []completedVerb) {
 			add(part.Flags)
 		}
 		for _, arg := range node.Positional {
+			v.feeds = v.feeds || arg.Name == feedName || node.Name == "sync"
 			for _, value := range enumValues(arg.Enum) {
 				v.words = append(v.words, completedWord{name: value})
 			}
@@ -97,9 +102,43 @@ func verbWords(verbs []completedVerb) (all []completedWord) {
 	return all
 }
 
+// feedName is the name of arguments and values that are mirrored feeds.
+const feedName = "FEED"
+
+// A namesCommand is the verb names, by which completions know the feeds.
+type namesCommand struct{ database.Location }
+
+// Run prints the address of each feed as people type it, without a secret, and its title.
+func (c *namesCommand) Run(w *command.World) error {
+	store, err := c.Read(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	p := terminal.NewPage(w.Stdout)
+	for f, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return c.Failure(err)
+		}
+		address := strings.TrimPrefix(strings.TrimPrefix(f.URL, "https://"), "http://")
+		if f.Private {
+			address, _, _ = strings.Cut(address, "?")
+		}
+		if f.Alias == "" && !strings.ContainsFunc(address, unicode.IsSpace) {
+			p.Line(terminal.Clean(address) + "\t" + terminal.Clean(cmp.Or(f.Named, f.Title)))
+		}
+	}
+	return p.Err
+}
+
 // enumValues returns the values of an enumeration.
-func enumValues(enum string) []string {
-	return slices.DeleteFunc(strings.Split(enum, ","), func(value string) bool { return value == "" })
+func enumValues(enum string) (values []string) {
+	for value := range strings.SplitSeq(enum, ",") {
+		if value = strings.TrimSpace(value); value != "" {
+			values = append(values, value)
+		}
+	}
+	return values
 }
 
 // A completionScript is a script in the making.
@@ -123,6 +162,31 @@ func (s *completionScript) choices() iter.Seq2[string, []string] {
 			}
 		}
 	}
+}
+
+// feedValues returns a pattern for the flags whose values are mirrored feeds, as they
+// precede the value.
+func (s *completionScript) feedValues(quote string) string {
+	var all []string
+	for _, v := range s.Verbs {
+		for _, f := range v.Flags {
+			if f.PlaceHolder == feedName {
+				all = append(all, quote+v.Name+" --"+f.Name+quote)
+			}
+		}
+	}
+	return strings.Join(all, "|")
+}
+
+// feedVerbs returns the verbs that mirrored feeds follow.
+func (s *completionScript) feedVerbs(separator string) string {
+	var all []string
+	for _, v := range s.Verbs {
+		if v.feeds {
+			all = append(all, v.Name)
+		}
+	}
+	return strings.Join(all, separator)
 }
 
 // wordNames joins the names of words.
@@ -155,23 +219,32 @@ func oneLine(text string) string {
 func (s *completionScript) Bash() {
 	s.print(`# bash completion of feedhistory
 _feedhistory() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= flags= i
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= flags= feeds= db=() i
 	COMPREPLY=()
 	case $prev in =) prev=${COMP_WORDS[COMP_CWORD-2]} ;; esac # --flag=value is three words
 	case $cur in =) cur= ;; esac
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in -*) ;; *) verb=${COMP_WORDS[i]}; break ;; esac
+	for ((i = COMP_CWORD - 1; i > 0; i--)); do
+		case ${COMP_WORDS[i]} in
+		--db) db=("--db=${COMP_WORDS[i+1]}"); [[ ${COMP_WORDS[i+1]} == = ]] && db=("--db=${COMP_WORDS[i+2]}") ;;
+		-*) ;;
+		*) verb=${COMP_WORDS[i]} ;;
+		esac
 	done
 	case "$verb $prev" in
 `)
 	for flag, values := range s.choices() {
 		s.print("\t'%s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", flag, strings.Join(values, " "))
 	}
-	s.print("\tesac\n\tcase $verb in\n\t'') words='%s' flags='%s' ;;\n", wordNames(verbWords(s.Verbs)), wordNames(flagWords(s.Global)))
+	s.print("\t%s) feeds=1 ;;\n\tesac\n\tcase $verb in %s) [[ $prev == -* ]] || feeds=1 ;; esac\n", s.feedValues("'"), s.feedVerbs("|"))
+	s.print("\tcase $verb in\n\t'') words='%s' flags='%s' ;;\n", wordNames(verbWords(s.Verbs)), wordNames(flagWords(s.Global)))
 	for _, v := range s.Verbs {
 		s.print("\t%s) words='%s' flags='%s' ;;\n", v.Name, wordNames(v.words), wordNames(flagWords(v.Flags)))
 	}
 	s.print(`	esac
+	case $cur in
+	-*) ;;
+	*) [[ $feeds ]] && words=$("${COMP_WORDS[0]}" names "${db[@]}" 2>/dev/null | cut -f1) ;;
+	esac
 	case $cur in
 	-*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
 	*) COMPREPLY=($(compgen -W "$words" -- "$cur")) ;; # none: files
@@ -195,8 +268,11 @@ func (s *completionScript) Zsh() {
 	}
 	s.print(`#compdef feedhistory
 _feedhistory() {
-	local -a words_ flags values
+	local -a words_ flags values db feeds
 	local verb word flag=$words[CURRENT-1]
+	word=$words[(I)--db]
+	(( word )) && db=(--db=${~words[word+1]})
+	[[ -n ${(M)words:#--db=*} ]] && db=(${(M)words:#--db=*})
 	for word in "${(@)words[2,CURRENT-1]}"; do
 		[[ $word == -* ]] || { verb=$word; break }
 	done
@@ -206,6 +282,7 @@ _feedhistory() {
 	for flag, values := range s.choices() {
 		s.print("\t'%s') values=(%s) ;;\n", flag, strings.Join(values, " "))
 	}
+	s.print("\t%s) feeds=(1) ;;\n\tesac\n\tcase $verb in %s) [[ $flag == -* ]] || feeds=(1) ;;\n", s.feedValues("'"), s.feedVerbs("|"))
 	s.print("\tesac\n\tif (( $#values )); then\n\t\tcompadd -a values\n\t\treturn\n\tfi\n\tcase $verb in\n\t'')\n")
 	list("words_", verbWords(s.Verbs))
 	list("flags", flagWords(s.Global))
@@ -219,6 +296,9 @@ _feedhistory() {
 	s.print(`	esac
 	if [[ $PREFIX == -* ]]; then
 		_describe -o flag flags
+	elif (( $#feeds )); then
+		feeds=(${(f)"$($words[1] names $db 2>/dev/null)"})
+		compadd -d feeds -l -- ${feeds%%%%$'\t'*}
 	elif (( $#words_ )); then
 		_describe word words_
 	else
@@ -252,6 +332,9 @@ func (s *completionScript) Fish() {
 	for _, v := range s.Verbs {
 		seen := "__fish_seen_subcommand_from " + v.Name
 		offer(seen+"; and not __fish_seen_subcommand_from "+wordNames(v.words), v.words)
+		if v.feeds {
+			s.print("complete -c feedhistory -n '%s' -f -a '(feedhistory names 2>/dev/null)'\n", seen)
+		}
 		for _, f := range v.Flags {
 			s.print("complete -c feedhistory -n '%s' -l %s", seen, f.Name)
 			if f.Short != 0 {
@@ -259,6 +342,8 @@ func (s *completionScript) Fish() {
 			}
 			if values := enumValues(f.Enum); len(values) > 0 {
 				s.print(" -x -a '%s'", strings.Join(values, " "))
+			} else if f.PlaceHolder == feedName {
+				s.print(" -x -a '(feedhistory names 2>/dev/null)'")
 			} else if !f.IsBool() {
 				s.print(" -r")
 			}

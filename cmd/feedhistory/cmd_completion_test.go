@@ -14,6 +14,7 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,12 +37,22 @@ var completed = []struct {
 	{"feedhistory conformance ", []string{"serve", "run", "page", "publisher"}, []string{"fetch"}},
 	{"feedhistory conformance run --para", []string{"--parallel"}, []string{"--quiet"}},
 	{"feedhistory completion ", []string{"bash", "zsh", "fish"}, nil},
+	{"feedhistory import --from g", []string{"greader", "google-reader", "git"}, []string{"newsboat"}},
+	{"feedhistory list --db=feeds.db ", []string{"go.example/feed.atom", "xkcd.example/atom.xml", "secret.example/rss"}, []string{"token", "https", "feed.one.atom"}},
+	{"feedhistory rm --db feeds.db x", []string{"xkcd.example/atom.xml"}, []string{"go.example"}},
+	{"feedhistory erase --db feeds.db --feed g", []string{"go.example/feed.atom"}, []string{"xkcd"}},
+	{"feedhistory download --db feeds.db --out fee", []string{"feed.one.atom"}, []string{"xkcd"}},
 	{"feedhistory inspect feed.", []string{"feed.one.atom", "feed.two.rss"}, []string{"completion.sh"}},
 }
 
 // completionIn writes the script for a shell into a directory with a few files.
 func completionIn(t *testing.T, shell, name string) (dir string) {
 	dir = t.TempDir()
+	store := created(t, filepath.Join(dir, "feeds.db"))
+	for _, feed := range []string{"https://go.example/feed.atom", "https://xkcd.example/atom.xml", "https://secret.example/rss?token=abcdef123456"} {
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(feed)}))
+	}
+	require.NoError(t, store.Close())
 	for _, file := range []string{"feed.one.atom", "feed.two.rss"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
 	}

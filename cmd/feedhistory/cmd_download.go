@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ import (
 // A downloadCommand is the verb download.
 type downloadCommand struct {
 	database.Location
-	URLs     []string        `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
+	Feeds    []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
 	Out      string          `required:"" placeholder:"DIR" help:"Directory for the files, which download creates if necessary."`
 	Name     string          `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is that of the media type."`
 	Since    terminal.Moment `placeholder:"TIME" help:"Only files of entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
@@ -160,14 +159,10 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 // latest first.
 func (c *downloadCommand) files(w *command.World, store *database.Store, records *database.Downloads) (files []database.File, err error) {
 	ctx := w.Ctx
-	var names []string
 	titles := map[string]string{}
-	for _, url := range c.URLs {
-		f, err := store.Feed(ctx, terminal.FeedName(url))
-		if err != nil {
-			return nil, c.Unknown(url, err)
-		}
-		names = append(names, f.URL)
+	feeds, err := c.Location.Feeds(ctx, store, c.Feeds)
+	if err != nil {
+		return nil, err
 	}
 	for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
@@ -176,7 +171,7 @@ func (c *downloadCommand) files(w *command.World, store *database.Store, records
 		titles[f.URL] = cmp.Or(f.Title, f.URL)
 	}
 	seen := map[string]bool{}
-	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time}, slices.Compact(names)) {
+	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time}, database.URLs(feeds)) {
 		if err != nil {
 			return nil, c.Failure(err)
 		}

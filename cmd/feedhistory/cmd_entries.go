@@ -22,8 +22,8 @@ import (
 // An entriesCommand is the verb entries.
 type entriesCommand struct {
 	database.Location
-	URLs    []string        `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
-	Feed    []string        `sep:"none" placeholder:"URL" help:"Another way to name a feed (repeatable)."`
+	Feeds   []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	Feed    []string        `sep:"none" placeholder:"FEED" help:"Another way to name a feed (repeatable)."`
 	Since   terminal.Moment `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   terminal.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
 	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
@@ -69,7 +69,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	feeds, err := c.feeds(w.Ctx, store)
+	feeds, err := c.Location.Feeds(w.Ctx, store, slices.Concat(c.Feeds, c.Feed))
 	if err != nil {
 		return err
 	}
@@ -84,26 +84,11 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, database.URLs(feeds)), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = terminal.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
 	return cmp.Or(terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close())), c.damaged.say(w))
-}
-
-// feeds returns the names of the feeds the arguments ask for, each once. The mirror must
-// have these feeds.
-func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names []string, err error) {
-	for _, url := range slices.Concat(c.URLs, c.Feed) {
-		name := terminal.FeedName(url)
-		if _, err := store.Feed(ctx, name); err != nil {
-			return nil, c.Unknown(url, err)
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // show shows the entries, each with its feed if there are several.
@@ -163,7 +148,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 type entryCommand struct {
 	database.Location
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so."`
-	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
+	Feed string `placeholder:"FEED" help:"The entry's feed, if several have an entry with this id."`
 
 	terminal.JSONFlag `set:"record=the entry"`
 
@@ -199,10 +184,11 @@ func (c *entryCommand) Run(w *command.World) (err error) {
 func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mirror.Record, err error) {
 	var feeds []string
 	if c.Feed != "" {
-		feeds = []string{terminal.FeedName(c.Feed)}
-		if _, err := store.Feed(ctx, feeds[0]); err != nil {
-			return nil, c.Unknown(c.Feed, err)
+		f, err := c.Location.Feed(ctx, store, c.Feed, false)
+		if err != nil {
+			return nil, err
 		}
+		feeds = []string{f.URL}
 	} else {
 		for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
 			if err != nil {

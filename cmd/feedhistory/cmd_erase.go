@@ -25,7 +25,7 @@ import (
 type eraseCommand struct {
 	database.Location
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries to erase, in full."`
-	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
+	Feed string   `placeholder:"FEED" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
 	Out  string   `placeholder:"DIR|s3://BUCKET/PREFIX" help:"Erase the entries from the feeds published in this directory or object store, and from the mirror only if --db or FEEDHISTORY_DB is set."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom and feed.rss)."`
 
@@ -245,11 +245,12 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 	}
 	var found []string
 	if c.Feed != "" {
-		if _, err := store.Feed(w.Ctx, terminal.FeedName(c.Feed)); err != nil {
-			return "", c.Unknown(c.Feed, err)
+		f, err := c.Location.Feed(w.Ctx, store, c.Feed, true)
+		if err != nil {
+			return "", err
 		}
-		if ok, err := has(terminal.FeedName(c.Feed)); ok || err != nil {
-			return terminal.FeedName(c.Feed), err
+		if ok, err := has(f.URL); ok || err != nil {
+			return f.URL, err
 		}
 	} else {
 		for f, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {

@@ -26,7 +26,7 @@ import (
 // An exportCommand is the verb export.
 type exportCommand struct {
 	database.Location
-	URLs    []string        `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
+	Feeds   []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
 	Format  string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
 	Raw     bool            `help:"With jsonl: write everything the mirror knows, for import."`
 	Since   terminal.Moment `placeholder:"TIME" help:"Only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
@@ -38,7 +38,7 @@ type exportCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *exportCommand) Help() string {
-	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
+	return "With json, atom and rss, give one feed. If the history is whole, the feed is marked as complete; " +
 		"otherwise, additional entries tell readers about the gaps.\n\n" +
 		"The exit status is 3 if a feed is known to be incomplete. With --raw and with opml it is 0: " +
 		"the one copies the mirror together with its gaps, the other lists feeds.\n\n" +
@@ -48,8 +48,8 @@ func (c *exportCommand) Help() string {
 // Validate refuses flags unsuitable for the format.
 func (c *exportCommand) Validate() error {
 	switch {
-	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.URLs) != 1:
-		return errors.New("--format " + c.Format + ": give one feed's URL")
+	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.Feeds) != 1:
+		return errors.New("--format " + c.Format + ": give one feed")
 	case c.Format != "jsonl" && c.Format != "csv" && c.Deleted:
 		return errors.New("--deleted is for jsonl and csv: a feed lists deletions anyway, a list of feeds has no entries, and readers import no deletions")
 	case c.Format != "jsonl" && c.Raw:
@@ -73,7 +73,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	feeds, err := c.feeds(w, store)
+	feeds, err := c.FeedsOrAll(w.Ctx, store, c.Feeds)
 	if err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	case "rss":
 		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.RSS)
 	case "csv":
-		err = show.PrintTable(out, c.records(w.Ctx, readable))
+		err = show.PrintTable(out, c.records(w.Ctx, readable, feeds))
 	default:
 		if c.Raw { // with the damaged entries as they are
 			err = c.exportRaw(w.Ctx, out, store, feeds)
 		} else {
-			err = c.exportLines(w.Ctx, out, readable, private)
+			err = exportLines(w.Ctx, out, c.records(w.Ctx, readable, feeds), private)
 		}
 	}
 	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
@@ -149,26 +149,6 @@ func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, 
 	return terminal.StatusError(terminal.ExitPartial)
 }
 
-// feeds returns the feeds the arguments ask for. It returns an error, before anything is
-// printed, if the mirror does not have one of them.
-func (c *exportCommand) feeds(w *command.World, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
-	if len(c.URLs) == 0 {
-		return store.Feeds(w.Ctx, mirror.FeedQuery{}), nil
-	}
-	for _, url := range c.URLs {
-		if _, err := store.Feed(w.Ctx, terminal.FeedName(url)); err != nil {
-			return nil, c.Unknown(url, err)
-		}
-	}
-	return func(yield func(*mirror.Feed, error) bool) {
-		for _, url := range c.URLs {
-			if f, err := store.Feed(w.Ctx, terminal.FeedName(url)); !yield(f, err) || err != nil {
-				return
-			}
-		}
-	}, nil
-}
-
 func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 	list, err := readers.NewOPMLWriter(out, time.Now())
 	private := 0
@@ -193,8 +173,8 @@ func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, e
 }
 
 // exportLines writes the entries as lines. Those of private feeds say so.
-func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, private *database.PrivateFeeds) error {
-	for record, err := range c.records(ctx, store) {
+func exportLines(ctx context.Context, out io.Writer, records iter.Seq2[*publish.Line, error], private *database.PrivateFeeds) error {
+	for record, err := range records {
 		if err == nil {
 			record.Private = private.Has(ctx, record.Feed)
 			err = terminal.WriteJSON(out, record)
@@ -206,19 +186,15 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 	return nil
 }
 
-// records yields the entries, feed by feed. For an entry no longer part of its feed, it
-// yields the deletion.
-func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.Line, error] {
-	queries := []mirror.Query{c.query("")}
-	if len(c.URLs) > 0 {
-		queries = nil
-	}
-	for _, url := range c.URLs {
-		queries = append(queries, c.query(terminal.FeedName(url)))
+// records yields the entries of the feeds the arguments ask for, feed by feed, or those of
+// all feeds by their time. For an entry no longer part of its feed, it yields the deletion.
+func (c *exportCommand) records(ctx context.Context, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) iter.Seq2[*publish.Line, error] {
+	if len(c.Feeds) == 0 {
+		feeds = func(yield func(*mirror.Feed, error) bool) { yield(&mirror.Feed{}, nil) }
 	}
 	return func(yield func(*publish.Line, error) bool) {
-		for _, query := range queries {
-			for r, err := range store.Entries(ctx, query) {
+		for f := range feeds {
+			for r, err := range store.Entries(ctx, c.query(f.URL)) {
 				var record *publish.Line
 				if err == nil {
 					record, err = exportRecord(r)

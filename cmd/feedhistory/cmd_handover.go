@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"os"
 	"strings"
@@ -22,8 +23,8 @@ import (
 // A handoverCommand is the verb handover.
 type handoverCommand struct {
 	database.Location
-	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds (default: all to which the reader is subscribed)."`
-	To   string   `required:"" placeholder:"URL" help:"The address of the reader: Miniflux 2.2.16 or later."`
+	Feeds []string `arg:"" optional:"" sep:"none" name:"FEED" help:"Mirrored feeds (default: all to which the reader is subscribed)."`
+	To    string   `required:"" placeholder:"URL" help:"The address of the reader: Miniflux 2.2.16 or later."`
 
 	TokenEnv  string `placeholder:"VARIABLE" help:"Environment variable with an API key of the reader (default: MINIFLUX_TOKEN)."`
 	TokenFile string `placeholder:"FILE" help:"File with the API key."`
@@ -68,8 +69,8 @@ func (c *handoverCommand) Validate() error {
 		return errors.New("--through: " + c.Through + " is not the address of a history server: it begins with https:// or http://")
 	case c.FeedID < 0:
 		return errors.New("--feed-id: a number cannot be negative")
-	case c.FeedID != 0 && len(c.URLs) != 1:
-		return errors.New("--feed-id: give one feed's URL")
+	case c.FeedID != 0 && len(c.Feeds) != 1:
+		return errors.New("--feed-id: give one feed")
 	}
 	return nil
 }
@@ -87,10 +88,9 @@ func (c *handoverCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	for _, url := range c.URLs {
-		if _, err := store.Feed(w.Ctx, terminal.FeedName(url)); err != nil {
-			return c.Unknown(url, err)
-		}
+	feeds, err := c.FeedsOrAll(w.Ctx, store, c.Feeds)
+	if err != nil {
+		return err
 	}
 	if err := reader.Check(w.Ctx); err != nil {
 		return c.Failure(err)
@@ -111,7 +111,7 @@ func (c *handoverCommand) Run(w *command.World) (err error) {
 			},
 		},
 	}
-	return run.all(store)
+	return run.all(feeds)
 }
 
 // reader returns the reader, with the credentials named by the flags.
@@ -168,19 +168,14 @@ type handoverRun struct {
 
 // all hands over the feeds the arguments ask for. It continues with the next feed if a
 // feed cannot be read or the reader is not subscribed to it, and ends after other errors.
-func (h *handoverRun) all(store mirror.Store) error {
+func (h *handoverRun) all(feeds iter.Seq2[*mirror.Feed, error]) error {
 	elsewhere := 0
-	feeds := (&exportCommand{Location: h.Location, URLs: h.URLs})
-	list, err := feeds.feeds(h.w, store)
-	if err != nil {
-		return err
-	}
-	for f, err := range list {
+	for f, err := range feeds {
 		if err != nil {
 			return h.Failure(err)
 		}
 		to, err := h.find(f)
-		if errors.Is(err, readers.ErrNotSubscribed) && len(h.URLs) == 0 {
+		if errors.Is(err, readers.ErrNotSubscribed) && len(h.handoverCommand.Feeds) == 0 {
 			elsewhere++
 			continue
 		}

@@ -26,7 +26,7 @@ import (
 type importCommand struct {
 	database.Location
 	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"Output of export --raw or fetch --raw (default: standard input); with --from, the source, and the feeds to import (default: all)."`
-	From    string   `placeholder:"KIND" help:"Import the archive of another program: newsboat, miniflux, freshrss, greader, google-reader, inoreader, feedly, opml, directory or git."`
+	From    string   `default:"" enum:",${kinds}" placeholder:"KIND" help:"Import the archive of another program: ${kinds}."`
 	Replace bool     `help:"Replace feeds that are already mirrored."`
 	DryRun  bool     `help:"With --from, count the entries to be imported, and change nothing."`
 	JSON    bool     `name:"json" help:"With --from, print JSON Lines (one object a line): each feed."`
@@ -74,7 +74,7 @@ func (c *importCommand) source(w *command.World) (*readers.Source, error) {
 			return nil, terminal.UsageError("--replace: only for the output of export --raw")
 		}
 	}
-	source, err := readers.NewSource(w.Ctx, strings.ToLower(c.From), c.Files)
+	source, err := readers.NewSource(w.Ctx, c.From, c.Files)
 	if err != nil {
 		return nil, terminal.UsageError(err.Error())
 	}

@@ -18,7 +18,7 @@ import (
 // A listCommand is the verb list.
 type listCommand struct {
 	database.Location
-	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with each gap and how to close it."`
+	Feed    string `arg:"" optional:"" name:"FEED" help:"Show this feed in full, with each gap and how to close it."`
 	Due     bool   `help:"List only feeds due for a poll: their time has come, or an earlier poll left something unread."`
 	Partial bool   `help:"List only feeds known to be incomplete."`
 
@@ -34,7 +34,7 @@ func (c *listCommand) Help() string {
 
 // Validate refuses flags for the whole list if the arguments ask for one feed.
 func (c *listCommand) Validate() error {
-	if c.URL != "" && (c.Due || c.Partial) {
+	if c.Feed != "" && (c.Due || c.Partial) {
 		return errors.New("--due and --partial are for the list of all feeds")
 	}
 	return nil
@@ -49,7 +49,7 @@ func (c *listCommand) Run(w *command.World) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	l := &listing{ctx: w.Ctx, store: store, page: &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, now: time.Now()}
-	if c.URL != "" {
+	if c.Feed != "" {
 		err = c.one(l)
 	} else {
 		err = c.all(l)
@@ -67,9 +67,9 @@ type listing struct {
 }
 
 func (c *listCommand) one(l *listing) error {
-	f, err := l.store.Feed(l.ctx, terminal.FeedName(c.URL))
+	f, err := c.Location.Feed(l.ctx, l.store, c.Feed, false)
 	if err != nil {
-		return c.Unknown(c.URL, err)
+		return err
 	}
 	newest, err := l.newest(f)
 	switch {

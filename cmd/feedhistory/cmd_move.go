@@ -14,8 +14,8 @@ import (
 // A moveCommand is the verb move.
 type moveCommand struct {
 	database.Location
-	Old string `arg:"" name:"OLD" help:"The feed's address in the mirror."`
-	New string `arg:"" name:"NEW" help:"Its address from now on."`
+	Old string `arg:"" name:"FEED" help:"The feed."`
+	New string `arg:"" name:"URL" help:"Its address from now on."`
 
 	republishedFlag
 }
@@ -36,13 +36,13 @@ func (c *moveCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	from, to := terminal.FeedName(c.Old), terminal.FeedName(c.New)
-	f, err := store.Feed(w.Ctx, from)
+	f, err := c.Feed(w.Ctx, store, c.Old, false)
 	if err != nil {
-		return c.Unknown(c.Old, err)
+		return err
 	}
+	from, to := f.URL, terminal.FeedName(c.New)
 	if from == to {
-		return terminal.UsageError("OLD and NEW are the same address")
+		return terminal.UsageError("URL is the feed's address already: the same address")
 	}
 	if _, err := store.Feed(w.Ctx, to); err == nil {
 		return fmt.Errorf("%s is already mirrored; feedhistory rm removes one of the two", to)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
@@ -15,9 +14,9 @@ import (
 // A newCommand is the verb new.
 type newCommand struct {
 	database.Location
-	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
-	As   string   `default:"new" placeholder:"NAME" help:"The name under which the entries count as printed (default: ${default})."`
-	Once bool     `help:"Count the entries as printed before they are printed, so that none is ever printed twice."`
+	Feeds []string `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	As    string   `default:"new" placeholder:"NAME" help:"The name under which the entries count as printed (default: ${default})."`
+	Once  bool     `help:"Count the entries as printed before they are printed, so that none is ever printed twice."`
 
 	terminal.JSONFlag `set:"record=each entry"`
 }
@@ -46,9 +45,16 @@ func (c *newCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return c.Failure(err)
 	}
-	feeds, err := c.feeds(w, store)
+	list, err := c.FeedsOrAll(w.Ctx, store, c.Feeds)
 	if err != nil {
 		return err
+	}
+	var feeds []*mirror.Feed // as they are now
+	for f, err := range list {
+		if err != nil {
+			return c.Failure(err)
+		}
+		feeds = append(feeds, f)
 	}
 	write := func() error { return c.Failure(marks.Write(w.Ctx, feeds)) }
 	if c.Once {
@@ -98,25 +104,4 @@ func (c *newCommand) Run(w *command.World) (err error) {
 		}
 	}
 	return damaged.say(w)
-}
-
-// feeds returns the feeds that the arguments name, or all, as they are now.
-func (c *newCommand) feeds(w *command.World, store mirror.Store) (feeds []*mirror.Feed, err error) {
-	for _, url := range c.URLs {
-		f, err := store.Feed(w.Ctx, terminal.FeedName(url))
-		if err != nil {
-			return nil, c.Unknown(url, err)
-		}
-		feeds = append(feeds, f)
-	}
-	if len(c.URLs) > 0 {
-		return feeds, nil
-	}
-	for f, failed := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
-		if err = cmp.Or(err, failed); err != nil {
-			return nil, c.Failure(err)
-		}
-		feeds = append(feeds, f)
-	}
-	return feeds, nil
 }

@@ -51,7 +51,7 @@ type publishCommand struct {
 	DryRun         bool   `help:"Print the files to be written, and write nothing."`
 	Force          bool   `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
 	IncludePrivate bool   `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
-	DB             string `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed's URL as --from: publish sync's mirror of it in this database."`
+	DB             string `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed as --from: publish sync's mirror of it in this database."`
 
 	deletionFlags
 	command.ObjectStore
@@ -103,8 +103,8 @@ func (c *publishCommand) Validate() error {
 	switch {
 	case c.MaxDeletions.IsSet() && !c.DeleteMissing:
 		return errors.New("--max-deletions is for --delete-missing")
-	case c.DB != "" && !terminal.IsURL(c.From):
-		return errors.New("--db: give the URL of a mirrored feed as --from")
+	case c.DB != "" && c.From == "-":
+		return errors.New("--db: give a mirrored feed as --from")
 	}
 	return errors.Join(c.Budget.Check(), markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
 }
@@ -314,7 +314,7 @@ type input struct {
 
 // load reads the source named by --from.
 func (c *publishCommand) load(w *command.World) (*input, error) {
-	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
+	if info, err := os.Stat(c.From); c.DB == "" && err == nil && info.IsDir() {
 		return c.loadMarkdown()
 	}
 	if c.Link != "" || c.EntryID != "" {
@@ -555,8 +555,13 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	export := &exportCommand{Location: *location, URLs: []string{c.From}}
-	feeds, err := export.feeds(w, store)
+	feed, err := location.Feed(w.Ctx, store, c.From, false)
+	if err != nil {
+		return nil, err
+	}
+	c.From = feed.URL
+	export := &exportCommand{Location: *location}
+	feeds, err := location.FeedsOrAll(w.Ctx, store, []string{feed.URL})
 	if err != nil {
 		return nil, err
 	}
@@ -565,10 +570,6 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 	defer lines.Close()
 	if in, err = c.loadLines(lines, false); err != nil {
 		return nil, location.Failure(err)
-	}
-	feed, err := store.Feed(w.Ctx, terminal.FeedName(c.From))
-	if err != nil {
-		return nil, location.Unknown(c.From, err)
 	}
 	if in.about.Private || c.IncludePrivate {
 		feed.Private = true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
@@ -14,7 +15,7 @@ import (
 // An rmCommand is the verb rm.
 type rmCommand struct {
 	database.Location
-	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything the mirror knows about them."`
+	Feeds []string `arg:"" sep:"none" name:"FEED" help:"Feeds to remove, by their whole address or title, with everything the mirror knows about them."`
 
 	//lint:ignore SA5008 kong takes one tag for each variable
 	removalFlags `set:"removed=feeds" set:"verb=rm"`
@@ -58,29 +59,29 @@ func (c *rmCommand) Run(w *command.World) error {
 		return err
 	}
 	defer store.Close()
-	if err := c.ask(w, store); err != nil || c.DryRun {
-		return err
+	var feeds []*mirror.Feed
+	var names []string
+	status := error(nil)
+	for _, arg := range c.Feeds {
+		f, err := c.Location.Feed(w.Ctx, store, arg, true)
+		switch {
+		case database.IsUnknown(err):
+			w.Say(err.Error())
+			status = terminal.StatusError(terminal.ExitFailed)
+			names = append(names, terminal.FeedName(arg)) // an earlier rm may have left documents
+		case err != nil:
+			return err
+		case !slices.Contains(names, f.URL):
+			feeds, names = append(feeds, f), append(names, f.URL)
+		}
+	}
+	if goOn, err := c.plan(w, feeds); err != nil || !goOn {
+		return cmp.Or(err, status)
 	}
 	p := terminal.NewPage(w.Asides())
-	missing := false
-	var names []string
-	var failed error
-	for _, url := range c.URLs {
-		name := terminal.FeedName(url)
-		f, err := store.Feed(w.Ctx, name)
-		if err == nil {
-			err = store.Remove(w.Ctx, name)
-		}
-		err = c.Unknown(url, err)
-		if err != nil && !database.IsUnknown(err) {
-			failed = err
+	for _, f := range feeds {
+		if err = c.Failure(store.Remove(w.Ctx, f.URL)); err != nil {
 			break
-		}
-		names = append(names, name) // an unknown feed, too: an earlier rm may have left documents
-		if err != nil {
-			w.Say(err.Error())
-			missing = true
-			continue
 		}
 		p.Para("", "  ", "removed "+contents(f))
 	}
@@ -88,53 +89,26 @@ func (c *rmCommand) Run(w *command.World) error {
 		_ = os.RemoveAll(dir) // another import of the removed feeds begins at its beginning
 	}
 	_, left := c.removeRepublished(c.Location, names...)
-	if err := cmp.Or(failed, left); err != nil {
-		return err
+	return cmp.Or(err, left, status, p.Err)
+}
+
+// plan prints the feeds to be removed, for --dry-run or for the question on a terminal, and
+// reports whether to remove them.
+func (c *rmCommand) plan(w *command.World, feeds []*mirror.Feed) (bool, error) {
+	if !c.DryRun && (!c.asks(w) || len(feeds) == 0) {
+		return true, nil
 	}
-	if missing {
-		return terminal.StatusError(terminal.ExitFailed)
+	p := terminal.NewPage(w.Stderr)
+	if c.DryRun {
+		p = terminal.NewPage(w.Stdout)
 	}
-	return p.Err
+	for _, f := range feeds {
+		p.Para("", "  ", contents(f))
+	}
+	return c.confirm(w, p)
 }
 
 // contents names a feed and how much the mirror has of it.
 func contents(f *mirror.Feed) string {
 	return fmt.Sprintf("%s and its %s", terminal.WithoutUser(f.URL), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"))
-}
-
-// ask prints the things to be removed, for --dry-run, or asks on a terminal whether to
-// remove them.
-func (c *rmCommand) ask(w *command.World, store mirror.Store) error {
-	if !c.DryRun && !c.asks(w) {
-		return nil
-	}
-	missing := false
-	found := 0
-	p := terminal.NewPage(w.Stderr)
-	if c.DryRun {
-		p = terminal.NewPage(w.Stdout)
-	}
-	for _, url := range c.URLs {
-		f, err := store.Feed(w.Ctx, terminal.FeedName(url))
-		if err = c.Unknown(url, err); database.IsUnknown(err) {
-			missing = true
-			if c.DryRun {
-				w.Say(err.Error())
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		found++
-		p.Para("", "  ", contents(f))
-	}
-	if c.DryRun && missing {
-		return terminal.StatusError(terminal.ExitFailed)
-	}
-	if found == 0 && !c.DryRun {
-		return nil
-	}
-	_, err := c.confirm(w, p)
-	return err
 }

@@ -19,7 +19,7 @@ import (
 // A syncCommand is the verb sync.
 type syncCommand struct {
 	database.Location
-	URLs  []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
+	URLs  []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll, by their address; feeds that are in it already also by their title or a part of either (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
 	OPML  []string `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
 	All   bool     `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
 	Every bool     `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
@@ -66,6 +66,9 @@ func (c *syncCommand) Validate() error {
 
 // Run polls the feeds and reports on each.
 func (c *syncCommand) Run(w *command.World) error {
+	if err := c.named(w); err != nil {
+		return err
+	}
 	given, err := c.given(w)
 	if err != nil {
 		return err
@@ -80,7 +83,10 @@ func (c *syncCommand) Run(w *command.World) error {
 	}
 	defer store.Close()
 	s := c.newSyncing(w, store)
-	s.Strays.Named = c.named()
+	s.Strays.Named = map[string]bool{}
+	for _, url := range c.URLs {
+		s.Strays.Named[terminal.FeedName(url)] = true
+	}
 	if s.Strays.Keys, err = database.Keep(&c.Login, &c.Location, slices.Sorted(maps.Keys(s.Strays.Named))); err != nil {
 		return err
 	}
@@ -173,13 +179,32 @@ func (c *syncCommand) given(w *command.World) (given []readers.Outline, err erro
 	return given, nil
 }
 
-// named returns the set of the feeds named by the arguments, as the store names them.
-func (c *syncCommand) named() map[string]bool {
-	named := map[string]bool{}
-	for _, url := range c.URLs {
-		named[terminal.FeedName(url)] = true
+// named replaces arguments that are no addresses by the addresses of the feeds they name,
+// and an address without a scheme by that of the feed which has it.
+func (c *syncCommand) named(w *command.World) error {
+	isName := func(arg string) bool { return !terminal.IsURL(arg) }
+	if !slices.ContainsFunc(c.URLs, isName) {
+		return nil
 	}
-	return named
+	store, err := c.Read(w)
+	if err != nil {
+		return nil // there is no feed to name
+	}
+	defer store.Close()
+	for i, arg := range c.URLs {
+		if !isName(arg) {
+			continue
+		}
+		wrong := terminal.CheckURL(arg)
+		f, err := c.Location.Feed(w.Ctx, store, arg, wrong == nil)
+		switch _, several := errors.AsType[*terminal.ChoiceError](err); {
+		case err == nil:
+			c.URLs[i] = f.URL
+		case wrong != nil && several, !several && !database.IsUnknown(err):
+			return err
+		}
+	}
+	return nil
 }
 
 // readSubscriptions reads a subscription list, which must have a feed.

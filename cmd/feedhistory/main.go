@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
@@ -55,7 +57,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
 		kong.Vars{
-			"version": terminal.Version("feedhistory"), "agent": "feedhistory/" + feedhistory.Version, "db": database.DefaultDB(),
+			"version": terminal.Version("feedhistory"), "agent": "feedhistory/" + feedhistory.Version, "db": database.DefaultDB(), "kinds": readers.KindNames(),
 		},
 		kong.Resolvers(config), kong.Writers(out, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
@@ -71,6 +73,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case ended >= 0:
 		return ended
 	case err != nil:
+		if i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 && otherWords[args[i]] != "" {
+			err = terminal.UsageError("there is no verb " + args[i] + ": " + otherWords[args[i]])
+		}
 		return w.Misused(err, call)
 	}
 	if verb, ok := call.Selected().Target.Addr().Interface().(interface{ Network() *command.NetworkFlags }); ok {
@@ -139,6 +144,7 @@ type commandLine struct {
 	Help       helpCommand       `cmd:"" help:"Show how to use a verb."`
 	Ver        versionCommand    `cmd:"" name:"version" help:"Print the version."`
 	Man        manCommand        `cmd:"" hidden:""`
+	Names      namesCommand      `cmd:"" hidden:""`
 
 	Conformance conformanceCommand `cmd:"" help:"Test readers and publishers, in any language, against RFC 5005."`
 }
@@ -151,6 +157,38 @@ type (
 	versionCommand struct{}
 )
 
+// otherWords lead from words people try to the verbs.
+var otherWords = map[string]string{
+	"add":         syncsFeeds,
+	"backup":      "feedhistory db backup FILE copies the database",
+	"cat":         showsEntries,
+	"delete":      removesFeeds,
+	"feeds":       "feedhistory list lists the feeds",
+	"find":        searches,
+	"get":         "feedhistory fetch URL prints a feed's history, feedhistory sync URL mirrors it",
+	"grep":        searches,
+	"ls":          "feedhistory list lists the feeds",
+	"open":        showsEntries,
+	"poll":        pollsFeeds,
+	"read":        showsEntries,
+	"remove":      removesFeeds,
+	"search":      searches,
+	"show":        showsEntries,
+	"status":      "feedhistory list lists the feeds",
+	"subscribe":   syncsFeeds,
+	"unsubscribe": removesFeeds,
+	"update":      pollsFeeds,
+	"view":        showsEntries,
+}
+
+const (
+	searches     = "feedhistory entries --search WORDS finds entries"
+	showsEntries = "feedhistory entry ID shows an entry, feedhistory entries lists them, feedhistory list FEED shows a feed"
+	syncsFeeds   = "feedhistory sync URL adds a feed, and polls it"
+	pollsFeeds   = "feedhistory sync polls the feeds that are due"
+	removesFeeds = "feedhistory rm FEED removes a feed, feedhistory erase ID an entry"
+)
+
 // exclusive has, for each verb, the incompatible flags and arguments. If one is on the
 // command line, settings of the others have no effect.
 var exclusive = map[string][][]string{
@@ -161,7 +199,7 @@ var exclusive = map[string][][]string{
 	"handover": {{"user", "token-env", "token-file"}},
 	"import":   {{"from", "replace"}},
 	"harvest":  {{"json", "format"}, {"db", "state"}, {"db", "fetch"}},
-	"list":     {{"<URL>", "due"}, {"<URL>", "partial"}},
+	"list":     {{"<FEED>", "due"}, {"<FEED>", "partial"}},
 	"publish":  {{"size", "by"}},
 	"serve":    {{"<DIR>", "base"}, {"<DIR>", "name"}, {"<DIR>", "private"}, {"<DIR>", "published"}},
 	"sync":     {{"all", "every"}, {"all", "<URL>"}, {"all", "opml"}},

@@ -143,6 +143,7 @@ func (w *verbWorld) runs() []verbRun {
 		{verb: "import", args: []string{db}, stdin: `{"type":"feed","feed":"https://example.org/f","state":{"URL":"https://example.org/f"}}` + "\n" + `{"type":"end"}`},
 		{verb: "completion", args: []string{"bash"}, silent: true},
 		{verb: "man", silent: true},
+		{verb: "names", args: []string{db}, silent: true},
 		{verb: "help", silent: true},
 		{verb: "version", silent: true},
 		{verb: "conformance serve", args: []string{"--listen", w.listen, "--case", "walk/archived"}, lasts: true},
@@ -199,7 +200,7 @@ func (w *verbWorld) run(r verbRun, flags ...string) (stdout, stderr string) {
 
 // leaves returns all verbs, with their parts.
 func leaves(t *testing.T) map[string]*kong.Node {
-	parser, err := kong.New(&commandLine{}, kong.Vars{"version": "", "agent": "", "db": ""})
+	parser, err := kong.New(&commandLine{}, kong.Vars{"version": "", "agent": "", "db": "", "kinds": ""})
 	require.NoError(t, err)
 	found := map[string]*kong.Node{}
 	for _, node := range parser.Model.Leaves(false) {
@@ -792,7 +793,7 @@ func TestAdviceMessages(t *testing.T) {
 // TestHarvestFlagNames checks that each flag the messages of harvest and produce name is one
 // of these verbs, and that the advice for any gap names flags harvest has.
 func TestHarvestFlagNames(t *testing.T) {
-	parser, err := kong.New(&commandLine{}, kong.Vars{"version": "", "agent": "", "db": ""})
+	parser, err := kong.New(&commandLine{}, kong.Vars{"version": "", "agent": "", "db": "", "kinds": ""})
 	require.NoError(t, err)
 	flags := map[string]map[string]bool{}
 	for _, verb := range parser.Model.Children {

@@ -51,6 +51,7 @@ type Store struct {
 var (
 	_ mirror.Store    = (*Store)(nil)
 	_ mirror.Calendar = (*Store)(nil)
+	_ mirror.Marker   = (*Store)(nil)
 )
 
 // Open returns the store in a database, and brings its schema up to date. The database
@@ -801,7 +802,7 @@ func (s *Store) version(ctx context.Context, q queryer) (version int64, err erro
 	}
 	query := s.text("SELECT coalesce(max(version), 0) FROM fh.schema")
 	if !hasAll(own, "schema") {
-		for _, name := range []string{"feeds", "polls", "entries", "versions", "documents", "names", "search", "unindexed"} {
+		for _, name := range []string{"feeds", "polls", "entries", "versions", "documents", "names", "marks", "search", "unindexed"} {
 			if hasAll(own, name) {
 				return 0, fmt.Errorf("%w: %s%s", ErrForeign, s.prefix, name)
 			}

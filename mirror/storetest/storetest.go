@@ -58,6 +58,9 @@ func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 		{"Fenced", testFenced},
 		{"Whole", testWhole},
 		{"RemovedMeanwhile", testRemovedMeanwhile},
+		{"Marks", testMarks},
+		{"MarksOrder", testMarksOrder},
+		{"MarksAtOnce", testMarksAtOnce},
 		{"Model", testModel},
 	} {
 		t.Run(test.name, func(t *testing.T) {

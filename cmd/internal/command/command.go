@@ -63,6 +63,13 @@ func (w *World) Status(err error, call *kong.Context) int {
 	case errors.As(err, &wrong):
 		return w.Misused(err, call)
 	}
+	if choice, ok := errors.AsType[*terminal.ChoiceError](err); ok {
+		w.Say(choice.Text)
+		for _, one := range choice.Choices {
+			fmt.Fprintln(w.Stderr, "  "+terminal.Clean(one))
+		}
+		return terminal.ExitUsage
+	}
 	if w.isInterrupt(err) && !errors.Is(err, terminal.ErrInterrupted) { // another package describes it in its own words
 		err = terminal.ErrInterrupted
 	}

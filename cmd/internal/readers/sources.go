@@ -68,8 +68,8 @@ func takeoutFile(ctx context.Context, s *Source, mark string, take func(Found) e
 	return readTakeout(ctx, s.Name, s.feed(), mark, take)
 }
 
-// kindNames returns the kinds of sources.
-func kindNames() string {
+// KindNames returns the kinds of sources.
+func KindNames() string {
 	var names []string
 	for _, k := range sourceKinds {
 		names = append(names, k.name)
@@ -86,12 +86,12 @@ func NewSource(ctx context.Context, kind string, args []string) (*Source, error)
 	s := &Source{Kind: kind, Name: args[0], Feeds: args[1:]}
 	if kind == "" {
 		if s.Kind = Recognise(ctx, s.Name); s.Kind == "" {
-			return nil, fmt.Errorf("%s: not a recognised source: use --from KIND, one of %s", s.Name, kindNames())
+			return nil, fmt.Errorf("%s: not a recognised source: use --from KIND, one of %s", s.Name, KindNames())
 		}
 	}
 	i := slices.IndexFunc(sourceKinds, func(k sourceKind) bool { return k.name == s.Kind })
 	if i < 0 {
-		return nil, fmt.Errorf("--from: %q is not a kind of source: %s", s.Kind, kindNames())
+		return nil, fmt.Errorf("--from: %q is not a kind of source: %s", s.Kind, KindNames())
 	}
 	s.kind = sourceKinds[i]
 	if s.Kind == "git" {

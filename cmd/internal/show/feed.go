@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -75,7 +76,7 @@ func failuresOf(f *mirror.Feed) string {
 
 // PrintFeed shows a feed in full.
 func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
-	p.Para("", "", titled(f.Title))
+	p.Para("", "", titled(cmp.Or(f.Named, f.Title)))
 	p.Line("")
 	p.Field("feed", f.URL)
 	p.Field("moved to", f.Address)

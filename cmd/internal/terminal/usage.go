@@ -73,7 +73,7 @@ func inOurs(text string, parse *kong.ParseError) string {
 func wordList(text string) string {
 	for _, before := range []string{" is none of ", "name a verb: "} {
 		if head, words, ok := strings.Cut(text, before); ok {
-			words = strings.ReplaceAll(strings.ReplaceAll(words, `"`, ""), ",", ", ")
+			words = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(words, `"",`), `"`, ""), ",", ", ")
 			return head + before + strings.ReplaceAll(words, ",  ", ", ")
 		}
 	}
@@ -121,6 +121,15 @@ type UsageError string
 
 // Error returns the message.
 func (e UsageError) Error() string { return string(e) }
+
+// A ChoiceError is an argument that may mean several things.
+type ChoiceError struct {
+	Text    string
+	Choices []string
+}
+
+// Error returns the text with the choices.
+func (e *ChoiceError) Error() string { return e.Text + " " + strings.Join(e.Choices, ", ") }
 
 // A StatusError ends the command with an exit status, after the command has said why.
 type StatusError int

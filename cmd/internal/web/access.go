@@ -132,12 +132,15 @@ func (g *gatekeeper) setCookie(w http.ResponseWriter, proof string) {
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // change runs a page only if the request may change anything.
-func (s *Server) change(h page) page {
+func (s *Server) change(h page) page { return s.allow(s.gate.mayChange, h) }
+
+// allow runs a page only if the request may do so.
+func (s *Server) allow(may func(*http.Request) bool, h page) page {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		switch {
 		case s.Token != "" && s.gate.tires(r):
 			return errTooManyGuesses
-		case s.gate.mayChange(r):
+		case may(r):
 			return h(w, r)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")

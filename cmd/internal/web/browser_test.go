@@ -228,35 +228,6 @@ func TestBrowserManyTabs(t *testing.T) {
 	}
 }
 
-// The browser remembers where somebody was in a feed, and no other browser
-// does.
-func TestBrowserPlace(t *testing.T) {
-	b := newTab(t)
-	w := newWorld(t, nil)
-	w.write(2003, 2006)
-	blog, news := strings.TrimPrefix(w.add("/blog/feed.atom"), "/"), strings.TrimPrefix(w.add("/news.rss"), "/")
-	const resume = "[data-resume]:not([hidden])"
-	b.open(w.url + blog)
-	require.Empty(t, b.text(resume), "nobody was anywhere")
-	b.open(w.url + blog + "?order=oldest")
-	b.click(".entries .title")
-	b.click("a[rel=next]")
-	b.click("a[rel=next]")
-	const id = `new URLSearchParams(location.search).get("id")`
-	at, title := evaluate[string](b, id), b.text("h1")
-	require.Contains(t, b.text(".strip"), "Entry 3 of ")
-	b.open(w.url + news)
-	require.Empty(t, b.text(resume), "it is the place in one feed")
-	b.open(w.url + blog)
-	require.Contains(t, b.text(resume), "Where you were: “"+title+"”")
-	b.click(resume + " a")
-	require.Equal(t, at, evaluate[string](b, id))
-	require.Equal(t, title, b.text("h1"))
-	other := newTab(t)
-	other.open(w.url + blog)
-	require.Empty(t, other.text(resume), "it is kept in one browser")
-}
-
 // Images of a feed are loaded when somebody wants them, and not afterwards.
 func TestBrowserImages(t *testing.T) {
 	b := newTab(t)
@@ -319,40 +290,6 @@ func TestBrowserWithoutScript(t *testing.T) {
 	require.Contains(t, b.source(), "With “storm petrels”")
 	b.click(".actions button")
 	require.NotContains(t, b.source(), "Something went wrong")
-}
-
-// Only reading on moves the place: not a random entry, a hit, or a day.
-func TestBrowserPlaceStays(t *testing.T) {
-	b := newTab(t)
-	w := newWorld(t, nil)
-	w.write(2003, 2008)
-	blog := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
-	const place = `(JSON.parse(localStorage.getItem(Object.keys(localStorage)[0])) ?? [])[0] ?? ""`
-	b.open(w.url + blog + "?order=oldest")
-	b.click(".entries .title")
-	b.click("a[rel=next]")
-	at := evaluate[string](b, place)
-	require.Equal(t, evaluate[string](b, `document.querySelector("[data-read]").dataset.id`), at)
-	for _, page := range []string{"/random", "/random", "/day?day=01-09", "?q=fog"} {
-		b.open(w.url + blog + page)
-		if !strings.HasPrefix(page, "/random") {
-			b.click(".entries .title")
-		}
-		require.Equal(t, at, evaluate[string](b, place), page)
-	}
-	if evaluate[bool](b, `!document.querySelector("[data-here]").hidden`) {
-		b.do(chromedp.Click(chromedp.CSS("[data-here] button")))
-		require.NotEqual(t, at, evaluate[string](b, place))
-	}
-
-	// Continuous reading keeps the place while scrolling.
-	b.open(w.url + blog + "/read")
-	require.Equal(t, entriesRead, evaluate[int](b, `document.querySelectorAll("article.reading").length`))
-	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("article.reading")[4].scrollIntoView()`))
-	fifth := evaluate[string](b, `document.querySelectorAll("article.reading")[4].dataset.id`)
-	require.Eventually(t, func() bool { return evaluate[string](b, place) == fifth }, patience, 50*time.Millisecond)
-	b.open(w.url + blog)
-	require.Contains(t, evaluate[string](b, `document.querySelector("[data-resume] a").href`), url.QueryEscape(fifth))
 }
 
 // Keys move through lists, entries and pages, but not in a field.

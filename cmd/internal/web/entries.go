@@ -60,6 +60,8 @@ type entryItem struct {
 	Time    time.Time
 	State   mirror.State
 	Damaged bool // whether the stored text cannot be read
+
+	Read, Starred bool // as far as the visitor may know
 }
 
 // showRiver shows the newest entries of all feeds.
@@ -107,7 +109,22 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 		v.Items = append(v.Items, item)
 		query.Beyond = record.Place()
 	}
-	return v, nil
+	if feed == nil {
+		return v, nil
+	}
+	return v, s.markItems(r, feed.URL, v.Items)
+}
+
+// Run returns the run of whoever opens an entry of the list to read on from there; "" if
+// the list is none of a whole feed.
+func (v *entriesView) Run() run {
+	switch {
+	case v.River, v.Search != "", v.Gone, v.Day != 0:
+		return ""
+	case v.Oldest:
+		return "forward"
+	}
+	return "backward"
 }
 
 // portion is the number of entries to read at once: each may be large, and of
@@ -418,6 +435,7 @@ type readPage struct {
 	Entries     []readEntry
 	Next        string // the query of the next page; "" for none
 	Images      bool
+	Marks       bool // whether the visitor may set marks
 }
 
 // A readEntry is an entry to read.
@@ -432,7 +450,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &readPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Images: showsImages(r)}
+	p := &readPage{Marks: s.mayMark(r), Name: republish.Name(feed.URL), Title: titleOf(feed), Images: showsImages(r)}
 	query := mirror.Query{Feed: feed.URL, Oldest: true, Limit: entriesRead + 1}
 	if id := r.URL.Query().Get("from"); id != "" {
 		first, err := mirror.Lookup(r.Context(), s.store, feed.URL, id)

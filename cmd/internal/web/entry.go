@@ -44,6 +44,7 @@ type entryPage struct {
 	Strip          *strip        // nil if there is nothing to show around the entry
 	Search         string        // the search whose words are marked
 	Marked         template.HTML // the title with these words marked
+	Marks          *entryMarks   // nil if the visitor may not set marks
 }
 
 // A player says whether enclosures can be played on the page.
@@ -197,6 +198,9 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if p.Strip, err = s.feeds.stripOf(ctx, feed, record); err != nil {
+		return err
+	}
+	if p.Marks, err = s.marksOf(r, feed.URL, record.ID); err != nil {
 		return err
 	}
 	p.HasImages = p.Episode.Artwork != "" || strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")

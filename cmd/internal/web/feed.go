@@ -23,6 +23,7 @@ type feedPage struct {
 	Periods   []period // the months of the year, or the days of the month, in the list
 	Said      string
 	Found     feedhistory.Links // the feeds of the page, if it is not a feed
+	Places    []*readingPlace   // where the visitor was
 }
 
 // refresh reports whether the page must be loaded again, because the feed is
@@ -63,6 +64,9 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if p.Periods, err = s.feeds.periodsOf(r.Context(), p.Entries, feed, figures); err != nil {
+		return err
+	}
+	if p.Places, err = s.places(r, feed, figures); err != nil {
 		return err
 	}
 	if !v.Fresh() {

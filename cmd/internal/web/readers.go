@@ -20,8 +20,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A readerLogin is the login of one feed reader. It may read, and nothing else, so a reader
-// that is lost or hostile cannot poll, add, remove or erase.
+// A readerLogin is the login of one feed reader. It may read and set marks, and nothing else,
+// so a reader that is lost or hostile cannot poll, add, remove or erase.
 type readerLogin struct {
 	Name  string    `json:"name"`
 	Hash  string    `json:"hash"` // the SHA-256 of its password, which is random
@@ -129,7 +129,7 @@ func hashOf(password string) string {
 
 // errReadOnly answers a reader's login that tries to change something.
 var errReadOnly = &problem{
-	http.StatusForbidden, "This login may only read", "To change anything, use the server's token.",
+	http.StatusForbidden, "This login may only read and set marks", "To change anything, use the server's token.",
 }
 
 // A readersPage lists the logins of readers, with a new one.

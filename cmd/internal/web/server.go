@@ -91,7 +91,8 @@ type Server struct {
 	origin    *http.CrossOriginProtection
 	gate      *gatekeeper
 	adder     *adder
-	store     mirror.Store // the visible feeds of Store
+	store     mirror.Store  // the visible feeds of Store
+	marker    mirror.Marker // the same; nil if Store keeps no marks
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
@@ -110,6 +111,9 @@ func (s *Server) setUp() {
 	s.store = s.Store
 	if !s.Private {
 		s.store = mirror.Public(s.Store)
+	}
+	if _, keeps := s.Store.(mirror.Marker); keeps {
+		s.marker = s.store.(mirror.Marker)
 	}
 	m := s.Mirror
 	if m == nil {
@@ -161,6 +165,7 @@ func (s *Server) setUp() {
 		"POST /feeds/{id}/poll":     s.change(s.pollNow),
 		"POST /feeds/{id}/remove":   s.change(s.removeFeed),
 		"POST /feeds/{id}/images":   s.chooseImages,
+		"POST /feeds/{id}/marks":    s.allow(s.mayMark, s.takeMarks),
 		"/":                         s.noPage,
 	} {
 		s.mux.Handle(pattern, s.answer(h))
@@ -227,7 +232,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 	case s.gate.tires(r):
 		s.fail(w, r, errTooManyGuesses)
-	case s.gate.readers.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case s.gate.readers.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead && !isMarking(r):
 		s.fail(w, r, errReadOnly)
 	case s.gate.readers.isReader(r) || s.gate.hasToken(r):
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)

@@ -218,72 +218,45 @@ function offerCopy(link) {
   link.after(button);
 }
 
-// The browser remembers where somebody was in a feed, for those who read it from
-// its beginning. Only reading on moves that place: to the entry after it, by
-// scrolling, or on request.
-const places = {
-  get(feed) {
-    try {
-      return JSON.parse(localStorage.getItem("read " + feed)) ?? [];
-    } catch {
-      return []; // Nothing is stored.
-    }
-  },
-  set(feed, id, title) {
-    try {
-      localStorage.setItem("read " + feed, JSON.stringify([id, title]));
-    } catch {
-      // The browser stores nothing.
-    }
-  },
-};
-
-function keepPlace(article) {
-  const { read: feed, id, older } = article.dataset;
-  const [was] = places.get(feed);
-  const keep = () => places.set(feed, id, document.querySelector("h1").textContent);
-  const here = article.querySelector("[data-here]");
-  if (was === id) return;
-  if (was && was === older && cameFrom(feed, older)) return keep();
-  if (!was && fromList(feed)) return keep();
-  here.hidden = false;
-  here.querySelector("button").addEventListener("click", () => {
-    keep();
-    here.hidden = true;
-  });
+// The server remembers what was read, for its owner. An entry that is opened is read, and
+// the place moves to it if it was reached by reading on.
+function mark(part, marks) {
+  const body = new URLSearchParams({ id: part.dataset.id, ...marks });
+  return fetch(part.dataset.marks, { method: "POST", body, keepalive: true }).catch(() => {}); // The next mark may arrive.
 }
 
-// cameFrom reports whether the visitor came from an entry's page.
-function cameFrom(feed, id) {
-  const from = new URL(document.referrer || location.href);
-  return from.pathname.endsWith("/feeds/" + feed + "/entry") && from.searchParams.get("id") === id;
+async function markOpened(article) {
+  if (document.referrer === location.href) return; // a form of this page has just said what is to be
+  const { run } = article.dataset;
+  await mark(article, run ? { read: "on", run } : { read: "on" });
+  const button = article.querySelector("[data-marked] [name=read]");
+  if (button) Object.assign(button, { value: "off", textContent: "Mark as unread" });
 }
 
-// fromList reports whether the visitor came from the feed's usual list, which is
-// neither a search nor a day.
-function fromList(feed) {
-  const from = new URL(document.referrer || location.href);
-  return from.pathname.endsWith("/feeds/" + feed) && !from.searchParams.has("q") && !from.searchParams.has("day");
-}
-
-// keepPlaces moves the place while somebody scrolls through entries.
-function keepPlaces(articles) {
+// markPassed marks entries while somebody scrolls through them.
+function markPassed(articles) {
   if (!articles.length) return;
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) places.set(target.dataset.place, target.dataset.id, target.dataset.title);
+      if (isIntersecting) mark(target, { read: "on", run: target.dataset.run });
     }
   }, { rootMargin: "-25% 0px -70% 0px" });
   articles.forEach((article) => seen.observe(article));
 }
 
-function offerPlace(part) {
-  const [id, title] = places.get(part.dataset.resume);
-  if (!id) return;
-  const link = part.querySelector("a");
-  link.href = part.dataset.entry + "?id=" + encodeURIComponent(id);
-  link.after(": “", Object.assign(document.createElement("bdi"), { textContent: title }), "”");
-  part.hidden = false;
+// keepPosition goes on where an episode was left, and remembers how far it was heard.
+function keepPosition(player) {
+  const article = player.closest("[data-marks]");
+  const from = Number(player.dataset.position ?? 0);
+  let kept = from;
+  player.addEventListener("loadedmetadata", () => from && from < player.duration - 5 && (player.currentTime = from), { once: true });
+  if (!article) return;
+  const keep = (position) => {
+    kept = position;
+    mark(article, { position });
+  };
+  player.addEventListener("timeupdate", () => Math.abs(player.currentTime - kept) >= 10 && keep(player.currentTime));
+  player.addEventListener("pause", () => keep(player.ended ? 0 : player.currentTime));
 }
 
 // Keys move through lists and pages.
@@ -293,6 +266,8 @@ const keys = {
   n: ["The next page, or the newer entry", () => follow("a[rel=next]")],
   p: ["The page or the entry before", () => follow("a[rel=prev], nav.pages a:not([rel=next])")],
   "/": ["Search", () => document.querySelector("input[type=search]")?.focus()],
+  s: ["Star", () => follow("[data-marked] [name=star]")],
+  m: ["Read, or unread again", () => follow("[data-marked] [name=read]")],
   o: ["The original", () => follow("[data-item].told [data-original], [data-original]")],
   "?": ["These keys", () => showKeys()],
 };
@@ -345,9 +320,9 @@ function playOn(audio) {
 }
 
 document.querySelectorAll("audio[data-then]").forEach(playOn);
-keepPlaces([...document.querySelectorAll("[data-place]")]);
-document.querySelectorAll("[data-read]").forEach(keepPlace);
-document.querySelectorAll("[data-resume]").forEach(offerPlace);
+document.querySelectorAll(".enclosures audio, .enclosures video").forEach(keepPosition);
+document.querySelectorAll("article[data-marks]:not(.reading)").forEach(markOpened);
+markPassed([...document.querySelectorAll(".reading[data-marks]")]);
 document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);

@@ -1,0 +1,194 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The marks of a server are its owner's: who may change anything, and the readers to whom
+// the owner has given a login, set and see them.
+
+// A run is a direction in which somebody reads on. Its place in a feed is the last entry
+// read so, which a search, a day or a random entry does not move.
+type run string
+
+// runs are the marks of the places.
+var runs = map[run]mirror.MarkName{"forward": mirror.MarkForward, "backward": mirror.MarkBackward}
+
+// mayMark reports whether a request may set and see marks.
+func (s *Server) mayMark(r *http.Request) bool {
+	return s.marker != nil && (s.gate.mayChange(r) || s.Private && s.gate.readers.isReader(r))
+}
+
+// isMarking reports whether a request sets marks, which a reader's login may.
+func isMarking(r *http.Request) bool {
+	ok, _ := path.Match("/feeds/*/marks", r.URL.Path)
+	return ok && r.Method == http.MethodPost
+}
+
+// marks returns the marks a query selects; none for visitors who may not see them.
+func (s *Server) marks(r *http.Request, q mirror.MarksQuery) (all []*mirror.Marks, err error) {
+	if !s.mayMark(r) {
+		return nil, nil
+	}
+	for m, err := range s.marker.Marks(r.Context(), q) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// takeMarks sets marks of an entry. A script gets an answer without content, a form goes on
+// to its next page.
+func (s *Server) takeMarks(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	id := r.FormValue("id")
+	if _, err := mirror.Lookup(r.Context(), s.store, feed.URL, id); err != nil {
+		return err
+	}
+	now := s.now().UTC()
+	err = s.marker.Mark(r.Context(), feed.URL, []string{id}, func(m *mirror.Marks) { setMarks(m, r.PostForm, now) })
+	switch next := r.FormValue("next"); {
+	case err != nil:
+		return err
+	case next == "":
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		http.Redirect(w, r, s.ownPath(next), http.StatusSeeOther)
+	}
+	return nil
+}
+
+// setMarks sets the marks that a form names. The time of a mark that is set already stays.
+func setMarks(m *mirror.Marks, form url.Values, now time.Time) {
+	set := func(at *time.Time, value string) {
+		switch {
+		case value == "off":
+			*at = time.Time{}
+		case value == "on" && at.IsZero():
+			*at = now
+		}
+	}
+	set(&m.Read, form.Get("read"))
+	set(&m.Starred, form.Get("star"))
+	switch run(form.Get("run")) {
+	case "forward":
+		m.Forward = now
+	case "backward":
+		m.Backward = now
+	}
+	if seconds, err := strconv.ParseFloat(form.Get("position"), 64); err == nil && seconds >= 0 && seconds < 1e6 {
+		m.Position = time.Duration(seconds) * time.Second
+	}
+}
+
+// An entryMarks has the marks of an entry, for its page.
+type entryMarks struct {
+	Read, Starred bool
+	Run           run   // in which the visitor came; "" if in none
+	Position      int64 // of the enclosure, in seconds
+}
+
+// marksOf returns the marks of an entry; nil for visitors who may not set them.
+func (s *Server) marksOf(r *http.Request, feed, id string) (*entryMarks, error) {
+	if !s.mayMark(r) {
+		return nil, nil
+	}
+	p := &entryMarks{}
+	if asked := run(r.URL.Query().Get("run")); runs[asked] != "" {
+		p.Run = asked
+	}
+	all, err := s.marks(r, mirror.MarksQuery{Feed: feed, IDs: []string{id}})
+	for _, m := range all {
+		p.Read, p.Starred, p.Position = !m.Read.IsZero(), !m.Starred.IsZero(), int64(m.Position/time.Second)
+	}
+	return p, err
+}
+
+// markItems notes the marks of the entries in a list.
+func (s *Server) markItems(r *http.Request, feed string, items []entryItem) error {
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	all, err := s.marks(r, mirror.MarksQuery{Feed: feed, IDs: ids})
+	for _, m := range all {
+		i := slices.Index(ids, m.ID)
+		items[i].Read, items[i].Starred = !m.Read.IsZero(), !m.Starred.IsZero()
+	}
+	return err
+}
+
+// A readingPlace is where somebody was in a feed.
+type readingPlace struct {
+	Run       run
+	ID, Title string
+	Number    int64 // among the entries of the feed, the oldest being 1; zero if it is not known
+	All       int64
+	Before    *readingPlace // the place before, if the last step was a large one
+}
+
+// Forward reports whether the run is from the beginning.
+func (p *readingPlace) Forward() bool { return p.Run == "forward" }
+
+// largeStep is the number of entries between two places from which on the pages offer the
+// way back.
+const largeStep = 10
+
+// places returns where somebody was in a feed, of each run that there was.
+func (s *Server) places(r *http.Request, feed *mirror.Feed, f figures) (all []*readingPlace, err error) {
+	for _, in := range []run{"forward", "backward"} {
+		marks, err := s.marks(r, mirror.MarksQuery{Feed: feed.URL, With: runs[in], Limit: 2})
+		if err != nil {
+			return nil, err
+		}
+		var last []*readingPlace
+		for _, m := range marks {
+			p, err := s.feeds.readingPlace(r.Context(), feed.URL, m.ID, f)
+			if err != nil {
+				return nil, err
+			}
+			if p != nil {
+				p.Run = in
+				last = append(last, p)
+			}
+		}
+		if len(last) == 2 {
+			if step := last[0].Number - last[1].Number; step > largeStep || step < -largeStep {
+				last[0].Before = last[1]
+			}
+		}
+		if len(last) > 0 {
+			all = append(all, last[0])
+		}
+	}
+	return all, nil
+}
+
+// readingPlace returns the place of an entry; nil if the entry is no longer here.
+func (d *directory) readingPlace(ctx context.Context, feed, id string, f figures) (*readingPlace, error) {
+	record, err := mirror.Lookup(ctx, d.store, feed, id)
+	if errors.Is(err, mirror.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &readingPlace{ID: id, Title: record.Content.Title}
+	p.Number, p.All, err = d.placeOf(ctx, record, f)
+	return p, err
+}
