@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -495,44 +496,36 @@ type entryPlace struct {
 	content   contentKind
 }
 
-// A parent is a feed, channel, entry or item with the elements it must not repeat.
+// A parent is a feed, channel, entry or item with the elements it has of those it must have,
+// or must not repeat.
 type parent struct {
-	name  string
-	names []string
-	seen  [8]bool // by the index in names
+	name string
+	seen map[string]bool
 }
 
 // newParent returns the current element as the parent with a name in the format of the document.
-func (s *outliner) newParent(name string) *parent {
-	return &parent{name: name, names: single[name]}
-}
-
-// single are the elements that RFC 4287 §4.1 allows once in a feed and in an entry, and those
-// of RSS that say one thing about a channel or an item.
-var single = map[string][]string{
-	"feed":    {"id", "title", "updated", "subtitle", "rights", "generator", "icon", "logo"},
-	"entry":   {"id", "title", "updated", "published", "summary", "content", "rights", "source"},
-	"channel": {"title", "link", "description", "lastBuildDate", "pubDate"},
-	"item":    {"title", "link", "description", "guid", "pubDate"},
-}
-
-// has reports whether the parent has an element.
-func (p *parent) has(name string) bool { return p.seen[slices.Index(p.names, name)] }
+func (s *outliner) newParent(name string) *parent { return &parent{name, map[string]bool{}} }
 
 // child records the current element as a child, and reports it if it is repeated.
 func (s *outliner) child(p *parent) {
-	i := slices.Index(p.names, s.Local())
-	if i < 0 || s.isRSS && feedxml.IsAtom(s.Space()) {
+	if s.isRSS && feedxml.IsAtom(s.Space()) {
 		return
 	}
-	if p.seen[i] {
-		code := "element-repeated"
-		if s.isRSS {
-			code = "rss-element-repeated"
-		}
+	space, format, code := feedxml.Atom, feedxml.FormatAtom, "element-repeated"
+	if s.isRSS {
+		space, format, code = "", feedxml.FormatRSS, "rss-element-repeated"
+	}
+	one := feedxml.OneInFeed
+	if p.name == "entry" || p.name == "item" {
+		one = feedxml.OneInEntry
+	}
+	if feedxml.RowOf(format, space, s.Local()).Number&one == 0 {
+		return
+	}
+	if p.seen[s.Local()] {
 		s.fault(code, s.Offset(), "this %s has more than one %s", p.name, s.Local())
 	}
-	p.seen[i] = true
+	p.seen[s.Local()] = true
 }
 
 // value reads an Atom id or date, which white space is no part of. It reports a date that is
@@ -545,20 +538,10 @@ func (s *outliner) value(isDate bool) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed != text && trimmed != "":
 		s.fault("white-space-around", at, "there is white space around the value of %s, %q", name, clip(trimmed))
-	case isDate && !isRFC3339(text):
+	case isDate && !feedtime.IsRFC3339(text):
 		s.invalidDates[at] = true
 		s.fault("date-invalid", at, "%s is %q, which is not an RFC 3339 date", name, clip(text))
 	}
-}
-
-// isRFC3339 reports whether a text is a date-time of RFC 3339 with capital letters, as RFC 4287
-// §3.3 says. A leap second is one.
-func isRFC3339(text string) bool {
-	if len(text) > 19 && text[16:19] == ":60" {
-		text = text[:16] + ":59" + text[19:]
-	}
-	_, err := time.Parse(time.RFC3339, text)
-	return err == nil && !strings.ContainsAny(text, "tz,")
 }
 
 // missing reports the elements the parent at an offset lacks.
@@ -566,16 +549,16 @@ func (s *outliner) missing(p *parent, at int) {
 	switch {
 	case s.Err() != nil: // it was not read to its end
 	case p.name == "item":
-		if !p.has("title") && !p.has("description") {
+		if !p.seen["title"] && !p.seen["description"] {
 			s.fault("rss-element-missing", at, "this item has neither title nor description")
 		}
 	case s.isRSS:
 		for _, name := range []string{"title", "link", "description"} {
-			if !p.has(name) {
+			if !p.seen[name] {
 				s.fault("rss-element-missing", at, "the channel has no %s", name)
 			}
 		}
-	case !p.has("title"):
+	case !p.seen["title"]:
 		s.fault("title-missing", at, "this %s has no title", p.name)
 	}
 }

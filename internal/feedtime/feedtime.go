@@ -683,8 +683,12 @@ func (n dateNumber) year() int {
 	return n.value + 1900
 }
 
-// IsRFC3339 reports whether Atom allows the text as a date (RFC 4287 §3.3).
+// IsRFC3339 reports whether Atom allows the text as a date (RFC 4287 §3.3). A leap second is
+// one.
 func IsRFC3339(text string) bool {
+	if len(text) > 19 && text[16:19] == ":60" {
+		text = text[:16] + ":59" + text[19:]
+	}
 	if len(text) < len("2006-01-02T15:04:05Z") || text[10] != 'T' || text[len(text)-1] == 'z' {
 		return false
 	}
