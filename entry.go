@@ -298,8 +298,8 @@ func (r *entryReader) read(e *Entry) {
 	var s entryState
 	var texts feedxml.TextFinder
 	for r.Child(depth) {
-		row, misspelt := r.Named()
-		r.odd = r.odd || misspelt || r.Space() != r.Cursor.Space()
+		row, odd := r.Named()
+		r.odd = r.odd || odd
 		texts.Look(&r.Elements, row, r.start)
 		r.child(e, row, &s)
 	}

@@ -79,11 +79,9 @@ type Elements struct {
 	literal bool   // titles stay as published
 	stopped bool   // the rest is not read
 
-	exact      string // the last of the exact namespaces
-	space      string // the last of the modules' namespaces, with its words
-	vocabulary *words
-	spaces     map[string]string // the meanings of the other namespaces
-	bases      xmlscan.BaseChain
+	exact  string            // the last of the exact namespaces
+	spaces map[string]string // the meanings of the other namespaces
+	bases  xmlscan.BaseChain
 }
 
 // mostSpaces is the maximum number of namespaces whose meanings are kept.

@@ -1,6 +1,9 @@
 package feedxml
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Meaning is the part of the model an element fills in.
 type Meaning uint8
@@ -106,7 +109,7 @@ var table = []Row{
 	{Atom, "entry", "RFC 4287 §4.1.2", MeansNothing, MeansNothing, 9, 0, Entries, "entry", "item", Any},
 	{Atom, "entries", "", MeansNothing, MeansNothing, 9, 0, Wrapper, "", "", Any},
 	{Atom, "id", "RFC 4287 §4.2.6", MeansID, MeansID, 9, 1, IDForm, "id", "guid", One},
-	{Atom, "title", "RFC 4287 §4.2.14", MeansTitle, MeansTitle, 9, 2, TextForm, "title", "title", One | Required},
+	{Atom, "title", "RFC 4287 §4.2.14", MeansTitle, MeansTitle, 9, 2, TextForm, "title", "title", One},
 	{Atom, "subtitle", "RFC 4287 §4.2.12", MeansSubtitle, MeansNothing, 9, 0, TextForm, "subtitle", "description", OneInFeed},
 	{Atom, "updated", "RFC 4287 §4.2.15", MeansUpdated, MeansUpdated, 9, 4, DateForm, "updated", "atom:updated", One},
 	{Atom, "published", "RFC 4287 §4.2.9", MeansPublished, MeansPublished, 9, 4, DateForm, "published", "pubDate", OneInEntry},
@@ -134,9 +137,9 @@ var table = []Row{
 	{"", "channel", "RSS 2.0", MeansNothing, MeansNothing, 0, 9, Part, "feed", "channel", Any},
 	{"", "item", "RSS 2.0, item", MeansNothing, MeansNothing, 0, 9, Entries, "entry", "item", Any},
 	{"", "items", "RSS 1.0 §5.3.5", MeansNothing, MeansNothing, 0, 9, Wrapper, "", "", Any},
-	{"", "title", "RSS 2.0, channel and item", MeansTitle, MeansTitle, 0, 9, TextForm, "title", "title", One | Required},
-	{"", "link", "RSS 2.0, channel and item", MeansLink, MeansLink, 0, 9, URLForm, "link", "link", One | Required},
-	{"", "description", "RSS 2.0, channel and item", MeansSubtitle, MeansSummary, 0, 9, TextForm, "summary", "description", One | Required},
+	{"", "title", "RSS 2.0, channel and item", MeansTitle, MeansTitle, 0, 9, TextForm, "title", "title", One},
+	{"", "link", "RSS 2.0, channel and item", MeansLink, MeansLink, 0, 9, URLForm, "link", "link", One},
+	{"", "description", "RSS 2.0, channel and item", MeansSubtitle, MeansSummary, 0, 9, TextForm, "summary", "description", One},
 	{"", "language", "RSS 2.0, channel", MeansLanguage, MeansNothing, 0, 9, LanguageForm, "", "language", Any},
 	{"", "copyright", "RSS 2.0, channel", IsKept, MeansNothing, 0, 9, AsPublished, "", "copyright", Any},
 	{"", "managingEditor", "RSS 2.0, channel", IsKept, MeansNothing, 0, 9, ContactForm, "", "managingEditor", Any},
@@ -200,60 +203,91 @@ var table = []Row{
 // extension is the row of all elements without one.
 var extension Row
 
-// words are the rows of the elements of one vocabulary, by their names.
-type words struct{ exact, folded map[string]*Row }
+// words are the rows of the elements of one vocabulary. A map would take most of the time of
+// reading a small entry, so each name has a slot of its own.
+type words struct {
+	space  string
+	slots  [256]*Row
+	factor uint
+	folded map[string]*Row // by names in small letters, where feeds are careless about case
+}
 
-// vocabularies are the words by their namespaces.
-var vocabularies = func() map[string]*words {
-	all := map[string]*words{}
+func (w *words) slot(name string) uint {
+	return (uint(name[0])*w.factor + uint(name[len(name)-1])*7 + uint(len(name))) % uint(len(w.slots))
+}
+
+// add adds a row, and reports whether its slot was free.
+func (w *words) add(row *Row) bool {
+	slot := &w.slots[w.slot(row.Name)]
+	if *slot != nil {
+		return false
+	}
+	*slot = row
+	return true
+}
+
+// vocabularies are the words by the lengths of their namespaces, all of which differ.
+var vocabularies = func() (all [64]*words) {
 	for i := range table {
-		row := &table[i]
-		w := all[row.Space]
-		if w == nil {
-			w = &words{map[string]*Row{}, map[string]*Row{}}
-			all[row.Space] = w
+		space := table[i].Space
+		if all[len(space)] == nil {
+			all[len(space)] = newWords(space)
 		}
-		w.exact[row.Name], w.folded[strings.ToLower(row.Name)] = row, row
 	}
 	return all
 }()
 
-// none is the vocabulary of other namespaces.
-var none = new(words)
+// newWords returns the words of a vocabulary, by the first factor that gives each a slot.
+func newWords(space string) *words {
+	var rows []*Row
+	for i := range table {
+		if table[i].Space == space {
+			rows = append(rows, &table[i])
+		}
+	}
+	w := &words{space: space}
+	for w.factor = 1; slices.ContainsFunc(rows, func(row *Row) bool { return !w.add(row) }); w.factor++ {
+		w.slots = [256]*Row{}
+	}
+	if space == "" || space == Atom {
+		w.folded = map[string]*Row{}
+		for _, row := range rows {
+			w.folded[strings.ToLower(row.Name)] = row
+		}
+	}
+	return w
+}
 
-var atomWords, rssWords = vocabularies[Atom], vocabularies[""]
+// wordsOf returns the vocabulary of a namespace; an empty one of one without rows.
+func wordsOf(space string) *words {
+	if len(space) < len(vocabularies) {
+		if w := vocabularies[len(space)]; w != nil && w.space == space {
+			return w
+		}
+	}
+	if IsAtom(space) {
+		return atomWords
+	}
+	return noWords
+}
+
+var noWords, atomWords, rssWords = &words{}, vocabularies[len(Atom)], vocabularies[0]
 
 // longestName is at least the length of each name in the table.
 const longestName = 20
 
-// find returns the row of a name; feeds are careless about its case.
-func (w *words) find(local string) *Row {
-	if row := w.exact[local]; row != nil {
-		return row
-	}
-	if local == "" || len(local) > longestName || w != rssWords && (w != atomWords || local[0] < 'A' || local[0] > 'Z') {
-		return &extension
-	}
-	if row := w.folded[strings.ToLower(local)]; row != nil {
-		return row
+// find returns the row of exactly this name in documents of a format.
+func (w *words) find(format Format, local string) *Row {
+	if local != "" {
+		if row := w.slots[w.slot(local)]; row != nil && row.Name == local && row.Rank(format) > 0 {
+			return row
+		}
 	}
 	return &extension
 }
 
 // RowOf returns the row of an element with exactly this name in a document of a format.
-func RowOf(format Format, space, local string) *Row {
-	if IsAtom(space) {
-		space = Atom
-	}
-	w := vocabularies[space]
-	if w == nil {
-		return &extension
-	}
-	if row := w.exact[local]; row != nil && row.Rank(format) > 0 {
-		return row
-	}
-	return &extension
-}
+func RowOf(format Format, space, local string) *Row { return wordsOf(space).find(format, local) }
 
 // IsExpressed reports whether the fields and lists of an entry express the element, in every
 // format.
@@ -268,38 +302,40 @@ func (row *Row) Rank(format Format) int {
 }
 
 // Row returns the row of the current element; that of an extension has no name.
-func (r *Elements) Row() *Row {
-	if row := r.words(r.Space()).find(r.Local()); row.Rank(r.Format) > 0 {
+func (r *Elements) Row() *Row { return r.rowIn(r.Space()) }
+
+func (r *Elements) rowIn(space string) *Row {
+	w := noWords
+	switch {
+	case r.Format == FormatAtom && (space == r.Native || IsAtom(space)):
+		w = atomWords
+	case r.Format == FormatRSS && r.IsOfRSS(space):
+		w = rssWords
+	case space != "":
+		w = wordsOf(space)
+	}
+	local := r.Local()
+	row := w.find(r.Format, local)
+	if row != &extension || w.folded == nil || len(local) > longestName || w == atomWords && !isCapital(local) {
+		return row
+	}
+	if row = w.folded[strings.ToLower(local)]; row != nil && row.Rank(r.Format) > 0 {
 		return row
 	}
 	return &extension
 }
 
-func (r *Elements) words(space string) *words {
-	switch {
-	case r.Format == FormatAtom && (space == r.Native || IsAtom(space)):
-		return atomWords
-	case r.Format == FormatRSS && r.IsOfRSS(space):
-		return rssWords
-	case space == r.space && r.vocabulary != nil:
-		return r.vocabulary
+// Named is Row, but notes a misspelt name, and reports whether the name or its namespace is
+// misspelt.
+func (r *Elements) Named() (row *Row, odd bool) {
+	space := r.Space()
+	row = r.rowIn(space)
+	local := r.Local()
+	if row != &extension && row.Name != local {
+		r.note("name-misspelt", "the element "+clip(local)+" is read as "+row.Name, r.Offset())
+		return row, true
 	}
-	r.space, r.vocabulary = space, none
-	if IsAtom(space) {
-		r.vocabulary = atomWords
-	} else if w := vocabularies[space]; w != nil && space != "" {
-		r.vocabulary = w
-	}
-	return r.vocabulary
+	return row, space != r.Cursor.Space()
 }
 
-// Named is Row, but notes a misspelt name.
-func (r *Elements) Named() (row *Row, misspelt bool) {
-	row = r.Row()
-	local := r.Local()
-	if row.Name == local || row == &extension {
-		return row, false
-	}
-	r.note("name-misspelt", "the element "+clip(local)+" is read as "+row.Name, r.Offset())
-	return row, true
-}
+func isCapital(local string) bool { return local != "" && 'A' <= local[0] && local[0] <= 'Z' }
