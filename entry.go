@@ -291,11 +291,13 @@ func (r *entryReader) addLinks(read func(Links) Links) {
 // or in the content describe something else.
 func (r *entryReader) read(e *Entry) {
 	depth, lenient, outer := r.Depth(), r.Lenient(), r.Native
+	var s entryState
+	about := ""
 	if r.Format == feedxml.FormatAtom {
 		r.Native = r.Space()
+	} else {
+		about, _ = r.Attr(feedxml.RDF, "about")
 	}
-	about, _ := r.Attr(feedxml.RDF, "about")
-	var s entryState
 	var texts feedxml.TextFinder
 	for r.Child(depth) {
 		row, odd := r.Named()
@@ -333,10 +335,12 @@ func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
 			}
 			return
 		}
-		value, ok := r.Permalink()
+		value, ok := "", true
+		if r.Format == feedxml.FormatRSS {
+			value, ok = r.Permalink()
+		}
 		if id := r.idText(e); e.ID == "" {
-			e.ID = id
-			s.permalink = r.Format == feedxml.FormatRSS && (!ok || strings.EqualFold(trim(value), "true"))
+			e.ID, s.permalink = id, !ok || strings.EqualFold(trim(value), "true")
 		}
 	case feedxml.MeansUpdated:
 		if n > s.updated || native {
@@ -352,7 +356,11 @@ func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
 		}
 		r.noteAtom(row, offset)
 	case feedxml.MeansLink:
-		if _, ok := r.Attr("", "href"); ok || row.Form == feedxml.LinkForm {
+		isAtom := row.Form == feedxml.LinkForm
+		if !isAtom {
+			_, isAtom = r.Attr("", "href")
+		}
+		if isAtom {
 			r.addLinks(r.atomLink)
 			return
 		}

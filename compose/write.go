@@ -460,6 +460,9 @@ func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
 	if d.Language != "" && d.Format != feedhistory.RSS {
 		first.Element("language", d.Language)
 	}
+	if d.Icon != "" && d.Elements().Scope == nil {
+		first.Element("atom:icon", iri.Writable(d.Icon))
+	}
 	w.headAs(d, feedhistory.RSS, first.String())
 }
 
