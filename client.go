@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/markup"
@@ -134,7 +135,7 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 // returns an *Unchanged error if the document has not changed.
 // The error may be the context's.
 func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
-	l := c.load(ctx, url, known, nil)
+	l := c.load(ctx, chain.Request{URL: url}, known, nil)
 	return l.doc, l.err
 }
 
@@ -190,16 +191,17 @@ func (c *Client) setUp() {
 
 // load requests and reads a document. If head is not nil, it is called with the head
 // section as soon as it has arrived, before the rest of the document.
-func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *fetchResult {
+func (c *Client) load(ctx context.Context, r chain.Request, known Known, head func(*Document)) *fetchResult {
 	resp, err := c.do(ctx, fetch.Request{
-		URL: iri.ForRequest(url), Accept: accept,
+		URL: iri.ForRequest(r.URL), Accept: accept,
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
+		Once: r.Guess, Again: r.Again, IsDoubtful: r.IsDoubtful,
 	})
 	if err != nil {
-		return &fetchResult{url: url, err: err}
+		return &fetchResult{url: r.URL, err: err}
 	}
 	defer resp.Body.Close()
-	return c.read(resp, url, known, head)
+	return c.read(resp, r.URL, known, head)
 }
 
 // read reads the document from a response for url.

@@ -473,16 +473,18 @@ func (d *Document) documentTime() time.Time {
 	return feedtime.First(d.Updated, d.LastModified)
 }
 
-// Digest returns a digest of the entry's bytes as published. The same bytes in another
-// document have the same digest. XML adds inherited attributes, such as namespaces, so
-// ReadEntry(e.XML()) may have another one: store the digest with the XML. If the entry's
-// fields were set since it was read, Digest is that of its XML.
+// Digest returns a digest of the entry's bytes as published, without the signatures in
+// addresses: a query with both a secret and a time, such as token-hash and token-time, is
+// made anew again and again, so an entry that differs in those alone has not changed. The
+// same bytes in another document have the same digest. XML adds inherited attributes, such
+// as namespaces, so ReadEntry(e.XML()) may have another one: store the digest with the XML.
+// If the entry's fields were set since it was read, Digest is that of its XML.
 func (e *Entry) Digest() string {
 	raw := e.raw
 	if e.isAltered() {
 		raw = string(e.XML())
 	}
-	sum := sha256.Sum256([]byte(raw))
+	sum := sha256.Sum256([]byte(iri.Unsigned(raw)))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -562,6 +564,11 @@ func SameOrigin(a, b string) bool { return iri.AreSameOrigin(a, b) }
 
 // Redact removes the user and password from a URL, which may be invalid.
 func Redact(url string) string { return iri.Redact(url) }
+
+// Unsigned returns a URL without its signature, for telling files apart: an entry's file
+// whose URL has only another signature is the same file; see Entry.Digest. Request the URL
+// as it was published last. A URL without a signature is returned as it is.
+func Unsigned(url string) string { return iri.Unsigned(url) }
 
 // ParseURL parses a URL or reference whose path, query and fragment may have characters
 // that should be escaped; the result escapes them, as a Client's requests do. Keep the

@@ -23,11 +23,13 @@ import (
 //
 // Walk requests nothing before you range over the sequence. A break ends all requests. If
 // the links in a chain differ by one step, such as archive-41 and archive-40, or if
-// WalkOptions.Known knows where they lead, Walk requests up to Policy.PerHost documents at
-// a time under the URLs it expects next: two if the pages name the last one. Only links
-// decide which of them it yields, and a page is requested again if an entry may have moved
-// from there meanwhile. At most four requests of a walk turn out to be wasted; none go to
-// hosts that have asked for patience.
+// WalkOptions.Known knows where they lead, Walk requests up to four documents at a time,
+// or Policy.PerHost, under the URLs it expects next: two if the pages name the last one.
+// Only links decide which of them it yields, and a page is requested again if an entry may
+// have moved from there meanwhile. At most four requests of a walk turn out to be wasted;
+// none go to hosts that have asked for patience or refused such a request. A request that
+// fails after a guess is made again alone, when a link leads there, and Walk guesses no
+// more: what a guess provokes, a Retry-After too, does not count.
 //
 // If the first document fails, Walk yields the error with the readable part of the
 // document, and ends, as it does when the context ends. For a missing later document,
@@ -1014,10 +1016,10 @@ var errUnended = errors.New("the request did not end")
 // source returns the documents of the walk.
 func (w *walk) source() chain.Source[*fetchResult, *Document] {
 	return chain.Source[*fetchResult, *Document]{
-		Request: func(url string) func(context.Context, func(*Document)) *fetchResult {
-			known := w.known(url)
+		Request: func(r chain.Request) func(context.Context, func(*Document)) *fetchResult {
+			known := w.known(r.URL)
 			return func(ctx context.Context, arrived func(*Document)) *fetchResult {
-				return w.c.load(ctx, url, known, arrived)
+				return w.c.load(ctx, r, known, arrived)
 			}
 		},
 		Named:    w.named,
@@ -1025,6 +1027,9 @@ func (w *walk) source() chain.Source[*fetchResult, *Document] {
 		May:      w.mayGuess,
 		Confirms: func(url string, l *fetchResult) bool {
 			return l != nil && (l.err == nil || l.unchanged() != nil) && (l.doc == nil || l.doc.URL == url)
+		},
+		Fails: func(l *fetchResult, guess bool) bool {
+			return l != nil && l.err != nil && l.unchanged() == nil && (guess || !IsStatus(l.err, http.StatusNotFound, http.StatusGone))
 		},
 	}
 }

@@ -689,6 +689,7 @@ const rounds = 4
 func (s *stable) settle(posts string, latest int) (proven bool) {
 	s.come(place{Latest: latest})
 	var missed []string
+	was := [2]int{-1, -1}
 	for range rounds {
 		unchanged, ok := s.close(latest)
 		if !ok {
@@ -701,14 +702,20 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 		if !unchanged {
 			continue
 		}
+		at, shown := time.Now(), s.shown()
 		c, err := s.census(posts)
 		if err != nil {
 			s.task.soon = answer{err: err}.failure() != nil
 			break
 		}
-		missing := c.missing(s.has)
-		if c.proves(s.has) {
-			s.task.total, s.task.proven = c.total, c.at
+		s.total = c.total
+		missing, counted := c.missing(s.has), [2]int{shown, c.total}
+		if len(missing) == 0 && shown != c.total && counted != was {
+			was = counted // a post may have come or gone between the two
+			continue
+		}
+		if c.proves(s.has) && shown == c.total {
+			s.task.total, s.task.proven = c.total, at
 			proven = true
 			break
 		}

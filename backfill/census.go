@@ -23,7 +23,7 @@ import (
 // No listing shows everything at one moment, because entries come and go between its
 // pages. But an entry received before the count, and listed after it, existed when the
 // server counted. If there are as many such entries as the server counted, they are
-// all.
+// all of the kind it counts; and if the feed had as many just before, all of the feed's.
 type census struct {
 	at    time.Time // when the server counted
 	total int
@@ -128,7 +128,7 @@ const (
 // census requests the list of all posts, with the count, and hardly more pages than the
 // count needs.
 func (s *source) census(posts string) (*census, error) {
-	c := &census{at: time.Now()}
+	c := &census{}
 	seen := map[int]bool{}
 	for n := 1; n <= c.total/listSize+mostClosing; n++ { // posts may come meanwhile
 		url := posts + "_fields=id,guid,link,modified&orderby=id&order=asc&per_page=" + strconv.Itoa(listSize) + "&page=" + strconv.Itoa(n)

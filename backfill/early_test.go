@@ -51,7 +51,7 @@ func TestOverlapped(t *testing.T) {
 		slow, same, one := read(t, edit)
 		require.EqualValues(t, 1, one, name)
 		require.Equal(t, same, requests, name)
-		require.LessOrEqual(t, float64(took), 0.65*float64(slow), name)
+		require.LessOrEqual(t, float64(took), 0.67*float64(slow), name)
 	}
 	_, _, most = read(t, func(b *slowBlog, _ *feedhistory.Client) { b.withoutAPI = true })
 	require.EqualValues(t, 1, most)

@@ -26,6 +26,7 @@ type post struct {
 	id                  int
 	published, modified time.Time
 	text                string
+	podcast             bool // of a kind that the feed shows, and the API neither counts nor lists
 }
 
 // A site is what the models of real servers have in common: posts, a log of
@@ -39,6 +40,7 @@ type site struct {
 	before   func(n int) // called before the nth request; nil: nothing happens
 	moments  []set       // the posts at each request, by guid
 	guids    func(post) string
+	podcasts bool // whether change publishes podcasts
 	handler  http.HandlerFunc
 	url      string
 }
@@ -103,7 +105,7 @@ func (s *site) fetch(t require.TestingT, handler http.HandlerFunc, path string, 
 func (s *site) publish() {
 	s.next++
 	s.now = s.now.Add(time.Minute)
-	s.posts[s.next] = post{s.next, s.now, s.now, fmt.Sprintf("post %d", s.next)}
+	s.posts[s.next] = post{id: s.next, published: s.now, modified: s.now, text: fmt.Sprintf("post %d", s.next)}
 }
 
 // schedule publishes a post that was written long ago: it is the newest by

@@ -24,8 +24,8 @@ func (s *site) count(mark string) int {
 	return -1
 }
 
-// requireTrue checks that a whole history has every post that existed at the
-// moment of the count.
+// requireTrue checks that a whole history has every post that existed at the moment of
+// the count: for WordPress, when the feed's last page was read before it.
 func (s *site) requireTrue(t require.TestingT, r *Recovery, mark string) {
 	if r.Verdict() != feedhistory.Whole {
 		return
@@ -33,6 +33,9 @@ func (s *site) requireTrue(t require.TestingT, r *Recovery, mark string) {
 	got := ids(r.History.Entries)
 	n := s.count(mark)
 	require.GreaterOrEqual(t, n, 0, "%s", strings.Join(s.requests, "\n"))
+	for mark == wordPressCount && !strings.Contains(s.requests[n], "order=ASC&orderby") {
+		n--
+	}
 	for guid := range s.moments[n] {
 		require.Contains(t, got, guid, "%s", strings.Join(s.requests, "\n"))
 	}
@@ -113,7 +116,7 @@ func TestWordPressRestless(t *testing.T) {
 // back a withdrawn post.
 func (s *site) change(random *rand.Rand) {
 	age := time.Duration(1+random.IntN(200)) * time.Minute
-	switch random.IntN(5) {
+	switch random.IntN(6) {
 	case 0:
 		s.publish()
 	case 1:
@@ -124,6 +127,41 @@ func (s *site) change(random *rand.Rand) {
 		delete(s.posts, 1+random.IntN(s.next))
 	case 4:
 		s.edit(1 + random.IntN(s.next))
+	case 5:
+		if s.podcasts {
+			s.podcast(age)
+		}
+	}
+}
+
+// podcast publishes an old one.
+func (s *site) podcast(age time.Duration) {
+	s.backdate(age)
+	p := s.posts[s.next]
+	p.podcast = true
+	s.posts[s.next] = p
+}
+
+// Entries that the API neither counts nor lists may be missing: a podcast that has moved
+// onto a page already read is in no list. So the walk is lossy, however it ends.
+func TestWordPressUncounted(t *testing.T) {
+	for name, podcasts := range map[string]int{"one of 63": 1, "a page of them": 10} {
+		t.Run(name, func(t *testing.T) {
+			for moment := 2; moment <= 14; moment++ {
+				b := &blog{site: newSite(62), size: 10}
+				b.guids = b.guid
+				for range podcasts {
+					b.podcast(30 * time.Minute)
+				}
+				b.before = func(n int) {
+					if n == moment {
+						b.podcast(1000 * time.Hour)
+					}
+				}
+				r := b.fetch(t, b.answer, "/feed/")
+				require.Equal(t, feedhistory.Lossy, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
+			}
+		})
 	}
 }
 
@@ -142,7 +180,7 @@ func TestWordPressIsWhole(t *testing.T) {
 			size:      rapid.IntRange(2, 25).Draw(rt, "size"),
 			unordered: rapid.Bool().Draw(rt, "unordered"),
 		}
-		b.guids = b.guid
+		b.guids, b.podcasts = b.guid, rapid.Bool().Draw(rt, "podcasts")
 		often, random := rapid.IntRange(2, 9).Draw(rt, "often"), chance(rt)
 		b.before = func(n int) {
 			for n > 1 && random.IntN(often) == 0 {
@@ -210,7 +248,7 @@ func TestWordPressOtherPosts(t *testing.T) {
 			}, "/feed/")
 			b.has(t, r.History, b.guid)
 			require.Equal(t, feedhistory.Lossy, r.Verdict())
-			require.LessOrEqual(t, len(b.requests), allowed(b.pages())+2)
+			require.LessOrEqual(t, len(b.requests), allowed(b.pages())+3)
 		})
 	}
 }

@@ -22,11 +22,13 @@ import (
 // modification time, as a scheduled one is, moves another post to a page the walk has
 // read.
 //
-// So at the end it asks the REST API how many posts there are, and which, a hundred at
-// a time. If a post is missing, it reads the page with the post, and asks the API
-// again. If each counted post had come before the count, and is listed after it, they
-// are all, even if posts came or went meanwhile; only a post withdrawn and put back within these
-// seconds could falsify this. If new posts come faster, the walk is lossy.
+// So at the end it asks the feed's last page and then the REST API how many posts there
+// are, and which, a hundred at a time. If a post is missing, it reads the page with the
+// post, and asks again. If the two numbers are equal, each counted post had come before
+// the count, and each is listed after it, they are all, even if posts came or went
+// meanwhile; only a post withdrawn and put back within these seconds could falsify this.
+// If new posts come faster, the walk is lossy. So it is if the feed shows more than the
+// API counts, such as podcasts: nobody can say whether one of those is missing.
 //
 // The API also says how many pages there are. Without it, the walk finds the
 // last page by doubling and bisection, and proves nothing.
@@ -203,6 +205,7 @@ type stable struct {
 
 	tail   []*feedhistory.Entry // the latest entries as they were read, latest first; nil if unknown
 	size   int                  // entries per page
+	total  int                  // the number of posts by the server's latest count; 0 if unknown
 	read   int                  // number of pages read
 	barren int                  // pages in succession without new entries
 
@@ -249,7 +252,8 @@ func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven boo
 			from.Page = min(from.Page, s.lastPage(s.count(s.task.counter)))
 		}
 	case !from.begun() && !s.task.refill:
-		from.Page = s.lastPage(s.count(s.task.counter))
+		s.total = s.count(s.task.counter)
+		from.Page = s.lastPage(s.total)
 		s.tail = []*feedhistory.Entry{}
 	}
 	if s.lost.err != nil {
@@ -300,6 +304,7 @@ func (s *stable) page(n, until int) (goOn, meets bool) {
 	}
 	s.inRow = 0
 	s.read++
+	s.size = max(s.size, len(a.doc.Entries))
 	slices.Reverse(a.doc.Entries)
 	if s.barren++; s.seen.add(a.doc.Entries) > 0 {
 		s.barren = 0
@@ -392,4 +397,42 @@ func (s *stable) search(high int) int {
 func (s *stable) exists(n int) bool {
 	a := s.keep(stablePage(s.source, n))
 	return !a.missing() && s.ctx.Err() == nil && (a.err != nil || len(a.doc.Entries) > 0)
+}
+
+// shown returns how many posts the feed's pages have now, of any kind; 0 if it cannot be
+// told from the last page and those beside it.
+func (s *stable) shown() int {
+	if s.total == 0 {
+		s.total = s.count(s.task.counter)
+	}
+	if s.total == 0 {
+		return 0
+	}
+	length := func(n int) int {
+		a := s.request(stablePage(s.source, n))
+		if a.err != nil && !a.missing() {
+			return -1
+		} else if a.err != nil {
+			return 0
+		}
+		s.size = max(s.size, len(a.doc.Entries)) // the first page may not have been full
+		return len(a.doc.Entries)
+	}
+	n := (s.total + s.size - 1) / s.size
+	last := length(n)
+	if n > 1 && last >= 0 {
+		switch before := length(n - 1); {
+		case before < s.size:
+			return 0
+		case last == 0:
+			return (n - 1) * s.size
+		}
+	}
+	if last == s.size {
+		if next := length(n + 1); 0 <= next && next < s.size {
+			return n*s.size + next
+		}
+		return 0
+	}
+	return (n-1)*s.size + max(last, 0)
 }

@@ -328,11 +328,11 @@ func (c *Chain) gap(g *feedhistory.Gap) []Finding {
 	if g.Document != nil {
 		return c.add(g.Document, g.Err)
 	}
-	return []Finding{link.gap(g)}
+	return []Finding{link.gap(g, c.Profile)}
 }
 
 // gap returns the finding for a link that does not lead to its document.
-func (l link) gap(g *feedhistory.Gap) Finding {
+func (l link) gap(g *feedhistory.Gap, profile Profile) Finding {
 	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
 	switch g.Reason {
 	case feedhistory.ReasonMalformed:
@@ -354,22 +354,23 @@ func (l link) gap(g *feedhistory.Gap) Finding {
 	case feedhistory.ReasonRefused:
 		return l.finding("link-unsafe", "%s is not followed: %v", to, g.Err)
 	case feedhistory.ReasonStatus, feedhistory.ReasonNetwork:
-		return l.finding(statusCode(g.Err), "%s leads nowhere: %s", to, reasonText(g.Err))
+		return l.finding(profile.statusCode(g.Err), "%s leads nowhere: %s", to, reasonText(g.Err))
 	}
 	f := failure(g.Err, g.URL)
 	f.Message = strings.TrimSuffix(f.Message+"; linked from "+l.from, "; linked from ")
 	return f
 }
 
-// statusCode distinguishes a refused document (5005#18) from a missing one.
-func statusCode(err error) string {
-	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
-		switch e.Status {
-		case 401, 403, 410, 451:
-			return "archive-refused"
-		}
+// statusCode distinguishes a refused document from a missing one. RFC 5005 permits to refuse
+// an archive (5005#18), Atom-PMH does not (atom-pmh#6).
+func (p Profile) statusCode(err error) string {
+	switch {
+	case !feedhistory.IsStatus(err, 401, 403, 410, 451):
+		return "dead-link"
+	case p == AtomPMH:
+		return "pmh-archive-refused"
 	}
-	return "dead-link"
+	return "archive-refused"
 }
 
 // Finish returns the findings about the whole chain.
@@ -411,13 +412,18 @@ func (c *Chain) Finish() []Finding {
 // documents come. The error is the context's, or the reason the first document could
 // not be retrieved; it ends the sequence. Every other failure is a finding. With the
 // profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
-// GET. A nil client means one with default settings.
+// GET; with ModifiedRange, it asks for ranges of the collection at url. A nil client means
+// one with default settings.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		client, done := settings.Shared(client)
 		defer done()
-		if c.Profile == DataReplication {
+		switch c.Profile {
+		case DataReplication:
 			c.walkPages(ctx, client, url)(yield)
+			return
+		case ModifiedRange:
+			c.walkRanges(ctx, client, url)(yield)
 			return
 		}
 		w := walker{Chain: c, ctx: ctx, client: client}
@@ -507,7 +513,7 @@ func (w *walker) completeOlder() string {
 // If it has only a next-archive, it may be a subscription document whose publisher
 // mistook the direction.
 func (w *walker) begun() []Finding {
-	gap := []Finding{link{}.gap(w.given)}
+	gap := []Finding{link{}.gap(w.given, w.Profile)}
 	if w.head == nil || w.head.Archive {
 		return gap
 	}

@@ -58,18 +58,20 @@ const (
 	AtomPMH                // the same, and Atom-PMH 1.0, for feeds of metadata records
 
 	DataReplication // the data replication protocol; its feeds are not documents, so use it only with Chain.Walk
+	ModifiedRange   // a collection served by ranges of modification times; use it only with Chain.Walk
 )
 
-// String returns "rfc5005", "atom-pmh" or "datareplication".
+// String returns "rfc5005", "atom-pmh", "datareplication" or "modified-range".
 func (p Profile) String() string {
-	return [...]string{"rfc5005", "atom-pmh", "datareplication"}[min(p, DataReplication)]
+	return [...]string{"rfc5005", "atom-pmh", "datareplication", "modified-range"}[min(p, ModifiedRange)]
 }
 
 // A Finding is a fault, or something worth knowing.
 //
 // Its Clause is a section, such as "RFC 5005 §3", or a numbered duty: "5005#14" is duty 14
-// in the list [RFC5005.md], "atom-pmh#5" one of Atom-PMH 1.0, and "datareplication#feed-5"
-// one in the README of package harvest/datareplication. The numbers are this project's.
+// in the list [RFC5005.md], "atom-pmh#5" one of Atom-PMH 1.0, "datareplication#feed-5" and
+// "modified-range#4" are in the READMEs of the packages that harvest these protocols. The
+// numbers are this project's.
 // For readers who do not know them, show the Message and the Hint.
 //
 // [RFC5005.md]: https://github.com/feedhistory/feedhistory/blob/main/docs/RFC5005.md

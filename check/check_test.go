@@ -187,7 +187,7 @@ func TestRules(t *testing.T) {
 		require.False(t, seen[r.Code], r.Code)
 		seen[r.Code] = true
 		require.NotEmpty(t, r.Clause, r.Code)
-		if r.Level == Error && r.Profile == RFC5005 {
+		if r.Level == Error {
 			require.Regexp(t, `§|RSS 2\.0|JSON Feed 1\.1`, r.Clause, "%s: an error cites the section", r.Code)
 		}
 		require.NotEmpty(t, r.Summary, r.Code)
@@ -195,6 +195,7 @@ func TestRules(t *testing.T) {
 		require.Equal(t, r.Scope == PagesOfEntities, len(r.Formats) == 0, r.Code)
 		require.Equal(t, r.Profile == AtomPMH, strings.HasPrefix(r.Code, "pmh-"), r.Code)
 		require.Equal(t, r.Profile == DataReplication, strings.HasPrefix(r.Code, "dr-"), r.Code)
+		require.Equal(t, r.Profile == ModifiedRange, strings.HasPrefix(r.Code, "mr-"), r.Code)
 	}
 }
 

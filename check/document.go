@@ -70,6 +70,8 @@ func (r *report) notes() {
 			code = "namespace-unknown"
 		case r.out.invalidDates[at] && (code == "date-unreadable" || strings.HasPrefix(code, "zone-")):
 			continue // date-invalid says more
+		case code == "id-shared" && r.profile == AtomPMH:
+			continue // the entries of a record share its id
 		}
 		r.add(code, at, "%s", n.Message)
 	}

@@ -78,8 +78,8 @@ func ExampleRules_representations() {
 		}
 	}
 	// Output:
-	// error pmh-representation-type atom-pmh#15
-	// error pmh-representation-missing atom-pmh#16
-	// warning pmh-representation-unavailable atom-pmh#16
-	// error pmh-self-differs atom-pmh#34
+	// error pmh-representation-type Atom-PMH §Active entries; atom-pmh#15
+	// error pmh-representation-missing Atom-PMH §Active entries; atom-pmh#16
+	// warning pmh-representation-unavailable Atom-PMH §Active entries; atom-pmh#16
+	// error pmh-self-differs Atom-PMH §Atom-RDC; atom-pmh#34
 }

@@ -28,7 +28,7 @@ func (r *report) pmh() {
 		r.absent("pmh-not-atom", "the document is %v, not Atom 1.0", d.Format)
 		return
 	}
-	if !d.Complete && r.has(feedhistory.RelNext, feedhistory.RelPrevious, feedhistory.RelFirst, feedhistory.RelLast) {
+	if d.Kind() == feedhistory.Paged {
 		r.add("pmh-not-archived", r.historyAt(), "the feed is paged: pages shift, so that a harvest can miss records")
 	}
 	if d.Updated.IsZero() {
@@ -56,18 +56,17 @@ func (r *report) pmh() {
 
 // pmhEntry checks the kind of an entry.
 func (r *report) pmhEntry(e *feedhistory.Entry, place entryPlace, historical bool) {
-	alternate, kind := false, "active"
+	alternate, typed, kind := false, false, "active"
 	for _, link := range e.Links {
-		if link.Rel != feedhistory.RelAlternate {
-			continue
-		}
-		alternate = true
-		if link.Type == "" {
-			r.add("pmh-alternate-without-type", place.at, "entry %s: the link to %s has no type", clip(e.ID), clip(link.Href))
+		if link.Rel == feedhistory.RelAlternate {
+			alternate, typed = true, typed || link.Type != ""
 		}
 	}
 	if historical {
 		kind = "historical"
+	}
+	if alternate && !typed && !historical && place.content == noContent {
+		r.add("pmh-alternate-without-type", place.at, "entry %s: no link to the record has a type", clip(e.ID))
 	}
 	switch {
 	case alternate && place.content == emptyContent:

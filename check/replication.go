@@ -42,8 +42,13 @@ type pageWalker struct {
 	ids     map[uint64]bool
 	seed    maphash.Seed
 
+	findingList // on the page
+}
+
+// A findingList has findings without places.
+type findingList struct {
 	found []Finding
-	count map[string]int // by code, for the page
+	count map[string]int // by code
 }
 
 // walkPages is Walk for pages of entities.
@@ -78,9 +83,9 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 // page checks a page, and returns the URL of the older one. The error is the context's,
 // or from the request for the newest page.
 func (w *pageWalker) page(url string) (older string, err error) {
-	w.found, w.count = nil, map[string]int{}
+	w.findingList = findingList{count: map[string]int{}}
 	if w.documents >= w.most {
-		w.add("walk-cut-short", url, "there are more than %d pages", w.most)
+		w.raise("walk-cut-short", url, "there are more than %d pages", w.most)
 		return "", nil
 	}
 	head, headErr := harvest.Open(w.ctx, w.fetcher, http.MethodHead, url)
@@ -92,7 +97,7 @@ func (w *pageWalker) page(url string) (older string, err error) {
 	case err != nil && w.newer == nil:
 		return "", err
 	case err != nil:
-		w.add("dr-page-unavailable", url, "%s, to which prev of %s leads: %s", clip(url), clip(w.newer.Key()), reasonText(err))
+		w.raise("dr-page-unavailable", url, "%s, to which prev of %s leads: %s", clip(url), clip(w.newer.Key()), reasonText(err))
 		return "", nil
 	}
 	defer page.Close()
@@ -101,7 +106,7 @@ func (w *pageWalker) page(url string) (older string, err error) {
 	}
 	w.documents++
 	if w.visited[page.Key()] {
-		w.add("dr-loop", w.newer.URL, "prev leads to %s, which was read already", clip(page.Key()))
+		w.raise("dr-loop", w.newer.URL, "prev leads to %s, which was read already", clip(page.Key()))
 		return "", nil
 	}
 	w.visited[page.Key()] = true
@@ -112,45 +117,45 @@ func (w *pageWalker) page(url string) (older string, err error) {
 	return page.Prev, nil
 }
 
-// add reports a finding.
-func (w *pageWalker) add(code, url, format string, args ...any) {
-	if w.count[code]++; w.count[code] <= mostOfACode {
-		w.found = append(w.found, newFinding(code, url, fmt.Sprintf(format, args...)))
+// raise reports a finding.
+func (l *findingList) raise(code, url, format string, args ...any) {
+	if l.count[code]++; l.count[code] <= mostOfACode {
+		l.found = append(l.found, newFinding(code, url, fmt.Sprintf(format, args...)))
 	}
 }
 
-// findings returns the findings on the page.
-func (w *pageWalker) findings() []Finding {
-	for i, f := range slices.Backward(w.found) {
-		if n := w.count[f.Code]; n > mostOfACode {
-			w.found[i].Message += fmt.Sprintf(" (and %d more of this kind)", n-mostOfACode)
-			w.count[f.Code] = 0
+// findings returns the findings.
+func (l *findingList) findings() []Finding {
+	for i, f := range slices.Backward(l.found) {
+		if n := l.count[f.Code]; n > mostOfACode {
+			l.found[i].Message += fmt.Sprintf(" (and %d more of this kind)", n-mostOfACode)
+			l.count[f.Code] = 0
 		}
 	}
-	return w.found
+	return l.found
 }
 
 // heads checks the header of a page, and compares it with the answer to HEAD.
 func (w *pageWalker) heads(page, head *harvest.Page, headErr error) {
 	kind, modified := page.Header.Get(harvest.FieldType), page.Header.Get(harvest.FieldModified)
 	if page.Status != http.StatusOK {
-		w.add("dr-page-unavailable", page.URL, "the status is %d", page.Status)
+		w.raise("dr-page-unavailable", page.URL, "the status is %d", page.Status)
 	}
 	if page.Modified.IsZero() {
-		w.add("dr-modified-missing", page.URL, "Last-Modified is %q", clip(modified))
+		w.raise("dr-modified-missing", page.URL, "Last-Modified is %q", clip(modified))
 	} else {
 		w.timeForm(page, "the page", modified)
 	}
 	if _, _, err := mime.ParseMediaType(kind); err != nil && kind != "" {
-		w.add("dr-content-type-form", page.URL, "Content-Type is %q: %v", clip(kind), err)
+		w.raise("dr-content-type-form", page.URL, "Content-Type is %q: %v", clip(kind), err)
 	}
 	if headErr != nil {
-		w.add("dr-head", page.URL, "HEAD: %s", reasonText(headErr))
+		w.raise("dr-head", page.URL, "HEAD: %s", reasonText(headErr))
 		return
 	}
 	for _, name := range []string{harvest.FieldType, harvest.FieldModified, harvest.FieldLink} {
 		if page.Header.Get(name) != "" && head.Header.Get(name) == "" {
-			w.add("dr-head", page.URL, "the answer to HEAD has no %s", name)
+			w.raise("dr-head", page.URL, "the answer to HEAD has no %s", name)
 		}
 	}
 }
@@ -158,7 +163,7 @@ func (w *pageWalker) heads(page, head *harvest.Page, headErr error) {
 // timeForm checks whether all consumers can read a readable stamp.
 func (w *pageWalker) timeForm(page *harvest.Page, what, stamp string) {
 	if _, err := http.ParseTime(stamp); err != nil {
-		w.add("dr-time-form", page.URL, "Last-Modified of %s is %q", what, clip(stamp))
+		w.raise("dr-time-form", page.URL, "Last-Modified of %s is %q", what, clip(stamp))
 	}
 }
 
@@ -166,24 +171,24 @@ func (w *pageWalker) timeForm(page *harvest.Page, what, stamp string) {
 func (w *pageWalker) links(page *harvest.Page) {
 	for _, line := range page.Header.Values(harvest.FieldLink) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "<") || len(harvest.Links(http.Header{harvest.FieldLink: {line}})) > 1 {
-			w.add("dr-link-form", page.URL, "Link is %q", clip(line))
+			w.raise("dr-link-form", page.URL, "Link is %q", clip(line))
 		}
 	}
 	if page.Self == "" {
-		w.add("dr-self-missing", page.URL, "no Link has rel=self")
+		w.raise("dr-self-missing", page.URL, "no Link has rel=self")
 	}
 	newer := w.newer
 	switch {
 	case newer == nil && page.Next != "":
-		w.add("dr-newest-not-last", page.URL, "next leads to %s", clip(page.Next))
+		w.raise("dr-newest-not-last", page.URL, "next leads to %s", clip(page.Next))
 	case newer == nil:
 	case page.Self != "" && page.Self != newer.Prev:
-		w.add("dr-self-differs", page.URL, "self is %s, but prev of %s is %s", clip(page.Self), clip(newer.Key()), clip(newer.Prev))
+		w.raise("dr-self-differs", page.URL, "self is %s, but prev of %s is %s", clip(page.Self), clip(newer.Key()), clip(newer.Prev))
 	case page.Next == "" && len(w.visited) == 2:
 		// The link to the newest page is written last
 		// (datareplication#producer-1).
 	case newer.Self != "" && !newer.Is(page.Next):
-		w.add("dr-links-disagree", page.URL, "next is %q, but prev of %s leads here", clip(page.Next), clip(newer.Key()))
+		w.raise("dr-links-disagree", page.URL, "next is %q, but prev of %s leads here", clip(page.Next), clip(newer.Key()))
 	}
 }
 
@@ -191,7 +196,7 @@ func (w *pageWalker) links(page *harvest.Page) {
 func (w *pageWalker) entities(page *harvest.Page) {
 	boundary, err := harvest.Boundary(page.Header.Get(harvest.FieldType))
 	if err != nil {
-		w.add("dr-not-multipart", page.URL, "%v", err)
+		w.raise("dr-not-multipart", page.URL, "%v", err)
 		return
 	}
 	parts := harvest.NewParts(page.Body(), boundary, mostEntityBytes)
@@ -216,13 +221,13 @@ func (w *pageWalker) unread(page *harvest.Page, whole int, err error) {
 	switch {
 	case w.ctx.Err() != nil:
 	case cut || err == io.ErrUnexpectedEOF:
-		w.add("dr-cut-short", page.URL, "the page ends after %d entities, in the middle of the next", whole)
+		w.raise("dr-cut-short", page.URL, "the page ends after %d entities, in the middle of the next", whole)
 	case errors.Is(err, harvest.ErrTooLarge):
-		w.add("limit-exceeded", page.URL, "entity %d has more than %d bytes", whole+1, mostEntityBytes)
+		w.raise("limit-exceeded", page.URL, "entity %d has more than %d bytes", whole+1, mostEntityBytes)
 	case errors.As(err, new(*feedhistory.LimitError)), errors.As(err, new(*feedhistory.TimeoutError)):
-		w.add(failure(err, page.URL).Code, page.URL, "%v", err)
+		w.raise(failure(err, page.URL).Code, page.URL, "%v", err)
 	default:
-		w.add("dr-not-multipart", page.URL, "entity %d: %v", whole+1, err)
+		w.raise("dr-not-multipart", page.URL, "entity %d: %v", whole+1, err)
 	}
 }
 
@@ -268,16 +273,16 @@ func (e *entities) entity(part harvest.Part) {
 	what := fmt.Sprintf("entity %d, %q", e.n, clip(id))
 	for _, name := range []string{harvest.FieldType, harvest.FieldModified, harvest.FieldID, harvest.FieldOperation} {
 		if strings.TrimSpace(part.Header.Get(name)) == "" {
-			e.add("dr-header-missing", e.page.URL, "%s has no %s", what, strings.ReplaceAll(name, "Id", "ID"))
+			e.raise("dr-header-missing", e.page.URL, "%s has no %s", what, strings.ReplaceAll(name, "Id", "ID"))
 		}
 	}
 	e.operation(what, part.Header.Get(harvest.FieldOperation), harvest.Operation(part.Header))
 	if err := part.Check(); err != nil {
-		e.add("dr-length", e.page.URL, "%s: %v", what, err)
+		e.raise("dr-length", e.page.URL, "%s: %v", what, err)
 	}
 	e.stamp(what, part.Header.Get(harvest.FieldModified))
 	if key := maphash.String(e.seed, id); id != "" && e.ids[key] {
-		e.add("dr-id-repeated", e.page.URL, "%s has the Content-ID of another", what)
+		e.raise("dr-id-repeated", e.page.URL, "%s has the Content-ID of another", what)
 	} else if len(e.ids) < mostKnownIDs {
 		e.ids[key] = true
 	}
@@ -290,9 +295,9 @@ func (e *entities) operation(what, written, read string) {
 	switch {
 	case strings.TrimSpace(written) == "":
 	case !slices.Contains(known, read):
-		e.add("dr-operation-unknown", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
+		e.raise("dr-operation-unknown", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
 	case written != "http-equiv="+read:
-		e.add("dr-operation", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
+		e.raise("dr-operation", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
 	}
 }
 
@@ -303,10 +308,10 @@ func (e *entities) stamp(what, written string) {
 	case written == "":
 		return
 	case err != nil:
-		e.add("dr-header-missing", e.page.URL, "%s: Last-Modified %v", what, err)
+		e.raise("dr-header-missing", e.page.URL, "%s: Last-Modified %v", what, err)
 		return
 	case at.Before(e.last):
-		e.add("dr-stamps-decrease", e.page.URL, "%s is stamped %s, after one of %s", what, stamp(at), stamp(e.last))
+		e.raise("dr-stamps-decrease", e.page.URL, "%s is stamped %s, after one of %s", what, stamp(at), stamp(e.last))
 	}
 	e.timeForm(e.page, what, written)
 	e.last = at
@@ -332,14 +337,14 @@ func (e *entities) digestSoFar() string { return hex.EncodeToString(e.sum.Sum(ni
 // end checks a page after all of it has been read.
 func (e *entities) end() {
 	if e.n == 0 {
-		e.add("dr-page-empty", e.page.URL, "the page has no entities")
+		e.raise("dr-page-empty", e.page.URL, "the page has no entities")
 		return
 	}
 	if !e.page.Modified.IsZero() && !e.last.IsZero() && !e.page.Modified.Equal(e.last) {
-		e.add("dr-page-stamp", e.page.URL, "Last-Modified of the page is %s, of its last entity %s", stamp(e.page.Modified), stamp(e.last))
+		e.raise("dr-page-stamp", e.page.URL, "Last-Modified of the page is %s, of its last entity %s", stamp(e.page.Modified), stamp(e.last))
 	}
 	if !e.oldest.IsZero() && e.last.After(e.oldest) {
-		e.add("dr-stamps-decrease", e.newer.URL, "the first entity is stamped %s, after one of %s on the page before, %s",
+		e.raise("dr-stamps-decrease", e.newer.URL, "the first entity is stamped %s, after one of %s on the page before, %s",
 			stamp(e.oldest), stamp(e.last), clip(e.page.Key()))
 	}
 	e.oldest = e.first
@@ -356,13 +361,13 @@ func (e *entities) compare() {
 	switch {
 	case !e.isKnown:
 	case e.then != old.Digest:
-		e.add("dr-page-changed", e.page.URL, "its first %d entities have changed since an earlier run", old.Entries)
+		e.raise("dr-page-changed", e.page.URL, "its first %d entities have changed since an earlier run", old.Entries)
 	case old.Next != "" && e.n > old.Entries:
-		e.add("dr-page-changed", e.page.URL, "at an earlier run it had %d entities and a next page already; now it has %d", old.Entries, e.n)
+		e.raise("dr-page-changed", e.page.URL, "at an earlier run it had %d entities and a next page already; now it has %d", old.Entries, e.n)
 	case old.Next != "" && old.Next != now.Next:
-		e.add("dr-page-changed", e.page.URL, "at an earlier run next was %s; now it is %q", clip(old.Next), clip(now.Next))
+		e.raise("dr-page-changed", e.page.URL, "at an earlier run next was %s; now it is %q", clip(old.Next), clip(now.Next))
 	case now.Prev != "" && old.Prev != now.Prev:
-		e.add("dr-page-changed", e.page.URL, "at an earlier run prev was %q; now it is %s", clip(old.Prev), clip(now.Prev))
+		e.raise("dr-page-changed", e.page.URL, "at an earlier run prev was %q; now it is %s", clip(old.Prev), clip(now.Prev))
 	}
 	e.Digests.keep(e.feed, e.page.Key(), now)
 }

@@ -8,6 +8,7 @@ require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/alecthomas/kong v1.17.0
 	github.com/creack/pty v1.1.24
+	github.com/emersion/go-message v0.18.2
 	github.com/feedhistory/feedhistory v0.2.0
 	github.com/feedhistory/feedhistory/mirror/sqlstore v0.2.0
 	github.com/feedhistory/feedhistory/publish/s3 v0.2.0

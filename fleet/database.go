@@ -32,7 +32,8 @@ type Database struct {
 
 	states *sqlstore.Store // the Store of Open
 	store  *sql.DB         // the database of Store
-	pool   *pgxpool.Pool   // connections whose last commits a crash of the database may lose; see durably
+	clock  clock
+	pool   *pgxpool.Pool // connections whose last commits a crash of the database may lose; see durably
 }
 
 //go:embed schema.sql
@@ -144,6 +145,13 @@ func (d *Database) migrate(ctx context.Context, river *rivermigrate.Migrator[pgx
 		_, err = tx.Exec(ctx, schema)
 		return err
 	})
+}
+
+// measure measures the database's clock.
+func (d *Database) measure(ctx context.Context) error {
+	var b pgx.Batch
+	d.clock.queue(&b)
+	return d.brief(ctx, &b)
 }
 
 // ping returns an error if the database does not answer.
@@ -271,6 +279,7 @@ func (d *Database) claim(ctx context.Context, claims []*claim) error {
 		hosts, tokens, most = append(hosts, c.host), append(tokens, c.token), append(most, int64(c.most))
 	}
 	var urls []string
+	d.clock.queue(&b)
 	b.Queue(dueFeeds, hosts, tokens, most).Query(func(rows pgx.Rows) error {
 		var t turn
 		var left time.Duration

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -126,3 +127,10 @@ const (
 // MostAtPause is the number of feeds of a host that a worker claims together, with a
 // pause of a second.
 const MostAtPause = int(mostLate / time.Second)
+
+// Skew makes this machine's clock differ for the workers of this Database, and lifts the
+// bound if it is not zero.
+func (d *Database) Skew(ahead *atomic.Int64, most time.Duration) {
+	d.clock.local = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	d.clock.most = most
+}

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -236,4 +238,77 @@ func (d *Database) wait(ctx context.Context, host string) (left time.Duration, e
 	err = d.pool.QueryRow(ctx, `
 		SELECT greatest('0', (SELECT wait FROM fleet_hosts WHERE host = $1) - now())`, host).Scan(&left)
 	return left, err
+}
+
+// A clock is the database's clock: all stored times are of it, whatever this machine's own
+// clock says. Its zero value must be measured first.
+type clock struct {
+	local func() time.Time // this machine's clock; nil means time.Now
+	most  time.Duration    // the maximum difference; zero means maxSkew
+
+	mu    sync.Mutex
+	at    time.Time     // when it was measured, by the machine's clock
+	ahead time.Duration // how far the machine's clock was ahead then
+}
+
+// maxSkew is the maximum difference of a worker's clock from the database's: certificates
+// and dates in HTTP are of nobody's use with a clock further off.
+const maxSkew = 30 * time.Second
+
+// noSkew is a difference not worth a message.
+const noSkew = time.Second
+
+// queue adds the measurement to a batch.
+func (c *clock) queue(b *pgx.Batch) {
+	before := c.read()
+	b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error {
+		var there time.Time
+		if err := row.Scan(&there); err != nil {
+			return err
+		}
+		c.note(before.Truncate(time.Microsecond), c.read(), there)
+		return nil
+	})
+}
+
+// note records a measurement. A time between the two of the machine's clock shows no
+// difference: it is as long as the answer has taken.
+func (c *clock) note(before, after, there time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.ahead = after, max(0, before.Sub(there))-max(0, there.Sub(after))
+}
+
+func (c *clock) read() time.Time {
+	if c.local == nil {
+		return time.Now()
+	}
+	return c.local()
+}
+
+// now returns the time by the database's clock. If the machine's clock is set meanwhile,
+// that makes no difference.
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at.Round(0).Add(c.read().Sub(c.at) - c.ahead)
+}
+
+// skew returns how far the machine's clock is ahead; with an error, if that is too much.
+func (c *clock) skew() (ahead time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ahead.Abs() > cmp.Or(c.most, maxSkew) {
+		err = fmt.Errorf("fleet: this machine's clock %s: set it right, for example by NTP", c.saySkew())
+	}
+	return c.ahead, err
+}
+
+// saySkew says how far the machine's clock is off.
+func (c *clock) saySkew() string {
+	where := "ahead of"
+	if c.ahead < 0 {
+		where = "behind"
+	}
+	return fmt.Sprintf("is %v %s the database's", c.ahead.Abs().Round(time.Millisecond), where)
 }

@@ -165,6 +165,7 @@ type metrics struct {
 	registry *prometheus.Registry
 
 	hosts     atomic.Int64 // hosts being polled
+	ahead     atomic.Int64 // how far the machine's clock is ahead of the database's: a time.Duration
 	polls     *prometheus.CounterVec
 	entries   *prometheus.CounterVec
 	documents prometheus.Counter
@@ -205,6 +206,9 @@ func newMetrics(d *Database) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "hosts_running", Help: "Hosts that this worker polls now.",
 		}, func() float64 { return float64(m.hosts.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "clock_ahead_seconds", Help: "How far this machine's clock is ahead of the database's, at the last claim.",
+		}, func() float64 { return time.Duration(m.ahead.Load()).Seconds() }),
 		&backlogCollector{
 			database: d,
 			behind: prometheus.NewDesc(namespace+"_behind_seconds",
@@ -216,10 +220,10 @@ func newMetrics(d *Database) *metrics {
 }
 
 // poll counts a poll.
-func (m *metrics) poll(t *turn, e pollResult, began time.Time) {
+func (m *metrics) poll(e pollResult, began time.Time, late time.Duration) {
 	m.polls.WithLabelValues(string(e.outcome)).Inc()
 	m.seconds.Observe(time.Since(began).Seconds())
-	m.late.Observe(max(0, began.Sub(t.due).Seconds()))
+	m.late.Observe(max(0, late.Seconds()))
 	if c := e.changes; c != nil {
 		m.documents.Add(float64(c.Documents))
 		m.entries.WithLabelValues("added").Add(float64(c.Added))

@@ -107,6 +107,7 @@ type Worker struct {
 	running atomic.Bool
 	ending  chan struct{} // closed when no other feed may be polled
 	err     error         // an error of setting up
+	refuse  context.CancelCauseFunc
 
 	visits   sync.WaitGroup
 	visiting context.Context // of the visits; ends when Grace is over
@@ -181,7 +182,7 @@ func (w *Worker) setUp() error {
 			Budget: feedhistory.Budget{Documents: 1000}, Policy: feedhistory.Policy{PerHost: 1},
 		}), w.waits)
 		w.room, w.freed = make(chan struct{}, w.hosts()), make(chan struct{}, 1)
-		w.claims.do = w.Database.claim
+		w.claims.do = w.claim
 		w.writes.do = w.Database.write
 		workers := river.NewWorkers()
 		river.AddWorker(workers, &visitWorker{w: w})
@@ -212,7 +213,8 @@ func (w *Worker) setUp() error {
 
 // Run polls due feeds until the context ends. Then it starts no more polls; those under
 // way get Grace to end, and are otherwise handed back as they are. A Worker runs only
-// once.
+// once. It returns an error, and polls nothing, if this machine's clock differs from the
+// database's by more than 30 s; also if it does later.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.setUp(); err != nil {
 		return err
@@ -220,6 +222,14 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.begun.Swap(true) {
 		return errors.New("fleet: the worker has run already")
 	}
+	if err := w.Database.measure(ctx); err != nil {
+		return err
+	}
+	if err := w.checkClock(ctx); err != nil {
+		return err
+	}
+	ctx, w.refuse = context.WithCancelCause(ctx)
+	defer w.refuse(nil)
 	visiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	w.visiting = visiting
@@ -233,7 +243,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer time.AfterFunc(w.grace(), cancel).Stop()
 	<-w.river.Stopped()
 	w.visits.Wait()
-	return nil
+	_, err := w.Database.clock.skew()
+	return err
+}
+
+// checkClock returns an error if the machine's clock is too far off, and logs a smaller
+// difference when it has changed.
+func (w *Worker) checkClock(ctx context.Context) error {
+	ahead, err := w.Database.clock.skew()
+	was := w.metrics.ahead.Swap(int64(ahead))
+	if err == nil && w.Logger != nil && (ahead-time.Duration(was)).Abs() > noSkew {
+		w.Logger.WarnContext(ctx, "this machine's clock differs from the database's", "ahead", ahead)
+	}
+	return err
 }
 
 // The intervals at which a worker looks for due hosts: short when the backlog may
@@ -346,7 +368,7 @@ func (vw *visitWorker) Work(ctx context.Context, job *river.Job[visitJob]) error
 			hold: hold{host: host, token: job.Args.Token}, most: most, doubtful: slices.Contains(job.Args.Doubtful, host),
 		})
 	}
-	if err := w.Database.claim(ctx, claims); err != nil {
+	if err := w.claim(ctx, claims); err != nil {
 		return err
 	}
 	claimed := time.Now()
@@ -361,6 +383,18 @@ func (vw *visitWorker) Work(ctx context.Context, job *river.Job[visitJob]) error
 		w.visits.Go(func() { v.run(c) })
 	}
 	return nil
+}
+
+// claim is Database.claim, and ends Run if the machine's clock has been set wrong since.
+func (w *Worker) claim(ctx context.Context, claims []*claim) error {
+	if err := w.Database.claim(ctx, claims); err != nil {
+		return err
+	}
+	err := w.checkClock(ctx)
+	if err != nil {
+		w.refuse(err)
+	}
+	return err
 }
 
 // A visit is the work at a host.
@@ -435,9 +469,9 @@ func (v *visit) take(ctx context.Context, t *turn) error {
 			return err
 		}
 	}
-	began := time.Now()
+	began, late := time.Now(), d.clock.now().Sub(t.due)
 	e := w.poll(ctx, t)
-	w.metrics.poll(t, e, began)
+	w.metrics.poll(e, began, late)
 	if e.held != nil {
 		v.holdBack(&routine{turn: t, state: e.held})
 		return nil
@@ -523,7 +557,7 @@ func (v *visit) writeAlone(p *routine) error {
 	switch {
 	case errors.Is(err, mirror.ErrConflict):
 		w.metrics.overtaken()
-		e = pollResult{outcome: conflict, due: time.Now().Add(afterConflict)}
+		e = pollResult{outcome: conflict, due: d.clock.now().Add(afterConflict)}
 	case err != nil:
 		if begun, err := d.begin(ctx, p.turn, w.lease()); err != nil || !begun {
 			return err
@@ -591,6 +625,7 @@ type session struct {
 	again   bool         // an earlier poll may have ended without a record
 	feed    *mirror.Feed // as it was read or last committed
 	commits int
+	now     func() time.Time // by the database's clock
 
 	// A routine change may be held, to be stored with others. Then before is the state as
 	// it was read, and held the state to store.
@@ -611,7 +646,7 @@ func (s *session) Feed(ctx context.Context, url string) (f *mirror.Feed, err err
 	}
 	before := *f
 	s.feed, s.before = f, &before
-	if s.again && !f.Gone && f.Alias == "" && !f.Due(time.Now()) {
+	if s.again && !f.Gone && f.Alias == "" && !f.Due(s.now()) {
 		return nil, errEarly
 	}
 	return f, nil
@@ -686,22 +721,23 @@ func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 	if t.tries > w.tries() {
 		return pollResult{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
 	}
-	s := &session{Store: w.Database.Store, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
-	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1)}
+	now := w.Database.clock.now
+	s := &session{Store: w.Database.Store, now: now, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
+	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1), Now: now}
 	limited, cancel := context.WithTimeout(context.WithValue(ctx, hostKey{}, t.host), w.slice())
 	defer cancel()
 	changes, err := update(limited, m, t.url)
-	now := time.Now()
+	ended := now()
 	e := pollResult{feed: s.feed, changes: changes}
-	rest := now // when the rest is due
-	if s.feed != nil && s.feed.Waits(now) {
+	rest := ended // when the rest is due
+	if s.feed != nil && s.feed.Waits(ended) {
 		rest = s.feed.Wait
 	}
 	switch {
 	case errors.Is(err, errEarly):
 		e.outcome, e.due, e.err = early, s.feed.Next, s.feed.Error
 	case errors.Is(err, mirror.ErrConflict):
-		e.outcome, e.due, e.feed = conflict, now.Add(afterConflict), nil
+		e.outcome, e.due, e.feed = conflict, ended.Add(afterConflict), nil
 	case err != nil && ctx.Err() != nil:
 		e.outcome, e.due = interrupted, rest
 	case err == nil && changes.Failure != nil:
@@ -857,7 +893,7 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 			if err := store(ctx, tx, polls, states); err != nil {
 				return err
 			}
-			if err := note(ctx, tx, polls); err != nil {
+			if err := d.note(ctx, tx, polls); err != nil {
 				return err
 			}
 		}
@@ -907,13 +943,13 @@ func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Fe
 
 // note records how polls ended. A feed changed by something else meanwhile is due again
 // soon.
-func note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
+func (d *Database) note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
 	by := make(map[string]*routine, len(polls))
 	urls, due := make([]string, len(polls)), make([]time.Time, len(polls))
 	for i, p := range polls {
 		by[p.url], urls[i], due[i] = p, p.url, p.state.Next
 		if !p.stored {
-			due[i] = time.Now().Add(afterConflict)
+			due[i] = d.clock.now().Add(afterConflict)
 		}
 	}
 	rows, err := tx.Query(ctx, noteFeeds, urls, due)

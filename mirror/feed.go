@@ -277,6 +277,13 @@ func newGap(g *feedhistory.Gap) GapRecord {
 	return GapRecord{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
+// newGap is the function newGap, by the mirror's clock.
+func (p *poll) newGap(gap *feedhistory.Gap) GapRecord {
+	g := newGap(gap)
+	g.Found = p.m.byNow(g.Found)
+	return g
+}
+
 // pending returns the index of a pending document; -1 if the document is not
 // pending.
 func (f *Feed) pending(url string) int {
@@ -371,7 +378,7 @@ func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
 
 // owe enters a gap within a document.
 func (p *poll) owe(gap *feedhistory.Gap) {
-	g := newGap(gap)
+	g := p.newGap(gap)
 	if shown := p.ledger.shown; p.chain.read && gap.URL == p.feed.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
 		g.Before = []string{shown[len(shown)-1].id}
 	}

@@ -15,55 +15,65 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A document requested before a link names it may bring a wait, although the walk does not
-// need the document. The feed keeps the wait for the next process.
-func TestWaitOfAnUnneededRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // a walk requests documents in advance
-		asked := map[string]int{}
-		site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			asked[r.URL.Path]++
-			mu.Unlock()
-			older, mark := "", "<fh:archive/>"
-			switch r.URL.Path {
-			case "/feed":
-				older, mark = "/archive-4", ""
-			case "/archive-4":
-				older = "/archive-3"
-			case "/archive-3":
-				older = "/archive-2"
-			case "/archive-2":
-				time.Sleep(time.Second) // its successor is asked for meanwhile
-			default:
-				time.Sleep(time.Second / 2) // the others are on their way
-				w.Header().Set("Retry-After", "7200")
-				w.WriteHeader(http.StatusTooManyRequests)
+// A wait that a host asks for of another request of the Client, or of a guess. The feed
+// keeps the first for the next process, but not the second: no link names the document.
+func TestWaitOfAnotherRequest(t *testing.T) {
+	for name, guesses := range map[string]bool{"another request": false, "a guess": true} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex // a walk requests documents in advance
+			asked := map[string]int{}
+			var m *mirror.Mirror
+			site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				asked[r.URL.Path]++
+				mu.Unlock()
+				older, mark := "", "<fh:archive/>"
+				switch r.URL.Path {
+				case "/feed":
+					older, mark = "/archive-4", ""
+				case "/archive-4":
+					older = "/archive-3"
+				case "/archive-3":
+					older = "/archive-2"
+				case "/archive-2":
+					time.Sleep(time.Second) // its successor is asked for meanwhile
+					if !guesses {
+						_, err := m.Client.Get(t.Context(), "http://model.example/archive-1")
+						require.Error(t, err)
+					}
+				default:
+					time.Sleep(time.Second / 2) // the others are on their way
+					w.Header().Set("Retry-After", "7200")
+					w.WriteHeader(http.StatusTooManyRequests)
+					return
+				}
+				if older != "" {
+					older = fmt.Sprintf(`<link rel="prev-archive" href="%s"/>`, older)
+				}
+				fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id>%s%s<entry><id>urn:%s</id><updated>2003-12-13T00:00:00Z</updated></entry></feed>`,
+					mark, older, r.URL.Path)
+			})
+			store := &mirror.Memory{}
+			update := func() *mirror.Report {
+				m = newMirror(store, site)
+				m.Client.Policy.NoGuess = !guesses
+				changes, err := m.Update(t.Context(), modelURL)
+				require.NoError(t, err, name)
+				return changes
+			}
+			begun := time.Now()
+			changes := update()
+			require.NoError(t, changes.Failure, name)
+			require.Equal(t, feedhistory.Whole, changes.Verdict, name)
+			require.Equal(t, 1, asked["/archive-1"], name)
+			require.Equal(t, !guesses, feedOf(t, store, modelURL).Waits(begun.Add(time.Hour)), name)
+			time.Sleep(time.Hour)
+			if changes = update(); guesses {
+				require.NoError(t, changes.Failure)
 				return
 			}
-			if older != "" {
-				older = fmt.Sprintf(`<link rel="prev-archive" href="%s"/>`, older)
-			}
-			fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id>%s%s<entry><id>urn:%s</id><updated>2003-12-13T00:00:00Z</updated></entry></feed>`,
-				mark, older, r.URL.Path)
+			feedtest.ErrorAs[*mirror.WaitError](t, changes.Failure)
+			require.Equal(t, 1, asked["/feed"])
 		})
-		store := &mirror.Memory{}
-		update := func() (*mirror.Report, error) {
-			m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: site}, Retry: feedhistory.Retry{Tries: 1}}}
-			return m.Update(t.Context(), modelURL)
-		}
-		begun := time.Now()
-		changes, err := update()
-		require.NoError(t, err)
-		require.NoError(t, changes.Failure)
-		require.Equal(t, feedhistory.Whole, changes.Verdict)
-		require.Equal(t, 1, asked["/archive-1"])
-		feed := feedOf(t, store, modelURL)
-		require.True(t, feed.Waits(begun.Add(time.Hour)))
-		time.Sleep(time.Hour)
-		changes, err = update()
-		require.NoError(t, err)
-		feedtest.ErrorAs[*mirror.WaitError](t, changes.Failure)
-		require.Equal(t, 1, asked["/feed"])
-	})
+	}
 }

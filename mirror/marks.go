@@ -166,6 +166,25 @@ func (m *Marks) clone() *Marks {
 	return twin
 }
 
+// joinMarks stores the marks of entries that a reader has kept.
+func joinMarks(ctx context.Context, s Store, feed string, kept []KeptEntry) error {
+	marks := map[string]*Marks{}
+	for i := range kept {
+		if k := &kept[i]; k.ID != "" && !k.Marks.isZero() {
+			marks[k.ID] = &k.Marks
+		}
+	}
+	marker, ok := s.(Marker)
+	if !ok || len(marks) == 0 {
+		return nil
+	}
+	err := marker.Mark(ctx, feed, slices.Sorted(maps.Keys(marks)), func(m *Marks) { m.join(marks[m.ID]) })
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
 // forgetMarks removes the marks of erased entries.
 func forgetMarks(ctx context.Context, s Store, feed string, ids []string) error {
 	marker, ok := s.(Marker)

@@ -47,9 +47,10 @@ func (r *Record) isBuried() bool {
 
 // An effect is the effect of a document on a record.
 type effect struct {
-	content bool     // the entry's content has changed
-	touched bool     // something else to store has changed
-	version *Version // an earlier version of the entry to store: the document's copy, or nil
+	content  bool     // the entry's content has changed
+	resigned bool     // only the signatures in its addresses have: no change, but the newest are to be given out
+	touched  bool     // something else to store has changed
+	version  *Version // an earlier version of the entry to store: the document's copy, or nil
 }
 
 // take merges a copy of the entry. If the document replaces everything, its copy counts
@@ -69,6 +70,8 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		did.touched = r.Copy.compare(c) != 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = contentOf(e), false
+		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
+			r.Content = *from.resigned[r.ID]
 		}
 		switch r.Copy = c; {
 		case !from.recalled:
@@ -106,6 +109,7 @@ type source struct {
 	name     string                             // the Name of that Recall
 	stamp    func(*feedhistory.Entry) time.Time // see Source.Stamp
 	absence  int64                              // the Absence of the entries it adds; zero means that they are live
+	resigned map[string]*Content                // the contents to replace in its unchanged entries; see merger.resigned
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
@@ -222,6 +226,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			r.Tombstone = TombstoneRecord{}
 		}
 	}
+	if s.resigned, err = mg.resigned(entries, records); err != nil {
+		return nil, err
+	}
 	if err := mg.takeAll(m, s, entries, effects, stored); err != nil {
 		return nil, err
 	}
@@ -245,6 +252,37 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	}
 	mg.allowance.entering = 0
 	return m, mg.replaceUnnamed(m, unnamed)
+}
+
+// resigned returns the contents of the entries that are stored with other signatures in
+// their addresses, by ID: a download needs the newest.
+func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Content, error) {
+	shown, after := map[string]*Content{}, int64(math.MaxInt64)
+	for _, e := range entries {
+		element, err := e.Element()
+		if r := records[e.ID]; err == nil && iri.Unsigned(element.Raw) != element.Raw && r.Copy.Digest == e.Digest() {
+			c := contentOf(e)
+			shown[e.ID], after = &c, min(after, r.LastCommit-1)
+		}
+	}
+	left := len(shown)
+	if left == 0 {
+		return nil, nil
+	}
+	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, AfterCommit: &after, Every: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if c := shown[r.ID]; c != nil {
+			if left--; r.Content.Data == c.Data {
+				delete(shown, r.ID)
+			}
+		}
+		if left == 0 {
+			break
+		}
+	}
+	return shown, nil
 }
 
 // takeAll merges the entries of a document into their records. If the new ones do not
@@ -294,16 +332,20 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	if did.version != nil && mg.allowance.keep > 0 {
 		m.change.Versions = append(m.change.Versions, did.version)
 	}
-	if r.State != before || did.content {
+	isChange := r.State != before || did.content
+	if isChange {
 		mg.count(r, before)
-		r.LastCommit, r.Changed = mg.feed.next(), mg.feed.Changed
 		m.fresh = true
+	}
+	if isChange || did.resigned {
+		mg.feed.changed(mg.now)
+		r.LastCommit, r.Changed = mg.feed.next(), mg.feed.Changed
 	}
 	if r.FirstCommit == 0 && r.Copy.Digest != "" {
 		r.FirstCommit, r.Added = mg.feed.next(), mg.now
 	}
 	switch {
-	case did.content:
+	case did.content || did.resigned:
 		m.change.Put = append(m.change.Put, r)
 	case did.touched || r.State != before:
 		m.change.Touch = append(m.change.Touch, r)
@@ -419,7 +461,7 @@ func (a *allowance) fill() {
 // admit reports whether there is room for the change of a record from was to r, and
 // counts it. It drops an earlier version that does not fit.
 func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
-	if !did.content && did.version == nil {
+	if !did.content && !did.resigned && did.version == nil {
 		return true, nil
 	}
 	u, isNew := &a.feed.Usage, was.Copy.Digest == ""
@@ -465,6 +507,9 @@ func (a *allowance) reserveTombstone(id string) bool {
 // r replaces was and a version is added. It follows the rules for stores in
 // Change. It drops a version that is stored already, or for which there is no place.
 func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
+	if did.resigned {
+		return r.Content.Size - was.Content.Size, nil
+	}
 	var before, after int64
 	var kept []*Version
 	for v, err := range a.store.Versions(a.ctx, a.feed.URL, r.ID) {
@@ -571,7 +616,7 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 	if err != nil {
 		return err
 	}
-	f.changed(time.Now())
+	f.changed(m.now())
 	change := &Commit{Feed: f}
 	for _, id := range ids {
 		r := records[id]

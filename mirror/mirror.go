@@ -102,7 +102,27 @@ type Mirror struct {
 
 	Quota Quota // Quota limits how much is stored of each feed.
 
+	// Now is the clock all stored times are of. Machines that share a Store need one that
+	// agrees, such as its database's. Nil means time.Now.
+	Now func() time.Time
+
 	client feedhistory.Client // used if Client is nil
+}
+
+// now returns the time by Now.
+func (m *Mirror) now() time.Time {
+	if m.Now == nil {
+		return time.Now()
+	}
+	return m.Now()
+}
+
+// byNow converts a time of this machine's clock.
+func (m *Mirror) byNow(t time.Time) time.Time {
+	if m.Now == nil {
+		return t
+	}
+	return m.Now().Add(time.Until(t))
 }
 
 // A Report is the result of a poll.
@@ -262,7 +282,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 // processed. The subscription document asks the store for more than its own entries, as
 // does any document of a feed that turns out to be complete.
 func (p *poll) makeRoom(next *feedhistory.Document) error {
-	p.notEnded(feedtime.Later(time.Now(), p.feed.Wait))
+	p.notEnded(feedtime.Later(p.m.now(), p.feed.Wait))
 	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)
 	return p.commits.makeRoom(next, decisive)
 }
@@ -389,7 +409,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	url := iri.WithoutFragment(p.request.url)
 	gap := feedhistory.NewGap(url, err)
 	gap.From, gap.Found = url, p.now
-	cut := newGap(gap)
+	cut := p.newGap(gap)
 	cut.Again = true // until the document is read: it may have more than the mirror
 	f.addGap(cut)
 	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
@@ -502,13 +522,13 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := m.now()
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
 		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
 		chain: chain{changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole},
 		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || feed.Known.URL == ""},
-		waits: hostWaits{feed: feed, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
+		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
 	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*DocumentRecord{}}

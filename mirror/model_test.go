@@ -160,7 +160,8 @@ func (s *schedule) poll() {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	m := newMirror(s.slowly(), s.roads)
-	m.Client.Policy.NoGuess = s.random.IntN(2) == 0
+	s.roads.guesses = s.random.IntN(2) > 0
+	m.Client.Policy.NoGuess = !s.roads.guesses
 	m.Revalidate = s.random.IntN(10) == 0
 	if s.random.IntN(5) == 0 {
 		m.Quota = mirror.Quota{Entries: int64(s.random.IntN(40)), Bytes: int64(s.random.IntN(20_000))}

@@ -17,7 +17,7 @@ import (
 // which is newer than the first.
 func (p *poll) subscription(doc *feedhistory.Document) error {
 	f, kind := p.feed, doc.Kind()
-	rank := rankOf(doc, Rank{Time: doc.Response.Received, Seq: f.Polls << 32})
+	rank := rankOf(doc, Rank{Time: p.m.byNow(doc.Response.Received), Seq: f.Polls << 32})
 	if p.chain.read { // the chain may have moved: an archive was not there
 		rank.Seq += 1 << 31
 		if i := f.pending(p.chain.linked); i >= 0 {
@@ -392,7 +392,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 			return nil
 		}
 		p.chain.newer = append(p.chain.newer, g.URL)
-		p.oweDocument(PendingDocument{GapRecord: newGap(g), Tries: 1, Missing: isMissing(g), Rank: p.chain.rank})
+		p.oweDocument(PendingDocument{GapRecord: p.newGap(g), Tries: 1, Missing: isMissing(g), Rank: p.chain.rank})
 		return nil
 	}
 	if g.Document != nil {
@@ -416,13 +416,13 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		return p.documents.err
 	case i < 0:
 		p.oweDocument(PendingDocument{
-			GapRecord: newGap(g), Page: p.feed.Kind == feedhistory.Paged, Tries: 1, Missing: isMissing(g), Rank: p.chain.rank, Wait: p.waits.at(g.URL),
+			GapRecord: p.newGap(g), Page: p.feed.Kind == feedhistory.Paged, Tries: 1, Missing: isMissing(g), Rank: p.chain.rank, Wait: p.waits.at(g.URL),
 		})
 		return p.documents.err
 	}
 	pending := &p.feed.Pending[i]
 	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
-	pending.GapRecord = newGap(g)
+	pending.GapRecord = p.newGap(g)
 	pending.Poll = p.feed.Polls
 	pending.From = cmp.Or(pending.From, from)
 	if g.Reason != feedhistory.ReasonBudget {
@@ -442,7 +442,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 
 // oweAgain enters a gap that the next walk finds again, if it is still there.
 func (p *poll) oweAgain(gap *feedhistory.Gap) {
-	g := newGap(gap)
+	g := p.newGap(gap)
 	g.Again = true
 	p.feed.addGap(g)
 }

@@ -50,6 +50,10 @@ type KeptEntry struct {
 
 	Hash string // the reader's hash of the id, in hexadecimal; "" if there is none. See Miniflux's API
 	Note string // a remark on the copy, such as "deleted there"; "" for none
+
+	// Marks are what the reader's user has marked; Feed and ID are ignored. They join those
+	// in the Store, if it is a Marker.
+	Marks Marks
 }
 
 // A RecallReport says how much of a memory was new. The numbers add up to the entries that were
@@ -86,8 +90,10 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntr
 		return RecallReport{}, err
 	}
 	doc.Title = title
-	done, err := r.add(ctx, url, doc, made, Rank{Time: time.Now()})
-	done.Damaged = bad
+	done, err := r.add(ctx, url, doc, made, Rank{Time: r.Mirror.now()})
+	if done.Damaged = bad; err == nil && !r.DryRun {
+		err = joinMarks(ctx, r.Mirror.Store, iri.WithoutFragment(strings.TrimSpace(url)), kept)
+	}
 	return done, err
 }
 
@@ -156,7 +162,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	}
 	version, changes := f.Commits, &Report{}
 	mg := merger{
-		ctx: ctx, store: store, feed: f, from: version, now: time.Now(), changes: changes, allowance: newAllowance(ctx, r.Mirror, f),
+		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: changes, allowance: newAllowance(ctx, r.Mirror, f),
 	}
 	m, err := mg.merge(from)
 	if err != nil {

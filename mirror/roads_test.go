@@ -15,9 +15,10 @@ import (
 // subscribed, never redirects permanently. Now and then a host asks to be left
 // alone for a while.
 type roads struct {
-	model  *feedtest.Model
-	at     int
-	others [3]string // what a host does that does not have the feed
+	model   *feedtest.Model
+	guesses bool // polls request documents no link has named, so a first refusal may not count
+	at      int
+	others  [3]string // what a host does that does not have the feed
 
 	mu       sync.Mutex // protects the fields below: a walk requests documents ahead
 	random   *rand.Rand
@@ -63,7 +64,9 @@ func (r *roads) quieten(host int, q *http.Request) (wait time.Duration) {
 	r.asked[q.Host+q.URL.String()] = true
 	if r.random != nil && !again && r.random.IntN(100) == 0 {
 		wait = time.Duration(1+r.random.IntN(5)) * time.Hour
-		r.quiet[host], r.since[host] = time.Now().Add(wait), time.Now()
+		if !r.guesses || q.URL.RequestURI() == "/feed" { // before which there are no guesses
+			r.quiet[host], r.since[host] = time.Now().Add(wait), time.Now()
+		}
 	}
 	return wait
 }

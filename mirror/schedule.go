@@ -99,7 +99,7 @@ func (p *Poller) trouble(err error) {
 func (p *Poller) alarm(goesOn bool) <-chan time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
+	now := p.Mirror.now()
 	at, ok := p.queue.wake()
 	if goesOn && (!ok || p.look.Before(at)) {
 		at, ok = p.look, true
@@ -118,7 +118,7 @@ func (p *Poller) alarm(goesOn bool) <-chan time.Time {
 func (p *Poller) next(ctx context.Context) (*turn, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
+	now := p.Mirror.now()
 	if p.rest.After(now) {
 		return nil, ctx
 	}
@@ -149,7 +149,7 @@ func candidateOf(f *Feed, now time.Time) candidate {
 
 // due enqueues the due feeds, and sets when to look again.
 func (p *Poller) due(ctx context.Context) {
-	now := time.Now()
+	now := p.Mirror.now()
 	query, ok := p.query(now)
 	if !ok {
 		return
@@ -267,7 +267,7 @@ func (p *Poller) quietUntil(host string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until := p.quiet[host]
-	if !until.After(time.Now()) {
+	if !until.After(p.Mirror.now()) {
 		delete(p.quiet, host)
 		return time.Time{}
 	}
@@ -295,7 +295,7 @@ func (p *Poller) end(e finishedPoll, goesOn bool) error {
 func (p *Poller) note(e finishedPoll, goesOn bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
+	now := p.Mirror.now()
 	p.queue.done(e.turn, now)
 	if c := e.Report; c != nil {
 		p.wakeFor(c.Next, now)
@@ -573,7 +573,7 @@ func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool
 	if err := p.check(); err != nil {
 		return 0, err
 	}
-	now := time.Now()
+	now := p.Mirror.now()
 	var feeds []candidate
 	for f, err := range p.Mirror.Store.Feeds(ctx, FeedQuery{}) {
 		if err != nil {
@@ -799,6 +799,7 @@ func (q *queue) wake() (time.Time, bool) {
 // hostWaits records until when hosts ask to be left alone (Retry-After).
 type hostWaits struct {
 	feed  *Feed
+	m     *Mirror
 	now   time.Time            // when the poll began
 	until map[string]time.Time // by host, in this poll
 }
@@ -807,10 +808,13 @@ type hostWaits struct {
 // alone, and the host's name. The time is zero if it does not ask.
 func (w *hostWaits) asked(err error) (until time.Time, host string) {
 	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	if !ok || !status.At.After(w.now) {
+	if !ok || status.At.IsZero() {
 		return time.Time{}, ""
 	}
-	return status.At, fetch.HostOf(status.URL)
+	if until = w.m.byNow(status.At); !until.After(w.now) {
+		return time.Time{}, ""
+	}
+	return until, fetch.HostOf(status.URL)
 }
 
 // at returns until when the host of a URL asks to be left alone, in this poll or
@@ -856,7 +860,11 @@ func (w *hostWaits) heed(requested string, client *feedhistory.Client) (found bo
 	}
 	for _, url := range urls {
 		host := fetch.HostOf(url)
-		if until := client.Wait(url); until.After(w.now) && until.After(w.until[host]) {
+		until := client.Wait(url)
+		if until.IsZero() {
+			continue
+		}
+		if until = w.m.byNow(until); until.After(w.now) && until.After(w.until[host]) {
 			w.leaveAlone(requested, host, until)
 			found = true
 		}

@@ -42,6 +42,7 @@ func (p *session) accept(s *state, c change) ([]item, error) {
 		case c.correction && (!ok || old.entry == nil):
 			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Err: ErrNotPublished})
 		case ok && p.same(it, old):
+			p.giveAgain(it.entry)
 		case !ok || err == nil:
 			known[it.id] = it
 			accepted = append(accepted, it)

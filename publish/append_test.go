@@ -2,6 +2,7 @@ package publish
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -192,5 +193,49 @@ func TestNoInventedAuthors(t *testing.T) {
 			require.NotContains(t, entries, "creator", name)
 		}
 		require.True(t, seen)
+	}
+}
+
+// An entry whose addresses are signed again is published once. The subscription document
+// has the newest signatures, without another time; archives keep their bytes.
+func TestResigned(t *testing.T) {
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		t.Run(format.String(), func(t *testing.T) {
+			out := newMemory()
+			signed := func(day int) (all []*feedhistory.Entry) {
+				var text strings.Builder
+				for n := range 8 {
+					fmt.Fprintf(&text, `<item><guid isPermaLink="false">e%d</guid><title>%d</title><pubDate>%s</pubDate><enclosure url="https://e.org/%d.mp3?token-time=%d&amp;token-hash=hash%d" length="1" type="audio/mpeg"/></item>`,
+						n, n, time.Date(2003, 12, 1+n, 0, 0, 0, 0, time.UTC).Format(time.RFC1123Z), n, 1_700_000_000+day*86400, day)
+				}
+				doc, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"><channel><title>F</title>`+text.String()+`</channel></rss>`), base)
+				require.NoError(t, err)
+				return doc.Entries
+			}
+			p := newPublisher(out)
+			p.Format, p.Recent = format, 5
+			require.NoError(t, p.Append(t.Context(), signed(1)...))
+			name := "feed." + format.String()
+			before := maps.Clone(out.files)
+			for day := 2; day < 6; day++ {
+				if day < 4 {
+					require.NoError(t, p.Append(t.Context(), signed(day)...))
+				} else {
+					report, err := p.Publish(t.Context(), Batch{Entries: signed(day)})
+					require.NoError(t, err)
+					require.Equal(t, 8, report.Unchanged)
+				}
+				after := out.files
+				require.Equal(t, len(before), len(after))
+				for file, text := range before {
+					want := string(text)
+					if file == name {
+						want = strings.ReplaceAll(strings.ReplaceAll(string(text), "hash1", fmt.Sprint("hash", day)), "1700086400", fmt.Sprint(1_700_000_000+day*86400))
+						require.NotEqual(t, string(text), want)
+					}
+					require.Equal(t, want, string(after[file]), file)
+				}
+			}
+		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // publish publishes a change.
@@ -40,6 +41,8 @@ type session struct {
 	*Publisher
 	ctx    context.Context
 	source int // number of entries the source's own document shows; zero if unknown
+
+	resigned map[string]*feedhistory.Entry // published entries given again, with signatures in their addresses
 }
 
 // exclusively calls f with the published state, as the only writer.
@@ -79,6 +82,9 @@ func (p *session) build(s *state, items []item, now time.Time) error {
 	b.advance(items)
 	b.count(items, now)
 	log, recent := p.supersede(s, items)
+	if err := p.resign(log, recent); err != nil {
+		return err
+	}
 	closed, open := p.cut(log, b.ledger.archives, now)
 	for _, part := range closed {
 		if err := b.close(part); err != nil {
@@ -136,6 +142,44 @@ func (p *session) supersede(s *state, items []item) (log []item, recent []*feedh
 		}
 	}
 	return log, recent
+}
+
+// giveAgain takes note of a published entry given again; nil for a deletion.
+func (p *session) giveAgain(e *feedhistory.Entry) {
+	if e == nil {
+		return
+	}
+	if text := string(e.XML()); iri.Unsigned(text) != text {
+		if p.resigned == nil {
+			p.resigned = map[string]*feedhistory.Entry{}
+		}
+		p.resigned[e.ID] = e
+	}
+}
+
+// resign gives the entries of the subscription document the newest signatures in their
+// addresses: with others, nobody could download their files any more. This is no change
+// of an entry, and archives stay.
+func (p *session) resign(log []item, recent []*feedhistory.Entry) (err error) {
+	renew := func(old **feedhistory.Entry) {
+		if *old == nil || p.resigned[(*old).ID] == nil {
+			return
+		}
+		e, failed := p.resigned[(*old).ID], error(nil)
+		if !e.Updated.Equal((*old).Updated) {
+			e, failed = p.dated(e, (*old).Updated)
+		}
+		if err = errors.Join(err, failed); failed == nil && p.words(e) == p.words(*old) {
+			*old = e
+		}
+	}
+	for i := range log {
+		renew(&log[i].entry)
+	}
+	for i := range recent {
+		renew(&recent[i])
+	}
+	return err
 }
 
 // entriesOf returns the entries among items, oldest first, in the order of documents.

@@ -14,6 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -226,6 +227,7 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 		newer = newer || timed && !published
 	case same && (!newer || !old.time.After(epoch)): // a time that was unknown has become known
 		report.Unchanged++
+		p.giveAgain(normal)
 		return item{}, nil
 	default:
 		report.Changed++
@@ -264,7 +266,7 @@ func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
 
 // words returns a digest of everything an entry says, in valid form, except its
-// update time, and an unnecessary base.
+// update time, the signatures in addresses, and an unnecessary base.
 func (p *Publisher) words(e *feedhistory.Entry) digest {
 	if valid := p.repaired(e); valid != nil {
 		e = valid
@@ -277,7 +279,7 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 	}
 	// Titles of RSS have been decoded since they were published: that changes no entry.
 	before, after := withoutUpdated(withTitle(element, xmlscan.Unescape))
-	return sha256.Sum256([]byte(before + after))
+	return sha256.Sum256([]byte(iri.Unsigned(before + after)))
 }
 
 // withTitle returns an entry with another title, if it has one of plain text.

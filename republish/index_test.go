@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -386,6 +388,42 @@ func TestLoss(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, feedhistory.Whole, history.Verdict(), document)
 			require.Len(t, history.Entries, 25, document)
+		}
+	}
+}
+
+// Readers of the history get the newest addresses of an episode, which has not changed:
+// its id and time stay, and it does not move to the top.
+func TestResigned(t *testing.T) {
+	var day atomic.Int64
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>Pod</title>`)
+		for n := 3; n > 0; n-- {
+			_, _ = fmt.Fprintf(w, `<item><guid isPermaLink="false">e%d</guid><title>%d</title><link>https://e.org/%d</link><enclosure url="https://e.org/%d.mp3?token-time=170000%d000&amp;token-hash=hash%d" length="9" type="audio/mpeg"/></item>`, n, n, n, n, day.Load(), day.Load())
+		}
+		_, _ = io.WriteString(w, `</channel></rss>`)
+	}))
+	store := &mirror.Memory{}
+	m := &mirror.Mirror{Store: store, Client: reader()}
+	h := &Handler{Store: store, Base: "https://history.example/"}
+	first := map[string]string{}
+	for range 3 {
+		today := day.Add(1)
+		report, err := m.Update(t.Context(), server.URL)
+		require.NoError(t, err)
+		require.Zero(t, report.Changed)
+		for _, document := range []string{"index.atom", "index.rss", "complete.atom"} {
+			status, body, _ := answer(h, getRequest(t.Context(), "/feeds/"+Name(server.URL)+"/"+document))
+			require.Equal(t, http.StatusOK, status, body)
+			require.Equal(t, 3, strings.Count(body, fmt.Sprintf("hash%d", today)), body)
+			doc, err := feedhistory.Parse(strings.NewReader(body), "")
+			require.NoError(t, err)
+			var entries strings.Builder
+			for _, e := range doc.Entries {
+				_, _ = fmt.Fprintln(&entries, e.ID, e.Updated, e.Published, e.Digest())
+			}
+			require.Equal(t, cmp.Or(first[document], entries.String()), entries.String(), document)
+			first[document] = entries.String()
 		}
 	}
 }

@@ -27,7 +27,7 @@ type checkCommand struct {
 	Sources         []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
 	Chain           bool     `help:"Check not only each document, but also the whole chain of documents from it."`
 	Base            string   `placeholder:"URL" help:"URL where the first FILE will be served; with a slash at the end, the URL of its directory."`
-	Profile         string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
+	Profile         string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication,modified-range" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication or modified-range."`
 	Digests         string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, and record them in a file for the next."`
 	Save            string   `placeholder:"FILE" help:"With --chain: record the archives in a file, for --against."`
 	Against         string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since --save recorded them."`
@@ -54,8 +54,8 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--digests, --save and --against are for --chain")
 	case c.Digests != "" && (c.Save != "" || c.Against != ""):
 		return errors.New("--digests both compares and saves: it excludes --save and --against")
-	case c.profile() == check.DataReplication && (!c.Chain || !allURLs(c.Sources)):
-		return errors.New("--profile: datareplication is for --chain and URLs, as its links are in HTTP header fields")
+	case c.profile() > check.AtomPMH && (!c.Chain || !allURLs(c.Sources)):
+		return errors.New("--profile: " + c.Profile + " is for --chain and URLs, as it is about HTTP header fields")
 	case c.Representations && c.profile() != check.AtomPMH:
 		return errors.New("--representations is for --profile atom-pmh")
 	case c.MaxDocuments < 1:
@@ -153,7 +153,7 @@ func (r *checkRun) remembered() (err error) {
 }
 
 func (c *checkCommand) profile() check.Profile {
-	for _, p := range []check.Profile{check.AtomPMH, check.DataReplication} {
+	for _, p := range []check.Profile{check.AtomPMH, check.DataReplication, check.ModifiedRange} {
 		if c.Profile == p.String() {
 			return p
 		}

@@ -282,7 +282,7 @@ _feedhistory() {
 	for flag, values := range s.choices() {
 		s.print("\t'%s') values=(%s) ;;\n", flag, strings.Join(values, " "))
 	}
-	s.print("\t%s) feeds=(1) ;;\n\tesac\n\tcase $verb in %s) [[ $flag == -* ]] || feeds=(1) ;;\n", s.feedValues("'"), s.feedVerbs("|"))
+	s.print("\t%s) feeds=(1) ;;\n\tesac\n\tcase $verb in %s) [[ $flag == -* && $flag != *=* ]] || feeds=(1) ;;\n", s.feedValues("'"), s.feedVerbs("|"))
 	s.print("\tesac\n\tif (( $#values )); then\n\t\tcompadd -a values\n\t\treturn\n\tfi\n\tcase $verb in\n\t'')\n")
 	list("words_", verbWords(s.Verbs))
 	list("flags", flagWords(s.Global))
@@ -315,7 +315,16 @@ fi
 
 // Fish writes the script for fish.
 func (s *completionScript) Fish() {
-	s.print("# fish completion of feedhistory\n")
+	s.print(`# fish completion of feedhistory
+function __feedhistory_feeds
+	set -l words (commandline -opc)
+	set -l db (string match -- '--db=*' $words)
+	if set -l i (contains -i -- --db $words)
+		set db --db=$words[(math $i + 1)]
+	end
+	$words[1] names $db 2>/dev/null
+end
+`)
 	offer := func(condition string, words []completedWord) {
 		for _, w := range words {
 			s.print("complete -c feedhistory -n '%s' -f -a %s", condition, w.name)
@@ -333,7 +342,7 @@ func (s *completionScript) Fish() {
 		seen := "__fish_seen_subcommand_from " + v.Name
 		offer(seen+"; and not __fish_seen_subcommand_from "+wordNames(v.words), v.words)
 		if v.feeds {
-			s.print("complete -c feedhistory -n '%s' -f -a '(feedhistory names 2>/dev/null)'\n", seen)
+			s.print("complete -c feedhistory -n '%s' -f -a '(__feedhistory_feeds)'\n", seen)
 		}
 		for _, f := range v.Flags {
 			s.print("complete -c feedhistory -n '%s' -l %s", seen, f.Name)
@@ -343,7 +352,7 @@ func (s *completionScript) Fish() {
 			if values := enumValues(f.Enum); len(values) > 0 {
 				s.print(" -x -a '%s'", strings.Join(values, " "))
 			} else if f.PlaceHolder == feedName {
-				s.print(" -x -a '(feedhistory names 2>/dev/null)'")
+				s.print(" -x -a '(__feedhistory_feeds)'")
 			} else if !f.IsBool() {
 				s.print(" -r")
 			}

@@ -1,9 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +29,19 @@ import (
 
 // The scripts about mirrored feeds also run on PostgreSQL.
 func TestScriptsOnPostgreSQL(t *testing.T) {
+	server := postgres(t)
+	runScripts(t, func() string { return server.Database(t) }, "sync", "syncevery", "synckill", "list", "entries", "export", "move")
+}
+
+// Without a word about it, they run behind a pooler, too.
+func TestScriptsBehindPooler(t *testing.T) {
+	server := postgres(t)
+	pooled(t, server.Database(t)) // skips without a pooler
+	runScripts(t, func() string { return pooled(t, server.Database(t)) }, "sync", "syncevery", "list", "entries", "export", "download")
+}
+
+// postgres starts a server, or skips the test if there is none.
+func postgres(t *testing.T) *pgtest.Server {
 	feedtest.Long(t)
 	server, err := pgtest.Start()
 	if !errors.Is(err, pgtest.ErrMissing) {
@@ -27,11 +49,103 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	}
 	server.Database(t) // skips without a server
-	params := scripts(func() string { return server.Database(t) })
-	for _, name := range []string{"sync", "syncevery", "synckill", "list", "entries", "export", "move"} {
+	return server
+}
+
+func runScripts(t *testing.T, database func() string, names ...string) {
+	params := scripts(database)
+	for _, name := range names {
 		params.Files = append(params.Files, filepath.Join("testdata", "script", name+".txtar"))
 	}
 	testscript.Run(t, params)
+}
+
+// pooled returns the URL of a database behind PgBouncer, which shares two connections in
+// its transaction mode. Without PgBouncer, it skips the test.
+func pooled(t *testing.T, dsn string) string {
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		program = "/usr/sbin/pgbouncer"
+	}
+	if _, err := os.Stat(program); err != nil {
+		if os.Getenv("FEEDHISTORY_PGBOUNCER") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip("there is no pgbouncer")
+	}
+	u, err := url.Parse(dsn)
+	require.NoError(t, err)
+	port, err := pgtest.FreePort()
+	require.NoError(t, err)
+	settings := filepath.Join(t.TempDir(), "settings")
+	require.NoError(t, os.WriteFile(settings, fmt.Appendf(nil, `[databases]
+%s = host=%s port=%s user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+`, strings.TrimPrefix(u.Path, "/"), u.Hostname(), u.Port(), port), 0o644))
+	args := []string{"-q", settings}
+	if os.Getuid() == 0 { // it refuses to run as root, and reads its settings before it changes the user
+		args = append([]string{"-u", "nobody"}, args...)
+	}
+	c := exec.Command(program, args...)
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	require.NoError(t, c.Start())
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	u.Host = fmt.Sprintf("127.0.0.1:%d", port)
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", u.Host)
+		return err == nil && conn.Close() == nil
+	}, time.Minute, 10*time.Millisecond, "%s", &said)
+	return u.String()
+}
+
+// On a server that cannot be written to, a replica for instance, everything can be read and
+// searched. Nothing is polled that cannot be stored.
+func TestReadOnlyServer(t *testing.T) {
+	dsn := postgres(t).Database(t)
+	var polls atomic.Int64
+	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:%d</guid><title>Whale</title></item></channel></rss>`, polls.Add(1))
+	}))
+	status, _, stderr := call(t.Context(), "", "sync", "--db", dsn, "--allow-private", site.URL)
+	require.Zero(t, status, stderr)
+	frozen := dsn + "&options=-c%20default_transaction_read_only%3Don"
+	for _, args := range [][]string{{"sync", "--all"}, {"sync", "--allow-private", site.URL}, {"sync", site.URL + "/new"}, {"rm", site.URL}, {"erase", "urn:1"}, {"download", "--out", t.TempDir()}} {
+		status, _, stderr := call(t.Context(), "", append(args, "--db", frozen)...)
+		require.Equal(t, terminal.ExitFailed, status, args)
+		require.Contains(t, stderr, ": the store is open for reading only: the server is a replica, or its user may not write; nothing was polled or changed\n", args)
+	}
+	for _, args := range [][]string{{"list"}, {"entries"}, {"entries", "--search", "whale"}, {"db", "check"}} {
+		status, stdout, stderr := call(t.Context(), "", append(args, "--db", frozen)...)
+		require.Zero(t, status, stderr)
+		require.NotEmpty(t, stdout)
+	}
+	base, _, end := history(t, "--db", frozen, "--allow-private", "--listen", freeAddress(), "--published", t.TempDir())
+	for path, want := range map[string]int{"/": http.StatusOK, "/entries?q=whale": http.StatusOK} {
+		resp, err := http.Get(base + path[1:])
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, errors.Join(err, resp.Body.Close()))
+		require.Equal(t, want, resp.StatusCode, path)
+		require.NotContains(t, string(body), "went wrong")
+	}
+	resp, err := http.PostForm(base+"feeds", url.Values{"url": {site.URL + "/new"}})
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, errors.Join(err, resp.Body.Close()))
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Contains(t, string(body), "can only be read")
+	require.Equal(t, 0, end())
+	require.EqualValues(t, 1, polls.Load())
 }
 
 // damagedStore makes a database with a whole feed of three entries, of which one is

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -31,19 +31,23 @@ type downloadCommand struct {
 	MaxFile  terminal.Size   `default:"10GiB" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
 	Parallel int             `default:"4" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
 	Again    bool            `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
+	Verify   bool            `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
 	DryRun   bool            `help:"Print the files to be downloaded, and download nothing."`
 
 	command.NetworkFlags
+
+	damaged bool // --verify has found a difference
 }
 
 // Help returns the text of --help before the flags.
 func (c *downloadCommand) Help() string {
 	return "download fetches the files of entries, such as a podcast's episodes. It requests each file once: the database records what it has downloaded, " +
 		"even if you move or delete the file. Run it again to resume interrupted downloads. " +
-		"It names the files in the directory that have become shorter; --again downloads them again.\n\n" +
+		"It names the files in the directory that have become shorter, and with --verify those with other bytes; --again downloads them again. " +
+		"An address that differs from an earlier one of its entry in a signature only, such as token-hash and token-time, is that of the same file.\n\n" +
 		"It uses the feed's own credentials, for the feed's origin only. No file replaces another one without --again. " +
 		"The extension is one of the file's media type, if the feed gives that, so that no episode is a program.\n\n" +
-		"The exit status is 3 if some files could not be downloaded, and 1 if none could."
+		"The exit status is 3 if some files could not be downloaded, or --verify has found a difference, and 1 if none could be downloaded."
 }
 
 // Validate refuses limits of zero, and patterns with unknown names.
@@ -82,23 +86,28 @@ func (c *downloadCommand) Run(w *command.World) (err error) {
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	files, err := c.files(w, store, records)
+	root, err := os.OpenRoot(c.Out)
+	switch {
+	case err == nil:
+		defer root.Close()
+	case !c.DryRun || !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--out: %w", err)
+	}
+	files, err := c.files(w, store, records, root)
 	if err != nil {
 		return err
 	}
 	c.announce(w, files)
-	if c.DryRun {
+	switch {
+	case c.DryRun:
 		return c.list(w, files)
+	case len(files) > 0:
+		err = c.download(w, store, &database.Downloader{Root: root, Downloads: records}, files)
 	}
-	if len(files) == 0 {
-		return nil
+	if c.damaged && !c.Again {
+		err = cmp.Or(err, error(terminal.StatusError(terminal.ExitPartial)))
 	}
-	root, err := os.OpenRoot(c.Out)
-	if err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	defer root.Close()
-	return c.download(w, store, &database.Downloader{Root: root, Downloads: records}, files)
+	return err
 }
 
 // download downloads files, and reports on each.
@@ -157,7 +166,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 
 // files returns the files the flags ask for, without those downloaded before, the
 // latest first.
-func (c *downloadCommand) files(w *command.World, store *database.Store, records *database.Downloads) (files []database.File, err error) {
+func (c *downloadCommand) files(w *command.World, store *database.Store, records *database.Downloads, root *os.Root) (files []database.File, err error) {
 	ctx := w.Ctx
 	titles := map[string]string{}
 	feeds, err := c.Location.Feeds(ctx, store, c.Feeds)
@@ -186,22 +195,33 @@ func (c *downloadCommand) files(w *command.World, store *database.Store, records
 			}
 		}
 	}
-	return c.missing(w, records, files)
+	return c.missing(w, records, root, files)
 }
 
 // missing returns those of the files not downloaded before, as many as the flags ask for;
-// with --again, the others, too. It names the copies that have become shorter.
-func (c *downloadCommand) missing(w *command.World, records *database.Downloads, files []database.File) (missing []database.File, err error) {
+// with --again, the others, too. It names the copies that differ from what was downloaded.
+// Without a root, there are none.
+func (c *downloadCommand) missing(w *command.World, records *database.Downloads, root *os.Root, files []database.File) (missing []database.File, err error) {
 	for _, f := range files {
-		var size int64
-		if f.Saved, size, err = records.Taken(w.Ctx, f); err != nil {
+		saved, err := records.Taken(w.Ctx, f)
+		if err != nil {
 			return nil, c.Failure(err)
 		}
-		if f.Saved != "" && !c.Again {
-			if info, err := os.Stat(filepath.Join(c.Out, filepath.FromSlash(f.Saved))); err == nil && info.Size() < size {
-				w.Tell(fmt.Sprintf("%s has %d of %d bytes; --again downloads it again", f.Saved, info.Size(), size))
+		if saved.File != "" {
+			damage := ""
+			if root != nil && (c.Verify || !c.Again) {
+				if damage, err = saved.Damage(root, c.Verify); err != nil {
+					return nil, fmt.Errorf("--out: %w", err)
+				}
 			}
-			continue
+			if damage != "" && !c.Again {
+				w.Say(fmt.Sprintf("%s %s; --again downloads it again", saved.File, damage))
+				c.damaged = c.damaged || c.Verify
+			}
+			if !c.Again || c.Verify && damage == "" {
+				continue
+			}
+			f.Saved = saved.File
 		}
 		if missing = append(missing, f); len(missing) == c.Limit {
 			break
@@ -212,13 +232,16 @@ func (c *downloadCommand) missing(w *command.World, records *database.Downloads,
 
 // filesOf returns the files of an entry.
 func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed string) (files []database.File) {
+	signed := map[string]int{} // how many files of the entry have the same address but for the signature
 	for _, l := range e.Links {
 		if l.Rel != feedhistory.RelEnclosure || !terminal.IsWeb(l.Href) || !c.isOfType(l) {
 			continue
 		}
 		length, _ := strconv.ParseInt(strings.TrimSpace(l.Length), 10, 64)
+		address := feedhistory.Unsigned(l.Href)
+		signed[address]++
 		files = append(files, database.File{
-			Feed: r.Feed, URL: l.Href, Length: max(length, 0), Type: l.Type,
+			Feed: r.Feed, URL: l.Href, Of: fmt.Sprint(r.ID, " ", signed[address]), Length: max(length, 0), Type: l.Type,
 			Name: database.Expand(c.Name, database.Fields{
 				Feed: feed, Title: cmp.Or(terminal.Clean(e.Title().Plain()), "untitled"), Date: r.Time(), ID: r.ID, URL: l.Href, Type: l.Type,
 			}),

@@ -31,8 +31,8 @@ type exportCommand struct {
 	Raw     bool            `help:"With jsonl: write everything the mirror knows, for import."`
 	Since   terminal.Moment `placeholder:"TIME" help:"Only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   terminal.Moment `placeholder:"TIME" help:"Only entries from before this time."`
-	Status  string          `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark the entries as read (the default) or unread."`
-	Starred bool            `help:"With greader and nextcloud: star the entries."`
+	Status  string          `default:"" enum:",read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark all entries as read or unread (default: as they are marked in the mirror)."`
+	Starred bool            `help:"With greader and nextcloud: star all entries, not only the starred ones."`
 	Deleted bool            `help:"With jsonl and csv: also write a deletion for each entry no longer part of its feed."`
 }
 
@@ -54,7 +54,7 @@ func (c *exportCommand) Validate() error {
 		return errors.New("--deleted is for jsonl and csv: a feed lists deletions anyway, a list of feeds has no entries, and readers import no deletions")
 	case c.Format != "jsonl" && c.Raw:
 		return errors.New("--raw is for jsonl")
-	case !slices.Contains(readerFormats, c.Format) && (c.Starred || c.Status != "read"):
+	case !slices.Contains(readerFormats, c.Format) && (c.Starred || c.Status != ""):
 		return errors.New("--status and --starred are for greader and nextcloud")
 	case c.isPart() && (c.Raw || c.Format == "opml"):
 		return errors.New("--since and --until are for entries: --raw copies whole feeds, and opml lists feeds")

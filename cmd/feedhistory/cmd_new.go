@@ -3,12 +3,18 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // A newCommand is the verb new.
@@ -18,7 +24,17 @@ type newCommand struct {
 	As    string   `default:"new" placeholder:"NAME" help:"The name under which the entries count as printed (default: ${default})."`
 	Once  bool     `help:"Count the entries as printed before they are printed, so that none is ever printed twice."`
 
+	Maildir string `placeholder:"DIR" help:"Deliver each entry as a mail to a Maildir, which is created if necessary, and print nothing."`
+
 	terminal.JSONFlag `set:"record=each entry"`
+}
+
+// Validate refuses two outputs.
+func (c *newCommand) Validate() error {
+	if c.JSON && c.Maildir != "" {
+		return errors.New("--json and --maildir exclude each other")
+	}
+	return nil
 }
 
 // Help returns the text of --help before the flags.
@@ -26,7 +42,8 @@ func (c *newCommand) Help() string {
 	return "new prints the entries that it has not printed before under the same name: the first time all entries, and nothing if there are none. " +
 		"It goes by the order in which the mirror has stored them, so entries with an old date are new, too. An entry that changes is not new.\n\n" +
 		"Entries count as printed after all of them have been written: if that fails, the next run prints them again. With --once, it does not. " +
-		"To mail what is new: feedhistory sync -q; feedhistory new | mail -E -s news you@example.org"
+		"To mail what is new: feedhistory sync -q; feedhistory new | mail -E -s news you@example.org\n\n" +
+		"With --maildir, each entry is a mail of its own, with its content as text and as HTML, for mutt, Dovecot and others; an entry delivered twice has the same Message-ID."
 }
 
 // Run prints the new entries, feed by feed, the first stored first.
@@ -63,7 +80,10 @@ func (c *newCommand) Run(w *command.World) (err error) {
 		}
 	}
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	p := &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}
+	take, err := c.output(w, out, private)
+	if err != nil {
+		return err
+	}
 	var damaged readableEntries
 	for _, f := range feeds {
 		from := after[f.URL]
@@ -82,15 +102,7 @@ func (c *newCommand) Run(w *command.World) (err error) {
 				damaged.note(r, err)
 				continue
 			}
-			if c.JSON {
-				line := show.LineOfRecord(r, e)
-				line.Private = private.Has(w.Ctx, r.Feed)
-				err = terminal.WriteJSON(out, line)
-			} else {
-				p.Line(show.Line(p, e, r.Time(), r.ID) + "  " + terminal.Clean(f.URL))
-				err = p.Err
-			}
-			if err != nil {
+			if err := take(f, r, e); err != nil {
 				return &terminal.OutputError{Err: err}
 			}
 		}
@@ -104,4 +116,39 @@ func (c *newCommand) Run(w *command.World) (err error) {
 		}
 	}
 	return damaged.say(w)
+}
+
+// output returns the function that takes each entry.
+func (c *newCommand) output(w *command.World, out io.Writer, private *database.PrivateFeeds) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
+	if c.Maildir != "" {
+		return deliverer(w, c.Maildir)
+	}
+	p := &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}
+	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
+		if c.JSON {
+			line := show.LineOfRecord(r, e)
+			line.Private = private.Has(w.Ctx, r.Feed)
+			return terminal.WriteJSON(out, line)
+		}
+		p.Line(show.Line(p, e, r.Time(), r.ID) + "  " + terminal.Clean(f.URL))
+		return p.Err
+	}, nil
+}
+
+// deliverer returns the function that delivers an entry to a Maildir: durably, under a name
+// that mail programs pass over until the file is complete.
+func deliverer(w *command.World, dir string) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
+	for _, part := range []string{"cur", "new", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, part), 0o700); err != nil {
+			return nil, fmt.Errorf("--maildir: %w", err)
+		}
+	}
+	inbox := publish.Dir{Path: filepath.Join(dir, "new")}
+	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
+		name, message, err := show.Mail(f, r, e)
+		if err != nil {
+			return err
+		}
+		return inbox.Put(w.Ctx, name, message)
+	}, nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/harvest/relay"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -205,6 +206,11 @@ const usualHistory = "127.0.0.1:8005"
 func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) error {
 	defer listener.Close()
 	store, err := c.Create(w)
+	reads := errors.Is(err, sqlstore.ErrReadOnly)
+	if reads {
+		w.Say(c.Place() + " can only be read, so its feeds are shown, and not polled")
+		store, err = c.Read(w)
+	}
 	if err != nil {
 		return err
 	}
@@ -230,7 +236,9 @@ func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) err
 	}
 	ctx, cancel := context.WithCancel(w.Ctx)
 	var polls sync.WaitGroup
-	polls.Go(func() { _ = server.Run(ctx) }) // its only error is the end of the context
+	if !reads {
+		polls.Go(func() { _ = server.Run(ctx) }) // its only error is the end of the context
+	}
 	defer polls.Wait()
 	defer cancel()
 	return serveHTTP(w, listener, server, log)

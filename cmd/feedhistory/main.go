@@ -200,6 +200,7 @@ var exclusive = map[string][][]string{
 	"import":   {{"from", "replace"}},
 	"harvest":  {{"json", "format"}, {"db", "state"}, {"db", "fetch"}},
 	"list":     {{"<FEED>", "due"}, {"<FEED>", "partial"}},
+	"new":      {{"json", "maildir"}},
 	"publish":  {{"size", "by"}},
 	"serve":    {{"<DIR>", "base"}, {"<DIR>", "name"}, {"<DIR>", "private"}, {"<DIR>", "published"}},
 	"sync":     {{"all", "every"}, {"all", "<URL>"}, {"all", "opml"}},

@@ -26,7 +26,6 @@
 package modifiedrange
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -223,16 +222,10 @@ const (
 	stampUpdated                  // modified of Atom 0.3, else atom:updated
 )
 
-// The namespaces of app:edited in RFC 5023 and its drafts.
-const (
-	nsApp      = "http://www.w3.org/2007/app"
-	nsAppDraft = "http://purl.org/atom/app#"
-)
-
 // of returns the stamp of this kind of an entry; the zero time if it has none.
 func (k stampKind) of(e *feedhistory.Entry) time.Time {
 	if k == stampEdited {
-		return edited(e)
+		return feedtime.Edited(e.XML())
 	}
 	return e.Updated
 }
@@ -243,7 +236,7 @@ func choose(entries []*feedhistory.Entry) stampKind {
 		return stampUnknown
 	}
 	for _, e := range entries {
-		if edited(e).IsZero() {
+		if feedtime.Edited(e.XML()).IsZero() {
 			return stampUpdated
 		}
 	}
@@ -255,27 +248,7 @@ func StampOf(e *feedhistory.Entry) time.Time {
 	if e == nil {
 		return time.Time{}
 	}
-	return feedtime.First(edited(e), e.Updated)
-}
-
-// edited returns the entry's app:edited; the zero time if it has none, or an
-// invalid one.
-func edited(e *feedhistory.Entry) time.Time {
-	xml := e.XML()
-	if !bytes.Contains(xml, []byte("edited")) {
-		return time.Time{}
-	}
-	s := xmlscan.New(string(xml), xmlscan.Limits{})
-	for s.Child(0); s.Child(1); {
-		if s.Is(nsApp, "edited") || s.Is(nsAppDraft, "edited") {
-			t, err := time.Parse(time.RFC3339, strings.TrimSpace(s.ElementText()))
-			if err != nil {
-				return time.Time{}
-			}
-			return t
-		}
-	}
-	return time.Time{}
+	return feedtime.First(feedtime.Edited(e.XML()), e.Updated)
 }
 
 // unitOf returns the smallest unit in which a stamp seems to be written: a

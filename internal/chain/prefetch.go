@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // A Prefetcher loads a chain's documents in order and requests the next ones early: a
@@ -25,7 +26,8 @@ type Prefetcher[T, H any] struct {
 	heads   chan arrival[T, H]
 	most    int // the maximum number of flights
 	guesser guesser
-	end     string // the last document of the chain, if a link names it; none after it is guessed
+	end     string      // the last document of the chain, if a link names it; none after it is guessed
+	loud    atomic.Bool // a guess was made, so the host may refuse any request because of it
 }
 
 // A Source has the documents of a Prefetcher: T is a document, H its head section. Except
@@ -33,7 +35,7 @@ type Prefetcher[T, H any] struct {
 type Source[T, H any] struct {
 	// Request prepares a request, and returns a function to make it. The latter passes the
 	// head section on as soon as it has arrived.
-	Request func(url string) func(ctx context.Context, arrived func(head H)) T
+	Request func(r Request) func(ctx context.Context, arrived func(head H)) T
 
 	// Named returns the next document named by a link in the given head, and whether to
 	// load it early.
@@ -48,16 +50,40 @@ type Source[T, H any] struct {
 	// Confirms reports whether the answer to a request encourages further guesses: it is
 	// neither an error nor a redirect.
 	Confirms func(url string, document T) bool
+
+	// Fails reports whether the answer is an error, which a guess may have provoked.
+	Fails func(document T, guess bool) bool
+}
+
+// A Request is a request for a document.
+type Request struct {
+	URL   string
+	Guess bool // no link has named it
+	Again bool // it is made for the second time, alone
+
+	// IsDoubtful reports whether a guess may be the reason if it is refused.
+	IsDoubtful func() bool
 }
 
 // A flight is a document on its way.
 type flight[T any] struct {
-	url     string
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when result is final
-	result  T
-	guessed bool // no link has named it yet
-	ahead   bool // it was requested before the document with the link was answered
+	url      string
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when result and doubtful are final
+	result   T
+	doubtful bool // a guess may be the reason for an error
+	guess    bool // no link had named it when it was requested
+	guessed  bool // none has named it yet
+}
+
+// hasArrived reports whether the result is final.
+func (f *flight[T]) hasArrived() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // An arrival is the head section of a document still arriving.
@@ -98,10 +124,11 @@ func (p *Prefetcher[T, H]) Stop() {
 func (p *Prefetcher[T, H]) Load(url string) T {
 	p.guesser.learn(url)
 	if p.keep(0, url); len(p.flights) == 0 {
-		p.start(url, false)
+		p.flights = append(p.flights, p.start(Request{URL: url}))
 	}
-	first := p.flights[0]
-	for first.guessed = false; ; {
+	for {
+		first := p.flights[0]
+		first.guessed = false
 		p.guess()
 		select {
 		case a := <-p.heads:
@@ -113,11 +140,25 @@ func (p *Prefetcher[T, H]) Load(url string) T {
 		case a := <-p.heads:
 			p.arrive(a)
 		case <-first.done:
+			if first.doubtful && p.source.Fails(first.result, first.guess) && p.ctx.Err() == nil {
+				p.repeat()
+				continue
+			}
 			p.flights = p.flights[1:]
 			p.guesser.over = p.guesser.over || !p.source.Confirms(url, first.result)
 			return first.result
 		}
 	}
+}
+
+// repeat ends all guesses, and makes the first request again when no other is on its way.
+func (p *Prefetcher[T, H]) repeat() {
+	p.guesser.over = true
+	for _, f := range p.flights {
+		<-f.done
+	}
+	p.loud.Store(false)
+	p.flights[0] = p.start(Request{URL: p.flights[0].url, Again: true})
 }
 
 // arrive starts the flight of the document a head names, unless it is on its way.
@@ -137,8 +178,8 @@ func (p *Prefetcher[T, H]) arrive(a arrival[T, H]) {
 		}
 	}
 	guessed := p.flights[i].guessed
-	if early && len(p.flights) < p.most && (!guessed || p.mayWaste()) {
-		p.start(url, guessed)
+	if early && len(p.flights) < p.most && (!guessed || p.mayGuess()) {
+		p.flights = append(p.flights, p.start(Request{URL: url, Guess: guessed}))
 	}
 }
 
@@ -154,17 +195,16 @@ func (p *Prefetcher[T, H]) guess() {
 		if expected := p.source.Expected(last); expected != "" {
 			url, ok = expected, !p.guesser.over
 		}
-		if !ok || !p.mayWaste() || p.Has(url) || !p.source.May(url) {
+		if !ok || !p.mayGuess() || p.Has(url) || !p.source.May(url) {
 			return
 		}
-		p.start(url, true)
-		p.flights[len(p.flights)-1].ahead = true
+		p.flights = append(p.flights, p.start(Request{URL: url, Guess: true}))
 	}
 }
 
 // Distrust discards the documents requested before the latest one was answered.
 func (p *Prefetcher[T, H]) Distrust() {
-	i := slices.IndexFunc(p.flights, func(f *flight[T]) bool { return f.ahead })
+	i := slices.IndexFunc(p.flights, func(f *flight[T]) bool { return f.guess })
 	if i < 0 {
 		return
 	}
@@ -175,16 +215,21 @@ func (p *Prefetcher[T, H]) Distrust() {
 	p.flights = p.flights[:i]
 }
 
-// mayWaste reports whether one more request may turn out to be wasted, if all do that no
-// link has named yet.
-func (p *Prefetcher[T, H]) mayWaste() bool {
-	doubtful := 0
+// mayGuess reports whether a guess may be made: no other has failed, and not too many
+// requests turn out to be wasted if the host refuses all that are on their way.
+func (p *Prefetcher[T, H]) mayGuess() bool {
+	doubtful := 1
 	for _, f := range p.flights {
-		if f.guessed {
+		switch {
+		case !f.hasArrived():
+			doubtful++
+		case !p.source.Confirms(f.url, f.result):
+			return false
+		case f.guessed:
 			doubtful++
 		}
 	}
-	return doubtful < MostWasted-p.guesser.wasted
+	return doubtful <= MostWasted-p.guesser.wasted
 }
 
 // keep cancels the flights from the i-th on up to the one to url: all, if there is none.
@@ -199,11 +244,18 @@ func (p *Prefetcher[T, H]) keep(i int, url string) {
 	p.guesser.miss(wasted)
 }
 
-func (p *Prefetcher[T, H]) start(url string, guessed bool) {
-	request := p.source.Request(url)
+// start makes a request.
+func (p *Prefetcher[T, H]) start(r Request) *flight[T] {
 	ctx, cancel := context.WithCancel(p.ctx)
-	f := &flight[T]{url: url, cancel: cancel, done: make(chan struct{}), guessed: guessed}
-	p.flights = append(p.flights, f)
+	f := &flight[T]{url: r.URL, cancel: cancel, done: make(chan struct{}), guess: r.Guess, guessed: r.Guess}
+	if r.Guess {
+		p.loud.Store(true)
+	}
+	r.IsDoubtful = func() bool {
+		f.doubtful = f.doubtful || f.guess || p.loud.Load()
+		return f.doubtful
+	}
+	request := p.source.Request(r)
 	p.running.Go(func() {
 		defer cancel()
 		defer close(f.done)
@@ -213,7 +265,9 @@ func (p *Prefetcher[T, H]) start(url string, guessed bool) {
 			default: // too many documents were dropped meanwhile; the link is found at the end
 			}
 		})
+		r.IsDoubtful()
 	})
+	return f
 }
 
 // Has reports whether a document is on its way.

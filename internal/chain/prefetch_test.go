@@ -27,7 +27,8 @@ func TestPrefetcher(t *testing.T) {
 			began, requests := time.Now(), 0
 			next := func(url string) string { return fmt.Sprint(url, "-") }
 			p := NewPrefetcher(t.Context(), 0, Source[string, string]{
-				Request: func(url string) func(context.Context, func(string)) string {
+				Request: func(r Request) func(context.Context, func(string)) string {
+					url := r.URL
 					requests++
 					return func(ctx context.Context, arrived func(string)) string {
 						time.Sleep(time.Second)
@@ -47,6 +48,7 @@ func TestPrefetcher(t *testing.T) {
 				},
 				May:      func(string) bool { return true },
 				Confirms: func(string, string) bool { return true },
+				Fails:    func(string, bool) bool { return false },
 			})
 			defer p.Stop()
 			p.Begin()
@@ -64,7 +66,7 @@ func TestPrefetcher(t *testing.T) {
 // A request whose goroutine ends gives the zero value, and no more guesses.
 func TestUnended(t *testing.T) {
 	p := NewPrefetcher(t.Context(), 1, Source[*int, *int]{
-		Request: func(string) func(context.Context, func(*int)) *int {
+		Request: func(Request) func(context.Context, func(*int)) *int {
 			return func(context.Context, func(*int)) *int {
 				runtime.Goexit()
 				return new(int)
@@ -72,6 +74,7 @@ func TestUnended(t *testing.T) {
 		},
 		Expected: func(string) string { return "" },
 		Confirms: func(_ string, n *int) bool { return n != nil },
+		Fails:    func(*int, bool) bool { return false },
 	})
 	defer p.Stop()
 	require.Nil(t, p.Load("1"))

@@ -126,10 +126,23 @@ type Request struct {
 	// the connection are refused.
 	Header http.Header
 
-	// Partial accepts the status 206. Otherwise it is a Failure, because nothing asked for
-	// a part.
+	// Partial accepts the statuses 206 and 226. Otherwise they are a Failure, because
+	// nothing asked for a part; after a 226, the document is requested without validators.
 	Partial bool
+
+	// Once makes a single request: no redirect is followed, and nothing is tried again.
+	Once bool
+
+	// Again waits as before a second try.
+	Again bool
+
+	// IsDoubtful, if not nil, is asked after an error: whether a guess may have provoked
+	// it. It is then not tried again, and a wait the host asks for does not count.
+	IsDoubtful func() bool
 }
+
+// isDoubtful reports whether a guess may have provoked an error.
+func (req *Request) isDoubtful() bool { return req.IsDoubtful != nil && req.IsDoubtful() }
 
 // A Response is a success (2xx) or a 304: nothing has changed. Close its Body.
 type Response struct {
@@ -163,6 +176,11 @@ type Response struct {
 // context also governs the body.
 func (c *Client) Do(ctx context.Context, req Request) (*Response, error) {
 	resp, err := c.try(ctx, &req)
+	if f, ok := errors.AsType[*Failure](err); ok && f.Status == http.StatusIMUsed && req.ETag+req.LastModified != "" {
+		// Nothing asked for the changes alone. Without validators, there are none (RFC 3229 §10.4.1).
+		req.ETag, req.LastModified = "", ""
+		resp, err = c.try(ctx, &req)
+	}
 	if err != nil {
 		c.logFailure(ctx, req.URL, err)
 		return nil, c.public(err)
@@ -176,10 +194,13 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Again && sleep(ctx, c.backoff(1)) != nil {
+		return nil, wrap(req.URL, ctx.Err())
+	}
 	for try := 1; ; try++ {
 		resp, err := c.follow(ctx, u, req)
 		wait, again := c.next(try, err)
-		if !again {
+		if !again || req.isDoubtful() {
 			return resp, err
 		}
 		c.logRetry(ctx, req.URL, try, wait, err)

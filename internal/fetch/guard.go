@@ -258,7 +258,7 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 			return nil, err
 		}
 		status := x.resp.StatusCode
-		if !redirects(status) {
+		if !redirects(status) || req.Once {
 			return x.answer(req, permanent, moved)
 		}
 		next, err := x.target(u, visited)
@@ -320,9 +320,9 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		resp.ETag, resp.LastModified = cmp.Or(resp.ETag, req.ETag), cmp.Or(resp.LastModified, req.LastModified) // a 304 need not repeat them
 		x.end()
 		return resp, nil
-	case resp.Status < 200 || resp.Status > 299 || resp.Status == http.StatusPartialContent && !req.Partial:
-		// A 206 is not the document if the request did not ask for a part.
-		err := x.statusError(now, settled)
+	case resp.Status < 200 || resp.Status > 299 || !req.Partial && (resp.Status == http.StatusPartialContent || resp.Status == http.StatusIMUsed):
+		// A 206 or 226 is not the document if the request did not ask for a part.
+		err := x.statusError(req, now, settled)
 		x.discard()
 		return nil, err
 	}
@@ -330,15 +330,21 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 }
 
 // statusError returns the error for a status, and remembers when the host allows the
-// next request.
-func (x *exchange) statusError(now time.Time, settled bool) error {
+// next request, or that guesses may annoy it.
+func (x *exchange) statusError(req *Request, now time.Time, settled bool) error {
 	status := x.resp.StatusCode
 	err := &Failure{Kind: Status, URL: x.url, Status: status, Gone: status == http.StatusGone && settled}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		if wait, ok := RetryAfter(x.resp.Header, now); ok {
 			err.RetryAfter, err.At = wait, now.Add(wait)
-			x.client.shared().hosts.leaveAlone(x.host, err.At, status)
 		}
+	}
+	isRefusal := status == http.StatusForbidden || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	switch {
+	case isRefusal && req.isDoubtful():
+		x.client.shared().hosts.leaveAlone(x.host, now, status)
+	case !err.At.IsZero():
+		x.client.shared().hosts.leaveAlone(x.host, err.At, status)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -46,16 +47,33 @@ func TestHeaderRefused(t *testing.T) {
 	}
 }
 
-// A 206 is a success only for requests that ask for a part.
+// A 206 or 226 is a success only for requests that ask for a part.
 func TestPartial(t *testing.T) {
+	for _, code := range []int{206, 226} {
+		bubble(t, func(t *testing.T, w *world) {
+			s := &site{pages: map[string]string{"a/": status(code)}}
+			s.put(w)
+			_, err := w.client().Do(t.Context(), Request{URL: "http://a/"})
+			assert.Equal(t, fmt.Sprint("status ", code), describe(err))
+			assert.Len(t, s.seen.All(), 1)
+			resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Partial: true})
+			require.NoError(t, err)
+			assert.Equal(t, code, resp.Status)
+			require.NoError(t, resp.Body.Close())
+		})
+	}
+}
+
+// A delta nobody asked for is refused, and the document requested without validators, once.
+func TestDelta(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		s := &site{pages: map[string]string{"a/": status(206)}}
+		s := &site{pages: map[string]string{"a/": status(226)}}
 		s.put(w)
-		_, err := w.client().Do(t.Context(), Request{URL: "http://a/"})
-		assert.Equal(t, "status 206", describe(err))
-		resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Partial: true})
-		require.NoError(t, err)
-		assert.Equal(t, http.StatusPartialContent, resp.Status)
-		require.NoError(t, resp.Body.Close())
+		_, err := w.client().Do(t.Context(), Request{URL: "http://a/", ETag: `"1"`, LastModified: "x"})
+		assert.Equal(t, "status 226", describe(err))
+		seen := s.seen.All()
+		require.Len(t, seen, 2)
+		assert.Equal(t, `"1"`, seen[0].Header.Get("If-None-Match"))
+		assert.Empty(t, seen[1].Header.Get("If-None-Match")+seen[1].Header.Get("If-Modified-Since"))
 	})
 }

@@ -1,6 +1,7 @@
 package iri
 
 import (
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -112,14 +113,83 @@ const shortestSecret = 4
 // HasSecret reports whether the query of a URL seems to have a secret: whoever knows the
 // URL of a paid podcast, for instance, may read it.
 func HasSecret(url string) bool {
-	for field := range strings.FieldsFuncSeq(Split(url).Query, func(c rune) bool { return c == '&' || c == ';' }) {
-		name, value, _ := strings.Cut(field, "=")
-		isSecret := func(word string) bool { return slices.Contains(secretNames, word) }
-		if len(value) >= shortestSecret && slices.ContainsFunc(words(name), isSecret) {
+	for field := range fieldsOf(Split(url).Query) {
+		if isSecret(field) {
 			return true
 		}
 	}
 	return false
+}
+
+// fieldsOf yields the fields of a query, in whatever way a document escapes what is
+// between them: & and ; delimit, and so does the backslash of \u0026.
+func fieldsOf(query string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' || c == '\\' })
+}
+
+func isSecret(field string) bool { return isNamed(field, secretNames) }
+
+// isNamed reports whether a field's name contains one of some words, and its value is
+// long enough to matter.
+func isNamed(field string, names []string) bool {
+	name, value, _ := strings.Cut(field, "=")
+	return len(value) >= shortestSecret && slices.ContainsFunc(words(name), func(word string) bool { return slices.Contains(names, word) })
+}
+
+// timeNames are the words by which the names of parameters say that the value bounds a
+// secret in time: se is Azure's, policy CloudFront's.
+var timeNames = []string{
+	"expires", "expire", "expiry", "expiration", "exp", "time", "timestamp", "ts", "date", "modified", "valid", "until", "policy", "se",
+}
+
+// Unsigned returns a text, such as an address or an entry's element, without the
+// signatures of the addresses in it. A query is signed if it has both a secret and a
+// time, as those of Patreon (token-hash, token-time), Amazon, Google, Azure and audioboom
+// (sid, modified) do. A server that bounds a secret in time must make it again and again,
+// so the secret and the time do not tell one file from another: only the rest of the
+// address does. A secret without a time may be the file's own name, and stays. The result
+// is for comparing, not for requests.
+func Unsigned(text string) string {
+	var b strings.Builder
+	done := 0 // bytes of text in b
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '?')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+		end := strings.IndexFunc(text[at:], func(c rune) bool { return c <= ' ' || strings.ContainsRune("\"'<>#?", c) })
+		if end < 0 {
+			end = len(text) - at
+		}
+		if query := text[at : at+end]; unsigned(query) != query {
+			b.WriteString(text[done:at])
+			b.WriteString(unsigned(query))
+			done = at + end
+		}
+		at += end
+	}
+	if done == 0 {
+		return text
+	}
+	return b.String() + text[done:]
+}
+
+// unsigned returns a query without its signature.
+func unsigned(query string) string {
+	var kept []string
+	var secret, bounded bool
+	for field := range fieldsOf(query) {
+		hidden, timed := isSecret(field), isNamed(field, timeNames)
+		secret, bounded = secret || hidden && !timed, bounded || timed
+		if !hidden && !timed {
+			kept = append(kept, field)
+		}
+	}
+	if !secret || !bounded {
+		return query
+	}
+	return strings.Join(kept, "&")
 }
 
 // words returns the words of a name such as access_token, feedToken or API-KEY, in lower

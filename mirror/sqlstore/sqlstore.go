@@ -58,15 +58,24 @@ var (
 // may have other tables: ours begin with feedhistory_ in SQLite, and are in the schema
 // feedhistory in PostgreSQL. Open refuses a database in which these names are taken,
 // with an error that matches ErrForeign; a database written to by a newer version of
-// this package; and connections to SQLite that could break the store's promises. The
-// caller owns the database, and closes it. The error may be the context's.
+// this package; a server or a user of PostgreSQL that cannot write, with an error that
+// matches ErrReadOnly; and connections to SQLite that could break the store's promises.
+// The caller owns the database, and closes it. The error may be the context's.
+//
+// A database behind a pooler that shares connections, such as PgBouncer in transaction
+// mode, needs default_query_exec_mode=cache_describe in the URL of pgx.
 func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = s.version(ctx, db); err == nil && s.one { // before anything is written
+	_, err = s.version(ctx, db)
+	switch { // before anything is written
+	case err != nil:
+	case s.one:
 		err = cmp.Or(s.logAhead(ctx), checkPragmas(ctx, db))
+	default:
+		err = checkWritable(ctx, db)
 	}
 	if err == nil {
 		err = s.migrate(ctx)
@@ -114,8 +123,13 @@ func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// query runs a query, prepared once.
+// query runs a query, prepared once. The driver of PostgreSQL prepares by itself, unless
+// there is a pooler, where a statement would be prepared on another connection than the
+// one that uses it.
 func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if s.dollars {
+		return s.db.QueryContext(ctx, s.text(query), args...)
+	}
 	st, err := s.prepare(ctx, query)
 	if err != nil {
 		return nil, err
@@ -183,6 +197,10 @@ func (t transaction) statement(query string) (*sql.Stmt, error) {
 }
 
 func (t transaction) exec(query string, args ...any) error {
+	if t.dollars {
+		_, err := t.tx.ExecContext(t.ctx, t.text(query), args...)
+		return err
+	}
 	st, err := t.statement(query)
 	if err != nil {
 		return err
@@ -192,6 +210,9 @@ func (t transaction) exec(query string, args ...any) error {
 }
 
 func (t transaction) query(query string, args ...any) (*sql.Rows, error) {
+	if t.dollars {
+		return t.tx.QueryContext(t.ctx, t.text(query), args...)
+	}
 	st, err := t.statement(query)
 	if err != nil {
 		return nil, err
@@ -429,6 +450,18 @@ func checkPragmas(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
+// checkWritable refuses a server of PostgreSQL on which nothing can be stored: what is
+// polled would be lost.
+func checkWritable(ctx context.Context, db *sql.DB) error {
+	var refuses bool
+	err := db.QueryRowContext(ctx, "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' OR "+
+		"NOT coalesce(has_table_privilege(to_regclass('feedhistory.feeds'), 'UPDATE'), true)").Scan(&refuses)
+	if err == nil && refuses {
+		err = ErrReadOnly
+	}
+	return err
+}
+
 var (
 	// ErrForeign means another program has taken the names of our tables, or, from
 	// OpenReader, a SQLite database belongs to another program and has no mirror. Nothing
@@ -441,7 +474,8 @@ var (
 	ErrOutdated = errors.New("the database has an earlier version of the schema")
 	// ErrStructure means the structure of a SQLite file is damaged.
 	ErrStructure = errors.New("the structure of the file is damaged")
-	// ErrReadOnly means the store was opened by OpenReader.
+	// ErrReadOnly means the store was opened by OpenReader, or that only OpenReader can open
+	// it: the server of PostgreSQL is a replica, for instance, or its user may only read.
 	ErrReadOnly = errors.New("the store is open for reading only")
 )
 

@@ -16,32 +16,39 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-func testEnded(t *testing.T, w world) {
-	w.commit(feedURL, mirror.Commit{Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{document("d", "d")}})
-	ctx, cancel := context.WithCancel(w.ctx)
-	cancel()
-	errorOf := func(_ any, err error) error { return err }
-	for name, err := range map[string]error{
-		"Feed":      errorOf(w.Feed(ctx, feedURL)),
-		"Feeds":     failure(t, w.Feeds(ctx, mirror.FeedQuery{})),
-		"Records":   errorOf(w.Records(ctx, feedURL, []string{"a"})),
-		"Document":  errorOf(w.Document(ctx, feedURL, "d")),
-		"Documents": failure(t, w.Documents(ctx, feedURL)),
-		"Commit":    w.Commit(ctx, &mirror.Commit{Feed: &mirror.Feed{URL: feedURL, Commits: 1, Title: "new"}}),
-		"Entries":   failure(t, w.Entries(ctx, mirror.Query{})),
-		"Search":    failure(t, w.Entries(ctx, mirror.Query{Search: "a"})),
-		"Versions":  failure(t, w.Versions(ctx, feedURL, "a")),
-		"Remove":    w.Remove(ctx, feedURL),
-	} {
-		require.ErrorIs(t, err, context.Canceled, name)
-	}
-	f, err := w.Feed(w.ctx, feedURL)
-	require.NoError(t, err)
-	same(t, &mirror.Feed{URL: feedURL, Commits: 1}, f)
+// calls are the tests of many calls at once, of calls within calls, and by chance.
+var calls = []test{
+	{"EndedWhileRanging", testEndedWhileRanging},
+	{"ChangesMoving", testChangesMoving},
+	{"Again", testAgain},
+	{"Nested", testNested},
+	{"Aliases", testAliases},
+	{"Fenced", testFenced},
+	{"Whole", testWhole},
+	{"RemovedMeanwhile", testRemovedMeanwhile},
+	{"Marks", testMarks},
+	{"MarksOrder", testMarksOrder},
+	{"MarksAtOnce", testMarksAtOnce},
+	{"Model", testModel},
 }
 
-func testEndedWhileRanging(t *testing.T, w world) {
-	w.stocked()
+func testEnded(_ *testing.T, w *world) {
+	w.commit(feedURL, mirror.Commit{Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.DocumentRecord{document("d", "d")}})
+	ended := *w
+	ctx, cancel := context.WithCancel(w.ctx)
+	cancel()
+	ended.ctx = ctx
+	ended.look(feedURL, "a", "d")
+	ended.entries(mirror.Query{Search: "a"})
+	ended.remove(feedURL)
+	ended.both("commit", func(s mirror.Store) error {
+		return s.Commit(ctx, &mirror.Commit{Feed: &mirror.Feed{URL: feedURL, Commits: 1, Title: "new"}})
+	})
+	w.look(feedURL)
+}
+
+func testEndedWhileRanging(t *testing.T, w *world) {
+	w.stock()
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	n := 0
@@ -56,8 +63,8 @@ func testEndedWhileRanging(t *testing.T, w world) {
 	require.Less(t, n, 600, "it goes on for a while at most")
 }
 
-func testAgain(t *testing.T, w world) {
-	want := w.stocked()
+func testAgain(t *testing.T, w *world) {
+	want := w.stock()
 	seq := w.Entries(w.ctx, mirror.Query{})
 	for range seq {
 		break
@@ -80,7 +87,7 @@ func testAgain(t *testing.T, w world) {
 	changed.Copy.Digest = "changed"
 	w.put("a", changed)
 	for range 2 {
-		require.Len(t, feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{})), 3)
+		require.Len(t, w.feeds(mirror.FeedQuery{}), 3)
 		for range w.Feeds(w.ctx, mirror.FeedQuery{}) {
 			break
 		}
@@ -93,10 +100,28 @@ func testAgain(t *testing.T, w world) {
 	}
 }
 
+// testChangesMoving follows a long change, and remembers how far it has come
+// where the query points.
+func testChangesMoving(t *testing.T, w *world) {
+	var records []*mirror.Record
+	for i := range 1000 {
+		records = append(records, live(fmt.Sprintf("%04d", i), at(i)))
+	}
+	w.put(feedURL, records...)
+	seen, n := int64(0), 0
+	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: feedURL, AfterCommit: &seen}) {
+		require.NoError(t, err)
+		require.Equal(t, records[n].ID, r.ID)
+		seen = r.LastCommit
+		n++
+	}
+	require.Len(t, records, n)
+}
+
 // testNested calls all methods while sequences of all kinds are being ranged
 // over.
-func testNested(t *testing.T, w world) {
-	w.stocked()
+func testNested(t *testing.T, w *world) {
+	w.stock()
 	w.commit("a", mirror.Commit{
 		Documents: []*mirror.DocumentRecord{document("d", "d"), document("e", "e")},
 		Versions:  []*mirror.Version{{ID: "000", Copy: mirror.Copy{Digest: "1"}}, {ID: "000", Copy: mirror.Copy{Digest: "2"}}}, Keep: 2,
@@ -142,7 +167,7 @@ func testNested(t *testing.T, w world) {
 }
 
 // testAliases checks whether the store keeps references to its arguments or results.
-func testAliases(t *testing.T, w world) {
+func testAliases(t *testing.T, w *world) {
 	var f mirror.Feed
 	fill(&f)
 	f.URL, f.Commits = feedURL, 0
@@ -177,7 +202,7 @@ func testAliases(t *testing.T, w world) {
 		records, err := w.Records(w.ctx, feedURL, []string{"a"})
 		require.NoError(t, err)
 		records["a"].State = "scrambled"
-		record := w.entries(mirror.Query{})[0]
+		record := feedtest.All(t, w.Entries(w.ctx, mirror.Query{}))[0]
 		same(t, wantRecord, *record)
 		record.Content.Title = "scrambled"
 		version := feedtest.All(t, w.Versions(w.ctx, feedURL, "a"))[0]
@@ -211,7 +236,7 @@ func scramble(v reflect.Value) {
 
 // testFenced lets many writers count in the same feed at once. Each commit without a
 // conflict must count, and no other.
-func testFenced(t *testing.T, w world) {
+func testFenced(t *testing.T, w *world) {
 	const writers, each = 8, 6
 	w.commit(feedURL, mirror.Commit{})
 	count := func(store mirror.Store, id string) error {
@@ -248,10 +273,11 @@ func testFenced(t *testing.T, w world) {
 	require.EqualValues(t, writers*each, f.Polls)
 	require.EqualValues(t, writers*each+1, f.Commits)
 	zero := int64(0)
-	for i, r := range w.entries(mirror.Query{Feed: feedURL, AfterCommit: &zero}) {
+	counted := feedtest.All(t, w.Entries(w.ctx, mirror.Query{Feed: feedURL, AfterCommit: &zero}))
+	for i, r := range counted {
 		require.EqualValues(t, i+2, r.LastCommit, "one commit is one version")
 	}
-	require.Len(t, w.ids(mirror.Query{}), writers*each)
+	require.Len(t, counted, writers*each)
 
 	// Of several adding a feed at once, one succeeds.
 	made := make(chan error, writers)
@@ -272,7 +298,7 @@ func testFenced(t *testing.T, w world) {
 
 // testWhole reads while changes are committed. A change must be seen as a whole
 // and, once it has been seen, by all later calls.
-func testWhole(t *testing.T, w world) {
+func testWhole(t *testing.T, w *world) {
 	var ids []string
 	for i := range 60 {
 		ids = append(ids, fmt.Sprint(i))
@@ -338,7 +364,7 @@ func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64
 
 // testRemovedMeanwhile removes a feed and adds it again while others read and
 // search.
-func testRemovedMeanwhile(t *testing.T, w world) {
+func testRemovedMeanwhile(t *testing.T, w *world) {
 	const rounds, readers = 12, 3
 	done, reading := make(chan struct{}), make(chan struct{})
 	failures := make(chan error, readers)
@@ -365,7 +391,7 @@ func testRemovedMeanwhile(t *testing.T, w world) {
 		for i := range 3 {
 			w.put(feedURL, live(fmt.Sprint("new", n), at(i)), live(fmt.Sprint(i), at(0)))
 		}
-		require.NoError(t, w.Remove(w.ctx, feedURL))
+		w.remove(feedURL)
 	}
 	close(done)
 	for range readers {
@@ -375,7 +401,7 @@ func testRemovedMeanwhile(t *testing.T, w world) {
 }
 
 // readAll reads everything about the feed.
-func (w world) readAll() error {
+func (w *world) readAll() error {
 	for _, err := range w.other.Feeds(w.ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return err

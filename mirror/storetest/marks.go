@@ -15,11 +15,11 @@ import (
 )
 
 // markers returns both stores, or skips the test if they keep no marks.
-func (w world) markers() (one, other mirror.Marker) {
+func (w *world) markers(t *testing.T) (one, other mirror.Marker) {
 	one, ok := w.Store.(mirror.Marker)
 	other, too := w.other.(mirror.Marker)
 	if !ok || !too {
-		w.Skip("the store is no Marker")
+		t.Skip("the store is no Marker")
 	}
 	return one, other
 }
@@ -32,8 +32,8 @@ func marked(t testing.TB, s mirror.Marker, q mirror.MarksQuery) (ids []string) {
 	return ids
 }
 
-func testMarks(t *testing.T, w world) {
-	s, other := w.markers()
+func testMarks(t *testing.T, w *world) {
+	s, other := w.markers(t)
 	w.put(feedURL, live("known", at(1)))
 	ids := []string{"known", "unknown", "with\x00NUL", strings.Repeat("long", 1000) + "1", strings.Repeat("long", 1000) + "2"}
 	full := func(m *mirror.Marks) {
@@ -71,14 +71,14 @@ func testMarks(t *testing.T, w world) {
 	end()
 	require.ErrorIs(t, s.Mark(ended, feedURL, ids, full), context.Canceled)
 
-	require.NoError(t, w.Remove(w.ctx, feedURL))
+	w.remove(feedURL)
 	w.put(feedURL, live("known", at(1)))
 	require.Empty(t, marked(t, s, mirror.MarksQuery{Feed: feedURL}))
 }
 
 // Marks are ordered by ID or, with one of them, by its time; also over several pages.
-func testMarksOrder(t *testing.T, w world) {
-	s, _ := w.markers()
+func testMarksOrder(t *testing.T, w *world) {
+	s, _ := w.markers(t)
 	const many = 600
 	var ids, latest []string
 	for _, feed := range []string{feedURL, feedURL + "2"} {
@@ -108,8 +108,8 @@ func testMarksOrder(t *testing.T, w world) {
 }
 
 // Of several calls at once, none is lost.
-func testMarksAtOnce(t *testing.T, w world) {
-	s, other := w.markers()
+func testMarksAtOnce(t *testing.T, w *world) {
+	s, other := w.markers(t)
 	w.put(feedURL, live("known", at(1)))
 	const calls = 20
 	var all sync.WaitGroup

@@ -5,77 +5,57 @@ package storetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"iter"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // Run tests the stores open returns: two over the same data, which is empty at first.
 // They may be the same store, if there is no way to open two.
+//
+// Most tests make the same changes in the stores and in a mirror.Memory, and require the
+// same answers of all three.
 func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
-	for _, test := range []struct {
-		name string
-		run  func(t *testing.T, w world)
-	}{
-		{"Feed", testFeed},
-		{"FeedURLs", testFeedURLs},
-		{"FeedsByURL", testFeedsByURL},
-		{"FeedsDue", testFeedsDue},
-		{"Conflict", testConflict},
-		{"Version", testVersion},
-		{"Remove", testRemove},
-		{"RecordRoundTrip", testRecordRoundTrip},
-		{"RecordIDs", testRecordIDs},
-		{"RecordTimes", testRecordTimes},
-		{"Put", testPut},
-		{"Mark", testMark},
-		{"Order", testOrder},
-		{"OrderOfPlaces", testOrderOfPlaces},
-		{"Interval", testInterval},
-		{"Changes", testChanges},
-		{"ChangesMoving", testChangesMoving},
-		{"Deleted", testDeleted},
-		{"Search", testSearch},
-		{"Versions", testVersions},
-		{"Keep", testKeep},
-		{"Document", testDocument},
-		{"Names", testNames},
-		{"DocumentsByRank", testDocumentsByRank},
-		{"Forget", testForget},
-		{"NothingOfAnUnknownFeed", testUnknown},
-		{"Ended", testEnded},
-		{"EndedWhileRanging", testEndedWhileRanging},
-		{"Again", testAgain},
-		{"Nested", testNested},
-		{"Aliases", testAliases},
-		{"Fenced", testFenced},
-		{"Whole", testWhole},
-		{"RemovedMeanwhile", testRemovedMeanwhile},
-		{"Marks", testMarks},
-		{"MarksOrder", testMarksOrder},
-		{"MarksAtOnce", testMarksAtOnce},
-		{"Model", testModel},
-	} {
+	for _, test := range append(rules, calls...) {
 		t.Run(test.name, func(t *testing.T) {
 			store, other := open(t)
-			test.run(t, world{T: t, Store: store, other: other, ctx: t.Context()})
+			test.run(t, &world{tester: t, Store: store, other: other, memory: &mirror.Memory{}, ctx: t.Context()})
 		})
 	}
 }
 
-// A world is the environment of a test: its store, and another one over the same data.
+// A test is one of the suite.
+type test struct {
+	name string
+	run  func(t *testing.T, w *world)
+}
+
+// A world is the environment of a test: its store, another one over the same data, and a
+// Memory that gives the right answers.
 type world struct {
-	*testing.T
+	tester
 	mirror.Store
-	other mirror.Store
-	ctx   context.Context
+	other  mirror.Store
+	memory *mirror.Memory
+	ctx    context.Context
+	writes int
+
+	answered func(question string, answer any, err error) // if not nil, is told each answer of the Memory
+}
+
+// A tester is a *testing.T, or a *rapid.T.
+type tester interface {
+	require.TestingT
+	Helper()
 }
 
 const feedURL = "https://example.org/feed"
@@ -86,24 +66,175 @@ var epoch = time.Date(2024, 2, 28, 23, 59, 59, 123456789, time.UTC)
 // at returns a time some hours after the epoch.
 func at(hours int) time.Time { return epoch.Add(time.Duration(hours) * time.Hour) }
 
-// commit commits a change of the feed with the URL, from its stored version; it
-// adds the feed if there is none.
-func (w world) commit(url string, c mirror.Commit) *mirror.Feed {
+// both makes the same change in the Memory and, by turns, in one of the stores, and
+// requires the same outcome.
+func (w *world) both(what string, change func(mirror.Store) error) {
 	w.Helper()
-	f, err := w.Feed(w.ctx, url)
-	if err != nil {
-		require.ErrorIs(w, err, mirror.ErrNotFound)
-		f = &mirror.Feed{URL: url}
+	w.writes++
+	want, got := change(w.memory), change([]mirror.Store{w.Store, w.other}[w.writes%2])
+	w.requireOutcome(what, want, got)
+	w.note(what, nil, want)
+}
+
+func (w *world) requireOutcome(what string, want, got error) {
+	w.Helper()
+	for _, known := range []error{nil, mirror.ErrConflict, mirror.ErrNotFound, errors.ErrUnsupported, context.Canceled} {
+		require.Equal(w, errors.Is(want, known), errors.Is(got, known), "%s: %v, not %v", what, got, want)
 	}
-	c.Feed = f
-	require.NoError(w, w.Commit(w.ctx, &c))
-	return f
+}
+
+func (w *world) note(question string, answer any, err error) {
+	if w.answered != nil {
+		w.answered(question, answer, err)
+	}
+}
+
+// commit commits a change of a feed from its stored version; it adds the feed if there is
+// none. The state of the feed is that of the change or, if it has none, stays.
+func (w *world) commit(url string, c mirror.Commit) {
+	w.Helper()
+	state := c.Feed
+	w.both("commit", func(s mirror.Store) error {
+		f, err := s.Feed(w.ctx, url)
+		if errors.Is(err, mirror.ErrNotFound) {
+			f, err = &mirror.Feed{URL: url}, nil
+		}
+		require.NoError(w, err)
+		if c.Feed = f; state != nil {
+			twin := *state
+			twin.Commits = f.Commits
+			c.Feed = &twin
+		}
+		if err := s.Commit(w.ctx, &c); err != nil {
+			return err
+		}
+		f, err = s.Feed(w.ctx, url)
+		require.NoError(w, err)
+		require.Equal(w, f.Commits, c.Feed.Commits, "the change has the feed's new version")
+		return nil
+	})
 }
 
 // put stores records with their contents.
-func (w world) put(url string, records ...*mirror.Record) *mirror.Feed {
+func (w *world) put(url string, records ...*mirror.Record) {
 	w.Helper()
-	return w.commit(url, mirror.Commit{Put: records, Keep: 9})
+	w.commit(url, mirror.Commit{Put: records, Keep: 9})
+}
+
+func (w *world) remove(url string) {
+	w.Helper()
+	w.both("remove", func(s mirror.Store) error { return s.Remove(w.ctx, url) })
+}
+
+// ask requires both stores to give the Memory's answer, and returns it.
+func ask[T any](w *world, question string, call func(mirror.Store) (T, error)) T {
+	w.Helper()
+	want, wanted := call(w.memory)
+	for _, store := range []mirror.Store{w.Store, w.other} {
+		got, err := call(store)
+		w.requireOutcome(question, wanted, err)
+		same(w, want, got, question)
+	}
+	w.note(question, want, wanted)
+	return want
+}
+
+// askAll is ask for a sequence, whose error comes once, in the end, and without a value.
+func askAll[T any](w *world, question string, call func(mirror.Store) iter.Seq2[*T, error]) []*T {
+	w.Helper()
+	return ask(w, question, func(s mirror.Store) (all []*T, failure error) {
+		for v, err := range call(s) {
+			require.NoError(w, failure, "a sequence goes on after its error: %s", question)
+			if failure = err; err != nil {
+				require.Nil(w, v, question)
+				continue
+			}
+			all = append(all, v)
+		}
+		return all, failure
+	})
+}
+
+func (w *world) feed(url string) *mirror.Feed {
+	w.Helper()
+	return ask(w, "feed "+url, func(s mirror.Store) (*mirror.Feed, error) { return s.Feed(w.ctx, url) })
+}
+
+func (w *world) feeds(q mirror.FeedQuery) []*mirror.Feed {
+	w.Helper()
+	return askAll(w, "feeds"+brief(q), func(s mirror.Store) iter.Seq2[*mirror.Feed, error] { return s.Feeds(w.ctx, q) })
+}
+
+func (w *world) records(url string, ids ...string) map[string]*mirror.Record {
+	w.Helper()
+	return ask(w, "records of "+url, func(s mirror.Store) (map[string]*mirror.Record, error) { return s.Records(w.ctx, url, ids) })
+}
+
+func (w *world) entries(queries ...mirror.Query) (all []*mirror.Record) {
+	w.Helper()
+	for _, q := range queries {
+		all = askAll(w, "entries"+brief(q), func(s mirror.Store) iter.Seq2[*mirror.Record, error] { return s.Entries(w.ctx, q) })
+	}
+	return all
+}
+
+func (w *world) versions(url, id string) []*mirror.Version {
+	w.Helper()
+	return askAll(w, "versions of "+id, func(s mirror.Store) iter.Seq2[*mirror.Version, error] { return s.Versions(w.ctx, url, id) })
+}
+
+func (w *world) document(url, name string) *mirror.DocumentRecord {
+	w.Helper()
+	return ask(w, "document "+name, func(s mirror.Store) (*mirror.DocumentRecord, error) { return s.Document(w.ctx, url, name) })
+}
+
+func (w *world) documents(url string) []*mirror.DocumentRecord {
+	w.Helper()
+	return askAll(w, "documents of "+url, func(s mirror.Store) iter.Seq2[*mirror.DocumentRecord, error] { return s.Documents(w.ctx, url) })
+}
+
+// look asks for everything there is, and for everything of a feed, which there may be.
+// More are names of entries and documents that may be missing.
+func (w *world) look(url string, more ...string) {
+	w.Helper()
+	w.entries(mirror.Query{}, mirror.Query{Deleted: true})
+	w.lookAt(url, more...)
+	for _, f := range w.feeds(mirror.FeedQuery{}) {
+		if f.URL != url {
+			w.lookAt(f.URL)
+		}
+	}
+}
+
+func (w *world) lookAt(url string, more ...string) {
+	w.Helper()
+	w.feed(url)
+	all, names := int64(-1), append([]string{"", "unknown"}, more...)
+	w.entries(mirror.Query{Feed: url}, mirror.Query{Feed: url, Deleted: true})
+	for _, r := range w.entries(mirror.Query{Feed: url, Every: true, AfterCommit: &all}) {
+		names = append(names, r.ID)
+	}
+	w.records(url, names...)
+	for _, id := range names {
+		w.versions(url, id)
+	}
+	for _, d := range w.documents(url) {
+		more = append(more, d.Names...)
+	}
+	for _, name := range append(more, "") {
+		w.document(url, name)
+	}
+}
+
+// brief returns the fields of a query that are set.
+func brief(query any) string {
+	var b strings.Builder
+	for field, v := range reflect.ValueOf(query).Fields() {
+		if !v.IsZero() {
+			fmt.Fprintf(&b, " %s=%v", field.Name, reflect.Indirect(v))
+		}
+	}
+	return b.String()
 }
 
 // live returns a record of an entry.
@@ -123,38 +254,6 @@ func content(title, text string, updated time.Time) mirror.Content {
 			`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">` + text + `</div></content></entry>`,
 		Title: title, Updated: updated,
 	}
-}
-
-// A tester is a *testing.T, or a *rapid.T.
-type tester interface {
-	require.TestingT
-	Helper()
-}
-
-// failure returns the error at the end of a sequence.
-func failure[T any](t tester, seq iter.Seq2[*T, error]) (failure error) {
-	t.Helper()
-	for v, err := range seq {
-		require.NoError(t, failure, "a sequence goes on after its error")
-		if failure = err; err != nil {
-			require.Nil(t, v)
-		}
-	}
-	require.Error(t, failure)
-	return failure
-}
-
-func (w world) entries(q mirror.Query) []*mirror.Record {
-	w.Helper()
-	return feedtest.All(w, w.Entries(w.ctx, q))
-}
-
-func (w world) ids(q mirror.Query) (ids []string) {
-	w.Helper()
-	for _, r := range w.entries(q) {
-		ids = append(ids, r.ID)
-	}
-	return ids
 }
 
 // same requires two values to be equal, where times are compared as instants, JSON as
@@ -192,6 +291,15 @@ func copyNormal(to, from reflect.Value) {
 	case reflect.Struct:
 		for i := range from.NumField() {
 			copyNormal(to.Field(i), from.Field(i))
+		}
+	case reflect.Map:
+		if from.Len() > 0 {
+			to.Set(reflect.MakeMap(from.Type()))
+		}
+		for key, value := range from.Seq2() {
+			element := reflect.New(value.Type()).Elem()
+			copyNormal(element, value)
+			to.SetMapIndex(key, element)
 		}
 	case reflect.Slice:
 		for i := range from.Len() {

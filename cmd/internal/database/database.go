@@ -25,8 +25,9 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -195,6 +196,9 @@ func (d *Location) openStore(
 	open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error),
 ) (*Store, error) {
 	db, err := sql.Open(driver, source)
+	if err == nil && d.IsPostgres() {
+		db, err = besidePooler(ctx, db, source)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -206,6 +210,32 @@ func (d *Location) openStore(
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Store{Store: store, DB: db}, nil
+}
+
+// besidePooler returns the database, with statements that are not prepared on the server
+// if a pooler stands before it: in its transaction mode, each transaction may have another
+// connection. A pooler does not know the process of a connection in advance.
+func besidePooler(ctx context.Context, db *sql.DB, source string) (*sql.DB, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	defer conn.Close()
+	var announced, actual uint32
+	err = conn.Raw(func(driver any) error {
+		c := driver.(*stdlib.Conn).Conn()
+		announced = c.PgConn().PID()
+		return c.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&actual)
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	config, err := pgx.ParseConfig(source)
+	if err != nil || announced == actual || config.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+		return db, err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	return stdlib.OpenDB(*config), db.Close()
 }
 
 // locate fills in the default place of the database.
@@ -291,6 +321,9 @@ func (d *Location) Failure(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && d.reading && e.Code()&0xff == sqlite3.SQLITE_READONLY {
 		return errors.New(d.Place() + ": the file cannot be read, because its log (-wal) has to be merged first, which needs " +
 			"permission to write; copy both files to a directory of your own")
+	}
+	if errors.Is(err, sqlstore.ErrReadOnly) {
+		return fmt.Errorf("%s: %w: the server is a replica, or its user may not write; nothing was polled or changed", d.Place(), sqlstore.ErrReadOnly)
 	}
 	if what := storeProblem(err); what != "" {
 		if _, ok := errors.AsType[*sqlite.Error](err); ok && !d.IsPostgres() {

@@ -30,6 +30,7 @@ import (
 type File struct {
 	Feed   string // Feed is the URL by which the mirror names the feed.
 	URL    string
+	Of     string // Of names the entry, and the file within it. It tells files of signed URLs apart.
 	Name   string // Name is the path below the directory, without a number against a collision.
 	Length int64  // Length is the number of bytes given by the feed; 0 if it gives none.
 	Type   string // Type is the media type given by the feed; "" if it gives none.
@@ -188,8 +189,12 @@ func (d *Downloader) file(ctx context.Context, f File) (r DownloadResult) {
 		return r
 	}
 	r.Bytes, r.Differs = info.Size(), differences(f, info.Size(), resp.Header.Get("Content-Type"))
-	if r.Saved, err = d.settle(part, f); err == nil {
-		err = d.Downloads.Take(ctx, f, r.Saved, r.Bytes)
+	digest, err := digestOf(d.Root, part) // of the bytes on the disk, whoever wrote them
+	if err == nil {
+		r.Saved, err = d.settle(part, f)
+	}
+	if err == nil {
+		err = d.Downloads.Take(ctx, f, Saved{r.Saved, r.Bytes, digest})
 	}
 	if err != nil {
 		r.Err = &localError{err}
@@ -454,14 +459,60 @@ func (r *Downloads) Open(ctx context.Context) error {
 	return err
 }
 
-// Taken returns the path and the size of a downloaded file; "" if the file has not been
-// downloaded.
-func (r *Downloads) Taken(ctx context.Context, f File) (file string, size int64, err error) {
-	err = r.DB.QueryRowContext(ctx, "SELECT file, size FROM feedhistory_downloads WHERE key = $1", keyOf(f)).Scan(&file, &size)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", 0, nil
+// Saved is the record of a downloaded file; zero if the file has not been downloaded.
+type Saved struct {
+	File   string // File is the path below the directory.
+	Size   int64  // Size is in bytes.
+	Digest string // Digest is the file's SHA-256; "" in records of earlier versions.
+}
+
+// Damage says how a file differs from what was downloaded; "" if it does not, or is not
+// there any more. With read, it reads the file; otherwise it only looks whether the file
+// has become shorter. The error is the file system's.
+func (s Saved) Damage(root *os.Root, read bool) (string, error) {
+	info, err := root.Stat(s.File)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return "", nil
 	}
-	return file, size, err
+	if err != nil {
+		return "", err
+	}
+	if info.Size() < s.Size || read && info.Size() != s.Size {
+		return fmt.Sprintf("has %d of %d bytes", info.Size(), s.Size), nil
+	}
+	if !read || s.Digest == "" {
+		return "", nil
+	}
+	digest, err := digestOf(root, s.File)
+	if err == nil && digest != s.Digest {
+		return "is not the file that was downloaded", nil
+	}
+	return "", err
+}
+
+// digestOf returns the SHA-256 of a file.
+func digestOf(root *os.Root, name string) (string, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Taken returns the record of a downloaded file. Records of earlier versions are found by
+// the URL as it was.
+func (r *Downloads) Taken(ctx context.Context, f File) (s Saved, err error) {
+	err = r.DB.QueryRowContext(ctx, "SELECT file, size, validator FROM feedhistory_downloads WHERE key IN ($1, $2) ORDER BY taken DESC LIMIT 1",
+		keyOf(f), keyOf(File{Feed: f.Feed, URL: f.URL})).Scan(&s.File, &s.Size, &s.Digest)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && s.File == "" {
+		return Saved{}, nil
+	}
+	return s, err
 }
 
 // Part returns the validator of an interrupted download; "" if there is none to resume.
@@ -475,19 +526,21 @@ func (r *Downloads) Part(ctx context.Context, f File) (validator string, err err
 
 // Begin records the beginning of a download.
 func (r *Downloads) Begin(ctx context.Context, f File, validator string) error {
-	return r.put(ctx, f, "", 0, validator)
+	return r.put(ctx, f, Saved{Digest: validator})
 }
 
 // Take records a downloaded file.
-func (r *Downloads) Take(ctx context.Context, f File, file string, size int64) error {
-	return r.put(context.WithoutCancel(ctx), f, file, size, "")
+func (r *Downloads) Take(ctx context.Context, f File, s Saved) error {
+	return r.put(context.WithoutCancel(ctx), f, s)
 }
 
-func (r *Downloads) put(ctx context.Context, f File, file string, size int64, validator string) error {
+// put stores a record. That of a file under way has no name, and the validator of its
+// server as its digest.
+func (r *Downloads) put(ctx context.Context, f File, s Saved) error {
 	_, err := r.DB.ExecContext(ctx, `INSERT INTO feedhistory_downloads (key, feed, url, file, size, validator, taken)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (key) DO UPDATE SET file = excluded.file, size = excluded.size, validator = excluded.validator, taken = excluded.taken`,
-		keyOf(f), f.Feed, f.URL, file, size, validator, time.Now().UTC().Format(time.RFC3339))
+		keyOf(f), f.Feed, f.URL, s.File, s.Size, s.Digest, time.Now().UTC().Format(time.RFC3339))
 	return err
 }
 
@@ -627,9 +680,14 @@ func fileOf(address, contentType string) (name, ext string) {
 // partName returns the name of an incomplete file.
 func partName(f File) string { return ".feedhistory-" + keyOf(f)[:24] + ".part" }
 
-// keyOf identifies a file of a feed.
+// keyOf identifies a file of a feed: by its URL, or, if that is signed and so another one
+// at each poll, by its entry and the rest of the URL.
 func keyOf(f File) string {
-	sum := sha256.Sum256([]byte(f.Feed + "\n" + f.URL))
+	name := f.URL
+	if address := feedhistory.Unsigned(f.URL); address != f.URL && f.Of != "" {
+		name = f.Of + "\n" + address
+	}
+	sum := sha256.Sum256([]byte(f.Feed + "\n" + name))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -3,7 +3,9 @@ package database
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -75,10 +77,10 @@ func TestResume(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, text, saved)
 			require.Equal(t, test.want, ranges.All())
-			taken, size, err := d.Downloads.Taken(t.Context(), file)
+			taken, err := d.Downloads.Taken(t.Context(), file)
 			require.NoError(t, err)
-			require.Equal(t, "a.mp3", taken)
-			require.EqualValues(t, len(text), size)
+			sum := sha256.Sum256(text)
+			require.Equal(t, Saved{"a.mp3", int64(len(text)), "sha256:" + hex.EncodeToString(sum[:])}, taken)
 		})
 	}
 }
@@ -117,6 +119,63 @@ func TestAnnouncedLength(t *testing.T) {
 	saved, err = d.Root.ReadFile("a.mp3")
 	require.NoError(t, err)
 	require.Equal(t, text, string(saved))
+}
+
+// A copy with other bytes of the same number is noticed by those who read it, and a longer
+// one; a shorter one by everybody. A record of an earlier version has no digest.
+func TestDamage(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("episode")) }))
+	defer server.Close()
+	d, results := newDownloader(t)
+	file := File{Feed: "f", URL: server.URL + "/a.mp3", Name: "a.mp3"}
+	require.NoError(t, d.Download(t.Context(), []File{file}))
+	require.NoError(t, (*results)[0].Err)
+	saved, err := d.Downloads.Taken(t.Context(), file)
+	require.NoError(t, err)
+	for _, test := range []struct{ text, seen, read string }{
+		{"episode", "", ""}, {"apisode", "", "is not the file that was downloaded"}, {"episode and tags", "", "has 16 of 7 bytes"}, {"epi", "has 3 of 7 bytes", "has 3 of 7 bytes"},
+	} {
+		require.NoError(t, d.Root.WriteFile("a.mp3", []byte(test.text), 0o600))
+		for read, want := range map[bool]string{false: test.seen, true: test.read} {
+			damage, err := saved.Damage(d.Root, read)
+			require.NoError(t, err)
+			require.Equal(t, want, damage, test.text)
+		}
+	}
+	require.NoError(t, d.Root.WriteFile("a.mp3", []byte("apisode"), 0o600))
+	old := Saved{File: "a.mp3", Size: 7}
+	require.NoError(t, d.Downloads.Take(t.Context(), file, old))
+	saved, err = d.Downloads.Taken(t.Context(), file)
+	require.NoError(t, err)
+	require.Equal(t, old, saved)
+	damage, err := saved.Damage(d.Root, true)
+	require.NoError(t, err)
+	require.Empty(t, damage)
+	require.NoError(t, d.Root.Remove("a.mp3"))
+	damage, err = saved.Damage(d.Root, true)
+	require.NoError(t, err)
+	require.Empty(t, damage, "moved or deleted")
+}
+
+// A file whose URL is signed again is the same file; another of its entry, and another
+// entry's, are not. The record of an earlier version is found by its URL.
+func TestResignedURLs(t *testing.T) {
+	d, _ := newDownloader(t)
+	const first, again = "https://e.org/dl?token-time=1700000000&token-hash=abcd", "https://e.org/dl?token-time=1700086400&token-hash=efgh"
+	require.NoError(t, d.Downloads.Take(t.Context(), File{Feed: "f", URL: first, Of: "e1 1"}, Saved{File: "1.mp3"}))
+	require.NoError(t, d.Downloads.Take(t.Context(), File{Feed: "f", URL: first + "&x"}, Saved{File: "old.mp3"}))
+	for f, want := range map[File]string{
+		{Feed: "f", URL: again, Of: "e1 1"}:        "1.mp3",
+		{Feed: "f", URL: again, Of: "e1 2"}:        "",
+		{Feed: "f", URL: again, Of: "e2 1"}:        "",
+		{Feed: "g", URL: again, Of: "e1 1"}:        "",
+		{Feed: "f", URL: first + "&x", Of: "e1 1"}: "old.mp3",
+		{Feed: "f", URL: again + "&x", Of: "e1 1"}: "",
+	} {
+		saved, err := d.Downloads.Taken(t.Context(), f)
+		require.NoError(t, err)
+		require.Equal(t, want, saved.File, f)
+	}
 }
 
 // A credential goes to the origin of its feed only, whatever redirects say; a host that

@@ -39,7 +39,7 @@ var databaseForms = []databaseForm{
 		entries: "rss_item", entryFeed: "feedurl", byURL: true, entry: newsboatEntry,
 		entryColumns: []string{
 			"guid", "feedurl", "pubDate", "title", "author", "url", "content",
-			"content_mime_type", "enclosure_url", "enclosure_type", "deleted", "base",
+			"content_mime_type", "enclosure_url", "enclosure_type", "deleted", "base", "unread", "flags",
 		},
 	},
 	{
@@ -49,7 +49,7 @@ var databaseForms = []databaseForm{
 			return r["id"], html.UnescapeString(r["url"]), html.UnescapeString(r["name"])
 		},
 		entries: "entry", entryFeed: "id_feed", entry: freshrssEntry,
-		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes"},
+		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes", "is_read", "is_favorite"},
 	},
 }
 
@@ -134,6 +134,11 @@ func newsboatEntry(r row) (*mirror.KeptEntry, error) {
 	if r["deleted"] == "1" {
 		k.Note = "deleted there"
 	}
+	var flags []string // letters that the user has given a meaning
+	for _, flag := range r["flags"] {
+		flags = append(flags, string(flag))
+	}
+	k.Marks = marks(r["unread"] == "0", false, time.Time{}, flags...)
 	return k, nil
 }
 
@@ -164,7 +169,7 @@ func freshrssEntry(r row) (*mirror.KeptEntry, error) {
 	k := &mirror.KeptEntry{Draft: compose.Draft{
 		ID: publisherID(r["guid"]), Title: htmlText(r["title"]), Content: htmlText(r["content"]),
 		Published: unixTime(r.Int("date")), Links: alternate(html.UnescapeString(r["link"])),
-	}}
+	}, Marks: marks(r["is_read"] == "1", r["is_favorite"] == "1", time.Time{})}
 	for author := range strings.SplitSeq(html.UnescapeString(r["author"]), ";") {
 		k.Authors = append(k.Authors, authors(strings.TrimSpace(author))...)
 	}

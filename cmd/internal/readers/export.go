@@ -118,8 +118,27 @@ func (a *article) enclosed() string {
 type Export struct {
 	Store   mirror.Store
 	Query   mirror.Query // Query selects the entries of each feed.
-	Status  string       // Read or Unread; "" means Read
-	Starred bool         // whether to star the entries
+	Status  string       // Read or Unread, of all entries; "" means as they are marked in the Store
+	Starred bool         // whether to star all entries, not only the starred ones
+}
+
+// marked returns the marks of a feed's entries, by ID.
+func (x *Export) marked(ctx context.Context, feed string) (map[string]*mirror.Marks, error) {
+	all := map[string]*mirror.Marks{}
+	marker, ok := x.Store.(mirror.Marker)
+	if !ok {
+		return all, nil
+	}
+	for m, err := range marker.Marks(ctx, mirror.MarksQuery{Feed: feed}) {
+		if errors.Is(err, errors.ErrUnsupported) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[m.ID] = m
+	}
+	return all, nil
 }
 
 // articles yields the articles of feeds, oldest first, each with its feed.
@@ -131,10 +150,18 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 				return
 			}
 			o := origin{feed: f, site: siteOf(f)}
+			marks, err := x.marked(ctx, f.URL)
+			if err != nil {
+				yield(origin{}, err)
+				return
+			}
 			q := x.Query
 			q.Feed, q.Oldest, q.Deleted = f.URL, true, false
 			for r, err := range x.Store.Entries(ctx, q) {
 				if err == nil {
+					m := cmp.Or(marks[r.ID], &mirror.Marks{})
+					o.read = x.Status == Read || x.Status == "" && !m.Read.IsZero()
+					o.starred = x.Starred || !m.Starred.IsZero()
 					o.article, err = x.article(r, o.site)
 				}
 				if !yield(o, err) || err != nil {
@@ -156,8 +183,9 @@ func (x *Export) article(r *mirror.Record, site string) (*article, error) {
 // An origin is an article with its feed.
 type origin struct {
 	*article
-	feed *mirror.Feed
-	site string
+	feed          *mirror.Feed
+	site          string
+	read, starred bool
 }
 
 // write writes a list in JSON, one element per line, between a beginning and an
@@ -191,8 +219,11 @@ const greaderState = "user/-/state/com.google/"
 func (x *Export) GoogleReader(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 	const begin = `{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`
 	return write(w, begin, "]}", x.articles(ctx, feeds), func(a origin) greaderItem {
-		states := []string{greaderState + cmp.Or(x.Status, Read)}
-		if x.Starred {
+		states := []string{greaderState + Unread}
+		if a.read {
+			states[0] = greaderState + Read
+		}
+		if a.starred {
 			states = append(states, greaderState+"starred")
 		}
 		item := greaderItem{
@@ -231,7 +262,7 @@ func (x *Export) NextcloudNews(ctx context.Context, w io.Writer, feeds iter.Seq2
 	return write(w, "[", "]", x.articles(ctx, feeds), func(a origin) nextcloudItem {
 		item := nextcloudItem{
 			GUID: a.id, URL: a.url, Title: a.title, Author: a.author, PubDate: max(a.at.Unix(), 0),
-			Body: a.html, Unread: x.Status == Unread, Starred: x.Starred, FeedLink: a.site,
+			Body: a.html, Unread: !a.read, Starred: a.starred, FeedLink: a.site,
 		}
 		if len(a.enclosures) > 0 {
 			first := a.enclosures[0]

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -31,7 +32,8 @@ type greaderItem struct {
 	Published number        `json:"published"`
 	Updated   number        `json:"updated,omitempty"`
 	Author    string        `json:"author,omitempty"`
-	States    any           `json:"categories"` // states, folders and tags: a list of texts or, in Feedly, of objects
+	Unread    *bool         `json:"unread,omitempty"` // in Feedly
+	States    any           `json:"categories"`       // states, folders and tags: a list of texts or, in Feedly, of objects
 	Alternate []greaderLink `json:"alternate"`
 	Canonical []greaderLink `json:"canonical,omitempty"`
 	Enclosure []greaderLink `json:"enclosure,omitempty"`
@@ -102,6 +104,19 @@ func (i *greaderItem) feed() string {
 	return url
 }
 
+// is reports whether the item has a state: a category as in user/-/state/com.google/read or,
+// in Feedly, the tag global.read.
+func (i *greaderItem) is(state string) bool {
+	all, _ := i.States.([]any)
+	return slices.ContainsFunc(all, func(one any) bool {
+		if tag, ok := one.(map[string]any); ok {
+			one = tag["id"]
+		}
+		name, _ := one.(string)
+		return strings.HasSuffix(name, "/state/com.google/"+state) || strings.HasSuffix(name, "/tag/global."+state)
+	})
+}
+
 // found returns the item as an entry of a feed. The item is named so if it cannot be read.
 func (i *greaderItem) found(feed, title, name string) Found {
 	href := ""
@@ -120,6 +135,7 @@ func (i *greaderItem) found(feed, title, name string) Found {
 		found.Damage = fmt.Errorf("%s: %w", name, errNameless)
 		return found
 	}
+	k.Marks = marks(i.Unread != nil && !*i.Unread || i.is("read"), i.is("starred") || i.is("saved"), time.Time{})
 	if k.Updated.Before(k.Published) {
 		k.Updated = k.Published
 	}

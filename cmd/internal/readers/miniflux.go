@@ -52,6 +52,9 @@ type minifluxEntry struct {
 	Content    string    `json:"content"`
 	Author     string    `json:"author"`
 	Published  time.Time `json:"published_at"`
+	Changed    time.Time `json:"changed_at"` // its status, among others
+	Status     string    `json:"status"`
+	Starred    bool      `json:"starred"`
 	Tags       []string  `json:"tags"`
 	Enclosures []struct {
 		URL  string `json:"url"`
@@ -65,7 +68,7 @@ func (e *minifluxEntry) kept() *mirror.KeptEntry {
 	k := &mirror.KeptEntry{Hash: e.Hash, Draft: compose.Draft{
 		Title: plainText(e.Title), Content: htmlText(e.Content), Published: e.Published.UTC(),
 		Links: alternate(e.URL), Authors: authors(e.Author), Categories: categories(e.Tags),
-	}}
+	}, Marks: marks(e.Status == Read, e.Starred, e.Changed.UTC())}
 	for _, file := range e.Enclosures {
 		length := ""
 		if file.Size > 0 {

@@ -104,6 +104,22 @@ func authors(name string) []feedhistory.Person {
 	return []feedhistory.Person{{Name: name}}
 }
 
+// marks returns the marks of an entry. Most readers do not keep when they were set: a zero
+// time means now.
+func marks(read, starred bool, at time.Time, labels ...string) mirror.Marks {
+	if at.IsZero() {
+		at = time.Now().UTC()
+	}
+	m := mirror.Marks{Labels: labels}
+	if read {
+		m.Read = at
+	}
+	if starred {
+		m.Starred = at
+	}
+	return m
+}
+
 // errNameless means nothing in an entry identifies it.
 var errNameless = errors.New("it has neither an id nor a link nor a title")
 

@@ -24,6 +24,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers/readertest"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -130,6 +131,60 @@ INSERT INTO rss_item VALUES
 	require.Equal(t, mirror.RecallReport{Same: 3}, r.sum)
 	require.Len(t, imported(t, source(t, "newsboat", file), nil, "2").entries, 1, "after a mark")
 	require.Empty(t, imported(t, source(t, "newsboat", file, "http://c.example/feed"), nil, "").entries, "only one feed")
+}
+
+// marked says which entries of a feed are marked: R for read, S for starred, and the labels.
+func marked(t *testing.T, r *result, feed string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, m := range feedtest.All(t, r.store.Marks(t.Context(), mirror.MarksQuery{Feed: feed})) {
+		text := ""
+		if !m.Read.IsZero() {
+			text += "R"
+		}
+		if !m.Starred.IsZero() {
+			text += "S"
+		}
+		all[m.ID] = strings.TrimSpace(text + " " + strings.Join(m.Labels, ","))
+	}
+	return all
+}
+
+// Marks come with the entries of each reader, also of entries that are here already.
+func TestMarks(t *testing.T) {
+	const feed = "http://a.example/feed"
+	cache := filepath.Join(t.TempDir(), "cache.db")
+	execute(t, cache, newsboatTables+`
+ALTER TABLE rss_item ADD COLUMN flags VARCHAR(52);
+INSERT INTO rss_item VALUES
+	(1, 'urn:1', 'One', '', 'http://a.example/1', 'http://a.example/feed', 1700000000, 'x', 0, '', '', 0, 'text/html', 'as'),
+	(2, 'urn:2', 'Two', '', 'http://a.example/2', 'http://a.example/feed', 1700000001, 'x', 1, '', '', 0, 'text/html', ''),
+	(3, 'urn:3', 'Three', '', 'http://a.example/3', 'http://a.example/feed', 1700000002, 'x', 0, '', '', 0, 'text/html', NULL)`)
+	r := imported(t, source(t, "newsboat", cache), nil, "")
+	require.NoError(t, r.err)
+	require.Equal(t, map[string]string{"urn:1": "R a,s", "urn:3": "R"}, marked(t, r, feed))
+
+	user := filepath.Join(t.TempDir(), "ann.sqlite")
+	execute(t, user, `
+CREATE TABLE feed (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, url VARCHAR(32768) NOT NULL, name VARCHAR(191) NOT NULL);
+CREATE TABLE entry (id BIGINT NOT NULL, guid VARCHAR(767) NOT NULL, title VARCHAR(8192) NOT NULL, author VARCHAR(1024), content TEXT,
+	link VARCHAR(16383) NOT NULL, date BIGINT, is_read BOOLEAN NOT NULL DEFAULT 0, is_favorite BOOLEAN NOT NULL DEFAULT 0, id_feed INTEGER, tags VARCHAR(2048), PRIMARY KEY (id));
+INSERT INTO feed VALUES (7, 'http://a.example/feed', 'A');
+INSERT INTO entry VALUES (1, 'urn:1', 'One', '', '', 'http://a.example/1', 1700000000, 0, 1, 7, ''), (2, 'urn:2', 'Two', '', '', 'http://a.example/2', 1700000001, 1, 0, 7, '')`)
+	r.into(t, source(t, "freshrss", user), nil, "")
+	require.NoError(t, r.err)
+	require.Equal(t, map[string]string{"urn:1": "RS a,s", "urn:2": "R", "urn:3": "R"}, marked(t, r, feed), "nothing that was marked is forgotten")
+
+	takeout := filepath.Join(t.TempDir(), "starred.json")
+	require.NoError(t, os.WriteFile(takeout, []byte(`{"items": [
+		{"id": "x", "originId": "urn:1", "title": "One", "alternate": [{"href": "http://a.example/1"}], "origin": {"streamId": "feed/http://a.example/feed"},
+			"categories": ["user/123/state/com.google/starred", "user/123/label/News"]},
+		{"id": "y", "originId": "urn:2", "title": "Two", "alternate": [{"href": "http://a.example/2"}], "origin": {"streamId": "feed/http://a.example/feed"}, "unread": false},
+		{"id": "z", "originId": "urn:3", "title": "Three", "alternate": [{"href": "http://a.example/3"}], "origin": {"streamId": "feed/http://a.example/feed"}, "unread": true,
+			"categories": [{"id": "user/123/tag/global.saved", "label": ""}]}]}`), 0o600))
+	r = imported(t, source(t, "google-reader", takeout), nil, "")
+	require.NoError(t, r.err)
+	require.Equal(t, map[string]string{"urn:1": "S", "urn:2": "R", "urn:3": "S"}, marked(t, r, feed))
 }
 
 // The rows of a damaged page are skipped and named; those before and after it come.
@@ -251,6 +306,7 @@ func TestMiniflux(t *testing.T) {
 	for n := range entries {
 		m.Poll(feed, fmt.Sprint("urn:", n), readertest.Entry{
 			URL: fmt.Sprint("http://a.example/", n), Title: fmt.Sprint("Entry ", n), Content: "<p>Text</p>", PublishedAt: time.Unix(1700000000+int64(n), 0).UTC(),
+			Status: map[bool]string{true: "read", false: "unread"}[n < 10], Starred: n == 20,
 		})
 	}
 	server := func() *readers.Server {
@@ -273,6 +329,9 @@ func TestMiniflux(t *testing.T) {
 	require.NoError(t, r.err)
 	require.Len(t, r.entries, entries, "Miniflux's hash tells that entry 7 is the one of newsboat")
 	require.Equal(t, "http://a.example/9", r.entries["Entry 9"].ID)
+	marks := marked(t, r, "http://a.example/feed")
+	require.Len(t, marks, 11)
+	require.Equal(t, "R S", marks["urn:7"]+" "+marks["http://a.example/20"])
 	require.EqualValues(t, 1700000009, r.entries["Entry 9"].Content.Published.Unix())
 	_, err = r.store.Feed(t.Context(), "http://b.example/feed")
 	require.NoError(t, err, "a feed without entries")

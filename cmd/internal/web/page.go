@@ -21,6 +21,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/publish/serve"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -86,6 +87,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has gone
 	case errors.Is(err, mirror.ErrNotFound):
 		p = &problem{http.StatusNotFound, "That is not in the mirror", "It may have been removed. Begin at the list of feeds."}
+	case errors.Is(err, sqlstore.ErrReadOnly):
+		p = &problem{http.StatusServiceUnavailable, "This database can only be read", "Its server is a replica, or may not be written to. Change the feeds on the server that polls them."}
 	case !ok:
 		s.Logger.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "err", err)
 		p = &problem{

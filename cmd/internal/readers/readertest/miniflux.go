@@ -110,7 +110,7 @@ func (m *Miniflux) Poll(feed int64, id string, e Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sum := sha256.Sum256([]byte(id))
-	e.FeedID, e.Hash, e.Status = feed, hex.EncodeToString(sum[:]), "unread"
+	e.FeedID, e.Hash, e.Status = feed, hex.EncodeToString(sum[:]), cmp.Or(e.Status, "unread")
 	m.add(&e)
 }
 
