@@ -454,7 +454,7 @@ func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
 	}
 	w.flags(d)
 	var first feedxml.Markup
-	if d.ID != "" {
+	if d.ID != "" && d.ID != identity(&feedhistory.Document{Links: d.Links, URL: d.URL}) { // what a reader takes for it anyway
 		first.Element("atom:id", d.ID)
 	}
 	if d.Language != "" && d.Format != feedhistory.RSS {
