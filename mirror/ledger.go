@@ -45,6 +45,7 @@ type ledger struct {
 	stranger  *stranger    // the other feed that answers; nil if none does
 	past      *generation  // the earlier feed at this address; nil if there is none
 	since     int64        // the number of commits when this feed was adopted there
+	inherited time.Time    // when it was begun for a feed read before there were ledgers; zero for others
 	changed   bool         // it differs from Feed.Ledger
 }
 
@@ -87,18 +88,19 @@ type ledgerJSON struct {
 	Stranger  *stranger   `json:"stranger,omitempty"`
 	Past      *generation `json:"past,omitempty"`
 	Since     int64       `json:"since,omitempty"`
+	Inherited time.Time   `json:"inherited,omitzero"`
 }
 
 // isZero reports whether the feed was never read, or last read before there were ledgers.
 func (l *ledger) isZero() bool {
-	return l.shown == nil && l.ids == nil && l.recent == nil && l.stranger == nil && l.past == nil && l.since == 0
+	return l.shown == nil && l.ids == nil && l.recent == nil && l.stranger == nil && l.past == nil && l.since == 0 && l.inherited.IsZero()
 }
 
 // MarshalJSON implements json.Marshaler.
 func (l ledger) MarshalJSON() ([]byte, error) {
 	j := ledgerJSON{
 		Unordered: l.unordered, IDs: l.ids, Recent: l.recent, Newest: l.newest, Stale: l.stale,
-		Stranger: l.stranger, Past: l.past, Since: l.since,
+		Stranger: l.stranger, Past: l.past, Since: l.since, Inherited: l.inherited,
 	}
 	for i, e := range l.shown {
 		j.Shown = append(j.Shown, e.id)
@@ -121,7 +123,7 @@ func (l *ledger) UnmarshalJSON(text []byte) error {
 	}
 	*l = ledger{
 		unordered: j.Unordered, ids: j.IDs, recent: j.Recent, newest: j.Newest, stale: j.Stale,
-		stranger: j.Stranger, past: j.Past, since: j.Since,
+		stranger: j.Stranger, past: j.Past, since: j.Since, inherited: j.Inherited,
 	}
 	for i, id := range j.Shown {
 		l.shown = append(l.shown, shownEntry{id: id, version: binary.BigEndian.Uint32(j.Versions[4*i:])})
@@ -161,6 +163,17 @@ func (f *Feed) Shown() int {
 		return 0
 	}
 	return len(l.shown)
+}
+
+// Unverified reports whether the Verdict is of a version before there were ledgers, whose
+// archives have not all been read again since. Update reads them within thirty days.
+func (f *Feed) Unverified() bool {
+	l, err := f.readLedger()
+	return err == nil && l.isUnverified(f)
+}
+
+func (l *ledger) isUnverified(f *Feed) bool {
+	return f.Kind == feedhistory.Archived && f.Known.URL != "" && (l.isZero() || f.Checked.Before(l.inherited))
 }
 
 // keep encodes the ledger for the next commit.
@@ -386,11 +399,17 @@ func idsOf(list []shownEntry) map[string]bool {
 func (p *poll) compare(doc *feedhistory.Document, m *mergeResult) error {
 	f, l := p.feed, p.ledger
 	now, wasRead := shownOf(doc), f.Known.URL != ""
-	legacy := wasRead && l.isZero()
+	isOrdered := true
+	if !l.inherited.IsZero() && l.shown == nil && l.recent == nil {
+		var err error
+		if isOrdered, err = p.inherit(isRising(doc)); err != nil {
+			return err
+		}
+	}
 	r := newReading(l.shown, now, m.known, isRising(doc))
 	for i, e := range now {
 		was, ok := r.wasAt[e.id]
-		now[i].back = !legacy && wasRead && (ok && r.old[was].back || !ok && m.shown[e.id])
+		now[i].back = wasRead && (ok && r.old[was].back || !ok && m.shown[e.id])
 	}
 	p.noteCopy(doc, r)
 	was := l.shown
@@ -400,17 +419,41 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult) error {
 	switch {
 	case !wasRead || len(r.fresh) == 0 || !p.had, doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete:
 		return nil
-	case legacy && slices.ContainsFunc(now, func(e shownEntry) bool { return m.known[e.id] }):
-		return nil
 	}
 	good := r.proofs(l)
+	l.unordered = l.unordered && isOrdered // otherwise the order of the reading before is unknown
 	if len(good) == 0 {
 		return p.missWindow(doc, r)
 	}
-	if l.unordered || len(was) == 0 {
+	if l.unordered || !isOrdered || len(was) == 0 {
 		return nil
 	}
 	return p.oweEntries(doc, r, good)
+}
+
+// inherit finds the entries of the last reading before there were ledgers: their copies
+// are of its rank. It reports whether their order is known, from their times.
+func (p *poll) inherit(rising bool) (isOrdered bool, err error) {
+	l, seq := p.ledger, int64(0)
+	isOrdered = true
+	for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Deleted: true}) {
+		if err != nil {
+			return false, err
+		}
+		rank := rec.Copy.Rank
+		if !rec.isShown() || rank.Seq <= 0 || rank.Seq < seq || rank.Seq == seq && len(l.shown) >= shownLimit {
+			continue
+		}
+		if rank.Seq > seq {
+			l.shown, seq, isOrdered = nil, rank.Seq, true
+		}
+		l.shown = append(l.shown, shownEntry{id: rec.ID, version: uint32(keyOf(rec.Copy.Digest)[0])})
+		isOrdered = isOrdered && !rec.Time().IsZero()
+	}
+	if rising {
+		slices.Reverse(l.shown)
+	}
+	return isOrdered, nil
 }
 
 // missWindow enters the debt for what may have come and gone between two readings.
@@ -1093,13 +1136,16 @@ func share(n int) int { return min(n, 20, max(4, (n+4)/5)) }
 
 // chooseRechecks decides which known archives the poll requests again.
 func (p *poll) chooseRechecks() error {
-	f, every := p.feed, p.m.recheck()
+	f, every, more := p.feed, p.m.recheck(), 0
+	if p.ledger.isUnverified(f) {
+		every, more = inheritedPace(f.Documents, every)
+	}
 	p.chain.asks = f.Kind == feedhistory.Archived && p.owes() && !p.backlog.unread
 	p.rechecks, p.whole = map[string]bool{}, map[string]bool{}
 	if f.Kind != feedhistory.Archived || every < 0 || p.m.Revalidate {
 		return nil
 	}
-	isTime := len(f.Pending) == 0 && !f.Looked.IsZero() && (!p.now.Before(f.Looked.Add(every)) || f.Looked.After(p.now.Add(clockError)))
+	isTime := (len(f.Pending) == 0 || more > 0) && !f.Looked.IsZero() && (!p.now.Before(f.Looked.Add(every)) || f.Looked.After(p.now.Add(clockError)))
 	if !isTime && !p.owes() && !slices.ContainsFunc(f.Pending, p.hasFailed) {
 		return nil
 	}
@@ -1115,6 +1161,7 @@ func (p *poll) chooseRechecks() error {
 	if err := p.recheckNames(chain); err != nil || !isTime || len(chain) == 0 {
 		return err
 	}
+	p.recheckInherited(slices.Concat(chain, beyond), more)
 	oldest := chain[len(chain)-1]
 	latest, stalest := oldest, oldest
 	for _, at := range slices.Concat(chain, beyond) {
@@ -1132,6 +1179,32 @@ func (p *poll) chooseRechecks() error {
 	}
 	f.Looked = p.now
 	return nil
+}
+
+// inheritedTime is the time within which the archives that were read before there were
+// ledgers are read again, and inheritedShare the most of them in one poll.
+const (
+	inheritedTime  = 30 * 24 * time.Hour
+	inheritedShare = 20
+)
+
+// inheritedPace returns how often, and how many of them, polls read again.
+func inheritedPace(documents int64, every time.Duration) (time.Duration, int) {
+	if every <= 0 {
+		every = 24 * time.Hour
+	}
+	every = min(every, inheritedTime*inheritedShare/time.Duration(max(documents, inheritedShare)))
+	return every, int(min(inheritedShare, 1+documents*int64(every/time.Second)/int64(inheritedTime/time.Second)))
+}
+
+// recheckInherited chooses archives read before there were ledgers, the stalest first. They
+// are read again even if they have not changed: they may have links that were not kept.
+func (p *poll) recheckInherited(known []step, most int) {
+	known = slices.DeleteFunc(known, func(at step) bool { return !at.read.Before(p.ledger.inherited) })
+	slices.SortStableFunc(known, func(a, b step) int { return a.read.Compare(b.read) })
+	for _, at := range known[:min(most, len(known))] {
+		p.rechecks[at.url], p.whole[at.url] = true, true
+	}
 }
 
 // recheckNames chooses among the known documents that name debts, the stalest first.

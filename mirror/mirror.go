@@ -523,6 +523,9 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		return nil, err
 	}
 	now := m.now()
+	if feed.Known.URL != "" && ledger.isZero() {
+		ledger.inherited, ledger.changed = now, true
+	}
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
 		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,

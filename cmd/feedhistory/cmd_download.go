@@ -17,6 +17,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"golang.org/x/time/rate"
 )
 
 // A downloadCommand is the verb download.
@@ -26,13 +27,17 @@ type downloadCommand struct {
 	Out      string          `required:"" placeholder:"DIR" help:"Directory for the files, which download creates if necessary."`
 	Name     string          `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is that of the media type."`
 	Since    terminal.Moment `placeholder:"TIME" help:"Only files of entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until    terminal.Moment `placeholder:"TIME" help:"Only files of entries from before this time."`
 	Limit    int             `placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
 	Type     string          `placeholder:"TYPE" help:"Only files of this media type, such as audio or audio/mpeg."`
 	MaxFile  terminal.Size   `default:"10GiB" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
 	Parallel int             `default:"4" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
+	Rate     terminal.Size   `placeholder:"SIZE" help:"Download at most this much in a second, such as 500kB (default: 0, for no limit)."`
 	Again    bool            `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
 	Verify   bool            `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
 	DryRun   bool            `help:"Print the files to be downloaded, and download nothing."`
+
+	terminal.JSONFlag `set:"record=each file"`
 
 	command.NetworkFlags
 
@@ -41,7 +46,7 @@ type downloadCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *downloadCommand) Help() string {
-	return "download fetches the files of entries, such as a podcast's episodes. It requests each file once: the database records what it has downloaded, " +
+	return "download fetches the files of entries, such as a podcast's episodes. The address of a feed that is not mirrored yet is mirrored first. A file has the time of its entry. download requests each file once: the database records what it has downloaded, " +
 		"even if you move or delete the file. Run it again to resume interrupted downloads. " +
 		"It names the files in the directory that have become shorter, and with --verify those with other bytes; --again downloads them again. " +
 		"An address that differs from an earlier one of its entry in a signature only, such as token-hash and token-time, is that of the same file.\n\n" +
@@ -59,6 +64,10 @@ func (c *downloadCommand) Validate() error {
 		return errors.New("--parallel: at least 1")
 	case c.MaxFile < 1:
 		return errors.New("--max-file: at least 1")
+	case c.Rate != 0 && c.Rate < leastRate:
+		return errors.New("--rate: at least " + terminal.SizeText(leastRate))
+	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
+		return errors.New("--since must be before --until")
 	}
 	if err := database.CheckPattern(c.Name); err != nil {
 		return fmt.Errorf("--name: %w", err)
@@ -66,8 +75,48 @@ func (c *downloadCommand) Validate() error {
 	return nil
 }
 
+// leastRate keeps a slow download from being taken for a server that hangs.
+const leastRate = 4000
+
+// mirror adds and polls the feeds that the arguments name by address and the mirror does not
+// have.
+func (c *downloadCommand) mirror(w *command.World) error {
+	var unknown []string
+	for _, arg := range c.Feeds {
+		if terminal.CheckURL(arg) != nil {
+			continue
+		}
+		store, err := (&database.Location{DB: c.DB}).Read(w)
+		if err == nil {
+			_, err = c.Location.Feed(w.Ctx, store, arg, false)
+			err = errors.Join(err, store.Close())
+		}
+		if err != nil {
+			unknown = append(unknown, arg)
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	sync := syncCommand{
+		Location: c.Location, URLs: unknown, Polling: database.Polling{Interval: time.Hour, Parallel: c.Parallel}, NetworkFlags: c.NetworkFlags,
+	}
+	aside := *w
+	aside.Stdout = w.Asides()
+	err := sync.Run(&aside)
+	if status, ok := errors.AsType[terminal.StatusError](err); ok && int(status) == terminal.ExitPartial {
+		return nil // files of the entries that are there
+	}
+	return err
+}
+
 // Run downloads the files.
 func (c *downloadCommand) Run(w *command.World) (err error) {
+	if !c.DryRun {
+		if err := c.mirror(w); err != nil {
+			return err
+		}
+	}
 	store, err := c.Open(w)
 	if err != nil {
 		return err
@@ -119,6 +168,9 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	d.Transport, d.UserAgent = transport, cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version)
 	d.Credential, d.Parallel, d.MaxBytes = store.Keys.Credential, c.Parallel, int64(c.MaxFile)
 	d.Pause = max(time.Second, c.Pace)
+	if c.Rate > 0 {
+		d.Rate = rate.NewLimiter(rate.Limit(c.Rate), copyBuffer)
+	}
 	bar := w.NewBar(len(files), "downloading")
 	var saved, failed int
 	var size int64
@@ -130,13 +182,18 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	d.Each = func(r database.DownloadResult) {
 		bar.Clear()
 		bar.Step()
+		if c.JSON {
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, newDownloadLine(r)))
+		}
 		if r.Err != nil {
 			failed++
 			missing.Para("", "  ", show.Failure(r.URL, r.Err).Error())
 			return
 		}
 		saved++
-		p.Line(terminal.Clean(r.Saved))
+		if !c.JSON {
+			p.Line(terminal.Clean(r.Saved))
+		}
 		for _, what := range r.Differs {
 			missing.Para("  - ", "    ", r.Saved+": "+what)
 		}
@@ -180,7 +237,7 @@ func (c *downloadCommand) files(w *command.World, store *database.Store, records
 		titles[f.URL] = cmp.Or(f.Title, f.URL)
 	}
 	seen := map[string]bool{}
-	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time}, database.URLs(feeds)) {
+	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time, Until: c.Until.Time}, database.URLs(feeds)) {
 		if err != nil {
 			return nil, c.Failure(err)
 		}
@@ -241,7 +298,7 @@ func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed s
 		address := feedhistory.Unsigned(l.Href)
 		signed[address]++
 		files = append(files, database.File{
-			Feed: r.Feed, URL: l.Href, Of: fmt.Sprint(r.ID, " ", signed[address]), Length: max(length, 0), Type: l.Type,
+			Feed: r.Feed, ID: r.ID, Time: r.Time(), URL: l.Href, Of: fmt.Sprint(r.ID, " ", signed[address]), Length: max(length, 0), Type: l.Type,
 			Name: database.Expand(c.Name, database.Fields{
 				Feed: feed, Title: cmp.Or(terminal.Clean(e.Title().Plain()), "untitled"), Date: r.Time(), ID: r.ID, URL: l.Href, Type: l.Type,
 			}),
@@ -279,6 +336,10 @@ func (c *downloadCommand) announce(w *command.World, files []database.File) {
 func (c *downloadCommand) list(w *command.World, files []database.File) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, f := range files {
+		if c.JSON {
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, newDownloadLine(database.DownloadResult{File: f})))
+			continue
+		}
 		size := "-"
 		if f.Length > 0 {
 			size = megabytes(f.Length)
@@ -287,6 +348,29 @@ func (c *downloadCommand) list(w *command.World, files []database.File) error {
 	}
 	w.Tell("a dry run: nothing was downloaded")
 	return p.Err
+}
+
+// copyBuffer is the number of bytes a download passes on at once.
+const copyBuffer = 32 << 10
+
+// A downloadLine is the record of a file in JSON.
+type downloadLine struct {
+	Feed  string `json:"feed"`
+	ID    string `json:"id"`
+	URL   string `json:"url"`
+	Type  string `json:"type,omitempty"`
+	Name  string `json:"name"`           // the path to be given below the directory
+	File  string `json:"file,omitempty"` // the path the file has; absent for a file not saved
+	Bytes int64  `json:"bytes,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func newDownloadLine(r database.DownloadResult) downloadLine {
+	line := downloadLine{Feed: r.Feed, ID: r.ID, URL: r.URL, Type: r.Type, Name: r.Name, File: r.Saved, Bytes: r.Bytes}
+	if r.Err != nil {
+		line.Error = show.Detail(r.Err)
+	}
+	return line
 }
 
 // megabytes returns a size, rounded for people.

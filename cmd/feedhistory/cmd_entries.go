@@ -123,14 +123,14 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 	case c.Enclosures:
 		return show.Enclosures(p, e, r.Time())
 	case !c.Long:
-		line := show.Line(p, e, r.Time(), r.ID)
+		feed, mark := "", ""
 		if several {
-			line += "  " + terminal.Clean(r.Feed)
+			feed = r.Feed
 		}
 		if r.State != mirror.Live {
-			line = strings.Replace(line, "  ", "  (deleted) ", 1)
+			mark = "(deleted) "
 		}
-		p.Line(line)
+		p.Line(show.Row(p, e, r, feed, mark))
 		return p.Err
 	}
 	show.PrintEntry(p, e)
@@ -147,7 +147,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 // An entryCommand is the verb entry.
 type entryCommand struct {
 	database.Location
-	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so."`
+	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so, or … and its end."`
 	Feed string `placeholder:"FEED" help:"The entry's feed, if several have an entry with this id."`
 
 	terminal.JSONFlag `set:"record=the entry"`

@@ -28,6 +28,7 @@ type exportCommand struct {
 	database.Location
 	Feeds   []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
 	Format  string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
+	Output  string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when it is complete."`
 	Raw     bool            `help:"With jsonl: write everything the mirror knows, for import."`
 	Since   terminal.Moment `placeholder:"TIME" help:"Only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   terminal.Moment `placeholder:"TIME" help:"Only entries from before this time."`
@@ -82,7 +83,12 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	readable := &readableEntries{Store: store}
-	out := bufio.NewWriterSize(w.Stdout, 64<<10)
+	file, err := w.Output(c.Output)
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
+	out := bufio.NewWriterSize(file, 64<<10)
 	switch c.Format {
 	case "opml":
 		err = exportOPML(w, out, feeds)
@@ -105,7 +111,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 			err = exportLines(w.Ctx, out, c.records(w.Ctx, readable, feeds), private)
 		}
 	}
-	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
+	if err := cmp.Or(c.Failure(err), out.Flush(), file.Commit()); err != nil || c.Raw || c.Format == "opml" {
 		return err
 	}
 	return cmp.Or(c.lacking(w, feeds), readable.say(w))
@@ -155,6 +161,9 @@ func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, e
 	for f, e := range feeds {
 		if err = errors.Join(err, e); err != nil {
 			return err
+		}
+		if f.Alias != "" {
+			continue // it is the other feed, which the list has
 		}
 		site := feedhistory.Link{}
 		if head, e := f.Document(); e == nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -155,7 +157,7 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 	case terminal.IsOutputError(err):
 		return 0, err
 	case result == nil:
-		return 0, show.Failure(url, err)
+		return 0, deadHint(url, err)
 	}
 	if err = cmp.Or(f.print(result), f.out.Flush()); err != nil {
 		return 0, &terminal.OutputError{Err: err}
@@ -164,7 +166,21 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 	if f.twice > 0 {
 		f.Tell(terminal.Count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
 	}
+	if h := result.History; h.Kind == feedhistory.Plain && f.verdict == feedhistory.Window && !f.limited && f.Backfill.Methods(f.client) == nil {
+		f.Tell("to look for earlier entries: feedhistory fetch --backfill " + terminal.WithoutUser(url) + "; to keep all later ones: feedhistory sync " + terminal.WithoutUser(url))
+	}
 	return terminal.ExitOf(result.Verdict()), nil
+}
+
+// deadHint returns the error of a feed that cannot be read. If its site, or the document, is
+// gone, it says where there may be copies.
+func deadHint(url string, err error) error {
+	said := show.Failure(url, err)
+	dns, _ := errors.AsType[*net.DNSError](err)
+	if dns != nil && dns.IsNotFound || feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
+		return fmt.Errorf("%w; if it is gone for good: feedhistory entries %[2]s shows what is mirrored of it, https://web.archive.org/web/*/%[2]s may have copies", said, show.Address(url))
+	}
+	return said
 }
 
 // history reads the documents of a feed and merges them. After an interrupt, or if the

@@ -123,9 +123,9 @@ func (c *handoverCommand) reader(w *command.World, transport http.RoundTripper) 
 	token := ""
 	switch {
 	case c.User != "":
-		password, ok := os.LookupEnv(command.PasswordVariable)
-		if !ok {
-			return nil, terminal.UsageError("--user: there is no password in " + command.PasswordVariable)
+		password, err := command.PasswordOf(c.User)
+		if err != nil {
+			return nil, err
 		}
 		s.SetUser(c.User, password)
 		return readers.NewMiniflux(s), nil

@@ -79,6 +79,14 @@ func (c *listCommand) one(l *listing) error {
 		return terminal.WriteJSON(l.page.W, show.NewFeed(f, newest[f.URL]))
 	}
 	show.PrintFeed(l.page, f, newest[f.URL], l.now)
+	for other, err := range l.store.Feeds(l.ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return err
+		}
+		if other.Alias == f.URL {
+			l.page.Para("", "  ", "earlier, at "+show.Address(other.URL)+": "+terminal.Count(int(other.Entries), "entry", "entries"))
+		}
+	}
 	return nil
 }
 
@@ -91,7 +99,7 @@ func (c *listCommand) all(l *listing) error {
 		if err != nil {
 			return err
 		}
-		if c.Partial && (f.Verdict != feedhistory.Partial || f.Alias != "") || c.Due && !f.Due(l.now) {
+		if f.Alias != "" || c.Partial && f.Verdict != feedhistory.Partial || c.Due && !f.Due(l.now) {
 			continue
 		}
 		if feeds = append(feeds, f); len(feeds) == together {

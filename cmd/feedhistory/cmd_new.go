@@ -130,7 +130,7 @@ func (c *newCommand) output(w *command.World, out io.Writer, private *database.P
 			line.Private = private.Has(w.Ctx, r.Feed)
 			return terminal.WriteJSON(out, line)
 		}
-		p.Line(show.Line(p, e, r.Time(), r.ID) + "  " + terminal.Clean(f.URL))
+		p.Line(show.Row(p, e, r, f.URL, ""))
 		return p.Err
 	}, nil
 }

@@ -132,7 +132,7 @@ func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *databa
 	s := &database.Sync{
 		Backfill: c.Methods(client), Every: c.Every, Public: c.Public,
 		Report: &database.Report{
-			JSON: c.JSON, Every: c.Every, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
+			JSON: c.JSON, Every: c.Every, Quiet: w.Quiet, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
 			DB: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}

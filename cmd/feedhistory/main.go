@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	w.SetBy = config.SetBy
 	parser := kong.Must(&line,
-		kong.Name("feedhistory"), kong.Description(description),
+		kong.Name("feedhistory"), kong.Description(description+settingsPlace()),
 		kong.Vars{
 			"version": terminal.Version("feedhistory"), "agent": "feedhistory/" + feedhistory.Version, "db": database.DefaultDB(), "kinds": readers.KindNames(),
 		},

@@ -63,6 +63,15 @@ func configFile() string {
 	return filepath.Join(dir, "feedhistory", "config.toml")
 }
 
+// settingsPlace says in the help where settings are.
+func settingsPlace() string {
+	file := configFile()
+	if file == "" {
+		return ""
+	}
+	return "\n\nSettings: flags for every run, such as allow-private = true, can be in " + file + " (TOML; a table [VERB] for one verb), or in variables such as FEEDHISTORY_ALLOW_PRIVATE."
+}
+
 // readSettings reads the settings. A missing or unreadable default file has none; a file named
 // by FEEDHISTORY_CONFIG must exist.
 func readSettings(exclusive map[string][][]string, formats map[string]map[string][]string) (*configuration, error) {

@@ -42,6 +42,14 @@ type Copy struct {
 // or zero if it does not say: it then counts as updated with its document, so all
 // copies have an order even if only some have a time. A publication time does not
 // count, because an RSS item keeps its pubDate when it is updated.
+//
+// Read literally, 5005#21 compares an undated copy with a dated one by their documents.
+// That is no order: of a copy updated on day 9 in the oldest document, an undated one in
+// the next, and one updated on day 8 in the newest, each would be more recent than
+// another, and the result depend on which two are compared first, or on which documents
+// a poll has read. So the document's time stands in for the missing one. Both readings
+// agree unless the newer document has the dated copy, with a time before the older
+// document's: then the undated copy counts.
 func CopyOf(updated time.Time, doc Rank) Copy {
 	if updated.IsZero() {
 		updated = doc.Time

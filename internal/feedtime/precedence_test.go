@@ -25,6 +25,7 @@ func TestCompare(t *testing.T) {
 		"at the same time, the newer document wins":            {CopyOf(day(9), older), CopyOf(day(9), newer), -1},
 		"without times, too":                                   {CopyOf(day(0), older), CopyOf(day(0), newer), -1},
 		"without a time, the document's time counts":           {CopyOf(day(0), newer), CopyOf(day(1), older), 1},
+		"even against a newer document with an earlier update": {CopyOf(day(0), Rank{Time: day(5), Seq: 1}), CopyOf(day(3), Rank{Time: day(9), Seq: 2}), 1},
 		"documents of one time are in order":                   {CopyOf(day(3), Rank{Time: day(1), Seq: 1}), CopyOf(day(3), Rank{Time: day(1), Seq: 2}), -1},
 		"a reader's copy is older than any of the publisher's": {CopyOf(day(1), older), CopyOf(day(9), Rank{Time: day(9), Seq: 9, Kept: true}), 1},
 		"a copy is as new as itself":                           {CopyOf(day(3), older), CopyOf(day(3), older), 0},

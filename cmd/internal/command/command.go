@@ -98,7 +98,7 @@ func (w *World) Misused(err error, call *kong.Context) int {
 // NewBar returns a bar if standard error is a terminal and neither --verbose nor --quiet is
 // given; else nil. A total of 0 is unknown.
 func (w *World) NewBar(total int, text string) *terminal.Bar {
-	if w.Verbose || w.Quiet || !terminal.IsTerminal(w.Stderr) {
+	if w.Verbose || w.Quiet || !terminal.IsTerminal(w.Stderr) || terminal.IsDumb() {
 		return nil
 	}
 	bar := &terminal.Bar{Total: total, Waiting: w.Traffic().Waiting}

@@ -204,16 +204,29 @@ func netrcEntry(text, host string) (login, password string, ok bool) {
 // command line, other users of the machine could see the password.
 const PasswordVariable = "FEEDHISTORY_PASSWORD"
 
+// PasswordOf returns the password of a user, from the environment or from a terminal.
+func PasswordOf(user string) (string, error) {
+	if password, ok := os.LookupEnv(PasswordVariable); ok {
+		return password, nil
+	}
+	if password, ok := terminal.Password("password of " + terminal.Clean(user) + ": "); ok {
+		return password, nil
+	}
+	return "", terminal.UsageError("--user: there is no password in " + PasswordVariable)
+}
+
 const NoToken = "--token-env: the environment variable that it names is empty or not set; give the name of a variable, not the token"
 
 // Credentials are the flags for logging in. The command sends the credentials only to the
 // origin of the address.
 type Credentials struct {
 	Header   []string `sep:"none" placeholder:"FIELD" help:"Header field to send to the address's origin, such as 'X-Key: abc', or @FILE with such fields, one a line, which other users of the machine cannot see (repeatable)."`
-	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
+	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD; without it, a terminal asks."`
 	TokenEnv string   `placeholder:"VARIABLE" help:"Environment variable with a bearer token to send."`
 
 	Fields http.Header `kong:"-"` // nil: none
+
+	password *string // as it was typed
 }
 
 // Check refuses incompatible flags, and a user name with a colon.
@@ -250,11 +263,14 @@ func (c *Credentials) Load() error {
 	}
 	switch {
 	case c.User != "":
-		password, ok := os.LookupEnv(PasswordVariable)
-		if !ok {
-			return terminal.UsageError("--user: there is no password in " + PasswordVariable)
+		if c.password == nil {
+			password, err := PasswordOf(c.User)
+			if err != nil {
+				return err
+			}
+			c.password = &password
 		}
-		fields.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.User+":"+password)))
+		fields.Set("Authorization", basic(c.User, *c.password))
 	case c.TokenEnv != "":
 		token := strings.TrimSpace(os.Getenv(c.TokenEnv))
 		if token == "" {

@@ -221,7 +221,12 @@ func (f *NetworkFlags) Log(stderr io.Writer) *slog.Logger {
 	if !f.Verbose {
 		return nil
 	}
-	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if text := a.Value.String(); a.Value.Kind() == slog.KindString && terminal.IsURL(text) {
+			a.Value = slog.StringValue(show.Address(text))
+		}
+		return a
+	}}))
 }
 
 // Client returns the Client the flags ask for.

@@ -190,6 +190,9 @@ func (w *World) TellFeeds(page string, feeds feedhistory.Links) {
 	for _, other := range feeds[1:] {
 		w.Tell(OtherFeed(other))
 	}
+	if len(feeds) > 1 {
+		w.Tell("to read another, give its address in place of the page's")
+	}
 }
 
 // OtherFeed names another feed of a page.

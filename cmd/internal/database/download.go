@@ -24,11 +24,14 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"golang.org/x/text/unicode/norm"
+	"golang.org/x/time/rate"
 )
 
 // A File is a file to download.
 type File struct {
-	Feed   string // Feed is the URL by which the mirror names the feed.
+	Feed   string    // Feed is the URL by which the mirror names the feed.
+	ID     string    // ID is the entry's.
+	Time   time.Time // Time is the entry's, which the file gets; zero leaves it as it is.
 	URL    string
 	Of     string // Of names the entry, and the file within it. It tells files of signed URLs apart.
 	Name   string // Name is the path below the directory, without a number against a collision.
@@ -55,6 +58,7 @@ type Downloader struct {
 	Credential func(feed string) *feedhistory.Credential // Credential returns the credential required by a feed's origin; nil means none.
 	Parallel   int                                       // Parallel is the number of hosts at the same time; 0 means 4.
 	Pause      time.Duration                             // Pause is the time between two requests to a host.
+	Rate       *rate.Limiter                             // Rate limits the bytes of a second, in parts of 32 KiB; nil does not.
 	MaxBytes   int64                                     // MaxBytes is the maximum size of a file; 0 means 10 GiB.
 
 	// Each is called after each file, and Read for each part of a file. Neither is called
@@ -194,6 +198,9 @@ func (d *Downloader) file(ctx context.Context, f File) (r DownloadResult) {
 		r.Saved, err = d.settle(part, f)
 	}
 	if err == nil {
+		if !f.Time.IsZero() {
+			_ = d.Root.Chtimes(r.Saved, f.Time, f.Time) // a disk without times is no reason to fail
+		}
 		err = d.Downloads.Take(ctx, f, Saved{r.Saved, r.Bytes, digest})
 	}
 	if err != nil {
@@ -219,7 +226,7 @@ func (d *Downloader) save(ctx context.Context, f File, resp *http.Response, part
 	if most <= 0 {
 		most = defaultMaxBytes
 	}
-	n, err := io.Copy(&counter{out, d}, io.LimitReader(&patient{resp.Body, time.AfterFunc(idle, func() { _ = resp.Body.Close() })}, most+1))
+	n, err := io.Copy(&counter{ctx, out, d}, io.LimitReader(&patient{resp.Body, time.AfterFunc(idle, func() { _ = resp.Body.Close() })}, most+1))
 	if failed := errors.Join(out.Sync(), out.Close()); failed != nil {
 		return &localError{failed}
 	}
@@ -274,12 +281,18 @@ func (e *CutError) Unwrap() error { return e.Err }
 
 // A counter counts the bytes written to a file.
 type counter struct {
+	ctx context.Context
 	out *os.File
 	d   *Downloader
 }
 
 // Write implements io.Writer.
 func (c *counter) Write(p []byte) (int, error) {
+	if c.d.Rate != nil {
+		if err := c.d.Rate.WaitN(c.ctx, len(p)); err != nil {
+			return 0, err
+		}
+	}
 	n, err := c.out.Write(p)
 	if c.d.Read != nil {
 		c.d.mu.Lock()

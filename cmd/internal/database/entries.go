@@ -74,8 +74,8 @@ func isBefore(a, b *mirror.Record) bool {
 	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
 }
 
-// ID returns the id of an entry, given its beginning: the text itself if an entry of the
-// feeds has it as its id, or if no id begins with it. Without feeds, it looks in all. It
+// ID returns the id of an entry, given its beginning, or an ellipsis and its end: the text
+// itself if an entry of the feeds has it as its id, or if it fits no id. Without feeds, it looks in all. It
 // returns a usage error if several ids begin with the text.
 func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (string, error) {
 	if len(feeds) == 0 {
@@ -92,15 +92,20 @@ func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (s
 			return text, err
 		}
 	}
+	fits, side := strings.HasPrefix, "begin with "
+	part := text
+	if end, ok := strings.CutPrefix(text, "…"); ok {
+		fits, side, part = strings.HasSuffix, "end with ", end
+	}
 	var found []string
 	for _, feed := range feeds {
 		for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
 			if err != nil {
 				return "", err
 			}
-			if strings.HasPrefix(r.ID, text) && !slices.Contains(found, r.ID) {
+			if fits(r.ID, part) && !slices.Contains(found, r.ID) {
 				if found = append(found, r.ID); len(found) > 1 {
-					return "", terminal.UsageError("several ids begin with " + text + ": " + strings.Join(found, ", ") + ", …")
+					return "", terminal.UsageError("several ids " + side + part + ": " + strings.Join(found, ", ") + ", …")
 				}
 			}
 		}

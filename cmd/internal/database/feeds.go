@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -92,7 +92,7 @@ func choice(arg string, feeds []*mirror.Feed, partial bool) error {
 	}
 	err := &terminal.ChoiceError{Text: text}
 	for _, f := range feeds {
-		err.Choices = append(err.Choices, strings.TrimSpace(feedhistory.Redact(f.URL)+"  "+cmp.Or(f.Named, f.Title)))
+		err.Choices = append(err.Choices, strings.TrimSpace(show.Address(f.URL)+"  "+cmp.Or(f.Named, f.Title)))
 	}
 	return err
 }

@@ -31,7 +31,8 @@ type Report struct {
 	Errors  *terminal.Page // for failed polls
 	DB      *Location
 	Every   bool
-	feeds   int // the number of feeds to poll; not used with every
+	Quiet   bool // report only what is wrong
+	feeds   int  // the number of feeds to poll; not used with every
 	bar     *terminal.Bar
 	Counted *CountedStore  // counts the documents and entries so far
 	Told    map[string]int // the exit status of each feed's last poll
@@ -102,6 +103,9 @@ func (r *Report) tell(o Outcome) error {
 	if r.Every && again && before == status && o.kind == polled && c.Added+c.Changed+c.Deleted+c.Altered == 0 {
 		return nil
 	}
+	if r.Quiet && status == terminal.ExitOK {
+		return nil
+	}
 	r.last = ""
 	if o.kind == failed || o.kind == broken {
 		showOutcome(r.Errors, o, c)
@@ -165,7 +169,7 @@ func (r *Report) private(feed string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bar.Clear()
-	r.Asides.Line(terminal.Clean(terminal.WithoutUser(feed) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody"))
+	r.Asides.Line(terminal.Clean(show.Address(feed) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody"))
 }
 
 // gone reports a feed removed by somebody during the sync.
@@ -324,7 +328,8 @@ func changesText(added, changed, deleted int) string {
 // Text returns the outcome of a poll as one line.
 func (o *Outcome) Text(c *mirror.Report) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
-	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
+	address := show.Address(o.URL)
+	result := fmt.Sprintf("%s: %s · %s", address, changes, c.Verdict)
 	if !c.AsOf.IsZero() {
 		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
 	} else if c.Verdict == feedhistory.Whole && !c.Checked.IsZero() && time.Since(c.Checked) > 48*time.Hour {
@@ -333,7 +338,7 @@ func (o *Outcome) Text(c *mirror.Report) string {
 	switch o.kind {
 	case polled:
 		if c.Alias != "" {
-			return o.URL + ": the feed has become " + c.Alias + ", which sync polls instead; the entries of the old one are kept"
+			return address + ": the feed has become " + show.Address(c.Alias) + ", which sync polls instead; the entries of the old one are kept"
 		}
 		if c.More {
 			result += " · the budget is spent; the next " + cmp.Or(o.Verb, "sync") + " continues there"
@@ -345,13 +350,13 @@ func (o *Outcome) Text(c *mirror.Report) string {
 		}
 		return result + " · interrupted; the next " + cmp.Or(o.Verb, "sync") + " continues there"
 	case waiting:
-		return fmt.Sprintf("%s: its host asks for no requests until %s", o.URL, terminal.Time(o.until))
+		return fmt.Sprintf("%s: its host asks for no requests until %s", address, terminal.Time(o.until))
 	case busy:
-		return o.URL + ": another process is polling it"
+		return address + ": another process is polling it"
 	case broken:
-		return o.URL + ": " + o.Err.Error()
+		return address + ": " + o.Err.Error()
 	}
-	text := show.Failure(o.URL, o.Report.Failure).Error()
+	text := show.Failure(address, o.Report.Failure).Error()
 	if c.Added > 0 {
 		text += " (what could be read: " + changes + ")"
 	}

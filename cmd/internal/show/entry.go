@@ -19,6 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/togofeed"
+	"github.com/rivo/uniseg"
 )
 
 // PrintEntry shows the title, time, id and link of an entry.
@@ -114,6 +115,31 @@ func Line(p *terminal.Page, e *feedhistory.Entry, at time.Time, address string) 
 		title = terminal.Cut(terminal.Clean(e.Content().Plain()), untitled)
 	}
 	return fmt.Sprintf("%s  %s  %s", Day(at), p.Title(title), terminal.Clean(address))
+}
+
+// Row returns an entry of a feed as one line that fits the terminal: of a long id it has the
+// end, after an ellipsis, which the verb entry accepts. Without a terminal, everything is
+// whole. The feed is "" where there is only one.
+func Row(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record, feed, mark string) string {
+	title, id := mark+terminal.Clean(e.Title().Plain()), terminal.Clean(r.ID)
+	if title == mark {
+		title = mark + terminal.Cut(terminal.Clean(e.Content().Plain()), untitled)
+	}
+	if feed != "" {
+		feed = "  " + terminal.Clean(feed)
+	}
+	if p.Width > 0 {
+		room := p.Width - len("2003-12-13") - 4
+		if feed != "" {
+			feed = "  " + terminal.Cut(terminal.SiteName(strings.TrimSpace(feed)), room/5)
+			room -= uniseg.StringWidth(feed)
+		}
+		id = terminal.CutStart(id, max(room/3, 6))
+		most := max(room-uniseg.StringWidth(id), 6)
+		title = terminal.Cut(title, most)
+		title += strings.Repeat(" ", max(most-uniseg.StringWidth(title), 0))
+	}
+	return fmt.Sprintf("%-10s  %s  %s%s", Day(r.Time()), title, id, feed)
 }
 
 // untitled is the width of the text shown instead of a missing title.

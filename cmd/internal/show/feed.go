@@ -3,12 +3,22 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
+
+// Address returns the address of a feed for people: without a password, and without a query
+// that seems to have a secret.
+func Address(url string) string {
+	if path, _, ok := strings.Cut(url, "?"); ok && mirror.NewFeed(url).Private {
+		url = path + "?…"
+	}
+	return terminal.WithoutUser(url)
+}
 
 // FeedTitles prints the titles of a list of feeds.
 func FeedTitles(p *terminal.Page) {
@@ -24,9 +34,9 @@ const tableWidth = 50
 // On a narrow terminal, it is a paragraph.
 func FeedRow(p *terminal.Page, f *mirror.Feed, newest, now time.Time) {
 	if p.Fits(tableWidth) {
-		p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(f.URL)))
+		p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(Address(f.URL))))
 	} else {
-		p.Line(terminal.Clean(f.URL))
+		p.Line(terminal.Clean(Address(f.URL)))
 		p.Para("  ", "  ", fmt.Sprintf("%s · %s · newest %s · polled %s · next %s", verdictOf(f),
 			terminal.Count(int(f.Entries), "entry", "entries"), Day(newest), ago(f.Polled, now), nextOf(f, now)))
 	}
@@ -78,9 +88,9 @@ func failuresOf(f *mirror.Feed) string {
 func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
 	p.Para("", "", titled(cmp.Or(f.Named, f.Title)))
 	p.Line("")
-	p.Field("feed", f.URL)
-	p.Field("moved to", f.Address)
-	p.Field("alias of", f.Alias)
+	p.Field("feed", Address(f.URL))
+	p.Field("moved to", Address(f.Address))
+	p.Field("alias of", Address(f.Alias))
 	p.Field("kind", f.Kind.String())
 	p.Field("source", f.Source)
 	p.Field("entries", entriesOf(f, newest))
@@ -134,6 +144,9 @@ func meaning(f *mirror.Feed) string {
 
 // archivesOf says how many archives were read, and as of when the verdict speaks of them.
 func archivesOf(f *mirror.Feed) string {
+	if f.Unverified() {
+		return fmt.Sprintf("%d, unverified: the verdict is of an earlier version; polls read them again within 30 days", f.Documents)
+	}
 	if f.Checked.IsZero() {
 		return fmt.Sprint(f.Documents)
 	}
@@ -169,28 +182,29 @@ func ago(t, now time.Time) string {
 
 // Feed is a mirrored feed in JSON.
 type Feed struct {
-	URL       string `json:"url"`
-	Address   string `json:"address,omitempty"` // the URL requested by polls, if it is another
-	Alias     string `json:"alias,omitempty"`   // the mirrored feed it has become
-	Title     string `json:"title,omitempty"`
-	Kind      string `json:"kind"`
-	Verdict   string `json:"verdict"`
-	AsOf      string `json:"as_of,omitempty"` // when the server's count proved the feed whole
-	Source    string `json:"source,omitempty"`
-	Entries   int64  `json:"entries"`
-	Deleted   int64  `json:"deleted"`
-	Documents int64  `json:"documents"`
-	Checked   string `json:"archives_as_of,omitempty"` // the time since which each archive has been read
-	Newest    string `json:"newest,omitempty"`
-	Changed   string `json:"changed,omitempty"`
-	Polled    string `json:"polled,omitempty"`
-	NextPoll  string `json:"next_poll,omitempty"`
-	Wait      string `json:"wait,omitempty"` // the feed's host asks for no requests until then
-	Due       bool   `json:"due,omitempty"`
-	Gone      bool   `json:"gone,omitempty"`
-	Failures  int    `json:"failures,omitempty"`
-	Error     string `json:"error,omitempty"`
-	Gaps      []Gap  `json:"gaps"`
+	URL        string `json:"url"`
+	Address    string `json:"address,omitempty"` // the URL requested by polls, if it is another
+	Alias      string `json:"alias,omitempty"`   // the mirrored feed it has become
+	Title      string `json:"title,omitempty"`
+	Kind       string `json:"kind"`
+	Verdict    string `json:"verdict"`
+	AsOf       string `json:"as_of,omitempty"` // when the server's count proved the feed whole
+	Source     string `json:"source,omitempty"`
+	Entries    int64  `json:"entries"`
+	Deleted    int64  `json:"deleted"`
+	Documents  int64  `json:"documents"`
+	Checked    string `json:"archives_as_of,omitempty"` // the time since which each archive has been read
+	Unverified bool   `json:"unverified,omitempty"`     // the verdict is of an earlier version, until polls have read the archives again
+	Newest     string `json:"newest,omitempty"`
+	Changed    string `json:"changed,omitempty"`
+	Polled     string `json:"polled,omitempty"`
+	NextPoll   string `json:"next_poll,omitempty"`
+	Wait       string `json:"wait,omitempty"` // the feed's host asks for no requests until then
+	Due        bool   `json:"due,omitempty"`
+	Gone       bool   `json:"gone,omitempty"`
+	Failures   int    `json:"failures,omitempty"`
+	Error      string `json:"error,omitempty"`
+	Gaps       []Gap  `json:"gaps"`
 }
 
 // NewFeed returns a mirrored feed in JSON, given the time of its newest entry.
@@ -202,6 +216,7 @@ func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 		Wait: Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
 		Gaps: Each(f.Missing(), NewGap),
 	}
+	j.Unverified = f.Unverified()
 	j.AsOf, j.Checked = Second(f.WholeAsOf()), Second(f.Checked)
 	if !newest.IsZero() {
 		j.Newest = Time(newest)

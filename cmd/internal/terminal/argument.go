@@ -75,7 +75,7 @@ func IsWeb(address string) bool {
 // machine itself.
 func WebAddress(arg string) string {
 	address := strings.TrimSpace(arg)
-	isFeed := len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
+	isFeed := isFeedScheme(address)
 	if isFeed {
 		address = strings.TrimPrefix(address[len("feed:"):], "//")
 	}
@@ -92,6 +92,10 @@ func WebAddress(arg string) string {
 		return scheme + address
 	}
 	return arg
+}
+
+func isFeedScheme(address string) bool {
+	return len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
 }
 
 // isHost reports whether text begins with a host: a name below a public suffix, localhost,
@@ -162,7 +166,7 @@ func SourceAddress(arg string) string {
 // CheckListed does the same as CheckURL for an address in a list, which has a scheme unless
 // its host is known.
 func CheckListed(address string) error {
-	if !IsURL(address) && WebAddress(address) != address {
+	if !IsURL(address) && !isFeedScheme(address) && WebAddress(address) != address {
 		suffix, official := publicsuffix.PublicSuffix(hostOf(address))
 		if !official || suffix == hostOf(address) {
 			return UsageError(WithoutUser(address) + " is not a URL: a URL begins with https:// or http://")

@@ -189,7 +189,7 @@ func (f *PagerFlags) Pager(stdout io.Writer) *Pager {
 	if !set {
 		name = "less"
 	}
-	if out, ok := stdout.(*StdoutWriter); f.NoPager || strings.TrimSpace(name) == "" || name == "cat" || !ok || !IsTerminal(out) {
+	if out, ok := stdout.(*StdoutWriter); f.NoPager || IsDumb() || strings.TrimSpace(name) == "" || name == "cat" || !ok || !IsTerminal(out) {
 		return plain
 	}
 	words := strings.Fields(name)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,20 @@ func Cut(s string, width int) string {
 	return strings.TrimRight(b.String(), " ") + "…"
 }
 
+// CutStart shortens text to a width in columns by its beginning.
+func CutStart(s string, width int) string {
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	left := uniseg.StringWidth(s)
+	g := uniseg.NewGraphemes(s)
+	for left > width-1 && g.Next() {
+		left -= g.Width()
+	}
+	_, to := g.Positions()
+	return "…" + s[to:]
+}
+
 // A JSONFlag is the flag --json of a verb. Its tag names a record in the help:
 // `set:"record=each feed"`.
 type JSONFlag struct {
@@ -98,6 +113,39 @@ func WriteJSON(w io.Writer, value any) error {
 	}
 	_, err := w.Write(JSON(b.Bytes()))
 	return err
+}
+
+// Password asks for a password, which the terminal does not show. It returns false if nobody
+// is at a terminal, or after an interrupt.
+func Password(question string) (string, bool) {
+	in := int(os.Stdin.Fd())
+	state, err := term.GetState(in)
+	if err != nil || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return "", false
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	fmt.Fprint(os.Stderr, question)
+	defer fmt.Fprintln(os.Stderr)
+	answers := make(chan string, 1)
+	go func() {
+		if text, err := term.ReadPassword(in); err == nil {
+			answers <- string(text)
+		}
+		stop()
+	}()
+	select {
+	case text := <-answers:
+		return text, true
+	case <-ctx.Done():
+		_ = term.Restore(in, state)
+		select {
+		case text := <-answers:
+			return text, true
+		default:
+			return "", false
+		}
+	}
 }
 
 // A StdinReader reads standard input until the context ends, so one interrupt is enough
@@ -191,6 +239,9 @@ func IsTerminal(w io.Writer) bool {
 	f, ok := fileOf(w)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// IsDumb reports whether the terminal can only print line after line.
+func IsDumb() bool { return os.Getenv("TERM") == "dumb" }
 
 // Width returns the number of columns of a terminal; 0 if w is not one, or does not know.
 func Width(w io.Writer) int {

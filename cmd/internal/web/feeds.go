@@ -126,13 +126,18 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 // usualFeeds lists all feeds. If they do not fit on one page, it orders them by URL, so
 // it need not read all of them.
 func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
+	n, last := 0, ""
 	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
 		if err != nil {
 			return err
 		}
-		if len(v.Feeds) == feedsPerPage {
-			v.Next = v.Feeds[len(v.Feeds)-1].URL
+		if n++; n > feedsPerPage {
+			v.Next = last
 			break
+		}
+		last = feed.URL
+		if feed.Alias != "" {
+			continue // it is the other feed
 		}
 		view, _, err := s.view(ctx, feed)
 		if err != nil {
@@ -303,7 +308,7 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 		for _, path := range feed.Folders {
 			text += " " + strings.ToLower(folderKey(path))
 		}
-		if !l.isIn(feed) || slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+		if feed.Alias != "" || !l.isIn(feed) || slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
 			continue
 		}
 		r := row{url: feed.URL, title: title, missing: int(feed.Verdict), entries: feed.Entries}
@@ -352,6 +357,9 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	for feed, err := range s.store.Feeds(r.Context(), mirror.FeedQuery{}) {
 		if err != nil {
 			return err
+		}
+		if feed.Alias != "" {
+			continue
 		}
 		o := readers.OutlineOf(feed, republish.Title(feed), republish.Site(feed))
 		if document != "" {

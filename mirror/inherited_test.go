@@ -1,0 +1,149 @@
+package mirror_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// An oldMirror is one whose feed was last read before there were ledgers.
+type oldMirror struct {
+	*mirror.Mirror
+	url   string
+	now   time.Time
+	pages map[string]string // the site: Atom, by path; none is a failure
+	asked map[string]int    // the requests without conditions, by path
+}
+
+func newOldMirror(t *testing.T) *oldMirror {
+	m := &oldMirror{pages: map[string]string{}, asked: map[string]int{}, now: time.Now()}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := m.pages[r.URL.Path]
+		tag := fmt.Sprintf(`"%x"`, page)
+		if !ok {
+			http.Error(w, "", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Etag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		m.asked[r.URL.Path]++
+		fmt.Fprint(w, page)
+	}))
+	t.Cleanup(server.Close)
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true, NoGuess: true}, Retry: feedhistory.Retry{Tries: 1}}
+	t.Cleanup(client.CloseIdle)
+	m.url = server.URL + "/f"
+	m.Mirror = &mirror.Mirror{Store: &mirror.Memory{}, Client: client, Now: func() time.Time { return m.now }}
+	return m
+}
+
+// page sets a document with the entries of the given numbers.
+func (m *oldMirror) page(path, links string, entries ...int) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title><updated>2020-01-01T00:00:00Z</updated>%s`, links)
+	for _, n := range entries {
+		fmt.Fprintf(&b, `<entry><id>urn:%d</id><title>%d</title><updated>%s</updated></entry>`, n, n, time.Date(2019, 1, 1, 0, n, 0, 0, time.UTC).Format(time.RFC3339))
+	}
+	m.pages[path] = b.String() + "</feed>"
+}
+
+func (m *oldMirror) poll(t *testing.T) *mirror.Feed {
+	_, err := m.Update(t.Context(), m.url)
+	require.NoError(t, err)
+	f, err := m.Store.Feed(t.Context(), m.url)
+	require.NoError(t, err)
+	require.Empty(t, f.Error)
+	return f
+}
+
+// age takes the ledger away, and lets a day pass.
+func (m *oldMirror) age(t *testing.T) {
+	f, err := m.Store.Feed(t.Context(), m.url)
+	require.NoError(t, err)
+	f.Ledger = nil
+	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Commit{Feed: f}))
+	m.now = m.now.Add(24 * time.Hour)
+}
+
+// At the first poll with a ledger, an entry that had left the document before proves
+// nothing: what the last reading showed is found in the store.
+func TestInheritedWindow(t *testing.T) {
+	for name, test := range map[string]struct {
+		now  []int
+		want feedhistory.Verdict
+	}{
+		"a returning entry":        {[]int{10, 9, 8, 2}, feedhistory.Partial},
+		"none in common":           {[]int{12, 11, 10}, feedhistory.Partial},
+		"joins":                    {[]int{8, 7, 6}, feedhistory.Window},
+		"the same":                 {[]int{6, 5, 4}, feedhistory.Window},
+		"the whole reading before": {[]int{7, 6, 5, 4}, feedhistory.Window},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newOldMirror(t)
+			m.page("/f", "", 3, 2, 1)
+			m.poll(t)
+			m.page("/f", "", 5, 4, 3, 2)
+			m.poll(t)
+			m.page("/f", "", 6, 5, 4)
+			require.Equal(t, feedhistory.Window, m.poll(t).Verdict)
+			m.age(t)
+			m.page("/f", "", test.now...)
+			f := m.poll(t)
+			require.Equal(t, test.want, f.Verdict)
+			require.False(t, f.Unverified(), "it has no archives")
+		})
+	}
+}
+
+// A verdict from before there were ledgers stands, unverified, until all archives have been
+// read again, within thirty days; a link that was not kept then is owed.
+func TestInheritedVerdict(t *testing.T) {
+	for _, archives := range []int{1, 4, 70} {
+		t.Run(fmt.Sprint(archives), func(t *testing.T) {
+			m := newOldMirror(t)
+			for n := archives; n >= 0; n-- {
+				path, older := fmt.Sprintf("/%d", n), fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, n-1)
+				if n == 0 {
+					older = ""
+				}
+				m.page(path, `<archive xmlns="http://purl.org/syndication/history/1.0"/>`+older, n)
+			}
+			m.page("/f", fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, archives), archives+1)
+			f := m.poll(t)
+			require.Equal(t, feedhistory.Whole, f.Verdict, "%v", f.Missing())
+			require.False(t, f.Unverified(), "it was read with a ledger")
+			m.age(t)
+			clear(m.asked)
+			f, err := m.Store.Feed(t.Context(), m.url)
+			require.NoError(t, err)
+			require.True(t, f.Unverified())
+			m.pages["/0"] = strings.Replace(m.pages["/0"], "<entry>", `<link rel="next" href="/gone"/><entry>`, 1)
+			most, days := 0, 0
+			for before := 0; f.Unverified(); days++ {
+				require.Less(t, days, 31)
+				f = m.poll(t)
+				require.Equal(t, m.asked["/0"] == 0, f.Verdict == feedhistory.Whole, "day %d: %v", days, f.Missing())
+				m.now = m.now.Add(24 * time.Hour)
+				now := 0
+				for _, n := range m.asked {
+					now += n
+				}
+				most, before = max(most, now-before), now
+			}
+			require.LessOrEqual(t, most, 2+archives/10)
+			require.Len(t, m.asked, archives+1, "each archive was read, not only asked for")
+			require.Equal(t, feedhistory.Partial, f.Verdict)
+		})
+	}
+}
