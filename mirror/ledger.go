@@ -827,44 +827,55 @@ type chainReading struct {
 type chainPath struct {
 	steps   map[string]step // all documents, by their names
 	current []step          // those of the chain, newest first
-	passed  map[string]bool // their URLs
-	named   map[string]bool // the documents they link to
+	beyond  []step          // those to which its links lead against their marks
+	passed  map[string]bool // the URLs of the chain
+	named   map[string]bool // the documents to which the chain links
 	whole   bool            // it reaches its end
+	loop    *GapRecord      // it leads back into itself; nil if it does not
 }
 
-// follow follows the chain. A chain back into itself, which a single walk may not notice,
-// is a debt.
-func (p *poll) follow() (*chainPath, error) {
+// path follows the links of the feed through its documents, as they were last read.
+func (p *poll) path() (*chainPath, error) {
 	f := p.feed
-	steps, err := p.documents.steps()
+	steps, err := p.documents.all()
 	if err != nil {
 		return nil, err
 	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, isChainLoop)
 	c := &chainPath{steps: steps, passed: map[string]bool{}, named: map[string]bool{f.Known.Older: true}}
-	for _, url := range append(p.chain.newer, f.Further...) {
+	seen, further := map[string]bool{}, slices.Clone(f.Further)
+	follow := func(url string) (followed []step, end string) {
+		for url != "" {
+			at, ok := steps[url]
+			if !ok || seen[at.url] {
+				break
+			}
+			seen[at.url] = true
+			at.link = url
+			followed, further, url = append(followed, at), append(further, at.further...), at.older
+		}
+		return followed, url
+	}
+	var end string
+	c.current, end = follow(f.Known.Older)
+	for _, url := range slices.Concat(p.chain.newer, further) {
 		c.named[url] = true
 	}
 	from, lost := f.Known.URL, f.Known.Lost
-	for url := f.Known.Older; url != ""; {
-		d, ok := steps[url]
-		switch {
-		case !ok:
-			return c, nil // it is pending
-		case c.passed[d.url]:
-			f.addGap(GapRecord{
-				URL: url, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
-				Message: "the chain of archives leads back to this document",
-			})
-			return c, nil
-		}
-		c.passed[d.url], c.current, c.named[d.older] = true, append(c.current, d), true
-		for _, url := range d.further {
-			c.named[url] = true
-		}
-		from, url, lost = d.url, d.older, d.lost
+	for _, at := range c.current {
+		c.passed[at.url], c.named[at.older] = true, true
+		from, lost = at.url, at.lost
 	}
-	c.whole = !lost // otherwise there is something older, and a gap says so
+	c.whole = end == "" && !lost // otherwise there is something older, and a gap says so
+	if _, ok := steps[end]; ok {
+		c.loop = &GapRecord{
+			URL: end, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
+			Message: "the chain of archives leads back to this document",
+		}
+	}
+	for i := 0; i < len(further); i++ {
+		followed, _ := follow(further[i])
+		c.beyond = append(c.beyond, followed...)
+	}
 	return c, nil
 }
 
@@ -891,9 +902,13 @@ func (p *poll) settle() error {
 	if !p.chain.read || f.Kind != feedhistory.Archived {
 		return nil
 	}
-	c, err := p.follow()
+	c, err := p.path()
 	if err != nil {
 		return err
+	}
+	f.Gaps = slices.DeleteFunc(f.Gaps, isChainLoop)
+	if c.loop != nil { // which a single walk may not notice
+		f.addGap(*c.loop)
 	}
 	f.join(c.current)
 	if !c.whole {
@@ -905,7 +920,6 @@ func (p *poll) settle() error {
 	if err := p.commits.drain(); err != nil {
 		return err
 	}
-	_, beyond := f.lead(c.steps)
 	stale, err := p.mayBeStale(c.current[0], c.steps)
 	if err != nil {
 		return err
@@ -913,13 +927,13 @@ func (p *poll) settle() error {
 	if !stale {
 		p.writeOff(c)
 	}
-	return p.settleWindows(c.current, beyond)
+	return p.settleWindows(c)
 }
 
 // writeOff crosses out the documents which the poll has asked for in vain, and which the
 // chain neither names nor needs: it has all entries of those that named them.
 func (p *poll) writeOff(c *chainPath) {
-	f, rebuilt := p.feed, !p.chain.joined
+	f, rebuilt := p.feed, p.had && !p.chain.joined // of a feed read for the first time, nothing was known
 	isNeeded := func(url string) bool { return !rebuilt && !p.chain.gone[url] && !p.isCovered(url, c.current) }
 	isOwed := func(d PendingDocument) bool {
 		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
@@ -945,14 +959,17 @@ const triesUnnamed = 6
 // asked for: no document of the chain links to it, as they were last read, and it was not
 // asked for often, or not since the chain has grown.
 func (p *poll) unnamed() func(PendingDocument) bool {
-	chain, beyond, err := p.documents.current()
-	p.documents.err = cmp.Or(p.documents.err, err)
-	named, grown := map[string]bool{p.feed.Known.Older: true}, int64(0)
-	for _, at := range slices.Concat(chain, beyond) {
-		named[at.older], grown = true, max(grown, at.first)
+	c, err := p.path()
+	if err != nil {
+		p.documents.err = cmp.Or(p.documents.err, err)
+		return func(PendingDocument) bool { return false }
+	}
+	grown := int64(0)
+	for _, at := range slices.Concat(c.current, c.beyond) {
+		c.named[at.older], grown = true, max(grown, at.first)
 	}
 	return func(d PendingDocument) bool {
-		return (d.Tries < triesUnnamed || d.Poll <= grown) && !named[d.URL] && !slices.Contains(p.feed.Further, d.URL)
+		return (d.Tries < triesUnnamed || d.Poll <= grown) && !c.named[d.URL]
 	}
 }
 
@@ -976,11 +993,11 @@ func (p *poll) isCovered(url string, current []step) bool {
 // isAsked reports whether the archives of the chain that were known before the gap have
 // been asked for since, from the newest down to the first that has not changed; and all
 // those beyond it, which no order leads to.
-func (g GapRecord) isAsked(current, beyond []step) bool {
-	if slices.ContainsFunc(beyond, func(at step) bool { return at.read.Before(g.Found) }) {
+func (g GapRecord) isAsked(c *chainPath) bool {
+	if slices.ContainsFunc(c.beyond, func(at step) bool { return at.read.Before(g.Found) }) {
 		return false
 	}
-	for _, at := range current {
+	for _, at := range c.current {
 		if at.first < g.Poll && at.altered < g.Poll {
 			return !at.read.Before(g.Found)
 		}
@@ -1000,7 +1017,7 @@ func (p *poll) isUnasked(d *DocumentRecord) bool {
 
 // settleWindows writes off the windows and entries behind which archives have the oldest
 // entry from after, or everything the subscription document shows.
-func (p *poll) settleWindows(current, beyond []step) error {
+func (p *poll) settleWindows(c *chainPath) error {
 	f := p.feed
 	if !slices.ContainsFunc(f.Gaps, isMissedWindow) {
 		return nil
@@ -1023,7 +1040,7 @@ func (p *poll) settleWindows(current, beyond []step) error {
 		all = all && archived(id)
 	}
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		if !isMissedWindow(g) || !g.isAsked(current, beyond) {
+		if !isMissedWindow(g) || !g.isAsked(c) {
 			return false
 		}
 		oldest := slices.IndexFunc(g.After, func(id string) bool { _, ok := shown[id]; return ok || archived(id) })
@@ -1052,6 +1069,7 @@ func (p *poll) verdict() feedhistory.Verdict {
 // A step is a document in the chain.
 type step struct {
 	url, older string
+	link       string // the name by which the chain leads to it
 	names      []string
 	further    []string  // where it goes on beyond the chain
 	lost       bool      // whether its link cannot be used
@@ -1061,66 +1079,47 @@ type step struct {
 	altered    int64     // the number of the last poll to find it changed
 }
 
-// steps returns the documents by all of their names, including those of the next
-// commit.
-func (ds *documents) steps() (map[string]step, error) {
-	steps := map[string]step{}
-	add := func(d *DocumentRecord) {
-		for _, name := range d.Names {
-			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older, d.Names, d.Further, d.Known.Lost, d.Read, d.Rank.Seq, d.First, d.Altered}
+// all returns the documents by all of their names, including those of the next commit. The
+// Store is read once.
+func (ds *documents) all() (map[string]step, error) {
+	if ds.steps == nil {
+		steps := map[string]step{}
+		for d, err := range ds.store.Documents(ds.ctx, ds.feed.URL) {
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range d.Names {
+				if _, ok := steps[name]; !ok || name == d.URL {
+					steps[name] = d.step()
+				}
 			}
 		}
+		ds.steps = steps
 	}
 	if ds.commits.waiting != nil {
-		for _, d := range slices.Backward(ds.commits.waiting.change.Documents) {
-			add(d)
-		}
+		ds.replace(&ds.commits.waiting.change)
 	}
-	for d, err := range ds.store.Documents(ds.ctx, ds.feed.URL) {
-		if err != nil {
-			return nil, err
-		}
-		if steps[d.URL].url != d.URL {
-			add(d)
-		}
-	}
-	return steps, nil
+	return ds.steps, nil
 }
 
-// current returns the processed archives of the chain from the subscription document,
-// newest first, and those beyond it to which its links lead against their marks.
-func (ds *documents) current() (chain, beyond []step, err error) {
-	steps, err := ds.steps()
-	if err != nil {
-		return nil, nil, err
+// replace replaces the documents of a change.
+func (ds *documents) replace(c *Commit) {
+	if ds.steps == nil || c.Forget {
+		ds.steps = nil
+		return
 	}
-	chain, beyond = ds.feed.lead(steps)
-	return chain, beyond, nil
-}
-
-// lead follows the links of the feed through its documents, as current does.
-func (f *Feed) lead(steps map[string]step) (chain, beyond []step) {
-	seen, further := map[string]bool{}, f.Further
-	follow := func(url string) (followed []step) {
-		for url != "" {
-			at, ok := steps[url]
-			if !ok || seen[at.url] {
-				break
+	for _, d := range c.Documents {
+		for _, name := range d.Names {
+			if name == d.URL || ds.steps[name].url != name { // it is no other document's first name
+				ds.steps[name] = d.step()
 			}
-			seen[at.url] = true
-			older := at.older
-			at.url = url // which may have changed since the document was read
-			followed, further = append(followed, at), append(further, at.further...)
-			url = older
 		}
-		return followed
 	}
-	chain = follow(f.Known.Older)
-	for i := 0; i < len(further); i++ {
-		beyond = append(beyond, follow(further[i])...)
-	}
-	return chain, beyond
+}
+
+// step returns the document as the chain sees it.
+func (d *DocumentRecord) step() step {
+	return step{d.URL, d.Known.Older, "", d.Names, d.Further, d.Known.Lost, d.Read, d.Rank.Seq, d.First, d.Altered}
 }
 
 // Archives should not change (5005#9), but do: entries are backdated into them, links are
@@ -1149,22 +1148,22 @@ func (p *poll) chooseRechecks() error {
 	if !isTime && !p.owes() && !slices.ContainsFunc(f.Pending, p.hasFailed) {
 		return nil
 	}
-	chain, beyond, err := p.documents.current()
+	c, err := p.path()
 	if err != nil {
 		return err
 	}
 	for _, g := range f.Gaps {
-		if isMissedWindow(g) && !g.isAsked(chain, beyond) && (p.chain.until == 0 || g.Poll < p.chain.until) {
+		if isMissedWindow(g) && !g.isAsked(c) && (p.chain.until == 0 || g.Poll < p.chain.until) {
 			p.chain.until = g.Poll
 		}
 	}
-	if err := p.recheckNames(chain); err != nil || !isTime || len(chain) == 0 {
+	if err := p.recheckNames(c.current); err != nil || !isTime || len(c.current) == 0 {
 		return err
 	}
-	p.recheckInherited(slices.Concat(chain, beyond), more)
-	oldest := chain[len(chain)-1]
+	p.recheckInherited(slices.Concat(c.current, c.beyond), more)
+	oldest := c.current[len(c.current)-1]
 	latest, stalest := oldest, oldest
-	for _, at := range slices.Concat(chain, beyond) {
+	for _, at := range slices.Concat(c.current, c.beyond) {
 		if at.read.After(latest.read) {
 			latest = at
 		}
@@ -1173,9 +1172,9 @@ func (p *poll) chooseRechecks() error {
 		}
 	}
 	if latest.url == oldest.url {
-		p.rechecks[stalest.url] = true
+		p.rechecks[stalest.link] = true
 	} else {
-		p.rechecks[oldest.url] = true
+		p.rechecks[oldest.link] = true
 	}
 	f.Looked = p.now
 	return nil
@@ -1203,7 +1202,7 @@ func (p *poll) recheckInherited(known []step, most int) {
 	known = slices.DeleteFunc(known, func(at step) bool { return !at.read.Before(p.ledger.inherited) })
 	slices.SortStableFunc(known, func(a, b step) int { return a.read.Compare(b.read) })
 	for _, at := range known[:min(most, len(known))] {
-		p.rechecks[at.url], p.whole[at.url] = true, true
+		p.rechecks[at.link], p.whole[at.link] = true, true
 	}
 }
 
@@ -1248,12 +1247,12 @@ func (p *poll) noteChecked(changed bool) error {
 	if !changed && len(p.rechecks) == 0 && !p.m.Revalidate && !f.Checked.IsZero() {
 		return nil
 	}
-	chain, beyond, err := p.documents.current()
+	c, err := p.path()
 	if err != nil {
 		return err
 	}
 	f.Checked = time.Time{}
-	for _, at := range slices.Concat(chain, beyond) {
+	for _, at := range slices.Concat(c.current, c.beyond) {
 		if f.Checked.IsZero() || at.read.Before(f.Checked) {
 			f.Checked = at.read
 		}

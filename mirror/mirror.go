@@ -645,7 +645,8 @@ type documents struct {
 	feed    *Feed
 	commits *commits
 	found   map[string]*DocumentRecord
-	err     error // an error of the store, which callbacks cannot return
+	steps   map[string]step // all of them, by their names; nil until they are needed
+	err     error           // an error of the store, which callbacks cannot return
 }
 
 // get returns a processed document, or nil. It must not be changed.
@@ -672,6 +673,7 @@ func (ds *documents) get(url string) *DocumentRecord {
 
 // forget forgets the documents replaced by a change.
 func (ds *documents) forget(c *Commit) {
+	ds.replace(c)
 	for _, d := range c.Documents {
 		for _, name := range d.Names {
 			delete(ds.found, name)

@@ -211,7 +211,7 @@ func (c *dbBackupCommand) Run(w *command.World) error {
 		return terminal.UsageError("db backup is for files: use pg_dump --schema feedhistory for PostgreSQL")
 	}
 	if err := backup(w.Ctx, store, c.File); err != nil {
-		return c.Failure(err)
+		return c.CopyFailure(err, c.File)
 	}
 	w.Tell("copied to " + c.File)
 	return nil

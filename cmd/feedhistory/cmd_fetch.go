@@ -178,7 +178,7 @@ func deadHint(url string, err error) error {
 	said := show.Failure(url, err)
 	dns, _ := errors.AsType[*net.DNSError](err)
 	if dns != nil && dns.IsNotFound || feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
-		return fmt.Errorf("%w; if it is gone for good: feedhistory entries %[2]s shows what is mirrored of it, https://web.archive.org/web/*/%[2]s may have copies", said, show.Address(url))
+		return fmt.Errorf("%w; feedhistory entries %[2]s shows what is mirrored of it, https://web.archive.org/web/*/%[2]s may have copies", said, show.Address(url))
 	}
 	return said
 }

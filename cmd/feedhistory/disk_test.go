@@ -5,11 +5,15 @@ package main
 import (
 	"bytes"
 	"database/sql"
+	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,6 +89,113 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		require.Contains(t, stderr, test.want+"\n")
 		require.NotContains(t, stderr, "another user")
 	}
+}
+
+var faults = flag.Int("faults", 1, "how many system calls TestFaults lets fail, of each kind of fault")
+
+// Whichever call to the disk fails, and with it all later ones: the message says what
+// happened, the stored entries stay, and the next run completes the mirror. The kernel's
+// answers are strace's.
+func TestFaults(t *testing.T) {
+	feedtest.Long(t)
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		require.Empty(t, os.Getenv("FEEDHISTORY_STRACE"), "strace is required")
+		t.Skip("there is no strace")
+	}
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title>`)
+		for n := range 300 {
+			_, _ = fmt.Fprintf(w, `<item><guid>urn:%d</guid><title>%s</title></item>`, n, strings.Repeat("x", 900))
+		}
+		_, _ = io.WriteString(w, `</channel></rss>`)
+	}))
+	program := filepath.Join(t.TempDir(), "feedhistory")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(self, program))
+	for _, fault := range []struct{ calls, error, want string }{
+		{"pwrite64", "EIO", "the disk has failed: input/output error"},
+		{"pwrite64", "ENOSPC", "the disk is full; nothing stored is lost"},
+		{"pwrite64", "EFBIG", "the file cannot grow; nothing stored is lost"},
+		{"pwrite64", "EDQUOT", "the file cannot grow; nothing stored is lost"},
+		{"ftruncate", "ENOSPC", "the file cannot grow; nothing stored is lost"},
+		{"fsync,fdatasync", "EIO", "the disk has failed: input/output error"},
+		{"pread64", "EIO", "the disk has failed"},
+		{"openat", "EMFILE", "too many"},
+	} {
+		t.Run(strings.ReplaceAll(fault.calls, ",", "-")+"="+fault.error, func(t *testing.T) {
+			for n := range *faults {
+				db := filepath.Join(t.TempDir(), "feeds.db")
+				status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL+"/first")
+				require.Zero(t, status, stderr)
+				args := []string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + fault.calls, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.calls, fault.error, 1+n*7%60)}
+				if fault.calls == "pread64" || fault.calls == "openat" { // which the program's loader needs, too
+					args = append(args, "-P", db, "-P", db+"-wal")
+				}
+				c := exec.Command(strace, append(args, program, "sync", "--db", db, "--allow-private", server.URL)...)
+				var said bytes.Buffer
+				c.Stderr, c.Env = &said, append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+filepath.Dir(db))
+				if err := c.Run(); err != nil && strings.Contains(said.String(), "PTRACE") {
+					t.Skip("this system lets nobody trace: " + said.String())
+				} else if err != nil || said.Len() > 0 {
+					require.Contains(t, said.String(), fault.want, "call %d", n)
+					require.NotContains(t, said.String(), "another user")
+				} else {
+					require.Positive(t, n, "nothing has failed")
+				}
+				for _, args := range [][]string{{"sync", "--db", db, "--allow-private", server.URL}, {"db", "check", "--db", db}} {
+					status, stdout, stderr := call(t.Context(), "", args...)
+					require.Zero(t, status, stderr)
+					require.NotContains(t, stdout, "damaged in")
+				}
+				_, stdout, _ := call(t.Context(), "", "entries", "--db", db)
+				require.Equal(t, 600, strings.Count(stdout, "\n"))
+			}
+		})
+	}
+}
+
+// Few files that may be open, a device in the place of a file, and a full disk in the place
+// of a backup: the messages name what is at fault.
+func TestNarrowDisk(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
+	}))
+	status, _, stderr := call(t.Context(), "", "sync", "--db", "/dev/full", "--allow-private", server.URL)
+	require.Equal(t, terminal.ExitFailed, status)
+	require.Equal(t, "feedhistory: /dev/full: the file cannot be opened: it is not a regular file\n", stderr)
+	dir := t.TempDir()
+	db, program := filepath.Join(dir, "feeds.db"), filepath.Join(t.TempDir(), "feedhistory")
+	status, _, stderr = call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL)
+	require.Zero(t, status, stderr)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(self, program))
+	run := func(name string, args ...string) (int, string) {
+		var errs bytes.Buffer
+		c := exec.Command(name, args...)
+		c.Stderr, c.Env = &errs, append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+dir)
+		_ = c.Run()
+		return c.ProcessState.ExitCode(), errs.String()
+	}
+	few := 0
+	for n := 7; n < 20; n++ {
+		status, stderr := run("sh", "-c", `ulimit -n "$0"; exec "$@"`, strconv.Itoa(n), program, "sync", "--db", db, "--allow-private", server.URL)
+		require.NotContains(t, stderr, "another user", "%d files", n)
+		if status == terminal.ExitFailed && strings.Contains(stderr, "feeds.db: too many files are open: allow more (ulimit -n)") {
+			few++
+		}
+	}
+	require.Positive(t, few)
+	small := filepath.Join(dir, "small")
+	require.NoError(t, os.Mkdir(small, 0o700))
+	status, stderr = run("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64k tmpfs "$0" || exit 99; exec "$@"`, small, program, "db", "backup", "--db", db, filepath.Join(small, "copy.db"))
+	if status == 99 || status < 0 {
+		t.Skip("this system gives its users no mounts: " + stderr)
+	}
+	require.Equal(t, terminal.ExitFailed, status, stderr)
+	require.Equal(t, "feedhistory: "+filepath.Join(small, "copy.db")+": the disk is full; nothing stored is lost: make room, and run the command again\n", stderr)
 }
 
 // A copy of newsboat's cache that does not fit says which directory is too small.

@@ -149,8 +149,8 @@ func (d *Location) Read(w *command.World) (store *Store, err error) {
 // readFile returns the store opened the first time.
 func (d *Location) readFile(ctx context.Context) (*Store, error) {
 	info, err := os.Stat(d.DB)
-	if err == nil && info.IsDir() {
-		err = ErrDirectory
+	if err == nil {
+		err = checkKind(info)
 	}
 	if err != nil {
 		return nil, err
@@ -170,7 +170,20 @@ func (d *Location) readFile(ctx context.Context) (*Store, error) {
 	return first, nil
 }
 
-var ErrDirectory = errors.New("a directory")
+var (
+	ErrDirectory = errors.New("a directory")
+	errDevice    = errors.New("not a regular file") // reading it might never end
+)
+
+func checkKind(info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return ErrDirectory
+	case !info.Mode().IsRegular():
+		return errDevice
+	}
+	return nil
+}
 
 // hasLog reports whether a file has a nonempty write-ahead log.
 func hasLog(file string) bool {
@@ -274,11 +287,12 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 
 // checkFile refuses a file of another program, and a directory.
 func (d *Location) checkFile(ctx context.Context) error {
-	switch info, err := os.Stat(d.DB); {
-	case err != nil || info.Size() == 0:
+	info, err := os.Stat(d.DB)
+	if err != nil {
 		return nil
-	case info.IsDir():
-		return ErrDirectory
+	}
+	if err := checkKind(info); err != nil || info.Size() == 0 {
+		return err
 	}
 	store, err := d.Reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, !hasLog(d.DB)))
 	switch {
@@ -327,7 +341,7 @@ func (d *Location) Failure(err error) error {
 	}
 	if what := storeProblem(err); what != "" {
 		if _, ok := errors.AsType[*sqlite.Error](err); ok && !d.IsPostgres() {
-			what = cmp.Or(diskProblem(d.DB), what)
+			what = cmp.Or(diskProblem(d.DB, what), what)
 		}
 		return errors.New(d.Place() + ": " + what)
 	}
@@ -345,6 +359,8 @@ func storeProblem(err error) string {
 		return "this is another program's database; it was not changed"
 	case errors.Is(err, ErrDirectory):
 		return "the file cannot be opened: it is a directory"
+	case errors.Is(err, errDevice):
+		return "the file cannot be opened: it is not a regular file"
 	case errors.Is(err, sqlstore.ErrNone):
 		return "there is no mirror in it yet: feedhistory sync URL creates one"
 	}
@@ -363,44 +379,74 @@ func storeProblem(err error) string {
 	return ""
 }
 
+// CopyFailure is Failure for a copy of the database to a new file: only that is written to.
+func (d *Location) CopyFailure(err error, file string) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code()&0xff == sqlite3.SQLITE_FULL || e.Code()&0xff == sqlite3.SQLITE_IOERR) {
+		return (&Location{DB: file}).Failure(err)
+	}
+	return d.Failure(err)
+}
+
 // diskProblem describes the fault of a file's disk, which SQLite reports as something
 // else; "" if the disk is sound.
-func diskProblem(file string) string {
-	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	if err == nil {
-		_, err = io.Copy(io.Discard, f)
-		_ = f.Close()
-	} else if errors.Is(err, fs.ErrNotExist) {
-		probe, failed := os.CreateTemp(filepath.Dir(file), ".feedhistory-*")
-		if err = failed; err == nil {
-			_ = probe.Close()
-			_ = os.Remove(probe.Name())
-		}
-	}
+func diskProblem(file, reported string) string {
+	err := probe(file)
 	switch {
 	case errors.Is(err, syscall.EROFS):
 		return "the file system is read-only"
 	case errors.Is(err, syscall.EIO):
 		return "the disk has failed: " + syscall.EIO.Error()
+	case errors.Is(err, syscall.ENOSPC):
+		return diskFull
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), err == nil && reported == notOpened:
+		return "too many files are open: allow more (ulimit -n), and run the command again"
 	}
 	return ""
 }
 
+// probe reads a file, and writes another one beside it, which it removes.
+func probe(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err == nil {
+		_, err = io.Copy(io.Discard, f)
+		_ = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	beside, err := os.CreateTemp(filepath.Dir(file), ".feedhistory-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(beside.Name())
+	_, err = beside.WriteAt(make([]byte, 64<<10), 0)
+	return errors.Join(err, beside.Sync(), beside.Close())
+}
+
+const (
+	diskFull  = "the disk is full; nothing stored is lost: make room, and run the command again"
+	notOpened = "the file cannot be opened; does it, or its directory, belong to another user?"
+)
+
 func sqliteProblem(e *sqlite.Error) string {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return "the disk is full; nothing stored is lost: make room, and run the command again"
+		return diskFull
 	case sqlite3.SQLITE_NOTADB:
 		return "this file is not a database"
 	case sqlite3.SQLITE_CORRUPT:
 		return "the file is damaged; sqlite3's .recover may help: " + e.Error()
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return "the file cannot be opened; does it, or its directory, belong to another user?"
+		return notOpened
 	case sqlite3.SQLITE_READONLY:
 		return "the file cannot be written to; does it, or its directory, belong to another user?"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return "another process holds the database; try again later"
 	case sqlite3.SQLITE_IOERR:
+		switch e.Code() {
+		case sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN:
+			return "the file cannot grow; nothing stored is lost: if the disk is not full, allow larger files (ulimit -f, or the quota), and run the command again"
+		}
 		return "the disk has failed: " + e.Error()
 	}
 	return e.Error()

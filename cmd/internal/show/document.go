@@ -341,13 +341,13 @@ func VerdictText(v feedhistory.Verdict) string {
 
 // PrintGap prints a gap, with advice.
 func PrintGap(p *terminal.Page, g *feedhistory.Gap) {
-	p.Para("  - ", "    ", g.URL)
+	p.Para("  - ", "    ", Address(g.URL))
 	if by, ok := strings.CutPrefix(g.From, "source:"); ok {
 		if by != "" {
 			p.Para("    ", "    ", "requested by "+by)
 		}
 	} else if g.From != "" && g.From != g.URL {
-		p.Para("    ", "    ", "linked from "+g.From)
+		p.Para("    ", "    ", "linked from "+Address(g.From))
 	}
 	p.Para("    ", "    ", g.Reason.String()+": "+Detail(g.Err))
 	if g.Document != nil {

@@ -366,66 +366,75 @@ const needsLogin = "This feed needs a login, so it cannot be added here. Add it 
 
 // addTried adds a feed, and waits a moment for its first poll. If nobody has
 // typed http or https, and https fails, it tries http. It returns the added
-// address, or the reason why there is none. Whoever insists is not asked.
+// address, or the reason why there is none: the one of http only if a server answered
+// there, and none with https. Whoever insists is not asked.
 func (a *adder) addTried(ctx context.Context, typed, address string, insists bool) (added, wrong string, err error) {
 	until := time.Now().Add(trialTime)
-	if wrong, err = a.addOne(ctx, address, insists, until); err != nil || wrong == "" {
+	wrong, answered, err := a.addOne(ctx, address, insists, until)
+	if err != nil || wrong == "" {
 		return address, wrong, err
 	}
 	if plain, ok := strings.CutPrefix(address, "https:"); ok && !strings.Contains(typed, "://") {
-		other, err := a.addOne(ctx, "http:"+plain, insists, until.Add(trialTime))
-		if err != nil || other == "" {
-			return "http:" + plain, "", err
+		other, answers, err := a.addOne(ctx, "http:"+plain, insists, until.Add(trialTime))
+		if err != nil || other == "" || answers && !answered {
+			return "http:" + plain, other, err
 		}
 	}
 	return address, wrong, nil
 }
 
-func (a *adder) addOne(ctx context.Context, address string, insists bool, until time.Time) (wrong string, err error) {
+// addOne adds a feed, and reports why it cannot be added, and whether a server answered.
+func (a *adder) addOne(ctx context.Context, address string, insists bool, until time.Time) (wrong string, answered bool, err error) {
 	isNew, err := a.add(ctx, address, readers.Outline{})
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if !isNew {
 		// A feed hidden from this server gets the same answer as one behind a login and not
 		// here.
 		if _, err := a.store.Feed(ctx, address); errors.Is(err, mirror.ErrNotFound) {
-			return needsLogin, nil
+			return needsLogin, true, nil
 		}
-		return "", nil
+		return "", true, nil
 	}
 	if insists {
-		return "", nil
+		return "", false, nil
 	}
-	return a.try(ctx, address, until)
+	failure, err := a.try(ctx, address, until)
+	if failure == nil || err != nil {
+		return "", false, err
+	}
+	_, status := errors.AsType[*feedhistory.StatusError](failure)
+	_, parsed := errors.AsType[*feedhistory.ParseError](failure)
+	return explain(failure), status || parsed, nil
 }
 
 // try waits for the first poll of a feed, and forgets the feed if the poll shows there
 // is none.
-func (a *adder) try(ctx context.Context, address string, until time.Time) (wrong string, err error) {
+func (a *adder) try(ctx context.Context, address string, until time.Time) (failure, err error) {
 	for time.Now().Before(until) {
 		feed, err := a.store.Feed(ctx, address)
 		if errors.Is(err, mirror.ErrNotFound) || err == nil && feed.Head != "" {
-			return "", nil // another feed has replaced it, or it has been read
+			return nil, nil // another feed has replaced it, or it has been read
 		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		waits, runs := a.polls.Status(address)
 		if failure, ok := a.failures.Get(address); ok && !waits && !runs {
 			if links, _ := a.found.Get(address); len(links) > 0 {
-				return "", nil // a person chooses one of them
+				return nil, nil // a person chooses one of them
 			}
 			a.polls.Forget(address)
-			return explain(failure), a.discard(ctx, address)
+			return failure, a.discard(ctx, address)
 		}
 		select {
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return nil, ctx.Err()
 		case <-time.After(trialStep):
 		}
 	}
-	return "", nil
+	return nil, nil
 }
 
 // discard removes a feed without entries.
@@ -449,9 +458,9 @@ func explain(err error) string {
 	case answered && (status.Status == http.StatusNotFound || status.Status == http.StatusGone):
 		return "There is nothing at this address: the answer was " + strconv.Itoa(status.Status) + ". Look for a typing error."
 	case refused:
-		return "This server may not read that address: " + err.Error() + "."
+		return "This server may not read that address: " + feedhistory.Describe(err) + "."
 	case parsed:
 		return "There is no feed at this address, nor a page naming one. Look for a link to the feed on the website."
 	}
-	return "The address cannot be read now: " + err.Error() + "."
+	return "The address cannot be read now: " + feedhistory.Describe(err) + "."
 }
