@@ -195,11 +195,6 @@ func (l link) finding(code, format string, args ...any) Finding {
 	return f
 }
 
-// keep adds a finding whose place is in another document.
-func (r *report) keep(f Finding) {
-	r.found = append(r.found, placedFinding{Finding: f, offset: nowhere})
-}
-
 // follower checks a document another one links to.
 func (c *Chain) follower(r *report, n *neighbour) {
 	from := c.newer

@@ -45,12 +45,6 @@ type pageWalker struct {
 	findingList // on the page
 }
 
-// A findingList has findings without places.
-type findingList struct {
-	found []Finding
-	count map[string]int // by code
-}
-
 // walkPages is Walk for pages of entities.
 func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
@@ -69,7 +63,7 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 				yield(Finding{}, err)
 				return
 			}
-			for _, f := range w.findings() {
+			for _, f := range w.in("") {
 				if !yield(f, nil) {
 					return
 				}
@@ -83,7 +77,7 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 // page checks a page, and returns the URL of the older one. The error is the context's,
 // or from the request for the newest page.
 func (w *pageWalker) page(url string) (older string, err error) {
-	w.findingList = findingList{count: map[string]int{}}
+	w.findingList = findingList{}
 	if w.documents >= w.most {
 		w.raise("walk-cut-short", url, "there are more than %d pages", w.most)
 		return "", nil
@@ -115,24 +109,6 @@ func (w *pageWalker) page(url string) (older string, err error) {
 	w.entities(page)
 	w.newer = page
 	return page.Prev, nil
-}
-
-// raise reports a finding.
-func (l *findingList) raise(code, url, format string, args ...any) {
-	if l.count[code]++; l.count[code] <= mostOfACode {
-		l.found = append(l.found, newFinding(code, url, fmt.Sprintf(format, args...)))
-	}
-}
-
-// findings returns the findings.
-func (l *findingList) findings() []Finding {
-	for i, f := range slices.Backward(l.found) {
-		if n := l.count[f.Code]; n > mostOfACode {
-			l.found[i].Message += fmt.Sprintf(" (and %d more of this kind)", n-mostOfACode)
-			l.count[f.Code] = 0
-		}
-	}
-	return l.found
 }
 
 // heads checks the header of a page, and compares it with the answer to HEAD.
