@@ -28,7 +28,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -513,22 +512,17 @@ type source struct {
 	task *task
 }
 
-// given returns an error if an argument of a method's Walk or Probe is nil.
-func given(c *feedhistory.Client, doc *feedhistory.Document, p *Probe) error {
+// newSource returns the source of a method's Walk or Probe. The error says that an argument
+// is nil.
+func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (*source, error) {
 	if c == nil || doc == nil || p == nil {
-		return errors.New("backfill: Method: the Client, the Document or the Probe is nil")
+		return nil, errors.New("backfill: Method: the Client, the Document or the Probe is nil")
 	}
-	return nil
-}
-
-func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) *source {
 	if p.kept == nil {
 		p.kept = map[string]answer{}
 	}
-	if p.task == nil {
-		p.task = &task{}
-	}
-	return &source{ctx, c, doc, p.kept, p.task}
+	p.task = cmp.Or(p.task, &task{})
+	return &source{ctx, c, doc, p.kept, p.task}, nil
 }
 
 // keep returns the answer to a request, and keeps it for get.
@@ -610,18 +604,6 @@ func (s set) add(entries []*feedhistory.Entry) (fresh int) {
 	return fresh
 }
 
-// and returns the IDs in the set, or known before.
-func (s set) and(t *task, ids []string) map[string]bool {
-	found := map[string]bool{}
-	if t.has != nil {
-		found = t.has(ids)
-	}
-	for _, id := range ids {
-		found[id] = found[id] || s[id]
-	}
-	return found
-}
-
 func (s set) hasAny(entries []*feedhistory.Entry) bool {
 	return slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return s[e.ID] })
 }
@@ -642,13 +624,18 @@ func with(base string, params ...string) string {
 	path, query, _ := strings.Cut(base, "?")
 	var kept []string
 	for field := range strings.SplitSeq(query, "&") {
-		if name, _, _ := strings.Cut(field, "="); field != "" && !slices.Contains(names(params), name) {
+		name, _, _ := strings.Cut(field, "=")
+		isSet := false
+		for param := range slices.Chunk(params, 2) {
+			isSet = isSet || param[0] == name
+		}
+		if field != "" && !isSet {
 			kept = append(kept, field)
 		}
 	}
-	for i := 0; i < len(params); i += 2 {
-		if params[i+1] != "" {
-			kept = append(kept, params[i]+"="+url.QueryEscape(params[i+1]))
+	for param := range slices.Chunk(params, 2) {
+		if param[1] != "" {
+			kept = append(kept, param[0]+"="+url.QueryEscape(param[1]))
 		}
 	}
 	if len(kept) == 0 {
@@ -669,181 +656,6 @@ func resolveWithQuery(base, ref string) string {
 	}
 	u.RawQuery = b.RawQuery
 	return u.String()
-}
-
-func names(params []string) (out []string) {
-	for i := 0; i < len(params); i += 2 {
-		out = append(out, params[i])
-	}
-	return out
-}
-
-// rounds is the maximum number of times a walk reads the entries that came while it was
-// reading; after that, the verdict is lossy.
-const rounds = 4
-
-// settle reads the posts modified during the walk, from page latest on, until there is
-// nothing new. Then it asks the site for its list of posts. It reads the pages of
-// missing posts, if any, and begins again. It reports whether the history is proved
-// whole.
-func (s *stable) settle(posts string, latest int) (proven bool) {
-	s.come(place{Latest: latest})
-	var missed []string
-	was := [2]int{-1, -1}
-	for range rounds {
-		unchanged, ok := s.close(latest)
-		if !ok {
-			return false
-		}
-		latest = 1
-		if posts == "" {
-			break
-		}
-		if !unchanged {
-			continue
-		}
-		at, shown := time.Now(), s.shown()
-		c, err := s.census(posts)
-		if err != nil {
-			s.task.soon = answer{err: err}.failure() != nil
-			break
-		}
-		s.total = c.total
-		missing, counted := c.missing(s.has), [2]int{shown, c.total}
-		if len(missing) == 0 && shown != c.total && counted != was {
-			was = counted // a post may have come or gone between the two
-			continue
-		}
-		if c.proves(s.has) && shown == c.total {
-			s.task.total, s.task.proven = c.total, at
-			proven = true
-			break
-		}
-		if len(missing) == 0 || slices.Equal(missing, missed) || 2*len(missing) > len(c.posts) {
-			break // the feed has different posts, or different names for them
-		}
-		if missed = missing; !s.fill(c, missing) {
-			return false
-		}
-	}
-	s.come(place{})
-	return proven
-}
-
-// has returns the IDs whose entries have come, in this walk or before.
-func (s *stable) has(ids []string) map[string]bool { return s.seen.and(s.task, ids) }
-
-// mostClosing is the number of pages, beyond as many as the walk has read, possibly
-// modified during it.
-const mostClosing = 20
-
-// close reads the posts modified during the walk, latest first, from page n on. It
-// reports whether there was nothing, and whether to continue. It ends where the server
-// repeats a page.
-func (s *stable) close(n int) (unchanged, ok bool) {
-	tail := s.tail
-	var before []*feedhistory.Entry
-	for end := n + s.read + mostClosing; n < end; n++ {
-		url := with(s.doc.URL, "orderby", orderBy, "paged", pageNumber(n))
-		a := s.get(url)
-		if a.missing() && n > 1 {
-			return false, true
-		}
-		if a.err != nil {
-			return false, s.yield(nil, a.gap(url, s.doc.URL)) && false
-		}
-		latest := a.doc.Entries
-		if before != nil && slices.EqualFunc(latest, before, same) {
-			break
-		}
-		before = latest
-		meets := s.task.overlaps(latest)
-		if n == 1 {
-			s.tail = latest
-			if len(tail) == 0 && meets || len(tail) > 0 && slices.EqualFunc(latest, tail[:min(len(latest), len(tail))], same) {
-				return true, true
-			}
-		}
-		s.seen.add(latest)
-		s.come(place{Latest: n + 1})
-		if !s.yield(a.doc, nil) {
-			return false, false
-		}
-		if meets || len(latest) == 0 || has(tail, latest[len(latest)-1]) {
-			s.come(place{Latest: 1})
-			return false, true
-		}
-	}
-	return false, true
-}
-
-// has reports whether an entry equals one of the previous latest entries.
-func has(tail []*feedhistory.Entry, e *feedhistory.Entry) bool {
-	return slices.ContainsFunc(tail, func(known *feedhistory.Entry) bool { return same(known, e) })
-}
-
-// same reports whether two copies of an entry say the same. Their XML may
-// differ, because it contains the base of the page.
-func same(a, b *feedhistory.Entry) bool {
-	return a.ID == b.ID && a.Updated.Equal(b.Updated) && a.Title().Body == b.Title().Body &&
-		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
-}
-
-// fill reads the pages of the missing posts, and reports whether to continue.
-func (s *stable) fill(c *census, missing []string) bool {
-	for _, n := range c.pagesOf(missing, s.size) {
-		url := stablePage(s.source, n)
-		a := s.get(url)
-		if a.missing() {
-			continue // there are fewer pages now
-		}
-		if a.err != nil {
-			return s.yield(nil, a.gap(url, s.doc.URL)) && false
-		}
-		slices.Reverse(a.doc.Entries)
-		s.seen.add(a.doc.Entries)
-		if !s.yield(a.doc, nil) {
-			return false
-		}
-	}
-	return true
-}
-
-// An earlyPage is a page requested before the one before it has been answered.
-type earlyPage struct {
-	source  *source
-	url     string // "" for none
-	answers chan answer
-	running sync.WaitGroup
-}
-
-// ask requests a page.
-func (p *earlyPage) ask(url string) {
-	answers := make(chan answer, 1)
-	p.url, p.answers = url, answers
-	p.running.Go(func() { answers <- p.source.request(url) })
-}
-
-// overlapped returns page n, and requests the next one at the same time if the server
-// counts its posts: settle then finds a post that moves from one page to the other between
-// the two. Pages are costly to make, so no more than two are in flight.
-func (s *stable) overlapped(n, until int) answer {
-	url := stablePage(s.source, n)
-	_, isKept := s.kept[url]
-	if s.early.url != url && !isKept {
-		s.early.ask(url)
-	}
-	now := s.early.answers
-	hurries := s.task.counter != "" && s.inRow == 0 && !s.c.Policy.NoGuess && s.c.Policy.PerHost != 1 && s.c.Pace <= 0
-	if next := stablePage(s.source, n-1); hurries && n > 1 && n-1 >= until {
-		if _, isKept := s.kept[next]; !isKept {
-			s.early.ask(next)
-		}
-	}
-	if isKept {
-		return s.get(url)
-	}
-	return <-now
 }
 
 // A head has the statements of an XML feed's head section that have no field in a

@@ -44,8 +44,7 @@ func (Blogger) Recognise(doc *feedhistory.Document) Sign {
 	if doc == nil {
 		return No
 	}
-	generator := readHead(doc).generator
-	if generator == "Blogger" || strings.HasPrefix(generator, "Blogger http") {
+	if generator := readHead(doc).generator; generator == "Blogger" || strings.HasPrefix(generator, "Blogger http") {
 		return Yes
 	}
 	return No
@@ -59,11 +58,12 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 // Walk yields the answers of the server. The error may be the context's.
 func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		if err := given(c, doc, p); err != nil {
+		s, err := newSource(ctx, c, doc, p)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		b := &blogger{source: newSource(ctx, c, doc, p), yield: yield, seen: ids(doc.Entries)}
+		b := &blogger{progress: progress{source: s, seen: ids(doc.Entries)}, yield: yield}
 		if p.Mode != modeIndex && !b.task.place.begun() && !b.task.refill {
 			heeded, proven := b.walk()
 			if p.Proven = proven; heeded {
@@ -106,9 +106,8 @@ func (Blogger) count(ctx context.Context, c *feedhistory.Client, url string) (in
 
 // A blogger is a walk by ranges of update times.
 type blogger struct {
-	*source
+	progress
 	yield func(*feedhistory.Document, error) bool
-	seen  set
 }
 
 // walk reads everything, and again if entries turn out to be missing. It reports
@@ -203,15 +202,11 @@ func (b *blogger) prove() (missing []string, proven bool) {
 			}
 		}
 	}
-	if missing = list.missing(b.has); list.proves(b.has) {
+	if missing, proven = list.compare(b.has); proven {
 		b.task.total, b.task.proven = list.total, list.at
-		return missing, true
 	}
-	return missing, false
+	return missing, proven
 }
-
-// has returns the IDs whose entries have come.
-func (b *blogger) has(ids []string) map[string]bool { return b.seen.and(b.task, ids) }
 
 // unsuited reports whether a walk by ranges is impossible: the server ignores
 // them, or its entries have no update times.
@@ -223,7 +218,7 @@ func unsuited(err error) bool {
 // is set, in the order of updates, in which the feed's own document is not one
 // of the pages.
 func bloggerSeries(s *source) *series {
-	return &series{source: s, end: atEmpty, cursor: true, url: func(s *series) string {
+	return &series{progress: progress{source: s}, ending: atEmpty, cursor: true, url: func(s *series) string {
 		order := ""
 		if s.apart {
 			order = "updated"

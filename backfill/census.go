@@ -37,42 +37,25 @@ type listedPost struct {
 	id       int
 }
 
-// proves reports whether all counted entries have come.
-func (c *census) proves(has func([]string) map[string]bool) bool {
+// compare compares the list with the entries that have come. It returns the guids of the
+// posts still missing, and reports whether all counted entries have come.
+func (c *census) compare(has func([]string) map[string]bool) (missing []string, proven bool) {
 	confirmed := set{}
-	c.each(has, func(_ int, name string, ok bool) {
-		if ok {
-			confirmed[name] = true
-		}
-	})
-	return c.total > 0 && len(confirmed) == c.total
-}
-
-// missing returns the guids of the posts still missing.
-func (c *census) missing(has func([]string) map[string]bool) (guids []string) {
-	c.each(has, func(_ int, guid string, ok bool) {
-		if !ok {
-			guids = append(guids, guid)
-		}
-	})
-	return guids
-}
-
-// each calls f for each post, with the name by which it has come, or else its
-// guid, and whether it has come.
-func (c *census) each(has func([]string) map[string]bool, f func(i int, name string, ok bool)) {
-	for from := 0; from < len(c.posts); from += listSize {
-		part := c.posts[from:min(from+listSize, len(c.posts))]
+	for part := range slices.Chunk(c.posts, listSize) {
 		var names []string
 		for _, p := range part {
 			names = append(names, p.names...)
 		}
 		found := has(names)
-		for i, p := range part {
-			at := slices.IndexFunc(p.names, func(name string) bool { return found[name] })
-			f(from+i, p.names[max(at, 0)], at >= 0)
+		for _, p := range part {
+			if at := slices.IndexFunc(p.names, func(name string) bool { return found[name] }); at >= 0 {
+				confirmed[p.names[at]] = true
+			} else {
+				missing = append(missing, p.names[0])
+			}
 		}
 	}
+	return missing, c.total > 0 && len(confirmed) == c.total
 }
 
 // pagesOf returns the numbers of the posts' pages, for pages of a size: last page

@@ -48,10 +48,7 @@ func (Memento) Name() string { return "memento" }
 
 // Recognise returns Maybe for plain feeds, because any feed may be archived.
 func (Memento) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil {
-		return No
-	}
-	if doc.Kind() != feedhistory.Plain {
+	if doc == nil || doc.Kind() != feedhistory.Plain {
 		return No
 	}
 	return Maybe
@@ -66,11 +63,8 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 // may be missing: there it yields a *feedhistory.Gap. The error may be the context's.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		if err := given(c, doc, p); err != nil {
-			yield(nil, err)
-			return
-		}
-		if err := settings.Check("backfill", settings.Number{Name: "Memento.Pace", Value: int64(m.Pace)}); err != nil {
+		s, err := newSource(ctx, c, doc, p)
+		if err := cmp.Or(err, settings.Check("backfill", settings.Number{Name: "Memento.Pace", Value: int64(m.Pace)})); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -81,7 +75,7 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 			yield(nil, err)
 			return
 		}
-		a.yield, a.snapshots, a.task = yield, list, newSource(ctx, c, doc, p).task
+		a.yield, a.snapshots, a.task = yield, list, s.task
 		a.walk(doc)
 	}
 }

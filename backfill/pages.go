@@ -16,10 +16,7 @@ func (p platform) Name() string { return p.Label }
 
 // Recognise looks for the signs of the platform in a plain feed.
 func (p platform) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil {
-		return No
-	}
-	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
+	if doc == nil || doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
 		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
 	}
@@ -41,10 +38,11 @@ func hasPrefixFold(s, prefix string) bool {
 
 // Probe requests one page.
 func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
-	if err := given(c, doc, probe); err != nil {
+	s, err := newSource(ctx, c, doc, probe)
+	if err != nil {
 		return false, err
 	}
-	works, err := p.series(newSource(ctx, c, doc, probe)).works()
+	works, err := p.series(s).works()
 	if !works && err == nil {
 		probe.Reason = "it seems to be made by " + p.Label + ", but another page brings nothing else"
 		if p.Only != "" {
@@ -57,14 +55,15 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 // Walk yields the pages after the first, and then the first again if it has
 // changed.
 func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
-	if err := given(c, doc, probe); err != nil {
+	s, err := newSource(ctx, c, doc, probe)
+	if err != nil {
 		return func(yield func(*feedhistory.Document, error) bool) { yield(nil, err) }
 	}
-	return p.series(newSource(ctx, c, doc, probe)).walk
+	return p.series(s).walk
 }
 
 func (p platform) series(s *source) *series {
-	return &series{source: s, end: p.End, n: p.First, cursor: strings.Contains(p.Page, "{last}"), url: p.pageURL}
+	return &series{progress: progress{source: s}, ending: p.End, n: p.First, cursor: strings.Contains(p.Page, "{last}"), url: p.pageURL}
 }
 
 // pageURL returns the URL of a page.
@@ -97,6 +96,61 @@ func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 	return gap
 }
 
+// A progress is how far a walk over a feed's pages has come.
+type progress struct {
+	*source
+	seen     set
+	barren   int   // pages in succession without new entries
+	failed   place // the place of the first unreadable page
+	lastFail int   // the number of the last such page
+}
+
+// add counts the entries of a page.
+func (p *progress) add(entries []*feedhistory.Entry) {
+	if p.barren++; p.seen.add(entries) > 0 {
+		p.barren = 0
+	}
+}
+
+// isBarren reports whether too many pages in succession brought nothing new.
+func (p *progress) isBarren() bool { return p.barren >= withDefaults(p.c.Budget).Barren }
+
+// has returns the IDs whose entries have come, in this walk or before.
+func (p *progress) has(ids []string) map[string]bool {
+	found := map[string]bool{}
+	if p.task.has != nil {
+		found = p.task.has(ids)
+	}
+	for _, id := range ids {
+		found[id] = found[id] || p.seen[id]
+	}
+	return found
+}
+
+// come records the place of the next page, unless an earlier page has failed.
+func (p *progress) come(to place) {
+	if !p.failed.begun() {
+		p.task.place = to
+	}
+}
+
+// fail records that page n, at a place, could not be read; the next walk continues there.
+func (p *progress) fail(at place, n int) {
+	if !p.failed.begun() {
+		p.failed = at
+	}
+	p.lastFail = n
+	p.task.place = p.failed
+}
+
+// end makes the next walk read the pages from the first that failed to the last, if any.
+func (p *progress) end() {
+	if p.failed.begun() {
+		p.failed.Until = p.lastFail
+		p.task.place = p.failed
+	}
+}
+
 // A series is a walk over pages, newest first. A page is requested by a number,
 // or by the last entry of the previous page.
 //
@@ -104,8 +158,8 @@ func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 // end the first page is read again for the new ones. A withdrawn entry moves others to
 // pages already read, which goes unnoticed.
 type series struct {
-	*source
-	end    pageEnd
+	progress
+	ending pageEnd
 	cursor bool                 // whether there is no way past an unreadable page
 	url    func(*series) string // returns the URL of page n
 
@@ -115,14 +169,9 @@ type series struct {
 	n      int                // the number of the current page
 	count  int                // the number of all entries so far
 	last   *feedhistory.Entry // the last of these entries
-	seen   set
-	before []string // the IDs of the previous page
-	again  bool     // whether the page was the same as the one before it
-	barren int      // pages in succession without new entries
-
-	until    int   // the walk may end after this page when it reaches known entries
-	failed   place // the place of the first unreadable page
-	lastFail int   // the number of the last such page
+	before []string           // the IDs of the previous page
+	again  bool               // whether the page was the same as the one before it
+	until  int                // the walk may end after this page when it reaches known entries
 }
 
 func (s *series) begin() {
@@ -159,9 +208,7 @@ func (s *series) note(doc *feedhistory.Document) {
 	if n := len(doc.Entries); n > 0 {
 		s.last = doc.Entries[n-1]
 	}
-	if s.barren++; s.seen.add(doc.Entries) > 0 {
-		s.barren = 0
-	}
+	s.add(doc.Entries)
 }
 
 // works reports whether the server supports the parameter. A feed with only one
@@ -179,10 +226,8 @@ func (s *series) walk(yield func(*feedhistory.Document, error) bool) {
 	case left:
 		return
 	case reached:
-		s.task.place = s.failed
-		if s.failed.begun() {
-			s.task.place.Until = s.lastFail
-		}
+		s.task.place = place{}
+		s.end()
 	case broken:
 		s.task.place = s.failed
 	case hopeless:
@@ -212,14 +257,14 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 	for ; ; s.n++ {
 		url := s.url(s)
 		a := s.get(url)
-		if a.missing() || a.err == nil && s.end == atEmpty && len(a.doc.Entries) == 0 {
+		if a.missing() || a.err == nil && s.ending == atEmpty && len(a.doc.Entries) == 0 {
 			return reached
 		}
 		if a.err != nil {
-			if s.fail(); !yield(nil, a.gap(url, s.doc.URL)) {
+			if s.fail(s.here(), s.n); !yield(nil, a.gap(url, s.doc.URL)) {
 				return left
 			}
-			if failed || s.cursor || s.end == atOnce {
+			if failed || s.cursor || s.ending == atOnce {
 				return broken
 			}
 			failed = true
@@ -243,32 +288,21 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 		switch meets := s.until > 0 && s.task.overlaps(a.doc.Entries); {
 		case meets && s.n > s.until:
 			return reached
-		case s.end == atOnce && s.task.refill && !meets:
+		case s.ending == atOnce && s.task.refill && !meets:
 			yield(nil, overrun(url))
 			return hopeless
-		case s.end == atOnce:
+		case s.ending == atOnce:
 			return reached
 		}
 	}
 }
 
-// fail records the current page as unreadable; the next walk continues there.
-func (s *series) fail() {
-	if !s.failed.begun() {
-		s.failed = s.here()
-	}
-	s.lastFail = s.n
-	s.task.place = s.failed
-}
-
 // take yields a page, unless it equals the previous one.
 func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhistory.Document, error) bool) bool {
 	s.note(doc)
-	if !s.failed.begun() {
-		next := s.here()
-		next.Page++
-		s.task.place = next
-	}
+	next := s.here()
+	next.Page++
+	s.come(next)
 	return again || yield(doc, nil)
 }
 
@@ -277,7 +311,7 @@ func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhis
 // page of one entry moved by a new one.
 func (s *series) repeats(doc *feedhistory.Document) (again, stuck bool) {
 	again = len(s.before) > 0 && slices.Equal(s.before, list(doc.Entries))
-	stuck = again && s.again || s.barren >= withDefaults(s.c.Budget).Barren
+	stuck = again && s.again || s.isBarren()
 	s.again = again
 	return again, stuck
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -54,10 +56,7 @@ func (WordPress) Name() string { return "wordpress" }
 // Recognise looks at the generator. A feed without one may be WordPress's,
 // because some sites remove it.
 func (WordPress) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil {
-		return No
-	}
-	if doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
+	if doc == nil || doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
 		return No
 	}
 	switch g := strings.ToLower(readHead(doc).generator); {
@@ -73,15 +72,15 @@ func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 // second page. If the feed does not name its software, the header of the answer
 // must. The error may be the context's.
 func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
-	if err := given(c, doc, p); err != nil {
+	s, err := newSource(ctx, c, doc, p)
+	if err != nil {
 		return false, err
 	}
-	s := newSource(ctx, c, doc, p)
 	oldest := s.keep(stablePage(s, 1))
 	if w.Recognise(doc) == Maybe && !isWordPress(oldest.header) {
 		return false, oldest.failure()
 	}
-	if (&stable{source: s}).works() {
+	if newStable(s).works() {
 		p.Mode = modeModified
 		return true, nil
 	}
@@ -99,18 +98,18 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 // Walk yields the pages. The error may be the context's.
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		if err := given(c, doc, p); err != nil {
+		s, err := newSource(ctx, c, doc, p)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		s := newSource(ctx, c, doc, p)
 		oldest := stablePage(s, 1)
 		if p.Mode == modeModified && s.keep(oldest).failure() != nil {
 			s.task.state = restart
 			yield(nil, s.keep(oldest).gap(oldest, doc.URL))
 			return
 		}
-		if walk := (&stable{source: s}); p.Mode == modeModified && walk.works() {
+		if walk := newStable(s); p.Mode == modeModified && walk.works() {
 			p.Proven = walk.walk(yield)
 			return
 		}
@@ -130,7 +129,7 @@ func (WordPress) count(ctx context.Context, c *feedhistory.Client, url string) (
 // series returns the walk from the first page to the last. The first page is never
 // requested by its number, because the server would redirect it.
 func (WordPress) series(s *source) *series {
-	return &series{source: s, n: 1, url: func(s *series) string {
+	return &series{progress: progress{source: s}, n: 1, url: func(s *series) string {
 		return with(s.doc.URL, "paged", strconv.Itoa(s.n))
 	}}
 }
@@ -199,23 +198,20 @@ func mainFeed(feed, api string) bool {
 // A stable walk reads the pages of a WordPress feed in the order in which posts were
 // modified, last page first. Then it reads the posts it has missed.
 type stable struct {
-	*source
+	progress
 	yield func(*feedhistory.Document, error) bool
-	seen  set
 
-	tail   []*feedhistory.Entry // the latest entries as they were read, latest first; nil if unknown
-	size   int                  // entries per page
-	total  int                  // the number of posts by the server's latest count; 0 if unknown
-	read   int                  // number of pages read
-	barren int                  // pages in succession without new entries
-
-	inRow    int    // failed pages in succession
-	failed   place  // the place of the first failed page
-	lastFail int    // the number of the last failed page
-	lost     answer // why the last page could not be determined
+	tail  []*feedhistory.Entry // the latest entries as they were read, latest first; nil if unknown
+	size  int                  // entries per page
+	total int                  // the number of posts by the server's latest count; 0 if unknown
+	read  int                  // number of pages read
+	inRow int                  // failed pages in succession
+	lost  answer               // why the last page could not be determined
 
 	early earlyPage // the page after the current one
 }
+
+func newStable(s *source) *stable { return &stable{progress: progress{source: s}} }
 
 // stablePage returns the URL of page n in the order of modification. The first page is
 // not requested by its number, because the server would redirect it.
@@ -282,10 +278,7 @@ func (s *stable) pages(from place) bool {
 			break
 		}
 	}
-	if s.failed.begun() {
-		s.failed.Until = s.lastFail
-		s.task.place = s.failed
-	}
+	s.end()
 	return true
 }
 
@@ -299,17 +292,14 @@ func (s *stable) page(n, until int) (goOn, meets bool) {
 		if a.missing() && s.read == 0 && s.inRow == 1 {
 			return true, false // there are fewer pages now
 		}
-		s.fail(n, until)
+		s.fail(place{Page: n, Until: until}, n)
 		return s.yield(nil, a.gap(url, s.doc.URL)) && s.inRow == 1, false
 	}
 	s.inRow = 0
 	s.read++
 	s.size = max(s.size, len(a.doc.Entries))
 	slices.Reverse(a.doc.Entries)
-	if s.barren++; s.seen.add(a.doc.Entries) > 0 {
-		s.barren = 0
-	}
-	if s.barren >= withDefaults(s.c.Budget).Barren {
+	if s.add(a.doc.Entries); s.isBarren() {
 		s.task.place = place{}
 		s.yield(nil, repeating(url, feedhistory.ReasonBarren))
 		return false, false
@@ -323,22 +313,6 @@ func (s *stable) page(n, until int) (goOn, meets bool) {
 	}
 	s.come(next)
 	return s.yield(a.doc, nil), until > 0 && s.task.overlaps(a.doc.Entries)
-}
-
-// fail records that a page could not be read; the next walk continues there.
-func (s *stable) fail(n, until int) {
-	if !s.failed.begun() {
-		s.failed = place{Page: n, Until: until}
-	}
-	s.lastFail = n
-	s.task.place = s.failed
-}
-
-// come records how far the walk has come, unless an earlier page has failed.
-func (s *stable) come(to place) {
-	if !s.failed.begun() {
-		s.task.place = to
-	}
 }
 
 // lastPage returns the number of the last page. The total may count different
@@ -435,4 +409,170 @@ func (s *stable) shown() int {
 		return 0
 	}
 	return (n-1)*s.size + max(last, 0)
+}
+
+// rounds is the maximum number of times a walk reads the entries that came while it was
+// reading; after that, the verdict is lossy.
+const rounds = 4
+
+// settle reads the posts modified during the walk, from page latest on, until there is
+// nothing new. Then it asks the site for its list of posts. It reads the pages of
+// missing posts, if any, and begins again. It reports whether the history is proved
+// whole.
+func (s *stable) settle(posts string, latest int) (proven bool) {
+	s.come(place{Latest: latest})
+	var missed []string
+	was := [2]int{-1, -1}
+	for range rounds {
+		unchanged, ok := s.close(latest)
+		if !ok {
+			return false
+		}
+		latest = 1
+		if posts == "" {
+			break
+		}
+		if !unchanged {
+			continue
+		}
+		at, shown := time.Now(), s.shown()
+		c, err := s.census(posts)
+		if err != nil {
+			s.task.soon = answer{err: err}.failure() != nil
+			break
+		}
+		s.total = c.total
+		missing, all := c.compare(s.has)
+		counted := [2]int{shown, c.total}
+		if len(missing) == 0 && shown != c.total && counted != was {
+			was = counted // a post may have come or gone between the two
+			continue
+		}
+		if all && shown == c.total {
+			s.task.total, s.task.proven = c.total, at
+			proven = true
+			break
+		}
+		if len(missing) == 0 || slices.Equal(missing, missed) || 2*len(missing) > len(c.posts) {
+			break // the feed has different posts, or different names for them
+		}
+		if missed = missing; !s.fill(c, missing) {
+			return false
+		}
+	}
+	s.come(place{})
+	return proven
+}
+
+// mostClosing is the number of pages, beyond as many as the walk has read, possibly
+// modified during it.
+const mostClosing = 20
+
+// close reads the posts modified during the walk, latest first, from page n on. It
+// reports whether there was nothing, and whether to continue. It ends where the server
+// repeats a page.
+func (s *stable) close(n int) (unchanged, ok bool) {
+	tail := s.tail
+	var before []*feedhistory.Entry
+	for end := n + s.read + mostClosing; n < end; n++ {
+		url := with(s.doc.URL, "orderby", orderBy, "paged", pageNumber(n))
+		a := s.get(url)
+		if a.missing() && n > 1 {
+			return false, true
+		}
+		if a.err != nil {
+			return false, s.yield(nil, a.gap(url, s.doc.URL)) && false
+		}
+		latest := a.doc.Entries
+		if before != nil && slices.EqualFunc(latest, before, same) {
+			break
+		}
+		before = latest
+		meets := s.task.overlaps(latest)
+		if n == 1 {
+			s.tail = latest
+			if len(tail) == 0 && meets || len(tail) > 0 && slices.EqualFunc(latest, tail[:min(len(latest), len(tail))], same) {
+				return true, true
+			}
+		}
+		s.seen.add(latest)
+		s.come(place{Latest: n + 1})
+		if !s.yield(a.doc, nil) {
+			return false, false
+		}
+		if meets || len(latest) == 0 || has(tail, latest[len(latest)-1]) {
+			s.come(place{Latest: 1})
+			return false, true
+		}
+	}
+	return false, true
+}
+
+// has reports whether an entry equals one of the previous latest entries.
+func has(tail []*feedhistory.Entry, e *feedhistory.Entry) bool {
+	return slices.ContainsFunc(tail, func(known *feedhistory.Entry) bool { return same(known, e) })
+}
+
+// same reports whether two copies of an entry say the same. Their XML may
+// differ, because it contains the base of the page.
+func same(a, b *feedhistory.Entry) bool {
+	return a.ID == b.ID && a.Updated.Equal(b.Updated) && a.Title().Body == b.Title().Body &&
+		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
+}
+
+// fill reads the pages of the missing posts, and reports whether to continue.
+func (s *stable) fill(c *census, missing []string) bool {
+	for _, n := range c.pagesOf(missing, s.size) {
+		url := stablePage(s.source, n)
+		a := s.get(url)
+		if a.missing() {
+			continue // there are fewer pages now
+		}
+		if a.err != nil {
+			return s.yield(nil, a.gap(url, s.doc.URL)) && false
+		}
+		slices.Reverse(a.doc.Entries)
+		s.seen.add(a.doc.Entries)
+		if !s.yield(a.doc, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// An earlyPage is a page requested before the one before it has been answered.
+type earlyPage struct {
+	source  *source
+	url     string // "" for none
+	answers chan answer
+	running sync.WaitGroup
+}
+
+// ask requests a page.
+func (p *earlyPage) ask(url string) {
+	answers := make(chan answer, 1)
+	p.url, p.answers = url, answers
+	p.running.Go(func() { answers <- p.source.request(url) })
+}
+
+// overlapped returns page n, and requests the next one at the same time if the server
+// counts its posts: settle then finds a post that moves from one page to the other between
+// the two. Pages are costly to make, so no more than two are in flight.
+func (s *stable) overlapped(n, until int) answer {
+	url := stablePage(s.source, n)
+	_, isKept := s.kept[url]
+	if s.early.url != url && !isKept {
+		s.early.ask(url)
+	}
+	now := s.early.answers
+	hurries := s.task.counter != "" && s.inRow == 0 && !s.c.Policy.NoGuess && s.c.Policy.PerHost != 1 && s.c.Pace <= 0
+	if next := stablePage(s.source, n-1); hurries && n > 1 && n-1 >= until {
+		if _, isKept := s.kept[next]; !isKept {
+			s.early.ask(next)
+		}
+	}
+	if isKept {
+		return s.get(url)
+	}
+	return <-now
 }

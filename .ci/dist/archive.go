@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
-	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -11,21 +10,26 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // archive packs a command as people without a package manager download it: a zip for
 // Windows, a tar.gz elsewhere, in a folder of its own name.
 func (d *dist) archive(b *build, command string) error {
-	name, files := fmt.Sprintf("%s-%s-%s", command, d.version, b.target), b.files[command]
+	name := fmt.Sprintf("%s-%s-%s", command, d.version, b.target)
+	files, err := readFiles(name+"/", b.files[command])
+	if err != nil {
+		return err
+	}
 	if b.os == "windows" {
-		return d.create(name+".zip", func(w io.Writer) error { return d.zip(w, name, files) })
+		return d.create(name+".zip", func(w io.Writer) error { return d.zip(w, files) })
 	}
 	return d.create(name+".tar.gz", func(w io.Writer) error {
 		z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 		if err != nil {
 			return err
 		}
-		if err := d.tar(z, name+"/", files); err != nil {
+		if err := d.tar(z, files); err != nil {
 			return err
 		}
 		return z.Close()
@@ -45,52 +49,58 @@ func (d *dist) create(name string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// tar writes files in the order of their names, owned by root, with the release's time.
-func (d *dist) tar(w io.Writer, prefix string, files map[string]string) error {
-	t := tar.NewWriter(w)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, err := os.ReadFile(files[name])
-		if err != nil {
-			return err
+// A packedFile is a file of an archive or an image, or a folder, whose name ends in a slash.
+type packedFile struct {
+	name  string
+	text  []byte
+	mode  os.FileMode
+	owner int
+}
+
+// readFiles returns the files of a folder, given by their names and paths, in the order of
+// their names. The commands can be executed.
+func readFiles(folder string, paths map[string]string) (files []packedFile, err error) {
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		f := packedFile{name: folder + name, mode: 0o644}
+		if slices.Contains(commands, strings.TrimSuffix(filepath.Base(name), ".exe")) {
+			f.mode = 0o755
 		}
-		header := &tar.Header{Name: prefix + name, Mode: mode(name), Size: int64(len(text)), ModTime: d.when, Format: tar.FormatPAX}
+		if f.text, err = os.ReadFile(paths[name]); err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// tar writes files with the release's time.
+func (d *dist) tar(w io.Writer, files []packedFile) error {
+	t := tar.NewWriter(w)
+	for _, f := range files {
+		// WriteHeader makes a folder of a name with a slash at its end.
+		header := &tar.Header{Name: f.name, Mode: int64(f.mode), Uid: f.owner, Gid: f.owner, Size: int64(len(f.text)), ModTime: d.when, Format: tar.FormatPAX}
 		if err := t.WriteHeader(header); err != nil {
 			return err
 		}
-		if _, err := t.Write(text); err != nil {
+		if _, err := t.Write(f.text); err != nil {
 			return err
 		}
 	}
 	return t.Close()
 }
 
-func (d *dist) zip(w io.Writer, prefix string, files map[string]string) error {
+func (d *dist) zip(w io.Writer, files []packedFile) error {
 	z := zip.NewWriter(w)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, err := os.ReadFile(files[name])
+	for _, f := range files {
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: d.when}
+		header.SetMode(f.mode)
+		to, err := z.CreateHeader(header)
 		if err != nil {
 			return err
 		}
-		header := &zip.FileHeader{Name: prefix + "/" + name, Method: zip.Deflate, Modified: d.when}
-		header.SetMode(os.FileMode(mode(name)))
-		f, err := z.CreateHeader(header)
-		if err != nil {
-			return err
-		}
-		if _, err := io.Copy(f, bytes.NewReader(text)); err != nil {
+		if _, err := to.Write(f.text); err != nil {
 			return err
 		}
 	}
 	return z.Close()
-}
-
-// mode returns the permissions of a file by its name: the commands run.
-func mode(name string) int64 {
-	base := filepath.Base(name)
-	for _, command := range commands {
-		if base == command || base == command+".exe" {
-			return 0o755
-		}
-	}
-	return 0o644
 }

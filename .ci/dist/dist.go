@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -154,15 +155,9 @@ func (d *dist) documents(targets []target) (map[string]string, error) {
 		return nil, err
 	}
 	own := filepath.Join(d.work, "feedhistory")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", own, "./feedhistory")
-	build.Dir = filepath.Join(d.root, "cmd")
-	work, err := filepath.Abs(filepath.Join(d.root, "go.work"))
-	if err != nil {
+	here := target{os: runtime.GOOS, arch: runtime.GOARCH}
+	if _, err := d.goCommand(here, "build", "-trimpath", "-buildvcs=false", "-o", own, "./feedhistory"); err != nil {
 		return nil, err
-	}
-	build.Env = append(os.Environ(), "GOWORK="+work)
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	files := map[string]string{
 		"LICENSE": filepath.Join(d.root, "LICENSE"), "README.md": filepath.Join(d.root, "cmd/feedhistory/README.md"),

@@ -1,33 +1,41 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"text/template"
 )
 
+// asset returns the address and the checksum of an archive; "" if it was not made.
+func (d *dist) asset(target string) (url, sum string, err error) {
+	name := fmt.Sprintf("feedhistory-%s-%s", d.version, target)
+	text, err := os.ReadFile(filepath.Join(d.out, name))
+	if err != nil {
+		if os.IsNotExist(err) {
+			err = nil
+		}
+		return "", "", err
+	}
+	return "https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name, fmt.Sprintf("%x", sha256.Sum256(text)), nil
+}
+
 // scoop writes the manifest for scoop, if the archive for Windows was made.
 func (d *dist) scoop() error {
-	name := fmt.Sprintf("feedhistory-%s-windows-amd64", d.version)
-	text, err := os.ReadFile(filepath.Join(d.out, name+".zip"))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
+	url, sum, err := d.asset("windows-amd64.zip")
+	if url == "" || err != nil {
 		return err
 	}
 	manifest := map[string]any{
 		"version": strings.TrimPrefix(d.version, "v"), "description": description["feedhistory"][0],
 		"homepage": "https://github.com/feedhistory/feedhistory", "license": "MIT", "bin": "feedhistory.exe", "checkver": "github",
 		"architecture": map[string]any{"64bit": map[string]string{
-			"url":  "https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name + ".zip",
-			"hash": fmt.Sprintf("%x", sha256.Sum256(text)), "extract_dir": name,
+			"url": url, "hash": sum, "extract_dir": strings.TrimSuffix(path.Base(url), ".zip"),
 		}},
 	}
 	return d.create("feedhistory.json", func(w io.Writer) error {
@@ -44,23 +52,16 @@ func (d *dist) formula() error {
 	for _, t := range []struct{ target, system, cpu string }{
 		{"darwin-arm64", "macos", "arm"}, {"darwin-amd64", "macos", "intel"}, {"linux-arm64", "linux", "arm"}, {"linux-amd64", "linux", "intel"},
 	} {
-		name := fmt.Sprintf("feedhistory-%s-%s.tar.gz", d.version, t.target)
-		text, err := os.ReadFile(filepath.Join(d.out, name))
-		if os.IsNotExist(err) {
-			continue
-		}
+		url, sum, err := d.asset(t.target + ".tar.gz")
 		if err != nil {
 			return err
 		}
-		archives = append(archives, archive{t.system, t.cpu,
-			"https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name, fmt.Sprintf("%x", sha256.Sum256(text))})
+		if url != "" {
+			archives = append(archives, archive{t.system, t.cpu, url, sum})
+		}
 	}
-	var b bytes.Buffer
-	err := formulaTemplate.Execute(&b, map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Archives": archives})
-	if err != nil {
-		return err
-	}
-	return d.create("feedhistory.rb", func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+	values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Archives": archives}
+	return d.create("feedhistory.rb", func(w io.Writer) error { return formulaTemplate.Execute(w, values) })
 }
 
 var formulaTemplate = template.Must(template.New("").Parse(`class Feedhistory < Formula

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/pem"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/feedhistory/feedhistory/.ci/modules"
 )
 
 // user is the owner of the state in an image. It has no name there.
@@ -67,46 +66,27 @@ func (d *dist) image(b *build) error {
 
 // layer returns the files of an image.
 func (d *dist) layer(b *build) ([]byte, error) {
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	goroot, err := modules.Env("GOROOT")
 	if err != nil {
 		return nil, err
 	}
+	files, err := readFiles("usr/", map[string]string{
+		"bin/feedhistory": b.files["feedhistory"]["feedhistory"], "bin/feedfleet": b.files["feedfleet"]["feedfleet"],
+		"share/zoneinfo.zip": filepath.Join(goroot, "lib/time/zoneinfo.zip"),
+		"share/LICENSE":      b.files["feedhistory"]["LICENSE"], "share/NOTICES": b.files["feedhistory"]["NOTICES"],
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := []packedFile{{name: "tmp/", mode: 0o1777}}
+	for _, folder := range []string{"etc/", "etc/ssl/", "etc/ssl/certs/", "usr/", "usr/bin/", "usr/share/", "var/", "var/lib/"} {
+		all = append(all, packedFile{name: folder, mode: 0o755})
+	}
+	all = append(all, packedFile{name: "var/lib/feedhistory/", mode: 0o750, owner: user},
+		packedFile{name: "etc/ssl/certs/ca-certificates.crt", text: roots(), mode: 0o644})
 	var buf bytes.Buffer
-	t := tar.NewWriter(&buf)
-	for _, dir := range []string{"etc", "etc/ssl", "etc/ssl/certs", "tmp", "usr", "usr/bin", "usr/share", "var", "var/lib"} {
-		h := &tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: d.when}
-		if dir == "tmp" {
-			h.Mode = 0o1777
-		}
-		if err := t.WriteHeader(h); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "var/lib/feedhistory/", Mode: 0o750, Uid: user, Gid: user, ModTime: d.when}); err != nil {
-		return nil, err
-	}
-	for _, f := range []struct{ name, path string }{
-		{"usr/bin/feedhistory", b.files["feedhistory"]["feedhistory"]}, {"usr/bin/feedfleet", b.files["feedfleet"]["feedfleet"]},
-		{"usr/share/zoneinfo.zip", filepath.Join(strings.TrimSpace(string(goroot)), "lib/time/zoneinfo.zip")},
-		{"etc/ssl/certs/ca-certificates.crt", ""}, {"usr/share/LICENSE", b.files["feedhistory"]["LICENSE"]}, {"usr/share/NOTICES", b.files["feedhistory"]["NOTICES"]},
-	} {
-		text := roots()
-		if f.path != "" {
-			if text, err = os.ReadFile(f.path); err != nil {
-				return nil, err
-			}
-		}
-		if err := t.WriteHeader(&tar.Header{Name: f.name, Mode: mode(f.name), Size: int64(len(text)), ModTime: d.when}); err != nil {
-			return nil, err
-		}
-		if _, err := t.Write(text); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.Close(); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+	err = d.tar(&buf, append(all, files...))
+	return buf.Bytes(), err
 }
 
 // roots returns the certificates that Mozilla trusts, as the Go project keeps them.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,11 +39,11 @@ func (d *dist) notices(targets []target) ([]byte, error) {
 			}
 		}
 	}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	goroot, err := modules.Env("GOROOT")
 	if err != nil {
 		return nil, err
 	}
-	dirs["Go's standard library and runtime"] = strings.TrimSpace(string(goroot))
+	dirs["Go's standard library and runtime"] = goroot
 	var b bytes.Buffer
 	b.WriteString("The commands contain code of others. These are its licences.\n")
 	for _, name := range slices.Sorted(maps.Keys(dirs)) {

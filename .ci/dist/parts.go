@@ -4,6 +4,8 @@ import (
 	"debug/buildinfo"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -11,7 +13,6 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/feedhistory/feedhistory/.ci/modules"
-	"github.com/feedhistory/feedhistory/.ci/npm"
 )
 
 // parts lists the modules whose code is in the commands, in CycloneDX. It reads them
@@ -81,8 +82,17 @@ func (d *dist) bom(command string, builds []string) (*cyclonedx.BOM, error) {
 	return bom, nil
 }
 
-// suite packs the conformance suite for npm.
+// suite packs the conformance suite for npm, from the folder conformance/data. The version
+// of the package is that of the suite.
 func (d *dist) suite() error {
-	_, err := npm.Pack(d.root, d.out)
-	return err
+	out, err := filepath.Abs(d.out)
+	if err != nil {
+		return err
+	}
+	pack := exec.Command("npm", "pack", "--silent", "--pack-destination", out)
+	pack.Dir, pack.Stderr = filepath.Join(d.root, "conformance", "data"), os.Stderr
+	if err := pack.Run(); err != nil {
+		return fmt.Errorf("npm pack: %w", err)
+	}
+	return nil
 }

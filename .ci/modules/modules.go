@@ -48,16 +48,16 @@ func Serve(root, m, version, proxy string) error {
 	return f.Close()
 }
 
-// Sum completes the go.sum of a module, whose requirements the proxy has.
-func Sum(root, m, proxy, cache string) error {
-	_, err := Go(filepath.Join(root, m), proxy, cache, "list", "-mod=mod", "-deps", "-test", "./...")
-	return err
+// Env returns a setting of the go command.
+func Env(name string) (string, error) {
+	out, err := exec.Command("go", "env", name).Output()
+	return strings.TrimSpace(string(out)), err
 }
 
 // Go runs the go command in a folder that belongs to no workspace, with the
 // modules of a proxy and, from this machine's cache, those of others.
 func Go(dir, proxy, cache string, args ...string) (string, error) {
-	shared, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	shared, err := Env("GOMODCACHE")
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func Go(dir, proxy, cache string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	upstream, err := exec.Command("go", "env", "GOPROXY").Output()
+	upstream, err := Env("GOPROXY")
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func Go(dir, proxy, cache string, args ...string) (string, error) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -trimpath", "GONOSUMDB="+Path+"/*,"+Path,
 		"GOMODCACHE="+cache, "GOPROXY=file://"+filepath.ToSlash(proxy)+
-			",file://"+filepath.ToSlash(strings.TrimSpace(string(shared)))+"/cache/download,"+strings.TrimSpace(string(upstream)))
+			",file://"+filepath.ToSlash(shared)+"/cache/download,"+upstream)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
