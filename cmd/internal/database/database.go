@@ -432,6 +432,8 @@ func sqliteProblem(e *sqlite.Error) string {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
 		return diskFull
+	case sqlite3.SQLITE_NOMEM:
+		return "there is not enough memory; nothing stored is lost: allow more (ulimit -d, or MemoryMax), and run the command again"
 	case sqlite3.SQLITE_NOTADB:
 		return "this file is not a database"
 	case sqlite3.SQLITE_CORRUPT:
