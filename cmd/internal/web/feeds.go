@@ -375,11 +375,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		outlines = append(outlines, o)
 	}
 	var b bytes.Buffer
-	list, err := readers.NewOPMLWriter(&b, changed) // a time changing only with the feeds
-	for _, o := range outlines {
-		err = cmp.Or(err, list.Add(o))
-	}
-	if err = cmp.Or(err, list.Close()); err != nil {
+	if err := readers.WriteOPML(&b, changed, outlines); err != nil { // the time changes only with the feeds
 		return err
 	}
 	h := w.Header()
