@@ -92,10 +92,8 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	switch c.Format {
 	case "opml":
 		err = exportOPML(w, out, feeds)
-	case "greader":
-		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
-	case "nextcloud":
-		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
+	case "greader", "nextcloud":
+		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).Write(w.Ctx, out, c.Format, feeds)
 	case "json":
 		err = c.exportObject(w.Ctx, out, readable, feeds)
 	case "atom":

@@ -32,9 +32,9 @@ func (p *overviewPage) Size() string {
 
 // A share is a part of all feeds.
 type share struct {
-	Key, Says string
-	Feeds     int64
-	X, Width  float64 // percent of all feeds
+	Key      string
+	Feeds    int64
+	X, Width float64 // percent of all feeds
 }
 
 // Percent returns the share in words.
@@ -68,15 +68,15 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 	s.feeds.summing.Lock()
 	defer s.feeds.summing.Unlock()
 	p := &overviewPage{}
-	verdicts, kinds, years := map[string]int64{}, map[string]int64{}, map[int]int64{}
+	verdicts, kinds, years := map[feedhistory.Verdict]int64{}, map[feedhistory.Kind]int64{}, map[int]int64{}
 	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return nil, err
 		}
 		p.add(feed)
 		if !isFresh(feed) {
-			verdicts[feed.Verdict.String()]++
-			kinds[feed.Kind.String()]++
+			verdicts[feed.Verdict]++
+			kinds[feed.Kind]++
 		}
 		counts, err := s.feeds.yearsOf(ctx, feed)
 		if err != nil {
@@ -86,16 +86,8 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 			years[year] += n
 		}
 	}
-	var all []string
-	for _, v := range []feedhistory.Verdict{feedhistory.Whole, feedhistory.Window, feedhistory.Lossy, feedhistory.Partial} {
-		all = append(all, v.String())
-	}
-	p.Verdicts = shares(all, verdicts, p.Feeds-p.Unread)
-	all = nil
-	for _, k := range []feedhistory.Kind{feedhistory.Complete, feedhistory.Archived, feedhistory.Paged, feedhistory.Plain} {
-		all = append(all, k.String())
-	}
-	p.Kinds = shares(all, kinds, p.Feeds-p.Unread)
+	p.Verdicts = shares(verdicts, p.Feeds-p.Unread, feedhistory.Whole, feedhistory.Window, feedhistory.Lossy, feedhistory.Partial)
+	p.Kinds = shares(kinds, p.Feeds-p.Unread, feedhistory.Complete, feedhistory.Archived, feedhistory.Paged, feedhistory.Plain)
 	p.Chart = newYearChart(years, s.now().UTC().Year())
 	for i := range p.Largest {
 		p.Largest[i].Percent = tenth(100 * float64(p.Largest[i].bytes) / float64(p.Largest[0].bytes))
@@ -136,14 +128,17 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 }
 
 // shares divides all feeds by a key, and leaves out keys without feeds.
-func shares(keys []string, counts map[string]int64, all int64) (list []share) {
+func shares[K interface {
+	comparable
+	fmt.Stringer
+}](counts map[K]int64, all int64, keys ...K) (list []share) {
 	at := int64(0)
 	for _, key := range keys {
 		n := counts[key]
 		if n == 0 {
 			continue
 		}
-		list = append(list, share{Key: key, Says: key, Feeds: n, X: percent(at, all), Width: percent(n, all)})
+		list = append(list, share{Key: key.String(), Feeds: n, X: percent(at, all), Width: percent(n, all)})
 		at += n
 	}
 	return list

@@ -13,7 +13,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish/serve"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -30,7 +29,7 @@ type timeline struct {
 	Bars          []bar
 	Blocks        []block
 	Ticks         []tick
-	Years         []year
+	Years         []period
 	Here          *bar // the period shown; nil if none or all is
 	HereSays      string
 	Kinds         []string // the kinds of blocks, each once
@@ -69,14 +68,6 @@ type block struct {
 type tick struct {
 	X     float64
 	Label string // "" for none
-}
-
-// A year is a year with entries.
-type year struct {
-	Year    int
-	Entries int64
-	Query   string // the query of the list of these entries
-	Chosen  bool
 }
 
 const (
@@ -283,12 +274,13 @@ func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
 // listYears lists the years with entries.
 func (t *timeline) listYears(months []mirror.Month, list *entriesView) {
 	for _, m := range months {
-		if n := len(t.Years); n > 0 && t.Years[n-1].Year == m.Start.Year() {
+		says := strconv.Itoa(m.Start.Year())
+		if n := len(t.Years); n > 0 && t.Years[n-1].Says == says {
 			t.Years[n-1].Entries += m.Entries
 			continue
 		}
 		first := time.Date(m.Start.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
-		t.Years = append(t.Years, year{first.Year(), m.Entries, list.period(first, 12), list.isPeriod(first, 12)})
+		t.Years = append(t.Years, period{says, m.Entries, list.period(first, 12), list.isPeriod(first, 12)})
 	}
 }
 
@@ -603,18 +595,10 @@ func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n
 	return 0, 0, nil // it has just been changed
 }
 
-// drawings draws timelines, and keeps those of some feeds.
-type drawings struct {
-	store     mirror.Store
-	templates *template.Template
-	timelines serve.Cache[string, template.HTML]
-	documents perFeed[[]*mirror.DocumentRecord]
-}
-
 // timeline returns the drawing of a feed, with the entries of a list marked in it.
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
-func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
+func (d *directory) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
 	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
 	if drawn, ok := d.timelines.Get(key); ok {
 		return drawn, nil
@@ -641,7 +625,7 @@ func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *e
 }
 
 // documentsOf returns a feed's documents, as far as timelines need them.
-func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
+func (d *directory) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
 	return d.documents.of(feed, func() (list []*mirror.DocumentRecord, err error) {
 		for doc, err := range d.store.Documents(ctx, feed.URL) {
 			if err != nil {
