@@ -94,13 +94,7 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	in := &mirror.Import{
-		Store: credentialKeeper{store}, Replace: c.Replace, Private: c.markPrivate,
-		Check: func(feed string) error {
-			if err := terminal.CheckURL(feed); err != nil {
-				return errors.New(err.Error()) // not a usageError: the command line is right
-			}
-			return nil
-		},
+		Store: credentialKeeper{store}, Replace: c.Replace, Private: c.markPrivate, Check: checkFeed,
 	}
 	files := c.Files
 	if len(files) == 0 {

@@ -386,21 +386,31 @@ func readTakeout(ctx context.Context, file, feed, mark string, take func(Found) 
 	return err
 }
 
-// values reads the values of the file: lists of items, or objects with one.
+// values reads the values of the file: lists of items, or objects with a list of them in the
+// member items.
 func (t *takeout) values() error {
-	for {
+	for inObject := false; ; {
 		token, err := t.decoder.Token()
-		if err == io.EOF {
+		if err == io.EOF && !inObject {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		switch token {
-		case json.Delim('['):
+		_, isName := token.(string)
+		switch {
+		case token == json.Delim('{'), token == json.Delim('}'):
+			inObject = !inObject
+		case token == json.Delim('['):
 			err = t.items()
-		case json.Delim('{'):
-			err = t.object()
+		case inObject && token == "items":
+			if token, err = t.decoder.Token(); err == nil && token == json.Delim('[') {
+				err = t.items()
+			} else {
+				err = errors.Join(errors.New("the items are not a list"), err)
+			}
+		case inObject && isName:
+			err = t.decoder.Decode(new(json.RawMessage))
 		default:
 			err = errors.New("this is not a takeout")
 		}
@@ -408,31 +418,6 @@ func (t *takeout) values() error {
 			return err
 		}
 	}
-}
-
-// object reads the members of an object, whose items are in the member items.
-func (t *takeout) object() error {
-	for t.decoder.More() {
-		name, err := t.decoder.Token()
-		if err != nil {
-			return err
-		}
-		if name != "items" {
-			var other json.RawMessage
-			if err := t.decoder.Decode(&other); err != nil {
-				return err
-			}
-			continue
-		}
-		if token, err := t.decoder.Token(); err != nil || token != json.Delim('[') {
-			return errors.Join(errors.New("the items are not a list"), err)
-		}
-		if err := t.items(); err != nil {
-			return err
-		}
-	}
-	_, err := t.decoder.Token()
-	return err
 }
 
 // items reads the rest of a list of items.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -37,9 +36,9 @@ type entryPage struct {
 	Play, Autoplay bool // whether files can be played here, and whether audio starts
 	Images, Always bool // whether images are shown, and whether in all entries of the feed
 	HasImages      bool
-	Older, Newer   *neighbour
-	OlderHit       *neighbour // the hits of the search before and after the entry
-	NewerHit       *neighbour
+	Older, Newer   *entryItem // nil if there is none
+	OlderHit       *entryItem // the hits of the search before and after the entry
+	NewerHit       *entryItem
 	Versions       []entryText
 	Strip          *strip        // nil if there is nothing to show around the entry
 	Search         string        // the search whose words are marked
@@ -138,11 +137,11 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 		p.Versions[i].Changes = difference(p.Versions[i].plain(), after.plain())
 		after = &p.Versions[i]
 	}
-	if p.Older, p.Newer, err = s.feeds.neighbours(ctx, record, ""); err != nil {
+	if p.Older, p.Newer, err = s.neighbours(ctx, record, ""); err != nil {
 		return err
 	}
 	if words := foldedWords(p.Search); len(words) > 0 {
-		if p.OlderHit, p.NewerHit, err = s.feeds.neighbours(ctx, record, p.Search); err != nil {
+		if p.OlderHit, p.NewerHit, err = s.neighbours(ctx, record, p.Search); err != nil {
 			return err
 		}
 	}
@@ -209,28 +208,17 @@ func newWording(c mirror.Content, from mirror.Copy, read func() (*feedhistory.En
 // plain returns the title and the text, for comparing versions.
 func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
 
-// A neighbour is the entry before or after another one.
-type neighbour struct{ ID, Title, Lang string }
-
 // neighbours returns the next older and the next newer entry of a feed, or of a search in it
 // that is not ""; nil if there is none.
-func (d *directory) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *neighbour, err error) {
-	for _, n := range []struct {
-		to     **neighbour
-		oldest bool
-	}{{&older, false}, {&newer, true}} {
-		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r.Place(), Oldest: n.oldest, Limit: 1}
-		for other, err := range d.store.Entries(ctx, query) {
+func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *entryItem, err error) {
+	for oldest, found := range map[bool]**entryItem{false: &older, true: &newer} {
+		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r.Place(), Oldest: oldest, Limit: 1}
+		for other, err := range s.store.Entries(ctx, query) {
 			if err != nil {
 				return nil, nil, err
 			}
-			*n.to = &neighbour{ID: other.ID, Title: cmp.Or(strings.TrimSpace(other.Content.Title), "Untitled")}
-			if len(other.Content.Data) > mostSnippetData {
-				continue
-			}
-			if e, err := other.Entry(); err == nil {
-				(*n.to).Lang = e.Title().Lang
-			}
+			item := s.item(other, nil)
+			*found = &item
 		}
 	}
 	return older, newer, nil

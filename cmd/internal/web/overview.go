@@ -18,7 +18,7 @@ type overviewPage struct {
 	Feeds, Unread              int64
 	Entries, Deleted, Archives int64
 	Gaps, Gapped               int64 // the number of gaps, and of feeds with gaps
-	Chart                      yearChart
+	Chart                      chart // of years; positions and widths are percentages
 	Verdicts, Kinds            []share
 	Bytes                      int64 // bytes of entries and of the records of documents
 	Uncounted                  int64 // the number of feeds whose size is unknown
@@ -146,27 +146,13 @@ func shares[K interface {
 
 func percent(n, all int64) float64 { return tenth(100 * float64(n) / float64(all)) }
 
-// A yearChart draws the number of entries in each year. Positions and widths
-// are percentages of its width, heights are units.
-type yearChart struct {
-	Height, Base, Top float64
-	Bars              []bar
-	Ticks             []tick
-	Marks             []gridline
-	Root              bool // whether heights are proportional to square roots
-	Summary           string
-}
-
-// Plot returns the maximum height of a bar.
-func (c yearChart) Plot() float64 { return c.Base - c.Top }
-
 // mostYearLabels is the maximum number of labelled years to fit on a phone.
 const mostYearLabels = 7
 
 // newYearChart draws the years from the first one with entries to the present.
 // Implausible dates count for the first or the last year.
-func newYearChart(years map[int]int64, now int) yearChart {
-	c := yearChart{Top: barsTop, Base: barsTop + barsHeight, Height: barsTop + barsHeight + 24}
+func newYearChart(years map[int]int64, now int) chart {
+	c := newChart(24)
 	counts := map[int]int64{}
 	first, last, total := now, now, int64(0)
 	for year, n := range years {
@@ -196,10 +182,9 @@ func newYearChart(years map[int]int64, now int) yearChart {
 		if n == 0 {
 			continue
 		}
-		c.Bars = append(c.Bars, bar{
-			X: hundredth(x + width*.1), Width: hundredth(width * .8), Y: c.Base - h.of(n), Height: h.of(n),
-			Query: fmt.Sprintf("?month=%04d-01&span=12", year), Says: strconv.Itoa(year) + ": " + plural(n, "entry", "entries"),
-		})
+		b := h.bar(hundredth(x+width*.1), hundredth(width*.8), n, strconv.Itoa(year))
+		b.Query = fmt.Sprintf("?month=%04d-01&span=12", year)
+		c.Bars = append(c.Bars, b)
 	}
 	return c
 }

@@ -79,13 +79,13 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 	}
 	at := s.base() + "feeds/" + name + "/"
 	_, reading := s.polls.Status(feed.URL)
-	p := &subscribePage{
-		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: feedReaders, SliceAt: at + "slice.",
-		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
-	}
 	published, err := url.Parse(at)
 	if err != nil {
 		return err
+	}
+	p := &subscribePage{
+		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: feedReaders, SliceAt: at + "slice.",
+		Local: IsLocal(published.Host), Private: s.Private, Reading: reading && feed.Polls == 0,
 	}
 	p.Whole = addressesOf(published)
 	for _, site := range readerSites {
@@ -103,14 +103,6 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 		status = http.StatusUnprocessableEntity
 	}
 	return s.render(w, r, status, "subscribe", "Subscribe to "+p.Title, p)
-}
-
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // planSlices cuts the feed as the request says.
@@ -131,19 +123,13 @@ func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 	return err
 }
 
-// AllMB returns the size of everything in MB.
-func (p *subscribePage) AllMB() string { return megabytes(p.All) }
-
-// MB returns a size, rounded up.
-func (p *subscribePage) MB(bytes int64) string { return megabytes(bytes) }
+// MB returns a size in MB, rounded up.
+func (p *subscribePage) MB(bytes int64) string {
+	return strconv.FormatFloat(float64((bytes+99_999)/100_000)/10, 'f', 1, 64)
+}
 
 // IsLarge reports whether a slice is larger than asked for.
 func (p *subscribePage) IsLarge(s republish.Slice) bool { return s.Bytes > int64(p.Size)*1e6 }
-
-// megabytes returns a size in MB, rounded up.
-func megabytes(bytes int64) string {
-	return strconv.FormatFloat(float64((bytes+99_999)/100_000)/10, 'f', 1, 64)
-}
 
 // A replayForm is the form for a replay, with a preview.
 type replayForm struct {

@@ -19,27 +19,37 @@ import (
 // A timeline is the drawing of a feed's history, in units of its viewBox: bars
 // for the entries of each month and, under them, the chain of documents.
 type timeline struct {
-	Width, Height float64
-	Base          float64 // the base of the bars
-	Axis          float64 // where the years are written
-	Chain, Lane   float64 // the position and the height of the blocks
-	Top           float64 // the top of the highest bar
-	Marks         []gridline
-	Root          bool // whether heights are proportional to square roots
-	Bars          []bar
-	Blocks        []block
-	Ticks         []tick
-	Years         []period
-	Here          *bar // the period shown; nil if none or all is
-	HereSays      string
-	Kinds         []string // the kinds of blocks, each once
-	Summary       string
+	chart
+	Width       float64
+	Axis        float64 // where the years are written
+	Chain, Lane float64 // the position and the height of the blocks
+	Blocks      []block
+	Years       []period
+	Here        *bar // the period shown; nil if none or all is
+	HereSays    string
+	Kinds       []string // the kinds of blocks, each once
 
 	scale scale
 }
 
+// A chart is bars for the entries of periods.
+type chart struct {
+	Height    float64
+	Base, Top float64 // the base of the bars, and the top of the highest one
+	Bars      []bar
+	Ticks     []tick
+	Marks     []gridline
+	Root      bool // whether heights are proportional to square roots
+	Summary   string
+}
+
+// newChart returns a chart with space below its bars.
+func newChart(below float64) chart {
+	return chart{Top: barsTop, Base: barsTop + barsHeight, Height: barsTop + barsHeight + below}
+}
+
 // Plot returns the maximum height of a bar.
-func (t *timeline) Plot() float64 { return t.Base - t.Top }
+func (c chart) Plot() float64 { return c.Base - c.Top }
 
 // A bar is the entries of some months.
 type bar struct {
@@ -160,9 +170,8 @@ func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.D
 	}
 	s := newScale(months, feed, left)
 	t := &timeline{
-		scale: s,
-		Width: lineWidth, Top: barsTop, Base: barsTop + barsHeight, Axis: barsTop + barsHeight + 17,
-		Chain: barsTop + barsHeight + 30, Lane: laneHeight, Height: barsTop + barsHeight + 30 + laneHeight + 4,
+		scale: s, chart: newChart(30 + laneHeight + 4),
+		Width: lineWidth, Axis: barsTop + barsHeight + 17, Chain: barsTop + barsHeight + 30, Lane: laneHeight,
 	}
 	if list.hits != nil || list.Search != "" || list.Gone {
 		months = list.hits
@@ -224,6 +233,12 @@ func (h heights) of(n int64) float64 {
 	return max(math.Round(barsHeight*share), 2)
 }
 
+// bar returns the bar of a period with so many entries.
+func (h heights) bar(x, width float64, n int64, period string) bar {
+	height := h.of(n)
+	return bar{X: x, Width: width, Height: height, Y: barsTop + barsHeight - height, Says: period + ": " + plural(n, "entry", "entries")}
+}
+
 // marks labels the highest bar, and about half its height.
 func (h heights) marks(unit string) []gridline {
 	if h.most == 0 {
@@ -257,16 +272,13 @@ func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
 		}
 		from := s.start.AddDate(0, i*s.step, 0)
 		to := from.AddDate(0, s.step, 0)
-		x := s.x(from)
-		b := bar{
-			X: min(x+0.5, lineWidth-2), Width: tenth(max(s.x(to)-x-1, 2)), Height: h.of(n),
-			Query: list.period(from, s.step), Says: from.Format("January 2006"), Chosen: list.contains(from, s.step),
-		}
+		period := from.Format("January 2006")
 		if s.step > 1 {
-			b.Says += " to " + to.AddDate(0, 0, -1).Format("January 2006")
+			period += " to " + to.AddDate(0, 0, -1).Format("January 2006")
 		}
-		b.Says += ": " + plural(n, "entry", "entries")
-		b.Y = t.Base - b.Height
+		x := s.x(from)
+		b := h.bar(min(x+0.5, lineWidth-2), tenth(max(s.x(to)-x-1, 2)), n, period)
+		b.Query, b.Chosen = list.period(from, s.step), list.contains(from, s.step)
 		t.Bars = append(t.Bars, b)
 	}
 }
