@@ -237,14 +237,14 @@ func (h *handoverRun) feed(f *mirror.Feed, to readers.ReaderFeed) error {
 	if report == nil || report.Entries == 0 && err != nil {
 		return err
 	}
-	return errors.Join(h.tell(report), err)
+	return errors.Join(h.report(report), err)
 }
 
 // mostRefused is the maximum number of refused entries in a report.
 const mostRefused = 10
 
-// tell reports the handover of one feed.
-func (h *handoverRun) tell(r *readers.Report) error {
+// report prints the handover of one feed.
+func (h *handoverRun) report(r *readers.Report) error {
 	isPartial := len(r.Refused) > 0 || terminal.ExitOf(r.Verdict) != terminal.ExitOK
 	if isPartial && h.worst != terminal.ExitFailed {
 		h.worst = terminal.ExitPartial

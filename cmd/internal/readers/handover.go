@@ -250,7 +250,7 @@ func (h *Handover) one(ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mi
 	}
 	entry := articleOf(r, e, siteOf(f)).miniflux()
 	entry.Status, entry.Starred = cmp.Or(h.Status, Read), h.Starred
-	o, err := h.Reader.put(ctx, to.ID, entry)
+	o, err := h.Reader.importEntry(ctx, to.ID, entry)
 	if err == nil {
 		k.reader.add(t) // the store may yield the entry again if the feed changes meanwhile
 	}

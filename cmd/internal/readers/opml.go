@@ -78,7 +78,7 @@ func ReadOPML(r io.Reader) ([]Outline, error) {
 }
 
 // readSubscriptions takes the feeds of an OPML file, without entries.
-func readSubscriptions(ctx context.Context, file string, take func(Found) error) error {
+func readSubscriptions(ctx context.Context, file string, yield func(Item) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func readSubscriptions(ctx context.Context, file string, take func(Found) error)
 	defer f.Close()
 	feeds, err := ReadOPML(f)
 	for _, feed := range feeds {
-		if err := cmp.Or(ctx.Err(), take(Found{Feed: feed.URL, Title: feed.Text})); err != nil {
+		if err := cmp.Or(ctx.Err(), yield(Item{Feed: feed.URL, Title: feed.Text})); err != nil {
 			return err
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Found is one thing in a source: an entry, a document, a feed without either, or a row
+// An Item is one thing in a source: an entry, a document, a feed without either, or a row
 // that cannot be read.
-type Found struct {
+type Item struct {
 	Feed  string // the feed's URL; "" if unknown
 	Title string // the feed's title; "" if the source has none
 
@@ -187,15 +187,15 @@ func (e *SourceError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Run stores everything a source gives to take. An error ends it; entries already stored
+// Run stores everything a source gives to yield. An error ends it; entries already stored
 // stay. Errors of the source match *SourceError.
-func (i *Importer) Run(ctx context.Context, source func(take func(Found) error) error) error {
+func (i *Importer) Run(ctx context.Context, source func(yield func(Item) error) error) error {
 	if err := i.load(ctx); err != nil {
 		return err
 	}
 	var failed error
-	err := source(func(found Found) error {
-		failed = i.take(ctx, &found)
+	err := source(func(found Item) error {
+		failed = i.add(ctx, &found)
 		return failed
 	})
 	switch {
@@ -234,7 +234,7 @@ func bare(address string) string {
 }
 
 // tally returns the tally of a feed.
-func (i *Importer) tally(found *Found) *Tally {
+func (i *Importer) tally(found *Item) *Tally {
 	t := i.tallies[found.Feed]
 	if t != nil {
 		return t
@@ -262,7 +262,7 @@ func (i *Importer) tally(found *Found) *Tally {
 	return t
 }
 
-func (i *Importer) take(ctx context.Context, found *Found) error {
+func (i *Importer) add(ctx context.Context, found *Item) error {
 	if found.Damage != nil && i.Damaged != nil {
 		i.Damaged(found.Damage)
 	}

@@ -50,10 +50,10 @@ func selfOf(doc *feedhistory.Document) string {
 	return ""
 }
 
-// foundDocument returns a saved document as found. Name is its place in the source.
-func foundDocument(name string, data []byte, feed string, older int, at time.Time) Found {
+// documentItem returns a saved document as found. Name is its place in the source.
+func documentItem(name string, data []byte, feed string, older int, at time.Time) Item {
 	doc, feed, err := parseSaved(data, feed)
-	found := Found{Feed: feed}
+	found := Item{Feed: feed}
 	if err != nil {
 		found.Damage = fmt.Errorf("%s: %w", name, err)
 	}
@@ -91,23 +91,23 @@ func looksLikeFeed(data []byte) bool {
 
 // readDirectory takes the documents below a directory, oldest first, and names the other
 // files. The feed is the one they are all of; "" if each says so itself.
-func readDirectory(ctx context.Context, dir, feed string, take func(Found) error) error {
+func readDirectory(ctx context.Context, dir, feed string, yield func(Item) error) error {
 	files, err := listSaved(ctx, dir)
 	if err != nil {
 		return err
 	}
 	documents := 0
 	for _, f := range files {
-		found := Found{Other: f.name}
+		found := Item{Other: f.name}
 		if !f.other {
 			data, err := readSaved(f.name)
-			found = Found{Damage: err}
+			found = Item{Damage: err}
 			if err == nil {
-				found = foundDocument(f.name, data, feed, documents, f.saved)
+				found = documentItem(f.name, data, feed, documents, f.saved)
 			}
 			documents++
 		}
-		if err := cmp.Or(ctx.Err(), take(found)); err != nil {
+		if err := cmp.Or(ctx.Err(), yield(found)); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ type version struct {
 
 // readGit takes all committed versions of a file, oldest first, as the git program finds them.
 // The feed is the one they are of; "" if the newest says so itself.
-func readGit(ctx context.Context, repository, name, feed string, take func(Found) error) error {
+func readGit(ctx context.Context, repository, name, feed string, yield func(Item) error) error {
 	g := &git{ctx: ctx, dir: repository, path: name}
 	versions, err := g.versions()
 	if err == nil {
@@ -179,7 +179,7 @@ func readGit(ctx context.Context, repository, name, feed string, take func(Found
 	}
 	for n, v := range versions {
 		data, err := g.show(v)
-		var found Found
+		var found Item
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -190,9 +190,9 @@ func readGit(ctx context.Context, repository, name, feed string, take func(Found
 		case err != nil:
 			return err
 		default:
-			found = foundDocument(g.name(v), data, feed, n, v.at)
+			found = documentItem(g.name(v), data, feed, n, v.at)
 		}
-		if err := take(found); err != nil {
+		if err := yield(found); err != nil {
 			return err
 		}
 	}

@@ -277,7 +277,7 @@ func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) er
 // discover looks for the feeds of a page. If there is one, it replaces the
 // page; if there are several, a person chooses.
 func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
-	if came, _ := a.found.Get(page.URL); came != nil {
+	if looked, _ := a.found.Get(page.URL); looked != nil {
 		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
 	client := a.polls.Mirror.Client

@@ -205,7 +205,7 @@ func (m *Miniflux) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, answer := range map[string]call{
 		"GET /v1/version":                      func(*http.Request) (int, any) { return http.StatusOK, map[string]string{"version": m.Version} },
-		"GET /v1/feeds":                        func(*http.Request) (int, any) { return http.StatusOK, m.feeds },
+		"GET /v1/feeds":                        func(*http.Request) (int, any) { return http.StatusOK, m.listed() },
 		"GET /v1/feeds/{feed}":                 m.ofFeed(func(f *feed, _ *http.Request) (int, any) { return http.StatusOK, f }),
 		"PUT /v1/feeds/{feed}":                 m.ofFeed(change),
 		"PUT /v1/feeds/{feed}/refresh":         m.ofFeed(m.refresh),
@@ -277,6 +277,11 @@ func (m *Miniflux) serve(w http.ResponseWriter, r *http.Request, mux http.Handle
 func number(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
+}
+
+// listed returns the feeds, those with the most errors first.
+func (m *Miniflux) listed() []*feed {
+	return slices.SortedStableFunc(slices.Values(m.feeds), func(a, b *feed) int { return b.ErrorCount - a.ErrorCount })
 }
 
 func (m *Miniflux) hasFeed(id int64) bool {
