@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -200,6 +201,13 @@ func message(resp *http.Response, body []byte) string {
 		return "it redirects to " + to + ", where the credentials are not sent: give that address"
 	}
 	return strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), 200)])), "")
+}
+
+// inOrder returns the feeds of a server from an ID on, in the order of their IDs: the order of
+// the server may differ each time, so it does not tell which feeds were read before a mark.
+func inOrder[F any, ID cmp.Ordered](feeds []F, id func(F) ID, from ID) []F {
+	slices.SortFunc(feeds, func(a, b F) int { return cmp.Compare(id(a), id(b)) })
+	return slices.DeleteFunc(feeds, func(f F) bool { return id(f) < from })
 }
 
 // SetUser makes the header log in with a user and a password.

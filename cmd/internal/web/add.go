@@ -21,16 +21,11 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// The maximum size of a request in bytes, and the maximum number of feeds in
-// it.
-const (
-	mostUpload = 8 << 20
-	mostAdded  = 10_000
-)
+// mostAdded is the maximum number of feeds in a file.
+const mostAdded = 10_000
 
 // addFeeds adds a feed by its URL, or those of an OPML file.
 func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
 	typed := strings.TrimSpace(r.FormValue("url"))
 	wrong := func(message string) error {
 		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message})
@@ -172,49 +167,35 @@ func newAddress(typed string, showsPrivate bool) (address, wrong string) {
 }
 
 // pollNow lets a feed be polled at once.
-func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) pollNow(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	s.polls.Hurry(feed)
 	http.Redirect(w, r, s.at("/feeds/"+r.PathValue("id")), http.StatusSeeOther)
 	return nil
 }
 
 // confirmRemoval asks whether to remove a feed.
-func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
 	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
 }
 
 // removeFeed removes a feed with its published documents.
-func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	s.polls.Forget(feed.URL)
 	if err := s.published.Remove(r.Context(), feed.URL); err != nil {
 		return err
 	}
 	s.feeds.forget(feed.URL)
-	s.drawings.documents.Drop(feed.URL)
 	http.Redirect(w, r, s.at("/?said=removed"), http.StatusSeeOther)
 	return nil
 }
 
 // An adder adds feeds, and finds out which feed an address leads to.
 type adder struct {
-	store    mirror.Store
-	feeds    *directory
-	polls    *mirror.Poller
-	log      *slog.Logger
-	replaced func(feed string) // called after another feed has replaced one
+	store mirror.Store
+	feeds *directory
+	polls *mirror.Poller
+	log   *slog.Logger
 
 	found    serve.Cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
 	failures serve.Cache[string, error]             // the failures of last polls, by the URLs of feeds
@@ -297,7 +278,7 @@ func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) er
 // discover looks for the feeds of a page. If there is one, it replaces the
 // page; if there are several, a person chooses.
 func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
-	if came, _ := a.found.Get(page.URL); came != nil {
+	if looked, _ := a.found.Get(page.URL); looked != nil {
 		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
 	client := a.polls.Mirror.Client
@@ -444,7 +425,6 @@ func (a *adder) discard(ctx context.Context, address string) error {
 		return err
 	}
 	a.feeds.forget(address)
-	a.replaced(address)
 	return nil
 }
 
