@@ -565,7 +565,7 @@ func (s *stable) overlapped(n, until int) answer {
 		s.early.ask(url)
 	}
 	now := s.early.answers
-	hurries := s.task.counter != "" && s.inRow == 0 && !s.c.Policy.NoGuess && s.c.Policy.PerHost != 1 && s.c.Pace <= 0
+	hurries := s.task.counter != "" && s.inRow == 0 && !s.c.NoGuess && s.c.PerHost != 1 && s.c.Pace <= 0
 	if next := stablePage(s.source, n-1); hurries && n > 1 && n-1 >= until {
 		if _, isKept := s.kept[next]; !isKept {
 			s.early.ask(next)
