@@ -33,7 +33,7 @@ type pmhHarvest struct {
 }
 
 // records harvests metadata records.
-func (r *run) records() (err error) {
+func (r *run) records() error {
 	spareMemory()
 	var from pmhState
 	if err := r.readState(&from); err != nil {
@@ -54,8 +54,8 @@ func (r *run) records() (err error) {
 		}
 	}
 	next, whole := h.Mark()
-	err = errors.Join(r.out.Flush(), r.object(jsonPMH{
-		URL: r.URL, Protocol: r.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
+	err := errors.Join(r.out.Flush(), r.object(object{
+		Documents: new(h.Documents()), Whole: whole, All: new(h.All()),
 		Changes: []Change{}, Pending: len(h.queue), Gaps: show.Each(r.gaps, show.NewGap),
 	}, "changes"))
 	if err == nil && (whole || r.Fetch) {
@@ -128,18 +128,8 @@ func (h *pmhHarvest) printed() iter.Seq2[Change, error] {
 // historicalKind is the Kind of a line about an earlier state of a record.
 const historicalKind = "historical"
 
-// A jsonPMH is a whole harvest in JSON, a jsonChange one change.
+// A Change is a line about a record.
 type (
-	jsonPMH struct {
-		URL       string     `json:"url"`
-		Protocol  string     `json:"protocol"`
-		Documents int        `json:"documents"`
-		Whole     bool       `json:"whole"`
-		All       bool       `json:"all"` // there are no other records
-		Changes   []Change   `json:"changes"`
-		Pending   int        `json:"pending,omitempty"` // records still to be fetched
-		Gaps      []show.Gap `json:"gaps"`
-	}
 	Change struct {
 		Kind            string               `json:"kind"`
 		ID              string               `json:"id"`
