@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"iter"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -48,10 +48,6 @@ type Harvester struct {
 	// far as the producer keeps them.
 	Historical bool
 
-	// Shelf holds the entries until all documents have been read. Nil means memory: about
-	// 200 bytes for each changed record, and its compressed text.
-	Shelf Shelf
-
 	// Overlap is how far a harvest reaches back before the latest change the last one has
 	// seen. Set it for a producer that publishes changes some time after stamping them,
 	// where no harvest looks any more. Zero means not at all, because the specification
@@ -75,6 +71,9 @@ type Harvester struct {
 	// Parallel is the maximum number of representations Fetch requests at the same time.
 	// Zero means 4.
 	Parallel int
+
+	memory     int // for tests: maximum bytes of entries in memory; zero means the default
+	createTemp func() (*os.File, error)
 }
 
 // Unacceptable is the way to report a record without a representation of an accepted
@@ -128,16 +127,16 @@ type outcome struct {
 
 // Changes yields the changes, oldest first, and each record once, in its present state.
 // Changes come after all documents have been read, because only then is it known which
-// entry of a record is the latest. Until then, the entries are on the Harvester's Shelf.
-// Besides these, memory holds the few documents under way, and a SeenRecord for each record
-// of a feed that is or was complete.
+// entry of a record is the latest. Until then, memory holds some 30 MB of the entries, and
+// a temporary file the others. Besides these, memory holds the few documents under way, and a
+// SeenRecord for each record of a feed that is or was complete.
 //
 // If a document is missing or damaged, Changes yields the changes from the others, and
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been
 // deleted since; the next harvest, which begins where this one did, corrects them. An
 // error on the first document is yielded as it is, as is the context's, without any
 // change: the errors of feedhistory.Client.Get, a *harvest.Error, or an *AcceptError if
-// Accept is invalid. An error of the Shelf is yielded as it is, and ends the changes.
+// Accept is invalid. An error of the temporary file is yielded as it is, and ends the changes.
 // Ranging again starts the harvest again.
 //
 // It does no harm to apply a change twice. Ignore a change older than the stored state
@@ -156,11 +155,9 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 		}
 		client, done := h.h.client()
 		defer done()
-		r, err := h.h.newReading(h.from, h.h.Historical)
-		if err == nil {
-			err = r.walk(h.ctx, client, walker{document: r.add, miss: r.miss})
-		}
-		if err != nil {
+		r := h.h.newReading(h.ctx, h.from, h.h.Historical)
+		defer r.close()
+		if err := r.walk(h.ctx, client, walker{document: r.add, miss: r.miss}); err != nil {
 			yield(Change{}, err)
 			return
 		}
@@ -266,15 +263,6 @@ type digest [8]byte
 func digestOf(e *feedhistory.Entry) digest {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", representations(e)))
 	return digest(sum[:])
-}
-
-// seenAs returns the SeenRecord of an entry of a record.
-func seenAs(v version, d digest) SeenRecord {
-	s := SeenRecord{Time: v.at.UTC(), Deleted: v.kind == Deleted}
-	if v.kind == Record {
-		s.Digest = hex.EncodeToString(d[:])
-	}
-	return s
 }
 
 // A FetchResult is a change with its record.

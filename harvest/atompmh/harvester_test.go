@@ -47,7 +47,7 @@ func serveSite(t *testing.T, docs map[string]string) *site {
 		}
 		_, _ = io.WriteString(w, doc)
 	}))
-	s.url, s.HTTP, s.Shelf = server.URL, loopback(), newShelf()
+	s.url, s.HTTP, s.memory = server.URL, loopback(), inMemory
 	s.HTTP.PerHost = 1 // so that no document is requested ahead
 	t.Cleanup(s.HTTP.CloseIdle)
 	return s
@@ -495,7 +495,7 @@ type dailyConsumer struct {
 
 func newDailyConsumer(f *dailyFeed, keeps bool) *dailyConsumer {
 	c := &dailyConsumer{dailyFeed: f, wire: &wire{handler: f}}
-	c.h = &Harvester{HTTP: c.wire.client(), URL: "https://example.org/feed", Shelf: newShelf(), Known: func(url string) { c.known = append(c.known, url) }}
+	c.h = &Harvester{HTTP: c.wire.client(), URL: "https://example.org/feed", memory: inMemory, Known: func(url string) { c.known = append(c.known, url) }}
 	if keeps {
 		c.mirror = &mirror.Mirror{Store: new(mirror.Memory)}
 	} else {
@@ -1123,7 +1123,7 @@ func TestForeignProducers(t *testing.T) {
 		}
 		f.recut(t)
 		w := &wire{handler: f}
-		c := &consumer{Harvester: &Harvester{HTTP: w.client(), URL: "https://example.org/feed", Shelf: newShelf()}, has: map[string]copied{}}
+		c := &consumer{Harvester: &Harvester{HTTP: w.client(), URL: "https://example.org/feed", memory: inMemory}, has: map[string]copied{}}
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			f.write(t)
 			if rapid.IntRange(0, 3).Draw(t, "recut") == 0 {
@@ -1159,7 +1159,7 @@ func TestExamples(t *testing.T) {
 			require.True(t, ok)
 			client := loopback()
 			defer client.CloseIdle()
-			h := Harvester{HTTP: client, URL: site.URL + strings.TrimSpace(path), Shelf: newShelf()}
+			h := Harvester{HTTP: client, URL: site.URL + strings.TrimSpace(path), memory: inMemory}
 			var mark Mark
 			pool := map[string]string{}
 			for n := 1; ; n++ {

@@ -82,17 +82,14 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 		defer done()
 		client.PerHost = 1 // a document requested in advance would be requested again after a kill
 		from := k.state.top()
-		var err error
-		if k.r, err = k.newReading(from, true); err != nil {
-			yield(nil, err)
-			return
-		}
+		k.r = k.newReading(ctx, from, true)
+		defer k.r.close()
 		k.yield = yield
 		w := walker{document: k.read, miss: k.miss, unchanged: k.stopAt, ended: func(url string) bool { return k.ended[url] }}
 		for _, p := range k.state.Pieces {
 			w.pending = append(w.pending, p.Next)
 		}
-		if err = k.r.walk(ctx, client, w); err != nil {
+		if err := k.r.walk(ctx, client, w); err != nil {
 			k.deliver(nil, err)
 		} else if k.end != stopped {
 			k.finish()

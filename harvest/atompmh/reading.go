@@ -1,13 +1,13 @@
 package atompmh
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,10 +31,9 @@ type reading struct {
 	contradicted string // the URL of a document with fh:complete and older documents; "" if there is none
 	scope        scope
 
-	shelf   Shelf
-	texts   textWriter
+	held    sorter    // the entries read
+	number  int64     // how many there are
 	history bool      // keep earlier entries
-	others  int64     // the number of entries of kind Other
 	now     time.Time // when the subscription document came, by the server's clock
 	newest  time.Time // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
@@ -51,18 +50,19 @@ const (
 	everything       // and report all, because the mark cannot be used
 )
 
-// newReading returns a Harvester's reading from a mark, with an empty shelf.
-func (h *Harvester) newReading(from Mark, history bool) (*reading, error) {
-	shelf := h.Shelf
-	if shelf == nil {
-		shelf = new(memoryShelf)
-	}
-	r := &reading{
-		h: h, from: from, history: history,
-		shelf: shelf, texts: textWriter{shelf: shelf}, seen: map[string]SeenRecord{},
-	}
-	return r, shelf.Clear()
+// newReading returns a Harvester's reading from a mark. Close it after use.
+func (h *Harvester) newReading(ctx context.Context, from Mark, history bool) *reading {
+	r := &reading{h: h, from: from, history: history, seen: map[string]SeenRecord{}}
+	r.held = r.sorter(ctx, byRecord)
+	return r
 }
+
+// sorter returns an empty sorter.
+func (r *reading) sorter(ctx context.Context, compare func(a, b *heldEntry) int) sorter {
+	return sorter{ctx: ctx, compare: compare, most: r.h.memory, create: r.h.createTemp}
+}
+
+func (r *reading) close() { r.held.close() }
 
 // hasBegun reports whether the subscription document has been read.
 func (r *reading) hasBegun() bool { return !r.now.IsZero() }
@@ -256,7 +256,7 @@ func updatedOf(doc *feedhistory.Document) time.Time {
 // it was removed from the feed, or its document is cut short. Only a complete
 // feed may go back. Of two copies with the same time, it is known only after
 // everything has been read which one counts.
-func (r *reading) follows(v heldEntry, seen SeenRecord) bool {
+func (r *reading) follows(v *heldEntry, seen SeenRecord) bool {
 	now := v.seen()
 	switch {
 	case now.is(seen):
@@ -285,25 +285,10 @@ func (r *reading) subscription() feedhistory.Known {
 
 // note notes a record for the next mark, unless its entry will not be read again. Seen is
 // its memory there, for which the changes so far count.
-func (r *reading) note(id string, v heldEntry, seen SeenRecord) {
-	if r.whole() && (r.complete || !v.document.Before(back(r.newest, r.h.Overlap))) {
-		r.seen[id] = seen
+func (r *reading) note(v *heldEntry, seen SeenRecord) {
+	if r.whole() && (r.complete || !v.Document.Before(back(r.newest, r.h.Overlap))) {
+		r.seen[v.ID] = seen
 	}
-}
-
-// noteUnread notes the records of the archives left out, which are still there.
-func (r *reading) noteUnread() error {
-	if r.chain.known == "" {
-		return nil
-	}
-	for id, seen := range r.from.Seen {
-		if _, read, err := r.latest(id); err != nil {
-			return err
-		} else if !read {
-			r.seen[id] = seen
-		}
-	}
-	return nil
 }
 
 // outcome returns the result of the harvest, after its changes.
@@ -332,144 +317,134 @@ func withoutFragment(url string) string {
 	return url
 }
 
+// entries holds a document's entries.
+func (r *reading) entries(doc *feedhistory.Document) error {
+	updated := updatedOf(doc)
+	for _, e := range doc.Entries {
+		r.number++
+		v := &heldEntry{
+			ID: strings.Clone(e.ID), At: e.Updated.UTC(), Number: r.number, Document: updated.UTC(), Digest: digestOf(e), Text: string(e.XML()),
+		}
+		if v.Kind = kindIn(e, v.Text); v.Kind != Other && v.At.After(r.newest) && !v.At.After(r.now) {
+			r.newest = v.At
+		}
+		if err := r.held.add(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // changes yields the changes since the mark, oldest first, and notes the records for the
 // next mark. An error ends them.
 func (r *reading) changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		absent, err := r.absent()
-		if err != nil {
+		news := r.sorter(r.held.ctx, byTime)
+		defer news.close()
+		if err := r.news(&news); err != nil {
 			yield(Change{}, err)
 			return
 		}
-		for h, err := range r.shelf.All() {
+		for v, err := range news.sorted() {
 			var c Change
-			isNews := false
 			if err == nil {
-				for len(absent) > 0 && absent[0].isBefore(h) {
-					if !yield(absent[0].change(), nil) {
-						return
-					}
-					absent = absent[1:]
-				}
-				c, isNews, err = r.change(h)
+				c, err = v.change()
 			}
-			if (isNews || err != nil) && !yield(c, err) || err != nil {
+			if !yield(c, err) || err != nil {
 				return
 			}
-		}
-		for _, a := range absent {
-			if !yield(a.change(), nil) {
-				return
-			}
-		}
-		if err := r.noteUnread(); err != nil {
-			yield(Change{}, err)
 		}
 	}
 }
 
-// An absentRecord is one the feed once had and no longer has.
-type absentRecord struct {
-	id string
-	at time.Time
+// news adds the changes since the mark to a sorter, each with the earlier entries of its
+// record, and notes the records for the next mark.
+func (r *reading) news(news *sorter) error {
+	unread := maps.Clone(r.from.Seen)
+	var latest *heldEntry // the latest entry so far of the record under way
+	end := func() error {
+		if latest == nil {
+			return nil
+		}
+		delete(unread, latest.ID)
+		seen, known := r.from.Seen[latest.ID]
+		isNews := r.scope == everything || !known || r.follows(latest, seen)
+		if isNews {
+			seen = latest.seen()
+		}
+		if r.note(latest, seen); !isNews {
+			return nil
+		}
+		return news.add(latest)
+	}
+	for v, err := range r.held.sorted() {
+		switch {
+		case err != nil:
+		case v.Kind == Other:
+			err = news.add(v)
+		case latest == nil || latest.ID != v.ID:
+			err, latest = end(), v
+		default:
+			if v.version().supersedes(latest.version()) {
+				v.Earlier, latest.Earlier = latest.Earlier, nil
+				latest, v = v, latest
+			}
+			if r.history && v.Kind == Record {
+				latest.Earlier = append(latest.Earlier, earlierEntry{v.At, v.Text})
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := end(); err != nil {
+		return err
+	}
+	return r.missing(news, unread)
 }
 
-func (a absentRecord) change() Change { return Change{Kind: Deleted, ID: a.id, Time: a.at} }
-
-// isBefore reports whether the change comes before that of an entry on the shelf.
-func (a absentRecord) isBefore(h Held) bool {
-	id, _, _ := splitKey(h.Key)
-	return cmp.Or(a.at.Compare(h.Time), strings.Compare(a.id, id)) < 0
-}
-
-// absent returns the records absent from a complete feed, oldest first.
-func (r *reading) absent() (gone []absentRecord, err error) {
+// missing processes the records of the mark that were not read. They are absent from a
+// complete feed; otherwise they may be in the archives left out.
+func (r *reading) missing(news *sorter, unread map[string]SeenRecord) error {
+	if r.chain.known != "" {
+		maps.Copy(r.seen, unread)
+	}
 	if !r.from.Complete || !r.whole() || r.unchanged {
-		return nil, nil
+		return nil
 	}
-	for id, seen := range r.from.Seen {
+	for id, seen := range unread {
 		if seen.Deleted {
 			continue
 		}
-		if _, there, err := r.latest(id); err != nil {
-			return nil, err
-		} else if !there {
-			gone = append(gone, absentRecord{id, seen.Time})
+		if err := news.add(&heldEntry{ID: id, At: seen.Time.UTC(), Kind: Deleted}); err != nil {
+			return err
 		}
 	}
-	slices.SortFunc(gone, func(a, b absentRecord) int {
-		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id))
-	})
-	return gone, nil
+	return nil
 }
 
-// change returns the change an entry on the shelf makes, if it is one since the mark.
-func (r *reading) change(h Held) (c Change, isNews bool, err error) {
-	id, of, err := splitKey(h.Key)
-	if err != nil || of == earlierKey {
-		return c, false, err
+// change returns the change the entry makes.
+func (v *heldEntry) change() (Change, error) {
+	if v.Text == "" {
+		return Change{Kind: Deleted, ID: v.ID, Time: v.At}, nil
 	}
-	v, err := readHeld(h)
+	e, err := feedhistory.ReadEntry(feedhistory.Atom, v.Text, "")
 	if err != nil {
-		return c, false, err
+		return Change{}, err
 	}
-	if of == latestKey {
-		seen, known := r.from.Seen[id]
-		if isNews = r.scope == everything || !known || r.follows(v, seen); isNews {
-			seen = v.seen()
+	c := change(e, v.Kind)
+	slices.SortStableFunc(v.Earlier, func(a, b earlierEntry) int { return a.At.Compare(b.At) })
+	for i, old := range v.Earlier { // each state once
+		if !old.At.Before(v.At) || i > 0 && old.At.Equal(v.Earlier[i-1].At) {
+			continue
 		}
-		r.note(id, v, seen)
-		if !isNews {
-			return c, false, nil
-		}
-	}
-	e, err := r.entry(v)
-	if err != nil {
-		return c, false, err
-	}
-	c = change(e, v.kind)
-	c.Historical, err = r.historical(id, v)
-	return c, true, err
-}
-
-// entry reads an entry from the shelf.
-func (r *reading) entry(v heldEntry) (*feedhistory.Entry, error) {
-	text, err := r.texts.get(v.text)
-	if err != nil {
-		return nil, err
-	}
-	return feedhistory.ReadEntry(feedhistory.Atom, text, "")
-}
-
-// historical returns the earlier entries of a record, each once, oldest first.
-func (r *reading) historical(id string, latest heldEntry) (entries []*feedhistory.Entry, err error) {
-	var before []heldEntry
-	for n := range latest.earlier {
-		h, ok, err := r.shelf.Get(numbered(id, earlierKey, n))
-		if err == nil && !ok {
-			err = errDamagedShelf
-		}
+		e, err := feedhistory.ReadEntry(feedhistory.Atom, old.Text, "")
 		if err != nil {
-			return nil, err
+			return Change{}, err
 		}
-		v, err := readHeld(h)
-		if err != nil {
-			return nil, err
-		}
-		if v.at.Before(latest.at) {
-			before = append(before, v)
-		}
+		c.Historical = append(c.Historical, e)
 	}
-	slices.SortStableFunc(before, func(a, b heldEntry) int { return a.at.Compare(b.at) })
-	before = slices.CompactFunc(before, func(a, b heldEntry) bool { return a.at.Equal(b.at) })
-	for _, v := range before {
-		e, err := r.entry(v)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, e)
-	}
-	return entries, nil
+	return c, nil
 }
 
 // change returns the change an entry reports.

@@ -55,7 +55,12 @@ func (r *run) entities() error {
 	if broken != nil && r.lines == 0 && !isCutOff(broken) {
 		return r.replicationFailure(broken)
 	}
-	if err := errors.Join(r.object(h.json(broken), "entities"), state()); err != nil {
+	all := object{Requests: new(h.Requests()), Whole: broken == nil, Cursor: new(h.Mark()), Entities: []Entity{}}
+	if broken != nil {
+		name, what := replicationDetail(broken, r.URL)
+		all.Error = name + ": " + what
+	}
+	if err := errors.Join(r.object(all, "entities"), state()); err != nil {
 		return err
 	}
 	return h.report(broken)
@@ -75,37 +80,14 @@ func (c *Source) replicationClient(w *command.World) *datareplication.Harvester 
 	}
 }
 
-// A jsonReplication is a whole harvest in JSON, a jsonEntity one entity.
-type (
-	jsonReplication struct {
-		URL      string               `json:"url"`
-		Protocol string               `json:"protocol"`
-		Requests int                  `json:"requests"`
-		Whole    bool                 `json:"whole"`
-		Cursor   datareplication.Mark `json:"cursor"` // where the next harvest begins
-		Entities []Entity             `json:"entities"`
-		Error    string               `json:"error,omitempty"`
-	}
-	Entity struct {
-		ID        string `json:"id,omitempty"`
-		Time      string `json:"time,omitempty"`
-		Operation string `json:"operation,omitempty"`
-		Type      string `json:"type,omitempty"`
-		Body      string `json:"body,omitempty"`
-		Base64    []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
-	}
-)
-
-func (r replicationRun) json(broken error) jsonReplication {
-	j := jsonReplication{
-		URL: r.URL, Protocol: r.Protocol, Requests: r.Requests(), Whole: broken == nil,
-		Cursor: r.Mark(), Entities: []Entity{},
-	}
-	if broken != nil {
-		name, what := replicationDetail(broken, r.URL)
-		j.Error = name + ": " + what
-	}
-	return j
+// An Entity is a line about an entity.
+type Entity struct {
+	ID        string `json:"id,omitempty"`
+	Time      string `json:"time,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Body      string `json:"body,omitempty"`
+	Base64    []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
 }
 
 func entityJSON(e *datareplication.Entity) Entity {

@@ -14,7 +14,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,6 +94,26 @@ type run struct {
 	gaps  []*feedhistory.Gap
 }
 
+// An object is a whole harvest in JSON. The protocols share most of its members.
+type object struct {
+	URL       string                `json:"url"`
+	Protocol  string                `json:"protocol"`
+	Dialect   string                `json:"dialect,omitempty"`
+	Documents *int                  `json:"documents,omitempty"`
+	Requests  *int                  `json:"requests,omitempty"`
+	Since     string                `json:"since,omitempty"` // where the next harvest by modified-range begins
+	Whole     bool                  `json:"whole"`
+	All       *bool                 `json:"all,omitempty"`    // there are no other records
+	Cursor    *datareplication.Mark `json:"cursor,omitempty"` // where the next harvest by datareplication begins
+	Changes   []Change              `json:"changes,omitzero"`
+	Entities  []Entity              `json:"entities,omitzero"`
+	Entries   []*publish.Line       `json:"entries,omitzero"`
+	Deleted   []show.Tombstone      `json:"deleted,omitzero"`
+	Pending   int                   `json:"pending,omitempty"` // records still to be fetched
+	Gaps      []show.Gap            `json:"gaps,omitzero"`
+	Error     string                `json:"error,omitempty"`
+}
+
 // Harvest harvests, prints the changes, and records the state.
 func (c *Source) Harvest(w *command.World) (err error) {
 	r := &run{Source: c, World: w, out: bufio.NewWriterSize(w.Stdout, 64<<10)}
@@ -134,27 +156,28 @@ func (r *run) line(change any) (err error) {
 	return err
 }
 
-// object prints the harvest as one object, whose empty member has the lines.
-func (r *run) object(harvest any, member string) error {
+// object prints the harvest as one object, in whose empty member the lines go.
+func (r *run) object(o object, member string) error {
 	if !r.inOne() {
 		return nil
 	}
+	o.URL, o.Protocol = r.URL, r.Protocol
 	var text bytes.Buffer
-	if err := terminal.WriteJSON(&text, harvest); err != nil {
+	if err := terminal.WriteJSON(&text, o); err != nil {
 		return err
 	}
-	lines := io.Reader(strings.NewReader(""))
-	if r.spool != nil {
-		if err := r.out.Flush(); err != nil {
-			return err
-		}
-		if _, err := r.spool.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		lines = r.spool
+	if r.spool == nil {
+		_, err := r.Stdout.Write(text.Bytes())
+		return err
+	}
+	if err := r.out.Flush(); err != nil {
+		return err
+	}
+	if _, err := r.spool.Seek(0, io.SeekStart); err != nil {
+		return err
 	}
 	before, after, _ := strings.Cut(text.String(), `"`+member+`":[]`)
-	_, err := io.Copy(r.Stdout, io.MultiReader(strings.NewReader(before+`"`+member+`":[`), lines, strings.NewReader("]"+after)))
+	_, err := io.Copy(r.Stdout, io.MultiReader(strings.NewReader(before+`"`+member+`":[`), r.spool, strings.NewReader("]"+after)))
 	return err
 }
 
@@ -255,7 +278,7 @@ func HarvestAdvice(g *feedhistory.Gap) string {
 		return todo
 	}
 	if g.Reason == feedhistory.ReasonBudget {
-		return continued + limitFlags(g) + rangeRequests(g)
+		return continued + limitFlags(g) + rangeRequests(g.Err)
 	}
 	return show.Advice(g)
 }
@@ -317,7 +340,7 @@ const leastRequests = 3
 func limitAdvice(e *harvest.Error) string {
 	switch {
 	case strings.HasPrefix(e.Clause, "modified-range#"):
-		return continued + "--max-" + e.Limit + rangeRequests(&feedhistory.Gap{Err: e})
+		return continued + "--max-" + e.Limit + rangeRequests(e)
 	case e.Limit != "requests":
 		return "raise --max-entity"
 	case e.Max < leastRequests:
@@ -343,51 +366,38 @@ const leastProbes = 8
 
 // rangeRequests is the advice for a low limit on the requests of modified-range. A gap from a
 // mirror has only the error's text.
-func rangeRequests(g *feedhistory.Gap) string {
-	if g.Err == nil {
-		return ""
+func rangeRequests(err error) string {
+	if found := rangeLimit.FindStringSubmatch(fmt.Sprint(err)); found != nil {
+		if most, err := strconv.Atoi(found[1]); err == nil && most < leastProbes {
+			return fmt.Sprintf("; some servers need at least %d", leastProbes)
+		}
 	}
-	var most int
-	_, limit, _ := strings.Cut(g.Err.Error(), "needs more requests than the limit of ")
-	if _, err := fmt.Sscanf(limit, "%d (modified-range#", &most); err != nil || most >= leastProbes {
-		return ""
-	}
-	return fmt.Sprintf("; some servers need at least %d", leastProbes)
+	return ""
 }
+
+// The limits, as the errors of walks and of the protocols name them.
+var (
+	rangeLimit = regexp.MustCompile(`needs more requests than the limit of (-?\d+) \(modified-range#`)
+	otherLimit = regexp.MustCompile(`needs more (requests|bytes|items) than|the limit on (requests|bytes|items) \(`)
+)
 
 // limitFlags names the flag of the limit that caused a gap; if it is not known, both.
 func limitFlags(g *feedhistory.Gap) string {
-	if limit := storedLimit(g); limit != "" {
-		return "--max-" + limit
-	}
-	return "--max-requests or --max-bytes"
-}
-
-// storedLimit returns the limit a gap's error names; "" if it names none. A gap from a mirror
-// has only the error's text.
-func storedLimit(g *feedhistory.Gap) string {
-	if g.Err == nil {
-		return ""
-	}
-	text := g.Err.Error()
+	text := fmt.Sprint(g.Err)
 	if _, spent, ok := strings.Cut(text, "spent: "); ok { // of a walk
 		var documents, mostDocuments, bytes, mostBytes int64
 		switch _, err := fmt.Sscanf(spent, "%d of %d documents, %d of %d bytes", &documents, &mostDocuments, &bytes, &mostBytes); {
 		case err != nil:
 		case documents >= mostDocuments:
-			return "requests"
+			return "--max-requests"
 		case bytes >= mostBytes:
-			return "bytes"
+			return "--max-bytes"
 		}
 	}
-	for _, limit := range []string{"requests", "bytes", "items"} {
-		for _, names := range []string{"needs more " + limit + " than", "the limit on " + limit + " ("} {
-			if strings.Contains(text, names) {
-				return limit
-			}
-		}
+	if named := otherLimit.FindStringSubmatch(text); named != nil {
+		return "--max-" + named[1] + named[2]
 	}
-	return ""
+	return "--max-requests or --max-bytes"
 }
 
 // Keep harvests into a mirror, which records how far the harvest has come.

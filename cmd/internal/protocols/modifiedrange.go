@@ -84,10 +84,7 @@ func (r *rangeRun) print() error {
 			return err
 		}
 	}
-	if r.inOne() {
-		return terminal.WriteJSON(r.Stdout, r.json())
-	}
-	return nil
+	return r.printAll()
 }
 
 // answer prints the changes of an answer and records the state after it; or it keeps them
@@ -128,31 +125,21 @@ func (r *rangeRun) changes(doc *feedhistory.Document) (err error) {
 	return err
 }
 
-// A jsonRange is a whole harvest in JSON.
-type jsonRange struct {
-	URL      string           `json:"url"`
-	Protocol string           `json:"protocol"`
-	Dialect  string           `json:"dialect"`
-	Requests int              `json:"requests"`
-	Since    string           `json:"since,omitempty"` // where the next harvest begins
-	Whole    bool             `json:"whole"`
-	Entries  []*publish.Line  `json:"entries"`
-	Deleted  []show.Tombstone `json:"deleted"`
-	Gaps     []show.Gap       `json:"gaps"`
-}
-
-func (r *rangeRun) json() jsonRange {
+// printAll prints all answers as one object, with --format json.
+func (r *rangeRun) printAll() error {
+	if !r.inOne() {
+		return nil
+	}
 	next, whole := r.Harvest.Mark()
-	j := jsonRange{
-		URL: r.URL, Protocol: r.Protocol, Dialect: r.Harvest.Dialect().String(), Requests: r.Requests(),
-		Since: show.Time(next.Since), Whole: whole,
+	all := object{
+		Dialect: r.Harvest.Dialect().String(), Requests: new(r.Requests()), Since: show.Time(next.Since), Whole: whole,
 		Entries: []*publish.Line{}, Deleted: []show.Tombstone{}, Gaps: show.Each(r.gaps, show.NewGap),
 	}
 	if h, _ := r.all.History(); h != nil {
 		r.entries, r.deleted = len(h.Entries), len(h.Deleted)
-		j.Entries, j.Deleted = show.Each(h.Entries, publish.NewLine), show.Each(h.Deleted, utcTombstone)
+		all.Entries, all.Deleted = show.Each(h.Entries, publish.NewLine), show.Each(h.Deleted, utcTombstone)
 	}
-	return j
+	return r.object(all, "")
 }
 
 func utcTombstone(t feedhistory.Tombstone) show.Tombstone {

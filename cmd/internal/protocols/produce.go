@@ -247,199 +247,15 @@ func (c *Production) append(w *command.World, p *datareplication.Producer) (err 
 	return p.Append(w.Ctx, portion...)
 }
 
-// A Pooled is a collection produced from a database.
-type Pooled struct {
-	*Production
-	pool     *pool
-	store    *database.Store
-	isLoaded atomic.Bool
-}
-
-// OpenPool opens the collection's database.
-func (c *Production) OpenPool(w *command.World) (*Pooled, error) {
-	store, err := (&database.Location{DB: c.DB}).Create(w)
-	if err != nil {
-		return nil, err
-	}
-	if c.Listen == "" {
-		oneCache(store)
-	}
-	p, err := openPool(w.Ctx, store, c.Protocol)
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	p.historical = c.Historical
-	d := &Pooled{Production: c, pool: p, store: store}
-	d.isLoaded.Store(p.loaded())
-	return d, nil
-}
-
-// Close closes the database.
-func (d *Pooled) Close() error { return d.store.Close() }
-
-// Load adds the lines to the database. An exit status says some of them must wait for their
-// time.
-func (d *Pooled) Load(w *command.World) error {
-	var err error
-	if d.Protocol == AtomPMH {
-		err = d.loadRecords(w)
-	} else {
-		err = d.loadEntries(w)
-	}
-	if err == nil {
-		err = d.pool.end(w.Ctx)
-	}
-	if err != nil {
-		return err
-	}
-	d.isLoaded.Store(true)
-	if waiting := d.pool.future; len(waiting) > 0 {
-		w.Say("not published, because the time is still to come: record " + strings.Join(waiting[:min(len(waiting), mostLate)], "; "))
-		return terminal.StatusError(terminal.ExitPartial)
-	}
-	return nil
-}
-
-// loadRecords loads metadata records.
-func (d *Pooled) loadRecords(w *command.World) error {
-	for line, err := range show.Lines[Change](w.Stdin) {
-		if err != nil {
-			return err
-		}
-		it, err := itemOf(line)
-		if err != nil {
-			return err
-		}
-		e, err := it.Entry()
-		if err != nil {
-			return err
-		}
-		if err := d.pool.add(w.Ctx, poolItem{it.ID, it.Modified.UTC(), it.Deleted, e}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// loadEntries loads the entries of a collection.
-func (d *Pooled) loadEntries(w *command.World) error {
-	for line, err := range show.Lines[rangeEntry](w.Stdin) {
-		if err != nil {
-			return err
-		}
-		if line.Line == nil {
-			continue
-		}
-		item, err := rangeLine(line.Line)
-		if err != nil {
-			return err
-		}
-		if err := d.pool.add(w.Ctx, item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A rangeEntry is a line as publish.Lines reads it, except that an ID may occur again: the pool
-// knows which states it has. Line is nil if the line is not about an entry.
-type rangeEntry struct{ *publish.Line }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *rangeEntry) UnmarshalJSON(data []byte) (err error) {
-	e.Line, err = publish.ReadLine(data)
-	return err
-}
-
-func rangeLine(line *publish.Line) (item poolItem, err error) {
-	if item.id, item.deleted = line.ID, line.Deleted.Deleted; !item.deleted {
-		item.entry, err = line.Entry()
-	} else if item.at = line.Deleted.When.UTC(); item.at.IsZero() {
-		return item, fmt.Errorf("the deletion of %q has no time", line.ID)
-	} else {
-		item.entry, err = compose.Draft{ID: line.ID, Updated: item.at}.Entry()
-	}
-	if err != nil {
-		return item, fmt.Errorf("the entry %q: %w", line.ID, err)
-	}
-	item.at = modifiedrange.StampOf(item.entry).UTC()
-	return item, nil
-}
-
-// Handler serves the collection: each answer is made from the database, as other processes
-// may have changed it meanwhile.
-func (d *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
-	var served http.Handler
-	if d.Protocol == AtomPMH {
-		h := &atompmh.Handler{URL: strings.TrimSuffix(d.Base, "/") + "/feed.atom", Size: d.Size, Logger: log, Items: d.records}
-		if d.Title != "" {
-			h.Head = &feedhistory.Document{Title: d.Title}
-		}
-		w.Tell("the feed: " + h.URL)
-		mux := http.NewServeMux()
-		mux.Handle("/feed.atom", h)
-		served = mux
-	} else {
-		w.Tell("the collection: " + d.Base)
-		served = &modifiedrange.Handler{
-			Limit: d.Size, Head: &feedhistory.Document{ID: d.Base, Title: cmp.Or(d.Title, d.Base)}, Logger: log,
-			Items: d.entries, Now: func() time.Time { return d.pool.clock(w.Ctx) },
-		}
-	}
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !d.isLoaded.Load() {
-			rw.Header().Set("Retry-After", "10")
-			http.Error(rw, "the collection is being loaded", http.StatusServiceUnavailable)
-			return
-		}
-		served.ServeHTTP(rw, r)
-	})
-}
-
-// records is the Query of an atompmh.Handler.
-func (d *Pooled) records(ctx context.Context, start, end time.Time, limit int) (items []atompmh.Item, err error) {
-	return pooled(ctx, d.pool, start, end, limit, func(r *mirror.Record) (atompmh.Item, error) {
-		it := atompmh.Item{ID: r.ID, Modified: r.Time(), Title: r.Content.Title, Deleted: r.State != mirror.Live}
-		e, err := r.Entry()
-		if err == nil {
-			it.Representations = atompmh.RepresentationsOf(e)
-		}
-		return it, err
-	})
-}
-
-// entries is the Query of a modifiedrange.Handler.
-func (d *Pooled) entries(ctx context.Context, start, end time.Time, limit int) ([]modifiedrange.Item, error) {
-	return pooled(ctx, d.pool, start, end, limit, func(r *mirror.Record) (modifiedrange.Item, error) {
-		if r.State != mirror.Live {
-			return modifiedrange.Item{Modified: r.Time(), Deleted: r.ID}, nil
-		}
-		e, err := r.Entry()
-		return modifiedrange.Item{Modified: r.Time(), Entry: e}, err
-	})
-}
-
-func pooled[T any](ctx context.Context, p *pool, start, end time.Time, limit int, item func(*mirror.Record) (T, error)) ([]T, error) {
-	records, err := p.records(ctx, start, end, limit)
-	items := make([]T, 0, len(records))
-	for _, r := range records {
-		if err == nil {
-			var it T
-			it, err = item(r)
-			items = append(items, it)
-		}
-	}
-	return items, err
-}
-
-// A pool is the items of a produced collection in a database, in the order of their times.
+// A Pooled is a collection produced from a database, in the order of its items' times.
 // Harvests look for later times only, so an update may add no earlier ones; only the first
 // load, of which nothing is served before its end, may come in any order.
-type pool struct {
-	store      mirror.Store
-	feed       *mirror.Feed
-	now        time.Time
-	historical bool // keep earlier states as items
+type Pooled struct {
+	*Production
+	store    *database.Store
+	feed     *mirror.Feed
+	now      time.Time
+	isLoaded atomic.Bool // the first load has ended
 
 	newest  time.Time // of the items before this load
 	pending []poolItem
@@ -469,30 +285,185 @@ const (
 // historicalMark separates the ID of an earlier state from its time.
 const historicalMark = "\x00"
 
-// openPool returns the pool of a protocol in a store.
-func openPool(ctx context.Context, store mirror.Store, protocol string) (*pool, error) {
-	url := "urn:feedhistory:produced:" + protocol
-	f, err := store.Feed(ctx, url)
-	if errors.Is(err, mirror.ErrNotFound) {
-		f, err = mirror.NewFeed(url), nil
-		f.Title, f.Next, f.Source = protocol, show.Never, protocol
-	}
+// OpenPool opens the collection's database.
+func (c *Production) OpenPool(w *command.World) (*Pooled, error) {
+	store, err := (&database.Location{DB: c.DB}).Create(w)
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{store: store, feed: f, now: time.Now()}
-	latest, err := p.records(ctx, time.Time{}, time.Time{}, 1)
+	if c.Listen == "" {
+		oneCache(store)
+	}
+	p := &Pooled{Production: c, store: store, now: time.Now()}
+	if err := p.open(w.Ctx); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return p, nil
+}
+
+// open reads the state of the collection.
+func (p *Pooled) open(ctx context.Context) (err error) {
+	url := "urn:feedhistory:produced:" + p.Protocol
+	if p.feed, err = p.store.Feed(ctx, url); errors.Is(err, mirror.ErrNotFound) {
+		p.feed, err = mirror.NewFeed(url), nil
+		p.feed.Title, p.feed.Next, p.feed.Source = p.Protocol, show.Never, p.Protocol
+	}
+	if err != nil {
+		return err
+	}
+	p.isLoaded.Store(p.feed.Polls > 0)
+	latest, err := p.query(ctx, time.Time{}, time.Time{}, 1)
 	if err == nil && len(latest) > 0 {
 		p.newest = latest[0].Time()
 	}
-	return p, err
+	return err
 }
 
-// loaded reports whether the first load has ended.
-func (p *pool) loaded() bool { return p.feed.Polls > 0 }
+// Close closes the database.
+func (p *Pooled) Close() error { return p.store.Close() }
 
-// records returns the records of a range, most recent first.
-func (p *pool) records(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
+// Load adds the lines to the database. An exit status says some of them must wait for their
+// time.
+func (p *Pooled) Load(w *command.World) error {
+	var err error
+	if p.Protocol == AtomPMH {
+		err = load(w, p, recordLine)
+	} else {
+		err = load(w, p, rangeLine)
+	}
+	if err == nil {
+		err = p.end(w.Ctx)
+	}
+	if err != nil {
+		return err
+	}
+	p.isLoaded.Store(true)
+	if waiting := p.future; len(waiting) > 0 {
+		w.Say("not published, because the time is still to come: record " + strings.Join(waiting[:min(len(waiting), mostLate)], "; "))
+		return terminal.StatusError(terminal.ExitPartial)
+	}
+	return nil
+}
+
+// load adds the items of the lines; a line without an entry is about none.
+func load[T any](w *command.World, p *Pooled, read func(T) (poolItem, error)) error {
+	for line, err := range show.Lines[T](w.Stdin) {
+		var item poolItem
+		if err == nil {
+			item, err = read(line)
+		}
+		if err == nil && item.entry != nil {
+			err = p.add(w.Ctx, item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordLine returns the metadata record of a line.
+func recordLine(line Change) (poolItem, error) {
+	it, err := itemOf(line)
+	if err != nil {
+		return poolItem{}, err
+	}
+	e, err := it.Entry()
+	return poolItem{it.ID, it.Modified.UTC(), it.Deleted, e}, err
+}
+
+// A rangeEntry is a line as publish.Lines reads it, except that an ID may occur again: the pool
+// knows which states it has. Line is nil if the line is not about an entry.
+type rangeEntry struct{ *publish.Line }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *rangeEntry) UnmarshalJSON(data []byte) (err error) {
+	e.Line, err = publish.ReadLine(data)
+	return err
+}
+
+// rangeLine returns the entry of a line.
+func rangeLine(line rangeEntry) (item poolItem, err error) {
+	if line.Line == nil {
+		return item, nil
+	}
+	if item.id, item.deleted = line.ID, line.Deleted.Deleted; !item.deleted {
+		item.entry, err = line.Entry()
+	} else if item.at = line.Deleted.When.UTC(); item.at.IsZero() {
+		return item, fmt.Errorf("the deletion of %q has no time", line.ID)
+	} else {
+		item.entry, err = compose.Draft{ID: line.ID, Updated: item.at}.Entry()
+	}
+	if err != nil {
+		return item, fmt.Errorf("the entry %q: %w", line.ID, err)
+	}
+	item.at = modifiedrange.StampOf(item.entry).UTC()
+	return item, nil
+}
+
+// Handler serves the collection: each answer is made from the database, as other processes
+// may have changed it meanwhile.
+func (p *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
+	var served http.Handler
+	if p.Protocol == AtomPMH {
+		h := &atompmh.Handler{URL: strings.TrimSuffix(p.Base, "/") + "/feed.atom", Size: p.Size, Logger: log, Items: items(p, recordItem)}
+		if p.Title != "" {
+			h.Head = &feedhistory.Document{Title: p.Title}
+		}
+		w.Tell("the feed: " + h.URL)
+		mux := http.NewServeMux()
+		mux.Handle("/feed.atom", h)
+		served = mux
+	} else {
+		w.Tell("the collection: " + p.Base)
+		served = &modifiedrange.Handler{
+			Limit: p.Size, Head: &feedhistory.Document{ID: p.Base, Title: cmp.Or(p.Title, p.Base)}, Logger: log,
+			Items: items(p, rangeItem), Now: func() time.Time { return p.clock(w.Ctx) },
+		}
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !p.isLoaded.Load() {
+			rw.Header().Set("Retry-After", "10")
+			http.Error(rw, "the collection is being loaded", http.StatusServiceUnavailable)
+			return
+		}
+		served.ServeHTTP(rw, r)
+	})
+}
+
+// items returns the query of a handler, with the item of each record.
+func items[T any](p *Pooled, item func(*mirror.Record) (T, error)) func(ctx context.Context, start, end time.Time, limit int) ([]T, error) {
+	return func(ctx context.Context, start, end time.Time, limit int) ([]T, error) {
+		records, err := p.query(ctx, start, end, limit)
+		all := make([]T, len(records))
+		for i, r := range records {
+			if err == nil {
+				all[i], err = item(r)
+			}
+		}
+		return all, err
+	}
+}
+
+func recordItem(r *mirror.Record) (atompmh.Item, error) {
+	it := atompmh.Item{ID: r.ID, Modified: r.Time(), Title: r.Content.Title, Deleted: r.State != mirror.Live}
+	e, err := r.Entry()
+	if err == nil {
+		it.Representations = atompmh.RepresentationsOf(e)
+	}
+	return it, err
+}
+
+func rangeItem(r *mirror.Record) (modifiedrange.Item, error) {
+	if r.State != mirror.Live {
+		return modifiedrange.Item{Modified: r.Time(), Deleted: r.ID}, nil
+	}
+	e, err := r.Entry()
+	return modifiedrange.Item{Modified: r.Time(), Entry: e}, err
+}
+
+// query returns the records of a range, most recent first.
+func (p *Pooled) query(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
 	q := mirror.Query{Feed: p.feed.URL, Since: start, Until: end, Limit: limit, Deleted: true}
 	for r, err := range p.store.Entries(ctx, q) {
 		if err != nil {
@@ -506,8 +477,8 @@ func (p *pool) records(ctx context.Context, start, end time.Time, limit int) (fo
 
 // clock returns the time of the latest item, for the next sync of a consumer to begin at:
 // later items may still have a time before the present.
-func (p *pool) clock(ctx context.Context) time.Time {
-	latest, err := p.records(ctx, time.Time{}, time.Time{}, 1)
+func (p *Pooled) clock(ctx context.Context) time.Time {
+	latest, err := p.query(ctx, time.Time{}, time.Time{}, 1)
 	if err != nil || len(latest) == 0 {
 		return time.Unix(0, 0)
 	}
@@ -515,7 +486,7 @@ func (p *pool) clock(ctx context.Context) time.Time {
 }
 
 // add adds an item.
-func (p *pool) add(ctx context.Context, item poolItem) error {
+func (p *Pooled) add(ctx context.Context, item poolItem) error {
 	if strings.Contains(item.id, historicalMark) {
 		return fmt.Errorf("the id %q has a NUL character", item.id)
 	}
@@ -525,7 +496,7 @@ func (p *pool) add(ctx context.Context, item poolItem) error {
 	}
 	p.pending = append(p.pending, item)
 	most := poolCommit
-	if p.loaded() {
+	if p.isLoaded.Load() {
 		most = poolSorted
 	}
 	if p.size += len(item.entry.XML()); len(p.pending) < most && p.size < poolBytes {
@@ -535,7 +506,7 @@ func (p *pool) add(ctx context.Context, item poolItem) error {
 }
 
 // flush stores the pending items, oldest first. Those the pool has already are left out.
-func (p *pool) flush(ctx context.Context) error {
+func (p *Pooled) flush(ctx context.Context) error {
 	slices.SortStableFunc(p.pending, func(a, b poolItem) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id)) })
 	newest := p.newest
 	for portion := range slices.Chunk(p.pending, poolCommit) {
@@ -552,11 +523,11 @@ func (p *pool) flush(ctx context.Context) error {
 }
 
 // end stores the remaining items, and ends the first load.
-func (p *pool) end(ctx context.Context) error {
+func (p *Pooled) end(ctx context.Context) error {
 	if err := p.flush(ctx); err != nil {
 		return err
 	}
-	if !p.loaded() {
+	if !p.isLoaded.Load() {
 		p.feed.Polls = 1
 		if err := p.store.Commit(ctx, &mirror.Commit{Feed: p.feed}); err != nil {
 			return err
@@ -569,7 +540,7 @@ func (p *pool) end(ctx context.Context) error {
 }
 
 // commit stores items, which are in the order of time.
-func (p *pool) commit(ctx context.Context, items []poolItem) error {
+func (p *Pooled) commit(ctx context.Context, items []poolItem) error {
 	ids := make([]string, len(items))
 	for i, item := range items {
 		ids[i] = item.id
@@ -592,7 +563,7 @@ func (p *pool) commit(ctx context.Context, items []poolItem) error {
 			}
 			continue
 		}
-		if p.historical && old != nil && old.State == mirror.Live {
+		if p.Historical && old != nil && old.State == mirror.Live {
 			earlier, err := p.earlier(ctx, change, at, old)
 			if err != nil {
 				return err
@@ -618,7 +589,7 @@ func (p *pool) commit(ctx context.Context, items []poolItem) error {
 var errSame = errors.New("the pool has it already")
 
 // judge returns why a state cannot follow the known one of the item, nil if there is none.
-func (p *pool) judge(old, r *mirror.Record) error {
+func (p *Pooled) judge(old, r *mirror.Record) error {
 	refused := func(clause string, why error) error {
 		return &atompmh.RecordError{ID: r.ID, Modified: r.Copy.At, Clause: clause, Err: why}
 	}
@@ -629,14 +600,14 @@ func (p *pool) judge(old, r *mirror.Record) error {
 		return refused("atom-pmh#13, atom-pmh#24", atompmh.ErrSameTime)
 	case old != nil && old.Copy.At.After(r.Copy.At):
 		return refused("atom-pmh#12, atom-pmh#23", atompmh.ErrLate)
-	case p.loaded() && r.Copy.At.Before(p.newest):
+	case p.isLoaded.Load() && r.Copy.At.Before(p.newest):
 		return refused("atom-pmh#7", atompmh.ErrLate)
 	}
 	return nil
 }
 
 // record returns the record of an item.
-func (p *pool) record(item poolItem) *mirror.Record {
+func (p *Pooled) record(item poolItem) *mirror.Record {
 	e, next := item.entry, p.feed.Commits+1
 	r := &mirror.Record{
 		Feed: p.feed.URL, ID: item.id, State: mirror.Live, Copy: mirror.Copy{At: item.at, Digest: e.Digest()},
@@ -651,7 +622,7 @@ func (p *pool) record(item poolItem) *mirror.Record {
 
 // earlier returns a state that another follows as a record of its own. It is still in the
 // change, or else in the store.
-func (p *pool) earlier(ctx context.Context, change *mirror.Commit, at map[string]int, old *mirror.Record) (*mirror.Record, error) {
+func (p *Pooled) earlier(ctx context.Context, change *mirror.Commit, at map[string]int, old *mirror.Record) (*mirror.Record, error) {
 	var r mirror.Record
 	if i, ok := at[old.ID]; ok {
 		r = *change.Put[i]
@@ -667,7 +638,7 @@ func (p *pool) earlier(ctx context.Context, change *mirror.Commit, at map[string
 }
 
 // count counts the entries of the feed.
-func (p *pool) count(old, r *mirror.Record) {
+func (p *Pooled) count(old, r *mirror.Record) {
 	was, is := old != nil && old.State == mirror.Live, r.State == mirror.Live
 	switch {
 	case is && !was:
