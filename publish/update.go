@@ -220,7 +220,7 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	}
 	timed := isTimed(e)
 	newer := timed && normal.Updated.After(old.time)
-	same := published && !old.deleted && (old.words == p.words(normal) || old.words == p.words(normal.Signed()))
+	same := published && !old.deleted && p.isPublished(normal, e, old.words)
 	switch {
 	case !published || old.deleted:
 		report.New++
@@ -515,7 +515,10 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 	if len(all.lost) == 0 {
 		return nil
 	}
-	forms := [][]item{p.unplaced(all, u, p.normalize), p.unplaced(all, u, p.earlier)}
+	var forms [][]item
+	for _, form := range p.forms() {
+		forms = append(forms, p.unplaced(all, u, form))
+	}
 	for _, l := range all.lost {
 		var items []item
 		for _, given := range forms {
@@ -545,7 +548,7 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 
 // unplaced returns the entries of a source that are not published elsewhere, in
 // one of their forms, oldest first.
-func (p *Publisher) unplaced(all *publishedSet, u Batch, form func(*feedhistory.Entry) (*feedhistory.Entry, error)) (given []item) {
+func (p *Publisher) unplaced(all *publishedSet, u Batch, form form) (given []item) {
 	for _, e := range u.Entries {
 		if normal, err := form(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(normal))] {
 			given = append(given, entryItem(normal))
