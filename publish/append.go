@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -348,14 +347,6 @@ func formatOf(e *feedhistory.Entry) feedhistory.Format {
 		return 0
 	}
 	return e.Source.Format
-}
-
-// write writes a document of normal entries. Those published by earlier versions
-// stay as they are.
-func write(w io.Writer, d *feedhistory.Document, format feedhistory.Format) error {
-	out := compose.NewWriter(w, format, d)
-	out.Verbatim = true
-	return out.Close()
 }
 
 // isNormal reports whether an entry can be written as it is.

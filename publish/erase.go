@@ -83,8 +83,8 @@ func (p *session) affected(s *state, chain, ids []string) (first int, err error)
 
 // erase rewrites the archives from the first affected one on.
 func (p *session) erase(s *state, chain []string, first int, ids []string) error {
-	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
-	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", true
+	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger.done(), updated: s.updated()}
+	b.ledger.erase = true
 	if first < len(chain) {
 		b.ledger.prev = ""
 		if first > 0 {

@@ -160,20 +160,12 @@ func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked reque
 	d := compose.Subscription(head, nil, h.chains.feeds+asked.name+"/"+indexName(asked.format), "")
 	d.Complete, d.Updated = asked.feed.Verdict == feedhistory.Whole, asked.feed.Polled.UTC().Truncate(time.Second)
 	var b bytes.Buffer
-	if err := write(&b, d, asked.format); err != nil {
+	if err := compose.NewWriter(&b, asked.format, d).Close(); err != nil {
 		return err
 	}
 	describe(w, asked.format, "no-cache")
 	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
 	return nil
-}
-
-// write writes a document in a format.
-func write(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) error {
-	if format == feedhistory.RSS {
-		return compose.WriteRSS(b, d)
-	}
-	return compose.WriteAtom(b, d)
 }
 
 // update brings the published documents of a feed up to date. While the feed is
@@ -252,7 +244,7 @@ func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.
 	}
 	return &publication{
 		c: c, feed: feed, format: format, base: c.feeds + name,
-		out:  &stagedOutput{Output: subOutput{c.out, name}, name: indexName(format), files: map[string][]byte{}, lock: c.share},
+		out:  stage(subOutput{c.out, name}, indexName(format), c.share),
 		make: newSource(feed, head, format), head: head,
 	}, nil
 }
@@ -421,7 +413,9 @@ func (b *batch) isFull() bool {
 // depend on their content, so an archive equal to an earlier one has the
 // same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
-	p.out.hide()
+	if err := p.out.Remove(ctx, p.out.name); err != nil { // only here, so the feed begins again
+		return err
+	}
 	publisher, b := p.publisher(p.head), batch{}
 	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}) {
 		if err != nil {
@@ -592,15 +586,15 @@ func (b subOutput) Open(name string) (fs.File, error) {
 }
 
 func (b subOutput) Put(ctx context.Context, name string, data []byte) error {
-	if !fs.ValidPath(name) || name == "." { // the joined path would be a different file
-		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	if err := publish.CheckName("put", name); err != nil { // the joined path would be a different file
+		return err
 	}
 	return b.Output.Put(ctx, path.Join(b.dir, name), data)
 }
 
 func (b subOutput) Remove(ctx context.Context, name string) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	if err := publish.CheckName("remove", name); err != nil {
+		return err
 	}
 	return b.Output.Remove(ctx, path.Join(b.dir, name))
 }
@@ -608,56 +602,23 @@ func (b subOutput) Remove(ctx context.Context, name string) error {
 // A stagedOutput is an Output that holds back a subscription document, and a
 // Publisher's note about it, until everything is done.
 type stagedOutput struct {
-	publish.Output
-	name  string
-	files map[string][]byte // nil stands for a missing file
-	lock  func(context.Context) (unlock func() error, err error)
+	publish.Overlay
+	name string
+	lock func(context.Context) (unlock func() error, err error)
+}
+
+func stage(out publish.Output, name string, lock func(context.Context) (func() error, error)) *stagedOutput {
+	keeps := func(file string) bool { return file == name || file == "."+name+".next" }
+	return &stagedOutput{publish.Overlay{Output: out, Keeps: keeps}, name, lock}
 }
 
 func (s *stagedOutput) Lock(ctx context.Context) (unlock func() error, err error) { return s.lock(ctx) }
 
-func (s *stagedOutput) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
-
-// hide makes the subscription document seem not to exist, so the feed
-// begins again.
-func (s *stagedOutput) hide() { s.files[s.name] = nil }
-
 // commit makes the held document visible.
 func (s *stagedOutput) commit(ctx context.Context) error {
-	if data := s.files[s.name]; data != nil {
+	if data := s.Kept(s.name); data != nil {
 		return s.Output.Put(ctx, s.name, data)
 	}
-	return nil
-}
-
-func (s *stagedOutput) Open(name string) (fs.File, error) {
-	data, ok := s.files[name]
-	switch {
-	case !ok:
-		return s.Output.Open(name)
-	case data == nil:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	files := publish.MemoryOutput{}
-	if err := files.Put(context.Background(), name, data); err != nil {
-		return nil, err
-	}
-	return files.Open(name)
-}
-
-func (s *stagedOutput) Put(ctx context.Context, name string, data []byte) error {
-	if !s.holds(name) {
-		return s.Output.Put(ctx, name, data)
-	}
-	s.files[name] = bytes.Clone(data)
-	return nil
-}
-
-func (s *stagedOutput) Remove(ctx context.Context, name string) error {
-	if !s.holds(name) {
-		return s.Output.Remove(ctx, name)
-	}
-	s.files[name] = nil
 	return nil
 }
 
@@ -803,7 +764,7 @@ func (p *publication) finish(ctx context.Context, head *feedhistory.Document) er
 		if err := publisher.Append(ctx); err != nil {
 			return err
 		}
-		size := len(p.out.files[indexName(p.format)])
+		size := len(p.out.Kept(p.out.name))
 		if size <= feedtime.MostShown {
 			return nil
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -305,7 +306,7 @@ func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []
 	for i, p := range order {
 		at := next(i)
 		for r.now && len(later) > 0 && later[0].added.Before(at) {
-			if !add(later[0], maxTime(later[0].added, r.start)) {
+			if !add(later[0], feedtime.Later(later[0].added, r.start)) {
 				return all
 			}
 			later = later[1:]
@@ -317,9 +318,9 @@ func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []
 	for i, p := range later {
 		at := p.added
 		if !r.now {
-			at = maxTime(at, next(len(order)+i))
+			at = feedtime.Later(at, next(len(order)+i))
 		}
-		if !add(p, maxTime(at, r.start)) {
+		if !add(p, feedtime.Later(at, r.start)) {
 			return all
 		}
 	}
@@ -345,13 +346,6 @@ func (r *Replay) slots(order []placedEntry) func(i int) time.Time {
 		}
 		return at
 	}
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 const (
@@ -406,7 +400,7 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 		return err
 	}
 	var b bytes.Buffer
-	if err := write(&b, doc, p.format); err != nil {
+	if err := compose.NewWriter(&b, p.format, doc).Close(); err != nil {
 		return err
 	}
 	describe(w, p.format, "public, max-age="+strconv.Itoa(int(p.keep(archive)/time.Second)))
