@@ -10,7 +10,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A change has the items of one call.
@@ -150,8 +149,10 @@ func (s *state) items() []item {
 // found is the newest, because versions are published in the order of their times. The
 // chain ends at a removed archive (5005#18).
 func (p *session) find(s *state, want map[string]time.Time, found map[string]item) error {
-	for name := s.prev; name != "" && len(want) > 0; {
-		a, err := p.archive(name)
+	if len(want) == 0 {
+		return nil
+	}
+	for a, err := range p.chain(s.prev) {
 		if isNotExist(err) {
 			return nil
 		}
@@ -169,7 +170,9 @@ func (p *session) find(s *state, want map[string]time.Time, found map[string]ite
 				delete(want, id)
 			}
 		}
-		name = a.prev
+		if len(want) == 0 {
+			return nil
+		}
 	}
 	return nil
 }
@@ -256,12 +259,10 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	if err != nil || formatOf(e) != feedhistory.RSS || p.format() != feedhistory.Atom {
 		return normal, err
 	}
-	var title string
-	s := xmlscan.NewFragment(string(e.XML()), nil, xmlscan.Unlimited())
-	s.Next()
-	for depth := s.Depth(); title == "" && s.Child(depth); {
-		if s.Space() == "" && s.Local() == "title" {
-			title = strings.Trim(s.ElementText(), " \t\r\n")
+	title := ""
+	for child := range children(string(e.XML()), "", "title") {
+		if title = strings.Trim(child.text, " \t\r\n"); title != "" {
+			break
 		}
 	}
 	element := string(normal.XML())

@@ -732,10 +732,10 @@ func (p *session) clean(s *state) error {
 	if err != nil {
 		return err
 	}
-	chain, err := p.chain(s)
+	keep, err := p.names(s.prev)
 	if err == nil {
 		for name := range strings.SplitSeq(text, "\n") {
-			if slices.Contains(chain, name) || !archiveName.MatchString(name) {
+			if keep[name] || !archiveName.MatchString(name) {
 				continue
 			}
 			if err := p.Output.Remove(p.ctx, name); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -284,36 +285,51 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 
 // withTitle returns an entry with another title, if it has one of plain text.
 func withTitle(element string, change func(title string) string) string {
-	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
-	s.Next()
-	for depth := s.Depth(); s.Child(depth); {
-		if s.Space() != feedxml.Atom || s.Local() != "title" {
-			continue
-		}
-		attrs, tag := len(s.Attrs()), s.End()
-		text := s.ElementText()
-		changed := change(text)
-		if attrs > 0 || s.Nested() || changed == text {
+	for title := range children(element, feedxml.Atom, "title") {
+		changed := change(title.text)
+		if !title.plain || changed == title.text {
 			return element
 		}
 		var b strings.Builder
 		xmlscan.WriteText(&b, changed)
-		return element[:tag] + b.String() + element[s.Offset():]
+		return element[:title.content] + b.String() + element[title.close:]
 	}
 	return element
+}
+
+// A child is a child element of an entry, by the places in the entry where it starts, where
+// its content starts, and where its end tag starts and ends.
+type child struct {
+	start, content, close, end int
+	text                       string
+	plain                      bool // it has neither attributes nor elements
+}
+
+// children yields the child elements with a name.
+func children(element, space, local string) iter.Seq[child] {
+	return func(yield func(child) bool) {
+		s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
+		s.Next()
+		for depth := s.Depth(); s.Child(depth); {
+			if s.Space() != space || s.Local() != local {
+				continue
+			}
+			c := child{start: s.Offset(), content: s.End(), plain: len(s.Attrs()) == 0}
+			c.text = s.ElementText()
+			c.plain = c.plain && !s.Nested()
+			c.close, c.end = s.Offset(), s.End()
+			if !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // withoutUpdated cuts an entry at its update time, or at the place for one. The
 // update time is an Atom element, in RSS, too.
 func withoutUpdated(element string) (before, after string) {
-	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
-	s.Next()
-	for depth := s.Depth(); s.Child(depth); {
-		if s.Space() == feedxml.Atom && s.Local() == "updated" {
-			start := s.Offset()
-			s.Skip()
-			return element[:start], element[s.End():]
-		}
+	for updated := range children(element, feedxml.Atom, "updated") {
+		return element[:updated.start], element[updated.end:]
 	}
 	end := max(strings.LastIndex(element, "</"), 0)
 	return element[:end], element[end:]

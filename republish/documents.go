@@ -118,10 +118,6 @@ func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Pl
 	if feed == nil {
 		return Plan{}, errors.New("republish: Handler.Slices: the Feed is nil")
 	}
-	return h.slices(ctx, feed, size)
-}
-
-func (h *Handler) slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
 	sized, err := h.sized(ctx, feed)
 	if err != nil {
 		return Plan{}, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -88,9 +90,10 @@ func (c *serveCommand) Run(w *command.World) error {
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := "http://" + address(listener) + "/"
 	w.Tell("serving " + c.Dir + " at " + site)
-	for _, name := range subscriptions(files) {
+	for name, doc := range subscriptions(files, site) {
 		w.Tell("the feed: " + site + name)
-		if elsewhere := archivesElsewhere(files, name, site); elsewhere != "" {
+		if older, ok := doc.Links.Rel(feedhistory.RelPrevArchive); ok && !feedhistory.SameOrigin(older.Href, site) {
+			elsewhere := older.Href[:strings.LastIndexByte(older.Href, '/')+1]
 			w.Say("this is no preview: the archive links of " + name + " lead to " + elsewhere + "; for a preview, publish into another directory with --base " + site)
 		}
 	}
@@ -115,58 +118,33 @@ func address(l net.Listener) string { return terminal.AddressOf(l) }
 // mostLooked is the maximum number of files read by subscriptions.
 const mostLooked = 200
 
-// subscriptions returns the names of the subscription documents in a directory.
-func subscriptions(files fs.FS) (names []string) {
-	looked := 0
-	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		hidden := name != "." && strings.HasPrefix(d.Name(), ".")
-		switch {
-		case err != nil || hidden && d.IsDir():
-			return fs.SkipDir
-		case looked >= mostLooked:
-			return fs.SkipAll
-		case !hidden && d.Type().IsRegular() && isFeedName(name):
-			looked++
-			if isSubscription(files, name) {
-				names = append(names, name)
+// subscriptions yields the subscription documents in a directory served at site, by their
+// names.
+func subscriptions(files fs.FS, site string) iter.Seq2[string, *feedhistory.Document] {
+	return func(yield func(string, *feedhistory.Document) bool) {
+		looked := 0
+		_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+			hidden := name != "." && strings.HasPrefix(d.Name(), ".")
+			switch {
+			case err != nil || hidden && d.IsDir():
+				return fs.SkipDir
+			case looked >= mostLooked:
+				return fs.SkipAll
+			case hidden || !d.Type().IsRegular() || !slices.Contains([]string{".atom", ".rss", ".xml", ".json"}, path.Ext(name)):
+				return nil
 			}
-		}
-		return nil
-	})
-	return names
-}
-
-func isFeedName(name string) bool {
-	return slices.Contains([]string{".atom", ".rss", ".xml", ".json"}, path.Ext(name))
-}
-
-// archivesElsewhere returns the address to which the archive links of a feed lead, if it is
-// not on the site; else "".
-func archivesElsewhere(files fs.FS, name, site string) string {
-	f, err := files.Open(name)
-	if err != nil {
-		return ""
+			looked++
+			text, err := fs.ReadFile(files, name)
+			if err != nil {
+				return nil
+			}
+			doc, err := feedhistory.Parse(bytes.NewReader(text), site+name)
+			if err == nil && !doc.Archive && !yield(name, doc) {
+				return fs.SkipAll
+			}
+			return nil
+		})
 	}
-	defer f.Close()
-	doc, err := feedhistory.Parse(f, site+name)
-	if err != nil {
-		return ""
-	}
-	older, ok := doc.Links.Rel(feedhistory.RelPrevArchive)
-	if !ok || feedhistory.SameOrigin(older.Href, site) {
-		return ""
-	}
-	return older.Href[:strings.LastIndexByte(older.Href, '/')+1]
-}
-
-func isSubscription(files fs.FS, name string) bool {
-	f, err := files.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	doc, err := feedhistory.Parse(f, "")
-	return err == nil && !doc.Archive
 }
 
 // historyFlags are the flags of the history server.
