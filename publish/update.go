@@ -116,7 +116,8 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 type version struct {
 	time    time.Time
 	deleted bool
-	words   digest
+	as      digest // of the entry as it was published
+	words   digest // zero if the source has the entry as it was published
 	link    string // the URL of its alternate link
 }
 
@@ -127,6 +128,8 @@ type publishedSet struct {
 	newest map[string]version // by id; the version found first, beginning at the subscription document
 	placed map[place]bool     // versions with a place in the log, or in an existing archive
 	lost   []lostArchive
+
+	source map[string]digest // of the source's entries, by id
 }
 
 // A place identifies a version in the log.
@@ -137,9 +140,14 @@ type place struct {
 
 func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 
-// versions reads everything published.
-func (p *session) versions(s *state) (all *publishedSet, err error) {
-	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
+// versions reads everything published, to be compared with a source.
+func (p *session) versions(s *state, source []*feedhistory.Entry) (all *publishedSet, err error) {
+	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}, source: map[string]digest{}}
+	for _, e := range source {
+		if e != nil {
+			all.source[e.ID] = sha256.Sum256(e.XML())
+		}
+	}
 	if s.doc != nil {
 		p.add(all, s.items())
 	}
@@ -164,7 +172,9 @@ func (p *Publisher) add(all *publishedSet, items []item) {
 		}
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
-			v.words = p.words(it.entry)
+			if v.as = sha256.Sum256(it.entry.XML()); v.as != all.source[it.id] {
+				v.words = p.words(it.entry)
+			}
 			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
 			v.link = link.Href
 		}
@@ -175,7 +185,7 @@ func (p *Publisher) add(all *publishedSet, items []item) {
 // compare returns the items an update must publish, oldest first, and the
 // deletions among them.
 func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionReport, error) {
-	all, err := p.versions(s)
+	all, err := p.versions(s, u.Entries)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
 	}
@@ -194,6 +204,11 @@ func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionRe
 		}
 		given[e.ID] = true
 		old, published := known[e.ID]
+		if published && !old.deleted && old.as == all.source[e.ID] {
+			report.Unchanged++
+			p.giveAgain(e)
+			continue
+		}
 		it, err := p.revise(e, old, published, u.Now, report)
 		if err != nil {
 			return nil, deletionReport{}, err

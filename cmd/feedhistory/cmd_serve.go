@@ -295,12 +295,12 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := strings.TrimSuffix(cmp.Or(c.Base, "http://"+address(listener)), "/") + "/"
-	feeds := &feedHandlers{store: mirror.Public(store), make: func(f relay.Upstream, name string) http.Handler {
+	handlers := &feedHandlers{feeds: republish.Handler{Store: mirror.Public(store)}, make: func(f relay.Upstream, name string) http.Handler {
 		return c.protocolHandler(f, site+name+"/", log)
 	}}
 	w.Tell("the feeds of " + c.Place() + " by " + c.Protocol + ":")
 	n := 0
-	for f, err := range feeds.store.Feeds(w.Ctx, mirror.FeedQuery{}) {
+	for f, err := range handlers.feeds.Store.Feeds(w.Ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			listener.Close()
 			return c.Failure(err)
@@ -311,7 +311,7 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 	if n == 0 {
 		w.Say("the database has no feed that may be shown to others yet")
 	}
-	return serveHTTP(w, listener, feeds, log)
+	return serveHTTP(w, listener, handlers, log)
 }
 
 // protocolHandler returns the handler of one feed, whose root is at base.
@@ -331,54 +331,38 @@ func (c *serveCommand) protocolHandler(f relay.Upstream, base string, log *slog.
 
 // feedHandlers serves the feeds of a store below their names, those added later too.
 type feedHandlers struct {
-	store mirror.Store
+	feeds republish.Handler // finds the feeds by their names
 	make  func(f relay.Upstream, name string) http.Handler
 
-	mu     sync.Mutex
-	byName map[string]feedHandler
-}
-
-type feedHandler struct {
-	url string
-	http.Handler
+	mu    sync.Mutex
+	known map[string]http.Handler // by the feed's URL
 }
 
 // ServeHTTP implements http.Handler.
 func (h *feedHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	handler, err := h.handler(r.Context(), name)
+	feed, err := h.feeds.Feed(r.Context(), name)
 	switch {
-	case errors.Is(err, mirror.ErrNotFound):
+	case errors.Is(err, mirror.ErrNotFound), err == nil && name != republish.Name(feed.URL):
 		http.NotFound(w, r)
 	case err != nil:
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 	default:
-		http.StripPrefix("/"+name, handler).ServeHTTP(w, r)
+		http.StripPrefix("/"+name, h.handler(feed.URL, name)).ServeHTTP(w, r)
 	}
 }
 
-// handler returns the handler of the feed with a name, if the store shows it at present.
-func (h *feedHandlers) handler(ctx context.Context, name string) (http.Handler, error) {
+// handler returns the handler of a feed.
+func (h *feedHandlers) handler(url, name string) http.Handler {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if known, ok := h.byName[name]; ok {
-		_, err := h.store.Feed(ctx, known.url)
-		return known, err
+	if h.known == nil {
+		h.known = map[string]http.Handler{}
 	}
-	for f, err := range h.store.Feeds(ctx, mirror.FeedQuery{}) {
-		if err != nil {
-			return nil, err
-		}
-		if republish.Name(f.URL) != name {
-			continue
-		}
-		if h.byName == nil {
-			h.byName = map[string]feedHandler{}
-		}
-		h.byName[name] = feedHandler{f.URL, h.make(relay.Upstream{Store: h.store, URL: f.URL}, name)}
-		return h.byName[name], nil
+	if h.known[url] == nil {
+		h.known[url] = h.make(relay.Upstream{Store: h.feeds.Store, URL: url}, name)
 	}
-	return nil, mirror.ErrNotFound
+	return h.known[url]
 }
 
 // republishedFlag is the flag of the verbs that remove documents of history servers.
