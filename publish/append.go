@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A change has the items of one call.
@@ -36,12 +34,16 @@ func (p *session) accept(s *state, c change) ([]item, error) {
 	}
 	accepted := given[:0]
 	var refused []error
-	for _, it := range given {
+	for i, it := range given {
+		var original *feedhistory.Entry
+		if it.entry != nil {
+			original = c.entries[i]
+		}
 		old, ok := known[it.id]
 		switch err := it.follows(old); {
 		case c.correction && (!ok || old.entry == nil):
 			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Err: ErrNotPublished})
-		case ok && p.same(it, old):
+		case ok && p.isAgain(it, old, original):
 			p.giveAgain(it.entry)
 		case !ok || err == nil:
 			known[it.id] = it
@@ -89,17 +91,12 @@ func (it item) follows(old item) error {
 	return ErrSameTime
 }
 
-// same reports whether an item is published already, as old.
-func (p *Publisher) same(it, old item) bool {
+// isAgain reports whether an item, made from the original, is published already, as old.
+func (p *Publisher) isAgain(it, old item, original *feedhistory.Entry) bool {
 	if it.entry == nil || old.entry == nil {
 		return it.entry == old.entry && it.time.Equal(old.time)
 	}
-	if !it.entry.Updated.Equal(old.entry.Updated) {
-		return false
-	}
-	published := p.words(old.entry)
-	return p.words(it.entry) == published ||
-		p.words(it.entry.Signed()) == published // the authors of the entry's own feed were not ours
+	return it.entry.Updated.Equal(old.entry.Updated) && p.isPublished(it.entry, original, p.words(old.entry))
 }
 
 // known returns the published versions of the given items, as far as they can matter.
@@ -152,8 +149,10 @@ func (s *state) items() []item {
 // found is the newest, because versions are published in the order of their times. The
 // chain ends at a removed archive (5005#18).
 func (p *session) find(s *state, want map[string]time.Time, found map[string]item) error {
-	for name := s.prev; name != "" && len(want) > 0; {
-		a, err := p.archive(name)
+	if len(want) == 0 {
+		return nil
+	}
+	for a, err := range p.chain(s.prev) {
 		if isNotExist(err) {
 			return nil
 		}
@@ -171,7 +170,9 @@ func (p *session) find(s *state, want map[string]time.Time, found map[string]ite
 				delete(want, id)
 			}
 		}
-		name = a.prev
+		if len(want) == 0 {
+			return nil
+		}
 	}
 	return nil
 }
@@ -193,9 +194,32 @@ func (a *archive) items() []item {
 	return items
 }
 
-// normalize returns an entry in its permanent form, which it keeps in every
-// document: in the feed's format and valid, with an id, in Atom with an update
-// time, and with a base if it depends on one.
+// isPublished reports whether an entry, made from the original, says the same as the
+// published one with these words. It may be published in a form of earlier versions: a
+// version that writes an entry in another form republishes nothing.
+func (p *Publisher) isPublished(normal, original *feedhistory.Entry, published digest) bool {
+	says := func(e *feedhistory.Entry) bool {
+		return p.words(e) == published || p.words(e.Signed()) == published // the authors of the entry's own feed were not ours
+	}
+	if says(normal) {
+		return true
+	}
+	return slices.ContainsFunc(p.forms()[1:], func(form form) bool {
+		e, err := form(original)
+		return err == nil && says(e)
+	})
+}
+
+// A form makes the permanent form of an entry, which it keeps in every document.
+type form func(*feedhistory.Entry) (*feedhistory.Entry, error)
+
+// forms returns the form in which this version publishes entries, and then those of
+// earlier versions. Whoever changes the form keeps the present one here: entries published
+// in it count as unchanged, and lost archives are restored in it.
+func (p *Publisher) forms() []form { return []form{p.normalize, p.earlier} }
+
+// normalize returns an entry in the form of this version: in the feed's format and valid,
+// with an id, in Atom with an update time, and with a base if it depends on one.
 func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	return p.permanent(e, false)
 }
@@ -235,12 +259,10 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	if err != nil || formatOf(e) != feedhistory.RSS || p.format() != feedhistory.Atom {
 		return normal, err
 	}
-	var title string
-	s := xmlscan.NewFragment(string(e.XML()), nil, xmlscan.Unlimited())
-	s.Next()
-	for depth := s.Depth(); title == "" && s.Child(depth); {
-		if s.Space() == "" && s.Local() == "title" {
-			title = strings.Trim(s.ElementText(), " \t\r\n")
+	title := ""
+	for child := range children(string(e.XML()), "", "title") {
+		if title = strings.Trim(child.text, " \t\r\n"); title != "" {
+			break
 		}
 	}
 	element := string(normal.XML())
@@ -326,14 +348,6 @@ func formatOf(e *feedhistory.Entry) feedhistory.Format {
 		return 0
 	}
 	return e.Source.Format
-}
-
-// write writes a document of normal entries. Those published by earlier versions
-// stay as they are.
-func write(w io.Writer, d *feedhistory.Document, format feedhistory.Format) error {
-	out := compose.NewWriter(w, format, d)
-	out.Verbatim = true
-	return out.Close()
 }
 
 // isNormal reports whether an entry can be written as it is.

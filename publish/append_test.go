@@ -73,7 +73,7 @@ func TestForeignEntries(t *testing.T) {
 				item, err := togofeed.Item(e)
 				require.NoError(t, err)
 				require.Contains(t, item.Content+item.Description, `href="https://there.example/feeds/two"`)
-				require.Len(t, out.files, 2)
+				require.Len(t, out.texts(), 2)
 			})
 		}
 	}
@@ -107,7 +107,7 @@ func TestNoBaseNeeded(t *testing.T) {
 	}.Entry()
 	require.NoError(t, err)
 	require.NoError(t, p.Append(t.Context(), e))
-	require.Contains(t, string(out.files[p.name()]), "\n"+string(e.XML())+"\n")
+	require.Contains(t, string(out.texts()[p.name()]), "\n"+string(e.XML())+"\n")
 }
 
 // TestTimeless checks that an RSS item without update time counts as changed
@@ -186,7 +186,7 @@ func TestNoInventedAuthors(t *testing.T) {
 			require.NoError(t, err)
 		}
 		seen := false
-		for name, text := range out.files {
+		for name, text := range out.texts() {
 			_, entries, found := strings.Cut(string(text), map[feedhistory.Format]string{feedhistory.Atom: "<entry", feedhistory.RSS: "<item"}[format])
 			seen = seen || found
 			require.NotContains(t, entries, "author", name)
@@ -216,7 +216,7 @@ func TestResigned(t *testing.T) {
 			p.Format, p.Recent = format, 5
 			require.NoError(t, p.Append(t.Context(), signed(1)...))
 			name := "feed." + format.String()
-			before := maps.Clone(out.files)
+			before := maps.Clone(out.texts())
 			for day := 2; day < 6; day++ {
 				if day < 4 {
 					require.NoError(t, p.Append(t.Context(), signed(day)...))
@@ -225,7 +225,7 @@ func TestResigned(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, 8, report.Unchanged)
 				}
-				after := out.files
+				after := out.texts()
 				require.Equal(t, len(before), len(after))
 				for file, text := range before {
 					want := string(text)

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -77,8 +76,7 @@ func (p *session) build(s *state, items []item, now time.Time) error {
 	if err := p.late(s, items); err != nil {
 		return err
 	}
-	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
-	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", false
+	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger.done(), updated: s.updated()}
 	b.advance(items)
 	b.count(items, now)
 	log, recent := p.supersede(s, items)
@@ -448,7 +446,7 @@ func (b *builder) repeated(open, recent []*feedhistory.Entry) []*feedhistory.Ent
 }
 
 // subscription renders the subscription document.
-func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string, error) {
+func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (text string, doc *feedhistory.Document, err error) {
 	entries := entriesOf(open)
 	b.ledger.open = len(entries)
 	entries = slices.Concat(entries, b.repeated(entries, recent))
@@ -473,7 +471,7 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 		Self: p.url(name), Current: p.URL(), Prev: p.url(prev),
 	})
 	d.Deleted, d.Updated = deletionsOf(items), updated
-	if text, err = p.render(d); err != nil {
+	if text, _, err = p.render(d); err != nil {
 		return "", "", err
 	}
 	sum := sha256.Sum256([]byte(text))
@@ -488,32 +486,33 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 	return stem + "-" + digest + p.extension(), text, nil
 }
 
-// render writes a document, and reads it again to check it: published documents stay
-// for good, so readers must read them as intended.
-func (p *Publisher) render(d *feedhistory.Document) (string, error) {
-	var b bytes.Buffer
-	if err := write(&b, d, p.format()); err != nil {
-		return "", err
+// render writes a document of normal entries, and reads it again to check it: published
+// documents stay for good, so readers must read them as intended. Entries published by
+// earlier versions stay as they are.
+func (p *Publisher) render(d *feedhistory.Document) (text string, back *feedhistory.Document, err error) {
+	var b strings.Builder
+	w := compose.NewWriter(&b, p.format(), d)
+	w.Verbatim = true
+	if err := w.Close(); err != nil {
+		return "", nil, err
 	}
-	text := b.String()
-	back, err := parse(text)
-	if err != nil {
-		return "", err
+	if back, err = parse(b.String()); err != nil {
+		return "", nil, err
 	}
 	if len(back.Entries) != len(d.Entries) || len(back.Deleted) != len(d.Deleted) {
-		return "", ErrUnpublishable
+		return "", nil, ErrUnpublishable
 	}
 	for i, e := range d.Entries {
 		if b := back.Entries[i]; b.ID != e.ID || b.WeakID || !b.Updated.Equal(e.Updated) {
-			return "", &EntryError{ID: e.ID, Given: e.Updated, Err: ErrUnpublishable}
+			return "", nil, &EntryError{ID: e.ID, Given: e.Updated, Err: ErrUnpublishable}
 		}
 	}
 	for i, t := range d.Deleted {
 		if b := back.Deleted[i]; b.Ref != t.Ref || !b.When.Equal(t.When) {
-			return "", &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
+			return "", nil, &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
 		}
 	}
-	return text, nil
+	return b.String(), back, nil
 }
 
 // setNext sets or removes the next-archive in the text of an archive, and
@@ -545,19 +544,14 @@ var attrEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"
 // one, two documents must change: then a note announces this first, and the call takes
 // effect with the note. Otherwise it takes effect with the subscription document.
 func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
-	text, err := b.subscription(open, recent)
+	text, doc, err := b.subscription(open, recent)
 	if err != nil {
 		return errors.Join(err, b.undo())
 	}
-	done := b.ledger
-	done.before, done.next, done.erase = "", "", false
+	done := b.ledger.done()
 	final := withLedger(text, done)
 	if final == b.s.text && !b.ledger.erase {
 		return nil
-	}
-	s, err := newState(final)
-	if err != nil {
-		return errors.Join(err, b.undo())
 	}
 	if b.ledger.before == "" && !b.ledger.erase {
 		err = b.p.Output.Put(b.p.ctx, b.p.name(), []byte(final))
@@ -567,7 +561,7 @@ func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
 	if err != nil {
 		return err
 	}
-	b.p.cache = s
+	b.p.cache = stateOf(final, done, doc)
 	return b.unlist()
 }
 
@@ -604,10 +598,8 @@ func (p *session) resume() error {
 	if !ok {
 		return fmt.Errorf("%s: %w", p.noteName(), ErrForeign)
 	}
-	done := m
-	done.before, done.next, done.erase = "", "", false
 	link := func() error { return p.link(m.before, m.next) }
-	replace := func() error { return p.Output.Put(p.ctx, p.name(), []byte(withLedger(text, done))) }
+	replace := func() error { return p.Output.Put(p.ctx, p.name(), []byte(withLedger(text, m.done()))) }
 	steps := []func() error{link, replace}
 	if m.erase {
 		steps = []func() error{replace, link, func() error { return p.sweep(m.prev) }}
@@ -740,10 +732,10 @@ func (p *session) clean(s *state) error {
 	if err != nil {
 		return err
 	}
-	chain, err := p.chain(s)
+	keep, err := p.names(s.prev)
 	if err == nil {
 		for name := range strings.SplitSeq(text, "\n") {
-			if slices.Contains(chain, name) || !archiveName.MatchString(name) {
+			if keep[name] || !archiveName.MatchString(name) {
 				continue
 			}
 			if err := p.Output.Remove(p.ctx, name); err != nil {

@@ -117,7 +117,7 @@ func TestRecentBounded(t *testing.T) {
 	before := out.clone()
 	_, err := p.Publish(t.Context(), Batch{Entries: entries(t, 181, 9), Now: day.Add(1e6 * time.Hour)})
 	require.NoError(t, err)
-	require.Equal(t, before.files, out.files)
+	require.Equal(t, before.texts(), out.texts())
 
 	var large []*feedhistory.Entry
 	for i := range 90 {
@@ -247,7 +247,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 		m = done
 		require.True(t, m.matches(fetch(t, out, p.URL())))
 		checkChain(t, out, p)
-		require.Len(t, out.files, 1+len(archives(t, p)), "something is left over")
+		require.Len(t, out.texts(), 1+len(archives(t, p)), "something is left over")
 	}
 	return hit
 }
@@ -257,7 +257,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 func recoverFrom(t *testing.T, left *memory, p *Publisher, before, after model) {
 	out := left.clone()
 	checkChain(t, out, p)
-	if _, ok := out.files[p.name()]; ok {
+	if _, ok := out.texts()[p.name()]; ok {
 		h := fetch(t, out, p.URL())
 		require.True(t, before.matches(h) || after.matches(h), "%v", facts(h))
 	} else {
@@ -338,7 +338,7 @@ func TestUndo(t *testing.T) {
 		return feedtest.Works
 	}
 	require.ErrorIs(t, p.Append(t.Context(), entries(t, 4, 20)...), feedtest.ErrDisk)
-	require.Equal(t, before.files, out.files)
+	require.Equal(t, before.texts(), out.texts())
 }
 
 var million = flag.Int("million", 50_000, "how many entries BenchmarkSplit splits in one go")

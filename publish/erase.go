@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -24,67 +25,63 @@ import (
 // and nothing is erased. The error may be the context's.
 func (p *Publisher) Erase(ctx context.Context, ids ...string) error {
 	return p.exclusively(ctx, func(p *session, s *state) error {
-		chain, err := p.chain(s)
-		if err != nil {
-			return err
+		published := map[string]bool{}
+		for _, it := range s.log {
+			published[it.id] = true
 		}
-		first, err := p.affected(s, chain, ids)
-		if err != nil {
-			return err
+		var chain []string // newest first
+		affected := 0      // how many archives are to be replaced
+		for a, err := range p.chain(s.prev) {
+			if err != nil {
+				return err // nothing can be erased beyond a missing archive
+			}
+			chain = append(chain, a.name)
+			for _, it := range a.items() {
+				published[it.id] = true
+				if it.entry != nil && slices.Contains(ids, it.id) {
+					affected = len(chain)
+				}
+			}
 		}
-		return p.erase(s, chain, first, ids)
+		for _, id := range ids {
+			if !published[id] {
+				return &EntryError{ID: id, Err: ErrNotPublished}
+			}
+		}
+		slices.Reverse(chain)
+		return p.erase(s, chain, len(chain)-affected, ids)
 	})
 }
 
-// chain returns the names of the archives, oldest first. All of them must
-// exist: nothing can be erased beyond a missing one.
-func (p *session) chain(s *state) (names []string, err error) {
-	for name := s.prev; name != ""; {
-		a, err := p.archive(name)
+// chain yields the archives, newest first, up to the first that cannot be read.
+func (p *session) chain(newest string) iter.Seq2[*archive, error] {
+	return func(yield func(*archive, error) bool) {
+		for name := newest; name != ""; {
+			a, err := p.archive(name)
+			if !yield(a, err) || err != nil {
+				return
+			}
+			name = a.prev
+		}
+	}
+}
+
+// names returns the names of the archives. All of them must exist.
+func (p *session) names(newest string) (names map[string]bool, err error) {
+	names = map[string]bool{}
+	for a, err := range p.chain(newest) {
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, name)
-		name = a.prev
+		names[a.name] = true
 	}
-	slices.Reverse(names)
 	return names, nil
-}
-
-// affected returns the index of the oldest archive with one of the ids.
-func (p *session) affected(s *state, chain, ids []string) (first int, err error) {
-	missing := map[string]bool{}
-	for _, id := range ids {
-		missing[id] = true
-	}
-	for _, it := range s.log {
-		delete(missing, it.id)
-	}
-	first = len(chain)
-	for i, name := range chain {
-		a, err := p.archive(name)
-		if err != nil {
-			return 0, err
-		}
-		for _, it := range a.items() {
-			delete(missing, it.id)
-			if it.entry != nil && slices.Contains(ids, it.id) {
-				first = min(first, i)
-			}
-		}
-	}
-	for _, id := range ids {
-		if missing[id] {
-			return 0, &EntryError{ID: id, Err: ErrNotPublished}
-		}
-	}
-	return first, nil
 }
 
 // erase rewrites the archives from the first affected one on.
 func (p *session) erase(s *state, chain []string, first int, ids []string) error {
-	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
-	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", true
+	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger.done(), updated: s.updated()}
+	b.ledger.erase = true
 	if first < len(chain) {
 		b.ledger.prev = ""
 		if first > 0 {
@@ -127,13 +124,9 @@ func (b *builder) replace(name string, ids []string) error {
 // sweep removes the archives outside of the chain from the newest, and the remains of
 // such archives after a crash.
 func (p *session) sweep(newest string) error {
-	chain, err := p.chain(&state{ledger: ledger{prev: newest}})
+	keep, err := p.names(newest)
 	if err != nil {
 		return err
-	}
-	keep := map[string]bool{}
-	for _, name := range chain {
-		keep[name] = true
 	}
 	var stray []string
 	err = fs.WalkDir(p.Output, p.dir(), func(name string, entry fs.DirEntry, err error) error {

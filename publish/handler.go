@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -122,18 +123,23 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 		return err
 	}
 	defer f.Close()
-	file := &openFile{File: f, name: name}
-	if file.info, err = f.Stat(); err != nil {
-		return err
-	}
-	if !file.info.Mode().IsRegular() {
-		return fs.ErrNotExist
-	}
-	d, err := h.describe(file)
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	content, err := file.seeker()
+	if !info.Mode().IsRegular() {
+		return fs.ErrNotExist
+	}
+	content, ok := f.(io.ReadSeeker)
+	if !ok {
+		data, err := io.ReadAll(f)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(data)
+	}
+	file := &openFile{content, name, info}
+	d, err := h.describe(file)
 	if err != nil {
 		return err
 	}
@@ -193,44 +199,24 @@ func refuse(w http.ResponseWriter, status int) {
 	serve.Refuse(w, status, strconv.Itoa(status)+" "+http.StatusText(status))
 }
 
-// An openFile is an open file, with its description at that time.
+// An openFile is the content of an open file, with its description at that time.
 type openFile struct {
-	fs.File
+	io.ReadSeeker
 	name string
 	info fs.FileInfo
 }
 
-// seeker returns the file's content, even of files that cannot seek.
-func (f *openFile) seeker() (io.ReadSeeker, error) {
-	if s, ok := f.File.(io.ReadSeeker); ok {
-		return s, nil
+// whole calls read with the whole content, and rewinds it.
+func (f *openFile) whole(read func(io.Reader) error) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
 	}
-	data, err := io.ReadAll(f.File)
-	if err != nil {
-		return nil, err
+	if err := read(f.ReadSeeker); err != nil {
+		return err
 	}
-	f.File = readSeekFile{f.File, bytes.NewReader(data)}
-	return f.File.(io.ReadSeeker), nil
+	_, err := f.Seek(0, io.SeekStart)
+	return err
 }
-
-type readSeekFile struct {
-	fs.File
-	*bytes.Reader
-}
-
-func (f readSeekFile) Read(b []byte) (int, error) { return f.Reader.Read(b) }
-
-// rewind returns the content from its start, for ServeContent.
-func (f *openFile) rewind() (io.ReadSeeker, error) {
-	s, err := f.seeker()
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.Seek(0, io.SeekStart)
-	return s, err
-}
-
-// This file finds out, once for each document, the properties a Handler needs.
 
 // A documentHeader has a document's response headers, and the properties they depend on.
 type documentHeader struct {
@@ -311,10 +297,6 @@ const maxDocument = 32 << 20
 
 // read reads and describes a file, and then rewinds it.
 func (h *Handler) read(f *openFile) (*documentHeader, error) {
-	content, err := f.rewind()
-	if err != nil {
-		return nil, err
-	}
 	d := &documentHeader{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
 	_, d.constant = h.FS.(embed.FS)
 	hash := sha256.New()
@@ -324,37 +306,21 @@ func (h *Handler) read(f *openFile) (*documentHeader, error) {
 		text.Grow(int(d.size))
 		sink = io.MultiWriter(hash, &text)
 	}
-	if _, err := io.Copy(sink, content); err != nil {
+	if err := f.whole(func(content io.Reader) error { _, err := io.Copy(sink, content); return err }); err != nil {
 		return nil, err
 	}
 	d.tag = serve.TagOfSum(hash.Sum(nil))
-	if d.classify(f.name, text.String(), h.maxAge()); d.state != nil {
+	served, doc, whole := delivery(f.name, text.String(), h.MaxAge)
+	d.kind, d.cacheControl = []string{served.Type}, []string{served.CacheControl}
+	d.compressible = doc != nil || text.Len() > 0 && isTextType(served.Type)
+	if doc != nil {
+		d.links = linkFields(doc.Links)
+	}
+	if whole && !doc.Archive && doc.Format != feedhistory.JSONFeed {
+		d.state = digestsOf(doc)
 		h.remember(f.name, d.tag, d.state)
 	}
-	_, err = f.rewind()
-	return d, err
-}
-
-func (h *Handler) maxAge() time.Duration {
-	return cmp.Or(h.MaxAge, defaultMaxAge)
-}
-
-func values(s string) []string { return []string{s} }
-
-// classify determines the kind of a document, and its place in the feed.
-func (d *documentHeader) classify(name, text string, maxAge time.Duration) {
-	doc, err := parseHead(text)
-	served := delivery(name, doc, err, maxAge)
-	d.kind, d.cacheControl = values(served.Type), values(served.CacheControl)
-	if doc == nil {
-		d.compressible = text != "" && isTextType(served.Type)
-		return
-	}
-	d.compressible = true
-	d.links = linkFields(doc.Links)
-	if err == nil && !doc.Archive && doc.Format != feedhistory.JSONFeed {
-		d.state = stateOf(doc)
-	}
+	return d, nil
 }
 
 // A feedState has a digest of each entry of a feed's document, by a digest of its id.
@@ -367,7 +333,7 @@ func shorten(text []byte) shortDigest {
 	return shortDigest(sum[:8])
 }
 
-func stateOf(doc *feedhistory.Document) feedState {
+func digestsOf(doc *feedhistory.Document) feedState {
 	s := feedState{}
 	for _, e := range doc.Entries {
 		s[shorten([]byte(e.ID))] = shorten(e.XML())
@@ -387,19 +353,15 @@ func (h *Handler) since(d *documentHeader, f *openFile, tags []string) (io.ReadS
 		if !ok {
 			continue
 		}
-		content, err := f.rewind()
-		if err != nil {
-			return nil, err
-		}
-		data, err := io.ReadAll(content)
+		var data []byte
+		err := f.whole(func(content io.Reader) (err error) { data, err = io.ReadAll(content); return err })
 		if err != nil {
 			return nil, err
 		}
 		if text, ok := withoutKnown(string(data), old); ok {
 			return strings.NewReader(text), nil
 		}
-		_, err = f.rewind()
-		return nil, err
+		return nil, nil
 	}
 	return nil, nil
 }
@@ -412,7 +374,7 @@ func withoutKnown(text string, old feedState) (rest string, ok bool) {
 	if err != nil || doc == nil || !utf8.ValidString(text) {
 		return "", false
 	}
-	present := stateOf(doc)
+	present := digestsOf(doc)
 	for _, t := range doc.Deleted {
 		present[shorten([]byte(t.Ref))] = shortDigest{}
 	}
@@ -472,20 +434,24 @@ func DeliveryOf(name string, data []byte, maxAge time.Duration) Delivery {
 	if len(data) <= maxDocument {
 		text = string(data)
 	}
-	doc, err := parseHead(text)
-	return delivery(name, doc, err, cmp.Or(maxAge, defaultMaxAge))
+	served, _, _ := delivery(name, text, maxAge)
+	return served
 }
 
-// delivery does the same for a document read by parseHead.
-func delivery(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Delivery {
+// delivery also returns the document, nil if the text is something else, and whether all of
+// it could be read.
+func delivery(name, text string, maxAge time.Duration) (s Delivery, doc *feedhistory.Document, whole bool) {
+	s.CacheControl = briefly(cmp.Or(maxAge, defaultMaxAge))
+	doc, err := parseHead(text)
 	if doc == nil {
-		return Delivery{Type: typeByName(name), CacheControl: briefly(maxAge)}
+		s.Type = typeByName(name)
+		return s, nil, false
 	}
-	s := Delivery{Type: mediaType(doc.Format), CacheControl: briefly(maxAge), Archive: err == nil && doc.Archive}
+	s.Type, s.Archive = mediaType(doc.Format), err == nil && doc.Archive
 	if err == nil && isClosed(doc) {
 		s.CacheControl = "public, max-age=31536000, immutable"
 	}
-	return s
+	return s, doc, err == nil
 }
 
 // typeByName guesses the media type of a file other than a feed, or of an unreadable
@@ -561,11 +527,10 @@ func linkFields(links feedhistory.Links) (fields []string) {
 // headerURL percent-encodes the characters forbidden between angle brackets: Atom has
 // IRIs, and anything else may come from a file.
 func headerURL(iri string) string {
-	const hex = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(iri) {
 		if c := iri[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)
 		}
@@ -591,38 +556,22 @@ func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error)
 	if c, ok := h.compressed.Get(d.tag); ok {
 		return c, nil
 	}
-	content, err := f.rewind()
+	var b bytes.Buffer // without a name or time, so it depends only on the content
+	err := f.whole(func(content io.Reader) error {
+		z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a valid level
+		_, err := io.Copy(z, content)
+		return errors.Join(err, z.Close())
+	})
 	if err != nil {
 		return nil, err
 	}
 	c := &gzipVariant{}
-	if c.data, err = gzipped(content, gzip.BestCompression); err != nil {
-		return nil, err
-	}
-	if int64(len(c.data)) >= d.size {
-		c.data = nil
-	} else {
+	if int64(b.Len()) < d.size {
+		c.data = bytes.Clone(b.Bytes())
 		if c.tag = serve.TagOf(c.data); d.state != nil {
 			h.remember(f.name, c.tag, d.state)
 		}
 	}
 	h.compressed.PutSized(d.tag, c, int64(len(c.data))+256)
-	_, err = f.rewind()
-	return c, err
-}
-
-// gzipped compresses without a name or time, so the result depends only on the content.
-func gzipped(content io.Reader, level int) ([]byte, error) {
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, level)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.Copy(z, content); err != nil {
-		return nil, err
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(b.Bytes()), nil
+	return c, nil
 }

@@ -5,15 +5,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
+	"testing/fstest"
 	"time"
 )
 
@@ -65,6 +63,15 @@ type Output interface {
 // ErrLocked means another writer holds the lock of an Output.
 var ErrLocked = errors.New("another writer is at work on this output")
 
+// CheckName returns the error of Put and Remove, an *fs.PathError with this operation, for a
+// name that no document can have; otherwise nil.
+func CheckName(op, name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	return nil
+}
+
 // A Dir is an Output in a directory of the file system, which any web server can serve.
 // Files whose names begin with a dot are not for readers: the lock, files being
 // written, and notes about the work a Publisher must finish after a crash.
@@ -86,8 +93,8 @@ func (d Dir) path(name string) string {
 // once the data is on the disk. The remains of a crash are overwritten when the same
 // name is put again.
 func (d Dir) Put(ctx context.Context, name string, data []byte) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	if err := CheckName("put", name); err != nil {
+		return err
 	}
 	path := d.path(name)
 	dir, base := filepath.Dir(path), filepath.Base(path)
@@ -140,8 +147,8 @@ func makeDir(dir string) error {
 // Remove implements Output. It also removes a half-written file of this name, left by a
 // crash.
 func (d Dir) Remove(ctx context.Context, name string) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	if err := CheckName("remove", name); err != nil {
+		return err
 	}
 	path := d.path(name)
 	dir, base := filepath.Split(path)
@@ -183,8 +190,7 @@ func (d Dir) Lock(ctx context.Context) (unlock func() error, err error) {
 // value is empty and ready to use. Do not copy a MemoryOutput.
 type MemoryOutput struct {
 	mu     sync.RWMutex
-	files  map[string][]byte
-	times  map[string]time.Time // when each was put
+	files  fstest.MapFS // no file in it is ever changed in place
 	locked bool
 }
 
@@ -200,90 +206,38 @@ func (m *MemoryOutput) Names() []string {
 func (m *MemoryOutput) Clone() *MemoryOutput {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return &MemoryOutput{files: maps.Clone(m.files), times: maps.Clone(m.times)} // Put never changes bytes in place
-}
-
-// ReadFile implements fs.ReadFileFS.
-func (m *MemoryOutput) ReadFile(name string) ([]byte, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if data, ok := m.files[name]; ok {
-		return bytes.Clone(data), nil
-	}
-	return nil, m.missing("open", name)
-}
-
-// missing returns the error for an unknown name.
-func (m *MemoryOutput) missing(op, name string) error {
-	err := fs.ErrNotExist
-	if !fs.ValidPath(name) {
-		err = fs.ErrInvalid
-	}
-	return &fs.PathError{Op: op, Path: name, Err: err}
+	return &MemoryOutput{files: maps.Clone(m.files)}
 }
 
 // Open implements fs.FS. It also opens directories, for listing them.
 func (m *MemoryOutput) Open(name string) (fs.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if data, ok := m.files[name]; ok {
-		return OpenDocument(m.info(name), data), nil
-	}
-	list := m.list(name)
-	if len(list) == 0 && name != "." {
-		return nil, m.missing("open", name)
-	}
-	return OpenDirectory(FileInfo{Base: path.Base(name), Dir: true}, list), nil
-}
-
-func (m *MemoryOutput) info(name string) FileInfo {
-	return FileInfo{Base: path.Base(name), Bytes: int64(len(m.files[name])), Time: m.times[name]}
-}
-
-// list returns the entries of a directory, sorted.
-func (m *MemoryOutput) list(dir string) []fs.DirEntry {
-	found := map[string]FileInfo{}
-	for name := range m.files {
-		rest, ok := name, dir == "."
-		if !ok {
-			rest, ok = strings.CutPrefix(name, dir+"/")
-		}
-		if child, _, deeper := strings.Cut(rest, "/"); ok && deeper {
-			found[child] = FileInfo{Base: child, Dir: true}
-		} else if ok {
-			found[child] = m.info(name)
-		}
-	}
-	list := make([]fs.DirEntry, 0, len(found))
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		list = append(list, fs.FileInfoToDirEntry(found[name]))
-	}
-	return list
+	return m.files.Open(name)
 }
 
 // Put implements Output.
 func (m *MemoryOutput) Put(ctx context.Context, name string, data []byte) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	if err := CheckName("put", name); err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.files == nil {
-		m.files, m.times = map[string][]byte{}, map[string]time.Time{}
+		m.files = fstest.MapFS{}
 	}
-	m.files[name], m.times[name] = append([]byte{}, data...), time.Now()
+	m.files[name] = &fstest.MapFile{Data: bytes.Clone(data), Mode: 0o444, ModTime: time.Now()}
 	return nil
 }
 
 // Remove implements Output.
 func (m *MemoryOutput) Remove(ctx context.Context, name string) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	if err := CheckName("remove", name); err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.files, name)
-	delete(m.times, name)
 	return nil
 }
 
@@ -303,83 +257,57 @@ func (m *MemoryOutput) Lock(ctx context.Context) (unlock func() error, err error
 	}), nil
 }
 
-// errDirectory means a directory has no bytes.
-var errDirectory = errors.New("is a directory")
+// An Overlay is an Output over another one. It keeps changes in memory, and reads unchanged
+// documents, and directories, from the Output below, whose lock it takes. Put and Remove are
+// not to be called at the same time as other methods.
+type Overlay struct {
+	Output                        // the Output below
+	Keeps  func(name string) bool // whether to keep the changes of a document; others are made below. Nil means all are kept
 
-// A FileInfo is the fs.FileInfo of a document or a directory of an Output.
-type FileInfo struct {
-	Base  string    // the last part of the name
-	Bytes int64     // the size of a document
-	Time  time.Time // when it was put; zero if unknown
-	Dir   bool      // whether it is a directory
+	changed fstest.MapFS // nil stands for a removed document
 }
 
-// Name returns the last part of the name.
-func (i FileInfo) Name() string { return i.Base }
-
-// Size returns the size of a document.
-func (i FileInfo) Size() int64 { return i.Bytes }
-
-// ModTime returns when the document was put.
-func (i FileInfo) ModTime() time.Time { return i.Time }
-
-// IsDir returns whether it is a directory.
-func (i FileInfo) IsDir() bool { return i.Dir }
-
-// Sys returns nil.
-func (i FileInfo) Sys() any { return nil }
-
-// Mode returns the mode of a file, or directory, that everybody can read.
-func (i FileInfo) Mode() fs.FileMode {
-	if i.Dir {
-		return fs.ModeDir | 0o555
+// Open implements fs.FS.
+func (o *Overlay) Open(name string) (fs.File, error) {
+	if _, ok := o.changed[name]; ok {
+		return o.changed.Open(name)
 	}
-	return 0o444
+	return o.Output.Open(name)
 }
 
-// OpenDocument returns a document in memory as an open file, for implementations of Output.
-func OpenDocument(info FileInfo, data []byte) fs.File {
-	return &openDocument{info, bytes.NewReader(data)}
-}
-
-type openDocument struct {
-	info FileInfo
-	*bytes.Reader
-}
-
-// The methods of fs.File.
-
-func (d *openDocument) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *openDocument) Close() error               { return nil }
-
-// OpenDirectory returns a directory as an open file, with its sorted list, for
-// implementations of Output.
-func OpenDirectory(info FileInfo, list []fs.DirEntry) fs.ReadDirFile {
-	return &openDirectory{info, list}
-}
-
-type openDirectory struct {
-	info FileInfo
-	list []fs.DirEntry // the entries still to return, sorted
-}
-
-// The methods of fs.ReadDirFile.
-
-func (d *openDirectory) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *openDirectory) Close() error               { return nil }
-
-func (d *openDirectory) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.Base, Err: errDirectory}
-}
-
-func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
-	switch {
-	case n > 0 && len(d.list) == 0:
-		return nil, io.EOF
-	case n <= 0 || n > len(d.list):
-		n = len(d.list)
+// Put implements Output.
+func (o *Overlay) Put(ctx context.Context, name string, data []byte) error {
+	if !o.keeps(name) {
+		return o.Output.Put(ctx, name, data)
 	}
-	list := d.list[:n:n]
-	d.list = d.list[n:]
-	return list, nil
+	return o.change("put", name, &fstest.MapFile{Data: bytes.Clone(data), Mode: 0o444})
+}
+
+// Remove implements Output.
+func (o *Overlay) Remove(ctx context.Context, name string) error {
+	if !o.keeps(name) {
+		return o.Output.Remove(ctx, name)
+	}
+	return o.change("remove", name, nil)
+}
+
+func (o *Overlay) keeps(name string) bool { return o.Keeps == nil || o.Keeps(name) }
+
+func (o *Overlay) change(op, name string, file *fstest.MapFile) error {
+	if err := CheckName(op, name); err != nil {
+		return err
+	}
+	if o.changed == nil {
+		o.changed = fstest.MapFS{}
+	}
+	o.changed[name] = file
+	return nil
+}
+
+// Kept returns the document kept under a name; nil if it is unchanged or removed.
+func (o *Overlay) Kept(name string) []byte {
+	if file := o.changed[name]; file != nil {
+		return file.Data
+	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"log/slog"
 	"maps"
@@ -218,7 +217,7 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 		}
 	}
 	var b bytes.Buffer
-	if err := writeFormat(&b, page, format); err != nil {
+	if err := compose.NewWriter(&b, format, page).Close(); err != nil {
 		p.fail(w, r, err)
 		return
 	}
@@ -234,16 +233,6 @@ func (p *Pages) cacheControl() string {
 		return "no-cache"
 	}
 	return briefly(cmp.Or(p.MaxAge, time.Minute))
-}
-
-func writeFormat(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) error {
-	switch format {
-	case feedhistory.Atom:
-		return compose.WriteAtom(b, d)
-	case feedhistory.RSS:
-		return compose.WriteRSS(b, d)
-	}
-	return fmt.Errorf("feeds are not written as %v", format)
 }
 
 // fail answers with an error, unless the client has gone.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -84,7 +85,7 @@ func TestRefused(t *testing.T) {
 				refused(p.Append(t.Context(), entries(t, 20, 2)[0], entry(t, id, at, "changed")), ErrSameTime, at, at)
 				require.NoError(t, p.Append(t.Context(), entry(t, id, at, strings.Replace(id, "e", "text ", 1))), "the very same")
 			}
-			require.Equal(t, before.files, out.files, "all or nothing")
+			require.Equal(t, before.texts(), out.texts(), "all or nothing")
 		})
 	}
 }
@@ -156,13 +157,13 @@ func TestErase(t *testing.T) {
 	require.Len(t, after, 6)
 	for i, a := range after[:3] {
 		require.NotEqual(t, old[i].name, a.name)
-		require.NotContains(t, out.files, old[i].name)
+		require.NotContains(t, out.texts(), old[i].name)
 	}
 	for i := 3; i < 6; i++ {
 		require.Equal(t, old[i].name, after[i].name)
 		require.Equal(t, old[i].doc.Entries[0].XML(), after[i].doc.Entries[0].XML())
 	}
-	for name, data := range out.files {
+	for name, data := range out.texts() {
 		require.False(t, bytes.Contains(data, []byte("text 10,")), name)
 		require.False(t, bytes.Contains(data, []byte("text 20,")), name)
 	}
@@ -171,7 +172,7 @@ func TestErase(t *testing.T) {
 	require.Len(t, archives(t, p), 5, "an archive without entries is left out")
 	require.NoError(t, p.Append(t.Context(), entries(t, 30, 10)...))
 	require.Len(t, fetch(t, out, p.URL()).Entries, 25)
-	require.Len(t, out.files, 1+len(archives(t, p)))
+	require.Len(t, out.texts(), 1+len(archives(t, p)))
 }
 
 func TestEraseAll(t *testing.T) {
@@ -179,21 +180,21 @@ func TestEraseAll(t *testing.T) {
 	p := newPublisher(out)
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 6)...))
 	require.NoError(t, p.Erase(t.Context(), "e1", "e2", "e3", "e4", "e5", "e6"))
-	require.Len(t, out.files, 1)
+	require.Len(t, out.texts(), 1)
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 7)...))
 	require.Len(t, fetch(t, out, p.URL()).Entries, 7)
 	require.NoError(t, p.Erase(t.Context(), "e4", "e5", "e6"))
-	require.NotContains(t, string(out.files[archives(t, p)[0].name]), "next-archive", "its successor is gone")
+	require.NotContains(t, string(out.texts()[archives(t, p)[0].name]), "next-archive", "its successor is gone")
 }
 
 func TestErasedFromMissingArchive(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
-	delete(out.files, archives(t, p)[1].name) // 5005#18 allows that
+	out.drop(archives(t, p)[1].name) // 5005#18 allows that
 	before := out.clone()
 	require.ErrorContains(t, p.Erase(t.Context(), "e9"), "not exist")
-	require.Equal(t, before.files, out.files)
+	require.Equal(t, before.texts(), out.texts())
 	require.NoError(t, p.Append(t.Context(), entries(t, 11, 10)...))
 	require.NoError(t, p.Append(t.Context(), entry(t, "old", day, "given an old date")))
 }
@@ -210,7 +211,7 @@ func TestTwoWriters(t *testing.T) {
 func TestForeign(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
-	out.files[p.name()] = []byte(`<feed xmlns="http://www.w3.org/2005/Atom"><id>x</id></feed>`)
+	out.replace(p.name(), `<feed xmlns="http://www.w3.org/2005/Atom"><id>x</id></feed>`)
 	require.ErrorIs(t, p.Append(t.Context(), entries(t, 1, 1)...), ErrForeign)
 }
 
@@ -237,7 +238,7 @@ func TestUnpublishable(t *testing.T) {
 	bad.ID = "bad\x01id"
 	err := p.Append(t.Context(), append(entries(t, 1, 8), bad)...)
 	require.ErrorIs(t, err, ErrUnpublishable)
-	require.Empty(t, out.files)
+	require.Empty(t, out.texts())
 }
 
 func TestSplitByMonth(t *testing.T) {
@@ -265,7 +266,7 @@ func TestLargePeriod(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
 	for i := range 20 {
 		require.NoError(t, p.Append(t.Context(), entry(t, string(rune('a'+i)), day.Add(time.Duration(i)*time.Second), long)))
-		require.Less(t, len(out.files[p.name()]), 15<<20)
+		require.Less(t, len(out.texts()[p.name()]), 15<<20)
 	}
 	require.Len(t, fetch(t, out, p.URL()).Entries, 20)
 	for _, a := range archives(t, p) {
@@ -363,8 +364,23 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{MemoryOutput: MemoryOutput{files: map[string][]byte{}, times: map[string]time.Time{}}, names: map[string]string{}}
+	return &memory{MemoryOutput: MemoryOutput{files: fstest.MapFS{}}, names: map[string]string{}}
 }
+
+// texts returns all documents by their names.
+func (m *memory) texts() map[string][]byte {
+	all := map[string][]byte{}
+	for name, file := range m.files {
+		all[name] = file.Data
+	}
+	return all
+}
+
+// drop removes a document, as somebody who is no Publisher would.
+func (m *memory) drop(name string) { delete(m.files, name) }
+
+// replace replaces a document, as somebody who is no Publisher would.
+func (m *memory) replace(name, text string) { m.files[name] = &fstest.MapFile{Data: []byte(text)} }
 
 // Put implements Output.
 func (m *memory) Put(ctx context.Context, name string, data []byte) error {
@@ -703,13 +719,13 @@ func (m *machine) crash(t *rapid.T) {
 		m.model = done
 		return
 	}
-	if require.NoError(t, m.p.Append(t.Context())); len(m.out.files) > 0 && done.matches(m.fetch(t)) {
+	if require.NoError(t, m.p.Append(t.Context())); len(m.out.texts()) > 0 && done.matches(m.fetch(t)) {
 		m.model = done // the call had taken effect already
 	}
 }
 
 func (m *machine) fetch(t *rapid.T) *feedhistory.History {
-	if _, ok := m.out.files[m.p.name()]; !ok {
+	if _, ok := m.out.texts()[m.p.name()]; !ok {
 		require.Empty(t, m.model.entries)
 		return &feedhistory.History{}
 	}
@@ -770,11 +786,11 @@ func TestDuties(t *testing.T) {
 // duty2 checks that the feed is complete as long as there is no archive
 // (5005#26).
 func duty2(t *testing.T, out *memory, p *Publisher) {
-	require.NotContains(t, string(out.files[p.name()]), "complete", "there are archives")
+	require.NotContains(t, string(out.texts()[p.name()]), "complete", "there are archives")
 	young := newMemory()
 	p = &Publisher{Output: young, Base: base, Format: p.Format}
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 5)...))
-	text := string(young.files[p.name()])
+	text := string(young.texts()[p.name()])
 	flag := strings.Index(text, `<fh:complete xmlns:fh="http://purl.org/syndication/history/1.0"/>`)
 	require.Positive(t, flag)
 	require.Less(t, flag, strings.Index(text, "text 5"))
@@ -845,7 +861,7 @@ func duty10(t *testing.T, out *memory, p *Publisher) {
 }
 
 func duty11(t *testing.T, out *memory, p *Publisher) {
-	text := string(out.files[p.name()])
+	text := string(out.texts()[p.name()])
 	all := archives(t, p)
 	for i, a := range all {
 		require.Equal(t, 1, strings.Count(text, `rel="prev-archive" href="`+base+a.name+`"`), a.name)
@@ -871,7 +887,7 @@ func duty13(t *testing.T, out *memory, p *Publisher) {
 	for _, a := range archives(t, p) {
 		require.Equal(t, 1, strings.Count(a.text, `rel="current" href="`+p.URL()+`"`))
 	}
-	require.NotContains(t, string(out.files[p.name()]), "current")
+	require.NotContains(t, string(out.texts()[p.name()]), "current")
 }
 
 func duty14(t *testing.T, out *memory, p *Publisher) {
@@ -881,7 +897,7 @@ func duty14(t *testing.T, out *memory, p *Publisher) {
 		require.Positive(t, flag)
 		require.Less(t, flag, strings.Index(a.text, "text "))
 	}
-	require.NotContains(t, string(out.files[p.name()]), "fh:archive")
+	require.NotContains(t, string(out.texts()[p.name()]), "fh:archive")
 }
 
 // duty15 checks that the target of next-archive exists before the link does,
@@ -889,7 +905,7 @@ func duty14(t *testing.T, out *memory, p *Publisher) {
 func duty15(t *testing.T, out *memory, p *Publisher) {
 	links := 0
 	out.Fail = func(string) feedtest.Failure { // called before each operation
-		for name, data := range out.files {
+		for name, data := range out.texts() {
 			if !archiveName.MatchString(name) {
 				continue
 			}
@@ -897,8 +913,8 @@ func duty15(t *testing.T, out *memory, p *Publisher) {
 			next, _, _ := strings.Cut(rest, `"`)
 			if linked {
 				links++
-				require.Contains(t, out.files, next)
-				require.Contains(t, string(out.files[next]), "fh:archive")
+				require.Contains(t, out.texts(), next)
+				require.Contains(t, string(out.texts()[next]), "fh:archive")
 			}
 		}
 		return feedtest.Works
@@ -926,7 +942,7 @@ func duty16(t *testing.T, out *memory, p *Publisher) {
 	))
 	require.NoError(t, p.Append(t.Context(), entries(t, 6000, 200)...))
 	times := map[string]string{}
-	for name, data := range out.files {
+	for name, data := range out.texts() {
 		doc, err := parse(string(data))
 		require.NoError(t, err)
 		for _, e := range doc.Entries {

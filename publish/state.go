@@ -63,9 +63,12 @@ func newState(text string) (*state, error) {
 	if m.open < 0 || m.open > len(doc.Entries) {
 		return nil, ErrForeign
 	}
-	s := &state{text: text, doc: doc, ledger: m, recent: doc.Entries[m.open:]}
-	s.log = merge(doc.Entries[:m.open], doc.Deleted)
-	return s, nil
+	return stateOf(text, m, doc), nil
+}
+
+// stateOf returns the state of a subscription document.
+func stateOf(text string, m ledger, doc *feedhistory.Document) *state {
+	return &state{text: text, doc: doc, ledger: m, log: merge(doc.Entries[:m.open], doc.Deleted), recent: doc.Entries[m.open:]}
 }
 
 // merge merges entries and deletions, both newest first, into one log, oldest
@@ -182,6 +185,12 @@ type ledger struct {
 	before string // the name of the archive whose successor is new; "" for none
 	next   string // the name of the successor; "" for none
 	erase  bool   // whether unreferenced archives are to be removed
+}
+
+// done returns the ledger without remaining work.
+func (m ledger) done() ledger {
+	m.before, m.next, m.erase = "", "", false
+	return m
 }
 
 const ledgerTarget = "<?feedhistory "

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +116,8 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 type version struct {
 	time    time.Time
 	deleted bool
-	words   digest
+	as      digest // of the entry as it was published
+	words   digest // zero if the source has the entry as it was published
 	link    string // the URL of its alternate link
 }
 
@@ -126,6 +128,8 @@ type publishedSet struct {
 	newest map[string]version // by id; the version found first, beginning at the subscription document
 	placed map[place]bool     // versions with a place in the log, or in an existing archive
 	lost   []lostArchive
+
+	source map[string]digest // of the source's entries, by id
 }
 
 // A place identifies a version in the log.
@@ -136,9 +140,14 @@ type place struct {
 
 func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 
-// versions reads everything published.
-func (p *session) versions(s *state) (all *publishedSet, err error) {
-	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
+// versions reads everything published, to be compared with a source.
+func (p *session) versions(s *state, source []*feedhistory.Entry) (all *publishedSet, err error) {
+	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}, source: map[string]digest{}}
+	for _, e := range source {
+		if e != nil {
+			all.source[e.ID] = sha256.Sum256(e.XML())
+		}
+	}
 	if s.doc != nil {
 		p.add(all, s.items())
 	}
@@ -163,7 +172,9 @@ func (p *Publisher) add(all *publishedSet, items []item) {
 		}
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
-			v.words = p.words(it.entry)
+			if v.as = sha256.Sum256(it.entry.XML()); v.as != all.source[it.id] {
+				v.words = p.words(it.entry)
+			}
 			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
 			v.link = link.Href
 		}
@@ -174,7 +185,7 @@ func (p *Publisher) add(all *publishedSet, items []item) {
 // compare returns the items an update must publish, oldest first, and the
 // deletions among them.
 func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionReport, error) {
-	all, err := p.versions(s)
+	all, err := p.versions(s, u.Entries)
 	if err == nil {
 		err = p.restoreAll(s, all, u, report)
 	}
@@ -193,6 +204,11 @@ func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionRe
 		}
 		given[e.ID] = true
 		old, published := known[e.ID]
+		if published && !old.deleted && old.as == all.source[e.ID] {
+			report.Unchanged++
+			p.giveAgain(e)
+			continue
+		}
 		it, err := p.revise(e, old, published, u.Now, report)
 		if err != nil {
 			return nil, deletionReport{}, err
@@ -220,7 +236,7 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	}
 	timed := isTimed(e)
 	newer := timed && normal.Updated.After(old.time)
-	same := published && !old.deleted && (old.words == p.words(normal) || old.words == p.words(normal.Signed()))
+	same := published && !old.deleted && p.isPublished(normal, e, old.words)
 	switch {
 	case !published || old.deleted:
 		report.New++
@@ -284,36 +300,51 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 
 // withTitle returns an entry with another title, if it has one of plain text.
 func withTitle(element string, change func(title string) string) string {
-	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
-	s.Next()
-	for depth := s.Depth(); s.Child(depth); {
-		if s.Space() != feedxml.Atom || s.Local() != "title" {
-			continue
-		}
-		attrs, tag := len(s.Attrs()), s.End()
-		text := s.ElementText()
-		changed := change(text)
-		if attrs > 0 || s.Nested() || changed == text {
+	for title := range children(element, feedxml.Atom, "title") {
+		changed := change(title.text)
+		if !title.plain || changed == title.text {
 			return element
 		}
 		var b strings.Builder
 		xmlscan.WriteText(&b, changed)
-		return element[:tag] + b.String() + element[s.Offset():]
+		return element[:title.content] + b.String() + element[title.close:]
 	}
 	return element
+}
+
+// A child is a child element of an entry, by the places in the entry where it starts, where
+// its content starts, and where its end tag starts and ends.
+type child struct {
+	start, content, close, end int
+	text                       string
+	plain                      bool // it has neither attributes nor elements
+}
+
+// children yields the child elements with a name.
+func children(element, space, local string) iter.Seq[child] {
+	return func(yield func(child) bool) {
+		s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
+		s.Next()
+		for depth := s.Depth(); s.Child(depth); {
+			if s.Space() != space || s.Local() != local {
+				continue
+			}
+			c := child{start: s.Offset(), content: s.End(), plain: len(s.Attrs()) == 0}
+			c.text = s.ElementText()
+			c.plain = c.plain && !s.Nested()
+			c.close, c.end = s.Offset(), s.End()
+			if !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // withoutUpdated cuts an entry at its update time, or at the place for one. The
 // update time is an Atom element, in RSS, too.
 func withoutUpdated(element string) (before, after string) {
-	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
-	s.Next()
-	for depth := s.Depth(); s.Child(depth); {
-		if s.Space() == feedxml.Atom && s.Local() == "updated" {
-			start := s.Offset()
-			s.Skip()
-			return element[:start], element[s.End():]
-		}
+	for updated := range children(element, feedxml.Atom, "updated") {
+		return element[:updated.start], element[updated.end:]
 	}
 	end := max(strings.LastIndex(element, "</"), 0)
 	return element[:end], element[end:]
@@ -515,7 +546,10 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 	if len(all.lost) == 0 {
 		return nil
 	}
-	forms := [][]item{p.unplaced(all, u, p.normalize), p.unplaced(all, u, p.earlier)}
+	var forms [][]item
+	for _, form := range p.forms() {
+		forms = append(forms, p.unplaced(all, u, form))
+	}
 	for _, l := range all.lost {
 		var items []item
 		for _, given := range forms {
@@ -545,7 +579,7 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 
 // unplaced returns the entries of a source that are not published elsewhere, in
 // one of their forms, oldest first.
-func (p *Publisher) unplaced(all *publishedSet, u Batch, form func(*feedhistory.Entry) (*feedhistory.Entry, error)) (given []item) {
+func (p *Publisher) unplaced(all *publishedSet, u Batch, form form) (given []item) {
 	for _, e := range u.Entries {
 		if normal, err := form(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(normal))] {
 			given = append(given, entryItem(normal))

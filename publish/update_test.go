@@ -326,8 +326,8 @@ func TestRestored(t *testing.T) {
 			for i, a := range names {
 				for _, more := range []int{0, 2, 40} {
 					t.Run(fmt.Sprint(format, split, i, "+", more), func(t *testing.T) {
-						out.files = before.clone().files
-						delete(out.files, a.name)
+						out = before.clone()
+						out.drop(a.name)
 						p := publisher()
 						p.Head = &feedhistory.Document{Title: "Another title", ID: "urn:blog"}
 						report, err := p.Publish(t.Context(), Batch{Entries: append(all[:len(all):len(all)], entries(t, 100, more)...)})
@@ -336,7 +336,7 @@ func TestRestored(t *testing.T) {
 						require.Empty(t, report.Lost)
 						require.Equal(t, more, report.New)
 						if i > 0 || more == 0 { // the newest one may have gained a successor
-							require.True(t, bytes.Equal(before.files[a.name], out.files[a.name]))
+							require.True(t, bytes.Equal(before.texts()[a.name], out.texts()[a.name]))
 						}
 						checkChain(t, out, p)
 						require.Len(t, fetch(t, out, p.URL()).Entries, len(all)+more)
@@ -355,14 +355,14 @@ func TestLost(t *testing.T) {
 	_, err := newPublisher(out).Publish(t.Context(), Batch{Entries: all})
 	require.NoError(t, err)
 	gone := archives(t, newPublisher(out))[4]
-	delete(out.files, gone.name)
+	out.drop(gone.name)
 	edited := append([]*feedhistory.Entry{}, all...)
 	for i, e := range edited {
 		if e.ID == gone.doc.Entries[1].ID {
 			edited[i] = entry(t, e.ID, e.Updated.Add(time.Minute), "edited")
 		}
 	}
-	names := len(out.files)
+	names := len(out.texts())
 	for round := range 3 {
 		report, err := newPublisher(out).Publish(t.Context(), Batch{Entries: edited})
 		require.NoError(t, err)
@@ -374,17 +374,17 @@ func TestLost(t *testing.T) {
 			require.Zero(t, report.New)
 		}
 		require.Zero(t, report.Changed)
-		require.NotContains(t, out.files, gone.name, "no other bytes under its name")
+		require.NotContains(t, out.texts(), gone.name, "no other bytes under its name")
 	}
-	require.LessOrEqual(t, len(out.files), names+1)
+	require.LessOrEqual(t, len(out.texts()), names+1)
 
 	// An archive that was removed for good, with everything older, is only
 	// reported.
 	chain, err := at(newPublisher(out)).published()
 	require.NoError(t, err)
-	for name := range out.files {
+	for name := range out.texts() {
 		if name != chain.prev && archiveName.MatchString(name) {
-			delete(out.files, name)
+			out.drop(name)
 		}
 	}
 	report, err := newPublisher(out).Publish(t.Context(), Batch{Entries: edited[27:]})
@@ -428,7 +428,7 @@ func future(t *testing.T, split compose.Split, ahead time.Duration, first bool) 
 			require.NoError(t, err)
 		}
 		all = append(all, fresh...)
-		for name, data := range with.files {
+		for name, data := range with.texts() {
 			if !archiveName.MatchString(name) {
 				continue
 			}
@@ -442,11 +442,11 @@ func future(t *testing.T, split compose.Split, ahead time.Duration, first bool) 
 			archives[name] = data
 		}
 		for name := range archives {
-			require.Contains(t, with.files, name)
+			require.Contains(t, with.texts(), name)
 		}
-		most = max(most, len(without.files["feed.atom"]))
-		require.Less(t, len(with.files["feed.atom"]), most+2000, "round %d", round)
-		require.InDelta(t, len(without.files), len(with.files), 1, "round %d", round)
+		most = max(most, len(without.texts()["feed.atom"]))
+		require.Less(t, len(with.texts()["feed.atom"]), most+2000, "round %d", round)
+		require.InDelta(t, len(without.texts()), len(with.texts()), 1, "round %d", round)
 		h := fetch(t, with, newPublisher(with).URL())
 		want := len(all)
 		if first || round > 3 {

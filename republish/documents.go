@@ -15,6 +15,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish/serve"
@@ -64,32 +65,37 @@ type Slice struct {
 }
 
 // String returns the name of the slice.
-func (s Slice) String() string { return sliceTitle(s.Since, s.Until) }
-
-// Query returns the query of the slice's URL, without a question mark.
-func (s Slice) Query() string { return sliceQuery(s.Since, s.Until) }
-
-func sliceTitle(since, until time.Time) string {
+func (s Slice) String() string {
 	switch {
-	case since.IsZero() && until.IsZero():
+	case s.Since.IsZero() && s.Until.IsZero():
 		return "from its beginning"
-	case since.IsZero():
-		return "until " + day(until.Add(-1))
-	case until.IsZero():
-		return "since " + day(since)
+	case s.Since.IsZero():
+		return "until " + day(s.Until.Add(-1))
+	case s.Until.IsZero():
+		return "since " + day(s.Since)
 	}
-	return day(since) + " – " + day(until.Add(-1))
+	return day(s.Since) + " – " + day(s.Until.Add(-1))
 }
 
-func sliceQuery(since, until time.Time) string {
+// Query returns the query of the slice's URL, without a question mark.
+func (s Slice) Query() string {
 	q := url.Values{}
-	if !since.IsZero() {
-		q.Set("since", since.UTC().Format(time.RFC3339Nano))
-	}
-	if !until.IsZero() {
-		q.Set("until", until.UTC().Format(time.RFC3339Nano))
+	for name, bound := range s.bounds() {
+		if !bound.IsZero() {
+			q.Set(name, bound.UTC().Format(time.RFC3339Nano))
+		}
 	}
 	return q.Encode()
+}
+
+// bounds returns the times of the slice by the names of their parameters.
+func (s *Slice) bounds() map[string]*time.Time {
+	return map[string]*time.Time{"since": &s.Since, "until": &s.Until}
+}
+
+// has reports whether an entry is in the time of the slice.
+func (s Slice) has(r *mirror.Record) bool {
+	return !r.Time().Before(s.Since) && (s.Until.IsZero() || r.Time().Before(s.Until))
 }
 
 // A Plan is a way to cut a feed into slices.
@@ -112,10 +118,6 @@ func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Pl
 	if feed == nil {
 		return Plan{}, errors.New("republish: Handler.Slices: the Feed is nil")
 	}
-	return h.slices(ctx, feed, size)
-}
-
-func (h *Handler) slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
 	sized, err := h.sized(ctx, feed)
 	if err != nil {
 		return Plan{}, err
@@ -198,34 +200,24 @@ func cut(groups []Slice, most, overhead int64) (p Plan) {
 
 // serveSlice answers with a slice.
 func (h *Handler) serveSlice(w http.ResponseWriter, r *http.Request, asked request) error {
-	p := &part{feed: asked.feed, format: asked.format, query: mirror.Query{Feed: asked.feed.URL}}
 	q := r.URL.Query()
 	err := checkKeys(q, "since", "until")
 	if err != nil {
 		return wrongAddress(err.Error())
 	}
-	for _, bound := range []struct {
-		name string
-		time *time.Time
-	}{{"since", &p.query.Since}, {"until", &p.query.Until}} {
-		if !q.Has(bound.name) {
-			continue
-		}
-		text := q.Get(bound.name)
-		if *bound.time, err = parseMoment(text, time.UTC); err != nil {
-			return wrongAddress(fmt.Sprintf("%s=%s: %v", bound.name, text, err))
+	var s Slice
+	for _, name := range []string{"since", "until"} {
+		if text := q.Get(name); q.Has(name) {
+			if *s.bounds()[name], err = parseMoment(text, time.UTC); err != nil {
+				return wrongAddress(fmt.Sprintf("%s=%s: %v", name, text, err))
+			}
 		}
 	}
-	if !p.query.Until.IsZero() && !p.query.Since.Before(p.query.Until) {
+	if !s.Until.IsZero() && !s.Since.Before(s.Until) {
 		return wrongAddress("since= must be before until=")
 	}
-	p.since, p.until = p.query.Since, p.query.Until
-	p.title = sliceTitle(p.query.Since, p.query.Until)
-	p.self = h.feeds() + asked.name + "/slice." + p.format.String()
-	if query := sliceQuery(p.query.Since, p.query.Until); query != "" {
-		p.self += "?" + query
-	}
-	return h.servePart(w, r, p)
+	self := strings.TrimSuffix(h.feeds()+asked.name+"/slice."+asked.format.String()+"?"+s.Query(), "?")
+	return h.servePart(w, r, &part{feed: asked.feed, format: asked.format, self: self, title: s.String(), Slice: s})
 }
 
 // parseMoment reads a time in RFC 3339, or a date, which means its beginning in
@@ -256,7 +248,6 @@ func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 func (h *Handler) serveComplete(w http.ResponseWriter, r *http.Request, asked request) error {
 	return h.servePart(w, r, &part{
 		feed: asked.feed, format: feedhistory.Atom, self: h.feeds() + asked.name + "/complete.atom",
-		query: mirror.Query{Feed: asked.feed.URL},
 	})
 }
 
@@ -266,14 +257,7 @@ type part struct {
 	format feedhistory.Format
 	self   string // the URL of the document
 	title  string // added to the feed's title; "" for the whole feed
-	query  mirror.Query
-
-	since, until time.Time // of the entries; zero means any
-}
-
-// has reports whether an entry is in the part's time.
-func (p *part) has(r *mirror.Record) bool {
-	return !r.Time().Before(p.since) && (p.until.IsZero() || r.Time().Before(p.until))
+	Slice         // the time of the entries
 }
 
 // servePart answers with a part of a feed.
@@ -297,7 +281,9 @@ func (h *Handler) servePart(w http.ResponseWriter, r *http.Request, p *part) err
 			}
 			return end, err
 		},
-		Write:     func(w io.Writer) error { return h.writePart(ctx, w, m, p, doc, lost) },
+		Write: func(w io.Writer) error {
+			return h.writePart(ctx, w, m, p, mirror.Query{Feed: p.feed.URL, Since: p.Since, Until: p.Until}, doc, lost)
+		},
 		Unchanged: func() bool { return h.isVersion(ctx, p.feed) },
 		Sizes:     &h.sizes,
 		Since: func(tags []string) (func(io.Writer) error, error) {
@@ -306,13 +292,11 @@ func (h *Handler) servePart(w http.ResponseWriter, r *http.Request, p *part) err
 				return nil, err
 			}
 			return func(w io.Writer) error {
-				changes := *p
-				changes.query = mirror.Query{Feed: p.feed.URL, AfterCommit: &after}
 				doc.Complete = false // it has only the changes
 				if doc.Deleted, err = h.deleted(ctx, p, after); err != nil {
 					return err
 				}
-				return h.writePart(ctx, w, m, &changes, doc, lost)
+				return h.writePart(ctx, w, m, p, mirror.Query{Feed: p.feed.URL, AfterCommit: &after}, doc, lost)
 			}, nil
 		},
 	}.Serve(w, r)
@@ -365,12 +349,12 @@ func (h *Handler) isVersion(ctx context.Context, feed *mirror.Feed) bool {
 	return err == nil && now.Commits == feed.Commits
 }
 
-// writePart writes a document with the entries of a part. If an entry cannot be
-// read, the document breaks off; the next one names the gap.
-func (h *Handler) writePart(ctx context.Context, w io.Writer, m *source, p *part, doc *feedhistory.Document, lost loss) error {
+// writePart writes a document with those entries of a query that are in a part. If an entry
+// cannot be read, the document breaks off; the next one names the gap.
+func (h *Handler) writePart(ctx context.Context, w io.Writer, m *source, p *part, q mirror.Query, doc *feedhistory.Document, lost loss) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	feed := compose.NewWriter(out, p.format, doc)
-	for record, err := range h.store.Entries(ctx, p.query) {
+	for record, err := range h.store.Entries(ctx, q) {
 		if err != nil {
 			h.Logger.ErrorContext(ctx, "a document was cut short", "feed", p.feed.URL, "err", err)
 			return err
@@ -405,7 +389,7 @@ func (h *Handler) partHead(ctx context.Context, p *part, lost loss) (*feedhistor
 	if err != nil {
 		return nil, err
 	}
-	doc.Updated = slices.MaxFunc([]time.Time{time.Unix(0, 0), p.feed.Changed, newest}, time.Time.Compare).UTC()
+	doc.Updated = feedtime.Later(time.Unix(0, 0), feedtime.Later(p.feed.Changed, newest)).UTC()
 	if p.title != "" {
 		doc.ID = p.self
 		doc.Title += ", " + p.title

@@ -232,6 +232,8 @@ func (h *Handler) feeds() string { return h.base() + "feeds/" }
 // archiveSize returns the number of entries of an archive.
 func (h *Handler) archiveSize() int { return cmp.Or(h.Size, 100) }
 
+func (h *Handler) isBusy(feed string) bool { return h.Busy != nil && h.Busy(feed) }
+
 func (h *Handler) now() time.Time {
 	if h.Time != nil {
 		return h.Time()
@@ -633,7 +635,7 @@ func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 		return err
 	}
 	feed, err := h.store.Feed(ctx, url)
-	if err != nil || isUnread(feed) || h.chains.busy(url) {
+	if err != nil || isUnread(feed) || h.isBusy(url) {
 		return err
 	}
 	name, err := h.Name(ctx, url)
@@ -643,7 +645,7 @@ func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		first := format == feedhistory.Atom && feed.Entries >= large
 		if first || h.chains.isPublished(name, format) {
-			err = errors.Join(err, h.chains.update(ctx, feed, name, format, 0))
+			err = errors.Join(err, h.update(ctx, feed, name, format, 0))
 		}
 	}
 	return err

@@ -409,7 +409,7 @@ func TestRepublishedGap(t *testing.T) {
 
 	archives := archivesIn(w.t, w.Handler, feed)
 	for _, name := range saved.Names() {
-		text, err := saved.ReadFile(name)
+		text, err := fs.ReadFile(saved, name)
 		require.NoError(t, err)
 		require.NoError(t, w.files.Put(t.Context(), name, text))
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"math"
 	"net/http"
 	"path"
@@ -27,20 +26,13 @@ import (
 	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
-// chains publishes feeds as archived feeds when somebody requests them.
+// chains are the archived feeds as which feeds are published when somebody requests them.
 type chains struct {
-	store mirror.Store
-	busy  func(feed string) bool
-	feeds string // the URL of the directory of all feeds, with a final slash
-	size  int    // entries per archive; zero means 100
-	log   *slog.Logger
-
-	all     *directory // the feeds of the store, private ones included
-	out     *dividedOutput
-	handler http.Handler                // serves out
-	names   serve.Cache[string, string] // the names of directories, by the URLs of feeds
-	locks   locks
-	jobs    *jobs
+	all   *directory // the feeds of the store, private ones included
+	out   *dividedOutput
+	files http.Handler                // serves out
+	names serve.Cache[string, string] // the names of directories, by the URLs of feeds
+	locks locks
 
 	mu     sync.Mutex
 	users  int // number of users who share the Output's lock
@@ -55,14 +47,10 @@ func newChains(h *Handler) *chains {
 	if h.Private {
 		out.private = subOutput{orMemory(h.PrivateOutput), base}
 	}
-	c := &chains{
-		store: h.store, busy: h.Busy, feeds: h.feeds(), size: h.Size, log: h.Logger, all: all, out: out, jobs: &h.jobs,
-		handler: http.StripPrefix("/feeds", &publish.Handler{FS: out, MaxAge: time.Minute, Logger: h.Logger}),
+	return &chains{
+		all: all, out: out,
+		files: http.StripPrefix("/feeds", &publish.Handler{FS: out, MaxAge: time.Minute, Logger: h.Logger}),
 	}
-	if c.busy == nil {
-		c.busy = func(string) bool { return false }
-	}
-	return c
 }
 
 func orMemory(out publish.Output) publish.Output {
@@ -140,7 +128,7 @@ func (c *chains) remove(ctx context.Context, feed, name string) error {
 
 // serveIndex answers with the subscription document of a feed, up to date.
 func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request, asked request) error {
-	if err := h.chains.update(r.Context(), asked.feed, asked.name, asked.format, patience); err != nil {
+	if err := h.update(r.Context(), asked.feed, asked.name, asked.format, patience); err != nil {
 		return err
 	}
 	if _, err := fs.Stat(h.chains.out, asked.name+"/"+indexName(asked.format)); errors.Is(err, fs.ErrNotExist) {
@@ -157,10 +145,10 @@ func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked reque
 	if err != nil {
 		return err
 	}
-	d := compose.Subscription(head, nil, h.chains.feeds+asked.name+"/"+indexName(asked.format), "")
+	d := compose.Subscription(head, nil, h.feeds()+asked.name+"/"+indexName(asked.format), "")
 	d.Complete, d.Updated = asked.feed.Verdict == feedhistory.Whole, asked.feed.Polled.UTC().Truncate(time.Second)
 	var b bytes.Buffer
-	if err := write(&b, d, asked.format); err != nil {
+	if err := compose.NewWriter(&b, asked.format, d).Close(); err != nil {
 		return err
 	}
 	describe(w, asked.format, "no-cache")
@@ -168,27 +156,19 @@ func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked reque
 	return nil
 }
 
-// write writes a document in a format.
-func write(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) error {
-	if format == feedhistory.RSS {
-		return compose.WriteRSS(b, d)
-	}
-	return compose.WriteAtom(b, d)
-}
-
 // update brings the published documents of a feed up to date. While the feed is
 // being read for the first time, nothing is published, because archives must
 // begin with the oldest entry. After a time of waiting, the last published documents do.
-func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format, wait time.Duration) error {
+func (h *Handler) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format, wait time.Duration) error {
 	for joined := true; joined; { // an update that had begun may lack the latest changes
-		done, err := readRecord(subOutput{c.out, name}, format)
+		done, err := readRecord(subOutput{h.chains.out, name}, format)
 		if err == nil && done.Version == feed.Commits {
 			return nil
 		}
-		_, joined, err = share(ctx, c.jobs, wait, name+"/"+indexName(format), func(ctx context.Context) (none struct{}, err error) {
-			return none, c.bringUp(ctx, feed.URL, name, format)
+		_, joined, err = share(ctx, &h.jobs, wait, name+"/"+indexName(format), func(ctx context.Context) (none struct{}, err error) {
+			return none, h.bringUp(ctx, feed.URL, name, format)
 		})
-		if _, refused := errors.AsType[*Error](err); refused && c.isPublished(name, format) {
+		if _, refused := errors.AsType[*Error](err); refused && h.chains.isPublished(name, format) {
 			return nil // until the poll, the update, or another server's has ended
 		}
 		if err != nil {
@@ -199,16 +179,16 @@ func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, for
 }
 
 // bringUp publishes the changes of a feed.
-func (c *chains) bringUp(ctx context.Context, url, name string, format feedhistory.Format) error {
-	defer c.locks.lock(name)()
-	if c.busy(url) {
+func (h *Handler) bringUp(ctx context.Context, url, name string, format feedhistory.Format) error {
+	defer h.chains.locks.lock(name)()
+	if h.isBusy(url) {
 		return &Error{http.StatusServiceUnavailable, "this feed is being read", "Try again later; its page shows the progress."}
 	}
-	feed, err := c.store.Feed(ctx, url)
+	feed, err := h.store.Feed(ctx, url)
 	if err != nil {
 		return err
 	}
-	p, err := c.publication(feed, name, format)
+	p, err := h.publication(feed, name, format)
 	if err != nil {
 		return err
 	}
@@ -229,12 +209,12 @@ func (c *chains) isPublished(name string, format feedhistory.Format) bool {
 // serveArchive answers with a published document.
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", documentPolicy)
-	h.chains.handler.ServeHTTP(w, r)
+	h.chains.files.ServeHTTP(w, r)
 }
 
 // A publication is a feed being published in one format.
 type publication struct {
-	c      *chains
+	h      *Handler
 	feed   *mirror.Feed
 	format feedhistory.Format
 	out    *stagedOutput
@@ -245,14 +225,14 @@ type publication struct {
 	shown  shownEntries
 }
 
-func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
+func (h *Handler) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
 	head, err := heading(feed, format, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &publication{
-		c: c, feed: feed, format: format, base: c.feeds + name,
-		out:  &stagedOutput{Output: subOutput{c.out, name}, name: indexName(format), files: map[string][]byte{}, lock: c.share},
+		h: h, feed: feed, format: format, base: h.feeds() + name,
+		out:  stage(subOutput{h.chains.out, name}, indexName(format), h.chains.share),
 		make: newSource(feed, head, format), head: head,
 	}, nil
 }
@@ -353,7 +333,7 @@ func (p *publication) extend(ctx context.Context, done publicationRecord, now ti
 	if err := p.changes(ctx, done.Version); err != nil {
 		return newest, false, err
 	}
-	known, err := newestOf(ctx, p.c.store, p.feed.URL, now)
+	known, err := newestOf(ctx, p.h.store, p.feed.URL, now)
 	if err != nil {
 		return newest, false, err
 	}
@@ -369,7 +349,7 @@ func (p *publication) extend(ctx context.Context, done publicationRecord, now ti
 func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
 		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
-		Split:    compose.Split{Size: p.c.size},
+		Split:    compose.Split{Size: p.h.Size},
 		Backlog:  true, // p.shown counts by polls
 		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
 	}
@@ -421,9 +401,11 @@ func (b *batch) isFull() bool {
 // depend on their content, so an archive equal to an earlier one has the
 // same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
-	p.out.hide()
+	if err := p.out.Remove(ctx, p.out.name); err != nil { // only here, so the feed begins again
+		return err
+	}
 	publisher, b := p.publisher(p.head), batch{}
-	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}) {
+	for r, err := range p.h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}) {
 		if err != nil {
 			return err
 		}
@@ -461,7 +443,7 @@ func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.
 
 // lose records an entry as unpublishable.
 func (p *publication) lose(ctx context.Context, id string, err error) {
-	p.c.log.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", id, "err", err)
+	p.h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", id, "err", err)
 	p.lost = p.lost.add(id)
 }
 
@@ -484,7 +466,7 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		b = batch{}
 		return err
 	}
-	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, Deleted: true}) {
+	for r, err := range p.h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, Deleted: true}) {
 		if err != nil {
 			return err
 		}
@@ -592,15 +574,15 @@ func (b subOutput) Open(name string) (fs.File, error) {
 }
 
 func (b subOutput) Put(ctx context.Context, name string, data []byte) error {
-	if !fs.ValidPath(name) || name == "." { // the joined path would be a different file
-		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	if err := publish.CheckName("put", name); err != nil { // the joined path would be a different file
+		return err
 	}
 	return b.Output.Put(ctx, path.Join(b.dir, name), data)
 }
 
 func (b subOutput) Remove(ctx context.Context, name string) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	if err := publish.CheckName("remove", name); err != nil {
+		return err
 	}
 	return b.Output.Remove(ctx, path.Join(b.dir, name))
 }
@@ -608,56 +590,23 @@ func (b subOutput) Remove(ctx context.Context, name string) error {
 // A stagedOutput is an Output that holds back a subscription document, and a
 // Publisher's note about it, until everything is done.
 type stagedOutput struct {
-	publish.Output
-	name  string
-	files map[string][]byte // nil stands for a missing file
-	lock  func(context.Context) (unlock func() error, err error)
+	publish.Overlay
+	name string
+	lock func(context.Context) (unlock func() error, err error)
+}
+
+func stage(out publish.Output, name string, lock func(context.Context) (func() error, error)) *stagedOutput {
+	keeps := func(file string) bool { return file == name || file == "."+name+".next" }
+	return &stagedOutput{publish.Overlay{Output: out, Keeps: keeps}, name, lock}
 }
 
 func (s *stagedOutput) Lock(ctx context.Context) (unlock func() error, err error) { return s.lock(ctx) }
 
-func (s *stagedOutput) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
-
-// hide makes the subscription document seem not to exist, so the feed
-// begins again.
-func (s *stagedOutput) hide() { s.files[s.name] = nil }
-
 // commit makes the held document visible.
 func (s *stagedOutput) commit(ctx context.Context) error {
-	if data := s.files[s.name]; data != nil {
+	if data := s.Kept(s.name); data != nil {
 		return s.Output.Put(ctx, s.name, data)
 	}
-	return nil
-}
-
-func (s *stagedOutput) Open(name string) (fs.File, error) {
-	data, ok := s.files[name]
-	switch {
-	case !ok:
-		return s.Output.Open(name)
-	case data == nil:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	files := publish.MemoryOutput{}
-	if err := files.Put(context.Background(), name, data); err != nil {
-		return nil, err
-	}
-	return files.Open(name)
-}
-
-func (s *stagedOutput) Put(ctx context.Context, name string, data []byte) error {
-	if !s.holds(name) {
-		return s.Output.Put(ctx, name, data)
-	}
-	s.files[name] = bytes.Clone(data)
-	return nil
-}
-
-func (s *stagedOutput) Remove(ctx context.Context, name string) error {
-	if !s.holds(name) {
-		return s.Output.Remove(ctx, name)
-	}
-	s.files[name] = nil
 	return nil
 }
 
@@ -771,7 +720,7 @@ func (p *publication) firstWindow(ctx context.Context) (n int, err error) {
 		return 0, nil
 	}
 	first := int64(math.MaxInt64)
-	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL}) {
+	for r, err := range p.h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL}) {
 		if err != nil {
 			return 0, err
 		}
@@ -803,7 +752,7 @@ func (p *publication) finish(ctx context.Context, head *feedhistory.Document) er
 		if err := publisher.Append(ctx); err != nil {
 			return err
 		}
-		size := len(p.out.files[indexName(p.format)])
+		size := len(p.out.Kept(p.out.name))
 		if size <= feedtime.MostShown {
 			return nil
 		}

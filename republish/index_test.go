@@ -38,7 +38,7 @@ func TestStaged(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
 		m := &publish.MemoryOutput{}
-		s := &stagedOutput{Output: m, name: "index.atom", files: map[string][]byte{}, lock: m.Lock}
+		s := stage(m, "index.atom", m.Lock)
 		return s, s
 	})
 }

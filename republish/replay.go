@@ -21,6 +21,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -82,23 +83,16 @@ func ParseReplay(q url.Values) (*Replay, error) {
 		return nil, err
 	}
 	r := &Replay{zone: time.UTC, per: 1, from: q.Get("from")}
-	for _, part := range []struct {
-		key      string
-		required bool
-		read     func(string) error
-	}{
-		{"zone", false, r.readZone}, {"start", true, r.readStart}, {"pace", false, r.readPace}, {"every", !q.Has("pace"), r.readEvery},
-		{"per", false, r.readPer}, {"days", false, r.readDays}, {"asof", false, r.readAsOf}, {"new", false, r.readNew}, {"until", false, r.readUntil},
-	} {
-		text := q.Get(part.key)
-		if !q.Has(part.key) {
-			if part.required {
-				return nil, fmt.Errorf("%s= is missing", part.key)
+	for _, key := range []string{"zone", "start", "pace", "every", "per", "days", "asof", "new", "until"} { // some depend on earlier ones
+		text := q.Get(key)
+		if !q.Has(key) {
+			if key == "start" || key == "every" && !q.Has("pace") {
+				return nil, fmt.Errorf("%s= is missing", key)
 			}
 			continue
 		}
-		if err := part.read(text); err != nil {
-			return nil, fmt.Errorf("%s=%s: %w", part.key, text, err)
+		if err := r.set(key, text); err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", key, text, err)
 		}
 	}
 	if r.days == [7]bool{} {
@@ -121,25 +115,48 @@ func checkKeys(q url.Values, known ...string) error {
 	return nil
 }
 
-func (r *Replay) readZone(text string) (err error) {
-	if text == "" || text == "Local" {
-		return errors.New("that is not a time zone")
-	}
-	if r.zone, err = time.LoadLocation(text); err != nil {
-		return errors.New("that is not a time zone, such as UTC or Europe/Berlin")
-	}
-	return nil
-}
-
-func (r *Replay) readStart(text string) (err error) {
-	r.start, err = parseMoment(text, r.zone)
-	r.start = r.start.In(r.zone)
-	return err
-}
-
-func (r *Replay) readUntil(text string) (err error) {
-	if r.until, err = parseMoment(text, r.zone); err == nil && !r.until.After(r.start) {
-		err = errors.New("the end comes before the start")
+// set sets a parameter.
+func (r *Replay) set(key, text string) (err error) {
+	switch key {
+	case "zone":
+		if text == "" || text == "Local" {
+			return errors.New("that is not a time zone")
+		}
+		if r.zone, err = time.LoadLocation(text); err != nil {
+			return errors.New("that is not a time zone, such as UTC or Europe/Berlin")
+		}
+	case "start":
+		r.start, err = parseMoment(text, r.zone)
+		r.start = r.start.In(r.zone)
+	case "until":
+		if r.until, err = parseMoment(text, r.zone); err == nil && !r.until.After(r.start) {
+			err = errors.New("the end comes before the start")
+		}
+	case "every":
+		return r.readEvery(text)
+	case "pace":
+		return r.readPace(text)
+	case "per":
+		if r.per, err = strconv.Atoi(text); err != nil || r.per < 1 || r.per > mostPer {
+			return errors.New("it should be a number between 1 and 100")
+		}
+	case "days":
+		for name := range strings.SplitSeq(strings.ToLower(text), ",") {
+			day := slices.Index(weekdays, strings.TrimSpace(name))
+			if day < 0 {
+				return errors.New("it should be a list of mon, tue, wed, thu, fri, sat, sun")
+			}
+			r.days[day] = true
+		}
+	case "asof":
+		if r.asof, err = strconv.ParseInt(text, 10, 64); err != nil || r.asof < 1 {
+			return errors.New("it should be the number that the feed's page has put there")
+		}
+	case "new":
+		if text != "now" && text != "last" {
+			return errors.New("it should be now, or last")
+		}
+		r.now = text == "now"
 	}
 	return err
 }
@@ -177,39 +194,6 @@ func (r *Replay) readPace(text string) (err error) {
 	if err != nil || !(r.original >= 0.01 && r.original <= mostFaster) {
 		return errors.New("it should be original×N, with N between 0.01 and 10000")
 	}
-	return nil
-}
-
-func (r *Replay) readPer(text string) (err error) {
-	if r.per, err = strconv.Atoi(text); err != nil || r.per < 1 || r.per > mostPer {
-		return errors.New("it should be a number between 1 and 100")
-	}
-	return nil
-}
-
-func (r *Replay) readDays(text string) error {
-	for name := range strings.SplitSeq(strings.ToLower(text), ",") {
-		day := slices.Index(weekdays, strings.TrimSpace(name))
-		if day < 0 {
-			return errors.New("it should be a list of mon, tue, wed, thu, fri, sat, sun")
-		}
-		r.days[day] = true
-	}
-	return nil
-}
-
-func (r *Replay) readAsOf(text string) (err error) {
-	if r.asof, err = strconv.ParseInt(text, 10, 64); err != nil || r.asof < 1 {
-		return errors.New("it should be the number that the feed's page has put there")
-	}
-	return nil
-}
-
-func (r *Replay) readNew(text string) error {
-	if text != "now" && text != "last" {
-		return errors.New("it should be now, or last")
-	}
-	r.now = text == "now"
 	return nil
 }
 
@@ -305,7 +289,7 @@ func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []
 	for i, p := range order {
 		at := next(i)
 		for r.now && len(later) > 0 && later[0].added.Before(at) {
-			if !add(later[0], maxTime(later[0].added, r.start)) {
+			if !add(later[0], feedtime.Later(later[0].added, r.start)) {
 				return all
 			}
 			later = later[1:]
@@ -317,9 +301,9 @@ func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []
 	for i, p := range later {
 		at := p.added
 		if !r.now {
-			at = maxTime(at, next(len(order)+i))
+			at = feedtime.Later(at, next(len(order)+i))
 		}
-		if !add(p, maxTime(at, r.start)) {
+		if !add(p, feedtime.Later(at, r.start)) {
 			return all
 		}
 	}
@@ -345,13 +329,6 @@ func (r *Replay) slots(order []placedEntry) func(i int) time.Time {
 		}
 		return at
 	}
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 const (
@@ -406,7 +383,7 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 		return err
 	}
 	var b bytes.Buffer
-	if err := write(&b, doc, p.format); err != nil {
+	if err := compose.NewWriter(&b, p.format, doc).Close(); err != nil {
 		return err
 	}
 	describe(w, p.format, "public, max-age="+strconv.Itoa(int(p.keep(archive)/time.Second)))

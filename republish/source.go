@@ -122,15 +122,7 @@ func (m *source) isNative(element string) bool {
 
 // converted returns an entry converted from another format.
 func (m *source) converted(e *feedhistory.Entry) (string, error) {
-	write := compose.WriteAtom
-	if m.format == feedhistory.RSS {
-		write = compose.WriteRSS
-	}
-	var b strings.Builder
-	if err := write(&b, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}); err != nil {
-		return "", err
-	}
-	doc, err := feedhistory.Parse(strings.NewReader(b.String()), "")
+	doc, err := reread(&feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}, m.format)
 	if err != nil {
 		return "", err
 	}
@@ -262,10 +254,10 @@ func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory
 	return reread(head, format)
 }
 
-// reread returns a head as if it had been read in the format.
-func reread(head *feedhistory.Document, format feedhistory.Format) (*feedhistory.Document, error) {
+// reread returns a document as if it had been read in the format.
+func reread(doc *feedhistory.Document, format feedhistory.Format) (*feedhistory.Document, error) {
 	var b bytes.Buffer
-	if err := write(&b, head, format); err != nil {
+	if err := compose.NewWriter(&b, format, doc).Close(); err != nil {
 		return nil, err
 	}
 	return feedhistory.Parse(&b, "")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -88,9 +90,10 @@ func (c *serveCommand) Run(w *command.World) error {
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := "http://" + address(listener) + "/"
 	w.Tell("serving " + c.Dir + " at " + site)
-	for _, name := range subscriptions(files) {
+	for name, doc := range subscriptions(files, site) {
 		w.Tell("the feed: " + site + name)
-		if elsewhere := archivesElsewhere(files, name, site); elsewhere != "" {
+		if older, ok := doc.Links.Rel(feedhistory.RelPrevArchive); ok && !feedhistory.SameOrigin(older.Href, site) {
+			elsewhere := older.Href[:strings.LastIndexByte(older.Href, '/')+1]
 			w.Say("this is no preview: the archive links of " + name + " lead to " + elsewhere + "; for a preview, publish into another directory with --base " + site)
 		}
 	}
@@ -115,58 +118,33 @@ func address(l net.Listener) string { return terminal.AddressOf(l) }
 // mostLooked is the maximum number of files read by subscriptions.
 const mostLooked = 200
 
-// subscriptions returns the names of the subscription documents in a directory.
-func subscriptions(files fs.FS) (names []string) {
-	looked := 0
-	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		hidden := name != "." && strings.HasPrefix(d.Name(), ".")
-		switch {
-		case err != nil || hidden && d.IsDir():
-			return fs.SkipDir
-		case looked >= mostLooked:
-			return fs.SkipAll
-		case !hidden && d.Type().IsRegular() && isFeedName(name):
-			looked++
-			if isSubscription(files, name) {
-				names = append(names, name)
+// subscriptions yields the subscription documents in a directory served at site, by their
+// names.
+func subscriptions(files fs.FS, site string) iter.Seq2[string, *feedhistory.Document] {
+	return func(yield func(string, *feedhistory.Document) bool) {
+		looked := 0
+		_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+			hidden := name != "." && strings.HasPrefix(d.Name(), ".")
+			switch {
+			case err != nil || hidden && d.IsDir():
+				return fs.SkipDir
+			case looked >= mostLooked:
+				return fs.SkipAll
+			case hidden || !d.Type().IsRegular() || !slices.Contains([]string{".atom", ".rss", ".xml", ".json"}, path.Ext(name)):
+				return nil
 			}
-		}
-		return nil
-	})
-	return names
-}
-
-func isFeedName(name string) bool {
-	return slices.Contains([]string{".atom", ".rss", ".xml", ".json"}, path.Ext(name))
-}
-
-// archivesElsewhere returns the address to which the archive links of a feed lead, if it is
-// not on the site; else "".
-func archivesElsewhere(files fs.FS, name, site string) string {
-	f, err := files.Open(name)
-	if err != nil {
-		return ""
+			looked++
+			text, err := fs.ReadFile(files, name)
+			if err != nil {
+				return nil
+			}
+			doc, err := feedhistory.Parse(bytes.NewReader(text), site+name)
+			if err == nil && !doc.Archive && !yield(name, doc) {
+				return fs.SkipAll
+			}
+			return nil
+		})
 	}
-	defer f.Close()
-	doc, err := feedhistory.Parse(f, site+name)
-	if err != nil {
-		return ""
-	}
-	older, ok := doc.Links.Rel(feedhistory.RelPrevArchive)
-	if !ok || feedhistory.SameOrigin(older.Href, site) {
-		return ""
-	}
-	return older.Href[:strings.LastIndexByte(older.Href, '/')+1]
-}
-
-func isSubscription(files fs.FS, name string) bool {
-	f, err := files.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	doc, err := feedhistory.Parse(f, "")
-	return err == nil && !doc.Archive
 }
 
 // historyFlags are the flags of the history server.
@@ -317,12 +295,12 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := strings.TrimSuffix(cmp.Or(c.Base, "http://"+address(listener)), "/") + "/"
-	feeds := &feedHandlers{store: mirror.Public(store), make: func(f relay.Upstream, name string) http.Handler {
+	handlers := &feedHandlers{feeds: republish.Handler{Store: mirror.Public(store)}, make: func(f relay.Upstream, name string) http.Handler {
 		return c.protocolHandler(f, site+name+"/", log)
 	}}
 	w.Tell("the feeds of " + c.Place() + " by " + c.Protocol + ":")
 	n := 0
-	for f, err := range feeds.store.Feeds(w.Ctx, mirror.FeedQuery{}) {
+	for f, err := range handlers.feeds.Store.Feeds(w.Ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			listener.Close()
 			return c.Failure(err)
@@ -333,7 +311,7 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 	if n == 0 {
 		w.Say("the database has no feed that may be shown to others yet")
 	}
-	return serveHTTP(w, listener, feeds, log)
+	return serveHTTP(w, listener, handlers, log)
 }
 
 // protocolHandler returns the handler of one feed, whose root is at base.
@@ -353,54 +331,38 @@ func (c *serveCommand) protocolHandler(f relay.Upstream, base string, log *slog.
 
 // feedHandlers serves the feeds of a store below their names, those added later too.
 type feedHandlers struct {
-	store mirror.Store
+	feeds republish.Handler // finds the feeds by their names
 	make  func(f relay.Upstream, name string) http.Handler
 
-	mu     sync.Mutex
-	byName map[string]feedHandler
-}
-
-type feedHandler struct {
-	url string
-	http.Handler
+	mu    sync.Mutex
+	known map[string]http.Handler // by the feed's URL
 }
 
 // ServeHTTP implements http.Handler.
 func (h *feedHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	handler, err := h.handler(r.Context(), name)
+	feed, err := h.feeds.Feed(r.Context(), name)
 	switch {
-	case errors.Is(err, mirror.ErrNotFound):
+	case errors.Is(err, mirror.ErrNotFound), err == nil && name != republish.Name(feed.URL):
 		http.NotFound(w, r)
 	case err != nil:
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 	default:
-		http.StripPrefix("/"+name, handler).ServeHTTP(w, r)
+		http.StripPrefix("/"+name, h.handler(feed.URL, name)).ServeHTTP(w, r)
 	}
 }
 
-// handler returns the handler of the feed with a name, if the store shows it at present.
-func (h *feedHandlers) handler(ctx context.Context, name string) (http.Handler, error) {
+// handler returns the handler of a feed.
+func (h *feedHandlers) handler(url, name string) http.Handler {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if known, ok := h.byName[name]; ok {
-		_, err := h.store.Feed(ctx, known.url)
-		return known, err
+	if h.known == nil {
+		h.known = map[string]http.Handler{}
 	}
-	for f, err := range h.store.Feeds(ctx, mirror.FeedQuery{}) {
-		if err != nil {
-			return nil, err
-		}
-		if republish.Name(f.URL) != name {
-			continue
-		}
-		if h.byName == nil {
-			h.byName = map[string]feedHandler{}
-		}
-		h.byName[name] = feedHandler{f.URL, h.make(relay.Upstream{Store: h.store, URL: f.URL}, name)}
-		return h.byName[name], nil
+	if h.known[url] == nil {
+		h.known[url] = h.make(relay.Upstream{Store: h.feeds.Store, URL: url}, name)
 	}
-	return nil, mirror.ErrNotFound
+	return h.known[url]
 }
 
 // republishedFlag is the flag of the verbs that remove documents of history servers.

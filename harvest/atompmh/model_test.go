@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -452,7 +453,7 @@ func (m *memory) requireUnlocked(t require.TestingT) {
 
 // text returns a document.
 func (m *memory) text(t require.TestingT, name string) string {
-	data, err := m.ReadFile(name)
+	data, err := fs.ReadFile(m, name)
 	require.NoError(t, err)
 	return string(data)
 }

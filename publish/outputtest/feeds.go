@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -52,13 +53,15 @@ func entry(t testing.TB, id string, updated time.Time, title string) *feedhistor
 // "deleted" for deleted ones.
 func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 	t.Helper()
-	site := &site{fs: out, base: base}
+	u, err := url.Parse(base)
+	require.NoError(t, err)
+	site := feedtest.Direct{Handler: http.StripPrefix(strings.TrimSuffix(u.Path, "/"), &publish.Handler{FS: out})}
 	c := &feedhistory.Client{Transport: site, Tries: 1}
 	h, err := c.Fetch(t.Context(), base+name)
 	require.NoError(t, err)
 	require.Empty(t, h.Gaps)
 	require.Equal(t, feedhistory.Whole, h.Verdict(), "kind %v", h.Kind)
-	requireLinks(t, site, base+name)
+	requireLinks(t, out, base, base+name)
 	found := map[string]string{}
 	for _, e := range h.Entries {
 		require.NotContains(t, found, e.ID, "twice")
@@ -72,58 +75,33 @@ func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 
 // requireLinks follows the chain from the subscription document. Between a
 // crash and the next call, the newest archive may already have a successor.
-func requireLinks(t testing.TB, s *site, url string) {
+func requireLinks(t testing.TB, out fs.FS, base, url string) {
 	t.Helper()
+	document := func(url string) *feedhistory.Document {
+		data, err := fs.ReadFile(out, strings.TrimPrefix(url, base))
+		require.NoError(t, err, url)
+		d, err := feedhistory.Parse(bytes.NewReader(data), url)
+		require.NoError(t, err, url)
+		return d
+	}
 	rel := func(d *feedhistory.Document, rel string) string {
 		link, _ := d.Links.Rel(rel)
 		return link.Href
 	}
-	subscription := s.document(t, url)
+	subscription := document(url)
 	newest := true
 	for at, d := url, subscription; rel(d, feedhistory.RelPrevArchive) != ""; newest = false {
 		at = rel(d, feedhistory.RelPrevArchive)
-		d = s.document(t, at)
+		d = document(at)
 		require.True(t, d.Archive, "5005#14")
 		require.Equal(t, at, rel(d, feedhistory.RelSelf))
 		require.Equal(t, url, rel(d, feedhistory.RelCurrent), "5005#13")
 		next := rel(d, feedhistory.RelNextArchive)
 		require.True(t, newest || next != "", "5005#12")
 		if next != "" {
-			require.Equal(t, at, rel(s.document(t, next), feedhistory.RelPrevArchive), "5005#15")
+			require.Equal(t, at, rel(document(next), feedhistory.RelPrevArchive), "5005#15")
 		}
 	}
-}
-
-// A site serves an output under a base URL, without sockets.
-type site struct {
-	fs   fs.FS
-	base string
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Request: r, Body: http.NoBody}
-	name, ok := strings.CutPrefix(r.URL.String(), s.base)
-	if !ok {
-		return resp, nil
-	}
-	data, err := fs.ReadFile(s.fs, name)
-	switch {
-	case err == nil:
-		resp.StatusCode, resp.Body, resp.ContentLength = http.StatusOK, io.NopCloser(bytes.NewReader(data)), int64(len(data))
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	return resp, nil
-}
-
-func (s *site) document(t testing.TB, url string) *feedhistory.Document {
-	t.Helper()
-	data, err := fs.ReadFile(s.fs, strings.TrimPrefix(url, s.base))
-	require.NoError(t, err, url)
-	d, err := feedhistory.Parse(bytes.NewReader(data), url)
-	require.NoError(t, err, url)
-	return d
 }
 
 // requireTitles requires readers to find the given entries through both outputs.

@@ -33,8 +33,7 @@ type lease struct {
 	confirmed time.Time // the time just before the last successful change; the lease counts from there
 	asked     *question // a change whose outcome is unknown; nil if there is none
 
-	tagsMu sync.Mutex
-	tags   map[string]string // by name, the ETag of the document the holder knows; "" if it does not exist
+	tags sync.Map // by name, the ETag of the document the holder knows; "" if it does not exist
 }
 
 // A question is a requested change.
@@ -105,7 +104,7 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 	next := last.clone()
 	next.holder, next.lease, next.free = rand.Text(), o.lease(), false
 	next.sequence++
-	l := &lease{o: o, record: next, etag: there.etag, confirmed: begun, tags: map[string]string{}, resign: make(chan struct{})}
+	l := &lease{o: o, record: next, etag: there.etag, confirmed: begun, resign: make(chan struct{})}
 	l.ctx, l.lose = context.WithCancelCause(context.Background())
 	if !there.now.IsZero() {
 		l.ahead = max(0, time.Since(there.now)) // the store answered some time ago, in whole seconds
@@ -376,27 +375,16 @@ func decode(data []byte) (record, error) {
 		return record{}, errors.Join(errRecord, err)
 	}
 	r := record{holder: h.Holder, sequence: h.Sequence, lease: time.Duration(h.Lease) * time.Millisecond, free: h.Free}.clone()
-	take := func(p part) ([]byte, error) {
+	for i, p := range slices.Concat(h.Notes, h.Writes) {
 		if p.Size < 0 || p.Size > len(rest) {
-			return nil, fmt.Errorf("%w: it is cut short", errRecord)
+			return record{}, fmt.Errorf("%w: it is cut short", errRecord)
 		}
 		data := rest[:p.Size:p.Size]
-		rest = rest[p.Size:]
-		return data, nil
-	}
-	for _, p := range h.Notes {
-		data, err := take(p)
-		if err != nil {
-			return record{}, err
+		if rest = rest[p.Size:]; i < len(h.Notes) {
+			r.notes[p.Name] = data
+		} else {
+			r.writes[p.Name] = write{was: p.Was, data: data}
 		}
-		r.notes[p.Name] = data
-	}
-	for _, p := range h.Writes {
-		data, err := take(p)
-		if err != nil {
-			return record{}, err
-		}
-		r.writes[p.Name] = write{was: p.Was, data: data}
 	}
 	return r, nil
 }

@@ -37,18 +37,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing/fstest"
 	"time"
 
 	"github.com/minio/minio-go/v7"
-
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An Output keeps documents in a bucket. It is a publish.Output, with one
@@ -164,16 +166,17 @@ func (o *Output) find(op, name string) (*object, error) {
 	if isHidden(name) {
 		return o.note(ctx, op, name)
 	}
-	l := o.holder()
+	l, etag := o.holder(), ""
 	there, err := o.get(ctx, o.key(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		there, err = nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	switch {
+	case err == nil:
+		etag = there.etag
+	case errors.Is(err, fs.ErrNotExist):
+		err = &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	default:
+		return nil, err
 	}
-	if l != nil && (err == nil || errors.Is(err, fs.ErrNotExist)) {
-		etag := ""
-		if there != nil {
-			etag = there.etag
-		}
+	if l != nil {
 		l.see(name, etag)
 	}
 	return there, err
@@ -214,7 +217,7 @@ func (o *Output) notes(ctx context.Context) (map[string][]byte, time.Time, error
 func (o *Output) Open(name string) (fs.File, error) {
 	there, err := o.find("open", name)
 	if err == nil {
-		return publish.OpenDocument(there.info(name), there.data), nil
+		return fstest.MapFS{name: {Data: there.data, Mode: 0o444, ModTime: there.modified}}.Open(name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDirectory) {
 		return nil, err
@@ -222,7 +225,7 @@ func (o *Output) Open(name string) (fs.File, error) {
 	list, failed := o.ReadDir(name)
 	switch {
 	case failed == nil:
-		return publish.OpenDirectory(directory(name), list), nil
+		return &openDirectory{directory(name), list}, nil
 	case errors.Is(failed, fs.ErrNotExist):
 		return nil, err
 	}
@@ -289,7 +292,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 		child := strings.TrimPrefix(there.Key, prefix)
 		dir := strings.HasSuffix(child, "/")
 		if child = strings.TrimSuffix(child, "/"); child != "" && there.Key != o.lockKey() {
-			found[child] = fs.FileInfoToDirEntry(publish.FileInfo{Base: child, Bytes: there.Size, Time: there.LastModified, Dir: dir})
+			found[child] = fs.FileInfoToDirEntry(fileInfo{child, there.Size, there.LastModified, mode(dir)})
 		}
 	}
 	for note, data := range notes {
@@ -298,22 +301,71 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 			below, ok = note, true
 		}
 		if child, _, dir := strings.Cut(below, "/"); ok && found[child] == nil {
-			found[child] = fs.FileInfoToDirEntry(publish.FileInfo{Base: child, Bytes: int64(len(data)), Time: at, Dir: dir})
+			found[child] = fs.FileInfoToDirEntry(fileInfo{child, int64(len(data)), at, mode(dir)})
 		}
 	}
 	if len(found) == 0 && name != "." {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
 	}
-	list := make([]fs.DirEntry, 0, len(found))
-	for _, entry := range found {
-		list = append(list, entry)
-	}
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return list, nil
+	return slices.SortedFunc(maps.Values(found), func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }), nil
 }
 
 // errDirectory says a directory has no bytes.
 var errDirectory = errors.New("is a directory")
+
+// A fileInfo is the fs.FileInfo of a document or a directory.
+type fileInfo struct {
+	name     string // the last part
+	size     int64
+	modified time.Time
+	mode     fs.FileMode
+}
+
+func directory(name string) fileInfo { return fileInfo{name: path.Base(name), mode: mode(true)} }
+
+// mode returns the mode of a file, or directory, that everybody can read.
+func mode(dir bool) fs.FileMode {
+	if dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+// The methods of fs.FileInfo.
+
+func (i fileInfo) Name() string       { return i.name }
+func (i fileInfo) Size() int64        { return i.size }
+func (i fileInfo) ModTime() time.Time { return i.modified }
+func (i fileInfo) Mode() fs.FileMode  { return i.mode }
+func (i fileInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i fileInfo) Sys() any           { return nil }
+
+// An openDirectory is a directory to be listed.
+type openDirectory struct {
+	info fileInfo
+	list []fs.DirEntry // the entries still to return, sorted
+}
+
+// The methods of fs.ReadDirFile.
+
+func (d *openDirectory) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDirectory) Close() error               { return nil }
+
+func (d *openDirectory) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errDirectory}
+}
+
+func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n > 0 && len(d.list) == 0 {
+		return nil, io.EOF
+	}
+	if n <= 0 {
+		n = len(d.list)
+	}
+	list := d.list[:min(n, len(d.list))]
+	d.list = d.list[len(list):]
+	return list, nil
+}
 
 // A loggedTransport logs the requests of an Output with a Logger. URLs are logged without
 // their queries, which may be signed.

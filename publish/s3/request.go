@@ -33,14 +33,12 @@ type object struct {
 	etag     string
 	modified time.Time // by the store's clock
 	now      time.Time // when the store answered, by the same clock
+
+	kind, coding string // its Content-Type and Content-Encoding
 }
 
-func (o *object) info(name string) publish.FileInfo {
-	return publish.FileInfo{Base: path.Base(name), Bytes: o.size, Time: o.modified}
-}
-
-func directory(name string) publish.FileInfo {
-	return publish.FileInfo{Base: path.Base(name), Dir: true}
+func (o *object) info(name string) fileInfo {
+	return fileInfo{path.Base(name), o.size, o.modified, 0o444}
 }
 
 // get reads an object.
@@ -57,7 +55,10 @@ func (o *Output) get(ctx context.Context, key string) (*object, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err == nil {
-			return &object{data: data, size: int64(len(data)), etag: info.ETag, modified: info.LastModified, now: dateOf(header)}, nil
+			return &object{
+				data: data, size: int64(len(data)), etag: info.ETag, modified: info.LastModified, now: dateOf(header),
+				kind: header.Get("Content-Type"), coding: header.Get("Content-Encoding"),
+			}, nil
 		}
 	}
 	return nil, o.failure("get", key, err)
@@ -190,24 +191,20 @@ func (o *Output) refusal(op, key string, status int) error {
 // verify reads a document back, and returns an error naming the difference: readers
 // would see it, too.
 func (o *Output) verify(ctx context.Context, key string, data []byte, how publish.Delivery) error {
-	body, _, header, err := o.core().GetObject(ctx, o.Bucket, key, minio.GetObjectOptions{})
+	got, err := o.get(ctx, key)
 	if err != nil {
-		return o.failure("get", key, err)
+		return err
 	}
-	got, err := io.ReadAll(body)
-	if err := errors.Join(err, body.Close()); err != nil {
-		return o.failure("get", key, err)
-	}
-	served, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	served, _, _ := mime.ParseMediaType(got.kind)
 	wanted, _, _ := mime.ParseMediaType(how.Type)
 	what := ""
-	switch coding := header.Get("Content-Encoding"); {
-	case coding != "":
-		what = "it has the Content-Encoding " + coding
+	switch {
+	case got.coding != "":
+		what = "it has the Content-Encoding " + got.coding
 	case served != wanted:
 		what = fmt.Sprintf("its Content-Type is %q, not %q", served, wanted)
-	case !bytes.Equal(got, data):
-		what = fmt.Sprintf("it has %d other bytes instead of %d", len(got), len(data))
+	case !bytes.Equal(got.data, data):
+		what = fmt.Sprintf("it has %d other bytes instead of %d", len(got.data), len(data))
 	default:
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 // then put with If-Match. So a writer without the lock cannot change anything, and the
 // next holder finishes the changes a killed writer has recorded.
 func (o *Output) Put(ctx context.Context, name string, data []byte) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	if err := publish.CheckName("put", name); err != nil {
+		return err
 	}
 	l := o.holder()
 	if l == nil {
@@ -91,7 +91,7 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 	etag, err := l.o.store(ctx, key, w.data, w.was, how)
 	switch {
 	case err == nil:
-		l.know(name, etag)
+		l.tags.Store(name, etag)
 		if how.Archive || l.o.verified.Swap(true) {
 			return nil
 		}
@@ -102,18 +102,18 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 		if err := l.change(ctx, nil); err != nil {
 			return err
 		}
-		l.forget(name)
+		l.tags.Delete(name)
 		return &Error{Op: "put", Bucket: l.o.Bucket, Key: key, Err: ErrChanged}
 	}
-	l.forget(name)
+	l.tags.Delete(name)
 	return l.failed(err)
 }
 
 // Remove implements publish.Output. Not every store has a conditional DELETE, so Remove
 // renews the lease first, and signs a request valid only as long as the lease.
 func (o *Output) Remove(ctx context.Context, name string) error {
-	if !fs.ValidPath(name) || name == "." {
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	if err := publish.CheckName("remove", name); err != nil {
+		return err
 	}
 	l := o.holder()
 	if l == nil {
@@ -134,7 +134,7 @@ func (o *Output) Remove(ctx context.Context, name string) error {
 	if err != nil || etag == "" {
 		return err
 	}
-	l.forget(name)
+	l.tags.Delete(name)
 	l.mu.Lock()
 	until := l.confirmed.Add(l.record.lease)
 	l.mu.Unlock()
@@ -146,18 +146,15 @@ func (o *Output) Remove(ctx context.Context, name string) error {
 	case err != nil:
 		return l.failed(err)
 	}
-	l.know(name, "")
+	l.tags.Store(name, "")
 	return nil
 }
 
 // known returns the ETag of the document the holder knows or, if it knows
 // none, of the existing one.
 func (l *lease) known(ctx context.Context, name string) (string, error) {
-	l.tagsMu.Lock()
-	etag, ok := l.tags[name]
-	l.tagsMu.Unlock()
-	if ok {
-		return etag, nil
+	if etag, ok := l.tags.Load(name); ok {
+		return etag.(string), nil
 	}
 	there, err := l.o.head(ctx, l.o.key(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,25 +169,8 @@ func (l *lease) known(ctx context.Context, name string) (string, error) {
 // see records the ETag of a document read. A known ETag takes precedence, so a change
 // by somebody else is noticed.
 func (l *lease) see(name, etag string) string {
-	l.tagsMu.Lock()
-	defer l.tagsMu.Unlock()
-	if was, ok := l.tags[name]; ok {
-		return was
-	}
-	l.tags[name] = etag
-	return etag
-}
-
-func (l *lease) know(name, etag string) {
-	l.tagsMu.Lock()
-	defer l.tagsMu.Unlock()
-	l.tags[name] = etag
-}
-
-func (l *lease) forget(name string) {
-	l.tagsMu.Lock()
-	defer l.tagsMu.Unlock()
-	delete(l.tags, name)
+	known, _ := l.tags.LoadOrStore(name, etag)
+	return known.(string)
 }
 
 // key returns the key of the object with a name.

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"iter"
 	"net/http"
 	"strconv"
@@ -91,21 +90,18 @@ func Preferred(h http.Header, types ...string) (best int) {
 
 // acceptance returns the weight of a media type, from the most specific range that
 // contains it.
-func acceptance(h http.Header, kind string) (q float64) {
-	major, _, _ := strings.Cut(kind, "/")
-	specific := 0
+func acceptance(h http.Header, kind string) float64 {
+	given := map[string]float64{}
 	for accepted, weight := range weights(h["Accept"]) {
-		rank := cmp.Or(rankIf(accepted == kind, 3), rankIf(accepted == major+"/*", 2), rankIf(accepted == "*/*", 1))
-		if rank > specific {
-			specific, q = rank, weight
+		if _, ok := given[accepted]; !ok {
+			given[accepted] = weight
 		}
 	}
-	return q
-}
-
-func rankIf(matches bool, n int) int {
-	if matches {
-		return n
+	major, _, _ := strings.Cut(kind, "/")
+	for _, accepted := range []string{kind, major + "/*", "*/*"} {
+		if q, ok := given[accepted]; ok {
+			return q
+		}
 	}
 	return 0
 }

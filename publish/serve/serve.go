@@ -216,9 +216,11 @@ func (w *response) ReadFrom(r io.Reader) (int64, error) {
 	plain := struct{ io.Writer }{w}
 	switch content := w.content.(type) {
 	case *streamReader:
-		if !w.part {
-			return content.WriteTo(plain)
+		n := int64(unknownSize)
+		if part, ok := r.(*io.LimitedReader); ok && w.part {
+			n = part.N
 		}
+		return 0, content.send(plain, n)
 	case fs.File:
 		if w.err == nil {
 			return io.Copy(w.ResponseWriter, r)

@@ -75,8 +75,7 @@ func (s Stream) Serve(w http.ResponseWriter, r *http.Request) error {
 	return d.Serve(w, r)
 }
 
-// A streamReader is a stream readable from any position, because it is made from its
-// beginning each time.
+// A streamReader is a stream as the content of a Document.
 type streamReader struct {
 	Stream
 	write        func(io.Writer) error
@@ -84,14 +83,11 @@ type streamReader struct {
 	size         int64  // unknownSize if unknown
 	leave        func() // gives back what Begin took; nil before
 	at           int64
-	read         *io.PipeReader // nil if nothing was read from here
-	ended        chan struct{}
 	err          error // of making the stream
 }
 
 // Seek implements io.Seeker.
 func (m *streamReader) Seek(offset int64, whence int) (int64, error) {
-	m.stop()
 	switch whence {
 	case io.SeekCurrent:
 		offset += m.at
@@ -104,6 +100,9 @@ func (m *streamReader) Seek(offset int64, whence int) (int64, error) {
 	m.at = offset
 	return offset, nil
 }
+
+// Read implements io.Reader, which nobody calls: a response calls send.
+func (m *streamReader) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
 // begin prepares the stream for a client that is to get content.
 func (m *streamReader) begin() (err error) {
@@ -121,58 +120,23 @@ func (m *streamReader) begin() (err error) {
 	return nil
 }
 
-// WriteTo implements io.WriterTo: a whole stream needs no pipe.
-func (m *streamReader) WriteTo(w io.Writer) (int64, error) {
-	m.err = m.write(w)
-	return 0, m.err
-}
-
-// Read implements io.Reader.
-func (m *streamReader) Read(b []byte) (int, error) {
-	if m.read == nil {
-		read, write := io.Pipe()
-		m.read, m.ended = read, make(chan struct{})
-		skip := m.at
-		go func() {
-			defer close(m.ended)
-			m.err = m.write(&skipper{w: write, left: skip})
-			_ = write.CloseWithError(m.err)
-		}()
-	}
-	n, err := m.read.Read(b)
-	m.at += int64(n)
-	return n, err
-}
-
-// stop stops making the stream. An unwanted rest is not an error.
-func (m *streamReader) stop() {
-	if m.read == nil {
-		return
-	}
-	_ = m.read.CloseWithError(errEnough)
-	<-m.ended
-	m.read = nil
-	if errors.Is(m.err, errEnough) {
+// send makes the stream from its beginning, and writes n bytes of it from here on.
+func (m *streamReader) send(w io.Writer, n int64) error {
+	if m.err = m.write(&window{w, m.at, n}); errors.Is(m.err, errEnough) {
 		m.err = nil
 	}
+	return m.err
 }
-
-var errEnough = errors.New("the rest is not wanted")
 
 // isUsable reports whether the client can use what it got: the whole of a state of the
 // document, or a part of the present one.
 func (m *streamReader) isUsable() bool {
-	if m == nil || m.leave == nil {
-		return true // nothing was made
-	}
-	m.stop()
-	return m.err == nil && (!m.ranged || m.Unchanged())
+	return m == nil || m.leave == nil || m.err == nil && (!m.ranged || m.Unchanged())
 }
 
 // free ends the stream, however the answer ended.
 func (m *streamReader) free() {
 	if m != nil && m.leave != nil {
-		m.stop()
 		m.leave()
 	}
 }
@@ -191,18 +155,21 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A skipper drops the beginning of the bytes written.
-type skipper struct {
-	w    io.Writer
-	left int64
+// A window passes a part of the bytes written on.
+type window struct {
+	w          io.Writer
+	skip, left int64
 }
 
-func (s *skipper) Write(b []byte) (int, error) {
-	drop := min(s.left, int64(len(b)))
-	s.left -= drop
-	if drop == int64(len(b)) {
-		return len(b), nil
+var errEnough = errors.New("the rest is not wanted")
+
+func (p *window) Write(b []byte) (int, error) {
+	skip := min(p.skip, int64(len(b)))
+	part := b[skip:min(skip+p.left, int64(len(b)))]
+	n, err := p.w.Write(part)
+	p.skip, p.left = p.skip-skip, p.left-int64(n)
+	if n += int(skip); err == nil && n < len(b) {
+		err = errEnough
 	}
-	n, err := s.w.Write(b[drop:])
-	return int(drop) + n, err
+	return n, err
 }
