@@ -32,7 +32,7 @@ type checkCommand struct {
 	Save            string   `placeholder:"FILE" help:"With --chain: record the archives in a file, for --against."`
 	Against         string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since --save recorded them."`
 	Representations bool     `help:"With --profile atom-pmh: also request a sample of 20 records' representations."`
-	MaxDocuments    int      `default:"10000" placeholder:"N" help:"With --chain: read at most N documents (default: ${default})."`
+	MaxDocuments    int      `default:"10000" least:"1" placeholder:"N" help:"With --chain: read at most N documents (default: ${default})."`
 
 	findingsFormat
 	command.NetworkFlags
@@ -45,7 +45,7 @@ func (c *checkCommand) Help() string {
 		"With --chain and --base, check follows the chain of a FILE through the files of its directory, as they will be served, and makes no request."
 }
 
-// Validate refuses URLs that cannot be fetched, limits below 1, and incompatible flags.
+// Validate refuses URLs that cannot be fetched, and incompatible flags.
 func (c *checkCommand) Validate() error {
 	switch {
 	case c.Base != "" && !terminal.IsWeb(c.Base):
@@ -58,8 +58,6 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--profile: " + c.Profile + " is for --chain and URLs, as it is about HTTP header fields")
 	case c.Representations && c.profile() != check.AtomPMH:
 		return errors.New("--representations is for --profile atom-pmh")
-	case c.MaxDocuments < 1:
-		return errors.New("--max-documents: at least 1")
 	}
 	files := 0
 	for i, source := range c.Sources {

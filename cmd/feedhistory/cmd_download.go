@@ -28,10 +28,10 @@ type downloadCommand struct {
 	Name     string          `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is that of the media type."`
 	Since    terminal.Moment `placeholder:"TIME" help:"Only files of entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until    terminal.Moment `placeholder:"TIME" help:"Only files of entries from before this time."`
-	Limit    int             `placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
+	Limit    int             `least:"0" placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
 	Type     string          `placeholder:"TYPE" help:"Only files of this media type, such as audio or audio/mpeg."`
-	MaxFile  terminal.Size   `default:"10GiB" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
-	Parallel int             `default:"4" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
+	MaxFile  terminal.Size   `default:"10GiB" least:"1" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
+	Parallel int             `default:"4" least:"1" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
 	Rate     terminal.Size   `placeholder:"SIZE" help:"Download at most this much in a second, such as 500kB (default: 0, for no limit)."`
 	Again    bool            `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
 	Verify   bool            `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
@@ -55,15 +55,9 @@ func (c *downloadCommand) Help() string {
 		"The exit status is 3 if some files could not be downloaded, or --verify has found a difference, and 1 if none could be downloaded."
 }
 
-// Validate refuses limits of zero, and patterns with unknown names.
+// Validate refuses a low rate, and patterns with unknown names.
 func (c *downloadCommand) Validate() error {
 	switch {
-	case c.Limit < 0:
-		return errors.New("--limit: a number cannot be negative")
-	case c.Parallel < 1:
-		return errors.New("--parallel: at least 1")
-	case c.MaxFile < 1:
-		return errors.New("--max-file: at least 1")
 	case c.Rate != 0 && c.Rate < leastRate:
 		return errors.New("--rate: at least " + terminal.SizeText(leastRate))
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
@@ -183,7 +177,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 		bar.Clear()
 		bar.Step()
 		if c.JSON {
-			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, newDownloadLine(r)))
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, r))
 		}
 		if r.Err != nil {
 			failed++
@@ -278,7 +272,7 @@ func (c *downloadCommand) missing(w *command.World, records *database.Downloads,
 			if !c.Again || c.Verify && damage == "" {
 				continue
 			}
-			f.Saved = saved.File
+			f.Old = saved.File
 		}
 		if missing = append(missing, f); len(missing) == c.Limit {
 			break
@@ -337,7 +331,7 @@ func (c *downloadCommand) list(w *command.World, files []database.File) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, f := range files {
 		if c.JSON {
-			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, newDownloadLine(database.DownloadResult{File: f})))
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, database.DownloadResult{File: f}))
 			continue
 		}
 		size := "-"
@@ -352,26 +346,6 @@ func (c *downloadCommand) list(w *command.World, files []database.File) error {
 
 // copyBuffer is the number of bytes a download passes on at once.
 const copyBuffer = 32 << 10
-
-// A downloadLine is the record of a file in JSON.
-type downloadLine struct {
-	Feed  string `json:"feed"`
-	ID    string `json:"id"`
-	URL   string `json:"url"`
-	Type  string `json:"type,omitempty"`
-	Name  string `json:"name"`           // the path to be given below the directory
-	File  string `json:"file,omitempty"` // the path the file has; absent for a file not saved
-	Bytes int64  `json:"bytes,omitempty"`
-	Error string `json:"error,omitempty"`
-}
-
-func newDownloadLine(r database.DownloadResult) downloadLine {
-	line := downloadLine{Feed: r.Feed, ID: r.ID, URL: r.URL, Type: r.Type, Name: r.Name, File: r.Saved, Bytes: r.Bytes}
-	if r.Err != nil {
-		line.Error = show.Detail(r.Err)
-	}
-	return line
-}
 
 // megabytes returns a size, rounded for people.
 func megabytes(n int64) string {

@@ -28,7 +28,7 @@ type entriesCommand struct {
 	Until   terminal.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
 	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
 	Deleted bool            `help:"Also show entries no longer part of their feed."`
-	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
+	Limit   int             `least:"0" placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 
 	terminal.JSONFlag `set:"record=each entry"`
@@ -47,15 +47,11 @@ func (c *entriesCommand) Help() string {
 		"Each line has the day, the title and the id of an entry and, if there are several feeds, the feed. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
 }
 
-// Validate refuses incompatible flags, and a negative limit.
+// Validate refuses incompatible flags.
 func (c *entriesCommand) Validate() error {
 	switch {
-	case c.Limit < 0:
-		return errors.New("--limit: a number cannot be negative")
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
 		return errors.New("--since must be before --until")
-	case c.JSON && c.Enclosures:
-		return errors.New("--json and --enclosures exclude each other")
 	case c.Long && (c.JSON || c.Enclosures):
 		return errors.New("--long is for text: it excludes --json and --enclosures")
 	}
@@ -182,26 +178,13 @@ func (c *entryCommand) Run(w *command.World) (err error) {
 
 // find returns the entry, which must be in one feed only.
 func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mirror.Record, err error) {
-	var feeds []string
-	if c.Feed != "" {
-		f, err := c.Location.Feed(ctx, store, c.Feed, false)
-		if err != nil {
-			return nil, err
-		}
-		feeds = []string{f.URL}
-	} else {
-		for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
-			if err != nil {
-				return nil, err
-			}
-			feeds = append(feeds, f.URL)
-		}
-	}
-	id, err := database.ID(ctx, store, feeds, c.ID)
+	feeds, err := c.AddressesOf(ctx, store, c.Feed, false)
 	if err != nil {
 		return nil, err
 	}
-	c.ID = id
+	if c.ID, err = database.ID(ctx, store, feeds, c.ID); err != nil {
+		return nil, err
+	}
 	var with []string
 	for _, feed := range feeds {
 		r, err := recordWith(ctx, store, feed, c.ID)

@@ -31,7 +31,7 @@ type eraseCommand struct {
 
 	//lint:ignore SA5008 kong takes one tag for each variable
 	removalFlags `set:"removed=entries" set:"verb=erase"`
-	command.ObjectStore
+	objectStore
 	republishedFlag
 
 	output publish.Output // the place Out names
@@ -67,7 +67,7 @@ func (c *eraseCommand) Run(w *command.World) (err error) {
 	p := terminal.NewPage(w.Asides())
 	plan := c.plan(w)
 	if c.Out != "" {
-		if c.output, err = c.OpenOutput(c.Out, nil); err != nil {
+		if c.output, err = c.openOutput(c.Out, nil); err != nil {
 			return err
 		}
 		if err := c.namePublished(plan); err != nil {
@@ -239,31 +239,18 @@ func (c *eraseCommand) entriesIn(documents []string, found func(name string, e *
 
 // feedOf returns the mirrored feed with an entry; "" if there is none.
 func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (feed string, err error) {
-	has := func(url string) (bool, error) {
-		records, err := store.Records(w.Ctx, url, []string{id})
-		return records[id] != nil, err
+	feeds, err := c.AddressesOf(w.Ctx, store, c.Feed, true)
+	if err != nil {
+		return "", err
 	}
 	var found []string
-	if c.Feed != "" {
-		f, err := c.Location.Feed(w.Ctx, store, c.Feed, true)
+	for _, url := range feeds {
+		records, err := store.Records(w.Ctx, url, []string{id})
 		if err != nil {
 			return "", err
 		}
-		if ok, err := has(f.URL); ok || err != nil {
-			return f.URL, err
-		}
-	} else {
-		for f, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
-			if err != nil {
-				return "", err
-			}
-			ok, err := has(f.URL)
-			if err != nil {
-				return "", err
-			}
-			if ok {
-				found = append(found, f.URL)
-			}
+		if records[id] != nil {
+			found = append(found, url)
 		}
 	}
 	switch len(found) {

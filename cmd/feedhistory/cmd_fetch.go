@@ -26,7 +26,7 @@ import (
 type fetchCommand struct {
 	URLs   []string        `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
 	Since  terminal.Moment `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Limit  int             `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
+	Limit  int             `least:"0" placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
 	Format string          `default:"" enum:",jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default, but for a terminal, which shows a table); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
 
 	terminal.JSONFlag `set:"record=each entry"`
@@ -52,20 +52,17 @@ func (c *fetchCommand) Help() string {
 		"--since keeps entries without a time."
 }
 
-// Validate refuses a budget of zero, a negative limit, and flags unsuitable for the
-// format.
+// Validate refuses flags unsuitable for the format.
 func (c *fetchCommand) Validate() error {
 	switch {
 	case c.JSON && c.Format != "" && c.Format != "jsonl":
 		return errors.New("--json and --format " + c.Format + " exclude each other")
-	case c.Limit < 0:
-		return errors.New("--limit: a number cannot be negative")
 	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss" || c.Format == "csv"):
 		return errors.New("--format " + c.Format + ": give one URL, because it is one feed")
 	case c.Raw && c.Format != "" && c.Format != "jsonl":
 		return errors.New("--raw is for jsonl")
 	}
-	return errors.Join(c.Check(), c.Backfill.Validate())
+	return nil
 }
 
 // Run fetches the feeds one after the other, prints their entries and reports on
@@ -417,7 +414,7 @@ func (f *feedFetch) meaning(r *backfill.Recovery) string {
 func printHistory(w io.Writer, r *backfill.Recovery, format string, private bool) error {
 	switch format {
 	case "json":
-		return terminal.WriteJSON(w, command.NewRecoveredHistory(r))
+		return terminal.WriteJSON(w, show.NewHistory(r))
 	case "atom":
 		doc := command.DocumentOf(r)
 		if slices.ContainsFunc(doc.Entries, isUndated) || len(doc.Entries) == 0 && isUndated(&feedhistory.Entry{Source: doc}) {

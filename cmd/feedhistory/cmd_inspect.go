@@ -53,7 +53,7 @@ func (c *inspectCommand) Run(w *command.World) error {
 
 func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error {
 	if c.JSON {
-		return terminal.WriteJSON(w.Stdout, show.NewInspected(doc, command.BackfillMethods(doc)))
+		return terminal.WriteJSON(w.Stdout, show.NewDocument(doc, command.BackfillMethods(doc)))
 	}
 	p := terminal.NewPage(w.Stdout)
 	show.PrintDocument(p, doc, command.BackfillMethods(doc))

@@ -48,7 +48,7 @@ func (c *syncCommand) Help() string {
 		"With --every, each feed's last poll counts."
 }
 
-// Validate refuses limits of zero, and incompatible flags.
+// Validate refuses incompatible flags.
 func (c *syncCommand) Validate() error {
 	switch {
 	case c.All && c.Every:
@@ -61,7 +61,7 @@ func (c *syncCommand) Validate() error {
 			return fmt.Errorf("--every takes no time: give --interval %s for the time between two polls", d)
 		}
 	}
-	return errors.Join(c.Polling.Check(), c.Privacy.Check(c.URLs), c.Budget.Check(), c.Backfill.Validate())
+	return c.Privacy.Check(c.URLs)
 }
 
 // Run polls the feeds and reports on each.

@@ -38,6 +38,9 @@ type Globals struct {
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
+// Validate refuses values of any verb's flags that are too small.
+func (g *Globals) Validate(call *kong.Context) error { return terminal.CheckLeast(call) }
+
 // A World is the environment of a verb: the flags common to several verbs, the context,
 // and the standard streams.
 type World struct {
@@ -83,7 +86,7 @@ func (w *World) Status(err error, call *kong.Context) int {
 // Misused prints the fault of the command line, and where to read more, and returns the
 // exit status.
 func (w *World) Misused(err error, call *kong.Context) int {
-	verb := "feedhistory"
+	verb := w.Command
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && call == nil {
 		call = parse.Context
 	}

@@ -307,34 +307,10 @@ func DocumentOf(r *backfill.Recovery) *feedhistory.Document {
 	return doc
 }
 
-// RecoveredHistory is the JSON of a history, with the method of its recovery.
-type RecoveredHistory struct {
-	show.History
-	RecoveredBy string `json:"recovered_by,omitempty"`
-}
-
-// NewRecoveredHistory returns the history of a backfill.
-func NewRecoveredHistory(r *backfill.Recovery) RecoveredHistory {
-	j := RecoveredHistory{show.NewHistory(r.History), r.RecoveredBy}
-	j.Verdict = r.Verdict().String()
-	return j
-}
-
 // Budget are the flags for limiting the requests and the bytes for one feed.
 type Budget struct {
-	MaxDocuments int           `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
-	MaxBytes     terminal.Size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
-}
-
-// Check refuses a budget of zero documents or bytes.
-func (f *Budget) Check() error {
-	switch {
-	case f.MaxDocuments < 1:
-		return errors.New("--max-documents: at least 1")
-	case f.MaxBytes < 1:
-		return errors.New("--max-bytes: at least 1")
-	}
-	return nil
+	MaxDocuments int           `default:"10000" least:"1" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
+	MaxBytes     terminal.Size `default:"1GiB" least:"1" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 }
 
 // Limits returns the budget of a walk by the flags.
@@ -357,4 +333,18 @@ func BackfillMethods(doc *feedhistory.Document) (names []string) {
 		names = append(names, m.Name())
 	}
 	return names
+}
+
+// A Root is a directory. No name or symbolic link leads out of it. Open opens the
+// directory again for each file, because a site's build may replace it.
+type Root string
+
+// Open opens a file of the directory.
+func (dir Root) Open(name string) (fs.File, error) {
+	root, err := os.OpenRoot(string(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(filepath.FromSlash(name))
 }

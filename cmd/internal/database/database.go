@@ -13,15 +13,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
-	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
@@ -75,11 +77,16 @@ func (d *Location) Place() string {
 	if !d.IsPostgres() {
 		return d.DB
 	}
-	return show.PostgresName(d.DB)
+	if u, err := url.Parse(d.DB); err == nil {
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	return "the PostgreSQL database"
 }
 
 // IsPostgres reports whether the database is a PostgreSQL server, not a file.
-func (d *Location) IsPostgres() bool { return show.IsPostgres(d.DB) }
+func (d *Location) IsPostgres() bool {
+	return strings.HasPrefix(d.DB, "postgres://") || strings.HasPrefix(d.DB, "postgresql://")
+}
 
 // Create opens the database. It creates a missing one.
 func (d *Location) Create(w *command.World) (*Store, error) {
@@ -368,13 +375,13 @@ func storeProblem(err error) string {
 		return sqliteProblem(e)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return show.PostgresProblem(e.Code, e.Message)
+		return postgresProblem(e.Code, e.Message)
 	}
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		return show.PostgresMalformed(e)
+		return postgresMalformed(e)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return show.PostgresUnreachable(err)
+		return postgresUnreachable(err)
 	}
 	return ""
 }
@@ -450,6 +457,40 @@ func sqliteProblem(e *sqlite.Error) string {
 		return "the disk has failed: " + e.Error()
 	}
 	return e.Error()
+}
+
+// postgresProblem explains the server's error, given its code and message.
+func postgresProblem(code, message string) string {
+	switch code {
+	case "53100":
+		return "the server's disk is full; nothing stored is lost: make room, and run the command again"
+	case "28P01", "28000":
+		return "the server refuses the user or the password"
+	case "3D000":
+		return "there is no such database on the server; createdb makes one"
+	case "42501":
+		return "the user may not do this: " + message
+	}
+	return message
+}
+
+// postgresMalformed describes the fault of a database's URL. The error's own text contains the
+// URL, so only its cause is given.
+func postgresMalformed(err error) string {
+	what := "this is not the URL of a PostgreSQL database"
+	if why := errors.Unwrap(err); why != nil {
+		what += ": " + why.Error()
+	}
+	return what
+}
+
+// postgresUnreachable says why there is no connection.
+func postgresUnreachable(err error) string {
+	what := "the server cannot be reached"
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		what += ": " + e.Err.Error()
+	}
+	return what + "; is it running, and is the address right?"
 }
 
 // A Store is a store with its open database.

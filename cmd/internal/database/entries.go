@@ -75,17 +75,9 @@ func isBefore(a, b *mirror.Record) bool {
 }
 
 // ID returns the id of an entry, given its beginning, or an ellipsis and its end: the text
-// itself if an entry of the feeds has it as its id, or if it fits no id. Without feeds, it looks in all. It
-// returns a usage error if several ids begin with the text.
+// itself if an entry of the feeds has it as its id, or if it fits no id. It returns a usage
+// error if the text fits several ids.
 func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (string, error) {
-	if len(feeds) == 0 {
-		for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
-			if err != nil {
-				return "", err
-			}
-			feeds = append(feeds, f.URL)
-		}
-	}
 	for _, feed := range feeds {
 		known, err := store.Records(ctx, feed, []string{text})
 		if err != nil || known[text] != nil {

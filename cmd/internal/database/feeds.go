@@ -75,6 +75,25 @@ func (d *Location) FeedsOrAll(ctx context.Context, store mirror.Store, args []st
 	}, err
 }
 
+// AddressesOf returns the address of the feed with a name, which must be whole with exact, or
+// those of all feeds without a name.
+func (d *Location) AddressesOf(ctx context.Context, store mirror.Store, name string, exact bool) (urls []string, err error) {
+	if name != "" {
+		f, err := d.Feed(ctx, store, name, exact)
+		if err != nil {
+			return nil, err
+		}
+		return []string{f.URL}, nil
+	}
+	for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, f.URL)
+	}
+	return urls, nil
+}
+
 // URLs returns the addresses of feeds.
 func URLs(feeds []*mirror.Feed) (urls []string) {
 	for _, f := range feeds {

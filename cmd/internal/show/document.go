@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -129,6 +130,14 @@ type (
 		Entries   []Entry     `json:"entries"`
 		Deleted   []Tombstone `json:"deleted"`
 		Notes     []Note      `json:"notes"`
+		Backfill  []string    `json:"backfill,omitempty"` // the methods --backfill would try
+		Coverage  *Coverage   `json:"coverage,omitempty"`
+	}
+	Coverage struct { // how much of another feed a document declares to have
+		Of      string `json:"of,omitempty"`
+		Verdict string `json:"verdict"`
+		AsOf    string `json:"as_of,omitempty"`
+		Gaps    []Gap  `json:"gaps,omitempty"`
 	}
 	History struct {
 		URL       string          `json:"url,omitempty"`
@@ -138,6 +147,8 @@ type (
 		Entries   []*publish.Line `json:"entries"`
 		Deleted   []Tombstone     `json:"deleted"`
 		Gaps      []Gap           `json:"gaps"`
+
+		RecoveredBy string `json:"recovered_by,omitempty"` // a backfill method
 	}
 	Entry struct { // an entry in inspect and in dry runs; other verbs print publish.Lines
 		ID        string `json:"id"`
@@ -171,27 +182,28 @@ type (
 	}
 )
 
-// NewDocument returns the record of a document.
-func NewDocument(d *feedhistory.Document) Document {
-	return Document{
+// NewDocument returns the record of a document, with the names of the methods for its software.
+func NewDocument(d *feedhistory.Document, methods []string) Document {
+	j := Document{
 		URL: d.URL, Format: d.Format.String(), Kind: d.Kind().String(),
 		Complete: d.Complete, Archive: d.Archive,
 		ID: d.ID, Title: d.Title, Updated: Time(d.Updated), Published: Time(d.Published),
 		Links: newLinks(d.Links), Entries: Each(d.Entries, NewEntry), Deleted: Each(d.Deleted, NewTombstone),
-		Notes: Each(d.Notes, func(n feedhistory.Note) Note { return Note{n.Code, n.Message} }),
+		Notes: Each(d.Notes, func(n feedhistory.Note) Note { return Note{n.Code, n.Message} }), Backfill: methods,
 	}
+	if c := d.Coverage; c != nil {
+		j.Coverage = &Coverage{Of: c.Of, Verdict: c.Verdict.String(), AsOf: Second(c.AsOf), Gaps: Each(c.Gaps, NewGap)}
+	}
+	return j
 }
 
 // NewHistory returns the record of a history.
-func NewHistory(h *feedhistory.History) History {
-	j := History{
-		Kind: h.Kind.String(), Verdict: h.Verdict().String(), Documents: h.Documents,
+func NewHistory(r *backfill.Recovery) History {
+	h := r.History
+	return History{
+		URL: FeedOf(h), Kind: h.Kind.String(), Verdict: r.Verdict().String(), Documents: h.Documents, RecoveredBy: r.RecoveredBy,
 		Entries: Each(h.Entries, publish.NewLine), Deleted: Each(h.Deleted, NewTombstone), Gaps: Each(h.Gaps, NewGap),
 	}
-	if h.Head != nil {
-		j.URL = AddressOf(h.Head)
-	}
-	return j
 }
 
 // NewEntry returns the record of an entry.
@@ -247,33 +259,6 @@ func Second(t time.Time) string {
 	return Time(t.UTC().Truncate(time.Second))
 }
 
-// Inspected is a document in JSON, with the methods --backfill would try.
-type Inspected struct {
-	Document
-	Backfill []string  `json:"backfill,omitempty"`
-	Coverage *Coverage `json:"coverage,omitempty"`
-}
-
-// Coverage is how much of another feed a document declares to have.
-type Coverage struct {
-	Of      string `json:"of,omitempty"`
-	Verdict string `json:"verdict"`
-	AsOf    string `json:"as_of,omitempty"`
-	Gaps    []Gap  `json:"gaps,omitempty"`
-}
-
-func newCoverage(c *feedhistory.Coverage) *Coverage {
-	if c == nil {
-		return nil
-	}
-	return &Coverage{Of: c.Of, Verdict: c.Verdict.String(), AsOf: Second(c.AsOf), Gaps: Each(c.Gaps, NewGap)}
-}
-
-// NewInspected returns a document in JSON, with the names of the methods for its software.
-func NewInspected(doc *feedhistory.Document, methods []string) Inspected {
-	return Inspected{NewDocument(doc), methods, newCoverage(doc.Coverage)}
-}
-
 // Place returns the words for a place in a text.
 func Place(line, column int) string { return fmt.Sprintf("line %d, column %d", line, column) }
 
@@ -301,17 +286,9 @@ func KindText(d *feedhistory.Document) string {
 		s += "this document has the latest entries; it does not say whether there are older ones"
 	}
 	if kinds := d.Combines(); len(kinds) > 1 {
-		s += " (it has signs of " + kindList(kinds) + " at once; RFC 5005 does not define that)"
+		s += " (it has signs of " + strings.Join(Each(kinds, feedhistory.Kind.String), " and ") + " at once; RFC 5005 does not define that)"
 	}
 	return s
-}
-
-func kindList(kinds []feedhistory.Kind) string {
-	var names []string
-	for _, k := range kinds {
-		names = append(names, k.String())
-	}
-	return strings.Join(names, " and ")
 }
 
 // FlagText returns the marks of a document in words.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -227,13 +228,9 @@ func CheckTarget(flag, file string) error {
 // A Listen is an address at which to listen: a host, which may be left out, and a port.
 type Listen string
 
-// Decode reads an address from the command line.
-func (l *Listen) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("address", &text); err != nil {
-		return err
-	}
-	_, port, err := net.SplitHostPort(text)
+// UnmarshalText reads an address from the command line.
+func (l *Listen) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
 	}
@@ -252,15 +249,11 @@ type Maximum struct {
 // IsSet reports whether the command line gives the maximum.
 func (m Maximum) IsSet() bool { return m.N != 0 }
 
-// Decode reads a maximum from the command line.
-func (m *Maximum) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
-		return err
-	}
-	n, err := strconv.Atoi(text)
+// UnmarshalText reads a maximum from the command line.
+func (m *Maximum) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
 	switch {
-	case text == "all":
+	case string(text) == "all":
 		n = -1
 	case err != nil || n < 1:
 		return fmt.Errorf("%q is neither a number from 1 on nor all", text)
@@ -273,14 +266,9 @@ func (m *Maximum) Decode(ctx *kong.DecodeContext) error {
 // in UTC, or how long ago the time was, such as 7d or 48h.
 type Moment struct{ time.Time }
 
-// Decode reads a moment from the command line.
-func (m *Moment) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
-		return err
-	}
-	var err error
-	m.Time, err = parseMoment(text, time.Now())
+// UnmarshalText reads a moment from the command line.
+func (m *Moment) UnmarshalText(text []byte) (err error) {
+	m.Time, err = parseMoment(string(text), time.Now())
 	return err
 }
 
@@ -315,14 +303,9 @@ var units = map[string]float64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }
 
-// Decode reads a size from the command line.
-func (s *Size) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("size", &text); err != nil {
-		return err
-	}
-	var err error
-	*s, err = parseSize(text)
+// UnmarshalText reads a size from the command line.
+func (s *Size) UnmarshalText(text []byte) (err error) {
+	*s, err = parseSize(string(text))
 	return err
 }
 
@@ -350,4 +333,42 @@ func SizeText(n int64) string {
 		}
 	}
 	return Count(int(n), "byte", "bytes")
+}
+
+// CheckLeast refuses values of flags below those in the tag `least` or not above those in
+// the tag `above`, each a whole number or a length of time.
+func CheckLeast(call *kong.Context) error {
+	for _, p := range call.Path {
+		for _, f := range p.Flags {
+			if err := checkLeast(f); err != nil {
+				return fmt.Errorf("--%s: %w", f.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func checkLeast(f *kong.Flag) error {
+	least, above := f.Tag.Get("least"), f.Tag.Get("above")
+	if least == "" && above == "" {
+		return nil
+	}
+	bound, err := strconv.ParseInt(least+above, 10, 64)
+	what := "a number"
+	if f.Target.Type() == reflect.TypeFor[time.Duration]() {
+		var d time.Duration
+		d, err = time.ParseDuration(least + above)
+		bound, what = int64(d), "a time"
+	}
+	switch value := f.Target.Int(); {
+	case err != nil:
+		return err
+	case above != "" && value <= bound:
+		return errors.New("more than " + above)
+	case above != "" || value >= bound:
+		return nil
+	case bound == 0:
+		return errors.New(what + " cannot be negative")
+	}
+	return errors.New("at least " + least)
 }

@@ -100,7 +100,7 @@ func CutStart(s string, width int) string {
 // A JSONFlag is the flag --json of a verb. Its tag names a record in the help:
 // `set:"record=each feed"`.
 type JSONFlag struct {
-	JSON bool `name:"json" help:"Print JSON Lines (one object a line): ${record}."`
+	JSON bool `name:"json" xor:"json" help:"Print JSON Lines (one object a line): ${record}."`
 }
 
 // WriteJSON writes a value as a line of JSON Lines.
