@@ -31,14 +31,15 @@ import (
 // An entriesCommand is the verb entries.
 type entriesCommand struct {
 	database.Location
-	Feeds   []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
-	Feed    []string        `sep:"none" placeholder:"FEED" help:"Another way to name a feed (repeatable)."`
-	Since   terminal.Moment `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Until   terminal.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
-	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
-	Deleted bool            `help:"Also show entries no longer part of their feed."`
-	Limit   int             `least:"0" placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
-	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
+	Feeds []string `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	Feed  []string `sep:"none" placeholder:"FEED" help:"Another way to name a feed (repeatable)."`
+
+	terminal.Period `set:"choice=Show only entries"`
+
+	Search  string `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
+	Deleted bool   `help:"Also show entries no longer part of their feed."`
+	Limit   int    `least:"0" placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
+	Long    bool   `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 
 	terminal.JSONFlag `set:"record=each entry"`
 
@@ -58,10 +59,7 @@ func (c *entriesCommand) Help() string {
 
 // Validate refuses incompatible flags.
 func (c *entriesCommand) Validate() error {
-	switch {
-	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
-		return errors.New("--since must be before --until")
-	case c.Long && (c.JSON || c.Enclosures):
+	if c.Long && (c.JSON || c.Enclosures) {
 		return errors.New("--long is for text: it excludes --json and --enclosures")
 	}
 	return nil
@@ -368,19 +366,20 @@ func deliverer(w *command.World, dir string) (func(*mirror.Feed, *mirror.Record,
 // A downloadCommand is the verb download.
 type downloadCommand struct {
 	database.Location
-	Feeds    []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
-	Out      string          `required:"" placeholder:"DIR" help:"Directory for the files, which download creates if necessary."`
-	Name     string          `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is that of the media type."`
-	Since    terminal.Moment `placeholder:"TIME" help:"Only files of entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Until    terminal.Moment `placeholder:"TIME" help:"Only files of entries from before this time."`
-	Limit    int             `least:"0" placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
-	Type     string          `placeholder:"TYPE" help:"Only files of this media type, such as audio or audio/mpeg."`
-	MaxFile  terminal.Size   `default:"10GiB" least:"1" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
-	Parallel int             `default:"4" least:"1" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
-	Rate     terminal.Size   `placeholder:"SIZE" help:"Download at most this much in a second, such as 500kB (default: 0, for no limit)."`
-	Again    bool            `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
-	Verify   bool            `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
-	DryRun   bool            `help:"Print the files to be downloaded, and download nothing."`
+	Feeds []string `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	Out   string   `required:"" placeholder:"DIR" help:"Directory for the files, which download creates if necessary."`
+	Name  string   `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is that of the media type."`
+
+	terminal.Period `set:"choice=Only files of entries"`
+
+	Limit    int           `least:"0" placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
+	Type     string        `placeholder:"TYPE" help:"Only files of this media type, such as audio or audio/mpeg."`
+	MaxFile  terminal.Size `default:"10GiB" least:"1" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
+	Parallel int           `default:"4" least:"1" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
+	Rate     terminal.Size `placeholder:"SIZE" help:"Download at most this much in a second, such as 500kB (default: 0, for no limit)."`
+	Again    bool          `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
+	Verify   bool          `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
+	DryRun   bool          `help:"Print the files to be downloaded, and download nothing."`
 
 	terminal.JSONFlag `set:"record=each file"`
 
@@ -402,11 +401,8 @@ func (c *downloadCommand) Help() string {
 
 // Validate refuses a low rate, and patterns with unknown names.
 func (c *downloadCommand) Validate() error {
-	switch {
-	case c.Rate != 0 && c.Rate < leastRate:
+	if c.Rate != 0 && c.Rate < leastRate {
 		return errors.New("--rate: at least " + terminal.SizeText(leastRate))
-	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
-		return errors.New("--since must be before --until")
 	}
 	if err := database.CheckPattern(c.Name); err != nil {
 		return fmt.Errorf("--name: %w", err)

@@ -195,7 +195,7 @@ type feedFetch struct {
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
 	posts   map[string]bool               // the posts printed, by Entry.Post
-	gone    map[string]time.Time          // the times of the deletions so far, by ID
+	deleted map[string]time.Time          // the times of the deletions so far, by ID
 	twice   int                           // entries printed before a newer copy, or a deletion
 	verdict feedhistory.Verdict           // on the whole feed
 	limited bool                          // the feed has entries the flags do not ask for
@@ -243,7 +243,7 @@ func deadHint(url string, err error) error {
 // first document is damaged, the history has a gap. If there is no history, history
 // returns the error of the first document or of the output.
 func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
-	f.merger, f.of, f.gone = feedhistory.Merger{}, "", map[string]time.Time{}
+	f.merger, f.of, f.deleted = feedhistory.Merger{}, "", map[string]time.Time{}
 	if (f.Format == "jsonl" || f.Format == tableFormat) && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed, f.posts = map[string]*feedhistory.Entry{}, map[string]bool{}
 	}
@@ -255,7 +255,7 @@ func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
 	defer p.End()
 	for doc, err := range p.Watch(walk.Documents) {
 		more := f.merger.Add(doc, err)
-		if printErr := f.take(doc, err); printErr != nil {
+		if printErr := f.printNew(doc, err); printErr != nil {
 			return nil, &terminal.OutputError{Err: printErr}
 		}
 		if !more {
@@ -306,8 +306,8 @@ func (f *feedFetch) isPrivate(feed string) bool {
 // copies breaks a rule (5005#16); fetch prints such a copy at the end, and so it does with
 // the deletion of a printed entry.
 
-// take prints the entries new in a document.
-func (f *feedFetch) take(doc *feedhistory.Document, err error) error {
+// printNew prints the entries new in a document.
+func (f *feedFetch) printNew(doc *feedhistory.Document, err error) error {
 	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && doc == nil {
 		doc = gap.Document
 	}
@@ -318,13 +318,13 @@ func (f *feedFetch) take(doc *feedhistory.Document, err error) error {
 		f.of = show.AddressOf(doc)
 	}
 	for _, t := range doc.Deleted {
-		if before, ok := f.gone[t.Ref]; !ok || t.When.After(before) {
-			f.gone[t.Ref] = t.When
+		if before, ok := f.deleted[t.Ref]; !ok || t.When.After(before) {
+			f.deleted[t.Ref] = t.When
 		}
 	}
 	for _, e := range doc.Entries {
 		post := e.Post()
-		if f.printed[e.ID] != nil || f.posts[post] || f.isGone(e) || !f.wants(e) {
+		if f.printed[e.ID] != nil || f.posts[post] || f.isDeleted(e) || !f.wants(e) {
 			continue
 		}
 		f.posts[post] = post != ""
@@ -335,10 +335,10 @@ func (f *feedFetch) take(doc *feedhistory.Document, err error) error {
 	return f.out.Flush()
 }
 
-// isGone reports whether a tombstone already received may delete an entry. If it turns
+// isDeleted reports whether a tombstone already received may delete an entry. If it turns
 // out not to delete the entry, printRest prints the entry.
-func (f *feedFetch) isGone(e *feedhistory.Entry) bool {
-	when, ok := f.gone[e.ID]
+func (f *feedFetch) isDeleted(e *feedhistory.Entry) bool {
+	when, ok := f.deleted[e.ID]
 	return ok && (when.IsZero() || e.Updated.IsZero() || !when.Before(e.Updated))
 }
 

@@ -308,6 +308,9 @@ func readSettings(exclusive map[string][][]string, formats map[string]map[string
 // Validate implements kong.Resolver. It refuses names of no flag or verb, and flags only
 // the command line may set.
 func (c *configuration) Validate(app *kong.Application) error {
+	if len(c.all) == 0 {
+		return nil
+	}
 	verbs := map[string][]*kong.Flag{}
 	var every []*kong.Flag
 	for _, v := range completedVerbs(app.Node) {

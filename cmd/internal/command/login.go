@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,16 +53,14 @@ func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 	if err := f.Load(); err != nil {
 		return nil, err
 	}
-	header := f.Fields.Clone()
+	header := http.Header{}
+	maps.Copy(header, f.Fields)
 	if f.Netrc && header.Get("Authorization") == "" {
 		authorization, err := netrc(address)
 		if err != nil {
 			return nil, err
 		}
 		if authorization != "" {
-			if header == nil {
-				header = http.Header{}
-			}
 			header.Set("Authorization", authorization)
 		}
 	}
@@ -69,9 +68,6 @@ func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 		cookies, err := cookiesFor(f.Cookies, address, time.Now())
 		if err != nil {
 			return nil, err
-		}
-		if header == nil {
-			header = http.Header{}
 		}
 		if cookies != "" {
 			header.Set("Cookie", cookies)
@@ -519,7 +515,7 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 		mu.Lock()
 		defer mu.Unlock()
 		c, ok := own[feed]
-		if !ok || !sameCredential(c.credential, credential) {
+		if !ok || !reflect.DeepEqual(c.credential, credential) {
 			c = known{credential: credential}
 			if credential != nil {
 				c.client = client.Clone()
@@ -529,12 +525,6 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 		}
 		return c.client
 	}
-}
-
-func sameCredential(a, b *feedhistory.Credential) bool {
-	one, _ := json.Marshal(a)
-	other, _ := json.Marshal(b)
-	return bytes.Equal(one, other)
 }
 
 // Credential returns the credential of a feed; nil if it has none. A feed whose credential is in a

@@ -424,19 +424,15 @@ func (f *Backfill) Methods(client *feedhistory.Client) *backfill.Backfill {
 	if !f.Backfill && f.BackfillArchive == "" {
 		return nil
 	}
-	return &backfill.Backfill{HTTP: client, Methods: f.methods()}
-}
-
-func (f *Backfill) methods() []backfill.Method {
-	methods := backfill.Methods()
+	b := &backfill.Backfill{HTTP: client, Methods: backfill.Methods()}
 	switch f.BackfillArchive {
 	case "":
 	case "wayback":
-		methods = append(methods, backfill.Memento{})
+		b.Methods = append(b.Methods, backfill.Memento{})
 	default:
-		methods = append(methods, backfill.Memento{TimeMap: f.BackfillArchive})
+		b.Methods = append(b.Methods, backfill.Memento{TimeMap: f.BackfillArchive})
 	}
-	return methods
+	return b
 }
 
 // VerdictText is the meaning of a verdict for a history of which a method may have

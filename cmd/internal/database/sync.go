@@ -94,7 +94,7 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 	}
 	feeds, stray := s.Strays.of(o.URL)
 	if o.stray = stray; !stray {
-		return errors.Join(s.Report.tell(o), s.pass(&o))
+		return errors.Join(s.Report.tell(o), s.passCredentials(&o))
 	}
 	if err := s.forget(ctx, o.URL, feeds); err != nil || len(feeds) > 0 {
 		return err
@@ -242,10 +242,10 @@ func isNoFeed(err error) bool {
 		feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
-// pass copies the credentials of a feed to the other feed it has become, if the latter
+// passCredentials copies the credentials of a feed to the other feed it has become, if the latter
 // has none, and queues the other feed again: without credentials, its poll may have
 // failed. It returns an error of the keyring.
-func (s *Sync) pass(o *Outcome) error {
+func (s *Sync) passCredentials(o *Outcome) error {
 	if o.Report == nil || o.Report.Alias == "" || s.Strays.Keys == nil {
 		return nil
 	}

@@ -438,21 +438,14 @@ func Article(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 // Line returns an entry as one line: the day, the title and, at the end and never
 // shortened so people can copy it, its id or address.
 func Line(p *terminal.Page, e *feedhistory.Entry, at time.Time, address string) string {
-	title := terminal.Clean(e.Title().Plain())
-	if title == "" {
-		title = terminal.Cut(terminal.Clean(e.Content().Plain()), untitled)
-	}
-	return fmt.Sprintf("%s  %s  %s", Day(at), p.Title(title), terminal.Clean(address))
+	return fmt.Sprintf("%s  %s  %s", Day(at), p.Title(titleOf(e)), terminal.Clean(address))
 }
 
 // Row returns an entry of a feed as one line that fits the terminal: of a long id it has the
 // end, after an ellipsis, which the verb entry accepts. Without a terminal, everything is
 // whole. The feed is "" where there is only one.
 func Row(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record, feed, mark string) string {
-	title, id := mark+terminal.Clean(e.Title().Plain()), terminal.Clean(r.ID)
-	if title == mark {
-		title = mark + terminal.Cut(terminal.Clean(e.Content().Plain()), untitled)
-	}
+	title, id := mark+titleOf(e), terminal.Clean(r.ID)
 	if feed != "" {
 		feed = "  " + terminal.Clean(feed)
 	}
@@ -470,8 +463,11 @@ func Row(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record, feed, mark st
 	return fmt.Sprintf("%-10s  %s  %s%s", Day(r.Time()), title, id, feed)
 }
 
-// untitled is the width of the text shown instead of a missing title.
-const untitled = 60
+// titleOf returns the title of an entry, else the beginning of its content.
+func titleOf(e *feedhistory.Entry) string {
+	const most = 60 // columns of the content
+	return cmp.Or(terminal.Clean(e.Title().Plain()), terminal.Cut(terminal.Clean(e.Content().Plain()), most))
+}
 
 // Day returns the date of a time; "-" if it is zero.
 func Day(t time.Time) string {
@@ -487,10 +483,8 @@ func Day(t time.Time) string {
 // xargs and shells.
 func Enclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
 	record := publish.NewLine(e)
-	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
-	if episode == "" {
-		episode = extensionOf(record, "podcast:episode")
-	}
+	duration := extensionOf(record, "itunes:duration")
+	episode := cmp.Or(extensionOf(record, "itunes:episode"), extensionOf(record, "podcast:episode"))
 	for _, l := range e.Links {
 		if l.Rel != feedhistory.RelEnclosure {
 			continue
@@ -694,7 +688,7 @@ func Mail(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) (name string, 
 	}
 	var h mail.Header
 	h.SetDate(r.Time())
-	h.SetSubject(cmp.Or(terminal.Clean(e.Title().Plain()), terminal.Cut(terminal.Clean(e.Content().Plain()), untitled), "(no title)"))
+	h.SetSubject(cmp.Or(titleOf(e), "(no title)"))
 	h.SetAddressList("From", []*mail.Address{{Name: cmp.Or(terminal.Clean(f.Named), terminal.Clean(f.Title), host), Address: "feedhistory@" + host}})
 	h.SetMessageID(key + "@feedhistory.invalid")
 	content := e.Content()

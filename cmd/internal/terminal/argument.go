@@ -277,6 +277,21 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// Period are the flags for entries of a period. Its tag says in the help what is chosen:
+// `set:"choice=Show only entries"`.
+type Period struct {
+	Since Moment `placeholder:"TIME" help:"${choice} from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until Moment `placeholder:"TIME" help:"${choice} from before this time."`
+}
+
+// Validate refuses an empty period.
+func (p *Period) Validate() error {
+	if !p.Until.IsZero() && !p.Since.Before(p.Until.Time) {
+		return errors.New("--since must be before --until")
+	}
+	return nil
+}
+
 func parseMoment(text string, now time.Time) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
