@@ -32,6 +32,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -490,11 +491,8 @@ func completedVerbs(app *kong.Node) (verbs []completedVerb) {
 }
 
 // verbWords returns the verbs as words.
-func verbWords(verbs []completedVerb) (all []completedWord) {
-	for _, v := range verbs {
-		all = append(all, completedWord{v.Name, v.help})
-	}
-	return all
+func verbWords(verbs []completedVerb) []completedWord {
+	return show.Each(verbs, func(v completedVerb) completedWord { return completedWord{v.Name, v.help} })
 }
 
 // feedName is the name of arguments and values that are mirrored feeds.
@@ -527,13 +525,8 @@ func (c *namesCommand) Run(w *command.World) error {
 }
 
 // enumValues returns the values of an enumeration.
-func enumValues(enum string) (values []string) {
-	for value := range strings.SplitSeq(enum, ",") {
-		if value = strings.TrimSpace(value); value != "" {
-			values = append(values, value)
-		}
-	}
-	return values
+func enumValues(enum string) []string {
+	return strings.FieldsFunc(enum, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // A completionScript is a script in the making.
@@ -586,11 +579,7 @@ func (s *completionScript) feedVerbs(separator string) string {
 
 // wordNames joins the names of words.
 func wordNames(words []completedWord) string {
-	var all []string
-	for _, w := range words {
-		all = append(all, w.name)
-	}
-	return strings.Join(all, " ")
+	return strings.Join(show.Each(words, func(w completedWord) string { return w.name }), " ")
 }
 
 // flagWords returns flags as words.

@@ -338,44 +338,32 @@ func (b *Bar) Start(w io.Writer, text string) {
 	})
 }
 
-// Describe changes the text.
-func (b *Bar) Describe(text string) {
-	if b == nil {
-		return
+// locked changes a bar, if there is one.
+func (b *Bar) locked(change func()) {
+	if b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		change()
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text = text
 }
+
+// Describe changes the text.
+func (b *Bar) Describe(text string) { b.locked(func() { b.text = text }) }
 
 // Update makes the bar ask for its text each time it is drawn.
-func (b *Bar) Update(text func() string) {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.now = text
-}
+func (b *Bar) Update(text func() string) { b.locked(func() { b.now = text }) }
 
 // Step counts a step.
-func (b *Bar) Step() {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.done++
-}
+func (b *Bar) Step() { b.locked(func() { b.done++ }) }
 
 // Clear removes the bar from its line until it is drawn again, to make room for a message.
 func (b *Bar) Clear() {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.clear()
+	b.locked(func() {
+		if b.shown {
+			fmt.Fprint(b.w, "\r\x1b[K")
+			b.shown = false
+		}
+	})
 }
 
 // End removes the bar.
@@ -386,13 +374,6 @@ func (b *Bar) End() {
 	close(b.stop)
 	b.ended.Wait()
 	b.Clear()
-}
-
-func (b *Bar) clear() {
-	if b.shown {
-		fmt.Fprint(b.w, "\r\x1b[K")
-		b.shown = false
-	}
 }
 
 func (b *Bar) draw() {
