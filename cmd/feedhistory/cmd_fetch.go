@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net"
 	"net/http"
@@ -1048,15 +1047,9 @@ func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	resp.StatusCode, resp.Body, resp.ContentLength = http.StatusOK, f, info.Size()
-	t.header(resp.Header, info)
+	resp.Header.Set("Last-Modified", info.ModTime().UTC().Format(http.TimeFormat)) // as a server would, so check does not miss them
+	resp.Header.Set("Cache-Control", "no-cache")
 	return resp, nil
-}
-
-// header adds the header fields a server would add, so check does not report them as
-// missing.
-func (t *fileTransport) header(h http.Header, info fs.FileInfo) {
-	h.Set("Last-Modified", info.ModTime().UTC().Format(http.TimeFormat))
-	h.Set("Cache-Control", "no-cache")
 }
 
 // path returns the file to be served at a URL.

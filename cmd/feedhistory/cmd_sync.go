@@ -133,25 +133,20 @@ func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *databa
 	client := w.Client(w.Stderr)
 	client.Budget = c.Limits()
 	counted := &database.CountedStore{Indexer: store}
+	page := terminal.NewPage(w.Stdout)
+	if c.JSON {
+		page = terminal.NewPage(w.Asides())
+	}
 	s := &database.Sync{
 		Backfill: c.Methods(client), Every: c.Every, Public: c.Public,
 		Report: &database.Report{
-			JSON: c.JSON, Every: c.Every, Quiet: w.Quiet, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
+			JSON: c.JSON, Every: c.Every, Quiet: w.Quiet, Stdout: w.Stdout, Page: page, Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
 			DB: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}
 	s.Poller = c.Poller(counted, client)
 	s.Poller.Pause, s.Poller.Poll, s.Poller.Trouble = max(time.Second, w.Pace), s.Poll, s.Report.Trouble
 	return s
-}
-
-// results returns the page for reports on polls: standard output or, with --json, standard
-// error.
-func (c *syncCommand) results(w *command.World) *terminal.Page {
-	if c.JSON {
-		return terminal.NewPage(w.Asides())
-	}
-	return terminal.NewPage(w.Stdout)
 }
 
 // given returns the feeds named by the arguments and the lists, as the store names them.

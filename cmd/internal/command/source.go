@@ -160,20 +160,15 @@ func (p *Progress) Watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2
 	return func(yield func(*feedhistory.Document, error) bool) {
 		for doc, err := range docs {
 			if doc != nil {
-				p.add(doc)
+				p.documents++
+				p.entries += len(doc.Entries)
+				p.bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(p.documents, "document", "documents"), terminal.Count(p.entries, "entry", "entries")))
 			}
 			if !yield(doc, err) {
 				return
 			}
 		}
 	}
-}
-
-func (p *Progress) add(doc *feedhistory.Document) {
-	p.documents++
-	p.entries += len(doc.Entries)
-	p.bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(p.documents, "document", "documents"),
-		terminal.Count(p.entries, "entry", "entries")))
 }
 
 // End removes the progress from the terminal.
