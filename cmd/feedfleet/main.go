@@ -7,25 +7,23 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
-
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
-)
-
-// The exit statuses.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
+	"github.com/feedhistory/feedhistory/fleet"
 )
 
 const description = `Mirrors feeds on many machines, which share a PostgreSQL database.
@@ -48,19 +46,14 @@ type commandLine struct {
 type globals struct {
 	AllowPrivate bool             `help:"Allow requests to loopback and private addresses."`
 	UserAgent    string           `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
-	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	Pace         time.Duration    `default:"0s" least:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
 	Verbose      bool             `short:"v" help:"Log each request on standard error."`
 	Quiet        bool             `short:"q" help:"Print only errors on standard error."`
 	Version      kong.VersionFlag `help:"Print the version."`
 }
 
-// Validate refuses values no client can use.
-func (g *globals) Validate() error {
-	if g.Pace < 0 {
-		return errors.New("--pace: a time cannot be negative")
-	}
-	return nil
-}
+// Validate refuses values of any verb's flags that are too small.
+func (g *globals) Validate(call *kong.Context) error { return terminal.CheckLeast(call) }
 
 // client returns the Client the flags ask for.
 func (g *globals) client(stderr io.Writer) *feedhistory.Client {
@@ -78,19 +71,8 @@ func (g *globals) client(stderr io.Writer) *feedhistory.Client {
 // A world is the environment of a verb.
 type world struct {
 	*globals
-	ctx    context.Context
-	stdin  io.Reader
-	stdout io.Writer
-	terminal.Voice
+	*command.World
 }
-
-// A usageError is a mistake on the command line.
-type usageError string
-
-func (e usageError) Error() string { return string(e) }
-
-// errSaid ends the command with exitFailed. The command has said why.
-var errSaid = errors.New("failed")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -101,10 +83,9 @@ func main() {
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	w := &world{
-		globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout,
-		Voice: terminal.Voice{Command: "feedfleet", Stderr: stderr, Silent: &line.Quiet},
-	}
+	w := &world{&line.globals, &command.World{
+		Ctx: ctx, Stdin: stdin, Stdout: stdout, Voice: terminal.Voice{Command: "feedfleet", Stderr: stderr, Silent: &line.Quiet},
+	}}
 	ended := -1 // the status asked for by --help or --version
 	parser := kong.Must(&line,
 		kong.Name("feedfleet"), kong.Description(description),
@@ -116,25 +97,179 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if ended >= 0 {
 		return ended
 	}
-	if err == nil {
-		if err = call.Run(w); err == nil {
-			return exitOK
+	if err != nil {
+		return w.Misused(err, call)
+	}
+	if status := w.Status(call.Run(w), call); status <= terminal.ExitUsage {
+		return status
+	}
+	return terminal.ExitFailed // an interrupt is a failure, too
+}
+
+// A sharedDatabase is the flag common to all verbs.
+type sharedDatabase struct {
+	DB string `name:"db" env:"FEEDHISTORY_DB" required:"" placeholder:"URL" help:"The PostgreSQL database that the workers share: postgres://USER@HOST/NAME."`
+}
+
+// Validate refuses anything but the URL of a PostgreSQL database.
+func (d *sharedDatabase) Validate() error {
+	if !d.location().IsPostgres() {
+		return errors.New("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
+	}
+	return nil
+}
+
+// location returns the database for messages about it.
+func (d *sharedDatabase) location() *database.Location { return &database.Location{DB: d.DB} }
+
+// open opens the database.
+func (d *sharedDatabase) open(w *world) (*fleet.Database, error) {
+	db, err := fleet.Open(w.Ctx, d.DB)
+	return db, d.failure(err)
+}
+
+// failure describes the fault of the database or of a URL, if the error is about one.
+func (d *sharedDatabase) failure(err error) error {
+	if refused, ok := errors.AsType[*fleet.URLError](err); ok {
+		return terminal.UsageError(refused.Error())
+	}
+	return d.location().Failure(err)
+}
+
+// A subscribeCommand is the verb subscribe.
+type subscribeCommand struct {
+	sharedDatabase
+	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds for the workers to mirror, or web pages that name one."`
+	OPML []string `name:"opml" sep:"none" placeholder:"FILE" help:"Also subscribe to the feeds of a subscription list; - is standard input (repeatable)."`
+}
+
+// Help is the text of --help besides the flags.
+func (c *subscribeCommand) Help() string {
+	return "The command requests each address once. If there is a web page, it subscribes to the feed that the page names; if there is no answer now, " +
+		"it subscribes to the address itself. Existing subscriptions do not change, except that feeds which are gone, or dead letters, " +
+		"are polled again."
+}
+
+// Run subscribes to the feeds.
+func (c *subscribeCommand) Run(w *world) error {
+	given, err := c.given(w)
+	if err != nil {
+		return err
+	}
+	if len(given) == 0 {
+		return terminal.UsageError("give an address, or --opml FILE")
+	}
+	db, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	added, err := db.Subscribe(w.Ctx, given)
+	if err != nil {
+		return c.failure(err)
+	}
+	p := &terminal.Page{W: w.Asides()}
+	p.Para("", "  ", fmt.Sprintf("subscribed to %s; %s already", terminal.Count(added, "feed", "feeds"), terminal.Count(len(given)-added, "was", "were")))
+	return p.Err
+}
+
+// given returns the addresses of the arguments and the lists.
+func (c *subscribeCommand) given(w *world) (urls []string, err error) {
+	for _, url := range c.URLs {
+		url = terminal.WebAddress(url)
+		if err := fleet.CheckURL(url); err != nil {
+			return nil, terminal.UsageError(err.Error())
 		}
-		if _, wrong := errors.AsType[usageError](err); !wrong {
-			if !errors.Is(err, errSaid) {
-				w.Say(show.InWords(err).Error())
+		feed, err := w.feedAt(url)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, feed)
+	}
+	for _, file := range c.OPML {
+		feeds, err := w.subscriptions(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, feed := range feeds {
+			if err := fleet.CheckURL(feed.URL); err != nil {
+				w.Say(fmt.Sprintf("%s: left out: %v", file, err))
+				continue
 			}
-			return exitFailed
+			urls = append(urls, feed.URL)
 		}
 	}
-	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
-		call = parse.Context
+	if len(urls) == 0 && len(c.OPML) > 0 {
+		return nil, errors.New("no feed in the lists can be polled")
 	}
-	verb := ""
-	if call != nil && call.Selected() != nil {
-		verb = " " + call.Selected().Name
+	return urls, nil
+}
+
+// feedAt returns the feed named by a web page. If the address is a feed's, or does not
+// answer now, it returns the address itself.
+func (w *world) feedAt(url string) (string, error) {
+	feeds, err := w.client(w.Stderr).Discover(w.Ctx, url)
+	switch {
+	case w.Ctx.Err() != nil:
+		return "", w.Ctx.Err()
+	case err != nil:
+		return url, nil
+	case len(feeds) == 0:
+		return "", fmt.Errorf("%s: this is not a feed, and it names none", url)
+	case slices.ContainsFunc(feeds, func(l feedhistory.Link) bool { return l.Href == url }):
+		return url, nil
+	case fleet.CheckURL(feeds[0].Href) != nil:
+		return "", fmt.Errorf("%s: this is not a feed, and the feed it names cannot be subscribed to: %s", url, feeds[0].Href)
 	}
-	w.Say(terminal.UsageText(err, nil))
-	w.Say("see feedfleet" + verb + " --help")
-	return exitUsage
+	w.Tell(url + ": a web page; its feed is " + feeds[0].Href)
+	return feeds[0].Href, nil
+}
+
+// subscriptions reads a subscription list.
+func (w *world) subscriptions(file string) ([]readers.Outline, error) {
+	in := w.Stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, errors.Unwrap(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	feeds, err := readers.ReadOPML(in)
+	if err == nil && len(feeds) == 0 {
+		err = errors.New("there is no feed in it")
+	}
+	return feeds, err
+}
+
+// An unsubscribeCommand is the verb unsubscribe.
+type unsubscribeCommand struct {
+	sharedDatabase
+	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds that the workers should no longer poll."`
+}
+
+// Help is the text of --help besides the flags.
+func (c *unsubscribeCommand) Help() string {
+	return "This removes the feeds with everything known about them; feedhistory export makes a copy first."
+}
+
+// Run unsubscribes from the feeds, and says how many were not subscribed to.
+func (c *unsubscribeCommand) Run(w *world) error {
+	db, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	removed, err := db.Unsubscribe(w.Ctx, show.Each(c.URLs, terminal.WebAddress))
+	if err != nil {
+		return c.failure(err)
+	}
+	p := &terminal.Page{W: w.Asides()}
+	p.Para("", "  ", "unsubscribed from "+terminal.Count(removed, "feed", "feeds"))
+	if missing := len(c.URLs) - removed; missing > 0 {
+		w.Say(fmt.Sprintf("%s not subscribed to", terminal.Count(missing, "was", "were")))
+		return errors.Join(p.Err, terminal.StatusError(terminal.ExitFailed))
+	}
+	return p.Err
 }

@@ -14,9 +14,9 @@ import (
 
 // A statusCommand is the verb status.
 type statusCommand struct {
-	database
-	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due before it counts as late (default: ${default})."`
-	Top  int           `default:"10" placeholder:"N" help:"List at most N hosts, failing feeds and dead letters each (default: ${default})."`
+	sharedDatabase
+	Late time.Duration `default:"5m" above:"0s" placeholder:"TIME" help:"How long a feed may be due before it counts as late (default: ${default})."`
+	Top  int           `default:"10" least:"0" placeholder:"N" help:"List at most N hosts, failing feeds and dead letters each (default: ${default})."`
 
 	terminal.JSONFlag `set:"record=the status"`
 }
@@ -27,17 +27,6 @@ func (c *statusCommand) Help() string {
 		"A dead letter is a feed that is no longer polled, because its polls did not end; subscribe has it polled again."
 }
 
-// Validate refuses senseless values.
-func (c *statusCommand) Validate() error {
-	switch {
-	case c.Late <= 0:
-		return errors.New("--late: more than 0s")
-	case c.Top < 0:
-		return errors.New("--top: a number cannot be negative")
-	}
-	return c.database.Validate()
-}
-
 // Run shows the state of the feeds.
 func (c *statusCommand) Run(w *world) error {
 	db, err := c.open(w)
@@ -45,15 +34,15 @@ func (c *statusCommand) Run(w *world) error {
 		return err
 	}
 	defer db.Close()
-	s, err := db.Status(w.ctx, fleet.StatusQuery{Late: c.Late, Hosts: c.Top, Letters: c.Top, Errors: c.Top})
+	s, err := db.Status(w.Ctx, fleet.StatusQuery{Late: c.Late, Hosts: c.Top, Letters: c.Top, Errors: c.Top})
 	if err != nil {
 		return c.failure(err)
 	}
 	if c.JSON {
-		return terminal.WriteJSON(w.stdout, s)
+		return terminal.WriteJSON(w.Stdout, s)
 	}
-	out := bufio.NewWriter(w.stdout)
-	p := &terminal.Page{W: out, Width: terminal.Width(w.stdout)}
+	out := bufio.NewWriter(w.Stdout)
+	p := &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}
 	showStatus(p, s, c.Late, time.Now())
 	return errors.Join(p.Err, out.Flush())
 }

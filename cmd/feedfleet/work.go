@@ -17,12 +17,12 @@ import (
 
 // A workCommand is the verb work.
 type workCommand struct {
-	database
+	sharedDatabase
 	Listen   terminal.Listen `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
-	Interval time.Duration   `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
-	Pause    time.Duration   `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
+	Interval time.Duration   `default:"1h" least:"1s" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
+	Pause    time.Duration   `default:"1s" least:"0s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
 	Hosts    int             `default:"100" placeholder:"N" help:"Poll N hosts at the same time (default: ${default})."`
-	Slice    time.Duration   `default:"2m" placeholder:"TIME" help:"How long a poll may take before its host makes room for others (default: ${default})."`
+	Slice    time.Duration   `default:"2m" least:"1s" placeholder:"TIME" help:"How long a poll may take before its host makes room for others (default: ${default})."`
 }
 
 // Help is the text of --help besides the flags.
@@ -33,19 +33,12 @@ func (c *workCommand) Help() string {
 		"SIGTERM ends it: polls have 10 seconds to end, and the rest is handed back."
 }
 
-// Validate refuses limits with which nothing could be polled.
+// Validate refuses a number of hosts with which nothing could be polled.
 func (c *workCommand) Validate() error {
-	switch {
-	case c.Interval < time.Second:
-		return errors.New("--interval: at least 1s")
-	case c.Pause < 0:
-		return errors.New("--pause: a time cannot be negative")
-	case c.Hosts < 1 || c.Hosts > 10_000:
+	if c.Hosts < 1 || c.Hosts > 10_000 {
 		return errors.New("--hosts: between 1 and 10000")
-	case c.Slice < time.Second:
-		return errors.New("--slice: at least 1s")
 	}
-	return c.database.Validate()
+	return c.sharedDatabase.Validate()
 }
 
 // slicedDocuments is how much of a long history is read at a time.
@@ -78,8 +71,8 @@ func (c *workCommand) Run(w *world) error {
 		worker.Pause = -1
 	}
 	if listener == nil {
-		w.Tell("at work on " + c.name())
-		return worker.Run(w.ctx)
+		w.Tell("at work on " + c.location().Place())
+		return worker.Run(w.Ctx)
 	}
 	return c.listening(w, worker, listener, log)
 }
@@ -88,14 +81,14 @@ func (c *workCommand) Run(w *world) error {
 // yet, longer and longer: a worker may have been started before its database.
 func (c *workCommand) await(w *world) (*fleet.Database, error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
-		db, err := fleet.Open(w.ctx, c.DB)
-		if err == nil || !isStarting(err) || w.ctx.Err() != nil {
+		db, err := fleet.Open(w.Ctx, c.DB)
+		if err == nil || !isStarting(err) || w.Ctx.Err() != nil {
 			return db, c.failure(err)
 		}
 		w.Tell(c.failure(err).Error() + "; trying again in " + pause.String())
 		select {
-		case <-w.ctx.Done():
-			return nil, errors.New("interrupted")
+		case <-w.Ctx.Done():
+			return nil, terminal.ErrInterrupted
 		case <-time.After(pause):
 		}
 	}
@@ -115,8 +108,8 @@ const patience = 10 * time.Second
 
 // listening works and answers until the context ends.
 func (c *workCommand) listening(w *world, worker *fleet.Worker, listener net.Listener, log *slog.Logger) error {
-	w.Tell("at work on " + c.name() + "; http://" + terminal.AddressOf(listener) + "/metrics")
-	ctx, cancel := context.WithCancel(w.ctx)
+	w.Tell("at work on " + c.location().Place() + "; http://" + terminal.AddressOf(listener) + "/metrics")
+	ctx, cancel := context.WithCancel(w.Ctx)
 	served := make(chan error, 1)
 	go func() {
 		defer cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal/terminaltest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
@@ -55,11 +56,11 @@ func TestWrongValues(t *testing.T) {
 					status := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
 					cancel()
 					if f.Name == "opml" {
-						require.Equal(t, exitFailed, status, "%q: %s", args, &stderr)
+						require.Equal(t, terminal.ExitFailed, status, "%q: %s", args, &stderr)
 						require.Empty(t, stdout.String(), "%q", args)
 						require.Equal(t, "feedfleet: /no/such/file: no such file or directory\n", stderr.String(), "%q", args)
 					} else {
-						require.Equal(t, exitUsage, status, "%q: %s", args, &stderr)
+						require.Equal(t, terminal.ExitUsage, status, "%q: %s", args, &stderr)
 						terminaltest.RequireRefused(t, "feedfleet", verb.Name, f.Name, stdout.String(), stderr.String(), args)
 					}
 					tried++

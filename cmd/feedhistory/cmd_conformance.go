@@ -79,8 +79,8 @@ type conformanceRunCommand struct {
 	Command []string `arg:"" passthrough:"" name:"COMMAND" help:"The program and its arguments, after --. In the arguments, {url} becomes the feed's address, and {state} a directory that persists from poll to poll."`
 
 	Name     string        `placeholder:"NAME" help:"Name of the program in the report, such as its name and version (default: the name of its file)."`
-	Parallel int           `default:"2" placeholder:"N" help:"Test N cases at the same time (default: ${default})."`
-	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Maximum time for one run of the program (default: ${default})."`
+	Parallel int           `default:"2" least:"1" placeholder:"N" help:"Test N cases at the same time (default: ${default})."`
+	Timeout  time.Duration `default:"20s" above:"0s" placeholder:"TIME" help:"Maximum time for one run of the program (default: ${default})."`
 	Warnings bool          `help:"Also show each \"should\" broken by the program."`
 
 	terminal.JSONFlag `set:"record=the whole report"`
@@ -101,17 +101,6 @@ func (c *conformanceRunCommand) Help() string {
 		"The feed is due at each poll, unless the environment has CONFORMANCE_DUE=0; then the program decides. " +
 		"A run that ends without a result counts as an error, unless there is no feed.\n\n" +
 		"The exit status is 1 if the program breaks a \"must\" or a run fails."
-}
-
-// Validate refuses limits of zero.
-func (c *conformanceRunCommand) Validate() error {
-	switch {
-	case c.Parallel < 1:
-		return errors.New("--parallel: at least 1")
-	case c.Timeout <= 0:
-		return errors.New("--timeout: more than 0s")
-	}
-	return nil
 }
 
 // Run tests the program.
@@ -210,8 +199,8 @@ type conformancePublisherCommand struct {
 	Add    string        `required:"" placeholder:"CMD" help:"Command that adds an entry. Each CMD is a command line for the shell. The environment variable CONFORMANCE_STEP has a different number each time."`
 	Edit   string        `placeholder:"CMD" help:"Command that changes a published entry."`
 	Delete string        `placeholder:"CMD" help:"Command that deletes an entry."`
-	Adds   int           `default:"200" placeholder:"N" help:"Add at most N entries until an archive is closed (default: ${default})."`
-	Settle time.Duration `default:"5s" placeholder:"TIME" help:"How long the feed may take to show a step (default: ${default})."`
+	Adds   int           `default:"200" least:"1" placeholder:"N" help:"Add at most N entries until an archive is closed (default: ${default})."`
+	Settle time.Duration `default:"5s" above:"0s" placeholder:"TIME" help:"How long the feed may take to show a step (default: ${default})."`
 
 	terminal.JSONFlag `set:"record=the report"`
 }
@@ -223,16 +212,8 @@ func (c *conformancePublisherCommand) Help() string {
 		"The exit status is 1 if the publisher breaks a \"must\"."
 }
 
-// Validate refuses limits of zero, and a URL that cannot be fetched.
-func (c *conformancePublisherCommand) Validate() error {
-	switch {
-	case c.Adds < 1:
-		return errors.New("--adds: at least 1")
-	case c.Settle <= 0:
-		return errors.New("--settle: more than 0s")
-	}
-	return terminal.CheckURL(c.URL)
-}
+// Validate refuses a URL that cannot be fetched.
+func (c *conformancePublisherCommand) Validate() error { return terminal.CheckURL(c.URL) }
 
 // Run tests the publisher.
 func (c *conformancePublisherCommand) Run(w *command.World) error {

@@ -44,9 +44,6 @@ func (c *dbCheckCommand) Help() string {
 		"The exit status is 0 if nothing is damaged, otherwise 3, or 1 if the check failed."
 }
 
-// Validate refuses incompatible credentials.
-func (c *dbCheckCommand) Validate() error { return c.Login.Check() }
-
 // Run checks the database.
 func (c *dbCheckCommand) Run(w *command.World) error {
 	found, err := c.check(w)
@@ -98,21 +95,13 @@ func (c *dbCheckCommand) heal(w *command.World, found *sqlstore.Inspection) erro
 	return err
 }
 
-// A damage is one line of db check --json.
-type damage struct {
-	Table   string `json:"table"`
-	Feed    string `json:"feed,omitempty"`
-	ID      string `json:"id,omitempty"`
-	Message string `json:"message"`
-}
-
 // report prints the damage found.
 func (c *dbCheckCommand) report(w *command.World, found *sqlstore.Inspection) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, d := range found.Damages {
 		if !c.JSON {
 			p.Para("", "  ", d.String())
-		} else if err := terminal.WriteJSON(w.Stdout, damage{d.Table, d.Feed, d.ID, d.What}); err != nil {
+		} else if err := terminal.WriteJSON(w.Stdout, d); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -138,83 +139,41 @@ var demoStart = time.Date(2025, 1, 5, 9, 0, 0, 0, time.UTC)
 // newDemoSite returns the site. Base is the URL under which it is served, without a slash at its
 // end: the documents link to one another by it.
 func newDemoSite(ctx context.Context, base string) (http.Handler, error) {
-	mux := http.NewServeMux()
-	archived, err := archivedDemo(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	mux.Handle("/", archived)
-	if err := pagedDemo(mux, base); err != nil {
-		return nil, err
-	}
-	head, entries, err := demoFeed(base+demoComplete, "The planets", planets)
-	if err != nil {
-		return nil, err
-	}
-	return mux, serveDocument(mux, demoComplete, "application/rss+xml", feedhistory.RSS, compose.Complete(head, entries, base+demoComplete))
-}
-
-// archivedDemo publishes the fables, ten to an archive.
-func archivedDemo(ctx context.Context, base string) (http.Handler, error) {
+	output := new(publish.MemoryOutput)
 	head, entries, err := demoFeed(base+demoArchived, "Aesop’s fables, one a week", fables)
 	if err != nil {
 		return nil, err
 	}
-	output := new(publish.MemoryOutput)
 	p := &publish.Publisher{
 		Output: output, Base: base + "/", Head: head, Name: strings.TrimPrefix(demoArchived, "/"), Split: compose.Split{Size: 10},
 	}
 	if _, err := p.Publish(ctx, publish.Batch{Entries: entries, Now: entries[0].Updated}); err != nil {
 		return nil, err
 	}
-	return &publish.Handler{FS: output}, nil
-}
-
-// pagedDemo serves the elements as a paged feed: the first page at its address, the others
-// with a query.
-func pagedDemo(mux *http.ServeMux, base string) error {
-	head, entries, err := demoFeed(base+demoPaged, "The first thirty elements", elements)
-	if err != nil {
-		return err
-	}
-	documents := map[string][]byte{}
-	for i, page := range compose.Pages(head, entries, 10, func(n int) string { return demoPageURL(base, n) }) {
+	put := func(url string, format feedhistory.Format, doc *feedhistory.Document) {
 		var b bytes.Buffer
-		if err := compose.WriteAtom(&b, page); err != nil {
-			return err
+		err = errors.Join(err, compose.NewWriter(&b, format, doc).Close(), output.Put(ctx, strings.TrimPrefix(url, base+"/"), b.Bytes()))
+	}
+	if head, entries, err = demoFeed(base+demoPaged, "The first thirty elements", elements); err != nil {
+		return nil, err
+	}
+	pageURL := func(n int) string {
+		if n == 1 {
+			return base + demoPaged
 		}
-		documents[strings.TrimPrefix(demoPageURL(base, i+1), base)] = b.Bytes()
+		return fmt.Sprintf("%s/elements-%d.atom", base, n)
 	}
-	mux.HandleFunc(demoPaged, func(w http.ResponseWriter, r *http.Request) {
-		document, found := documents[r.URL.RequestURI()]
-		if !found {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/atom+xml")
-		http.ServeContent(w, r, "", entries[0].Updated, bytes.NewReader(document))
-	})
-	return nil
-}
-
-func demoPageURL(base string, n int) string {
-	if n == 1 {
-		return base + demoPaged
+	for i, page := range compose.Pages(head, entries, 10, pageURL) {
+		put(pageURL(i+1), feedhistory.Atom, page)
 	}
-	return fmt.Sprintf("%s%s?page=%d", base, demoPaged, n)
-}
-
-// serveDocument adds a document to the site.
-func serveDocument(mux *http.ServeMux, path, mediaType string, format feedhistory.Format, doc *feedhistory.Document) error {
-	var b bytes.Buffer
-	if err := compose.NewWriter(&b, format, doc).Close(); err != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", mediaType)
-		http.ServeContent(w, r, "", doc.Updated, bytes.NewReader(b.Bytes()))
-	})
-	return nil
+	if head, entries, err = demoFeed(base+demoComplete, "The planets", planets); err != nil {
+		return nil, err
+	}
+	put(base+demoComplete, feedhistory.RSS, compose.Complete(head, entries, base+demoComplete))
+	return &publish.Handler{FS: output}, err
 }
 
 // demoFeed returns the head and the entries, newest first, of a text with an entry a line:

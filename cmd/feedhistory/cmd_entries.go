@@ -5,7 +5,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"iter"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,19 +24,22 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+	"golang.org/x/time/rate"
 )
 
 // An entriesCommand is the verb entries.
 type entriesCommand struct {
 	database.Location
-	Feeds   []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
-	Feed    []string        `sep:"none" placeholder:"FEED" help:"Another way to name a feed (repeatable)."`
-	Since   terminal.Moment `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Until   terminal.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
-	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
-	Deleted bool            `help:"Also show entries no longer part of their feed."`
-	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
-	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
+	Feeds []string `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	Feed  []string `sep:"none" placeholder:"FEED" help:"Another way to name a feed (repeatable)."`
+
+	terminal.Period `set:"choice=Show only entries"`
+
+	Search  string `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
+	Deleted bool   `help:"Also show entries no longer part of their feed."`
+	Limit   int    `least:"0" placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
+	Long    bool   `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 
 	terminal.JSONFlag `set:"record=each entry"`
 
@@ -47,16 +57,9 @@ func (c *entriesCommand) Help() string {
 		"Each line has the day, the title and the id of an entry and, if there are several feeds, the feed. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
 }
 
-// Validate refuses incompatible flags, and a negative limit.
+// Validate refuses incompatible flags.
 func (c *entriesCommand) Validate() error {
-	switch {
-	case c.Limit < 0:
-		return errors.New("--limit: a number cannot be negative")
-	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
-		return errors.New("--since must be before --until")
-	case c.JSON && c.Enclosures:
-		return errors.New("--json and --enclosures exclude each other")
-	case c.Long && (c.JSON || c.Enclosures):
+	if c.Long && (c.JSON || c.Enclosures) {
 		return errors.New("--long is for text: it excludes --json and --enclosures")
 	}
 	return nil
@@ -182,26 +185,13 @@ func (c *entryCommand) Run(w *command.World) (err error) {
 
 // find returns the entry, which must be in one feed only.
 func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mirror.Record, err error) {
-	var feeds []string
-	if c.Feed != "" {
-		f, err := c.Location.Feed(ctx, store, c.Feed, false)
-		if err != nil {
-			return nil, err
-		}
-		feeds = []string{f.URL}
-	} else {
-		for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
-			if err != nil {
-				return nil, err
-			}
-			feeds = append(feeds, f.URL)
-		}
-	}
-	id, err := database.ID(ctx, store, feeds, c.ID)
+	feeds, err := c.AddressesOf(ctx, store, c.Feed, false)
 	if err != nil {
 		return nil, err
 	}
-	c.ID = id
+	if c.ID, err = database.ID(ctx, store, feeds, c.ID); err != nil {
+		return nil, err
+	}
 	var with []string
 	for _, feed := range feeds {
 		r, err := recordWith(ctx, store, feed, c.ID)
@@ -236,3 +226,845 @@ func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirr
 	}
 	return nil, nil
 }
+
+// A newCommand is the verb new.
+type newCommand struct {
+	database.Location
+	Feeds []string `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	As    string   `default:"new" placeholder:"NAME" help:"The name under which the entries count as printed (default: ${default})."`
+	Once  bool     `help:"Count the entries as printed before they are printed, so that none is ever printed twice."`
+
+	Maildir string `placeholder:"DIR" help:"Deliver each entry as a mail to a Maildir, which is created if necessary, and print nothing."`
+
+	terminal.JSONFlag `set:"record=each entry"`
+}
+
+// Validate refuses two outputs.
+func (c *newCommand) Validate() error {
+	if c.JSON && c.Maildir != "" {
+		return errors.New("--json and --maildir exclude each other")
+	}
+	return nil
+}
+
+// Help returns the text of --help before the flags.
+func (c *newCommand) Help() string {
+	return "new prints the entries that it has not printed before under the same name: the first time all entries, and nothing if there are none. " +
+		"It goes by the order in which the mirror has stored them, so entries with an old date are new, too. An entry that changes is not new.\n\n" +
+		"Entries count as printed after all of them have been written: if that fails, the next run prints them again. With --once, it does not. " +
+		"To mail what is new: feedhistory sync -q; feedhistory new | mail -E -s news you@example.org\n\n" +
+		"With --maildir, each entry is a mail of its own, with its content as text and as HTML, for mutt, Dovecot and others; an entry delivered twice has the same Message-ID."
+}
+
+// Run prints the new entries, feed by feed, the first stored first.
+func (c *newCommand) Run(w *command.World) (err error) {
+	store, err := c.Open(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	private, err := c.PrivateFeeds(store)
+	if err != nil {
+		return err
+	}
+	marks := &database.Printed{DB: store.DB, Name: c.As}
+	after, err := marks.Read(w.Ctx)
+	if err != nil {
+		return c.Failure(err)
+	}
+	list, err := c.FeedsOrAll(w.Ctx, store, c.Feeds)
+	if err != nil {
+		return err
+	}
+	var feeds []*mirror.Feed // as they are now
+	for f, err := range list {
+		if err != nil {
+			return c.Failure(err)
+		}
+		feeds = append(feeds, f)
+	}
+	write := func() error { return c.Failure(marks.Write(w.Ctx, feeds)) }
+	if c.Once {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
+	take, err := c.output(w, out, private)
+	if err != nil {
+		return err
+	}
+	var damaged readableEntries
+	for _, f := range feeds {
+		from := after[f.URL]
+		if from > f.Commits { // the feed has been removed and added again
+			from = 0
+		}
+		for r, err := range store.Entries(w.Ctx, mirror.Query{Feed: f.URL, AfterCommit: &from}) {
+			if err != nil {
+				return c.Failure(err)
+			}
+			if r.FirstCommit <= from || r.FirstCommit > f.Commits { // it has changed, or another run prints it
+				continue
+			}
+			e, err := r.Entry()
+			if err != nil {
+				damaged.note(r, err)
+				continue
+			}
+			if err := take(f, r, e); err != nil {
+				return &terminal.OutputError{Err: err}
+			}
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return &terminal.OutputError{Err: err}
+	}
+	if !c.Once {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return damaged.say(w)
+}
+
+// output returns the function that takes each entry.
+func (c *newCommand) output(w *command.World, out io.Writer, private *database.PrivateFeeds) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
+	if c.Maildir != "" {
+		return deliverer(w, c.Maildir)
+	}
+	p := &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}
+	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
+		if c.JSON {
+			line := show.LineOfRecord(r, e)
+			line.Private = private.Has(w.Ctx, r.Feed)
+			return terminal.WriteJSON(out, line)
+		}
+		p.Line(show.Row(p, e, r, f.URL, ""))
+		return p.Err
+	}, nil
+}
+
+// deliverer returns the function that delivers an entry to a Maildir: durably, under a name
+// that mail programs pass over until the file is complete.
+func deliverer(w *command.World, dir string) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
+	for _, part := range []string{"cur", "new", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, part), 0o700); err != nil {
+			return nil, fmt.Errorf("--maildir: %w", err)
+		}
+	}
+	inbox := publish.Dir{Path: filepath.Join(dir, "new")}
+	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
+		name, message, err := show.Mail(f, r, e)
+		if err != nil {
+			return err
+		}
+		return inbox.Put(w.Ctx, name, message)
+	}, nil
+}
+
+// A downloadCommand is the verb download.
+type downloadCommand struct {
+	database.Location
+	Feeds []string `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	Out   string   `required:"" placeholder:"DIR" help:"Directory for the files, which download creates if necessary."`
+	Name  string   `default:"{date} {title}" placeholder:"PATTERN" help:"Name of a file, with {date}, {title}, {feed}, {id} and {file}; a slash makes a directory (default: ${default}). The extension is that of the media type."`
+
+	terminal.Period `set:"choice=Only files of entries"`
+
+	Limit    int           `least:"0" placeholder:"N" help:"Only the latest N files still to be downloaded (default: 0, for all)."`
+	Type     string        `placeholder:"TYPE" help:"Only files of this media type, such as audio or audio/mpeg."`
+	MaxFile  terminal.Size `default:"10GiB" least:"1" placeholder:"SIZE" help:"Maximum size of one file (default: ${default})."`
+	Parallel int           `default:"4" least:"1" placeholder:"N" help:"Download from N hosts at the same time, one file from each (default: ${default})."`
+	Rate     terminal.Size `placeholder:"SIZE" help:"Download at most this much in a second, such as 500kB (default: 0, for no limit)."`
+	Again    bool          `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
+	Verify   bool          `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
+	DryRun   bool          `help:"Print the files to be downloaded, and download nothing."`
+
+	terminal.JSONFlag `set:"record=each file"`
+
+	command.NetworkFlags
+
+	damaged bool // --verify has found a difference
+}
+
+// Help returns the text of --help before the flags.
+func (c *downloadCommand) Help() string {
+	return "download fetches the files of entries, such as a podcast's episodes. The address of a feed that is not mirrored yet is mirrored first. A file has the time of its entry. download requests each file once: the database records what it has downloaded, " +
+		"even if you move or delete the file. Run it again to resume interrupted downloads. " +
+		"It names the files in the directory that have become shorter, and with --verify those with other bytes; --again downloads them again. " +
+		"An address that differs from an earlier one of its entry in a signature only, such as token-hash and token-time, is that of the same file.\n\n" +
+		"It uses the feed's own credentials, for the feed's origin only. No file replaces another one without --again. " +
+		"The extension is one of the file's media type, if the feed gives that, so that no episode is a program.\n\n" +
+		"The exit status is 3 if some files could not be downloaded, or --verify has found a difference, and 1 if none could be downloaded."
+}
+
+// Validate refuses a low rate, and patterns with unknown names.
+func (c *downloadCommand) Validate() error {
+	if c.Rate != 0 && c.Rate < leastRate {
+		return errors.New("--rate: at least " + terminal.SizeText(leastRate))
+	}
+	if err := database.CheckPattern(c.Name); err != nil {
+		return fmt.Errorf("--name: %w", err)
+	}
+	return nil
+}
+
+// leastRate keeps a slow download from being taken for a server that hangs.
+const leastRate = 4000
+
+// mirror adds and polls the feeds that the arguments name by address and the mirror does not
+// have.
+func (c *downloadCommand) mirror(w *command.World) error {
+	var unknown []string
+	for _, arg := range c.Feeds {
+		if terminal.CheckURL(arg) != nil {
+			continue
+		}
+		store, err := (&database.Location{DB: c.DB}).Read(w)
+		if err == nil {
+			_, err = c.Location.Feed(w.Ctx, store, arg, false)
+			err = errors.Join(err, store.Close())
+		}
+		if err != nil {
+			unknown = append(unknown, arg)
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	sync := syncCommand{
+		Location: c.Location, URLs: unknown, Polling: database.Polling{Interval: time.Hour, Parallel: c.Parallel}, NetworkFlags: c.NetworkFlags,
+	}
+	aside := *w
+	aside.Stdout = w.Asides()
+	err := sync.Run(&aside)
+	if status, ok := errors.AsType[terminal.StatusError](err); ok && int(status) == terminal.ExitPartial {
+		return nil // files of the entries that are there
+	}
+	return err
+}
+
+// Run downloads the files.
+func (c *downloadCommand) Run(w *command.World) (err error) {
+	if !c.DryRun {
+		if err := c.mirror(w); err != nil {
+			return err
+		}
+	}
+	store, err := c.Open(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	records := &database.Downloads{DB: store.DB}
+	if err := records.Open(w.Ctx); err != nil {
+		return c.Failure(err)
+	}
+	if !c.DryRun {
+		unlock, err := publish.Dir{Path: c.Out}.Lock(w.Ctx)
+		if errors.Is(err, publish.ErrLocked) {
+			return errors.New("--out: another process is downloading to " + c.Out + "; try again when it has finished")
+		} else if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	root, err := os.OpenRoot(c.Out)
+	switch {
+	case err == nil:
+		defer root.Close()
+	case !c.DryRun || !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--out: %w", err)
+	}
+	files, err := c.files(w, store, records, root)
+	if err != nil {
+		return err
+	}
+	c.announce(w, files)
+	switch {
+	case c.DryRun:
+		return c.list(w, files)
+	case len(files) > 0:
+		err = c.download(w, store, &database.Downloader{Root: root, Downloads: records}, files)
+	}
+	if c.damaged && !c.Again {
+		err = cmp.Or(err, error(terminal.StatusError(terminal.ExitPartial)))
+	}
+	return err
+}
+
+// download downloads files, and reports on each.
+func (c *downloadCommand) download(w *command.World, store *database.Store, d *database.Downloader, files []database.File) error {
+	transport, err := c.Transport()
+	if err != nil {
+		return err
+	}
+	d.Transport, d.UserAgent = transport, cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version)
+	d.Credential, d.Parallel, d.MaxBytes = store.Keys.Credential, c.Parallel, int64(c.MaxFile)
+	d.Pause = max(time.Second, c.Pace)
+	if c.Rate > 0 {
+		d.Rate = rate.NewLimiter(rate.Limit(c.Rate), copyBuffer)
+	}
+	bar := w.NewBar(len(files), "downloading")
+	var saved, failed int
+	var size int64
+	d.Read = func(n int) {
+		size += int64(n)
+		bar.Describe(fmt.Sprintf("%d of %s · %s", saved+failed, terminal.Count(len(files), "file", "files"), megabytes(size)))
+	}
+	p, missing := terminal.NewPage(w.Stdout), terminal.NewPage(w.Stderr)
+	d.Each = func(r database.DownloadResult) {
+		bar.Clear()
+		bar.Step()
+		if c.JSON {
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, r))
+		}
+		if r.Err != nil {
+			failed++
+			missing.Para("", "  ", show.Failure(r.URL, r.Err).Error())
+			return
+		}
+		saved++
+		if !c.JSON {
+			p.Line(terminal.Clean(r.Saved))
+		}
+		for _, what := range r.Differs {
+			missing.Para("  - ", "    ", r.Saved+": "+what)
+		}
+	}
+	err = d.Download(w.Ctx, files)
+	bar.End()
+	switch {
+	case w.Ctx.Err() != nil:
+		w.Say("interrupted; run the same command again to continue")
+		if saved > 0 {
+			return terminal.StatusError(terminal.ExitPartial)
+		}
+		return terminal.StatusError(terminal.ExitInterrupted)
+	case err != nil:
+		return c.Failure(err)
+	}
+	w.Tell(terminal.Count(saved, "file", "files") + " downloaded · " + megabytes(size))
+	switch {
+	case failed > 0 && saved == 0:
+		return terminal.StatusError(terminal.ExitFailed)
+	case failed > 0:
+		w.Say(terminal.Count(failed, "file", "files") + " could not be downloaded; run the same command again to try again")
+		return terminal.StatusError(terminal.ExitPartial)
+	}
+	return cmp.Or(p.Err, missing.Err)
+}
+
+// files returns the files the flags ask for, without those downloaded before, the
+// latest first.
+func (c *downloadCommand) files(w *command.World, store *database.Store, records *database.Downloads, root *os.Root) (files []database.File, err error) {
+	ctx := w.Ctx
+	titles := map[string]string{}
+	feeds, err := c.Location.Feeds(ctx, store, c.Feeds)
+	if err != nil {
+		return nil, err
+	}
+	for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return nil, c.Failure(err)
+		}
+		titles[f.URL] = cmp.Or(f.Title, f.URL)
+	}
+	seen := map[string]bool{}
+	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time, Until: c.Until.Time}, database.URLs(feeds)) {
+		if err != nil {
+			return nil, c.Failure(err)
+		}
+		e, err := r.Entry()
+		if err != nil {
+			return nil, fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+		}
+		for _, f := range c.filesOf(r, e, titles[r.Feed]) {
+			if !seen[f.Feed+"\n"+f.URL] {
+				seen[f.Feed+"\n"+f.URL] = true
+				files = append(files, f)
+			}
+		}
+	}
+	return c.missing(w, records, root, files)
+}
+
+// missing returns those of the files not downloaded before, as many as the flags ask for;
+// with --again, the others, too. It names the copies that differ from what was downloaded.
+// Without a root, there are none.
+func (c *downloadCommand) missing(w *command.World, records *database.Downloads, root *os.Root, files []database.File) (missing []database.File, err error) {
+	for _, f := range files {
+		saved, err := records.Taken(w.Ctx, f)
+		if err != nil {
+			return nil, c.Failure(err)
+		}
+		if saved.File != "" {
+			damage := ""
+			if root != nil && (c.Verify || !c.Again) {
+				if damage, err = saved.Damage(root, c.Verify); err != nil {
+					return nil, fmt.Errorf("--out: %w", err)
+				}
+			}
+			if damage != "" && !c.Again {
+				w.Say(fmt.Sprintf("%s %s; --again downloads it again", saved.File, damage))
+				c.damaged = c.damaged || c.Verify
+			}
+			if !c.Again || c.Verify && damage == "" {
+				continue
+			}
+			f.Old = saved.File
+		}
+		if missing = append(missing, f); len(missing) == c.Limit {
+			break
+		}
+	}
+	return missing, nil
+}
+
+// filesOf returns the files of an entry.
+func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed string) (files []database.File) {
+	signed := map[string]int{} // how many files of the entry have the same address but for the signature
+	for _, l := range e.Links {
+		if l.Rel != feedhistory.RelEnclosure || !terminal.IsWeb(l.Href) || !c.isOfType(l) {
+			continue
+		}
+		length, _ := strconv.ParseInt(strings.TrimSpace(l.Length), 10, 64)
+		address := feedhistory.Unsigned(l.Href)
+		signed[address]++
+		files = append(files, database.File{
+			Feed: r.Feed, ID: r.ID, Time: r.Time(), URL: l.Href, Of: fmt.Sprint(r.ID, " ", signed[address]), Length: max(length, 0), Type: l.Type,
+			Name: database.Expand(c.Name, database.Fields{
+				Feed: feed, Title: cmp.Or(terminal.Clean(e.Title().Plain()), "untitled"), Date: r.Time(), ID: r.ID, URL: l.Href, Type: l.Type,
+			}),
+		})
+	}
+	return files
+}
+
+// isOfType reports whether a file has the media type of --type.
+func (c *downloadCommand) isOfType(l feedhistory.Link) bool {
+	return c.Type == "" || strings.EqualFold(l.Type, c.Type) || strings.HasPrefix(strings.ToLower(l.Type), strings.ToLower(strings.TrimSuffix(c.Type, "/*"))+"/")
+}
+
+// announce says how much there is to download.
+func (c *downloadCommand) announce(w *command.World, files []database.File) {
+	var size int64
+	unknown := 0
+	for _, f := range files {
+		size += f.Length
+		if f.Length == 0 {
+			unknown++
+		}
+	}
+	text := terminal.Count(len(files), "file", "files") + " to download"
+	if size > 0 {
+		text += " · " + megabytes(size)
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf(" · %d of unknown size", unknown)
+	}
+	w.Tell(text)
+}
+
+// list prints the files to be downloaded.
+func (c *downloadCommand) list(w *command.World, files []database.File) error {
+	p := terminal.NewPage(w.Stdout)
+	for _, f := range files {
+		if c.JSON {
+			p.Err = cmp.Or(p.Err, terminal.WriteJSON(w.Stdout, database.DownloadResult{File: f}))
+			continue
+		}
+		size := "-"
+		if f.Length > 0 {
+			size = megabytes(f.Length)
+		}
+		p.Line(terminal.Clean(f.Name) + "\t" + size + "\t" + terminal.Clean(f.URL))
+	}
+	w.Tell("a dry run: nothing was downloaded")
+	return p.Err
+}
+
+// copyBuffer is the number of bytes a download passes on at once.
+const copyBuffer = 32 << 10
+
+// megabytes returns a size, rounded for people.
+func megabytes(n int64) string {
+	switch {
+	case n < 1000:
+		return terminal.Count(int(n), "byte", "bytes")
+	case n < 1e6:
+		return fmt.Sprintf("%d kB", n/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// An eraseCommand is the verb erase.
+type eraseCommand struct {
+	database.Location
+	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries to erase, in full."`
+	Feed string   `placeholder:"FEED" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
+	Out  string   `placeholder:"DIR|s3://BUCKET/PREFIX" help:"Erase the entries from the feeds published in this directory or object store, and from the mirror only if --db or FEEDHISTORY_DB is set."`
+	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom and feed.rss)."`
+
+	//lint:ignore SA5008 kong takes one tag for each variable
+	removalFlags `set:"removed=entries" set:"verb=erase"`
+	objectStore
+	republishedFlag
+
+	output publish.Output // the place Out names
+}
+
+// Help returns the text of --help before the flags.
+func (c *eraseCommand) Help() string {
+	return "Use this if the law requires it. It removes the entries with all their versions, for good. It names them first and, on a terminal, asks. " +
+		"The mirror keeps only the ids, so that it never stores the entries again unless you remove the feed; the database is rewritten without their bytes.\n\n" +
+		"Published archives that contain one of the entries get new addresses, and so do all later archives. Readers do not notice: " +
+		"if they keep copies, publish the deletion first. Backups do not change.\n\n" +
+		"This also removes the feeds' documents that the history server keeps on this machine; the server republishes a feed when somebody asks for it. " +
+		"If the history server runs on another machine, run the same command there."
+}
+
+// Validate refuses incompatible flags.
+func (c *eraseCommand) Validate() error {
+	switch {
+	case c.Name != "" && c.Out == "":
+		return errors.New("--name is for --out")
+	case c.S3Endpoint != "" && c.Out == "":
+		return errors.New("--s3-endpoint is for --out")
+	}
+	if c.Feed != "" && c.Out != "" && c.DB == "" {
+		return errors.New("--feed is for the mirror: give --db")
+	}
+	return nil
+}
+
+// Run erases the entries, first from the published feeds and then from the mirror. Before
+// that, it names them.
+func (c *eraseCommand) Run(w *command.World) (err error) {
+	p := terminal.NewPage(w.Asides())
+	plan := c.plan(w)
+	if c.Out != "" {
+		if c.output, err = c.openOutput(c.Out, nil); err != nil {
+			return err
+		}
+		if err := c.namePublished(plan); err != nil {
+			return err
+		}
+		if c.DB == "" {
+			if goOn, err := c.confirm(w, plan); err != nil || !goOn {
+				return err
+			}
+			return cmp.Or(c.published(w.Ctx, p, map[string]bool{}), p.Err)
+		}
+	}
+	store, err := c.Open(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	of, missing, err := c.find(w, store, plan)
+	if err != nil {
+		return c.Failure(err)
+	}
+	if len(missing) > 0 && c.Out == "" {
+		return c.unknown(missing[0])
+	}
+	if goOn, err := c.confirm(w, plan); err != nil || !goOn {
+		return err
+	}
+	erased := map[string]bool{}
+	if c.Out != "" {
+		if err := c.published(w.Ctx, p, erased); err != nil {
+			return err
+		}
+	}
+	return errors.Join(c.mirrored(w, p, store, of, missing, erased), p.Err)
+}
+
+// plan returns the page on which erase names the entries before it erases them.
+func (c *eraseCommand) plan(w *command.World) *terminal.Page {
+	switch {
+	case c.DryRun:
+		return terminal.NewPage(w.Stdout)
+	case c.asks(w):
+		return terminal.NewPage(w.Stderr)
+	}
+	return terminal.NewPage(w.Asides())
+}
+
+func (c *eraseCommand) unknown(id string) error {
+	return fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries shows the ids", id, c.Location.Place())
+}
+
+// mirrored erases the entries from the mirror. Those just erased from the published feed
+// may be missing there. Others are an error, but only in the end, because an earlier run
+// may have erased them from there.
+func (c *eraseCommand) mirrored(w *command.World, p *terminal.Page, store *database.Store, of map[string][]string, missing []string, published map[string]bool) error {
+	var unknown error
+	for _, id := range missing {
+		if published[id] {
+			p.Para("", "  ", c.Location.Place()+": there is no entry with the id "+id)
+		} else {
+			unknown = cmp.Or(unknown, c.unknown(id))
+		}
+	}
+	if len(of) == 0 {
+		return unknown
+	}
+	return cmp.Or(c.eraseMirrored(w, p, store, of), unknown)
+}
+
+// eraseMirrored erases entries, given as ids by feed, from the mirror, and removes the
+// history server's documents of these feeds.
+func (c *eraseCommand) eraseMirrored(w *command.World, p *terminal.Page, store *database.Store, of map[string][]string) error {
+	m := &mirror.Mirror{Store: store}
+	erased := 0
+	for feed, ids := range of {
+		erased += len(ids)
+		err := m.Erase(w.Ctx, feed, ids...)
+		for tries := 1; errors.Is(err, mirror.ErrConflict) && tries < 20; tries++ { // a poll is under way
+			err = m.Erase(w.Ctx, feed, ids...)
+		}
+		if err != nil {
+			return c.Failure(err)
+		}
+	}
+	if err := store.Scrub(w.Ctx); err != nil {
+		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; run the same command again", c.Failure(err))
+	}
+	removed, err := c.removeRepublished(c.Location, slices.Sorted(maps.Keys(of))...)
+	if err != nil {
+		return fmt.Errorf("the entries are erased, but the history server may still show them: %w; run the same command again", err)
+	}
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.Location.Place(), terminal.Count(erased, "entry", "entries")))
+	for _, feed := range removed {
+		p.Para("  - ", "    ", "the documents that the history server republished of "+terminal.WithoutUser(feed)+" are removed; remove them from caches, too")
+	}
+	return nil
+}
+
+// find returns the ids of the mirrored entries by their feed, and the other ids. It names
+// each entry on the plan.
+func (c *eraseCommand) find(w *command.World, store mirror.Store, plan *terminal.Page) (of map[string][]string, missing []string, err error) {
+	of = map[string][]string{}
+	for _, id := range c.IDs {
+		feed, err := c.feedOf(w, store, id)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case feed == "":
+			missing = append(missing, id)
+			continue
+		}
+		of[feed] = append(of[feed], id)
+		r, err := recordWith(w.Ctx, store, feed, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		e, at := &feedhistory.Entry{}, time.Time{} // of a deletion
+		if r != nil {
+			at = r.Time()
+			if known, err := r.Entry(); err == nil {
+				e = known
+			}
+		}
+		plan.Line(show.Line(plan, e, at, id))
+		plan.Para("  ", "  ", "in "+terminal.WithoutUser(feed))
+	}
+	return of, missing, nil
+}
+
+// namePublished names the published entries on the plan.
+func (c *eraseCommand) namePublished(plan *terminal.Page) error {
+	documents, err := documentsIn(c.output)
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	return c.entriesIn(documents, func(name string, e *feedhistory.Entry) error {
+		if !named[e.ID] {
+			named[e.ID] = true
+			plan.Line(show.Line(plan, e, e.Time(), e.ID))
+			plan.Para("  ", "  ", "in "+c.place(name))
+		}
+		return nil
+	})
+}
+
+// entriesIn calls found with each of the command's entries in published documents.
+func (c *eraseCommand) entriesIn(documents []string, found func(name string, e *feedhistory.Entry) error) error {
+	for _, name := range documents {
+		f, err := c.output.Open(name)
+		if err != nil {
+			return err
+		}
+		doc, _ := feedhistory.Parse(f, "")
+		_ = f.Close()
+		if doc == nil {
+			continue // the file is not a feed
+		}
+		for _, e := range doc.Entries {
+			if slices.Contains(c.IDs, e.ID) {
+				if err := found(name, e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// feedOf returns the mirrored feed with an entry; "" if there is none.
+func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (feed string, err error) {
+	feeds, err := c.AddressesOf(w.Ctx, store, c.Feed, true)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, url := range feeds {
+		records, err := store.Records(w.Ctx, url, []string{id})
+		if err != nil {
+			return "", err
+		}
+		if records[id] != nil {
+			found = append(found, url)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return "", terminal.UsageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
+}
+
+// published erases the entries from the published feeds, and adds their ids to erased.
+func (c *eraseCommand) published(ctx context.Context, p *terminal.Page, erased map[string]bool) error {
+	feeds, err := c.publishers()
+	if err != nil {
+		return err
+	}
+	before, err := documentsIn(c.output)
+	if err != nil {
+		return err
+	}
+	for _, to := range feeds {
+		ids, err := c.eraseFrom(ctx, to, len(feeds) == 1 && c.DB == "")
+		switch {
+		case errors.Is(err, publish.ErrLocked):
+			return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
+		case err != nil:
+			return err
+		case len(ids) > 0:
+			p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), terminal.Count(len(ids), "entry", "entries")))
+		}
+		for _, id := range ids {
+			erased[id] = true
+		}
+	}
+	after, err := documentsIn(c.output)
+	if err != nil {
+		return err
+	}
+	tell := func(what string, names, without []string) {
+		for _, name := range names {
+			if !slices.Contains(without, name) {
+				p.Para("  - ", "    ", strings.TrimSuffix(feeds[0].Base, "/")+"/"+name+" "+what)
+			}
+		}
+	}
+	tell("is gone: remove it from the deployed site and from caches", before, after)
+	tell("is new", after, before)
+	return c.remaining(p, after, erased)
+}
+
+// remaining says which of the entries were not published. It returns an error if a
+// document still has one of the entries: then the document belongs to another feed in the
+// directory, or to none.
+func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased map[string]bool) error {
+	err := c.entriesIn(documents, func(name string, e *feedhistory.Entry) error {
+		return fmt.Errorf("%s still has the entry %s: name its feed with --name, or remove it", c.place(name), e.ID)
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range c.IDs {
+		switch {
+		case erased[id]:
+		case c.DB == "":
+			return fmt.Errorf("%s: there is no entry with the id %s", c.Out, id)
+		default:
+			p.Para("", "  ", c.Out+": there is no entry with the id "+id)
+		}
+	}
+	return nil
+}
+
+// eraseFrom erases those of the entries in a published feed, and returns their ids. With
+// all, the feed must have every entry. Without all, an entry may be missing: another feed
+// has it, or an earlier run has already erased it here.
+func (c *eraseCommand) eraseFrom(ctx context.Context, to *publish.Publisher, all bool) (ids []string, err error) {
+	ids = slices.Clone(c.IDs)
+	for len(ids) > 0 {
+		err := to.Erase(ctx, ids...)
+		entry, ok := errors.AsType[*publish.EntryError](err)
+		switch {
+		case !ok || !errors.Is(err, publish.ErrNotPublished):
+			return ids, err
+		case all:
+			return nil, fmt.Errorf("%s: there is no entry with the id %s; nothing is erased", c.Out, entry.ID)
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id == entry.ID })
+	}
+	return nil, nil
+}
+
+// publishers returns the Publishers of the feeds in the directory. Each subscription
+// document says where the directory is served.
+func (c *eraseCommand) publishers() (feeds []*publish.Publisher, err error) {
+	out := c.output
+	names := []string{"feed.atom", "feed.rss"}
+	if c.Name != "" {
+		names = []string{c.Name}
+	}
+	for _, name := range names {
+		doc, err := publishedHead(out, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if doc == nil {
+			continue
+		}
+		self, _ := doc.Links.Rel(feedhistory.RelSelf)
+		base, ok := strings.CutSuffix(self.Href, "/"+name)
+		if !ok {
+			return nil, fmt.Errorf("%s: no link rel=self says where it is served", c.place(name))
+		}
+		feeds = append(feeds, &publish.Publisher{Output: out, Base: base, Name: name, Format: doc.Format})
+	}
+	if feeds == nil {
+		return nil, fmt.Errorf("%s: nothing is published there: no %s", c.Out, strings.Join(names, ", no "))
+	}
+	return feeds, nil
+}
+
+// documentsIn returns the names of the documents in an output.
+func documentsIn(out fs.FS) (names []string, err error) {
+	err = fs.WalkDir(out, ".", func(name string, d fs.DirEntry, err error) error {
+		switch ext := path.Ext(name); {
+		case err != nil:
+			return err
+		case !d.IsDir() && (ext == ".atom" || ext == ".rss") && !strings.HasPrefix(d.Name(), "."):
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// place names a document of the output for people.
+func (c *eraseCommand) place(name string) string { return strings.TrimSuffix(c.Out, "/") + "/" + name }

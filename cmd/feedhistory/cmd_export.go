@@ -26,15 +26,16 @@ import (
 // An exportCommand is the verb export.
 type exportCommand struct {
 	database.Location
-	Feeds   []string        `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
-	Format  string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
-	Output  string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when it is complete."`
-	Raw     bool            `help:"With jsonl: write everything the mirror knows, for import."`
-	Since   terminal.Moment `placeholder:"TIME" help:"Only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Until   terminal.Moment `placeholder:"TIME" help:"Only entries from before this time."`
-	Status  string          `default:"" enum:",read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark all entries as read or unread (default: as they are marked in the mirror)."`
-	Starred bool            `help:"With greader and nextcloud: star all entries, not only the starred ones."`
-	Deleted bool            `help:"With jsonl and csv: also write a deletion for each entry no longer part of its feed."`
+	Feeds  []string `arg:"" optional:"" sep:"none" name:"FEED" help:"The feeds (default: all feeds of the mirror)."`
+	Format string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
+	Output string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when it is complete."`
+	Raw    bool     `help:"With jsonl: write everything the mirror knows, for import."`
+
+	terminal.Period `set:"choice=Only entries"`
+
+	Status  string `default:"" enum:",read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark all entries as read or unread (default: as they are marked in the mirror)."`
+	Starred bool   `help:"With greader and nextcloud: star all entries, not only the starred ones."`
+	Deleted bool   `help:"With jsonl and csv: also write a deletion for each entry no longer part of its feed."`
 }
 
 // Help returns the text of --help before the flags.
@@ -59,8 +60,6 @@ func (c *exportCommand) Validate() error {
 		return errors.New("--status and --starred are for greader and nextcloud")
 	case c.isPart() && (c.Raw || c.Format == "opml"):
 		return errors.New("--since and --until are for entries: --raw copies whole feeds, and opml lists feeds")
-	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
-		return errors.New("--since must be before --until")
 	case c.Deleted && c.Raw:
 		return errors.New("--raw includes deletions anyway")
 	}

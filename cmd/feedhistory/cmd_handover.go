@@ -31,7 +31,7 @@ type handoverCommand struct {
 	User      string `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
 
 	Through string `placeholder:"URL" help:"The base of a history server with the same feeds, which the reader can reach. The reader reads the history there, and keeps its enclosures; the subscription's address is put back afterwards."`
-	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number for the feed, if the reader has the feed under another address."`
+	FeedID  int64  `name:"feed-id" least:"0" placeholder:"N" help:"The reader's number for the feed, if the reader has the feed under another address."`
 	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Mark the entries as read (the default) or unread."`
 	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
 	Gone    bool   `help:"Hand over every entry, because the feed no longer answers."`
@@ -67,8 +67,6 @@ func (c *handoverCommand) Validate() error {
 		return errors.New("--to: " + c.To + " is not the address of a reader: it begins with https:// or http://")
 	case c.Through != "" && !terminal.IsURL(c.Through):
 		return errors.New("--through: " + c.Through + " is not the address of a history server: it begins with https:// or http://")
-	case c.FeedID < 0:
-		return errors.New("--feed-id: a number cannot be negative")
 	case c.FeedID != 0 && len(c.Feeds) != 1:
 		return errors.New("--feed-id: give one feed")
 	}

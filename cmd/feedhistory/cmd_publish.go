@@ -54,7 +54,7 @@ type publishCommand struct {
 	DB             string `name:"db" commandline:"" placeholder:"FILE|URL" help:"With a feed as --from: publish sync's mirror of it in this database."`
 
 	deletionFlags
-	command.ObjectStore
+	objectStore
 	command.NetworkFlags
 	command.Budget
 
@@ -106,7 +106,7 @@ func (c *publishCommand) Validate() error {
 	case c.DB != "" && c.From == "-":
 		return errors.New("--db: give a mirrored feed as --from")
 	}
-	return errors.Join(c.Budget.Check(), markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
+	return errors.Join(markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
 }
 
 // Run publishes the new entries.
@@ -119,7 +119,7 @@ func (c *publishCommand) Run(w *command.World) error {
 		return err
 	}
 	p := c.publisher()
-	if p.Output, err = c.OpenOutput(c.Out, c.Log(w.Stderr)); err != nil {
+	if p.Output, err = c.openOutput(c.Out, c.Log(w.Stderr)); err != nil {
 		return err
 	}
 	if p.Head, err = c.head(p, in); err != nil {
@@ -132,9 +132,9 @@ func (c *publishCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	var dry *command.DryRun
+	var dry *dryRun
 	if c.DryRun {
-		dry = command.NewDryRun(p.Output)
+		dry = newDryRun(p.Output)
 		p.Output = dry
 	}
 	done, err := p.Publish(w.Ctx, publish.Batch{
@@ -176,7 +176,7 @@ func (c *publishCommand) failure(err error) error {
 		return fmt.Errorf("--delete-missing: %w; nothing is published: if they are to be deleted, give --max-deletions %d", many, many.Missing)
 	}
 	switch {
-	case errors.Is(err, publish.ErrLocked) && !command.InStore(c.Out):
+	case errors.Is(err, publish.ErrLocked) && !inStore(c.Out):
 		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
 	case errors.Is(err, s3.ErrLost): // which the unlocking reports again
 		return errors.New(c.Out + ": the lock was lost, because this process or its network was held up, and another one may be publishing there; publish again")
@@ -283,7 +283,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 }
 
 // dry lists the files to be written.
-func (c *publishCommand) dry(w *command.World, d *command.DryRun) error {
+func (c *publishCommand) dry(w *command.World, d *dryRun) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, name := range d.Written {
 		p.Line(terminal.Clean(strings.TrimSuffix(c.Out, "/") + "/" + name))

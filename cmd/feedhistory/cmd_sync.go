@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
@@ -48,7 +52,7 @@ func (c *syncCommand) Help() string {
 		"With --every, each feed's last poll counts."
 }
 
-// Validate refuses limits of zero, and incompatible flags.
+// Validate refuses incompatible flags.
 func (c *syncCommand) Validate() error {
 	switch {
 	case c.All && c.Every:
@@ -61,7 +65,7 @@ func (c *syncCommand) Validate() error {
 			return fmt.Errorf("--every takes no time: give --interval %s for the time between two polls", d)
 		}
 	}
-	return errors.Join(c.Polling.Check(), c.Privacy.Check(c.URLs), c.Budget.Check(), c.Backfill.Validate())
+	return c.Privacy.Check(c.URLs)
 }
 
 // Run polls the feeds and reports on each.
@@ -129,25 +133,20 @@ func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *databa
 	client := w.Client(w.Stderr)
 	client.Budget = c.Limits()
 	counted := &database.CountedStore{Indexer: store}
+	page := terminal.NewPage(w.Stdout)
+	if c.JSON {
+		page = terminal.NewPage(w.Asides())
+	}
 	s := &database.Sync{
 		Backfill: c.Methods(client), Every: c.Every, Public: c.Public,
 		Report: &database.Report{
-			JSON: c.JSON, Every: c.Every, Quiet: w.Quiet, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
+			JSON: c.JSON, Every: c.Every, Quiet: w.Quiet, Stdout: w.Stdout, Page: page, Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
 			DB: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}
 	s.Poller = c.Poller(counted, client)
 	s.Poller.Pause, s.Poller.Poll, s.Poller.Trouble = max(time.Second, w.Pace), s.Poll, s.Report.Trouble
 	return s
-}
-
-// results returns the page for reports on polls: standard output or, with --json, standard
-// error.
-func (c *syncCommand) results(w *command.World) *terminal.Page {
-	if c.JSON {
-		return terminal.NewPage(w.Asides())
-	}
-	return terminal.NewPage(w.Stdout)
 }
 
 // given returns the feeds named by the arguments and the lists, as the store names them.
@@ -255,4 +254,325 @@ func (c *syncCommand) nothing(w *command.World, store mirror.Store) error {
 		return nil
 	}
 	return terminal.UsageError("there is no feed to poll in " + c.Place() + ": give an address, or --opml FILE")
+}
+
+// A listCommand is the verb list.
+type listCommand struct {
+	database.Location
+	Feed    string `arg:"" optional:"" name:"FEED" help:"Show this feed in full, with each gap and how to close it."`
+	Due     bool   `help:"List only feeds due for a poll: their time has come, or an earlier poll left something unread."`
+	Partial bool   `help:"List only feeds known to be incomplete."`
+
+	terminal.JSONFlag `set:"record=each feed"`
+}
+
+// Help returns the text of --help before the flags.
+func (c *listCommand) Help() string {
+	return "The verdict describes the mirror now. whole: every entry the feed says it has, or its server counted at the time shown; " +
+		"window: the latest entries, because the feed does not say whether there were earlier ones; lossy: all pages, but entries may have slipped through between them; " +
+		"partial (N): something is known to be missing, with the number of gaps."
+}
+
+// Validate refuses flags for the whole list if the arguments ask for one feed.
+func (c *listCommand) Validate() error {
+	if c.Feed != "" && (c.Due || c.Partial) {
+		return errors.New("--due and --partial are for the list of all feeds")
+	}
+	return nil
+}
+
+// Run lists the feeds, or shows one in full.
+func (c *listCommand) Run(w *command.World) (err error) {
+	store, err := c.Read(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
+	l := &listing{ctx: w.Ctx, store: store, page: &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, now: time.Now()}
+	if c.Feed != "" {
+		err = c.one(l)
+	} else {
+		err = c.all(l)
+	}
+	return cmp.Or(c.Failure(err), l.page.Err, out.Flush())
+}
+
+// A listing is a list in progress.
+type listing struct {
+	ctx   context.Context
+	store *database.Store
+	page  *terminal.Page
+	now   time.Time
+	feeds int // the number of listed feeds so far
+}
+
+func (c *listCommand) one(l *listing) error {
+	f, err := c.Location.Feed(l.ctx, l.store, c.Feed, false)
+	if err != nil {
+		return err
+	}
+	newest, err := l.newest(f)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		l.page.JSON(show.NewFeed(f, newest[f.URL]))
+		return nil
+	}
+	show.PrintFeed(l.page, f, newest[f.URL], l.now)
+	for other, err := range l.store.Feeds(l.ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return err
+		}
+		if other.Alias == f.URL {
+			l.page.Para("", "  ", "earlier, at "+show.Address(other.URL)+": "+terminal.Count(int(other.Entries), "entry", "entries"))
+		}
+	}
+	return nil
+}
+
+// together is the number of feeds in one query for their newest entries.
+const together = 256
+
+func (c *listCommand) all(l *listing) error {
+	var feeds []*mirror.Feed
+	for f, err := range l.store.Feeds(l.ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return err
+		}
+		if f.Alias != "" || c.Partial && f.Verdict != feedhistory.Partial || c.Due && !f.Due(l.now) {
+			continue
+		}
+		if feeds = append(feeds, f); len(feeds) == together {
+			if err := c.add(l, feeds); err != nil {
+				return err
+			}
+			feeds = feeds[:0]
+		}
+	}
+	if err := c.add(l, feeds); err != nil {
+		return err
+	}
+	if l.feeds == 0 && !c.JSON {
+		l.page.Para("", "", c.none())
+	}
+	return nil
+}
+
+func (c *listCommand) none() string {
+	switch {
+	case c.Due:
+		return "No feed is due."
+	case c.Partial:
+		return "No feed is known to be incomplete."
+	}
+	return "There is no feed in " + c.Place() + " yet: feedhistory sync URL adds one."
+}
+
+// add adds feeds to the list.
+func (c *listCommand) add(l *listing, feeds []*mirror.Feed) error {
+	newest, err := l.newest(feeds...)
+	if err != nil {
+		return err
+	}
+	for _, f := range feeds {
+		switch {
+		case c.JSON:
+			l.page.JSON(show.NewFeed(f, newest[f.URL]))
+		case l.feeds == 0:
+			show.FeedTitles(l.page)
+			fallthrough
+		default:
+			show.FeedRow(l.page, f, newest[f.URL], l.now)
+		}
+		l.feeds++
+	}
+	return l.page.Err
+}
+
+// newest returns the time of the newest entry of each of the feeds with entries, by URL.
+func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
+	var urls []string
+	for _, f := range feeds {
+		if f.Entries > 0 {
+			urls = append(urls, f.URL)
+		}
+	}
+	if urls == nil {
+		return nil, nil
+	}
+	return l.store.Newest(l.ctx, urls)
+}
+
+// A moveCommand is the verb move.
+type moveCommand struct {
+	database.Location
+	Old string `arg:"" name:"FEED" help:"The feed."`
+	New string `arg:"" name:"URL" help:"Its address from now on."`
+
+	republishedFlag
+}
+
+// Help returns the text of --help before the flags.
+func (c *moveCommand) Help() string {
+	return "The feed keeps all its entries, with everything the mirror knows about them. The next sync requests the feed at its new address. " +
+		"If the old address redirects there permanently, you do not need move: sync follows."
+}
+
+// Run moves the feed.
+func (c *moveCommand) Run(w *command.World) (err error) {
+	if err := terminal.CheckURL(c.New); err != nil {
+		return err
+	}
+	store, err := c.Open(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	f, err := c.Feed(w.Ctx, store, c.Old, false)
+	if err != nil {
+		return err
+	}
+	from, to := f.URL, terminal.FeedName(c.New)
+	if from == to {
+		return terminal.UsageError("URL is the feed's address already: the same address")
+	}
+	if _, err := store.Feed(w.Ctx, to); err == nil {
+		return fmt.Errorf("%s is already mirrored; feedhistory rm removes one of the two", to)
+	} else if !errors.Is(err, mirror.ErrNotFound) {
+		return c.Failure(err)
+	}
+	if f.Importing() {
+		return fmt.Errorf("%s: its import is not complete; run the same import again first", terminal.WithoutUser(from))
+	}
+	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
+	f.Next, f.Wait = time.Time{}, time.Time{}
+	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // the old address's values mean nothing for the new one
+	if err := store.Move(w.Ctx, f, to); err != nil {
+		return c.Failure(err)
+	}
+	keys, err := c.Keyring()
+	if err == nil {
+		err = keys.Move(from, to)
+	}
+	if err != nil {
+		return err
+	}
+	for other, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
+		if err == nil && other.Alias == from {
+			other.Alias = to
+			err = store.Commit(w.Ctx, &mirror.Commit{Feed: other})
+		}
+		if err != nil {
+			return c.Failure(err)
+		}
+	}
+	if _, err := c.removeRepublished(c.Location, from); err != nil { // republished documents are named after the old address
+		return err
+	}
+	p := terminal.NewPage(w.Asides())
+	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", terminal.WithoutUser(from), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"), to))
+	return p.Err
+}
+
+// An rmCommand is the verb rm.
+type rmCommand struct {
+	database.Location
+	Feeds []string `arg:"" sep:"none" name:"FEED" help:"Feeds to remove, by their whole address or title, with everything the mirror knows about them."`
+
+	//lint:ignore SA5008 kong takes one tag for each variable
+	removalFlags `set:"removed=feeds" set:"verb=rm"`
+	republishedFlag
+}
+
+// removalFlags are the flags of the verbs that remove things for good.
+type removalFlags struct {
+	Yes    bool `short:"y" help:"Do not ask. Without a terminal, ${verb} never asks."`
+	DryRun bool `help:"Print the ${removed} to be removed, and remove nothing."`
+}
+
+// asks reports whether the verb asks before it removes anything.
+func (f *removalFlags) asks(w *command.World) bool {
+	return !f.Yes && !f.DryRun && terminal.IsTerminal(w.Stderr) && w.FromTerminal()
+}
+
+// confirm reports whether to remove the things that plan names.
+func (f *removalFlags) confirm(w *command.World, plan *terminal.Page) (bool, error) {
+	switch {
+	case f.DryRun:
+		w.Tell("a dry run: nothing was removed")
+		return false, plan.Err
+	case f.asks(w) && !w.Confirm("remove for good? [y/N] "):
+		w.Say("nothing was removed")
+		return false, terminal.StatusError(terminal.ExitFailed)
+	}
+	return true, plan.Err
+}
+
+// Help returns the text of --help before the flags.
+func (c *rmCommand) Help() string {
+	return "rm also removes the feeds' entries, and the documents the history server has republished on this machine. To keep a copy, run feedhistory export --raw first."
+}
+
+// Run removes the feeds. It reports the feeds missing from the mirror, and continues with
+// the others.
+func (c *rmCommand) Run(w *command.World) error {
+	store, err := c.Open(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var feeds []*mirror.Feed
+	var names []string
+	status := error(nil)
+	for _, arg := range c.Feeds {
+		f, err := c.Location.Feed(w.Ctx, store, arg, true)
+		switch {
+		case database.IsUnknown(err):
+			w.Say(err.Error())
+			status = terminal.StatusError(terminal.ExitFailed)
+			names = append(names, terminal.FeedName(arg)) // an earlier rm may have left documents
+		case err != nil:
+			return err
+		case !slices.Contains(names, f.URL):
+			feeds, names = append(feeds, f), append(names, f.URL)
+		}
+	}
+	if goOn, err := c.plan(w, feeds); err != nil || !goOn {
+		return cmp.Or(err, status)
+	}
+	p := terminal.NewPage(w.Asides())
+	for _, f := range feeds {
+		if err = c.Failure(store.Remove(w.Ctx, f.URL)); err != nil {
+			break
+		}
+		p.Para("", "  ", "removed "+contents(f))
+	}
+	if dir := marks(); dir != "" {
+		_ = os.RemoveAll(dir) // another import of the removed feeds begins at its beginning
+	}
+	_, left := c.removeRepublished(c.Location, names...)
+	return cmp.Or(err, left, status, p.Err)
+}
+
+// plan prints the feeds to be removed, for --dry-run or for the question on a terminal, and
+// reports whether to remove them.
+func (c *rmCommand) plan(w *command.World, feeds []*mirror.Feed) (bool, error) {
+	if !c.DryRun && (!c.asks(w) || len(feeds) == 0) {
+		return true, nil
+	}
+	p := terminal.NewPage(w.Stderr)
+	if c.DryRun {
+		p = terminal.NewPage(w.Stdout)
+	}
+	for _, f := range feeds {
+		p.Para("", "  ", contents(f))
+	}
+	return c.confirm(w, p)
+}
+
+// contents names a feed and how much the mirror has of it.
+func contents(f *mirror.Feed) string {
+	return fmt.Sprintf("%s and its %s", terminal.WithoutUser(f.URL), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"))
 }

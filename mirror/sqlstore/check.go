@@ -38,10 +38,10 @@ type Inspection struct {
 
 // A Damage is something in a database not as it was stored.
 type Damage struct {
-	Table string // the table, without our prefix; "file" for the file as a whole
-	Feed  string // the URL of the feed; "" if unknown
-	ID    string // the ID of the entry or the URL of the document; "" for others
-	What  string // the kind of damage
+	Table string `json:"table"`          // the table, without our prefix; "file" for the file as a whole
+	Feed  string `json:"feed,omitempty"` // the URL of the feed; "" if unknown
+	ID    string `json:"id,omitempty"`   // the ID of the entry or the URL of the document; "" for others
+	What  string `json:"message"`        // the kind of damage
 }
 
 // String returns the place of the damage and its kind.

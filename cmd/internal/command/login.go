@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,16 +53,14 @@ func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 	if err := f.Load(); err != nil {
 		return nil, err
 	}
-	header := f.Fields.Clone()
+	header := http.Header{}
+	maps.Copy(header, f.Fields)
 	if f.Netrc && header.Get("Authorization") == "" {
 		authorization, err := netrc(address)
 		if err != nil {
 			return nil, err
 		}
 		if authorization != "" {
-			if header == nil {
-				header = http.Header{}
-			}
 			header.Set("Authorization", authorization)
 		}
 	}
@@ -69,9 +68,6 @@ func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 		cookies, err := cookiesFor(f.Cookies, address, time.Now())
 		if err != nil {
 			return nil, err
-		}
-		if header == nil {
-			header = http.Header{}
 		}
 		if cookies != "" {
 			header.Set("Cookie", cookies)
@@ -97,9 +93,6 @@ func credentialOf(address string, header http.Header) (*feedhistory.Credential, 
 // Authorize returns a client for the addresses. If the flags give credentials, all
 // addresses must have one origin.
 func (f *Login) Authorize(client *feedhistory.Client, addresses []string) (*feedhistory.Client, error) {
-	if err := f.Check(); err != nil {
-		return nil, terminal.UsageError(err.Error())
-	}
 	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
 		for _, other := range addresses[min(1, len(addresses)):] {
 			if !feedhistory.SameOrigin(addresses[0], other) {
@@ -221,20 +214,17 @@ const NoToken = "--token-env: the environment variable that it names is empty or
 // origin of the address.
 type Credentials struct {
 	Header   []string `sep:"none" placeholder:"FIELD" help:"Header field to send to the address's origin, such as 'X-Key: abc', or @FILE with such fields, one a line, which other users of the machine cannot see (repeatable)."`
-	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD; without it, a terminal asks."`
-	TokenEnv string   `placeholder:"VARIABLE" help:"Environment variable with a bearer token to send."`
+	User     string   `xor:"login" placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD; without it, a terminal asks."`
+	TokenEnv string   `xor:"login" placeholder:"VARIABLE" help:"Environment variable with a bearer token to send."`
 
 	Fields http.Header `kong:"-"` // nil: none
 
 	password *string // as it was typed
 }
 
-// Check refuses incompatible flags, and a user name with a colon.
-func (c *Credentials) Check() error {
-	switch {
-	case c.User != "" && c.TokenEnv != "":
-		return errors.New("--user and --token-env exclude each other")
-	case strings.Contains(c.User, ":"):
+// Validate refuses a user name with a colon.
+func (c *Credentials) Validate() error {
+	if strings.Contains(c.User, ":") {
 		return errors.New("--user: a name has no colon; set the password in " + PasswordVariable)
 	}
 	return nil
@@ -525,7 +515,7 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 		mu.Lock()
 		defer mu.Unlock()
 		c, ok := own[feed]
-		if !ok || !sameCredential(c.credential, credential) {
+		if !ok || !reflect.DeepEqual(c.credential, credential) {
 			c = known{credential: credential}
 			if credential != nil {
 				c.client = client.Clone()
@@ -535,12 +525,6 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 		}
 		return c.client
 	}
-}
-
-func sameCredential(a, b *feedhistory.Credential) bool {
-	one, _ := json.Marshal(a)
-	other, _ := json.Marshal(b)
-	return bytes.Equal(one, other)
 }
 
 // Credential returns the credential of a feed; nil if it has none. A feed whose credential is in a
@@ -601,4 +585,14 @@ func (k *Keyring) Move(from, to string) error {
 		header = http.Header{}
 	}
 	return k.Set(map[string]http.Header{from: nil, to: header})
+}
+
+// WhileLocked repeats an action on a publish.Dir as long as another process has the
+// lock, for up to ten seconds.
+func WhileLocked[T any](do func() (T, error)) (value T, err error) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if value, err = do(); !errors.Is(err, publish.ErrLocked) || time.Now().After(deadline) {
+			return value, err
+		}
+	}
 }

@@ -32,9 +32,9 @@ import (
 type NetworkFlags struct {
 	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
 	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
-	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	Pace             time.Duration `default:"0s" least:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
 	NoGuess          bool          `help:"Request no archive before a link names it, even if its address can be told."`
-	MaxDocumentBytes terminal.Size `default:"16MiB" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
+	MaxDocumentBytes terminal.Size `default:"16MiB" least:"1" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
 	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" uses no proxy, even if HTTPS_PROXY or HTTP_PROXY names one."`
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
 	Verbose          bool          `short:"v" help:"Log each request on standard error."`
@@ -56,15 +56,9 @@ func (f *NetworkFlags) Traffic() *Traffic {
 // Network returns f: a verb with this method makes requests.
 func (f *NetworkFlags) Network() *NetworkFlags { return f }
 
-// Prepare reads the files and the environment named by the flags, and refuses values no
-// client can use.
+// Prepare reads the files and the environment named by the flags, and refuses proxies and
+// authorities no client can use.
 func (f *NetworkFlags) Prepare() error {
-	switch {
-	case f.Pace < 0:
-		return terminal.UsageError("--pace: a time cannot be negative")
-	case f.MaxDocumentBytes < 1:
-		return terminal.UsageError("--max-document-bytes: at least 1")
-	}
 	proxy, err := f.proxyFunc()
 	if err != nil {
 		return err

@@ -1,6 +1,10 @@
+// Package command has the environment of feedhistory's verbs: the context, the standard
+// streams, and the flags common to several verbs: for requests, credentials, and the
+// files, URLs and outputs named by arguments.
 package command
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,13 +15,166 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
 )
+
+// interrupted returns the exit status of an interrupted verb. The status depends on
+// whether the verb had printed anything.
+func (w *World) interrupted() int {
+	if out, ok := w.Stdout.(*terminal.StdoutWriter); ok && out.Written.Load() {
+		return terminal.ExitPartial
+	}
+	return terminal.ExitInterrupted
+}
+
+// isInterrupt reports whether an interrupt caused an error.
+func (w *World) isInterrupt(err error) bool {
+	return w.Ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, terminal.ErrInterrupted))
+}
+
+// Globals are the flags common to all verbs.
+type Globals struct {
+	Quiet   bool             `short:"q" help:"On standard error, print only errors and gaps."`
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+// Validate refuses values of any verb's flags that are too small.
+func (g *Globals) Validate(call *kong.Context) error { return terminal.CheckLeast(call) }
+
+// A World is the environment of a verb: the flags common to several verbs, the context,
+// and the standard streams.
+type World struct {
+	*Globals
+	*NetworkFlags // the verb's; zero if it makes no requests
+	*Login        // the verb's; nil if it has none
+	Ctx           context.Context
+	Stdin         io.Reader
+	Stdout        io.Writer
+	SetBy         func(flag string) string // what has set a flag missing on the command line; nil or "" means nothing
+	terminal.Voice
+}
+
+// Status reports an error, if there is one, and returns the exit status.
+func (w *World) Status(err error, call *kong.Context) int {
+	var status terminal.StatusError
+	var wrong terminal.UsageError
+	switch {
+	case err == nil:
+		return terminal.ExitOK
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &wrong):
+		return w.Misused(err, call)
+	}
+	if choice, ok := errors.AsType[*terminal.ChoiceError](err); ok {
+		w.Say(choice.Text)
+		for _, one := range choice.Choices {
+			fmt.Fprintln(w.Stderr, "  "+terminal.Clean(one))
+		}
+		return terminal.ExitUsage
+	}
+	if w.isInterrupt(err) && !errors.Is(err, terminal.ErrInterrupted) { // another package describes it in its own words
+		err = terminal.ErrInterrupted
+	}
+	w.Say(show.InWords(err).Error())
+	if _, ok := errors.AsType[terminal.InterruptedError](err); ok || w.isInterrupt(err) {
+		return w.interrupted()
+	}
+	return terminal.ExitFailed
+}
+
+// Misused prints the fault of the command line, and where to read more, and returns the
+// exit status.
+func (w *World) Misused(err error, call *kong.Context) int {
+	verb := w.Command
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && call == nil {
+		call = parse.Context
+	}
+	w.Say(terminal.UsageText(err, w.SetBy))
+	if call != nil && call.Selected() != nil {
+		verb = call.Selected().FullPath()
+	}
+	w.Say("see " + verb + " --help")
+	return terminal.ExitUsage
+}
+
+// NewBar returns a bar if standard error is a terminal and neither --verbose nor --quiet is
+// given; else nil. A total of 0 is unknown.
+func (w *World) NewBar(total int, text string) *terminal.Bar {
+	if w.Verbose || w.Quiet || !terminal.IsTerminal(w.Stderr) || terminal.IsDumb() {
+		return nil
+	}
+	bar := &terminal.Bar{Total: total, Waiting: w.Traffic().Waiting}
+	bar.Start(w.Stderr, text)
+	return bar
+}
+
+// Authorized returns a client for the addresses, with the credentials given by the
+// flags.
+func (w *World) Authorized(addresses ...string) (*feedhistory.Client, error) {
+	client := w.Client(w.Stderr)
+	if w.Login == nil {
+		return client, nil
+	}
+	return w.Authorize(client, addresses)
+}
+
+// FromTerminal reports whether standard input is a terminal.
+func (w *World) FromTerminal() bool {
+	in, ok := w.Stdin.(*terminal.StdinReader)
+	return ok && in.IsTerminal()
+}
+
+// Confirm asks a question on the terminal, and reports whether the answer is yes.
+func (w *World) Confirm(question string) bool {
+	if in, ok := w.Stdin.(*terminal.StdinReader); ok {
+		in.Asked = true
+	}
+	fmt.Fprint(w.Stderr, question)
+	answer, _ := bufio.NewReader(w.Stdin).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// A Progress counts the documents of a walk, and shows the count on a terminal.
+type Progress struct {
+	bar       *terminal.Bar
+	documents int
+	entries   int
+}
+
+// NewProgress returns a progress. It is shown if NewBar returns a bar.
+func (w *World) NewProgress() *Progress {
+	return &Progress{bar: w.NewBar(0, "looking for the feed")}
+}
+
+// Watch yields the documents and errors of a walk, and counts the documents.
+func (p *Progress) Watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		for doc, err := range docs {
+			if doc != nil {
+				p.documents++
+				p.entries += len(doc.Entries)
+				p.bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(p.documents, "document", "documents"), terminal.Count(p.entries, "entry", "entries")))
+			}
+			if !yield(doc, err) {
+				return
+			}
+		}
+	}
+}
+
+// End removes the progress from the terminal.
+func (p *Progress) End() {
+	p.bar.End()
+}
 
 // Document reads the document named by an argument: a URL, a file, or standard input.
 // With an error, it returns the readable part, or nil.
@@ -262,19 +419,15 @@ func (f *Backfill) Methods(client *feedhistory.Client) *backfill.Backfill {
 	if !f.Backfill && f.BackfillArchive == "" {
 		return nil
 	}
-	return &backfill.Backfill{HTTP: client, Methods: f.methods()}
-}
-
-func (f *Backfill) methods() []backfill.Method {
-	methods := backfill.Methods()
+	b := &backfill.Backfill{HTTP: client, Methods: backfill.Methods()}
 	switch f.BackfillArchive {
 	case "":
 	case "wayback":
-		methods = append(methods, backfill.Memento{})
+		b.Methods = append(b.Methods, backfill.Memento{})
 	default:
-		methods = append(methods, backfill.Memento{TimeMap: f.BackfillArchive})
+		b.Methods = append(b.Methods, backfill.Memento{TimeMap: f.BackfillArchive})
 	}
-	return methods
+	return b
 }
 
 // VerdictText is the meaning of a verdict for a history of which a method may have
@@ -307,34 +460,10 @@ func DocumentOf(r *backfill.Recovery) *feedhistory.Document {
 	return doc
 }
 
-// RecoveredHistory is the JSON of a history, with the method of its recovery.
-type RecoveredHistory struct {
-	show.History
-	RecoveredBy string `json:"recovered_by,omitempty"`
-}
-
-// NewRecoveredHistory returns the history of a backfill.
-func NewRecoveredHistory(r *backfill.Recovery) RecoveredHistory {
-	j := RecoveredHistory{show.NewHistory(r.History), r.RecoveredBy}
-	j.Verdict = r.Verdict().String()
-	return j
-}
-
 // Budget are the flags for limiting the requests and the bytes for one feed.
 type Budget struct {
-	MaxDocuments int           `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
-	MaxBytes     terminal.Size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
-}
-
-// Check refuses a budget of zero documents or bytes.
-func (f *Budget) Check() error {
-	switch {
-	case f.MaxDocuments < 1:
-		return errors.New("--max-documents: at least 1")
-	case f.MaxBytes < 1:
-		return errors.New("--max-bytes: at least 1")
-	}
-	return nil
+	MaxDocuments int           `default:"10000" least:"1" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
+	MaxBytes     terminal.Size `default:"1GiB" least:"1" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 }
 
 // Limits returns the budget of a walk by the flags.
@@ -357,4 +486,18 @@ func BackfillMethods(doc *feedhistory.Document) (names []string) {
 		names = append(names, m.Name())
 	}
 	return names
+}
+
+// A Root is a directory. No name or symbolic link leads out of it. Open opens the
+// directory again for each file, because a site's build may replace it.
+type Root string
+
+// Open opens a file of the directory.
+func (dir Root) Open(name string) (fs.File, error) {
+	root, err := os.OpenRoot(string(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(filepath.FromSlash(name))
 }

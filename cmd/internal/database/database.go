@@ -13,10 +13,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/feedhistory/feedhistory"
@@ -75,11 +80,16 @@ func (d *Location) Place() string {
 	if !d.IsPostgres() {
 		return d.DB
 	}
-	return show.PostgresName(d.DB)
+	if u, err := url.Parse(d.DB); err == nil {
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	return "the PostgreSQL database"
 }
 
 // IsPostgres reports whether the database is a PostgreSQL server, not a file.
-func (d *Location) IsPostgres() bool { return show.IsPostgres(d.DB) }
+func (d *Location) IsPostgres() bool {
+	return strings.HasPrefix(d.DB, "postgres://") || strings.HasPrefix(d.DB, "postgresql://")
+}
 
 // Create opens the database. It creates a missing one.
 func (d *Location) Create(w *command.World) (*Store, error) {
@@ -193,21 +203,15 @@ func hasLog(file string) bool {
 
 // Reader opens a database at a source for reading only.
 func (d *Location) Reader(ctx context.Context, source string) (*Store, error) {
-	driver, dialect := d.driver()
-	return d.openStore(ctx, driver, source, dialect, sqlstore.OpenReader)
+	return d.openStore(ctx, source, sqlstore.OpenReader)
 }
 
-func (d *Location) driver() (string, sqlstore.Dialect) {
+// openStore opens a database at a source.
+func (d *Location) openStore(ctx context.Context, source string, open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error)) (*Store, error) {
+	driver, dialect := "sqlite", sqlstore.SQLite
 	if d.IsPostgres() {
-		return "pgx", sqlstore.PostgreSQL
+		driver, dialect = "pgx", sqlstore.PostgreSQL
 	}
-	return "sqlite", sqlstore.SQLite
-}
-
-func (d *Location) openStore(
-	ctx context.Context, driver, source string, dialect sqlstore.Dialect,
-	open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error),
-) (*Store, error) {
 	db, err := sql.Open(driver, source)
 	if err == nil && d.IsPostgres() {
 		db, err = besidePooler(ctx, db, source)
@@ -265,7 +269,6 @@ func (d *Location) locate() error {
 // Connect opens the database for reading and writing. It reads a file first, so as not
 // to change a file of another program.
 func (d *Location) Connect(ctx context.Context) (*Store, error) {
-	driver, dialect := d.driver()
 	source := d.DB
 	if !d.IsPostgres() {
 		source = sqlstore.SQLiteDSN(d.DB)
@@ -277,7 +280,7 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := d.openStore(ctx, driver, source, dialect, sqlstore.Open)
+	store, err := d.openStore(ctx, source, sqlstore.Open)
 	if err != nil {
 		return nil, d.Failure(err)
 	}
@@ -368,13 +371,13 @@ func storeProblem(err error) string {
 		return sqliteProblem(e)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return show.PostgresProblem(e.Code, e.Message)
+		return postgresProblem(e.Code, e.Message)
 	}
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		return show.PostgresMalformed(e)
+		return postgresMalformed(e)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return show.PostgresUnreachable(err)
+		return postgresUnreachable(err)
 	}
 	return ""
 }
@@ -452,6 +455,40 @@ func sqliteProblem(e *sqlite.Error) string {
 		return "the disk has failed: " + e.Error()
 	}
 	return e.Error()
+}
+
+// postgresProblem explains the server's error, given its code and message.
+func postgresProblem(code, message string) string {
+	switch code {
+	case "53100":
+		return "the server's disk is full; nothing stored is lost: make room, and run the command again"
+	case "28P01", "28000":
+		return "the server refuses the user or the password"
+	case "3D000":
+		return "there is no such database on the server; createdb makes one"
+	case "42501":
+		return "the user may not do this: " + message
+	}
+	return message
+}
+
+// postgresMalformed describes the fault of a database's URL. The error's own text contains the
+// URL, so only its cause is given.
+func postgresMalformed(err error) string {
+	what := "this is not the URL of a PostgreSQL database"
+	if why := errors.Unwrap(err); why != nil {
+		what += ": " + why.Error()
+	}
+	return what
+}
+
+// postgresUnreachable says why there is no connection.
+func postgresUnreachable(err error) string {
+	what := "the server cannot be reached"
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		what += ": " + e.Err.Error()
+	}
+	return what + "; is it running, and is the address right?"
 }
 
 // A Store is a store with its open database.
@@ -579,4 +616,327 @@ func (p *PrivateFeeds) Has(ctx context.Context, url string) bool {
 		p.known[url] = private
 	}
 	return private
+}
+
+// Feed returns the feed people mean by an argument: the one with this address, with or
+// without its scheme, else with this title, else the only one with the text in its
+// address or title. With exact, the text must be the whole address or title.
+func (d *Location) Feed(ctx context.Context, store mirror.Store, arg string, exact bool) (*mirror.Feed, error) {
+	f, err := store.Feed(ctx, terminal.FeedName(arg))
+	if !errors.Is(err, mirror.ErrNotFound) {
+		return f, d.Failure(err)
+	}
+	var fitting [numFits][]*mirror.Feed
+	want := newFeedText(arg)
+	for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return nil, d.Failure(err)
+		}
+		fit := want.fit(f)
+		fitting[fit] = append(fitting[fit], f)
+	}
+	for fit, feeds := range fitting[:noFit] {
+		if current := slices.DeleteFunc(slices.Clone(feeds), func(f *mirror.Feed) bool { return f.Alias != "" }); len(current) > 0 {
+			feeds = current
+		}
+		partial := exact && fit == int(partOfFeed)
+		switch {
+		case len(feeds) == 1 && !partial:
+			return feeds[0], nil
+		case len(feeds) > 0:
+			return nil, choice(arg, feeds, partial)
+		}
+	}
+	return nil, d.Unknown(arg, mirror.ErrNotFound)
+}
+
+// Feeds returns the feeds people mean by arguments, each once.
+func (d *Location) Feeds(ctx context.Context, store mirror.Store, args []string) (feeds []*mirror.Feed, err error) {
+	for _, arg := range args {
+		f, err := d.Feed(ctx, store, arg, false)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(feeds, func(other *mirror.Feed) bool { return other.URL == f.URL }) {
+			feeds = append(feeds, f)
+		}
+	}
+	return feeds, nil
+}
+
+// FeedsOrAll yields the feeds people mean by arguments, or all feeds if there are none.
+func (d *Location) FeedsOrAll(ctx context.Context, store mirror.Store, args []string) (iter.Seq2[*mirror.Feed, error], error) {
+	if len(args) == 0 {
+		return store.Feeds(ctx, mirror.FeedQuery{}), nil
+	}
+	feeds, err := d.Feeds(ctx, store, args)
+	return func(yield func(*mirror.Feed, error) bool) {
+		for _, f := range feeds {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}, err
+}
+
+// AddressesOf returns the address of the feed with a name, which must be whole with exact, or
+// those of all feeds without a name.
+func (d *Location) AddressesOf(ctx context.Context, store mirror.Store, name string, exact bool) (urls []string, err error) {
+	if name != "" {
+		f, err := d.Feed(ctx, store, name, exact)
+		if err != nil {
+			return nil, err
+		}
+		return []string{f.URL}, nil
+	}
+	for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, f.URL)
+	}
+	return urls, nil
+}
+
+// URLs returns the addresses of feeds.
+func URLs(feeds []*mirror.Feed) (urls []string) {
+	for _, f := range feeds {
+		urls = append(urls, f.URL)
+	}
+	return urls
+}
+
+// choice returns the error of an argument that fits several feeds, or a part of one where
+// only a whole name counts.
+func choice(arg string, feeds []*mirror.Feed, partial bool) error {
+	text := fmt.Sprintf("several feeds fit %q; give more of the address or title:", terminal.WithoutUser(arg))
+	if partial {
+		text = fmt.Sprintf("%q is a part only; give the whole address or title:", terminal.WithoutUser(arg))
+	}
+	err := &terminal.ChoiceError{Text: text}
+	for _, f := range feeds {
+		err.Choices = append(err.Choices, strings.TrimSpace(show.Address(f.URL)+"  "+cmp.Or(f.Named, f.Title)))
+	}
+	return err
+}
+
+// A feedFit is how an argument fits a feed, the best first.
+type feedFit int
+
+const (
+	addressOfFeed feedFit = iota
+	titleOfFeed
+	partOfFeed
+	noFit
+	numFits
+)
+
+// A feedText is an argument in the forms in which it is compared.
+type feedText struct {
+	address, title string
+	isURL          bool // whether it has a scheme, so that it is no part of a word
+}
+
+func newFeedText(arg string) feedText {
+	return feedText{bare(terminal.FeedName(arg)), strings.ToLower(terminal.Clean(arg)), terminal.IsURL(arg)}
+}
+
+func (t feedText) fit(f *mirror.Feed) feedFit {
+	address, current := bare(f.URL), bare(f.Address)
+	named, title := strings.ToLower(terminal.Clean(f.Named)), strings.ToLower(terminal.Clean(f.Title))
+	switch {
+	case t.address == address, t.address == current:
+		return addressOfFeed
+	case t.title == named, t.title == title:
+		return titleOfFeed
+	case t.isURL && !strings.HasPrefix(address, t.address+"/"), t.address == "":
+		return noFit
+	case strings.Contains(address, t.address), strings.Contains(current, t.address), strings.Contains(named, t.title), strings.Contains(title, t.title):
+		return partOfFeed
+	}
+	return noFit
+}
+
+// bare returns an address as people write it, in lower case: without its scheme, www and a
+// slash at the end.
+func bare(address string) string {
+	_, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		rest = address
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(rest), "www."), "/")
+}
+
+// EntriesOfFeeds yields the entries of some feeds, or of all feeds if it gets no names.
+// As in the store, the newest entries come first.
+func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []string) iter.Seq2[*mirror.Record, error] {
+	var lists []iter.Seq2[*mirror.Record, error]
+	for _, feed := range feeds {
+		q.Feed = feed
+		lists = append(lists, store.Entries(ctx, q))
+	}
+	if len(lists) == 0 {
+		lists = append(lists, store.Entries(ctx, q))
+	}
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	return func(yield func(*mirror.Record, error) bool) {
+		var heads []head
+		for _, list := range lists {
+			next, stop := iter.Pull2(list)
+			defer stop()
+			heads = append(heads, head{next: next})
+			heads[len(heads)-1].advance()
+		}
+		for n := 0; q.Limit == 0 || n < q.Limit; n++ {
+			first := firstHead(heads)
+			if first == nil || !yield(first.record, first.err) || first.err != nil {
+				return
+			}
+			first.advance()
+		}
+	}
+}
+
+// A head is the first element of the rest of a list; at the end of the list, record and
+// err are nil.
+type head struct {
+	next   func() (*mirror.Record, error, bool)
+	record *mirror.Record
+	err    error
+}
+
+func (h *head) advance() { h.record, h.err, _ = h.next() }
+
+// firstHead returns the head whose entry comes first, or the head of a failed list; nil
+// if all lists have ended.
+func firstHead(heads []head) (first *head) {
+	for i := range heads {
+		switch h := &heads[i]; {
+		case h.err != nil:
+			return h
+		case h.record != nil && (first == nil || isBefore(h.record, first.record)):
+			first = h
+		}
+	}
+	return first
+}
+
+// isBefore reports whether an entry precedes another in a list with the newest first.
+func isBefore(a, b *mirror.Record) bool {
+	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
+}
+
+// ID returns the id of an entry, given its beginning, or an ellipsis and its end: the text
+// itself if an entry of the feeds has it as its id, or if it fits no id. It returns a usage
+// error if the text fits several ids.
+func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (string, error) {
+	for _, feed := range feeds {
+		known, err := store.Records(ctx, feed, []string{text})
+		if err != nil || known[text] != nil {
+			return text, err
+		}
+	}
+	fits, side := strings.HasPrefix, "begin with "
+	part := text
+	if end, ok := strings.CutPrefix(text, "…"); ok {
+		fits, side, part = strings.HasSuffix, "end with ", end
+	}
+	var found []string
+	for _, feed := range feeds {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
+			if err != nil {
+				return "", err
+			}
+			if fits(r.ID, part) && !slices.Contains(found, r.ID) {
+				if found = append(found, r.ID); len(found) > 1 {
+					return "", terminal.UsageError("several ids " + side + part + ": " + strings.Join(found, ", ") + ", …")
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return text, nil
+	}
+	return found[0], nil
+}
+
+// mostTries bounds the attempts to change a feed while it is polled.
+const mostTries = 20
+
+// Amend changes the state of a feed in a store, unless amend returns false. It changes
+// nothing if the store does not have the feed.
+func Amend(ctx context.Context, store mirror.Store, url string, amend func(*mirror.Feed) bool) (err error) {
+	for range mostTries {
+		f, missing := store.Feed(ctx, url)
+		if errors.Is(missing, mirror.ErrNotFound) {
+			return nil
+		}
+		if missing != nil || !amend(f) {
+			return missing
+		}
+		if err = store.Commit(ctx, &mirror.Commit{Feed: f}); !errors.Is(err, mirror.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+// Printed are a database's records of the entries that have been printed under a name: for
+// each feed the number of the last commit whose entries were.
+type Printed struct {
+	DB   *sql.DB
+	Name string
+}
+
+const printedSchema = `CREATE TABLE IF NOT EXISTS feedhistory_printed (name TEXT NOT NULL, feed TEXT NOT NULL, commits BIGINT NOT NULL, PRIMARY KEY (name, feed))`
+
+// Read returns the last commit of each feed.
+func (p *Printed) Read(ctx context.Context) (map[string]int64, error) {
+	if _, err := p.DB.ExecContext(ctx, printedSchema); err != nil {
+		return nil, err
+	}
+	rows, err := p.DB.QueryContext(ctx, "SELECT feed, commits FROM feedhistory_printed WHERE name = $1", p.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	last := map[string]int64{}
+	for rows.Next() {
+		var feed string
+		var commits int64
+		if err := rows.Scan(&feed, &commits); err != nil {
+			return nil, err
+		}
+		last[feed] = commits
+	}
+	return last, rows.Err()
+}
+
+// Write records the feeds' entries up to now as printed.
+func (p *Printed) Write(ctx context.Context, feeds []*mirror.Feed) error {
+	tx, err := p.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, f := range feeds {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `INSERT INTO feedhistory_printed (name, feed, commits) VALUES ($1, $2, $3)
+				ON CONFLICT (name, feed) DO UPDATE SET commits = excluded.commits`, p.Name, f.URL, f.Commits)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// Forget removes the records of a feed.
+func (p *Printed) Forget(ctx context.Context, feed string) error {
+	if _, err := p.DB.ExecContext(ctx, printedSchema); err != nil {
+		return err
+	}
+	_, err := p.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", feed)
+	return err
 }

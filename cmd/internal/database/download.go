@@ -23,30 +23,33 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/time/rate"
 )
 
 // A File is a file to download.
 type File struct {
-	Feed   string    // Feed is the URL by which the mirror names the feed.
-	ID     string    // ID is the entry's.
-	Time   time.Time // Time is the entry's, which the file gets; zero leaves it as it is.
-	URL    string
-	Of     string // Of names the entry, and the file within it. It tells files of signed URLs apart.
-	Name   string // Name is the path below the directory, without a number against a collision.
-	Length int64  // Length is the number of bytes given by the feed; 0 if it gives none.
-	Type   string // Type is the media type given by the feed; "" if it gives none.
-	Saved  string // Saved is the path of the copy to replace; "" for none.
+	Feed string `json:"feed"` // Feed is the URL by which the mirror names the feed.
+	ID   string `json:"id"`   // ID is the entry's.
+	URL  string `json:"url"`
+	Type string `json:"type,omitempty"` // Type is the media type given by the feed; "" if it gives none.
+	Name string `json:"name"`           // Name is the path below the directory, without a number against a collision.
+
+	Time   time.Time `json:"-"` // Time is the entry's, which the file gets; zero leaves it as it is.
+	Of     string    `json:"-"` // Of names the entry, and the file within it. It tells files of signed URLs apart.
+	Length int64     `json:"-"` // Length is the number of bytes given by the feed; 0 if it gives none.
+	Old    string    `json:"-"` // Old is the path of the copy to replace; "" for none.
 }
 
-// A DownloadResult is the outcome of a File.
+// A DownloadResult is the outcome of a File, and its record in JSON.
 type DownloadResult struct {
 	File
-	Saved   string   // Saved is the path of the file below the directory; "" after an error.
-	Bytes   int64    // Bytes is the size of the file.
-	Differs []string // Differs says where the file is not as the feed says.
-	Err     error
+	Saved   string   `json:"file,omitempty"`  // Saved is the path of the file below the directory; "" after an error.
+	Bytes   int64    `json:"bytes,omitempty"` // Bytes is the size of the file.
+	Error   string   `json:"error,omitempty"` // Error is the text of Err.
+	Differs []string `json:"-"`               // Differs says where the file is not as the feed says.
+	Err     error    `json:"-"`
 }
 
 // A Downloader downloads files into a directory.
@@ -147,6 +150,9 @@ func (d *Downloader) host(ctx context.Context, files []File) error {
 func (d *Downloader) tell(r DownloadResult) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if r.Err != nil {
+		r.Error = show.Detail(r.Err)
+	}
 	if d.Each != nil {
 		d.Each(r)
 	}
@@ -248,8 +254,8 @@ func (d *Downloader) save(ctx context.Context, f File, resp *http.Response, part
 func (d *Downloader) settle(part string, f File) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if info, err := d.Root.Stat(f.Saved); f.Saved != "" && err == nil && info.Mode().IsRegular() {
-		return f.Saved, d.Root.Rename(part, f.Saved)
+	if info, err := d.Root.Stat(f.Old); f.Old != "" && err == nil && info.Mode().IsRegular() {
+		return f.Old, d.Root.Rename(part, f.Old)
 	}
 	name := d.names.free(f.Name)
 	if i := strings.LastIndexByte(name, '/'); i > 0 {

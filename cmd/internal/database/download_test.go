@@ -114,7 +114,7 @@ func TestAnnouncedLength(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, text, string(saved))
 	require.NoError(t, d.Root.WriteFile("a.mp3", nil, 0o600))
-	file.Saved = "a.mp3"
+	file.Old = "a.mp3"
 	require.NoError(t, d.Download(t.Context(), []File{file}))
 	saved, err = d.Root.ReadFile("a.mp3")
 	require.NoError(t, err)

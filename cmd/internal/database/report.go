@@ -153,31 +153,33 @@ func (r *Report) End(left int) {
 	r.Asides.Para("", "", text)
 }
 
-// found reports which feed replaces a web page.
-func (r *Report) found(page string, feeds feedhistory.Links) {
+// aside reports something besides the polls, line by line.
+func (r *Report) aside(lines ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bar.Clear()
-	r.Asides.Line(terminal.Clean(terminal.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
-	for _, other := range feeds[1:] {
-		r.Asides.Line("  " + terminal.Clean(command.OtherFeed(other)))
+	for _, line := range lines {
+		r.Asides.Line(line)
 	}
+}
+
+// found reports which feed replaces a web page.
+func (r *Report) found(page string, feeds feedhistory.Links) {
+	lines := []string{terminal.Clean(terminal.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href)}
+	for _, other := range feeds[1:] {
+		lines = append(lines, "  "+terminal.Clean(command.OtherFeed(other)))
+	}
+	r.aside(lines...)
 }
 
 // private reports a new feed kept private because of its address.
 func (r *Report) private(feed string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.bar.Clear()
-	r.Asides.Line(terminal.Clean(show.Address(feed) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody"))
+	r.aside(terminal.Clean(show.Address(feed) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody"))
 }
 
 // gone reports a feed removed by somebody during the sync.
 func (r *Report) gone(feed string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.bar.Clear()
-	r.Asides.Line(terminal.Clean(feed + ": removed from the mirror meanwhile"))
+	r.aside(terminal.Clean(feed + ": removed from the mirror meanwhile"))
 }
 
 // hasTold reports whether tell has reported a poll of a feed.

@@ -95,7 +95,7 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 	}
 	feeds, stray := s.Strays.of(o.URL)
 	if o.stray = stray; !stray {
-		return errors.Join(s.Report.tell(o), s.pass(&o))
+		return errors.Join(s.Report.tell(o), s.passCredentials(&o))
 	}
 	if err := s.forget(ctx, o.URL, feeds); err != nil || len(feeds) > 0 {
 		return err
@@ -149,43 +149,21 @@ func (s *Sync) backfillOf(ctx context.Context, feed string) (*backfill.Backfill,
 
 // Polling are the flags for how feeds are polled, and how much of each is stored.
 type Polling struct {
-	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
-	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
+	Interval   time.Duration `default:"1h" least:"1s" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
+	Parallel   int           `default:"8" least:"1" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
 	Quotas
 }
 
 // Quotas are the flags for how much of each feed is stored. Zero means a mirror's default.
 type Quotas struct {
-	Quota        terminal.Size `default:"2GiB" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
-	QuotaEntries int64         `default:"5000000" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
-}
-
-// Check refuses quotas of zero.
-func (q *Quotas) Check() error {
-	switch {
-	case q.Quota < 1:
-		return errors.New("--quota: at least 1")
-	case q.QuotaEntries < 1:
-		return errors.New("--quota-entries: at least 1")
-	}
-	return nil
+	Quota        terminal.Size `default:"2GiB" least:"1" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
+	QuotaEntries int64         `default:"5000000" least:"1" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
 }
 
 // Limits returns the quota of a mirror.
 func (q *Quotas) Limits() mirror.Quota {
 	return mirror.Quota{Bytes: int64(q.Quota), Entries: q.QuotaEntries}
-}
-
-// Check refuses limits of zero.
-func (f *Polling) Check() error {
-	switch {
-	case f.Interval < time.Second:
-		return errors.New("--interval: at least 1s")
-	case f.Parallel < 1:
-		return errors.New("--parallel: at least 1")
-	}
-	return f.Quotas.Check()
 }
 
 // Poller returns a poller with the settings of the flags.
@@ -265,10 +243,10 @@ func isNoFeed(err error) bool {
 		errors.Is(err, fs.ErrNotExist)
 }
 
-// pass copies the credentials of a feed to the other feed it has become, if the latter
+// passCredentials copies the credentials of a feed to the other feed it has become, if the latter
 // has none, and queues the other feed again: without credentials, its poll may have
 // failed. It returns an error of the keyring.
-func (s *Sync) pass(o *Outcome) error {
+func (s *Sync) passCredentials(o *Outcome) error {
 	if o.Report == nil || o.Report.Alias == "" || s.Strays.Keys == nil {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -51,29 +50,4 @@ func TestInWords(t *testing.T) {
 		require.ErrorIs(t, got, test.err)
 	}
 	require.Equal(t, os.ErrExist, InWords(os.ErrExist))
-}
-
-// No password is in what people are told.
-func TestName(t *testing.T) {
-	for address, want := range map[string]string{
-		"postgres://ann:s3cret@db.example:5433/feeds?password=s3cret": "postgres://db.example:5433/feeds",
-		"postgresql://localhost/feeds":                                "postgresql://localhost/feeds",
-		"postgres://ann:s3cret%zz@db/feeds":                           "the PostgreSQL database",
-	} {
-		require.True(t, IsPostgres(address))
-		require.Equal(t, want, PostgresName(address))
-	}
-	require.False(t, IsPostgres("feeds.db"))
-}
-
-func TestProblems(t *testing.T) {
-	require.Contains(t, PostgresProblem("28P01", "password authentication failed"), "refuses the user or the password")
-	require.Contains(t, PostgresProblem("53100", ""), "disk is full")
-	require.Contains(t, PostgresProblem("3D000", ""), "no such database")
-	require.Equal(t, "the user may not do this: permission denied", PostgresProblem("42501", "permission denied"))
-	require.Equal(t, "odd", PostgresProblem("XX000", "odd"))
-	require.Equal(t, "this is not the URL of a PostgreSQL database: no port", PostgresMalformed(fmt.Errorf("s3cret: %w", errors.New("no port"))))
-	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-	require.Equal(t, "the server cannot be reached: connection refused; is it running, and is the address right?", PostgresUnreachable(fmt.Errorf("x: %w", refused)))
-	require.Equal(t, "the server cannot be reached; is it running, and is the address right?", PostgresUnreachable(errors.New("x")))
 }

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -227,13 +233,9 @@ func CheckTarget(flag, file string) error {
 // A Listen is an address at which to listen: a host, which may be left out, and a port.
 type Listen string
 
-// Decode reads an address from the command line.
-func (l *Listen) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("address", &text); err != nil {
-		return err
-	}
-	_, port, err := net.SplitHostPort(text)
+// UnmarshalText reads an address from the command line.
+func (l *Listen) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
 	}
@@ -252,15 +254,11 @@ type Maximum struct {
 // IsSet reports whether the command line gives the maximum.
 func (m Maximum) IsSet() bool { return m.N != 0 }
 
-// Decode reads a maximum from the command line.
-func (m *Maximum) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
-		return err
-	}
-	n, err := strconv.Atoi(text)
+// UnmarshalText reads a maximum from the command line.
+func (m *Maximum) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
 	switch {
-	case text == "all":
+	case string(text) == "all":
 		n = -1
 	case err != nil || n < 1:
 		return fmt.Errorf("%q is neither a number from 1 on nor all", text)
@@ -273,15 +271,25 @@ func (m *Maximum) Decode(ctx *kong.DecodeContext) error {
 // in UTC, or how long ago the time was, such as 7d or 48h.
 type Moment struct{ time.Time }
 
-// Decode reads a moment from the command line.
-func (m *Moment) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
-		return err
-	}
-	var err error
-	m.Time, err = parseMoment(text, time.Now())
+// UnmarshalText reads a moment from the command line.
+func (m *Moment) UnmarshalText(text []byte) (err error) {
+	m.Time, err = parseMoment(string(text), time.Now())
 	return err
+}
+
+// Period are the flags for entries of a period. Its tag says in the help what is chosen:
+// `set:"choice=Show only entries"`.
+type Period struct {
+	Since Moment `placeholder:"TIME" help:"${choice} from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until Moment `placeholder:"TIME" help:"${choice} from before this time."`
+}
+
+// Validate refuses an empty period.
+func (p *Period) Validate() error {
+	if !p.Until.IsZero() && !p.Since.Before(p.Until.Time) {
+		return errors.New("--since must be before --until")
+	}
+	return nil
 }
 
 func parseMoment(text string, now time.Time) (time.Time, error) {
@@ -315,14 +323,9 @@ var units = map[string]float64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }
 
-// Decode reads a size from the command line.
-func (s *Size) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("size", &text); err != nil {
-		return err
-	}
-	var err error
-	*s, err = parseSize(text)
+// UnmarshalText reads a size from the command line.
+func (s *Size) UnmarshalText(text []byte) (err error) {
+	*s, err = parseSize(string(text))
 	return err
 }
 
@@ -350,4 +353,224 @@ func SizeText(n int64) string {
 		}
 	}
 	return Count(int(n), "byte", "bytes")
+}
+
+// CheckLeast refuses values of flags below those in the tag `least` or not above those in
+// the tag `above`, each a whole number or a length of time.
+func CheckLeast(call *kong.Context) error {
+	for _, p := range call.Path {
+		for _, f := range p.Flags {
+			if err := checkLeast(f); err != nil {
+				return fmt.Errorf("--%s: %w", f.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func checkLeast(f *kong.Flag) error {
+	least, above := f.Tag.Get("least"), f.Tag.Get("above")
+	if least == "" && above == "" {
+		return nil
+	}
+	bound, err := strconv.ParseInt(least+above, 10, 64)
+	what := "a number"
+	if f.Target.Type() == reflect.TypeFor[time.Duration]() {
+		var d time.Duration
+		d, err = time.ParseDuration(least + above)
+		bound, what = int64(d), "a time"
+	}
+	switch value := f.Target.Int(); {
+	case err != nil:
+		return err
+	case above != "" && value <= bound:
+		return errors.New("more than " + above)
+	case above != "" || value >= bound:
+		return nil
+	case bound == 0:
+		return errors.New(what + " cannot be negative")
+	}
+	return errors.New("at least " + least)
+}
+
+// wordings are the parser's messages about a flag or an argument, and ours.
+var wordings = []struct {
+	theirs *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`^(--[\w-]+): expected [\w ]+ value but got "(-\d[^"]*)" \(short flag\).*$`), `$1: $2 is negative`},
+	{regexp.MustCompile(`^(--[\w-]+): expected [\w ]+ value but got "([^"]*)" \((?:short|long) flag\).*$`), `$1: if its value begins with a hyphen, write $1=$2`},
+	{regexp.MustCompile(`expected [\w ]+ value but got "EOL" \(<EOL>\)$`), `the value is missing`},
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got "(-?\d+)"`), `$1 is too large`},
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")`), `$1 is not a whole number`},
+	{regexp.MustCompile(`expected duration but got (".*?")(: time: .*)?$`), `$1 is not a time such as 500ms, 10s or 1h`},
+	{regexp.MustCompile(`bool value must be true, .* but got (".*")`), `$1 is neither true nor false; without a value, the flag means true`},
+	{regexp.MustCompile(`^(\S+) must be one of (.*) but got (".*")$`), `$1: $3 is none of $2`},
+	{regexp.MustCompile(`^(--\S+) and (--\S+) can't be used together$`), `$1 and $2 exclude each other`},
+	{regexp.MustCompile(`^missing flags: `), `give `},
+	{regexp.MustCompile(`^expected one of `), `name a verb: `},
+	{regexp.MustCompile(`^(?:expected|missing positional arguments) "?(.*?)"?$`), `an argument is missing: $1`},
+	{regexp.MustCompile(`^unknown flag `), `there is no flag `},
+}
+
+// UsageText returns the message of an error, without the name of its verb, which the user has
+// typed. setBy names the variable or file that has set a flag, "" for none; it may be nil.
+func UsageText(err error, setBy func(flag string) string) string {
+	text := err.Error()
+	parse, ok := errors.AsType[*kong.ParseError](err)
+	if !ok {
+		return text
+	}
+	text = inOurs(text, parse)
+	flag, _, isFlag := strings.Cut(strings.TrimPrefix(text, "--"), ":")
+	if setBy == nil || !isFlag || !strings.HasPrefix(text, "--") || setBy(flag) == "" {
+		return text
+	}
+	return text + " (" + setBy(flag) + " sets it)"
+}
+
+func inOurs(text string, parse *kong.ParseError) string {
+	selected := parse.Context.Selected()
+	if selected != nil {
+		_, verb, _ := strings.Cut(selected.FullPath(), " ")
+		text = strings.TrimPrefix(text, verb+": ")
+	}
+	if selected == nil || !selected.Leaf() {
+		if rest, ok := strings.CutPrefix(text, "unexpected argument "); ok {
+			return "there is no verb " + rest
+		}
+	}
+	for _, w := range wordings {
+		if w.theirs.MatchString(text) {
+			return wordList(w.theirs.ReplaceAllString(text, w.ours))
+		}
+	}
+	return text
+}
+
+// wordList writes a list of quoted words as people do.
+func wordList(text string) string {
+	for _, before := range []string{" is none of ", "name a verb: "} {
+		if head, words, ok := strings.Cut(text, before); ok {
+			words = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(words, `"",`), `"`, ""), ",", ", ")
+			return head + before + strings.ReplaceAll(words, ",  ", ", ")
+		}
+	}
+	return text
+}
+
+// AsFlags replaces the verbs help and version with the flags.
+func AsFlags(args []string) []string {
+	if len(args) > 0 && (args[0] == "help" || args[0] == "version") {
+		return append(slices.Clone(args[1:]), "--"+args[0])
+	}
+	return args
+}
+
+// The exit statuses.
+const (
+	ExitOK      = 0 // nothing is known to be missing
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitPartial = 3 // something is missing, and the command has said so
+
+	ExitInterrupted = 130 // interrupted before there was anything to show
+)
+
+// ExitOf returns the exit status for a verdict. An unknown one is no better than partial.
+func ExitOf(v feedhistory.Verdict) int {
+	if v == feedhistory.Partial || v == feedhistory.Unknown {
+		return ExitPartial
+	}
+	return ExitOK
+}
+
+// WorseExit returns the exit status for two outcomes.
+func WorseExit(a, b int) int {
+	for _, status := range []int{ExitFailed, ExitPartial, ExitInterrupted} {
+		if a == status || b == status {
+			return status
+		}
+	}
+	return ExitOK
+}
+
+// A UsageError is a mistake on the command line.
+type UsageError string
+
+// Error returns the message.
+func (e UsageError) Error() string { return string(e) }
+
+// A ChoiceError is an argument that may mean several things.
+type ChoiceError struct {
+	Text    string
+	Choices []string
+}
+
+// Error returns the text with the choices.
+func (e *ChoiceError) Error() string { return e.Text + " " + strings.Join(e.Choices, ", ") }
+
+// A StatusError ends the command with an exit status, after the command has said why.
+type StatusError int
+
+// Error returns the status as text.
+func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// An InterruptedError ends the command with the exit status for an interrupt.
+type InterruptedError struct {
+	Err error // Err describes the interrupted action.
+}
+
+// Error returns the message of Err.
+func (e InterruptedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e InterruptedError) Unwrap() error { return e.Err }
+
+// ErrInterrupted replaces the error of a context ended by an interrupt.
+var ErrInterrupted = errors.New("interrupted")
+
+// An OutputError is an error of writing to standard output.
+type OutputError struct{ Err error }
+
+// Error returns the message of Err.
+func (e *OutputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *OutputError) Unwrap() error { return e.Err }
+
+// IsOutputError reports whether an error is one of writing to standard output.
+func IsOutputError(err error) bool {
+	_, ok := errors.AsType[*OutputError](err)
+	return ok
+}
+
+// Version returns a command's name with the library's version, or its module's if it
+// was installed by one; the revision, if the build knows it; and the Go version.
+func Version(command string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return command + " " + describeBuild(info)
+}
+
+func describeBuild(info *debug.BuildInfo) string {
+	number := info.Main.Version
+	if number == "" || number == "(devel)" {
+		number = "v" + feedhistory.Version
+	}
+	settings := make(map[string]string)
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	details := cmp.Or(info.GoVersion, runtime.Version())
+	if revision := settings["vcs.revision"]; revision != "" {
+		revision = "revision " + revision[:min(12, len(revision))]
+		if settings["vcs.modified"] == "true" {
+			revision += ", modified"
+		}
+		details = revision + ", " + details
+	}
+	return fmt.Sprintf("%s (%s)", number[1:], details)
 }

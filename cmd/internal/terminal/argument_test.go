@@ -1,9 +1,11 @@
 package terminal
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 )
 
@@ -73,6 +75,40 @@ func TestIsURL(t *testing.T) {
 	} {
 		if got := IsURL(arg); got != want {
 			t.Errorf("isURL(%q) = %v", arg, got)
+		}
+	}
+}
+
+// A value below the least of its flag is refused, in words for its kind.
+func TestLeast(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                     "",
+		"--number=0 --wait=0s": "",
+		"--number=-1":          "--number: a number cannot be negative",
+		"--wait=-1s":           "--wait: a time cannot be negative",
+		"--parts=0":            "--parts: at least 1",
+		"--size=0":             "--size: at least 1",
+		"--every=999ms":        "--every: at least 1s",
+		"--patience=0s":        "--patience: more than 0s",
+		"--patience=1ns":       "",
+	} {
+		var line struct {
+			Number   int           `least:"0"`
+			Wait     time.Duration `least:"0s"`
+			Parts    int64         `least:"1" default:"1"`
+			Size     Size          `least:"1" default:"1kB"`
+			Every    time.Duration `least:"1s" default:"1h"`
+			Patience time.Duration `above:"0s" default:"1s"`
+			Free     int
+		}
+		parser, err := kong.New(&line)
+		require.NoError(t, err)
+		call, err := parser.Parse(strings.Fields(args))
+		require.NoError(t, err)
+		if err := CheckLeast(call); want == "" {
+			require.NoError(t, err, args)
+		} else {
+			require.EqualError(t, err, want)
 		}
 	}
 }
