@@ -213,6 +213,16 @@ func TestDamagedCache(t *testing.T) {
 		require.Contains(t, r.entries, fmt.Sprint("Entry ", from-1))
 		require.NotContains(t, r.entries, damaged)
 	}
+	text := slices.Clone(sound)
+	key := strings.LastIndex(string(text[:strings.Index(string(text), "Entry 300")]), "\x82\x2c")
+	copy(text[key:], "\xbf\x7f") // 8191 instead of 300
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	r := imported(t, source(t, "newsboat", file), nil, "")
+	require.NoError(t, r.err)
+	require.Len(t, r.damaged, 2)
+	require.Equal(t, "rss_item, row 8191: the rows are not in order", r.damaged[1])
+	require.Len(t, r.entries, rows-1)
+	require.NotContains(t, r.entries, "Entry 300")
 }
 
 // Newsboat itself fills a cache, which is imported while it runs.

@@ -92,7 +92,7 @@ type tableReader struct {
 	rows, next string // the queries for the rows, and for the first key, after a key
 }
 
-// errDisorder means a damaged table repeats its rows.
+// errDisorder means a row does not belong where a damaged table has it.
 var errDisorder = errors.New("the rows are not in order")
 
 // read yields the rows after a key, up to one that cannot be read. It returns the last key,
@@ -116,8 +116,9 @@ func (t *tableReader) read(after int64, yield func(row, error) bool) (last int64
 	}
 }
 
-// stream yields the rows after a key until one cannot be read. More is false if the caller
-// wants no more of them.
+// stream yields the rows after a key until one cannot be read, and returns the last key. More
+// is false if the caller wants no more of them. A row is yielded when the next one is known: a
+// key that is larger than the next is damage, and the rows after it are good.
 func (t *tableReader) stream(after int64, yield func(row, error) bool) (last int64, more bool, err error) {
 	found, err := t.db.QueryContext(t.ctx, t.rows, after)
 	if err != nil {
@@ -128,7 +129,10 @@ func (t *tableReader) stream(after int64, yield func(row, error) bool) (last int
 	for i := range values {
 		targets[i] = &values[i]
 	}
-	for last = after; found.Next(); {
+	var held row // has the key next
+	last, more = after, true
+	next, strays := after, 0
+	for found.Next() && strays < atOnce { // more would be a table that repeats itself
 		if err := found.Scan(targets...); err != nil {
 			return last, true, err
 		}
@@ -136,15 +140,31 @@ func (t *tableReader) stream(after int64, yield func(row, error) bool) (last int
 		for i, column := range t.columns {
 			r[column] = strings.ToValidUTF8(values[i].String, "\uFFFD")
 		}
-		key := r.Int(t.columns[0])
-		if key <= last {
-			return last, true, errDisorder
+		switch key := r.Int(t.columns[0]); {
+		case key > next && held == nil:
+			held, next = r, key
+		case key > next:
+			more = yield(held, nil)
+			held, last, next = r, next, key
+		case key > last && key < next:
+			strays++
+			more = yield(t.row(next), errDisorder)
+			held, next = r, key
+		default:
+			strays++
+			more = yield(t.row(key), errDisorder)
 		}
-		if last = key; !yield(r, nil) {
+		if !more {
 			return last, false, nil
 		}
 	}
-	return last, true, found.Err()
+	if held != nil {
+		last, more = next, yield(held, nil)
+	}
+	if err = found.Err(); err == nil && strays == atOnce {
+		err = errDisorder
+	}
+	return last, more, err
 }
 
 // keyAfter returns the key of the first row after a key.

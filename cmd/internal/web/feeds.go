@@ -268,20 +268,12 @@ func (l listing) compare(a, b row) int {
 		order = cmp.Compare(b.entries, a.entries)
 	case "newest":
 		order = b.newest.Compare(a.newest)
-	case "silent": // feeds without entries come last
-		order = cmp.Or(compareBool(a.newest.IsZero(), b.newest.IsZero()), a.newest.Compare(b.newest))
+	case "silent":
+		if order = a.newest.Compare(b.newest); a.newest.IsZero() != b.newest.IsZero() {
+			order = -order // feeds without entries come last
+		}
 	}
 	return cmp.Or(order, cmp.Compare(a.title, b.title), cmp.Compare(a.url, b.url))
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // rows returns the feeds of a listing in its order.

@@ -343,17 +343,6 @@ func (p *preparer) add(feed string) {
 	}
 }
 
-// next returns the feed whose turn has come; "" if none waits.
-func (p *preparer) next() (feed string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.feeds) == 0 {
-		return ""
-	}
-	feed, p.feeds = p.feeds[0], p.feeds[1:]
-	return feed
-}
-
 // run prepares feeds until the context ends, beginning with the large ones of the store,
 // which another program may have read.
 func (p *preparer) run(ctx context.Context, store mirror.Store) {
@@ -366,8 +355,14 @@ func (p *preparer) run(ctx context.Context, store mirror.Store) {
 		}
 	}
 	for {
-		for feed := p.next(); feed != "" && ctx.Err() == nil; feed = p.next() {
-			p.prepare(ctx, feed)
+		p.mu.Lock()
+		feeds := p.feeds
+		p.feeds = nil
+		p.mu.Unlock()
+		for _, feed := range feeds {
+			if ctx.Err() == nil {
+				p.prepare(ctx, feed)
+			}
 		}
 		select {
 		case <-ctx.Done():
