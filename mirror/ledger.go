@@ -58,6 +58,18 @@ const (
 	provenCensus               // it has
 )
 
+// censusOf returns what a Merge of a source has brought; a source without a name brings
+// nothing.
+func censusOf(source string, isProven bool) census {
+	switch {
+	case source == "":
+		return noCensus
+	case isProven:
+		return provenCensus
+	}
+	return openCensus
+}
+
 // A stranger is another feed that answers at the address.
 type stranger struct {
 	Digest string    `json:"digest"`
@@ -548,11 +560,8 @@ func (f *Feed) UnmarshalJSON(text []byte) error {
 	if stored.Known.URL != "" {
 		l.Unsettled = f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole
 	}
-	if stored.moveTo(l); l.Census == noCensus && f.Source != "" && !f.Importing() {
-		l.Census = openCensus
-		if stored.Proven {
-			l.Census = provenCensus
-		}
+	if stored.moveTo(l); l.Census == noCensus && !f.Importing() {
+		l.Census = censusOf(f.Source, stored.Proven)
 	}
 	return l.check()
 }

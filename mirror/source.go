@@ -71,7 +71,8 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	defer p.commits.await()
 	f := p.feed
 	l := p.ledger
-	f.Source, p.source, l.Census = src.Name, sourceGap+src.Name, max(l.Census, openCensus)
+	f.Source, p.source = src.Name, sourceGap+src.Name
+	l.Census = censusOf(src.Name, l.Census == provenCensus)
 	l.crossOut(func(d Debt) bool {
 		return d.From == sourceGap || d.From == p.source && (!src.Adds || d.isCut()) // debts of sourceGap stay only while no source was known
 	})
@@ -149,9 +150,7 @@ func (p *poll) end(src Source, whole bool) {
 			f.Mark = mark
 		}
 	}
-	if p.ledger.Census = openCensus; isProven {
-		p.ledger.Census = provenCensus
-	}
+	p.ledger.Census = censusOf(src.Name, isProven)
 	if isProven && src.AsOf != nil {
 		f.AsOf, f.Counted = src.AsOf(), f.Entries
 	}
