@@ -71,7 +71,7 @@ func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url 
 		}
 		span, more := timeRange{}, true
 		for more {
-			w.findingList = findingList{count: map[string]int{}}
+			w.findingList = findingList{}
 			var err error
 			if span, more, err = w.part(span); err != nil {
 				yield(Finding{}, err)
@@ -80,7 +80,7 @@ func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url 
 			if !more {
 				w.headers()
 			}
-			for _, f := range w.findings() {
+			for _, f := range w.in("") {
 				if !yield(f, nil) {
 					return
 				}
@@ -98,7 +98,7 @@ func (w *rangeWalker) part(span timeRange) (rest timeRange, more bool, err error
 	}
 	for _, f := range Document(a.doc, nil, RFC5005) {
 		if f.Level == Error {
-			w.found = append(w.found, f)
+			w.keep(f)
 		}
 	}
 	if len(a.items) == 0 {
@@ -204,7 +204,7 @@ func (w *rangeWalker) refused(span timeRange, err error) error {
 	case feedhistory.IsStatus(err, http.StatusBadRequest, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented):
 		w.raise("mr-range-refused", w.url, "asked for %s, %s", span, reasonText(err))
 	default:
-		w.found = append(w.found, failure(err, w.url))
+		w.keep(failure(err, w.url))
 	}
 	return nil
 }
