@@ -323,7 +323,7 @@ func copyNormal(to, from reflect.Value) {
 
 // ledger is a Ledger with much in it.
 const ledger = `{"kind":"archived","known":{"URL":"https://example.org/é<&>","ETag":"\"\u0000\u2028\"","Kind":"archived","Older":"/1"},
-	"further":["/2"],"unsettled":true,"checked":"2024-01-01T01:00:00.000000001+01:00","shown":["a","b\u0001"],"versions":"AAAAAQAAAAI=","back":[1],
+	"further":["/2"],"census":1,"unsettled":true,"checked":"2024-01-01T01:00:00.000000001+01:00","shown":["a","b\u0001"],"versions":"AAAAAQAAAAI=","back":[1],
 	"debts":[{"kind":"document","url":"/1","reason":"status","message":"404","found":"2024-01-01T00:00:00-05:00","rank":{"time":"2023-01-01T00:00:00Z","place":-7},
 		"names":["/3"],"tries":2,"wait":"2024-02-01T00:00:00Z"},
 		{"kind":"window","url":"/","reason":"missed-window","message":"<&>","found":"2024-01-01T00:00:00Z","before":["a"],"after":["b"]}],
