@@ -126,7 +126,7 @@ func (c *exportCommand) query(feed string) mirror.Query {
 // verdict returns the verdict on the exported part of a feed: a part is never whole.
 func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
 	if c.isPart() {
-		return feedhistory.Worse(f.Verdict, feedhistory.Window)
+		return min(f.Verdict, feedhistory.Window)
 	}
 	return f.Verdict
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
@@ -307,7 +306,7 @@ func (c *importCommand) server(w *command.World, source *readers.Source) (*reade
 	}
 	s := &readers.Server{
 		URL: source.Name, Header: http.Header{}, Transport: transport, UserAgent: w.UserAgent,
-		Retry: feedhistory.Retry{Tries: 4, MaxWait: 5 * time.Minute}, Login: "--user, --token-env, --header or --netrc",
+		Tries: 4, MaxWait: 5 * time.Minute, Login: "--user, --token-env, --header or --netrc",
 	}
 	if credential == nil {
 		return nil, terminal.UsageError("the reader needs a login: --token-env VARIABLE, or --user NAME with the password in FEEDHISTORY_PASSWORD, or --netrc")

@@ -208,7 +208,7 @@ func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *knownEntries) er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if status, ok := errors.AsType[*feedhistory.StatusError](err); ok && status.Status == http.StatusGone {
+	if errors.Is(err, &feedhistory.FetchError{Status: http.StatusGone}) {
 		return nil
 	}
 	if err != nil {

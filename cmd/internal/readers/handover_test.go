@@ -58,13 +58,13 @@ func newWorld(t testing.TB, model *readertest.Miniflux, text string) *world {
 	w := &world{model: model, site: feedtest.Serve(t, text)}
 	model.Serve(t)
 	w.feed = w.site.URL + "/feed.atom"
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	client := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	t.Cleanup(client.CloseIdle)
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
 	_, err := m.Update(t.Context(), w.feed)
 	require.NoError(t, err)
 	reader := readerOf(t, model)
-	reader.Retry.Base = time.Millisecond
+	reader.Wait = time.Millisecond
 	w.Handover = &Handover{Reader: reader, Store: m.Store, Client: client}
 	w.to = ReaderFeed{ID: model.Subscribe(w.feed), FeedURL: w.feed}
 	return w
@@ -509,7 +509,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 		model.Start()
 		defer model.Close()
 		reader := readerOf(t, model)
-		reader.Retry.Base = time.Microsecond
+		reader.Wait = time.Microsecond
 		h := *w.Handover
 		h.Reader = reader
 		to := ReaderFeed{ID: model.Subscribe(w.feed), FeedURL: w.feed}

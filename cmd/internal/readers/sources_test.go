@@ -271,7 +271,7 @@ func TestNewsboatItself(t *testing.T) {
 		return r.err == nil && len(r.entries) == 30
 	}, time.Minute, 10*time.Millisecond)
 	require.Nil(t, cmd.ProcessState, "newsboat still runs")
-	m := &mirror.Mirror{Store: r.store, Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	m := &mirror.Mirror{Store: r.store, Client: &feedhistory.Client{AllowPrivate: true}}
 	defer m.Client.CloseIdle()
 	changes, err := m.Update(t.Context(), site.URL+"/feed")
 	require.NoError(t, err)
@@ -320,7 +320,7 @@ func TestMiniflux(t *testing.T) {
 		})
 	}
 	server := func() *readers.Server {
-		return &readers.Server{URL: m.URL, Retry: feedhistory.Retry{Base: time.Millisecond}, Header: http.Header{"Authorization": {"Bearer " + m.Token}}, Transport: plain(t)}
+		return &readers.Server{URL: m.URL, Wait: time.Millisecond, Header: http.Header{"Authorization": {"Bearer " + m.Token}}, Transport: plain(t)}
 	}
 	s, err := readers.NewSource(t.Context(), "miniflux", []string{m.URL})
 	require.NoError(t, err)
@@ -469,7 +469,7 @@ func TestGreader(t *testing.T) {
 			require.NoError(t, err)
 			r, _ := http.NewRequest(http.MethodGet, site.URL, nil)
 			r.SetBasicAuth("ann", "pass:word")
-			server := &readers.Server{URL: site.URL, Retry: feedhistory.Retry{Base: time.Millisecond}, Header: r.Header, Transport: plain(t)}
+			server := &readers.Server{URL: site.URL, Wait: time.Millisecond, Header: r.Header, Transport: plain(t)}
 			got := imported(t, s, server, "")
 			require.NoError(t, got.err)
 			require.Len(t, got.entries, 230)

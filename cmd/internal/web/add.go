@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -385,9 +386,9 @@ func (a *adder) addOne(ctx context.Context, address string, insists bool, until 
 	if failure == nil || err != nil {
 		return "", false, err
 	}
-	_, status := errors.AsType[*feedhistory.StatusError](failure)
+	failed, answered := errors.AsType[*feedhistory.FetchError](failure)
 	_, parsed := errors.AsType[*feedhistory.ParseError](failure)
-	return explain(failure), status || parsed, nil
+	return explain(failure), parsed || answered && failed.Reason == feedhistory.ReasonStatus, nil
 }
 
 // try waits for the first poll of a feed, and forgets the feed if the poll shows there
@@ -429,15 +430,15 @@ func (a *adder) discard(ctx context.Context, address string) error {
 
 // explain explains to people why an address is not a feed's.
 func explain(err error) string {
-	status, answered := errors.AsType[*feedhistory.StatusError](err)
-	_, refused := errors.AsType[*feedhistory.RefusedError](err)
+	failed, _ := errors.AsType[*feedhistory.FetchError](err)
+	failed = cmp.Or(failed, &feedhistory.FetchError{})
 	_, parsed := errors.AsType[*feedhistory.ParseError](err)
 	switch {
-	case answered && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
+	case failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden:
 		return needsLogin
-	case answered && (status.Status == http.StatusNotFound || status.Status == http.StatusGone):
-		return "There is nothing at this address: the answer was " + strconv.Itoa(status.Status) + ". Look for a typing error."
-	case refused:
+	case errors.Is(failed, fs.ErrNotExist):
+		return "There is nothing at this address: the answer was " + strconv.Itoa(failed.Status) + ". Look for a typing error."
+	case failed.Reason == feedhistory.ReasonRefused || failed.Reason == feedhistory.ReasonLoop:
 		return "This server may not read that address: " + feedhistory.Describe(err) + "."
 	case parsed:
 		return "There is no feed at this address, nor a page naming one. Look for a link to the feed on the website."
