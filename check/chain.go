@@ -359,8 +359,9 @@ func (l link) gap(g *feedhistory.Gap, profile Profile) Finding {
 // statusCode distinguishes a refused document from a missing one. RFC 5005 permits to refuse
 // an archive (5005#18), Atom-PMH does not (atom-pmh#6).
 func (p Profile) statusCode(err error) string {
+	e, ok := errors.AsType[*feedhistory.FetchError](err)
 	switch {
-	case !feedhistory.IsStatus(err, 401, 403, 410, 451):
+	case !ok || !slices.Contains([]int{401, 403, 410, 451}, e.Status):
 		return "dead-link"
 	case p == AtomPMH:
 		return "pmh-archive-refused"

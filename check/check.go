@@ -315,11 +315,12 @@ func failure(err error, url string) Finding {
 		f.Line, f.Column = parse.Line, parse.Column
 		return f
 	}
-	if e, ok := errors.AsType[*feedhistory.TruncatedError](err); ok {
-		return newFinding("truncated", url, e.Error())
-	}
-	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
-		return newFinding("limit-exceeded", url, fmt.Sprintf("the limit on %s, %d, is exceeded", e.Limit, e.Max))
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok && (e.Reason == feedhistory.ReasonTruncated || e.Reason == feedhistory.ReasonLimit) {
+		text := e.Error()
+		if e.Reason == feedhistory.ReasonLimit {
+			text = feedhistory.Describe(e)
+		}
+		return newFinding(parseCode(e.Reason), url, text)
 	}
 	if err == nil {
 		err = errors.New("there is no document")
@@ -344,7 +345,7 @@ func parseCode(reason feedhistory.Reason) string {
 
 // reasonText says briefly why a document could not be retrieved.
 func reasonText(err error) string {
-	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok && e.Reason == feedhistory.ReasonStatus {
 		return fmt.Sprintf("the server answers %d %s", e.Status, http.StatusText(e.Status))
 	}
 	return err.Error()

@@ -264,9 +264,9 @@ func TestNoDocument(t *testing.T) {
 	}{
 		{nil, "document-unavailable"},
 		{errors.New("odd"), "document-unavailable"},
-		{&feedhistory.StatusError{Status: 404}, "document-unavailable"},
-		{&feedhistory.LimitError{Limit: "bytes", Max: 1}, "limit-exceeded"},
-		{&feedhistory.TruncatedError{Err: errors.New("EOF")}, "truncated"},
+		{&feedhistory.FetchError{Reason: feedhistory.ReasonStatus, Status: 404}, "document-unavailable"},
+		{&feedhistory.FetchError{Reason: feedhistory.ReasonLimit, Err: &http.MaxBytesError{Limit: 1}}, "limit-exceeded"},
+		{&feedhistory.FetchError{Reason: feedhistory.ReasonTruncated, Err: errors.New("EOF")}, "truncated"},
 		{&feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: errors.New("x")}, "not-a-feed"},
 	} {
 		found := Document(nil, test.err, RFC5005)
@@ -308,7 +308,7 @@ func TestWalks(t *testing.T) {
 func TestWalkEnds(t *testing.T) {
 	a := archive(t, "testdata/chains/cycle.txtar")
 	site := feedtest.Serve(t, a.String())
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -366,7 +366,7 @@ func TestDigestFile(t *testing.T) {
 	chain := Chain{Digests: d}
 	a := archive(t, "testdata/chains/archive-changed.txtar")
 	site := feedtest.Serve(t, a.String())
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	require.Empty(t, walkAll(t.Context(), &chain, client, site.URL+"/raises/feed.atom"))
 	require.NoError(t, d.Write(file))
@@ -416,7 +416,7 @@ func TestDifferences(t *testing.T) {
 func TestOlderDigestFile(t *testing.T) {
 	a := archive(t, "testdata/chains/archive-changed.txtar")
 	site := feedtest.Serve(t, a.String())
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	d := new(Digests)
 	require.Empty(t, walkAll(t.Context(), &Chain{Digests: d}, client, site.URL+"/raises/feed.atom"))

@@ -14,6 +14,7 @@ import (
 	"iter"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -252,14 +253,14 @@ func (w *pageWalker) snapshotPage(index *harvest.Page, url string) {
 
 // unread reports why a page could not be read to its end.
 func (w *pageWalker) unread(page *harvest.Page, whole int, err error) {
-	_, cut := errors.AsType[*feedhistory.TruncatedError](err)
+	failed, isOfRequest := errors.AsType[*feedhistory.FetchError](err)
 	switch {
 	case w.ctx.Err() != nil:
-	case cut || err == io.ErrUnexpectedEOF:
+	case isOfRequest && failed.Reason == feedhistory.ReasonTruncated || err == io.ErrUnexpectedEOF:
 		w.raise("dr-cut-short", page.URL, "the page ends after %d entities, in the middle of the next", whole)
 	case errors.Is(err, harvest.ErrTooLarge):
 		w.raise("limit-exceeded", page.URL, "entity %d has more than %d bytes", whole+1, mostEntityBytes)
-	case errors.As(err, new(*feedhistory.LimitError)), errors.As(err, new(*feedhistory.TimeoutError)):
+	case isOfRequest && (failed.Reason == feedhistory.ReasonLimit || errors.Is(err, os.ErrDeadlineExceeded)):
 		w.raise(failure(err, page.URL).Code, page.URL, "%v", err)
 	default:
 		w.raise("dr-not-multipart", page.URL, "entity %d: %v", whole+1, err)

@@ -73,8 +73,8 @@ func walkPages(t *testing.T, a *feedtest.Archive, name string) (found []Finding)
 }
 
 func pagesClient(t *testing.T) *feedhistory.Client {
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	client.Retry.Tries = 1
+	client := &feedhistory.Client{AllowPrivate: true}
+	client.Tries = 1
 	t.Cleanup(client.CloseIdle)
 	return client
 }

@@ -303,7 +303,9 @@ func (w *xmlWriter) coverage(c *feedhistory.Coverage) {
 	if c.Of != "" {
 		xmlscan.WriteAttr(&w.b.Builder, "of", c.Of)
 	}
-	xmlscan.WriteAttr(&w.b.Builder, "kind", c.Kind.String())
+	if c.Kind != feedhistory.KindUnknown {
+		xmlscan.WriteAttr(&w.b.Builder, "kind", c.Kind.String())
+	}
 	xmlscan.WriteAttr(&w.b.Builder, "verdict", c.Verdict.String())
 	if !c.AsOf.IsZero() {
 		xmlscan.WriteAttr(&w.b.Builder, "as-of", c.AsOf.UTC().Format(time.RFC3339))
