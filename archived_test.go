@@ -72,7 +72,7 @@ func (c *namedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *namedChain) walk(t *testing.T, client *Client) (took time.Duration, wasted, documents int) {
 	t.Helper()
 	c.asked = make(chan string, 10_000)
-	client.Transport, client.Retry.Tries = c, 1
+	client.Transport, client.Tries = c, 1
 	started := time.Now()
 	for doc, err := range client.Walk(t.Context(), "http://example.org"+c.paths[0], nil) {
 		require.NoError(t, err)
@@ -118,14 +118,14 @@ func TestGuessing(t *testing.T) {
 		"padded numbers":     {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d.atom", n-1-i) }), 0.35, 0, nil},
 		"pages":              {pagesOf(n, false), 0.35, 4, nil},
 		"pages with a last":  {pagesOf(n, true), 0.55, 0, nil},
-		"pages, no guessing": {pagesOf(n, false), 1.05, 0, func(c *Client) { c.Policy.NoGuess = true }},
+		"pages, no guessing": {pagesOf(n, false), 1.05, 0, func(c *Client) { c.NoGuess = true }},
 		"tens":               {chainOf(n, func(i int) string { return fmt.Sprintf("/feed?start=%d", 10*i+10) }), 0.35, 4, nil},
 		"months":             {chainOf(n, month), 0.4, 4, nil},
 		"months, holes":      {chainOf(n, func(i int) string { return month(i + i/10) }), 0.9, 4, nil},
 		"random":             {chainOf(n, func(i int) string { return fmt.Sprintf("/%x", uint64(i+7)*2654435761%1000003) }), 1.05, 0, nil},
 		"random, decimal":    {chainOf(n, func(i int) string { return fmt.Sprintf("/%d", 1000000+uint64((i+7)*(i+7))*2654435761%1000003) }), 1.05, 0, nil},
-		"no guess":           {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.NoGuess = true }},
-		"one at a time":      {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.Policy.PerHost = 1 }},
+		"no guess":           {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.NoGuess = true }},
+		"one at a time":      {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.PerHost = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestGuessingOfMovingPages(t *testing.T) {
 			b := &growingBlog{random: random, size: 1 + random.IntN(5), most: random.IntN(6), last: random.IntN(3) == 0}
 			b.posts = b.size * (3 + random.IntN(20))
 			posts := b.posts
-			h, err := (&Client{Transport: b, Retry: Retry{Tries: 1}}).Fetch(t.Context(), "http://example.org/feed")
+			h, err := (&Client{Transport: b, Tries: 1}).Fetch(t.Context(), "http://example.org/feed")
 			require.NoError(t, err)
 			require.Empty(t, h.Gaps)
 			there := ids(h.Entries)
@@ -248,7 +248,7 @@ func TestGuessingChangesNothing(t *testing.T) {
 			var reports []string
 			for _, without := range []bool{true, false} {
 				v := newVisit(t, feedtest.Serve(t, text), optionsOf(feedtest.Parse(text)))
-				v.client.Policy.NoGuess = without
+				v.client.NoGuess = without
 				v.walk(t.Context())
 				report, _, _ := strings.Cut(v.report(), "\nrequest")
 				reports = append(reports, report)
@@ -279,7 +279,7 @@ func TestGuessingChangesNothingAnywhere(t *testing.T) {
 		var results []string
 		for _, without := range []bool{true, false} {
 			c.asked = make(chan string, 1000)
-			client := &Client{Transport: c, Retry: Retry{Tries: 1}, Policy: Policy{NoGuess: without}}
+			client := &Client{Transport: c, Tries: 1, NoGuess: without}
 			var b strings.Builder
 			for doc, err := range client.Walk(t.Context(), "http://example.org/feed", nil) {
 				if fmt.Fprintln(&b, err); doc != nil {
@@ -528,7 +528,7 @@ func TestAheadMisled(t *testing.T) {
 	for _, perHost := range []int{1, 2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &feedtest.Line{Serve: c.server(), Seed: 7}
-			client := &Client{Transport: l, Policy: Policy{NoGuess: true, PerHost: perHost}}
+			client := &Client{Transport: l, NoGuess: true, PerHost: perHost}
 			started := time.Now()
 			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
 			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
@@ -587,7 +587,7 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := c.server()
 		l := &feedtest.Line{Serve: answer}
-		client := &Client{Policy: Policy{NoGuess: true}, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		client := &Client{NoGuess: true, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/0" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -611,7 +611,7 @@ func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
 		l := &feedtest.Line{Serve: c.server(), Seed: 1}
-		client := &Client{Policy: Policy{NoGuess: true}, Transport: l}
+		client := &Client{NoGuess: true, Transport: l}
 		walk := client.Walk(t.Context(), c.start, nil)
 		synctest.Wait()
 		require.Zero(t, len(l.Requests()))
@@ -654,7 +654,7 @@ func TestAheadOverlaps(t *testing.T) {
 	took := func(perHost int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			c := linear(count)
-			client := &Client{Policy: Policy{NoGuess: true, PerHost: perHost}, Transport: feedtest.RoundTrip(
+			client := &Client{NoGuess: true, PerHost: perHost, Transport: feedtest.RoundTrip(
 				func(r *http.Request) (*http.Response, error) {
 					body := c.replies[r.URL.String()].Body
 					time.Sleep(first)
@@ -698,7 +698,7 @@ func (d *drip) Read(b []byte) (int, error) {
 // A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
 // an error.
 func TestTransportEnds(t *testing.T) {
-	c := &Client{Policy: Policy{NoGuess: true}, Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
+	c := &Client{NoGuess: true, Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
 	})}
@@ -1032,12 +1032,12 @@ func (c *faultyChain) server() func(*http.Request) feedtest.Reply {
 }
 
 // walk walks over the chain on its own line, and calls visit for each yield until that returns
-// false. PerHost is as in Policy.
+// false. PerHost is as in Client.
 func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *feedtest.Line {
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &Client{
 		Transport: l, Budget: c.budget,
-		Policy: Policy{NoGuess: true, PerHost: perHost, SameOrigin: c.own},
+		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
 	}
 	if c.more > 0 {
 		client.Budget.More = func(used Budget) (Budget, bool) {

@@ -119,7 +119,7 @@ func BenchmarkWalkAhead(b *testing.B) {
 			site, known := test.site, map[string]Known{}
 			read := func(noGuess bool) time.Duration {
 				site.asked = make(chan string, 2*n)
-				c := &Client{Transport: site, Policy: Policy{NoGuess: noGuess}}
+				c := &Client{Transport: site, NoGuess: noGuess}
 				opt := &WalkOptions{Known: func(url string) Known { return known[url] }}
 				started, documents := time.Now(), 0
 				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", opt) {
@@ -159,7 +159,7 @@ func compare(b *testing.B, read func(noGuess bool) time.Duration) {
 }
 
 func rangeOver(b *testing.B, url string, perHost, n int) {
-	c := &Client{Policy: Policy{AllowPrivate: true, PerHost: perHost}}
+	c := &Client{AllowPrivate: true, PerHost: perHost}
 	defer c.CloseIdle()
 	documents := 0
 	for _, err := range c.Walk(context.Background(), url, nil) {
@@ -197,7 +197,7 @@ func BenchmarkWalkMemory(b *testing.B) {
 	site := newSlowSite(n, 0, 0)
 	server := feedtest.Server(b, site)
 	for b.Loop() {
-		c := &Client{Policy: Policy{AllowPrivate: true}, Budget: Budget{Bytes: 1 << 40}}
+		c := &Client{AllowPrivate: true, Budget: Budget{Bytes: 1 << 40}}
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -233,7 +233,7 @@ func BenchmarkPoll(b *testing.B) {
 	ctx := context.Background()
 	for _, mode := range []string{"304", "digest"} {
 		validators = mode == "304"
-		c := &Client{Policy: Policy{AllowPrivate: true}}
+		c := &Client{AllowPrivate: true}
 		doc, err := c.Get(ctx, server.URL)
 		require.NoError(b, err)
 		known := doc.Known()

@@ -3,11 +3,12 @@ package feedhistory
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -35,16 +36,34 @@ const (
 // change it after its first use. Many goroutines may share one, and should: a
 // Client and its Clones are polite to a host together.
 //
-//	Fetch     a feed's whole history
-//	Walk      the same, document by document
-//	Get       one document
-//	Poll      one document, if it has changed
-//	Discover  the feeds of a web page
-//	Do        anything else, by the same rules
+//	Fetch       a feed's whole history
+//	Walk        the same, document by document
+//	Get         one document
+//	Poll        one document, if it has changed
+//	Discover    the feeds of a web page
+//	HTTPClient  anything else, by the same rules
+//
+// # Rules
+//
+// A Client makes http and https requests only, to public addresses unless AllowPrivate is
+// set, and follows at most five redirects, none from https to http. A host gets PerHost
+// requests at a time, Pace apart, and none while it asks for patience: Retry-After counts
+// for all clones, and a longer one than MaxWait fails. Each request has the User-Agent, and
+// the validators of the document if it is known; none has a cookie or a Referer, and a
+// Credential goes to its origin only.
 type Client struct {
+	// Proxy returns the proxy for a request; nil means none, whatever the environment says:
+	// set it to [http.ProxyFromEnvironment], or [http.ProxyURL]. A proxy may be at a private
+	// address. It resolves names itself: of the addresses behind it, a Client refuses only
+	// localhost and those in numbers, and the proxy must refuse the others.
+	Proxy func(*http.Request) (*url.URL, error)
+
+	// RootCAs are the certificate authorities to trust; nil means the system's.
+	RootCAs *x509.CertPool
+
 	// Transport makes the requests; nil means a safe transport of this package. Another
 	// one must itself refuse addresses that are not public (see Dialer) and limit
-	// connecting: Policy.AllowPrivate, Timeouts.Connect and Timeouts.TLS have no effect
+	// connecting: Proxy, RootCAs, AllowPrivate and the timeouts of connecting have no effect
 	// then, and the limits on headers and decompression only as far as it leaves headers
 	// and bodies as received.
 	Transport http.RoundTripper
@@ -56,13 +75,33 @@ type Client struct {
 
 	// Of the numbers in a Client, zero means the default. A negative number is an error
 	// unless its field gives it a meaning.
-	UserAgent string        // UserAgent is the header's value; "" means feedhistory/VERSION (+URL).
-	Budget    Budget        // Budget bounds the cost of one walk.
-	Limits    Limits        // Limits bound the cost of one document.
-	Policy    Policy        // Policy says which requests are made at all.
-	Timeouts  Timeouts      // Timeouts are how long each step of a request may take.
-	Retry     Retry         // Retry says when to try again.
-	Pace      time.Duration // Pace is the minimum time between requests to one host; zero means no pause.
+	UserAgent string // UserAgent is the header's value; "" means feedhistory/VERSION (+URL).
+	Budget    Budget // Budget bounds the cost of one walk.
+	Limits    Limits // Limits bound the cost of one document.
+
+	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
+	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
+	NoGuess      bool         // NoGuess stops a walk from requesting documents before a link names them; see [Client.Walk].
+	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
+
+	PerHost int           // PerHost is the number of requests to one host at a time; zero means 4.
+	Pace    time.Duration // Pace is the minimum time between requests to one host; zero means no pause.
+
+	// Timeout is the time from the start of a request to the end of the headers; zero means
+	// 20 s. A quarter of it is for name lookup and TCP, half of it for the TLS handshake,
+	// three quarters for the next bytes of a body, and three times as much for a document's
+	// whole body.
+	Timeout time.Duration
+
+	// Tries is the maximum number of requests for one document: they are repeated after a
+	// network error before the headers, a 5xx but not 501, and a 429 with a time; zero means
+	// 3. The first wait before another is a second, and each is twice the last.
+	Tries int
+
+	// MaxWait is the longest single wait. If a host's Retry-After asks for more, the
+	// request fails at once, with a [FetchError] with the time. Zero means 30 s. Negative
+	// means no wait: repeated requests follow at once, and any Retry-After fails.
+	MaxWait time.Duration
 
 	// Logger gets an event for each request and decision; nil means no logging.
 	Logger *slog.Logger
@@ -71,37 +110,6 @@ type Client struct {
 	fetcher fetch.Client
 	invalid error         // the fault of the settings
 	shared  *fetch.Shared // state shared with its clones; nil if there are none
-}
-
-// A Policy decides which requests a Client makes. The zero value refuses requests
-// unsafe with untrusted publishers of feeds.
-type Policy struct {
-	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
-	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
-	NoGuess      bool         // NoGuess stops a walk from requesting documents before a link names them; see Client.Walk.
-	PerHost      int          // PerHost is the number of requests to one host at a time; zero means 4.
-	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
-}
-
-// Timeouts bound the steps of a request. A zero field means its default.
-type Timeouts struct {
-	Connect time.Duration // Connect is for name lookup and TCP; zero means 5 s.
-	TLS     time.Duration // TLS is for the handshake; zero means 10 s.
-	Headers time.Duration // Headers is from the start, including the connection, to the end of the headers; zero means 20 s.
-	Body    time.Duration // Body is the total wait for the bytes of the body; zero means 60 s.
-	Idle    time.Duration // Idle is the wait for the next bytes of the body; zero means 15 s.
-}
-
-// Retry is how often, and how soon, a Client repeats a failed request: after a network
-// error before the headers, a 5xx but not 501, and a 429 with a time.
-type Retry struct {
-	Tries int           // Tries is the maximum number of requests; zero means 3.
-	Base  time.Duration // Base is the first wait, which doubles with each try; zero means 1 s.
-
-	// MaxWait is the longest single wait. If a host's Retry-After asks for more, the
-	// request fails at once, with a StatusError with the time. Zero means 30 s. Negative
-	// means no wait: repeated requests follow at once, and any Retry-After fails.
-	MaxWait time.Duration
 }
 
 // Fetch returns the whole history of the feed at url: it merges a Walk.
@@ -122,11 +130,9 @@ func Fetch(ctx context.Context, url string) (*History, error) {
 }
 
 // Get reads a single document. For a damaged one it returns the readable part, together
-// with the error. The error is a *ParseError, a *NotFeedError, which wraps one, or an
-// error of the request: *StatusError, *RefusedError, *LimitError, *TimeoutError,
-// *TruncatedError, *EncodingError, or *url.Error, which wraps the context's error if it
-// has ended the request: errors.Is finds context.Canceled and context.DeadlineExceeded.
-// Another error names an impossible setting of the Client.
+// with the error. The error is a *ParseError, a *NotFeedError, which wraps one, or a
+// *FetchError, which wraps the context's error if it has ended the request. Another error
+// names an impossible setting of the Client.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
@@ -139,34 +145,47 @@ func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, 
 	return l.doc, l.err
 }
 
+var errNoClient = errors.New("feedhistory: the Client is nil")
+
 // Wait returns until when the host of a URL asks to be left alone (Retry-After), as far as
 // c and its clones know from all answers so far; the zero time if it does not. Walk makes
 // requests whose answers it does not need: this is how to learn of such an answer.
-func (c *Client) Wait(url string) time.Time { return c.requester().Wait(url) }
+func (c *Client) Wait(url string) time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	return c.requester().Wait(url)
+}
 
 // CloseIdle closes the connections kept open for further requests. You may still use
 // the Client afterwards.
-func (c *Client) CloseIdle() { c.requester().CloseIdle() }
+func (c *Client) CloseIdle() {
+	if c != nil {
+		c.requester().CloseIdle()
+	}
+}
 
 // Clone returns a Client with the settings of c, which you may change before its first
-// use: for feeds that need a User-Agent or Credentials of their own, or a transport
-// with their own proxy or certificate authority. c and all its clones share their
-// memory of hosts, and connections unless Transport differs. So they are polite
-// together: the slowest of their Paces applies, and at each host the Policy.PerHost of
-// the Client with the first request there.
+// use: for feeds that need a User-Agent, Credentials, a proxy or certificate authorities of
+// their own. c and all its clones share their memory of hosts, and connections unless
+// Transport differs. So they are polite together: the slowest of their Paces applies, and
+// at each host the PerHost of the Client with the first request there.
 func (c *Client) Clone() *Client {
-	policy := c.Policy
-	policy.Credentials = slices.Clip(policy.Credentials) // appending to a clone's must not write into another's
+	if c == nil {
+		return nil
+	}
 	return &Client{
-		Transport: c.Transport, Wrap: c.Wrap, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: policy,
-		Timeouts: c.Timeouts, Retry: c.Retry, Pace: c.Pace, Logger: c.Logger, shared: c.requester().Shared,
+		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap,
+		UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits,
+		AllowPrivate: c.AllowPrivate, SameOrigin: c.SameOrigin, NoGuess: c.NoGuess,
+		Credentials: slices.Clip(c.Credentials), // appending to a clone's must not write into another's
+		PerHost:     c.PerHost, Pace: c.Pace, Timeout: c.Timeout, Tries: c.Tries, MaxWait: c.MaxWait,
+		Logger: c.Logger, shared: c.requester().Shared,
 	}
 }
 
 // Dialer returns a dialer to refuse loopback, private and special-purpose addresses, as
-// the Client's own transport does. Use it for a Client.Transport with its own
-// certificate authority or proxy. A proxy resolves names itself, so it must refuse such
-// addresses itself.
+// the Client's own transport does. Use it for a Client.Transport of your own.
 func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard()} }
 
 // requester returns the fetcher, which it sets up at the first call.
@@ -180,12 +199,12 @@ func (c *Client) setUp() {
 		c.shared = new(fetch.Shared)
 	}
 	c.invalid = checkNumbers("Client", c.numbers())
+	patience := min(cmp.Or(c.Timeout, 20*time.Second), math.MaxInt64/4)
 	c.fetcher = fetch.Client{
-		Transport: c.Transport, Wrap: c.Wrap, UserAgent: cmp.Or(c.UserAgent, userAgent), Pace: c.Pace, PerHost: c.Policy.PerHost,
-		AllowPrivate: c.Policy.AllowPrivate, Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL,
-		Connect: c.Timeouts.Connect, TLS: c.Timeouts.TLS, Headers: c.Timeouts.Headers, Body: c.Timeouts.Body, Idle: c.Timeouts.Idle,
-		Tries: c.Retry.Tries, Base: c.Retry.Base, MaxWait: c.Retry.MaxWait,
-		Secrets: c.Policy.secrets, Public: public, Logger: c.Logger, Shared: c.shared,
+		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap, UserAgent: cmp.Or(c.UserAgent, userAgent), Pace: c.Pace, PerHost: c.PerHost,
+		AllowPrivate: c.AllowPrivate, Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL,
+		Connect: patience / 4, TLS: patience / 2, Headers: patience, Body: 3 * patience, Idle: patience / 4 * 3,
+		Tries: c.Tries, MaxWait: c.MaxWait, Secrets: c.secrets, Public: func(f *fetch.Failure) error { return public(f) }, Logger: c.Logger, Shared: c.shared,
 	}
 }
 
@@ -245,54 +264,56 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	return l
 }
 
-// A Request is for Do. Only its URL is required.
-type Request struct {
-	URL    string
-	Method string // Method is GET or HEAD; "" means GET.
-	Accept string // Accept is the header's value; "" means feeds, or else anything.
+// HTTPClient returns a client for anything other than a feed, such as an episode or a list
+// of posts, by the rules of c: it is polite to hosts together with c, refuses private
+// addresses, follows redirects, tries again, and sends the Credentials. It takes GET and
+// HEAD, and of the header the fields a Client does not set itself; only the origin of the
+// URL gets them. A body may have any length, and take any time as long as it goes on.
+//
+// A request without an answer is a *[FetchError], in the url.Error of package net/http.
+// Answers are responses, whatever their status; see [NewFetchError]. Their Request has the
+// URL after redirects.
+func (c *Client) HTTPClient() *http.Client { return &http.Client{Transport: politeTransport{c}} }
 
-	// Header has further fields, with which a protocol selects a part of a document: a 206
-	// is a success then. A Client sends them only to the origin of URL, and refuses those
-	// it sets itself.
-	Header http.Header
+// A politeTransport makes the requests of a Client's HTTPClient.
+type politeTransport struct{ c *Client }
 
-	Partial bool // Partial means the URL selects a part, so a 206 is a success without a Header, too.
-}
-
-// An Answer is Do's result for a successful request.
-type Answer struct {
-	URL    string        // the URL after redirects
-	Status int           // 200 or another 2xx; 206 only if the Request had a Header, or was Partial
-	Header http.Header   // the header as received
-	Body   io.ReadCloser // the decoded body; close it
-
-	resp *fetch.Response
-	c    *Client
-}
-
-// Do requests something other than a whole feed, such as a list of posts or a part of a
-// feed, by the rules of the Client. Its errors, and those of Answer.Body, are the ones
-// Get returns for a request. The error may be the context's.
-func (c *Client) Do(ctx context.Context, req Request) (*Answer, error) {
-	resp, err := c.do(ctx, fetch.Request{
-		URL: req.URL, Method: req.Method, Accept: cmp.Or(req.Accept, accept), Header: req.Header, Partial: req.Partial || len(req.Header) > 0,
+// RoundTrip implements http.RoundTripper.
+func (t politeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	header := r.Header.Clone()
+	for _, name := range []string{"Accept", "If-None-Match", "If-Modified-Since"} {
+		header.Del(name)
+	}
+	resp, err := t.c.do(r.Context(), fetch.Request{
+		URL: r.URL.String(), Method: r.Method, Accept: r.Header.Get("Accept"), Header: header, Partial: true, Raw: true,
+		ETag: r.Header.Get("If-None-Match"), LastModified: r.Header.Get("If-Modified-Since"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{resp.URL, resp.Status, resp.Header, resp.Body, resp, c}, nil
-}
-
-// Document reads the body as a feed, and closes it. Its errors are those of Get, and it
-// may return a document together with one.
-func (a *Answer) Document() (*Document, error) {
-	defer a.Body.Close()
-	l := a.c.read(a.resp, a.resp.Requested, Known{}, nil)
-	return l.doc, l.err
+	answer := *resp.HTTP
+	if answer.Request, answer.Body = r.WithContext(r.Context()), resp.Body; resp.URL != r.URL.String() {
+		if answer.Request.URL, err = iri.ParseLeniently(resp.URL); err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
+	}
+	if answer.Header.Get("Content-Encoding") != "" && r.Method != http.MethodHead {
+		answer.Header, answer.ContentLength, answer.Uncompressed = answer.Header.Clone(), -1, true
+		answer.Header.Del("Content-Encoding")
+		answer.Header.Del("Content-Length")
+	}
+	return &answer, nil
 }
 
 // do makes a request. Its errors, and those of the body, are this package's.
 func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, error) {
+	if c == nil {
+		return nil, errNoClient
+	}
 	requester := c.requester()
 	if c.invalid != nil {
 		return nil, c.invalid
@@ -326,12 +347,9 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 
 // numbers returns the numbers that must not be negative.
 func (c *Client) numbers() []number {
-	t, b := c.Timeouts, c.Budget
+	b := c.Budget
 	return append([]number{
-		{"Pace", int64(c.Pace)}, {"Policy.PerHost", int64(c.Policy.PerHost)},
-		{"Timeouts.Connect", int64(t.Connect)}, {"Timeouts.TLS", int64(t.TLS)}, {"Timeouts.Headers", int64(t.Headers)},
-		{"Timeouts.Body", int64(t.Body)}, {"Timeouts.Idle", int64(t.Idle)},
-		{"Retry.Tries", int64(c.Retry.Tries)}, {"Retry.Base", int64(c.Retry.Base)},
+		{"Pace", int64(c.Pace)}, {"PerHost", int64(c.PerHost)}, {"Timeout", int64(c.Timeout)}, {"Tries", int64(c.Tries)},
 		{"Budget.Documents", int64(b.Documents)}, {"Budget.Bytes", b.Bytes},
 		{"Budget.Barren", int64(b.Barren)}, {"Budget.Empty", int64(b.Empty)},
 	}, c.Limits.numbers()...)
@@ -363,6 +381,12 @@ func (c Credential) String() string { return "credential for " + c.Origin }
 // GoString is String.
 func (c Credential) GoString() string { return c.String() }
 
+// LogValue is String.
+func (c Credential) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// MarshalJSON returns String as a JSON string: a credential is not stored this way.
+func (c Credential) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
+
 // Check returns an error if a Client cannot send the credential: a field has an invalid
 // name or value, or is one set by the connection. The error does not quote values.
 func (c Credential) Check() error {
@@ -378,11 +402,11 @@ func (c Credential) Check() error {
 	return fetch.CheckSecrets(http.Header{"Authorization": {c.authorization()}})
 }
 
-// secrets returns the fields of the credential for a request to u; nil if there is none.
-func (p *Policy) secrets(u *url.URL) http.Header {
-	for _, c := range p.Credentials {
-		if origin, err := url.Parse(c.Origin); err == nil && iri.SameOrigin(origin, u) {
-			return c.fields()
+// secrets returns the fields of the Credential for a request to u; nil if there is none.
+func (c *Client) secrets(u *url.URL) http.Header {
+	for _, secret := range c.Credentials {
+		if origin, err := url.Parse(secret.Origin); err == nil && iri.SameOrigin(origin, u) {
+			return secret.fields()
 		}
 	}
 	return nil
@@ -451,8 +475,8 @@ func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 			if doc != nil {
 				return Links{feedLink(dir+place, doc)}, nil
 			}
-			status, ok := errors.AsType[*StatusError](err)
-			if ok && (status.Status == http.StatusTooManyRequests || status.Status >= 500) || !ok && !is[*ParseError](err) && !is[*RefusedError](err) {
+			e, ok := errors.AsType[*FetchError](err)
+			if ok && (e.Reason == ReasonNetwork || e.Status == http.StatusTooManyRequests || e.Status >= 500) || !ok && !is[*ParseError](err) {
 				return nil, err
 			}
 		}
@@ -527,7 +551,7 @@ type Unchanged struct {
 }
 
 // Error returns the document's URL.
-func (u *Unchanged) Error() string { return fmt.Sprintf("unchanged: %s", u.Response.Requested) }
+func (u *Unchanged) Error() string { return "unchanged: " + iri.Shown(u.Response.Requested) }
 
 func newResponse(resp *fetch.Response) Response {
 	now := time.Now()

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/cookiejar"
 	"net/url"
 	"slices"
@@ -29,6 +30,28 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
+
+// A nil Client is an error of each method that has one, and so is a Client's impossible
+// setting. The nil History of a feed without an answer is Unknown.
+func TestNilClient(t *testing.T) {
+	for says, c := range map[string]*Client{"the Client is nil": nil, "Client.Tries is negative": {Tries: -1}} {
+		h, fetch := c.Fetch(t.Context(), "http://example.org/")
+		_, get := c.Get(t.Context(), "http://example.org/")
+		_, poll := c.Poll(t.Context(), "http://example.org/", Known{})
+		_, discover := c.Discover(t.Context(), "http://example.org/")
+		_, other := c.HTTPClient().Get("http://example.org/")
+		for _, err := range []error{fetch, get, poll, discover, other} {
+			require.ErrorContains(t, err, says)
+		}
+		require.Nil(t, h)
+		require.Equal(t, Unknown, h.Verdict())
+		require.Nil(t, h.Coverage())
+		require.Zero(t, c.Wait("http://example.org/"))
+		c.CloseIdle()
+		_, err := c.Clone().Get(t.Context(), "ftp://example.org/")
+		require.Error(t, err)
+	}
+}
 
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
 func TestCloseIdle(t *testing.T) {
@@ -70,7 +93,7 @@ func TestLogger(t *testing.T) {
 		}}
 		var out bytes.Buffer
 		client := clientOf(s)
-		client.Policy.Credentials = []Credential{{Origin: "http://a.example", Authorization: "Bearer SECRET"}}
+		client.Credentials = []Credential{{Origin: "http://a.example", Authorization: "Bearer SECRET"}}
 		client.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 			Level: slog.LevelDebug,
 			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -140,7 +163,7 @@ func TestCredentials(t *testing.T) {
 		"http://A.EXAMPLE:80/0":   {Status: 403},
 	}}
 	client := clientOf(s)
-	client.Policy.Credentials = []Credential{
+	client.Credentials = []Credential{
 		{Origin: "http://a.example", Authorization: "Bearer A"}, {Origin: "http://b.example/", Authorization: "Bearer B"},
 		{Origin: "https://c.example", Authorization: "Bearer C"},
 	}
@@ -159,7 +182,7 @@ func TestCredentials(t *testing.T) {
 	}, s.Took())
 	require.Len(t, h.Gaps, 1)
 	require.NotContains(t, h.Gaps[0].Error(), "Bearer")
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "Bearer")
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Credentials, client.Credentials, client.Credentials), "Bearer")
 }
 
 // So are further fields, except those that the Client itself sets.
@@ -173,19 +196,19 @@ func TestCredentialHeader(t *testing.T) {
 		got.Add(r.URL.Path + " " + r.Header.Get("X-Key") + " " + r.Header.Get("Cookie"))
 		http.Redirect(w, r, other.URL+"/feed", http.StatusFound)
 	}))
-	client := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	client := &Client{AllowPrivate: true, Tries: 1}
 	defer client.CloseIdle()
-	client.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
+	client.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
 	_, err := client.Get(t.Context(), server.URL+"/feed")
 	require.NoError(t, err)
 	require.Equal(t, []string{"/feed k c=1", "other "}, got.All())
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "c=1")
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Credentials, client.Credentials, client.Credentials), "c=1")
 	for _, name := range []string{"Host", "User-Agent", "If-None-Match", "a b"} {
 		own := client.Clone()
-		own.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
+		own.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
 		_, err = own.Get(t.Context(), server.URL+"/feed")
-		refused := feedtest.ErrorAs[*RefusedError](t, err, name)
-		require.Equal(t, RuleHeader, refused.Rule)
+		refused := feedtest.ErrorAs[*FetchError](t, err, name)
+		require.ErrorContains(t, refused, "invalid header field")
 	}
 }
 
@@ -232,8 +255,8 @@ func TestPrivateAddresses(t *testing.T) {
 			require.Equal(t, Partial, h.Verdict())
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
-			refused := feedtest.ErrorAs[*RefusedError](t, h.Gaps[0])
-			require.Equal(t, RuleAddress, refused.Rule)
+			refused := feedtest.ErrorAs[*FetchError](t, h.Gaps[0])
+			require.ErrorIs(t, refused, ErrPrivateAddress)
 			require.Equal(t, []string{"urn:1"}, ids(h.Entries))
 		}
 		_, err := Fetch(t.Context(), private)
@@ -262,7 +285,7 @@ func TestForbiddenLinks(t *testing.T) {
 // A credential is for the scheme, host and port of its origin. The first for an origin counts,
 // and its Authorization replaces a field of that name.
 func TestSecrets(t *testing.T) {
-	p := Policy{Credentials: []Credential{
+	p := Client{Credentials: []Credential{
 		{Authorization: "nobody"}, {Origin: "http://[", Authorization: "nobody"}, {Origin: "a", Authorization: "nobody"}, {Origin: "http:///x", Authorization: "nobody"},
 		{Origin: "https://a", Authorization: "secure"},
 		{Origin: "http://A:80/x", Authorization: "a", Header: http.Header{"authorization": {"b"}, "x-key": {"c", "d"}}},
@@ -320,7 +343,7 @@ Content-Type: text/html
 
 func TestDiscover(t *testing.T) {
 	site := feedtest.Serve(t, discoverSite)
-	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	c := &Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	atom := func(path, title string) Links {
 		return Links{{Rel: "alternate", Href: site.URL + path, Type: "application/atom+xml", Title: title}}
@@ -340,15 +363,15 @@ func TestDiscover(t *testing.T) {
 		require.Equal(t, want, links, path)
 	}
 	_, err := c.Discover(t.Context(), site.URL+"/nothing")
-	feedtest.ErrorAs[*StatusError](t, err)
+	feedtest.ErrorAs[*FetchError](t, err)
 	refused := &Client{}
 	_, err = refused.Discover(t.Context(), site.URL+"/page")
-	feedtest.ErrorAs[*RefusedError](t, err)
+	feedtest.ErrorAs[*FetchError](t, err)
 }
 
 func TestNotFeedError(t *testing.T) {
 	site := feedtest.Serve(t, discoverSite)
-	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	c := &Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	for path, page := range map[string]bool{"/page": true, "/sloppy": true, "/sub/bare.html": true, "/data.xml": false, "/data.json": false} {
 		_, err := c.Fetch(t.Context(), site.URL+path)
@@ -371,16 +394,16 @@ func TestDiscoverStops(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "<!doctype html>")
 	}))
-	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	c := &Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	links, err := c.Discover(t.Context(), server.URL)
 	require.Empty(t, links)
-	feedtest.ErrorAs[*StatusError](t, err)
+	feedtest.ErrorAs[*FetchError](t, err)
 	require.EqualValues(t, 2, asked.Load())
 }
 
 func clientOf(s *feedtest.Sites) *Client {
-	return &Client{Transport: &feedtest.Line{Serve: s.Answer}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
+	return &Client{Transport: &feedtest.Line{Serve: s.Answer}, PerHost: 1, Tries: 1}
 }
 
 // feed returns a document with one entry, after the given elements.
@@ -543,7 +566,7 @@ func TestKnown(t *testing.T) {
 
 	parsed, err := Parse(strings.NewReader(feed("urn:1", "")), feedURL)
 	require.NoError(t, err)
-	require.Equal(t, Known{URL: feedURL}, parsed.Known())
+	require.Equal(t, Known{URL: feedURL, Kind: Plain}, parsed.Known())
 	require.Zero(t, parsed.Response)
 	require.True(t, parsed.NextPoll().IsZero())
 }
@@ -598,13 +621,13 @@ func TestGone(t *testing.T) {
 				return err
 			},
 		} {
-			gone := feedtest.ErrorAs[*StatusError](t, poll(clientOf(s)))
+			gone := feedtest.ErrorAs[*FetchError](t, poll(clientOf(s)))
 			require.Equal(t, want, gone.Gone, "%d", status)
 		}
 	}
 	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 404}}}
 	_, err := clientOf(s).Get(t.Context(), feedURL)
-	status := feedtest.ErrorAs[*StatusError](t, err)
+	status := feedtest.ErrorAs[*FetchError](t, err)
 	require.False(t, status.Gone)
 }
 
@@ -616,21 +639,20 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: code, Header: []string{header}}}}
 				client := clientOf(s)
-				client.Retry = Retry{}
+				client.Tries = 0
 				start := time.Now()
 				_, err := client.Get(t.Context(), feedURL)
-				status := feedtest.ErrorAs[*StatusError](t, err)
-				require.Equal(t, time.Hour, status.RetryAfter)
-				require.True(t, start.Add(time.Hour).Equal(status.At))
-				require.False(t, status.Remembered)
+				status := feedtest.ErrorAs[*FetchError](t, err)
+				require.True(t, start.Add(time.Hour).Equal(status.RetryAt))
+				require.NoError(t, status.Err)
 				require.Equal(t, []string{feedURL}, s.Took())
 
 				time.Sleep(time.Hour - time.Minute)
 				_, err = client.Fetch(t.Context(), "http://a.example/other")
 				require.ErrorAs(t, err, &status)
-				require.True(t, status.Remembered)
+				require.ErrorIs(t, status, errRemembered)
 				require.Equal(t, code, status.Status)
-				require.True(t, start.Add(time.Hour).Equal(status.At))
+				require.True(t, start.Add(time.Hour).Equal(status.RetryAt))
 				require.Empty(t, s.Took(), "the host is left alone")
 
 				time.Sleep(time.Minute)
@@ -653,13 +675,13 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 				archive: {Status: 429, Header: []string{"Retry-After: 3600"}},
 			}}
 			client := clientOf(s)
-			client.Policy.PerHost, client.Retry = perHost, Retry{}
+			client.PerHost, client.Tries = perHost, 0
 			h, err := client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonStatus, h.Gaps[0].Reason)
-			status := feedtest.ErrorAs[*StatusError](t, h.Gaps[0])
-			require.Equal(t, time.Hour, time.Until(status.At))
+			status := feedtest.ErrorAs[*FetchError](t, h.Gaps[0])
+			require.Equal(t, time.Hour, time.Until(status.RetryAt))
 			require.Equal(t, []string{feedURL, archive}, s.Took())
 
 			time.Sleep(time.Hour)
@@ -745,7 +767,7 @@ func TestCarelessPublisher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := carelessFeeds.Draw(t, "feed")
 		var requests atomic.Int64
-		c := &Client{Retry: Retry{Tries: 1}, Policy: Policy{NoGuess: true, PerHost: 1}, Wrap: func(next http.RoundTripper) http.RoundTripper {
+		c := &Client{Tries: 1, NoGuess: true, PerHost: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 			return counting{next, &requests}
 		}, Transport: f}
 		h, err := c.Fetch(t.Context(), "http://example.org/0")
@@ -828,7 +850,7 @@ func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
 // head learns from the answer for the feed itself.
 func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) {
 	unchanged, _ := errors.AsType[*Unchanged](err)
-	status, _ := errors.AsType[*StatusError](err)
+	status, _ := errors.AsType[*FetchError](err)
 	var resp Response
 	known := s.known[s.url]
 	switch {
@@ -840,8 +862,8 @@ func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) 
 		known.ETag, known.LastModified = resp.ETag, resp.LastModified
 	case status != nil && status.Gone:
 		return time.Time{}, true
-	case status != nil && !status.At.IsZero():
-		return s.schedule.Next(Response{Received: time.Now(), Fresh: status.At}), false
+	case status != nil && !status.RetryAt.IsZero():
+		return s.schedule.Next(Response{Received: time.Now(), Fresh: status.RetryAt}), false
 	default:
 		return time.Now().Add(time.Hour), false
 	}
@@ -1230,4 +1252,179 @@ func (w *watcher) shortest(was, asked time.Duration) {
 		w.margin = was - asked
 		r.note = fmt.Sprintf("good, such as %v where %v was asked for", was, asked)
 	}
+}
+
+// feedServers starts a server of a feed without and with TLS, by an authority of its own,
+// and a proxy for both, at whatever address the feed is asked for.
+func feedServers(t *testing.T) (proxy, plain, secure *httptest.Server, asked *feedtest.List[string]) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, feed("urn:1", "")) })
+	plain, secure, asked = feedtest.Server(t, handler), httptest.NewTLSServer(handler), new(feedtest.List[string])
+	t.Cleanup(secure.Close)
+	proxy = feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(r.Method + " " + r.RequestURI + " " + r.Header.Get("Proxy-Authorization"))
+		switch {
+		case strings.HasPrefix(r.Host, "login."):
+			w.WriteHeader(http.StatusProxyAuthRequired)
+		case strings.HasPrefix(r.Host, "refused."):
+			w.WriteHeader(http.StatusForbidden)
+		case r.Method == http.MethodConnect:
+			to, err := net.Dial("tcp", secure.Listener.Addr().String())
+			require.NoError(t, err)
+			from, _, err := http.NewResponseController(w).Hijack()
+			require.NoError(t, err)
+			_, _ = io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
+			go func() {
+				_, _ = io.Copy(to, from)
+				_ = to.Close()
+			}()
+			_, _ = io.Copy(from, to)
+			_ = from.Close()
+		default:
+			handler(w, r)
+		}
+	}))
+	return proxy, plain, secure, asked
+}
+
+// A proxy may be at a loopback address, and the feeds behind it may not. It sees plain
+// requests, and tunnels the others, whose certificates are those of the feeds.
+func TestProxy(t *testing.T) {
+	proxy, plain, secure, asked := feedServers(t)
+	address, err := url.Parse(strings.Replace(proxy.URL, "://", "://me:SECRET@", 1))
+	require.NoError(t, err)
+	c := &Client{
+		Proxy: http.ProxyURL(address), RootCAs: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, Tries: 1,
+	}
+	defer c.CloseIdle()
+	for _, feed := range []string{"http://example.com/feed", "https://example.com/feed"} {
+		doc, err := c.Get(t.Context(), feed)
+		require.NoError(t, err)
+		require.Equal(t, feed, doc.URL)
+	}
+	require.Equal(t, []string{
+		"GET http://example.com/feed Basic bWU6U0VDUkVU", "CONNECT example.com:443 Basic bWU6U0VDUkVU",
+	}, asked.Took())
+
+	direct := c.Clone()
+	direct.Proxy = nil
+	for _, c := range []*Client{c, direct} {
+		for _, feed := range []string{plain.URL, secure.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1), proxy.URL} {
+			_, err := c.Get(t.Context(), feed)
+			require.ErrorIs(t, err, ErrPrivateAddress, feed)
+		}
+	}
+	direct.CloseIdle()
+	require.Empty(t, asked.Took())
+
+	other := c.Clone()
+	other.RootCAs = nil
+	_, err = other.Get(t.Context(), "https://example.com/feed")
+	require.ErrorContains(t, err, "certificate")
+	require.NotContains(t, err.Error(), "proxy")
+	own := &Client{RootCAs: c.RootCAs, AllowPrivate: true, Tries: 1}
+	defer own.CloseIdle()
+	_, err = own.Get(t.Context(), secure.URL)
+	require.NoError(t, err)
+}
+
+// An error names the proxy if the fault is the proxy's. Its status says nothing about the feed.
+func TestProxyErrors(t *testing.T) {
+	proxy, _, _, asked := feedServers(t)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	for _, test := range []struct{ proxy, feed, says string }{
+		{proxy.URL, "http://login.example/", "it answers 407 Proxy Authentication Required"},
+		{proxy.URL, "https://login.example/", "it answers 407 Proxy Authentication Required"},
+		{proxy.URL, "https://refused.example/", "it answers 403 Forbidden"},
+		{closed.URL, "http://example.com/", "connection refused"},
+		{closed.URL, "https://example.com/", "connection refused"},
+		{"https://" + silent.Addr().String(), "http://example.com/", "tls took longer than 100ms"},
+	} {
+		address, err := url.Parse(strings.Replace(test.proxy, "://", "://me:SECRET@", 1))
+		require.NoError(t, err)
+		c := &Client{Proxy: http.ProxyURL(address), Tries: 2, MaxWait: time.Millisecond, Timeout: 200 * time.Millisecond}
+		_, err = c.Get(t.Context(), test.feed)
+		failed := feedtest.ErrorAs[*FetchError](t, err)
+		require.Equal(t, ReasonNetwork, failed.Reason)
+		require.Zero(t, failed.Status)
+		require.Equal(t, "the proxy "+address.Host+": "+test.says, Describe(err))
+		require.ErrorContains(t, err, "the proxy "+address.Host+": ")
+		require.NotContains(t, err.Error(), "SECRET")
+		require.False(t, errors.Is(err, &FetchError{Status: http.StatusForbidden}))
+		c.CloseIdle()
+	}
+	require.Len(t, asked.Took(), 3, "a refusal is not asked for again")
+	c := &Client{Proxy: func(*http.Request) (*url.URL, error) { return nil, io.EOF }, Tries: 1}
+	_, err = c.Get(t.Context(), "http://example.com/")
+	require.ErrorContains(t, err, "choosing its proxy")
+}
+
+// An HTTPClient gets an episode of any length, as a whole or the rest of it, and is told
+// where the answer came from. It sends the Client's credentials, and takes nothing else
+// than a Client does.
+func TestHTTPClient(t *testing.T) {
+	const size = 30 << 20
+	episode := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+	var encodings feedtest.List[string]
+	mux := http.NewServeMux()
+	mux.HandleFunc("/episode.mp3", func(w http.ResponseWriter, r *http.Request) {
+		encodings.Add(r.Header.Get("Accept-Encoding") + " " + r.Header.Get("Authorization") + " " + r.Header.Get("X-Own"))
+		w.Header().Set("Etag", `"1"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(episode))
+	})
+	mux.Handle("/moved", http.RedirectHandler("/episode.mp3", http.StatusFound))
+	mux.HandleFunc("/zipped", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = io.WriteString(w, gzipped("short"))
+	})
+	mux.HandleFunc("/gone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+	server := feedtest.Server(t, mux)
+	c := &Client{AllowPrivate: true, Tries: 1, Credentials: []Credential{{Origin: server.URL, Authorization: "Bearer B"}}}
+	defer c.CloseIdle()
+	get := func(method, path string, header http.Header) (*http.Response, int64) {
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+		require.NoError(t, err)
+		r.Header = header
+		resp, err := c.HTTPClient().Do(r)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		n, err := io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		return resp, n
+	}
+	resp, n := get("GET", "/moved", http.Header{"X-Own": {"x"}})
+	require.Equal(t, 200, resp.StatusCode)
+	require.EqualValues(t, size, n)
+	require.EqualValues(t, size, resp.ContentLength)
+	require.Equal(t, server.URL+"/episode.mp3", resp.Request.URL.String())
+	resp, n = get("GET", "/episode.mp3", http.Header{"Range": {"bytes=100-"}, "If-Range": {`"1"`}})
+	require.Equal(t, http.StatusPartialContent, resp.StatusCode)
+	require.EqualValues(t, size-100, n)
+	resp, n = get("HEAD", "/episode.mp3", http.Header{})
+	require.EqualValues(t, size, resp.ContentLength)
+	require.Zero(t, n)
+	resp, n = get("GET", "/episode.mp3", http.Header{"If-None-Match": {`"1"`}})
+	require.Equal(t, http.StatusNotModified, resp.StatusCode)
+	require.Zero(t, n)
+	require.Equal(t, []string{"gzip, zstd Bearer B x", "identity Bearer B ", "gzip, zstd Bearer B ", "gzip, zstd Bearer B "}, encodings.Took())
+	resp, n = get("GET", "/zipped", http.Header{})
+	require.EqualValues(t, 5, n)
+	require.True(t, resp.Uncompressed)
+	require.Empty(t, resp.Header.Get("Content-Encoding"))
+	resp, _ = get("GET", "/gone", http.Header{})
+	require.Equal(t, &FetchError{URL: server.URL + "/gone", Reason: ReasonStatus, Status: http.StatusGone}, NewFetchError(resp))
+	for _, request := range []func() (*http.Response, error){
+		func() (*http.Response, error) {
+			return c.HTTPClient().Post(server.URL, "text/plain", strings.NewReader("x"))
+		},
+		func() (*http.Response, error) { return new(Client).HTTPClient().Get(server.URL) },
+	} {
+		_, err := request()
+		require.Equal(t, ReasonRefused, feedtest.ErrorAs[*FetchError](t, err).Reason)
+	}
+	_, err := c.Get(t.Context(), server.URL+"/episode.mp3")
+	require.True(t, is[*http.MaxBytesError](err), "a document ends at Limits.Bytes: %v", err)
 }

@@ -24,13 +24,16 @@ type History struct {
 }
 
 // Verdict returns how much of the logical feed this is: Unknown if there is neither a
-// document nor a gap. It is never better than the Coverage declared by the newest
+// document nor a gap, and for a nil History, as Fetch returns it after a 404. It is never better than the Coverage declared by the newest
 // document. After a walk with WalkOptions.Processed or Last, it assumes you have the
 // documents these functions report, and all documents they lead to.
 //
 // A walk cannot detect everything: a document may have vanished from the chain
 // without a trace, or an archive may have been emptied.
 func (h *History) Verdict() Verdict {
+	if h == nil {
+		return Unknown
+	}
 	bound := Whole
 	if h.Head != nil && h.Head.Coverage != nil {
 		bound = h.Head.Coverage.Verdict
@@ -38,12 +41,12 @@ func (h *History) Verdict() Verdict {
 	switch {
 	case len(h.Gaps) > 0:
 		return Partial
-	case h.Head == nil:
+	case h.Head == nil, h.Kind == KindUnknown:
 		return Unknown
 	case h.Kind == Paged:
-		return Worse(bound, Lossy)
+		return min(bound, Lossy)
 	case h.Kind == Plain:
-		return Worse(bound, Window)
+		return min(bound, Window)
 	}
 	return bound
 }
@@ -52,7 +55,7 @@ func (h *History) Verdict() Verdict {
 // history is Partial, or its newest document has a Coverage.
 func (h *History) Coverage() *Coverage {
 	v := h.Verdict()
-	if h.Head == nil || h.Head.Coverage == nil && v != Partial && v != Unknown {
+	if h == nil || h.Head == nil || h.Head.Coverage == nil && v != Partial && v != Unknown {
 		return nil
 	}
 	c := &Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v}

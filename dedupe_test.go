@@ -510,16 +510,16 @@ func TestNothingIsUnknown(t *testing.T) {
 	require.NotEmpty(t, Reason(0).Advice())
 	gaps := (&Document{URL: "http://example.org/", Coverage: &Coverage{}}).Declared()
 	require.Len(t, gaps, 1)
-	for v := Unknown; v <= Partial; v++ {
+	for v := Unknown; v <= Whole; v++ {
 		var back Verdict
 		require.NoError(t, back.UnmarshalText([]byte(v.String())))
 		require.Equal(t, v, back)
-		require.Equal(t, v, Worse(Whole, v))
-		require.Equal(t, v, Worse(v, Whole))
-		require.Equal(t, Unknown, Worse(v, Unknown))
-		require.Equal(t, Unknown, Worse(Unknown, v))
+		require.Equal(t, v >= Window, v == Window || v == Whole)
 	}
-	require.Equal(t, Partial, Worse(Partial, Lossy))
+	require.Equal(t, Unknown, (*History)(nil).Verdict())
+	require.Nil(t, (*History)(nil).Coverage())
+	require.Equal(t, Unknown, (&History{Head: &Document{}}).Verdict())
+	require.Equal(t, "unknown", Kind(0).String())
 	var v Verdict
 	require.Error(t, v.UnmarshalText([]byte("splendid")))
 	for word, want := range map[string]Verdict{"whole": Whole, "window": Window, "lossy": Lossy, "partial": Partial} {
@@ -582,7 +582,7 @@ func TestMergeOfAWalkThatWasLeftAtItsEnd(t *testing.T) {
 // leave leaves a walk after n items; 0 means at its end. It also returns how many there were.
 func leave(t *testing.T, site string, n int) (h *History, items int) {
 	v := newVisit(t, feedtest.Serve(t, site), optionsOf(feedtest.Parse(site)))
-	v.client.Policy.PerHost = 1
+	v.client.PerHost = 1
 	defer v.client.CloseIdle()
 	var m Merger
 	for doc, err := range v.client.Walk(t.Context(), v.url, &v.options) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,199 +23,224 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A StatusError reports an answer other than a success or a 304 to a conditional
-// request.
-type StatusError struct {
-	URL    string // the URL of the answer
-	Status int    // the status of the answer, such as 404
+// A FetchError reports a request that failed, or was not made.
+//
+// [errors.Is] finds what callers ask for: &FetchError{Status: 403} for an answer with this
+// status, [fs.ErrNotExist] for a 404 or 410, [os.ErrDeadlineExceeded] for a timeout,
+// [context.Canceled], [ErrPrivateAddress] and [ErrUserinfo]. [errors.As] finds an
+// *[http.MaxBytesError] for a document with more bytes than Limits allow.
+type FetchError struct {
+	URL string // the URL of the answer, or of the request, without userinfo
 
-	// RetryAfter is how long the host asks clients to wait, at most a day, and At is when
-	// that time ends; both are zero if it does not ask.
-	RetryAfter time.Duration
-	At         time.Time
+	// Reason is ReasonNetwork without an answer, or without one in time; ReasonStatus for an
+	// answer other than a success; ReasonRefused for a request a rule of safety forbids, so
+	// that it was not made, and ReasonLoop for redirects in a circle, or too many;
+	// ReasonLimit for an answer larger than allowed, ReasonTruncated for a body cut off
+	// before its end, and ReasonMalformed for one whose Content-Encoding cannot be decoded.
+	Reason Reason
 
-	// Remembered means no request was made: Status is from an earlier answer of the host,
-	// which asked for a wait longer than Retry.MaxWait.
-	Remembered bool
+	Status  int       // the status of the answer, such as 404, or of the redirect refused; 0 if there was none
+	RetryAt time.Time // when the host may be asked again (Retry-After, at most a day); zero if it does not say
 
 	// Gone means the document has been withdrawn for good: the answer was a 410, and all
 	// redirects before it were permanent.
 	Gone bool
+
+	Err error // in detail; nil for an answer with a Status
 }
 
-// Error names the URL and the status.
-func (e *StatusError) Error() string { return failure(e.URL, "status ", e.detail()) }
+// ErrPrivateAddress is found in the FetchError of a refused address: a loopback, private or
+// special-purpose one. See Client.AllowPrivate.
+var ErrPrivateAddress = errors.New("a loopback, private or special-purpose address")
 
-func (e *StatusError) detail() string {
-	s := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
-	if !e.At.IsZero() {
-		s += "; the host asks to be left alone until " + e.At.UTC().Format(time.RFC3339)
-	}
-	if e.Remembered {
-		s += " (from an earlier answer)"
-	}
-	return s
-}
+// ErrUserinfo is found in the FetchError of a URL with a user or password in it. Use a
+// [Credential] instead.
+var ErrUserinfo = errors.New("a user or password in the URL")
 
-// NewStatusError returns the error a Client returns for such a response, with its
-// Retry-After, for programs that make their own requests. For nil, its Status is zero.
-func NewStatusError(resp *http.Response) *StatusError {
-	if resp == nil {
-		return &StatusError{}
+// Error names the URL, without any secret in it, and the failure.
+func (e *FetchError) Error() string {
+	s := e.detail()
+	switch {
+	case e.Reason == ReasonStatus:
+		s = "status " + s
+	case is[timeout](e.Err):
+		s = "timeout: " + s
+	case e.Reason == ReasonNetwork && e.Err != nil:
+		s = e.Err.Error() // with the addresses
+	case e.Reason == ReasonRefused || e.Reason == ReasonLoop:
+		s = "refused: " + s
+		if e.Err != nil && errors.Is(e, ErrPrivateAddress) {
+			s = "refused: " + e.Err.Error()
+		}
 	}
-	e := &StatusError{Status: resp.StatusCode}
-	if resp.Request != nil && resp.Request.URL != nil {
-		e.URL = resp.Request.URL.Redacted()
+	if e.URL == "" {
+		return s
 	}
-	now := time.Now()
-	if wait, ok := fetch.RetryAfter(resp.Header, now); ok {
-		e.RetryAfter, e.At = wait, now.Add(wait)
-	}
-	return e
-}
-
-// IsStatus reports whether err is a StatusError with one of the statuses.
-func IsStatus(err error, statuses ...int) bool {
-	e, ok := errors.AsType[*StatusError](err)
-	return ok && slices.Contains(statuses, e.Status)
-}
-
-// A RefusedError reports a request forbidden by a rule of safety. It was not made.
-// Trying again does not help.
-type RefusedError struct {
-	URL  string // the refused URL, without userinfo
-	Rule string // one of the Rule constants
-	Err  error  // details; may be nil
-}
-
-// Error names the URL and why it was refused.
-func (e *RefusedError) Error() string {
-	s := failure(e.URL, "refused: ", e.detail())
-	if e.Rule == RuleAddress && e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return fmt.Sprintf("fetch %q: %s", iri.Shown(e.URL), s)
 }
 
 // detail leaves out which address was refused: either the URL has it, or only the resolver
 // should know.
-func (e *RefusedError) detail() string {
-	s := cmp.Or(refusals[e.Rule], e.Rule)
-	if e.Rule != RuleAddress && e.Err != nil {
-		s += ": " + e.Err.Error()
+func (e *FetchError) detail() string {
+	switch {
+	case e.Reason == ReasonStatus:
+		s := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
+		if !e.RetryAt.IsZero() {
+			s += "; the host asks to be left alone until " + e.RetryAt.UTC().Format(time.RFC3339)
+		}
+		if e.Err != nil {
+			s += fmt.Sprintf(" (%v)", e.Err)
+		}
+		return s
+	case e.Err == nil:
+		return e.Reason.String()
+	case errors.Is(e.Err, ErrPrivateAddress):
+		return ErrPrivateAddress.Error()
+	case e.Reason == ReasonNetwork && !is[timeout](e.Err):
+		if proxy, ok := e.Err.(*proxyError); ok {
+			return proxy.detail()
+		}
+		return describeOther(e.Err)
 	}
-	return s
+	if most, ok := errors.AsType[*http.MaxBytesError](e.Err); ok {
+		return tooLarge(most.Limit).Error()
+	}
+	return e.Err.Error()
+}
+
+// Is reports whether target is fs.ErrNotExist, and the document does not exist, or target
+// is a FetchError with the same Status and nothing else.
+func (e *FetchError) Is(target error) bool {
+	if status, ok := target.(*FetchError); ok {
+		return e.Status != 0 && *status == FetchError{Status: e.Status}
+	}
+	return target == fs.ErrNotExist && e.Reason == ReasonStatus && (e.Status == http.StatusNotFound || e.Status == http.StatusGone)
 }
 
 // Unwrap returns Err.
-func (e *RefusedError) Unwrap() error { return e.Err }
+func (e *FetchError) Unwrap() error { return e.Err }
 
-// The rules a RefusedError may name.
-const (
-	RuleURL       = fetch.RuleURL       // not an absolute URL with a host
-	RuleLength    = fetch.RuleLength    // the URL is longer than Limits.URL
-	RuleScheme    = fetch.RuleScheme    // neither http nor https
-	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
-	RuleMethod    = fetch.RuleMethod    // neither GET nor HEAD
-	RuleHeader    = fetch.RuleHeader    // a header field a caller may not set, or an invalid value
-	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
-	RuleLocation  = fetch.RuleLocation  // a redirect without a target
-	RuleLoop      = fetch.RuleLoop      // a redirect to a URL requested before it
-	RuleRedirects = fetch.RuleRedirects // more than five redirects
-	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
-	RuleOrigin    = "origin"            // another origin than the feed's, with Policy.SameOrigin
-)
+// NewFetchError returns the error a Client returns for a response that is no success, with
+// its Retry-After, for programs that make their own requests. For nil, its Status is zero.
+func NewFetchError(resp *http.Response) *FetchError {
+	e := &FetchError{Reason: ReasonStatus}
+	if resp == nil {
+		return e
+	}
+	if e.Status = resp.StatusCode; resp.Request != nil && resp.Request.URL != nil {
+		e.URL = resp.Request.URL.Redacted()
+	}
+	now := time.Now()
+	if wait, ok := fetch.RetryAfter(resp.Header, now); ok {
+		e.RetryAt = now.Add(wait)
+	}
+	return e
+}
+
+// isStatus reports whether err is a FetchError with one of the statuses.
+func isStatus(err error, statuses ...int) bool {
+	e, ok := errors.AsType[*FetchError](err)
+	return ok && e.Reason == ReasonStatus && slices.Contains(statuses, e.Status)
+}
+
+// errOrigin is in the FetchError of a document of another origin, with Client.SameOrigin.
+var errOrigin = errors.New("its origin is not the feed's")
+
+// errRemembered is in the FetchError for a request that was not made, because the host had
+// asked for a longer wait than Client.MaxWait.
+var errRemembered = errors.New("from an earlier answer")
 
 // refusals are the rules in words.
-var refusals = map[string]string{
-	RuleURL:       "not an absolute URL with a host",
-	RuleLength:    "the URL is too long",
-	RuleScheme:    "unsupported scheme",
-	RuleUserinfo:  "a user or password in the URL",
-	RuleMethod:    "unsupported method",
-	RuleHeader:    "invalid header field",
-	RuleDowngrade: "it redirects from https to http",
-	RuleLocation:  "it redirects without saying where to",
-	RuleLoop:      "it redirects in a circle",
-	RuleRedirects: "it redirects too often",
-	RuleAddress:   "a loopback, private or special-purpose address",
-	RuleOrigin:    "its origin is not the feed's",
-}
-
-// A LimitError reports an answer, or a document, larger than Limits allow.
-type LimitError struct {
-	URL   string // the URL of the answer; "" in a ParseError, which has the URL
-	Limit string // "bytes", "ratio", "headers", "wire" or "window"
-	Max   int64  // the limit
-}
-
-// Error names the URL and the limit.
-func (e *LimitError) Error() string { return failure(e.URL, "", e.detail()) }
-
-func (e *LimitError) detail() string {
-	return fmt.Sprintf(cmp.Or(excesses[e.Limit], "the limit on "+e.Limit+" (%d) is exceeded"), e.Max)
+var refusals = map[string]error{
+	fetch.RuleURL:       errors.New("not an absolute URL with a host"),
+	fetch.RuleLength:    errors.New("the URL is too long"),
+	fetch.RuleScheme:    errors.New("unsupported scheme"),
+	fetch.RuleUserinfo:  ErrUserinfo,
+	fetch.RuleMethod:    errors.New("unsupported method"),
+	fetch.RuleHeader:    errors.New("invalid header field"),
+	fetch.RuleDowngrade: errors.New("it redirects from https to http"),
+	fetch.RuleLocation:  errors.New("it redirects without saying where to"),
+	fetch.RuleLoop:      errors.New("it redirects in a circle"),
+	fetch.RuleRedirects: errors.New("it redirects too often"),
+	fetch.RuleAddress:   ErrPrivateAddress,
 }
 
 // excesses say in words which limit is exceeded.
 var excesses = map[string]string{
-	"bytes":   "more than %d bytes",
 	"ratio":   "it decompresses to more than %d times its size",
 	"headers": "the headers have more than %d bytes",
 	"wire":    "more than %d bytes before decompression",
 	"window":  "its compression needs a window of more than %d bytes",
 }
 
-// A TimeoutError reports a step of a request longer than Timeouts allow.
-type TimeoutError struct {
-	URL  string
-	Step string        // "connect", "tls", "headers", "body" or "idle"
-	Max  time.Duration // the time allowed
+// A timeout is the step of a request that took longer than allowed.
+type timeout string
+
+func (t timeout) Error() string { return string(t) }
+
+func (t timeout) Unwrap() error { return os.ErrDeadlineExceeded }
+
+// A tooLarge is the number of bytes a document may have.
+type tooLarge int64
+
+func (max tooLarge) Error() string { return fmt.Sprintf("more than %d bytes", int64(max)) }
+
+func (max tooLarge) Unwrap() error { return &http.MaxBytesError{Limit: int64(max)} }
+
+// A proxyError is the failure of a proxy.
+type proxyError struct {
+	host string
+	err  error
 }
 
-// Error names the URL and the step that took too long.
-func (e *TimeoutError) Error() string { return failure(e.URL, "timeout: ", e.detail()) }
+func (e *proxyError) Error() string { return fmt.Sprintf("the proxy %s: %v", e.host, e.err) }
 
-func (e *TimeoutError) detail() string { return fmt.Sprintf("%s took longer than %v", e.Step, e.Max) }
+func (e *proxyError) detail() string { return "the proxy " + e.host + ": " + describeOther(e.err) }
 
-// Timeout returns true, as [net.Error] asks.
-func (e *TimeoutError) Timeout() bool { return true }
+func (e *proxyError) Unwrap() error { return e.err }
 
-// Temporary returns true, as [net.Error] asks.
-func (e *TimeoutError) Temporary() bool { return true }
-
-// A TruncatedError reports a body cut off before its end.
-type TruncatedError struct {
-	URL string
-	Err error // io.ErrUnexpectedEOF, a reset, a malformed chunk…
-}
-
-// Error names the URL of the incomplete body.
-func (e *TruncatedError) Error() string { return failure(e.URL, "", e.detail()) }
-
-func (e *TruncatedError) detail() string { return fmt.Sprintf("the body was cut short: %v", e.Err) }
-
-// Unwrap returns Err.
-func (e *TruncatedError) Unwrap() error { return e.Err }
-
-// An EncodingError reports a body whose Content-Encoding cannot be decoded.
-type EncodingError struct {
-	URL      string
-	Encoding string // the Content-Encoding
-	Err      error  // the corruption; nil if the encoding is unknown or combined with another
-}
-
-// Error names the URL and the encoding.
-func (e *EncodingError) Error() string { return failure(e.URL, "", e.detail()) }
-
-func (e *EncodingError) detail() string {
-	if e.Err != nil {
-		return fmt.Sprintf("corrupt %s: %v", e.Encoding, e.Err)
+// public returns the error of this package for a request that has failed.
+func public(f *fetch.Failure) *FetchError {
+	e := &FetchError{URL: f.URL, Reason: ReasonNetwork, Status: f.Status, RetryAt: f.At, Gone: f.Gone, Err: f.Err}
+	switch f.Kind {
+	case fetch.Refused:
+		e.Reason = ReasonRefused
+		if f.Name == fetch.RuleLoop || f.Name == fetch.RuleRedirects {
+			e.Reason = ReasonLoop
+		}
+		if e.Err = refusals[f.Name]; f.Err != nil {
+			e.Err = fmt.Errorf("%w: %w", e.Err, f.Err)
+		}
+	case fetch.Status:
+		if e.Reason = ReasonStatus; f.Remembered {
+			e.Err = errRemembered
+		}
+	case fetch.Limit:
+		e.Reason, e.Err = ReasonLimit, tooLarge(f.Max)
+		if text, ok := excesses[f.Name]; ok {
+			e.Err = fmt.Errorf(text, f.Max)
+		}
+	case fetch.Proxy:
+		cause := f.Err
+		if inner, ok := errors.AsType[*fetch.Failure](f.Err); ok { // a timeout
+			cause = public(inner).Err
+		}
+		if f.Err == nil {
+			cause = fmt.Errorf("it answers %d %s", f.Status, http.StatusText(f.Status))
+		}
+		e.Status, e.Err = 0, &proxyError{f.Name, cause}
+	case fetch.Timeout:
+		e.Err = timeout(fmt.Sprintf("%s took longer than %v", f.Name, time.Duration(f.Max)))
+	case fetch.Truncated:
+		e.Reason, e.Err = ReasonTruncated, fmt.Errorf("the body was cut short: %w", f.Err)
+	case fetch.Encoding:
+		e.Reason = ReasonMalformed
+		if e.Err = fmt.Errorf("unsupported content encoding %q", f.Name); f.Err != nil {
+			e.Err = fmt.Errorf("corrupt %s: %w", f.Name, f.Err)
+		}
 	}
-	return fmt.Sprintf("unsupported content encoding %q", e.Encoding)
+	return e
 }
-
-// Unwrap returns Err.
-func (e *EncodingError) Unwrap() error { return e.Err }
 
 // A NotFeedError reports a document other than a feed, such as a web page. Text without
 // any markup is a damaged document instead: a *ParseError with ReasonMalformed.
@@ -267,14 +293,6 @@ type detailer interface {
 type describer interface {
 	error
 	detail() string
-}
-
-// failure returns the text of an error of a request.
-func failure(url, kind, detail string) string {
-	if url == "" {
-		return kind + detail
-	}
-	return fmt.Sprintf("fetch %q: %s%s", url, kind, detail)
 }
 
 // describeOther replaces the texts of Go's packages for networks, which are for programmers
@@ -347,23 +365,6 @@ func describeTLS(err error) string {
 	return ""
 }
 
-// public returns the error of this package for a request that has failed.
-func public(f *fetch.Failure) error {
-	switch f.Kind {
-	case fetch.Refused:
-		return &RefusedError{f.URL, f.Name, f.Err}
-	case fetch.Status:
-		return &StatusError{f.URL, f.Status, f.RetryAfter, f.At, f.Remembered, f.Gone}
-	case fetch.Limit:
-		return &LimitError{f.URL, f.Name, f.Max}
-	case fetch.Timeout:
-		return &TimeoutError{f.URL, f.Name, time.Duration(f.Max)}
-	case fetch.Truncated:
-		return &TruncatedError{f.URL, f.Err}
-	}
-	return &EncodingError{f.URL, f.Name, f.Err}
-}
-
 // A ParseError says why, and where, a document could not be read.
 type ParseError struct {
 	URL    string // the URL of the document; "" if unknown
@@ -372,12 +373,12 @@ type ParseError struct {
 	Offset int    // in the document as decoded to UTF-8, in bytes
 	Line   int    // counted from 1; 0 if there is no place
 	Column int    // counted from 1, in characters
-	Err    error  // in detail; in particular ErrWebPage, or a *LimitError if the document is longer than Limits.Bytes
+	Err    error  // in detail; in particular ErrWebPage, or an *http.MaxBytesError if the document is longer than Limits.Bytes
 }
 
 // Error returns the place, the reason and the details.
 func (e *ParseError) Error() string {
-	place := e.URL
+	place := iri.Shown(e.URL)
 	if e.Line > 0 {
 		place = strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column), ":")
 	}
@@ -474,12 +475,12 @@ type Gap struct {
 	Document *Document
 }
 
-// Error returns the reason, the URL without userinfo, and the details. An error of this
+// Error returns the reason, the URL without secrets, and the details. An error of this
 // URL is described without repeating it; see Describe.
 func (g *Gap) Error() string {
-	s := g.Reason.String() + ": " + iri.Redact(g.URL)
+	s := g.Reason.String() + ": " + iri.Shown(g.URL)
 	if g.From != "" && g.From != g.URL {
-		s += " (linked from " + iri.Redact(g.From) + ")"
+		s += " (linked from " + iri.Shown(g.From) + ")"
 	}
 	if detail := g.detail(); detail != "" {
 		s += ": " + detail
@@ -494,7 +495,7 @@ func (g *Gap) detail() string {
 		return ""
 	}
 	s := g.Err.Error()
-	for _, url := range []string{g.URL, iri.Redact(g.URL)} {
+	for _, url := range []string{g.URL, iri.Shown(g.URL)} {
 		if rest, ok := strings.CutPrefix(s, url+": "); ok && url != "" {
 			return rest
 		} else if url != "" && strings.Contains(s, strconv.Quote(url)) {
@@ -504,7 +505,7 @@ func (g *Gap) detail() string {
 	return s
 }
 
-// Unwrap returns the error in detail, such as a *StatusError.
+// Unwrap returns the error in detail, such as a *FetchError.
 func (g *Gap) Unwrap() error { return g.Err }
 
 // NewGap returns the gap for an error, with the reason Walk would give it:
@@ -524,21 +525,8 @@ func reasonOf(err error) Reason {
 	if parse, ok := errors.AsType[*ParseError](err); ok {
 		return parse.Reason
 	}
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		if refused.Rule == RuleLoop || refused.Rule == RuleRedirects {
-			return ReasonLoop
-		}
-		return ReasonRefused
-	}
-	switch {
-	case is[*StatusError](err):
-		return ReasonStatus
-	case is[*LimitError](err):
-		return ReasonLimit
-	case is[*TruncatedError](err):
-		return ReasonTruncated
-	case is[*EncodingError](err):
-		return ReasonMalformed
+	if e, ok := errors.AsType[*FetchError](err); ok {
+		return e.Reason
 	}
 	return ReasonNetwork
 }
@@ -623,7 +611,7 @@ func (c *Coverage) join(other *Coverage) *Coverage {
 		return cmp.Or(c, other)
 	}
 	joined := *c
-	joined.Verdict, joined.Gaps = Worse(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
+	joined.Verdict, joined.Gaps = min(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
 	if joined.AsOf = c.AsOf; c.AsOf.IsZero() || !other.AsOf.IsZero() && other.AsOf.Before(c.AsOf) {
 		joined.AsOf = other.AsOf
 	}

@@ -7,16 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,47 +40,42 @@ func TestErrorTypes(t *testing.T) {
 	mux.HandleFunc("/circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", http.StatusFound) })
 	server := feedtest.Server(t, mux)
 
-	for _, tc := range []struct {
-		path string
-		is   func(error) bool
-		says string
+	for path, want := range map[string]struct {
+		reason Reason
+		says   string
 	}{
-		{"/missing", is[*StatusError], "404"},
-		{"/large", is[*LimitError], "bytes"},
-		{"/cut", is[*TruncatedError], "cut short"},
-		{"/encoded", is[*EncodingError], `"compress"`},
-		{"/slow", is[*TimeoutError], "headers"},
-		{"/circle", is[*RefusedError], "redirects in a circle"},
+		"/missing": {ReasonStatus, "404"},
+		"/large":   {ReasonLimit, "bytes"},
+		"/cut":     {ReasonTruncated, "cut short"},
+		"/encoded": {ReasonMalformed, `"compress"`},
+		"/slow":    {ReasonNetwork, "headers"},
+		"/circle":  {ReasonLoop, "redirects in a circle"},
 	} {
-		c := &Client{
-			Policy: Policy{AllowPrivate: true}, Limits: Limits{Bytes: 1000}, Retry: Retry{Tries: 1},
+		c := &Client{AllowPrivate: true, Limits: Limits{Bytes: 1000}, Tries: 1}
+		if path == "/slow" {
+			c.Timeout = 50 * time.Millisecond
 		}
-		if tc.path == "/slow" {
-			c.Timeouts.Headers = 50 * time.Millisecond
-		}
-		_, err := c.Get(t.Context(), server.URL+tc.path)
-		require.True(t, tc.is(err), "Get %s: %T: %v", tc.path, err, err)
-		require.ErrorContains(t, err, tc.says)
-		answer, err := c.Do(t.Context(), Request{URL: server.URL + tc.path})
-		if err == nil {
-			_, err = io.ReadAll(answer.Body)
-			answer.Body.Close()
-		}
-		require.True(t, tc.is(err), "Do %s: %T: %v", tc.path, err, err)
-		_, err = c.Fetch(t.Context(), server.URL+tc.path)
-		require.True(t, tc.is(err), "Fetch %s: %T: %v", tc.path, err, err)
+		_, err := c.Get(t.Context(), server.URL+path)
+		failed := feedtest.ErrorAs[*FetchError](t, err)
+		require.Equal(t, want.reason, failed.Reason, "%v", err)
+		require.Equal(t, path == "/slow", errors.Is(err, os.ErrDeadlineExceeded))
+		require.Equal(t, path == "/missing", errors.Is(err, fs.ErrNotExist))
+		require.Equal(t, path == "/missing", errors.Is(err, &FetchError{Status: 404}))
+		require.Equal(t, path == "/large", is[*http.MaxBytesError](err))
+		require.ErrorContains(t, err, want.says)
+		_, err = c.Fetch(t.Context(), server.URL+path)
+		require.Equal(t, want.reason, feedtest.ErrorAs[*FetchError](t, err).Reason)
 		c.CloseIdle()
 	}
 	_, err := new(Client).Get(t.Context(), "ftp://example.org/feed")
 	require.EqualError(t, err, `fetch "ftp://example.org/feed": refused: unsupported scheme: "ftp"`)
 	for _, address := range []string{"", "/feed", "example.org/feed"} {
 		_, err = new(Client).Get(t.Context(), address)
-		refused, ok := errors.AsType[*RefusedError](err)
-		require.True(t, ok, "%T: %v", err, err)
-		require.Equal(t, RuleURL, refused.Rule, address)
+		require.ErrorContains(t, err, "not an absolute URL with a host")
 	}
 	var timeout net.Error
-	require.ErrorAs(t, error(&TimeoutError{}), &timeout)
+	step := public(&fetch.Failure{Kind: fetch.Timeout, Name: "headers"})
+	require.ErrorAs(t, error(&FetchError{Err: step}), &timeout)
 	require.True(t, timeout.Timeout())
 	require.Empty(t, Describe(nil))
 }
@@ -91,25 +90,25 @@ func TestSameOriginRule(t *testing.T) {
 			}
 			fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="%s"/></feed>`, link)
 		}))
-		c := &Client{Policy: Policy{AllowPrivate: true, SameOrigin: true}}
+		c := &Client{AllowPrivate: true, SameOrigin: true}
 		h, err := c.Fetch(t.Context(), server.URL)
 		c.CloseIdle()
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
-		refused, ok := errors.AsType[*RefusedError](h.Gaps[0])
+		refused, ok := errors.AsType[*FetchError](h.Gaps[0])
 		require.True(t, ok, "%v", h.Gaps[0])
-		require.Equal(t, RefusedError{URL: elsewhere.URL + "/1.atom", Rule: RuleOrigin}, *refused)
+		require.Equal(t, FetchError{URL: elsewhere.URL + "/1.atom", Reason: ReasonRefused, Err: errOrigin}, *refused)
 		require.ErrorContains(t, h.Gaps[0], "its origin is not the feed's")
 	}
 }
 
 // What is appended to the credentials of one clone is not sent by another.
 func TestCloneOwnsItsCredentials(t *testing.T) {
-	c := Client{Policy: Policy{Credentials: make([]Credential, 0, 4)}}
+	c := Client{Credentials: make([]Credential, 0, 4)}
 	one, two := c.Clone(), c.Clone()
-	one.Policy.Credentials = append(one.Policy.Credentials, Credential{Authorization: "one"})
-	two.Policy.Credentials = append(two.Policy.Credentials, Credential{Authorization: "two"})
-	require.Equal(t, "one", one.Policy.Credentials[0].Authorization)
+	one.Credentials = append(one.Credentials, Credential{Authorization: "one"})
+	two.Credentials = append(two.Credentials, Credential{Authorization: "two"})
+	require.Equal(t, "one", one.Credentials[0].Authorization)
 }
 
 // A clone has its own settings, but knows what hosts have asked of the original.
@@ -123,20 +122,20 @@ func TestClone(t *testing.T) {
 		}
 		io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"/>`)
 	}))
-	first := &Client{UserAgent: "first", Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	first := &Client{UserAgent: "first", AllowPrivate: true, Tries: 1}
 	defer first.CloseIdle()
 	second := first.Clone()
 	second.UserAgent = "second"
-	second.Policy.Credentials = []Credential{{Origin: server.URL, Authorization: "Bearer 2"}}
+	second.Credentials = []Credential{{Origin: server.URL, Authorization: "Bearer 2"}}
 	for _, c := range []*Client{first, second} {
 		_, err := c.Get(t.Context(), server.URL)
 		require.NoError(t, err)
 	}
 	_, err := second.Get(t.Context(), server.URL)
-	require.True(t, IsStatus(err, http.StatusServiceUnavailable), "%v", err)
+	require.True(t, isStatus(err, http.StatusServiceUnavailable), "%v", err)
 	_, err = first.Clone().Get(t.Context(), server.URL)
-	status, ok := errors.AsType[*StatusError](err)
-	require.True(t, ok && status.Remembered, "%v", err)
+	status, ok := errors.AsType[*FetchError](err)
+	require.True(t, ok && errors.Is(status, errRemembered), "%v", err)
 	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents.All())
 }
 
@@ -145,11 +144,11 @@ func TestDialer(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
 	transport := &http.Transport{DialContext: Dialer().DialContext, TLSClientConfig: &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}
-	c := &Client{Transport: transport, Retry: Retry{Tries: 1}}
+	c := &Client{Transport: transport, Tries: 1}
 	_, err := c.Get(t.Context(), server.URL)
-	refused, ok := errors.AsType[*RefusedError](err)
+	refused, ok := errors.AsType[*FetchError](err)
 	require.True(t, ok, "%T: %v", err, err)
-	require.Equal(t, RuleAddress, refused.Rule)
+	require.ErrorIs(t, refused, ErrPrivateAddress)
 }
 
 // stuck is a server that never answers.
@@ -158,57 +157,55 @@ var stuck = feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 })
 
-// failures are requests that fail: what the log calls the failure, the error's type, its text
+// failures are requests that fail: what the log calls the failure, the error's reason, its text
 // without the URL, and of that the part Describe leaves out.
 var failures = []struct {
 	name  string
 	reply feedtest.Reply
-	set   func(*Client, *Request)
+	set   func(*Client, *http.Request)
 	logs  string
-	typ   error
+	why   Reason
 	kind  string
 	text  string
 }{
-	{"status", feedtest.Reply{Status: 404}, nil, "failure", &StatusError{}, "status ", "404 Not Found"},
-	{"gone", feedtest.Reply{Status: 410}, nil, "failure", &StatusError{}, "status ", "410 Gone"},
+	{"status", feedtest.Reply{Status: 404}, nil, "failure", ReasonStatus, "status ", "404 Not Found"},
+	{"gone", feedtest.Reply{Status: 410}, nil, "failure", ReasonStatus, "status ", "410 Gone"},
 	{"asked to wait", feedtest.Reply{Status: 429, Header: []string{"Retry-After: 60"}}, nil,
-		"failure", &StatusError{}, "status ", "429 Too Many Requests; the host asks to be left alone until 2000-01-01T00:01:00Z"},
+		"failure", ReasonStatus, "status ", "429 Too Many Requests; the host asks to be left alone until 2000-01-01T00:01:00Z"},
 	{"asked to wait before", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 60"}},
-		func(c *Client, r *Request) { c.Retry = Retry{Tries: 1}; r.Header = http.Header{"Twice": {"1"}} },
-		"failure failure", &StatusError{}, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:01:00Z (from an earlier answer)"},
-	{"tried again", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *Client, _ *Request) { c.Retry = Retry{Tries: 3, MaxWait: -1} },
-		"retry retry failure", &StatusError{}, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
-	{"scheme", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "ftp://a.example/feed" },
-		"refusal scheme", &RefusedError{}, "refused: ", `unsupported scheme: "ftp"`},
-	{"length", feedtest.Reply{}, func(c *Client, r *Request) { c.Limits.URL, r.URL = 23, r.URL+"more" },
-		"refusal length", &RefusedError{}, "refused: ", "the URL is too long"},
-	{"no URL", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "" }, "refusal url", &RefusedError{}, "refused: ", "not an absolute URL with a host"},
-	{"method", feedtest.Reply{}, func(_ *Client, r *Request) { r.Method = "POST" }, "refusal method", &RefusedError{}, "refused: ", "unsupported method"},
-	{"field", feedtest.Reply{}, func(_ *Client, r *Request) { r.Header = http.Header{"Cookie": {"a"}} },
-		"refusal header", &RefusedError{}, "refused: ", "invalid header field: a field of this name cannot be added"},
-	{"value", feedtest.Reply{}, func(_ *Client, r *Request) { r.Header = http.Header{"A": {"a\n"}} }, "refusal header", &RefusedError{}, "refused: ", "invalid header field"},
-	{"secret", feedtest.Reply{}, func(c *Client, _ *Request) {
-		c.Policy.Credentials = []Credential{{Origin: feedURL, Header: http.Header{"X": {"SECRET\n"}}}}
-	}, "refusal header", &RefusedError{}, "refused: ", "invalid header field: the value has a control character"},
-	{"userinfo", feedtest.Reply{}, func(_ *Client, r *Request) { r.URL = "http://me:SECRET@a.example/feed" },
-		"refusal userinfo", &RefusedError{}, "refused: ", "a user or password in the URL"},
-	{"loop", feedtest.Redirect(301, "/feed"), nil, "refusal loop", &RefusedError{}, "refused: ", "it redirects in a circle"},
-	{"no location", feedtest.Reply{Status: 301}, nil, "refusal location", &RefusedError{}, "refused: ", "it redirects without saying where to"},
+		func(c *Client, r *http.Request) { c.Tries = 1; r.Header = http.Header{"Twice": {"1"}} },
+		"failure failure", ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:01:00Z (from an earlier answer)"},
+	{"tried again", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *Client, _ *http.Request) { c.Tries, c.MaxWait = 3, -1 },
+		"retry retry failure", ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
+	{"scheme", feedtest.Reply{}, func(_ *Client, r *http.Request) { r.URL.Scheme = "ftp" },
+		"refusal scheme", ReasonRefused, "refused: ", `unsupported scheme: "ftp"`},
+	{"length", feedtest.Reply{}, func(c *Client, r *http.Request) { c.Limits.URL, r.URL.Path = 23, r.URL.Path+"more" },
+		"refusal length", ReasonRefused, "refused: ", "the URL is too long"},
+	{"no URL", feedtest.Reply{}, func(_ *Client, r *http.Request) { *r.URL = url.URL{} }, "refusal url", ReasonRefused, "refused: ", "not an absolute URL with a host"},
+	{"method", feedtest.Reply{}, func(_ *Client, r *http.Request) { r.Method = "POST" }, "refusal method", ReasonRefused, "refused: ", "unsupported method"},
+	{"field", feedtest.Reply{}, func(_ *Client, r *http.Request) { r.Header = http.Header{"Cookie": {"a"}} },
+		"refusal header", ReasonRefused, "refused: ", "invalid header field: a field of this name cannot be added"},
+	{"value", feedtest.Reply{}, func(_ *Client, r *http.Request) { r.Header = http.Header{"A": {"a\n"}} }, "refusal header", ReasonRefused, "refused: ", "invalid header field"},
+	{"secret", feedtest.Reply{}, func(c *Client, _ *http.Request) {
+		c.Credentials = []Credential{{Origin: feedURL, Header: http.Header{"X": {"SECRET\n"}}}}
+	}, "refusal header", ReasonRefused, "refused: ", "invalid header field: the value has a control character"},
+	{"userinfo", feedtest.Reply{}, func(_ *Client, r *http.Request) { r.URL.User = url.UserPassword("me", "SECRET") },
+		"refusal userinfo", ReasonRefused, "refused: ", "a user or password in the URL"},
+	{"loop", feedtest.Redirect(301, "/feed"), nil, "refusal loop", ReasonLoop, "refused: ", "it redirects in a circle"},
+	{"no location", feedtest.Reply{Status: 301}, nil, "refusal location", ReasonRefused, "refused: ", "it redirects without saying where to"},
 	{"headers too long", feedtest.Reply{Header: []string{"X: " + strings.Repeat("x", 1<<16)}}, nil,
-		"failure", &LimitError{}, "", "the headers have more than 65536 bytes"},
-	{"announced too long", feedtest.Reply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", &LimitError{}, "", "more than 16777216 bytes"},
-	{"too long", feedtest.Reply{Body: "0123456789"}, func(c *Client, _ *Request) { c.Limits.Bytes = 5 }, "body", &LimitError{}, "", "more than 5 bytes"},
+		"failure", ReasonLimit, "", "the headers have more than 65536 bytes"},
+	{"announced too long", feedtest.Reply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", ReasonLimit, "", "more than 16777216 bytes"},
+	{"too long", feedtest.Reply{Body: "0123456789"}, func(c *Client, _ *http.Request) { c.Limits.Bytes = 5 }, "body", ReasonLimit, "", "more than 5 bytes"},
 	{"bomb", feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(strings.Repeat("x", 3<<20))}, nil,
-		"body", &LimitError{}, "", "it decompresses to more than 200 times its size"},
-	{"no answer", feedtest.Reply{}, func(c *Client, _ *Request) { c.Transport = stuck }, "failure", &TimeoutError{}, "timeout: ", "headers took longer than 20s"},
-	{"no end", feedtest.Reply{Stalls: true}, nil, "body", &TimeoutError{}, "timeout: ", "idle took longer than 15s"},
-	{"too slow", feedtest.Reply{Body: "x", Stalls: true}, func(c *Client, _ *Request) { c.Timeouts.Body = time.Second },
-		"body", &TimeoutError{}, "timeout: ", "body took longer than 1s"},
-	{"cut", feedtest.Reply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", &TruncatedError{}, "", "the body was cut short: unexpected EOF"},
-	{"reset", feedtest.Reply{Body: "x", End: io.ErrClosedPipe}, nil, "body", &TruncatedError{}, "", "the body was cut short: io: read/write on closed pipe"},
-	{"encoding", feedtest.Reply{Header: []string{"Content-Encoding: br"}}, nil, "failure", &EncodingError{}, "", `unsupported content encoding "br"`},
+		"body", ReasonLimit, "", "it decompresses to more than 200 times its size"},
+	{"no answer", feedtest.Reply{}, func(c *Client, _ *http.Request) { c.Transport = stuck }, "failure", ReasonNetwork, "timeout: ", "headers took longer than 20s"},
+	{"no end", feedtest.Reply{Stalls: true}, nil, "body", ReasonNetwork, "timeout: ", "idle took longer than 15s"},
+	{"cut", feedtest.Reply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", ReasonTruncated, "", "the body was cut short: unexpected EOF"},
+	{"reset", feedtest.Reply{Body: "x", End: io.ErrClosedPipe}, nil, "body", ReasonTruncated, "", "the body was cut short: io: read/write on closed pipe"},
+	{"encoding", feedtest.Reply{Header: []string{"Content-Encoding: br"}}, nil, "failure", ReasonMalformed, "", `unsupported content encoding "br"`},
 	{"corrupt", feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: "<feed/> and more than ten bytes"}, nil,
-		"body", &EncodingError{}, "", "corrupt gzip: gzip: invalid header"},
+		"body", ReasonMalformed, "", "corrupt gzip: gzip: invalid header"},
 }
 
 // A failure has the same text in the error and in the log, and no secret in either.
@@ -219,24 +216,29 @@ func TestFailures(t *testing.T) {
 				var log bytes.Buffer
 				c := clientOf(&feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: test.reply}})
 				c.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-				req := Request{URL: feedURL}
+				req := httptest.NewRequest("GET", feedURL, nil)
 				if test.set != nil {
-					test.set(c, &req)
+					test.set(c, req)
 				}
-				if req.Header.Get("Twice") != "" {
-					_, err := c.Do(t.Context(), req)
-					require.True(t, IsStatus(err, 503), "%v", err)
+				twice := req.Header.Get("Twice") != ""
+				req.Header.Del("Twice")
+				ask := func() error { // a Client's own requests have neither a method nor further fields
+					if req.Method == "GET" && len(req.Header) == 0 {
+						_, err := c.Get(t.Context(), req.URL.String())
+						return err
+					}
+					_, err := c.HTTPClient().Transport.RoundTrip(req.WithContext(t.Context()))
+					return err
 				}
-				answer, err := c.Do(t.Context(), req)
-				if err == nil {
-					_, err = io.ReadAll(answer.Body)
-					require.NoError(t, answer.Body.Close())
+				if twice {
+					require.True(t, isStatus(ask(), 503))
 				}
+				err := ask()
 				text := test.kind + test.text
-				if url := Redact(req.URL); url != "" {
+				if url := Redact(req.URL.String()); url != "" {
 					text = fmt.Sprintf("fetch %q: %s", url[:min(len(url), 23)], text)
 				}
-				require.IsType(t, test.typ, err)
+				require.Equal(t, test.why, feedtest.ErrorAs[*FetchError](t, err).Reason)
 				require.EqualError(t, err, text)
 				require.Equal(t, test.text, Describe(fmt.Errorf("wrapped: %w", err)))
 				require.Equal(t, test.logs, errorsOf(t, &log, strings.TrimSuffix(text, " (from an earlier answer)")))
@@ -267,17 +269,17 @@ func TestErrorTexts(t *testing.T) {
 		err        error
 		text, says string
 	}{
-		{&StatusError{URL: "u", Status: 999}, `fetch "u": status 999`, "999"},
-		{&RefusedError{URL: "u", Rule: "address", Err: io.EOF},
+		{&FetchError{Reason: ReasonStatus, URL: "u", Status: 999}, `fetch "u": status 999`, "999"},
+		{&FetchError{Reason: ReasonRefused, URL: "u", Err: fmt.Errorf("%w: %w", ErrPrivateAddress, io.EOF)},
 			`fetch "u": refused: a loopback, private or special-purpose address: EOF`, "a loopback, private or special-purpose address"},
-		{&RefusedError{URL: "u", Rule: "downgrade", Err: io.EOF},
+		{&FetchError{Reason: ReasonRefused}, "refused: refused", "refused"},
+		{&FetchError{Reason: ReasonNetwork, URL: "http://a/?token=SECRET", Err: io.EOF}, `fetch "http://a/?token=…": EOF`, "the server closed the connection without an answer"},
+		{public(&fetch.Failure{Kind: fetch.Refused, URL: "u", Name: fetch.RuleDowngrade, Err: io.EOF}),
 			`fetch "u": refused: it redirects from https to http: EOF`, "it redirects from https to http: EOF"},
-		{&RefusedError{Rule: "other"}, "refused: other", "other"},
-		{&LimitError{Limit: "window", Max: 8}, "its compression needs a window of more than 8 bytes", "its compression needs a window of more than 8 bytes"},
-		{&LimitError{Limit: "wire", Max: 8}, "more than 8 bytes before decompression", "more than 8 bytes before decompression"},
-		{&LimitError{URL: "u", Limit: "other", Max: 8}, `fetch "u": the limit on other (8) is exceeded`, "the limit on other (8) is exceeded"},
-		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Err: &LimitError{Limit: "bytes", Max: 5}}, "u: limit: more than 5 bytes (c)", "more than 5 bytes"},
-		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: &LimitError{Limit: "bytes", Max: 5}},
+		{public(&fetch.Failure{Kind: fetch.Limit, Name: "window", Max: 8}), "its compression needs a window of more than 8 bytes", "its compression needs a window of more than 8 bytes"},
+		{public(&fetch.Failure{Kind: fetch.Limit, Name: "wire", Max: 8}), "more than 8 bytes before decompression", "more than 8 bytes before decompression"},
+		{&ParseError{URL: "http://a/?token=SECRET", Reason: ReasonLimit, Clause: "c", Err: tooLarge(5)}, "http://a/?token=…: limit: more than 5 bytes (c)", "more than 5 bytes"},
+		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: tooLarge(5)},
 			"u:1:2: limit: more than 5 bytes (c)", "line 1, column 2: more than 5 bytes"},
 		{&NotFeedError{URL: "u", Err: &ParseError{URL: "u", Reason: ReasonNotFeed, Clause: "c", Err: ErrWebPage}}, "u: not-feed: it is an HTML page (c)", "it is an HTML page"},
 	} {
@@ -285,7 +287,12 @@ func TestErrorTexts(t *testing.T) {
 		require.Equal(t, test.says, Describe(test.err))
 	}
 	secret := Credential{Origin: "http://a", Authorization: "SECRET", Password: "SECRET", Header: http.Header{"X": {"SECRET"}}}
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v %v", secret, secret, secret, []Credential{secret}), "SECRET")
+	encoded, err := json.Marshal([]any{secret, &secret, Client{Credentials: []Credential{secret}}.Credentials})
+	require.NoError(t, err)
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "c", secret, "p", &secret, "all", []Credential{secret})
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v %v", secret, secret, secret, []Credential{secret})+string(encoded)+log.String(), "SECRET")
+	require.Contains(t, log.String(), "http://a")
 }
 
 func TestGapJSONRoundTrip(t *testing.T) {
@@ -294,7 +301,7 @@ func TestGapJSONRoundTrip(t *testing.T) {
 		{URL: "https://example.org/1", Reason: ReasonStatus, Err: errors.New("404 <Not Found>"), Found: found},
 		{URL: "https://example.org/2", From: "https://example.org/1", Reason: ReasonLoop, Err: fmt.Errorf("a: %w", ErrUnread)},
 		{URL: "https://example.org/3", Reason: ReasonDeclared, Err: declaredGap("sold out")},
-		{URL: "https://example.org/4", Reason: ReasonStatus, Err: &StatusError{URL: "https://example.org/4", Status: 404}},
+		{URL: "https://example.org/4", Reason: ReasonStatus, Err: &FetchError{Reason: ReasonStatus, URL: "https://example.org/4", Status: 404}},
 	} {
 		data, err := json.Marshal(gap)
 		require.NoError(t, err)

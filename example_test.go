@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"net/http"
 	"os"
@@ -197,27 +198,29 @@ func ExampleDocument_Damage() {
 	// false 99
 }
 
-// The rules say why a request was refused.
-func ExampleRefusedError() {
+// One error has all about a request that failed.
+func ExampleFetchError() {
 	explain := func(err error) string {
-		refused, ok := errors.AsType[*feedhistory.RefusedError](err)
-		if !ok {
-			return "not refused"
-		}
-		switch refused.Rule {
-		case feedhistory.RuleURL, feedhistory.RuleLength, feedhistory.RuleScheme:
+		failed, ok := errors.AsType[*feedhistory.FetchError](err)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "there is nothing"
+		case errors.Is(err, feedhistory.ErrPrivateAddress), errors.Is(err, feedhistory.ErrUserinfo):
+			return "it is not safe"
+		case ok && !failed.RetryAt.IsZero():
+			return "the host wants to be left alone"
+		case ok && failed.Reason == feedhistory.ReasonRefused:
 			return "the address is no address of a feed"
-		case feedhistory.RuleMethod, feedhistory.RuleHeader:
-			return "the program asked for it in an impossible way"
 		}
-		return "it is not safe: " + refused.Rule
+		return "try again later"
 	}
 	_, err := feedhistory.Fetch(context.Background(), "ftp://example.org/feed")
 	fmt.Println(explain(err))
-	if _, ok := errors.AsType[*feedhistory.EncodingError](err); ok {
-		fmt.Println("the server compressed the feed in an unknown way")
-	}
-	// Output: the address is no address of a feed
+	_, err = feedhistory.Fetch(context.Background(), "http://localhost/feed")
+	fmt.Println(explain(err))
+	// Output:
+	// the address is no address of a feed
+	// it is not safe
 }
 
 // Each gap has a reason, and each reason advice.

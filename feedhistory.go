@@ -56,17 +56,17 @@
 // from a document is in proportion to the document's size (see [Limits]): an entry in
 // breach of this rule is left out and reported as a gap. The library makes only http
 // and https requests, and none to a private or loopback address unless
-// Policy.AllowPrivate is set. It follows redirects by its own rules, sends credentials
-// only to their origin, limits everything ([Limits], [Budget], [Timeouts]), and detects
+// Client.AllowPrivate is set. It follows redirects by its own rules, sends credentials
+// only to their origin, limits everything ([Limits], [Budget], Client.Timeout), and detects
 // loops however they are disguised. It never expands XML entities, and passes no
 // document to gofeed's parser.
 //
 // # Politeness
 //
 // A publisher sees a User-Agent with a URL, conditional requests, at most four requests
-// at a time (Policy.PerHost), and pauses between them if Client.Pace is set. Where the
+// at a time (Client.PerHost), and pauses between them if Client.Pace is set. Where the
 // names of archives or pages can be told in advance, up to four requests of a walk may be
-// for documents that do not exist, or be made twice; Policy.NoGuess and Pace prevent this. The library obeys
+// for documents that do not exist, or be made twice; Client.NoGuess and Pace prevent this. The library obeys
 // Retry-After, and sends neither cookies nor a Referer.
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
@@ -114,38 +114,31 @@ type Kind uint8
 // The kinds of feed, from RFC 5005. Where a document combines them, which the
 // RFC leaves undefined (5005#26), complete beats archived, which beats paged.
 const (
-	Plain    Kind = iota // declares no history: a window on the latest entries
-	Complete             // §2: this document holds every entry
-	Paged                // §3: a lossy series of pages
-	Archived             // §4: a subscription document, or one of its archives
+	KindUnknown Kind = iota // nothing has been read
+	Plain                   // declares no history: a window on the latest entries
+	Complete                // §2: this document holds every entry
+	Paged                   // §3: a lossy series of pages
+	Archived                // §4: a subscription document, or one of its archives
 )
 
-// String returns "plain", "complete", "paged" or "archived".
-func (k Kind) String() string { return name(k, "plain", "complete", "paged", "archived") }
+// String returns "unknown", "plain", "complete", "paged" or "archived".
+func (k Kind) String() string { return name(k, unknown, "plain", "complete", "paged", "archived") }
 
 // A Verdict says how much of the logical feed a History has.
 type Verdict uint8
 
-// The verdicts: the zero value, then the best first.
+// The verdicts, the best last: v >= Window means nothing is known to be missing, and the min
+// of two verdicts is that of a history that depends on both.
 const (
 	Unknown Verdict = iota // nothing has been read
-	Whole                  // a complete feed, or an archived one whose chain was read to its end
-	Window                 // one plain document, which says nothing about earlier entries
-	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
 	Partial                // something is missing, or may be: see Gaps (5005#23)
+	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
+	Window                 // one plain document, which says nothing about earlier entries
+	Whole                  // a complete feed, or an archived one whose chain was read to its end
 )
 
-// String returns "unknown", "whole", "window", "lossy" or "partial".
-func (v Verdict) String() string { return name(v, unknown, "whole", "window", "lossy", "partial") }
-
-// Worse returns the worse of two verdicts, for a history that depends on both. Unknown
-// is the worst of all.
-func Worse(a, b Verdict) Verdict {
-	if a == Unknown || b == Unknown {
-		return Unknown
-	}
-	return max(a, b)
-}
+// String returns "unknown", "partial", "lossy", "window" or "whole".
+func (v Verdict) String() string { return name(v, unknown, "partial", "lossy", "window", "whole") }
 
 // A Document is one feed document.
 type Document struct {

@@ -43,15 +43,15 @@ func numbers(c *Client) map[string]reflect.Value {
 // otherwise, and the largest one overflows nowhere.
 func TestNumbers(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
-	private := func() *Client { return &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}} }
+	private := func() *Client { return &Client{AllowPrivate: true, Tries: 1} }
 	names := numbers(private())
-	require.Len(t, names, 24)
+	require.Len(t, names, 19)
 	for name, field := range names {
 		t.Run(name, func(t *testing.T) {
 			c := private()
 			numbers(c)[name].SetInt(-1)
 			h, err := c.Fetch(t.Context(), site.URL+"/feed.atom")
-			if name == "Retry.MaxWait" { // says what it means
+			if name == "MaxWait" { // says what it means
 				require.NoError(t, err)
 				return
 			}
@@ -115,7 +115,7 @@ func TestWrap(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
 	var asked atomic.Int64
 	made := 0
-	c := &Client{Retry: Retry{Tries: 1}, Wrap: func(next http.RoundTripper) http.RoundTripper {
+	c := &Client{Tries: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 		made++
 		return feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			asked.Add(1)
@@ -123,12 +123,12 @@ func TestWrap(t *testing.T) {
 		})
 	}}
 	_, err := c.Get(t.Context(), site.URL+"/feed.atom")
-	refused, ok := errors.AsType[*RefusedError](err)
+	refused, ok := errors.AsType[*FetchError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, RuleAddress, refused.Rule)
+	require.ErrorIs(t, refused, ErrPrivateAddress)
 	require.Empty(t, site.Requests())
 	allowed := c.Clone()
-	allowed.Policy.AllowPrivate = true
+	allowed.AllowPrivate = true
 	h, err := allowed.Fetch(t.Context(), site.URL+"/feed.atom")
 	require.NoError(t, err)
 	require.Equal(t, Whole, h.Verdict())
@@ -167,7 +167,7 @@ func TestWalkFirst(t *testing.T) {
 func TestBasicAuthentication(t *testing.T) {
 	var sent feedtest.List[string]
 	c := &Client{
-		Policy: Policy{Credentials: []Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}}},
+		Credentials: []Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}},
 		Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			sent.Add(r.Header.Get("Authorization"))
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
@@ -178,7 +178,7 @@ func TestBasicAuthentication(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", ""}, sent.All())
-	require.NoError(t, c.Policy.Credentials[0].Check())
+	require.NoError(t, c.Credentials[0].Check())
 	require.Error(t, Credential{User: "a:b"}.Check())
 	require.Error(t, Credential{User: "a", Authorization: "Bearer b"}.Check())
 }
@@ -573,13 +573,12 @@ func TestCredentialCheck(t *testing.T) {
 	}
 }
 
-func TestNewStatusError(t *testing.T) {
+func TestNewFetchError(t *testing.T) {
 	recorded := httptest.NewRecorder()
 	recorded.Header().Set("Retry-After", "90")
 	recorded.WriteHeader(http.StatusTooManyRequests)
-	err := NewStatusError(recorded.Result())
-	require.Equal(t, 90*time.Second, err.RetryAfter)
-	require.False(t, err.At.IsZero())
+	err := NewFetchError(recorded.Result())
+	require.WithinDuration(t, time.Now().Add(90*time.Second), err.RetryAt, time.Second)
 	require.Equal(t, http.StatusTooManyRequests, err.Status)
-	require.Zero(t, NewStatusError(&http.Response{StatusCode: 404}).RetryAfter)
+	require.Zero(t, NewFetchError(&http.Response{StatusCode: 404}).RetryAt)
 }

@@ -2,11 +2,12 @@ module github.com/feedhistory/feedhistory
 
 go 1.26.0
 
-// The versions of x/* are the lowest that work, so that a reader's own go.mod is not forced
-// up, and have no known vulnerability: gofeed v1.5.0 requires x/net v0.58.0, and this
-// requires x/text v0.41.0. By themselves v0.57.0 (GO-2026-5026 with Go 1.26: x/net/idna) and
-// v0.39.0 (GO-2026-5970: x/text/unicode/norm) would do. Any x/time/rate works; v0.1.0 is its
-// first release.
+// Who requires this module gets at least x/net v0.58.0, which gofeed v1.5.0 requires, and the
+// x/text, x/crypto and x/sys that x/net requires in turn: they lift an importer's own. By
+// itself, this module needs x/net v0.57.0 (GO-2026-5026 with Go 1.26: x/net/idna) and x/text
+// v0.39.0 (GO-2026-5970: x/text/unicode/norm). Any x/time/rate works; v0.1.0 is its first
+// release. The package jsontext of go-json-experiment reads JSON token by token with places;
+// in Go 1.26 the standard library has it only with GOEXPERIMENT=jsonv2.
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875

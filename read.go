@@ -55,7 +55,7 @@ func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
-		return nil, &ParseError{URL: base, Reason: ReasonLimit, Clause: clauseLimits, Err: &LimitError{Limit: "bytes", Max: limit}}
+		return nil, &ParseError{URL: base, Reason: ReasonLimit, Clause: clauseLimits, Err: tooLarge(limit)}
 	}
 	return p.parse(text, base)
 }

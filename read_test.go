@@ -399,11 +399,11 @@ func TestCoverageOfASecondReading(t *testing.T) {
 func TestCoverageJoin(t *testing.T) {
 	const url = "http://example.org/1"
 	first := &Coverage{Gaps: []*Gap{
-		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(1, 0)}},
+		{URL: url, Reason: ReasonStatus, Err: &FetchError{Reason: ReasonStatus, URL: url, Status: 503, RetryAt: time.Unix(1, 0)}},
 		{URL: url, Reason: ReasonDeclared, Err: declaredGap("eaten by the dog")},
 	}}
 	second := &Coverage{Gaps: []*Gap{
-		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(2, 0)}},
+		{URL: url, Reason: ReasonStatus, Err: &FetchError{Reason: ReasonStatus, URL: url, Status: 503, RetryAt: time.Unix(2, 0)}},
 		{URL: url, Reason: ReasonLoop, Err: first.Gaps[0].Err},
 		{URL: url, Reason: ReasonDeclared, Err: declaredGap("eaten by the dog")},
 		{URL: url, Reason: ReasonDeclared, Err: declaredGap("lost")},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"net"
 	"net/http"
@@ -24,7 +25,7 @@ import (
 // Walk requests nothing before you range over the sequence. A break ends all requests. If
 // the links in a chain differ by one step, such as archive-41 and archive-40, or if
 // WalkOptions.Known knows where they lead, Walk requests up to four documents at a time,
-// or Policy.PerHost, under the URLs it expects next: two if the pages name the last one.
+// or Client.PerHost, under the URLs it expects next: two if the pages name the last one.
 // Only links decide which of them it yields, and a page is requested again if an entry may
 // have moved from there meanwhile. At most four requests of a walk turn out to be wasted;
 // none go to hosts that have asked for patience or refused such a request. A request that
@@ -39,6 +40,10 @@ import (
 // From are both the document's.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
+		if c == nil {
+			yield(nil, errNoClient)
+			return
+		}
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(),
 			loops: chain.NewLoopDetector(), claimed: chain.NewSet(), progress: new(progress),
@@ -47,7 +52,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 			w.opt = *opt
 		}
 		w.pending = len(w.opt.Pending) + len(w.opt.PendingPages)
-		w.ahead = chain.NewPrefetcher(ctx, c.Policy.PerHost, w.source())
+		w.ahead = chain.NewPrefetcher(ctx, c.PerHost, w.source())
 		defer w.ahead.Stop()
 		w.run(iri.WithoutFragment(url))
 	}
@@ -87,7 +92,7 @@ type walk struct {
 }
 
 func (w *walk) run(url string) {
-	w.begin(Plain)
+	w.begin(KindUnknown)
 	l := w.first(url)
 	if l.err != nil && l.unchanged() == nil {
 		w.end(l.doc, l.err)
@@ -322,14 +327,14 @@ func (w *walk) load(url string) *fetchResult {
 // moved reads the subscription document again if an archive is not found, because the
 // publisher may have rebuilt the chain. It returns nil if not.
 func (w *walk) moved(missing *Gap) *fetchResult {
-	if w.reread || w.kind != Archived || !IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
+	if w.reread || w.kind != Archived || !errors.Is(missing.Err, fs.ErrNotExist) {
 		return nil
 	}
 	w.reread = true
 	if w.spent(0) {
 		return nil
 	}
-	w.log("reading the subscription document again", "url", w.start, "missing", missing.URL)
+	w.log("reading the subscription document again", "url", iri.Shown(w.start), "missing", iri.Shown(missing.URL))
 	head := w.load(w.start)
 	if head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
 		return nil
@@ -389,7 +394,7 @@ func (w *walk) gap(g *Gap) {
 	}
 	w.gaps++
 	g.Found = time.Now()
-	w.log("gap", "url", iri.Redact(g.URL), "from", iri.Redact(g.From), "reason", g.Reason.String(), "error", g.Err)
+	w.log("gap", "url", iri.Shown(g.URL), "from", iri.Shown(g.From), "reason", g.Reason.String(), "error", g.Err)
 	w.ended = !w.yield(nil, g)
 }
 
@@ -464,7 +469,7 @@ func (w *walk) beginning(given *fetchResult) *fetchResult {
 	}
 	if start != given {
 		given.doc.place.again = true
-		w.log("beginning where the feed does", "given", given.url, "url", start.url)
+		w.log("beginning where the feed does", "given", iri.Shown(given.url), "url", iri.Shown(start.url))
 	}
 	return start
 }
@@ -571,9 +576,9 @@ func (w *walk) doubt(start *fetchResult, gap *Gap) {
 		link, _ := d.beginning()
 		d.place.begins, d.place.again = iri.WithoutFragment(link.Href), false
 	}
-	w.log("the feed may begin elsewhere", "url", start.url, "named", gap.URL, "error", gap.Err)
+	w.log("the feed may begin elsewhere", "url", iri.Shown(start.url), "named", iri.Shown(gap.URL), "error", gap.Err)
 	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
-		Message: fmt.Sprintf("a link says that the feed begins at %s, but it does not: %v", iri.Redact(gap.URL), gap.Err)})
+		Message: fmt.Sprintf("a link says that the feed begins at %s, but it does not: %v", iri.Shown(gap.URL), gap.Err)})
 }
 
 // isLasting reports whether a later walk would find the same.
@@ -585,7 +590,7 @@ func isLasting(gap *Gap) bool {
 		dns, ok := errors.AsType[*net.DNSError](gap.Err)
 		return ok && dns.IsNotFound
 	case ReasonStatus:
-		return IsStatus(gap.Err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+		return isStatus(gap.Err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 			http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnavailableForLegalReasons, http.StatusBadRequest)
 	}
 	return false
@@ -829,9 +834,9 @@ func (w *walk) contradiction(at lead) {
 		return
 	}
 	w.reported = at.root
-	err := fmt.Errorf("it has %s, and a link %s that leads elsewhere, to %s (5005#26)", at.mark, at.Rel, iri.Redact(at.Href))
+	err := fmt.Errorf("it has %s, and a link %s that leads elsewhere, to %s (5005#26)", at.mark, at.Rel, iri.Shown(at.Href))
 	if at.mark == at.Rel {
-		err = fmt.Errorf("it has two links %s; the second leads elsewhere, to %s", at.Rel, iri.Redact(at.Href))
+		err = fmt.Errorf("it has two links %s; the second leads elsewhere, to %s", at.Rel, iri.Shown(at.Href))
 	}
 	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
 }
@@ -846,7 +851,7 @@ func (w *walk) isPassed(l lead) bool { return l.Rel == RelNextArchive && l.root 
 
 // isAbsent reports whether an error means there is no such document.
 func isAbsent(err error) bool {
-	return IsStatus(err, http.StatusNotFound, http.StatusGone) || is[*NotFeedError](err)
+	return errors.Is(err, fs.ErrNotExist) || is[*NotFeedError](err)
 }
 
 // isForeign returns a gap if a document in the chain is one of another feed: its id
@@ -886,7 +891,7 @@ func (w *walk) unreached(l *fetchResult) {
 		return
 	}
 	if w.pending--; w.gaps == 0 {
-		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Redact(w.start))})
+		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Shown(w.start))})
 	}
 }
 
@@ -982,7 +987,7 @@ func (w *walk) forbids(url string) *Gap {
 	case w.loops.HasSeen(url):
 		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
 	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: RuleOrigin}}
+		return &Gap{URL: url, Reason: ReasonRefused, Err: &FetchError{URL: url, Reason: ReasonRefused, Err: errOrigin}}
 	case w.affordable():
 		return nil
 	case w.barren():
@@ -995,7 +1000,7 @@ func (w *walk) forbids(url string) *Gap {
 }
 
 func (w *walk) foreign(url string) bool {
-	return w.c.Policy.SameOrigin &&
+	return w.c.SameOrigin &&
 		!slices.ContainsFunc(w.origins, func(own string) bool { return iri.AreSameOrigin(own, url) })
 }
 
@@ -1004,7 +1009,7 @@ func (w *walk) strayed(l *fetchResult, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
 	}
-	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: RuleOrigin}}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &FetchError{URL: l.finalURL(), Reason: ReasonRefused, Err: errOrigin}}
 }
 
 // The walk's part in prefetching: which documents may be requested early.
@@ -1029,7 +1034,7 @@ func (w *walk) source() chain.Source[*fetchResult, *Document] {
 			return l != nil && (l.err == nil || l.unchanged() != nil) && (l.doc == nil || l.doc.URL == url)
 		},
 		Fails: func(l *fetchResult, guess bool) bool {
-			return l != nil && l.err != nil && l.unchanged() == nil && (guess || !IsStatus(l.err, http.StatusNotFound, http.StatusGone))
+			return l != nil && l.err != nil && l.unchanged() == nil && (guess || !errors.Is(l.err, fs.ErrNotExist))
 		},
 	}
 }
@@ -1061,7 +1066,7 @@ func (w *walk) may(url string) bool {
 // decides whether the walk needs a known one.
 func (w *walk) mayGuess(url string) bool {
 	switch {
-	case w.start == "", w.c.Policy.NoGuess, w.c.Pace > 0, w.kind != Archived && w.kind != Paged, w.kind == Paged && w.newest.IsZero(),
+	case w.start == "", w.c.NoGuess, w.c.Pace > 0, w.kind != Archived && w.kind != Paged, w.kind == Paged && w.newest.IsZero(),
 		(w.kind == Paged || w.opt.Processed != nil) && w.known(url) != (Known{}):
 		return false
 	}
@@ -1165,7 +1170,7 @@ func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
 
 // A place has a walk's findings about a document it yields.
 type place struct {
-	feed   Kind      // the kind of the document's chain; Plain if it is in none
+	feed   Kind      // the kind of the document's chain; KindUnknown if it is in none
 	begins string    // the target of its link to the beginning, unless it leads elsewhere
 	again  bool      // the next walk from here must look for the beginning again
 	walk   *progress // of the walk; nil if none has yielded it

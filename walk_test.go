@@ -80,7 +80,7 @@ func testWalk(t *testing.T, file string) {
 	options := optionsOf(archive)
 	for _, perHost := range []int{0, 1} { // requests ahead change nothing
 		v := newVisit(t, feedtest.Serve(t, string(text)), options)
-		v.client.Policy.PerHost = perHost
+		v.client.PerHost = perHost
 		v.walk(t.Context())
 		got := relevant(v.report(), want)
 		if *update && got != want {
@@ -119,7 +119,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 	t.Helper()
 	v := &visit{
 		site:   site,
-		client: Client{Policy: Policy{AllowPrivate: true, NoGuess: true}, Retry: Retry{Tries: 1, Base: 1}},
+		client: Client{AllowPrivate: true, NoGuess: true, Tries: 1, MaxWait: 1},
 		url:    site.URL + "/feed.atom",
 	}
 	var processed []string
@@ -153,9 +153,9 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 		case "pending":
 			v.options.Pending = append(v.options.Pending, url)
 		case "same-origin":
-			v.client.Policy.SameOrigin = true
+			v.client.SameOrigin = true
 		case "tries":
-			v.client.Retry.Tries = number()
+			v.client.Tries = number()
 		default:
 			require.Fail(t, "no such option", line)
 		}
@@ -231,8 +231,8 @@ func (v *visit) reason(err error) string {
 	if errors.As(err, &gap) {
 		reason = gap.Reason
 	}
-	var status *StatusError
-	if errors.As(err, &status) {
+	var status *FetchError
+	if errors.As(err, &status) && status.Reason == ReasonStatus {
 		return fmt.Sprint(reason, " ", status.Status)
 	}
 	return reason.String()
@@ -433,7 +433,7 @@ func TestWalkAnyWeb(t *testing.T) {
 		w := webs.Draw(t, "web")
 		want := w.model()
 		for _, perHost := range []int{0, 1} {
-			c := Client{Transport: w, Policy: Policy{PerHost: perHost}, Retry: Retry{Tries: 1}}
+			c := Client{Transport: w, PerHost: perHost, Tries: 1}
 			stored := map[string]bool{}
 			opt := &WalkOptions{}
 			if perHost == 1 {
@@ -586,7 +586,7 @@ func TestWalkUnchangedHead(t *testing.T) {
 		s.Replies["http://a.example/2"], s.Replies["http://a.example/1"] =
 			fresh.Replies["http://a.example/2"], fresh.Replies["http://a.example/1"]
 		client := clientOf(s)
-		client.Policy.PerHost = perHost
+		client.PerHost = perHost
 
 		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
 			walked(t, client, &WalkOptions{Known: knownOf(known)}))
@@ -626,7 +626,7 @@ func TestWalkKnownArchives(t *testing.T) {
 				s.Replies[feedURL] = feedtest.Reply{Body: grown}
 			}
 			client := clientOf(s)
-			client.Policy.PerHost = perHost
+			client.PerHost = perHost
 			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
 				walked(t, client, &WalkOptions{Known: knownOf(known)}))
 			require.ElementsMatch(t, conditions, s.Took())
@@ -893,7 +893,7 @@ func TestGet(t *testing.T) {
 	require.Len(t, doc.Entries, 1)
 
 	doc, err = v.client.Get(t.Context(), v.site.URL+"/nowhere")
-	feedtest.ErrorAs[*StatusError](t, err)
+	feedtest.ErrorAs[*FetchError](t, err)
 	require.Nil(t, doc)
 }
 

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"net/http"
 	"net/url"
@@ -483,15 +484,16 @@ type answer struct {
 
 // missing reports whether the server denies the existence of the document.
 func (a answer) missing() bool {
-	return feedhistory.IsStatus(a.err, http.StatusNotFound, http.StatusGone)
+	return errors.Is(a.err, fs.ErrNotExist)
 }
 
 // failure returns the error of an answer, if the next answer may be different.
 func (a answer) failure() error {
-	status, refused := errors.AsType[*feedhistory.StatusError](a.err)
+	answer, refused := errors.AsType[*feedhistory.FetchError](a.err)
+	refused = refused && answer.Reason == feedhistory.ReasonStatus
 	_, noFeed := errors.AsType[*feedhistory.ParseError](a.err)
 	_, strayed := errors.AsType[*feedhistory.Gap](a.err)
-	if noFeed || strayed || refused && status.Status < http.StatusInternalServerError && status.Status != http.StatusTooManyRequests {
+	if noFeed || strayed || refused && answer.Status < http.StatusInternalServerError && answer.Status != http.StatusTooManyRequests {
 		return nil
 	}
 	return a.err
@@ -556,10 +558,10 @@ func (s *source) request(url string) answer {
 	if doc != nil {
 		a.header = doc.Header
 	}
-	if err == nil && s.c.Policy.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
+	if err == nil && s.c.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
-			Err: &feedhistory.RefusedError{URL: doc.URL, Rule: feedhistory.RuleOrigin}, Found: doc.Response.Received,
+			Err: &feedhistory.FetchError{URL: doc.URL, Reason: feedhistory.ReasonRefused, Err: errors.New("its origin is not the feed's")}, Found: doc.Response.Received,
 		}
 	}
 	return a
@@ -834,7 +836,7 @@ func (s *stable) overlapped(n, until int) answer {
 		s.early.ask(url)
 	}
 	now := s.early.answers
-	hurries := s.task.counter != "" && s.inRow == 0 && !s.c.Policy.NoGuess && s.c.Policy.PerHost != 1 && s.c.Pace <= 0
+	hurries := s.task.counter != "" && s.inRow == 0 && !s.c.NoGuess && s.c.PerHost != 1 && s.c.Pace <= 0
 	if next := stablePage(s.source, n-1); hurries && n > 1 && n-1 >= until {
 		if _, isKept := s.kept[next]; !isKept {
 			s.early.ask(next)

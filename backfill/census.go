@@ -133,7 +133,7 @@ func (s *source) census(posts string) (*census, error) {
 	for n := 1; n <= c.total/listSize+mostClosing; n++ { // posts may come meanwhile
 		url := posts + "_fields=id,guid,link,modified&orderby=id&order=asc&per_page=" + strconv.Itoa(listSize) + "&page=" + strconv.Itoa(n)
 		page, total, err := s.list(url)
-		if feedhistory.IsStatus(err, http.StatusBadRequest) && n > 1 {
+		if errors.Is(err, &feedhistory.FetchError{Status: http.StatusBadRequest}) && n > 1 {
 			break // beyond the last page
 		}
 		if err != nil {
@@ -177,7 +177,7 @@ func (p apiPost) listed() listedPost {
 func (s *source) list(url string) (posts []apiPost, total int, err error) {
 	client, done := settings.Cloned(s.c)
 	defer done()
-	resp, err := client.Do(s.ctx, feedhistory.Request{URL: url, Accept: "application/json"})
+	resp, err := settings.Get(s.ctx, client, http.MethodGet, url, http.Header{"Accept": {"application/json"}})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -32,7 +32,7 @@ func TestOverlapped(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := &slowBlog{blog: &blog{site: newSite(300), size: 10}}
 			b.handler, b.url = b.answer, "http://example.org"
-			c := &feedhistory.Client{Transport: b, Retry: feedhistory.Retry{Tries: 1}}
+			c := &feedhistory.Client{Transport: b, Tries: 1}
 			edit(b, c)
 			started := time.Now()
 			r, err := (&Backfill{HTTP: c}).Fetch(t.Context(), "http://example.org/feed/", Probe{})
@@ -45,8 +45,8 @@ func TestOverlapped(t *testing.T) {
 	took, requests, most := read(t, func(*slowBlog, *feedhistory.Client) {})
 	require.EqualValues(t, 2, most)
 	for name, edit := range map[string]func(*slowBlog, *feedhistory.Client){
-		"no guessing": func(_ *slowBlog, c *feedhistory.Client) { c.Policy.NoGuess = true },
-		"one a host":  func(_ *slowBlog, c *feedhistory.Client) { c.Policy.PerHost = 1 },
+		"no guessing": func(_ *slowBlog, c *feedhistory.Client) { c.NoGuess = true },
+		"one a host":  func(_ *slowBlog, c *feedhistory.Client) { c.PerHost = 1 },
 	} {
 		slow, same, one := read(t, edit)
 		require.EqualValues(t, 1, one, name)

@@ -30,7 +30,7 @@ func tumblelog() *httptest.Server {
 func Example() {
 	server := tumblelog()
 	defer server.Close()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}} // for this server
+	client := &feedhistory.Client{AllowPrivate: true} // for this server
 	defer client.CloseIdle()
 
 	b := backfill.Backfill{HTTP: client}
@@ -54,7 +54,7 @@ func Example() {
 func ExampleBackfill_Walk() {
 	server := tumblelog()
 	defer server.Close()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}} // for this server
+	client := &feedhistory.Client{AllowPrivate: true} // for this server
 	defer client.CloseIdle()
 
 	b := backfill.Backfill{HTTP: client}

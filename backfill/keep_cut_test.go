@@ -88,7 +88,7 @@ func keptSites(t *testing.T) map[string]func() *kept {
 func (k *kept) begin(t *testing.T) {
 	k.handler, k.url = k.answer, "http://example.org"
 	k.store = &cutStore{left: -1}
-	k.m = &mirror.Mirror{Store: k.store, Client: &feedhistory.Client{Transport: k, Retry: feedhistory.Retry{Tries: 1}}}
+	k.m = &mirror.Mirror{Store: k.store, Client: &feedhistory.Client{Transport: k, Tries: 1}}
 	_, err := k.m.Update(t.Context(), k.url+k.path)
 	require.NoError(t, err)
 	k.requests, k.moments = nil, nil

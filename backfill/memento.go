@@ -23,7 +23,7 @@ import (
 const waybackMachine = "https://web.archive.org/web/timemap/link/"
 
 // Memento recovers entries from the snapshots of a feed in a web archive (RFC
-// 7089). It sends requests to a third party, whatever Policy.SameOrigin says,
+// 7089). It sends requests to a third party, whatever Client.SameOrigin says,
 // so it is used only if Backfill.Methods contains it. The zero value uses the
 // Wayback Machine.
 //
@@ -107,7 +107,7 @@ type archive struct {
 // answers are read differently.
 func newArchive(m Memento, ctx context.Context, c *feedhistory.Client) *archive {
 	http, _ := settings.Cloned(c)
-	http.Pace, http.Policy.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
+	http.Pace, http.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
 	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, limits: c.Limits, http: http}
 }
 
@@ -132,7 +132,7 @@ func (a *archive) list(first string) ([]snapshot, error) {
 		if err != nil {
 			return nil, answer{err: err}.gap(url, "")
 		}
-		m, err := parseTimeMap(text, resp.URL)
+		m, err := parseTimeMap(text, resp.Request.URL.String())
 		if err != nil {
 			return nil, answer{err: err}.gap(url, "")
 		}
@@ -145,8 +145,8 @@ func (a *archive) list(first string) ([]snapshot, error) {
 	return all.Snapshots, nil
 }
 
-func (a *archive) get(url string) (string, *feedhistory.Answer, error) {
-	resp, err := a.http.Do(a.ctx, feedhistory.Request{URL: url, Accept: "*/*"})
+func (a *archive) get(url string) (string, *http.Response, error) {
+	resp, err := settings.Get(a.ctx, a.http, http.MethodGet, url, nil)
 	if err != nil {
 		return "", nil, err
 	}

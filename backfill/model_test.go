@@ -95,7 +95,7 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 // fetch fetches a feed without a network.
 func (s *site) fetch(t require.TestingT, handler http.HandlerFunc, path string, methods ...Method) *Recovery {
 	s.handler, s.url = handler, "http://example.org"
-	c := &feedhistory.Client{Transport: s, Retry: feedhistory.Retry{Tries: 1}}
+	c := &feedhistory.Client{Transport: s, Tries: 1}
 	b := Backfill{HTTP: c, Methods: methods}
 	r, err := b.Fetch(context.Background(), s.url+path, Probe{})
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func lastBuild(posts []post) string {
 
 // private returns a client that may send requests to the models.
 func private(t testing.TB) *feedhistory.Client {
-	c := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	c := &feedhistory.Client{AllowPrivate: true}
 	t.Cleanup(c.CloseIdle)
 	return c
 }

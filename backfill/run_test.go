@@ -101,7 +101,7 @@ func TestFaults(t *testing.T) {
 			}}
 		}, "9 8 7 6 5 4 3", ""},
 		{"bytes", page, func(c *feedhistory.Client) { c.Budget.Bytes = 200 }, "9 8 7 6", "budget"},
-		{"elsewhere", "Status: 302\nLocation: {{other}}/rss/2/", func(c *feedhistory.Client) { c.Policy.SameOrigin = true }, "9 8 7 6 3", "refused"},
+		{"elsewhere", "Status: 302\nLocation: {{other}}/rss/2/", func(c *feedhistory.Client) { c.SameOrigin = true }, "9 8 7 6 3", "refused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			site := feedtest.Serve(t, fmt.Sprintf(faulty, test.third))
@@ -204,7 +204,7 @@ func TestFirstDocument(t *testing.T) {
 
 	r, err := (&Backfill{HTTP: private(t)}).Fetch(t.Context(), b.url+"/nowhere", Probe{})
 	require.Nil(t, r)
-	require.ErrorAs(t, err, new(*feedhistory.StatusError))
+	require.ErrorAs(t, err, new(*feedhistory.FetchError))
 }
 
 // A Probe can be stored, and is made again if its method no longer suits the

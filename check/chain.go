@@ -195,11 +195,6 @@ func (l link) finding(code, format string, args ...any) Finding {
 	return f
 }
 
-// keep adds a finding whose place is in another document.
-func (r *report) keep(f Finding) {
-	r.found = append(r.found, placedFinding{Finding: f, offset: nowhere})
-}
-
 // follower checks a document another one links to.
 func (c *Chain) follower(r *report, n *neighbour) {
 	from := c.newer
@@ -364,8 +359,9 @@ func (l link) gap(g *feedhistory.Gap, profile Profile) Finding {
 // statusCode distinguishes a refused document from a missing one. RFC 5005 permits to refuse
 // an archive (5005#18), Atom-PMH does not (atom-pmh#6).
 func (p Profile) statusCode(err error) string {
+	e, ok := errors.AsType[*feedhistory.FetchError](err)
 	switch {
-	case !feedhistory.IsStatus(err, 401, 403, 410, 451):
+	case !ok || !slices.Contains([]int{401, 403, 410, 451}, e.Status):
 		return "dead-link"
 	case p == AtomPMH:
 		return "pmh-archive-refused"
@@ -412,8 +408,8 @@ func (c *Chain) Finish() []Finding {
 // documents come. The error is the context's, or the reason the first document could
 // not be retrieved; it ends the sequence. Every other failure is a finding. With the
 // profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
-// GET; with ModifiedRange, it asks for ranges of the collection at url. A nil client means
-// one with default settings.
+// GET, or a snapshot, if url is that of its index; with ModifiedRange, it asks for ranges
+// of the collection at url. A nil client means one with default settings.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		client, done := settings.Shared(client)

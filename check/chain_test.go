@@ -76,8 +76,8 @@ func TestChains(t *testing.T) {
 func walkFixture(t *testing.T, a *feedtest.Archive, name string) (found []Finding) {
 	t.Helper()
 	site := feedtest.Serve(t, a.String())
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	client.Retry.Tries = 1
+	client := &feedhistory.Client{AllowPrivate: true}
+	client.Tries = 1
 	if text, ok := a.File("budget"); ok {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestLongChain(t *testing.T) {
 		w.Header().Set("Cache-Control", "max-age=60")
 		_, _ = w.Write([]byte(text))
 	}))
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	c := Chain{Digests: new(Digests)}
 	require.Empty(t, walkAll(t.Context(), &c, client, fmt.Sprintf("%s/%d", server.URL, documents)))

@@ -114,13 +114,8 @@ func HasErrors(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Error })
 }
 
-// A report collects the findings of one document.
-type report struct {
-	doc     *feedhistory.Document
-	out     *outline
-	at      []int // of doc.Links
-	profile Profile
-
+// A findingList collects findings, of each code no more than mostOfACode.
+type findingList struct {
 	found []placedFinding
 	count map[string]int // by code
 }
@@ -128,12 +123,72 @@ type report struct {
 // A placedFinding is a finding with an offset instead of a line.
 type placedFinding struct {
 	Finding
-	offset int
+	offset int  // nowhere if the finding has its line already, or none
 	absent bool // there is nothing to quote
 }
 
+// mostOfACode is the maximum number of findings of one code in a document: a
+// thousand entries without an id are one mistake.
+const mostOfACode = 20
+
+// put adds a finding at an offset of a document's text. The message is a printf format
+// with arguments. It reports whether there was room.
+func (l *findingList) put(code, url string, at int, format string, args ...any) bool {
+	if l.count == nil {
+		l.count = map[string]int{}
+	}
+	if l.count[code]++; l.count[code] > mostOfACode {
+		return false
+	}
+	l.found = append(l.found, placedFinding{Finding: newFinding(code, url, fmt.Sprintf(format, args...)), offset: at})
+	return true
+}
+
+// raise adds a finding without a place.
+func (l *findingList) raise(code, url, format string, args ...any) {
+	l.put(code, url, nowhere, format, args...)
+}
+
+// keep adds a finding whose place is known, or in another document.
+func (l *findingList) keep(f Finding) {
+	l.found = append(l.found, placedFinding{Finding: f, offset: nowhere})
+}
+
+// in returns the findings in the order of a document's text.
+func (l *findingList) in(text string) []Finding {
+	slices.SortStableFunc(l.found, func(a, b placedFinding) int { return a.offset - b.offset })
+	var out []Finding
+	last := map[string]int{}
+	lines := lineCounter{text: text, line: 1}
+	for _, p := range l.found {
+		if p.offset >= 0 && p.offset <= len(text) && text != "" {
+			p.Line, p.Column, p.Quote = lines.place(p.offset)
+			if p.absent {
+				p.Quote = Quote{}
+			}
+		}
+		last[p.Code] = len(out)
+		out = append(out, p.Finding)
+	}
+	for code, n := range l.count {
+		if n > mostOfACode {
+			out[last[code]].Message += fmt.Sprintf(" (and %d more of this kind)", n-mostOfACode)
+		}
+	}
+	return out
+}
+
+// A report has the findings of one document.
+type report struct {
+	findingList
+	doc     *feedhistory.Document
+	out     *outline
+	at      []int // of doc.Links
+	profile Profile
+}
+
 func newReport(doc *feedhistory.Document, profile Profile) *report {
-	r := &report{doc: doc, out: newOutline(doc), profile: profile, count: map[string]int{}}
+	r := &report{doc: doc, out: newOutline(doc), profile: profile}
 	r.placeLinks()
 	return r
 }
@@ -173,25 +228,16 @@ func stands(written, rel string) bool {
 	return false
 }
 
-// mostOfACode is the maximum number of findings of one code in a document: a
-// thousand entries without an id are one mistake.
-const mostOfACode = 20
-
-// add reports a finding at an offset of the text. The message is a printf
-// format with arguments.
+// add reports a finding at an offset of the text.
 func (r *report) add(code string, at int, format string, args ...any) {
-	if r.count[code]++; r.count[code] > mostOfACode {
-		return
-	}
-	r.found = append(r.found, placedFinding{Finding: newFinding(code, r.doc.URL, fmt.Sprintf(format, args...)), offset: at})
+	r.put(code, r.doc.URL, at, format, args...)
 }
 
 // absent reports something about the whole document, or something missing. Its place is
 // the beginning of the head section.
 func (r *report) absent(code, format string, args ...any) {
-	n := len(r.found)
-	if r.add(code, r.out.top, format, args...); len(r.found) > n {
-		r.found[n].absent = true
+	if r.put(code, r.doc.URL, r.out.top, format, args...) {
+		r.found[len(r.found)-1].absent = true
 	}
 }
 
@@ -209,28 +255,7 @@ func newFinding(code, url, message string) Finding {
 }
 
 // findings returns the findings in the order of the text.
-func (r *report) findings() []Finding {
-	slices.SortStableFunc(r.found, func(a, b placedFinding) int { return a.offset - b.offset })
-	var out []Finding
-	last := map[string]int{}
-	lines := lineCounter{text: r.doc.Text(), line: 1}
-	for _, p := range r.found {
-		if p.offset >= 0 && p.offset <= len(lines.text) && lines.text != "" {
-			p.Line, p.Column, p.Quote = lines.place(p.offset)
-			if p.absent {
-				p.Quote = Quote{}
-			}
-		}
-		last[p.Code] = len(out)
-		out = append(out, p.Finding)
-	}
-	for code, n := range r.count {
-		if n > mostOfACode {
-			out[last[code]].Message += fmt.Sprintf(" (and %d more of this kind)", n-mostOfACode)
-		}
-	}
-	return out
-}
+func (r *report) findings() []Finding { return r.in(r.doc.Text()) }
 
 // place returns the line, column and quote of a single place.
 func (r *report) place(offset int) (line, column int, quote Quote) {
@@ -290,11 +315,12 @@ func failure(err error, url string) Finding {
 		f.Line, f.Column = parse.Line, parse.Column
 		return f
 	}
-	if e, ok := errors.AsType[*feedhistory.TruncatedError](err); ok {
-		return newFinding("truncated", url, e.Error())
-	}
-	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
-		return newFinding("limit-exceeded", url, fmt.Sprintf("the limit on %s, %d, is exceeded", e.Limit, e.Max))
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok && (e.Reason == feedhistory.ReasonTruncated || e.Reason == feedhistory.ReasonLimit) {
+		text := e.Error()
+		if e.Reason == feedhistory.ReasonLimit {
+			text = feedhistory.Describe(e)
+		}
+		return newFinding(parseCode(e.Reason), url, text)
 	}
 	if err == nil {
 		err = errors.New("there is no document")
@@ -319,7 +345,7 @@ func parseCode(reason feedhistory.Reason) string {
 
 // reasonText says briefly why a document could not be retrieved.
 func reasonText(err error) string {
-	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok && e.Reason == feedhistory.ReasonStatus {
 		return fmt.Sprintf("the server answers %d %s", e.Status, http.StatusText(e.Status))
 	}
 	return err.Error()

@@ -3,8 +3,10 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"iter"
 	"mime"
 	"net/http"
@@ -249,9 +251,9 @@ func (s *Sample) Check(ctx context.Context, client *feedhistory.Client) iter.Seq
 // check requests the representation. It returns the code of a finding, with the rest of its
 // message, or "".
 func (r *sampledRecord) check(ctx context.Context, client *feedhistory.Client) (code, message string) {
-	resp, err := client.Do(ctx, feedhistory.Request{URL: r.alternate.Href, Accept: "*/*"})
+	resp, err := settings.Get(ctx, client, http.MethodGet, r.alternate.Href, nil)
 	if err != nil {
-		if feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone) {
+		if errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist) {
 			return "pmh-representation-missing", "is not there: " + reasonText(err)
 		}
 		return "pmh-representation-unavailable", "cannot be retrieved: " + reasonText(err)
@@ -269,7 +271,7 @@ func (r *sampledRecord) check(ctx context.Context, client *feedhistory.Client) (
 	if err != nil {
 		return "pmh-representation-unavailable", "cannot be read: " + reasonText(err)
 	}
-	entry, err := feedhistory.ReadEntry(feedhistory.Atom, string(body), resp.URL)
+	entry, err := feedhistory.ReadEntry(feedhistory.Atom, string(body), resp.Request.URL.String())
 	if err != nil {
 		return "", ""
 	}

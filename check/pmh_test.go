@@ -47,7 +47,7 @@ func TestSample(t *testing.T) {
 	doc, err := feedhistory.Parse(strings.NewReader(b.String()), server.URL+"/feed.atom")
 	require.NoError(t, err)
 
-	client := &feedhistory.Client{Retry: feedhistory.Retry{Tries: 1}, Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{Tries: 1, AllowPrivate: true}
 	got := map[string]string{}
 	s := new(Sample)
 	s.Add(doc)

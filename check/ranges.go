@@ -1,8 +1,11 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A rangeWalker checks a collection served by ranges of modification times. It asks for
@@ -71,7 +75,7 @@ func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url 
 		}
 		span, more := timeRange{}, true
 		for more {
-			w.findingList = findingList{count: map[string]int{}}
+			w.findingList = findingList{}
 			var err error
 			if span, more, err = w.part(span); err != nil {
 				yield(Finding{}, err)
@@ -80,7 +84,7 @@ func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url 
 			if !more {
 				w.headers()
 			}
-			for _, f := range w.findings() {
+			for _, f := range w.in("") {
 				if !yield(f, nil) {
 					return
 				}
@@ -98,7 +102,7 @@ func (w *rangeWalker) part(span timeRange) (rest timeRange, more bool, err error
 	}
 	for _, f := range Document(a.doc, nil, RFC5005) {
 		if f.Level == Error {
-			w.found = append(w.found, f)
+			w.keep(f)
 		}
 	}
 	if len(a.items) == 0 {
@@ -164,7 +168,9 @@ func (w *rangeWalker) ask(span timeRange) (*rangeAnswer, error) {
 		return nil, nil
 	}
 	w.documents++
-	resp, err := w.client.Do(w.ctx, feedhistory.Request{URL: w.url, Header: http.Header{"Modified-Range": {span.String()}}, Partial: true})
+	resp, err := settings.Get(w.ctx, w.client, http.MethodGet, w.url, http.Header{
+		"Accept": {"application/atom+xml, application/rss+xml, application/feed+json, */*;q=0.5"}, "Modified-Range": {span.String()},
+	})
 	if err != nil {
 		return nil, w.refused(span, err)
 	}
@@ -174,9 +180,14 @@ func (w *rangeWalker) ask(span timeRange) (*rangeAnswer, error) {
 	if resp.Header.Get("Modified-Range") == "" {
 		w.unnamed.add(w.url)
 	}
-	a := &rangeAnswer{span: span, whole: resp.Status == http.StatusOK}
+	a := &rangeAnswer{span: span, whole: resp.StatusCode == http.StatusOK}
 	date, _ := http.ParseTime(resp.Header.Get("Date"))
-	if a.doc, err = resp.Document(); err != nil {
+	text, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err == nil {
+		a.doc, err = feedhistory.Parser{Limits: w.client.Limits, Header: resp.Header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
+	}
+	if err != nil {
 		return nil, w.refused(span, err)
 	}
 	w.items(a)
@@ -196,15 +207,16 @@ func (w *rangeWalker) ask(span timeRange) (*rangeAnswer, error) {
 // refused reports a range the server does not answer. The error is the context's, or that of
 // the first request.
 func (w *rangeWalker) refused(span timeRange, err error) error {
+	answer, ok := errors.AsType[*feedhistory.FetchError](err)
 	switch {
 	case w.ctx.Err() != nil:
 		return w.ctx.Err()
 	case w.documents == 1:
 		return err
-	case feedhistory.IsStatus(err, http.StatusBadRequest, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented):
+	case ok && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented}, answer.Status):
 		w.raise("mr-range-refused", w.url, "asked for %s, %s", span, reasonText(err))
 	default:
-		w.found = append(w.found, failure(err, w.url))
+		w.keep(failure(err, w.url))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -13,6 +14,7 @@ import (
 	"iter"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -45,12 +47,6 @@ type pageWalker struct {
 	findingList // on the page
 }
 
-// A findingList has findings without places.
-type findingList struct {
-	found []Finding
-	count map[string]int // by code
-}
-
 // walkPages is Walk for pages of entities.
 func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
@@ -69,7 +65,7 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 				yield(Finding{}, err)
 				return
 			}
-			for _, f := range w.findings() {
+			for _, f := range w.in("") {
 				if !yield(f, nil) {
 					return
 				}
@@ -83,7 +79,7 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 // page checks a page, and returns the URL of the older one. The error is the context's,
 // or from the request for the newest page.
 func (w *pageWalker) page(url string) (older string, err error) {
-	w.findingList = findingList{count: map[string]int{}}
+	w.findingList = findingList{}
 	if w.documents >= w.most {
 		w.raise("walk-cut-short", url, "there are more than %d pages", w.most)
 		return "", nil
@@ -105,6 +101,10 @@ func (w *pageWalker) page(url string) (older string, err error) {
 		return "", nil
 	}
 	w.documents++
+	if kind, _, _ := mime.ParseMediaType(page.Header.Get(harvest.FieldType)); w.newer == nil && kind == "application/json" {
+		w.snapshot(page)
+		return "", nil
+	}
 	if w.visited[page.Key()] {
 		w.raise("dr-loop", w.newer.URL, "prev leads to %s, which was read already", clip(page.Key()))
 		return "", nil
@@ -112,27 +112,9 @@ func (w *pageWalker) page(url string) (older string, err error) {
 	w.visited[page.Key()] = true
 	w.heads(page, head, headErr)
 	w.links(page)
-	w.entities(page)
+	w.parts(page, w.newEntities(page))
 	w.newer = page
 	return page.Prev, nil
-}
-
-// raise reports a finding.
-func (l *findingList) raise(code, url, format string, args ...any) {
-	if l.count[code]++; l.count[code] <= mostOfACode {
-		l.found = append(l.found, newFinding(code, url, fmt.Sprintf(format, args...)))
-	}
-}
-
-// findings returns the findings.
-func (l *findingList) findings() []Finding {
-	for i, f := range slices.Backward(l.found) {
-		if n := l.count[f.Code]; n > mostOfACode {
-			l.found[i].Message += fmt.Sprintf(" (and %d more of this kind)", n-mostOfACode)
-			l.count[f.Code] = 0
-		}
-	}
-	return l.found
 }
 
 // heads checks the header of a page, and compares it with the answer to HEAD.
@@ -192,15 +174,14 @@ func (w *pageWalker) links(page *harvest.Page) {
 	}
 }
 
-// entities checks the entities of a page.
-func (w *pageWalker) entities(page *harvest.Page) {
+// parts checks the entities of a page.
+func (w *pageWalker) parts(page *harvest.Page, e *entities) {
 	boundary, err := harvest.Boundary(page.Header.Get(harvest.FieldType))
 	if err != nil {
 		w.raise("dr-not-multipart", page.URL, "%v", err)
 		return
 	}
 	parts := harvest.NewParts(page.Body(), boundary, mostEntityBytes)
-	e := w.newEntities(page)
 	for {
 		part, err := parts.Next()
 		if err == io.EOF {
@@ -215,16 +196,71 @@ func (w *pageWalker) entities(page *harvest.Page) {
 	}
 }
 
+// mostIndexBytes is how much of a snapshot's index is read.
+const mostIndexBytes = 128 << 20
+
+// snapshot checks the index of a snapshot, and each of its pages.
+func (w *pageWalker) snapshot(page *harvest.Page) {
+	var index struct {
+		ID, CreatedAt string
+		Pages         []string
+	}
+	if err := json.NewDecoder(io.LimitReader(page.Body(), mostIndexBytes)).Decode(&index); err != nil {
+		w.raise("dr-snapshot-index", page.URL, "the index cannot be read: %v", err)
+		return
+	}
+	if index.ID == "" || index.Pages == nil {
+		w.raise("dr-snapshot-index", page.URL, "the index has no id, or no pages")
+	}
+	created, err := time.Parse(time.RFC3339, index.CreatedAt)
+	if err != nil {
+		created, err = harvest.ParseTime(index.CreatedAt)
+	}
+	date, _ := http.ParseTime(page.Header.Get("Date"))
+	switch {
+	case err != nil:
+		w.raise("dr-snapshot-index", page.URL, "createdAt is %q, which is not a time", clip(index.CreatedAt))
+	case !date.IsZero() && created.After(date.Add(time.Second)):
+		w.raise("dr-snapshot-created", page.URL, "createdAt is %s, but the server's clock says %s", stamp(created), stamp(date))
+	}
+	for _, url := range index.Pages {
+		if w.ctx.Err() != nil {
+			return
+		}
+		if w.documents++; w.documents > w.most {
+			w.raise("walk-cut-short", page.URL, "there are more than %d pages", w.most)
+			return
+		}
+		w.snapshotPage(page, url)
+	}
+}
+
+// snapshotPage checks a page of a snapshot. Its entities come in any order, and have neither
+// a Content-ID nor an operation.
+func (w *pageWalker) snapshotPage(index *harvest.Page, url string) {
+	if !isAbsolute(url) {
+		w.raise("dr-snapshot-index", index.URL, "the page %q has no absolute URL", clip(url))
+		return
+	}
+	page, err := harvest.Open(w.ctx, w.fetcher, http.MethodGet, url)
+	if err != nil {
+		w.raise("dr-page-unavailable", url, "%s, which the index %s names: %s", clip(url), clip(index.URL), reasonText(err))
+		return
+	}
+	defer page.Close()
+	w.parts(page, &entities{pageWalker: w, page: page, sum: sha256.New(), ofSnapshot: true})
+}
+
 // unread reports why a page could not be read to its end.
 func (w *pageWalker) unread(page *harvest.Page, whole int, err error) {
-	_, cut := errors.AsType[*feedhistory.TruncatedError](err)
+	failed, isOfRequest := errors.AsType[*feedhistory.FetchError](err)
 	switch {
 	case w.ctx.Err() != nil:
-	case cut || err == io.ErrUnexpectedEOF:
+	case isOfRequest && failed.Reason == feedhistory.ReasonTruncated || err == io.ErrUnexpectedEOF:
 		w.raise("dr-cut-short", page.URL, "the page ends after %d entities, in the middle of the next", whole)
 	case errors.Is(err, harvest.ErrTooLarge):
 		w.raise("limit-exceeded", page.URL, "entity %d has more than %d bytes", whole+1, mostEntityBytes)
-	case errors.As(err, new(*feedhistory.LimitError)), errors.As(err, new(*feedhistory.TimeoutError)):
+	case isOfRequest && (failed.Reason == feedhistory.ReasonLimit || errors.Is(err, os.ErrDeadlineExceeded)):
 		w.raise(failure(err, page.URL).Code, page.URL, "%v", err)
 	default:
 		w.raise("dr-not-multipart", page.URL, "entity %d: %v", whole+1, err)
@@ -247,8 +283,9 @@ func (w *pageWalker) forget() {
 // entities checks the entities of one page as they come.
 type entities struct {
 	*pageWalker
-	page *harvest.Page
-	n    int
+	page       *harvest.Page
+	n          int
+	ofSnapshot bool
 
 	first, last time.Time // first and last stamp
 	sum         hash.Hash // of all entities so far
@@ -271,7 +308,11 @@ func (e *entities) entity(part harvest.Part) {
 	e.n++
 	id := strings.TrimSpace(part.Header.Get(harvest.FieldID))
 	what := fmt.Sprintf("entity %d, %q", e.n, clip(id))
-	for _, name := range []string{harvest.FieldType, harvest.FieldModified, harvest.FieldID, harvest.FieldOperation} {
+	fields := []string{harvest.FieldType, harvest.FieldModified, harvest.FieldID, harvest.FieldOperation}
+	if e.ofSnapshot {
+		fields = fields[:2]
+	}
+	for _, name := range fields {
 		if strings.TrimSpace(part.Header.Get(name)) == "" {
 			e.raise("dr-header-missing", e.page.URL, "%s has no %s", what, strings.ReplaceAll(name, "Id", "ID"))
 		}
@@ -310,7 +351,7 @@ func (e *entities) stamp(what, written string) {
 	case err != nil:
 		e.raise("dr-header-missing", e.page.URL, "%s: Last-Modified %v", what, err)
 		return
-	case at.Before(e.last):
+	case at.Before(e.last) && !e.ofSnapshot:
 		e.raise("dr-stamps-decrease", e.page.URL, "%s is stamped %s, after one of %s", what, stamp(at), stamp(e.last))
 	}
 	e.timeForm(e.page, what, written)
@@ -336,6 +377,9 @@ func (e *entities) digestSoFar() string { return hex.EncodeToString(e.sum.Sum(ni
 
 // end checks a page after all of it has been read.
 func (e *entities) end() {
+	if e.ofSnapshot {
+		return
+	}
 	if e.n == 0 {
 		e.raise("dr-page-empty", e.page.URL, "the page has no entities")
 		return

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // TestReplication walks, for every rule of pages of entities, feeds that break
@@ -70,8 +73,8 @@ func walkPages(t *testing.T, a *feedtest.Archive, name string) (found []Finding)
 }
 
 func pagesClient(t *testing.T) *feedhistory.Client {
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	client.Retry.Tries = 1
+	client := &feedhistory.Client{AllowPrivate: true}
+	client.Tries = 1
 	t.Cleanup(client.CloseIdle)
 	return client
 }
@@ -96,6 +99,23 @@ func TestReplicationFeeds(t *testing.T) {
 		}
 	}
 	require.Greater(t, faults, 20)
+}
+
+// The feed and the snapshot of this project's own producer have no findings.
+func TestReplicationProducer(t *testing.T) {
+	out := &publish.MemoryOutput{}
+	mux := http.NewServeMux()
+	server := feedtest.Server(t, mux)
+	p := &datareplication.Producer{Output: out}
+	mux.Handle("/feed/", http.StripPrefix("/feed/", &datareplication.Handler{FS: out, Base: server.URL + "/feed/"}))
+	resource := datareplication.Entity{ContentID: "1", Operation: datareplication.Put, Type: "text/plain", Body: []byte("a")}
+	require.NoError(t, p.Append(t.Context(), resource))
+	require.NoError(t, p.Snapshot(t.Context(), feedtest.Values(resource, resource)))
+	for _, name := range []string{"/feed/", "/feed/snapshot"} {
+		c := Chain{Profile: DataReplication}
+		require.Empty(t, walkAll(t.Context(), &c, pagesClient(t), server.URL+name))
+		require.NotZero(t, c.Documents())
+	}
 }
 
 // A feed that cannot be retrieved is an error, a long one is cut short, and a

@@ -1,7 +1,11 @@
 package check
 
 import (
+	_ "embed"
+	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -30,482 +34,73 @@ const (
 	RangesOfItems   // the items of a collection, by ranges of their modification times
 )
 
+var scopeNames = []string{"document", "chain", "pages", "representations", "ranges"}
+
 // String returns "document", "chain", "pages", "representations" or "ranges".
-func (s Scope) String() string {
-	return [...]string{"document", "chain", "pages", "representations", "ranges"}[min(s, RangesOfItems)]
-}
+func (s Scope) String() string { return scopeNames[min(s, RangesOfItems)] }
 
-// Rules returns all rules in the order of the README's table.
-func Rules() []Rule { return slices.Clone(rules) }
+// Rules returns all rules in the order of RULES.md.
+func Rules() []Rule { return slices.Clone(allRules()) }
 
-var (
-	formatsAll  = []feedhistory.Format{feedhistory.Atom, feedhistory.RSS, feedhistory.JSONFeed}
-	formatsXML  = []feedhistory.Format{feedhistory.Atom, feedhistory.RSS}
-	formatsAtom = []feedhistory.Format{feedhistory.Atom}
-	formatsRSS  = []feedhistory.Format{feedhistory.RSS}
-	formatsJSON = []feedhistory.Format{feedhistory.JSONFeed}
-)
+// The table of all rules. 5005#14 is duty 14 of RFC 5005, atom-pmh#5 is duty 5 of Atom-PMH
+// 1.0; datareplication#feed-5 and modified-range#4 are duties listed by the packages of
+// these protocols. Notes of the parser whose faults XML calls fatal are errors: every strict
+// parser refuses the document. The text of Modified-Range is a proposal's; a limit that cuts
+// a group of equal times breaks none of its sentences.
+//
+//go:embed RULES.md
+var rulesText string
 
-// The table of all rules, from which their documentation is made. 5005#14 is duty 14 of
-// RFC 5005, atom-pmh#5 is duty 5 of Atom-PMH 1.0; datareplication#feed-5 and
-// modified-range#4 are duties listed by the packages of these protocols.
-var rules = slices.Concat(historyRules, chainRules, readingRules, leniencyRules, pmhRules, replicationRules, rangeRules)
+// allRules reads the table once.
+var allRules = sync.OnceValue(func() (rules []Rule) {
+	for line := range strings.Lines(rulesText) {
+		if strings.HasPrefix(line, "| `") {
+			rules = append(rules, parseRule(line))
+		}
+	}
+	return rules
+})
 
-// A document's signs of its feed's history.
-var historyRules = []Rule{
-	{"archive-without-links", Warning, OneDocument, RFC5005, formatsXML, "5005#11",
-		"fh:archive, but neither prev-archive nor next-archive",
-		"link to the archives before and after with rel=\"prev-archive\" and rel=\"next-archive\""},
-	{"archive-without-current", Warning, OneDocument, RFC5005, formatsXML, "5005#13",
-		"fh:archive, but no link to the subscription document",
-		"add a link with rel=\"current\" to the subscription document"},
-	{"archive-unmarked", Warning, OneDocument, RFC5005, formatsXML, "5005#14",
-		"an archive without fh:archive",
-		"add <fh:archive/> to the head section, with xmlns:fh=\"http://purl.org/syndication/history/1.0\""},
-	{"complete-with-history-link", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §1, 5005#26",
-		"a complete document with links to other documents of its history",
-		"remove the link, or remove fh:complete if there are entries elsewhere"},
-	{"complete-current-not-self", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §1, 5005#26",
-		"a complete document whose current is another document",
-		"write the document's own URL as current, or remove current"},
-	{"combined-kinds", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §1, 5005#26",
-		"a document that shows signs of several kinds of feed at once",
-		"keep the links and flags of one kind: archived, so that readers get everything; or paged, so that they can browse"},
-	{"paged-without-links", Warning, OneDocument, RFC5005, formatsXML, "5005#5",
-		"a page without a link to a neighbour",
-		"link to the neighbours with rel=\"next\" and rel=\"previous\""},
-	{"link-past-end", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §3",
-		"the first page has a previous one, or the last a next",
-		"remove the link, or let first and last name the pages at the ends"},
-	{"history-link-in-entry", Warning, OneDocument, RFC5005, formatsXML, "RFC 5005 §3, §4",
-		"a history link inside an entry, where it says nothing about the feed",
-		"move the link to the head section"},
-	{"flag-not-empty", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §2, 5005#2",
-		"fh:complete or fh:archive with content, which is ignored, so that \"false\" means true",
-		"write the element empty, or leave it out"},
-	{"flag-misplaced", Warning, OneDocument, RFC5005, formatsXML, "5005#2",
-		"fh:complete or fh:archive outside the head section, where it does not count",
-		"move it to the head section: a child of feed, or of channel"},
-	{"flag-namespace", Warning, OneDocument, RFC5005, formatsXML, "RFC 5005 §1.1",
-		"complete or archive without RFC 5005's namespace, or with a misspelt one",
-		"write fh:complete or fh:archive, with xmlns:fh=\"http://purl.org/syndication/history/1.0\" exactly"},
-	{"relation-misspelt", Warning, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.2.7.2",
-		"a link relation with a misspelt name",
-		"write it as registered: first, last, previous, next, prev-archive, next-archive, current; in lower case"},
-	{"relation-repeated", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §3, §4",
-		"two links of one history relation that lead to different documents",
-		"keep one of the two"},
-	{"link-relative-unresolvable", Warning, OneDocument, RFC5005, formatsAll, "5005#25",
-		"a history link that cannot be made an absolute URL",
-		"write it as an absolute URL, or say where the document is found (--base)"},
-	{"not-absolute-iri", Error, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.2.6",
-		"an id that is not an absolute IRI; in RSS, a guid that claims to be a URL but is not one",
-		"write an IRI with its scheme, such as urn:uuid:…; or, in RSS, add isPermaLink=\"false\""},
-	{"legacy-draft", Warning, OneDocument, RFC5005, formatsXML, "RFC 5005 §4",
-		"an element of a draft of RFC 5005, which most readers do not know",
-		"write <link rel=\"prev-archive\" href=\"…\"/> for fh:prev, <fh:complete/> for fh:incremental false"},
-	{"updated-older-than-entries", Warning, OneDocument, RFC5005, formatsXML, "5005#21",
-		"the document says that it was updated before one of its entries",
-		"give updated (lastBuildDate in RSS) the time of the latest change to any entry"},
-	{"duplicate-id", Note, OneDocument, RFC5005, formatsAll, "RFC 4287 §4.1.1",
-		"an entry that is in the document twice, with different times",
-		"keep only the latest"},
-	{"duplicate-id-same-time", Warning, OneDocument, RFC5005, formatsAll, "5005#16",
-		"an entry that is in the document twice, with the same time or none: which one counts is undefined",
-		"keep one, or give the changed one a later update time"},
-	{"id-missing", Error, OneDocument, RFC5005, []feedhistory.Format{feedhistory.Atom, feedhistory.JSONFeed},
-		"RFC 4287 §4.1.1, §4.1.2; JSON Feed 1.1",
-		"an entry or feed without an id: readers cannot tell whether they know it",
-		"give it an id that stays the same for ever"},
-	{"guid-missing", Warning, OneDocument, RFC5005, formatsRSS, "5005#22",
-		"an item without guid, which RSS 2.0 permits: readers recognise it by its link, or not at all",
-		"give it a guid that stays the same for ever"},
-	{"element-repeated", Error, OneDocument, RFC5005, formatsAtom, "RFC 4287 §4.1.1, §4.1.2",
-		"an element that a feed or entry may have only once: some readers take the first, others the last",
-		"keep one"},
-	{"rss-element-repeated", Warning, OneDocument, RFC5005, formatsRSS, "RSS 2.0, channel and item",
-		"an element that a channel or item has twice: some readers take the first, others the last",
-		"keep one"},
-	{"title-missing", Error, OneDocument, RFC5005, formatsAtom, "RFC 4287 §4.1.1, §4.1.2",
-		"an Atom feed or entry without title",
-		"add title, which may be empty"},
-	{"rss-element-missing", Error, OneDocument, RFC5005, formatsRSS, "RSS 2.0, channel and item",
-		"a channel without title, link or description, or an item with neither title nor description",
-		"add the element"},
-	{"date-invalid", Error, OneDocument, RFC5005, formatsAtom, "RFC 4287 §3.3",
-		"updated or published is not an RFC 3339 date: readers that cannot read it cannot tell which copy is newer",
-		"write it as 2003-12-13T18:30:02Z"},
-	{"white-space-around", Error, OneDocument, RFC5005, formatsAtom, "RFC 4287 §3",
-		"white space around an id or a date: some readers make it a part of the value",
-		"write the value directly between the tags"},
-	{"updated-missing", Error, OneDocument, RFC5005, formatsAtom, "RFC 4287 §4.1.1, §4.1.2",
-		"an Atom feed or entry without updated: readers cannot tell which of two copies is newer",
-		"add updated, with the time of the last change"},
-	{"rss-without-lastBuildDate", Note, OneDocument, RFC5005, formatsRSS, "5005#22",
-		"no lastBuildDate: if an item is in two documents, readers cannot tell which copy is newer",
-		"add lastBuildDate, with the time of the latest change"},
-	{"self-missing", Note, OneDocument, RFC5005, formatsAll, "RFC 4287 §4.1.1",
-		"no link to the document itself",
-		"add a link with rel=\"self\" and the document's URL; in JSON Feed, feed_url"},
-}
+var markdown = strings.NewReplacer(`\|`, "|", `\<`, "<", `\&`, "&", `\*`, "*", `\_`, "_")
 
-// Statements of a feed's documents about each other.
-var chainRules = []Rule{
-	{"dead-link", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §4, 5005#11",
-		"a link of the chain leads nowhere, so older entries cannot be retrieved",
-		"serve the document, or link to the next older one that exists"},
-	{"archive-refused", Warning, WholeChain, RFC5005, formatsAll, "5005#18",
-		"the server refuses a document of the chain, as it may, so older entries cannot be retrieved",
-		"serve it, or link to the next older one that is served"},
-	{"older-link-unusable", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §4, 5005#11",
-		"a link to an older document that cannot be used: it has no href, or is too long",
-		"write the URL of the next older document into it, or remove the link if there is none"},
-	{"beginning-not-there", Warning, WholeChain, RFC5005, formatsXML, "5005#13",
-		"current, or first, does not lead to a document where the feed begins, so readers begin here",
-		"make it lead to the document where the feed begins: in that document, to itself"},
-	{"link-unsafe", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §6",
-		"a link or redirect that readers refuse to follow for safety",
-		"link to a public address by https or http, without a user name"},
-	{"cycle", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §4, 5005#11",
-		"the chain leads back to a document already read",
-		"remove the link from the oldest document"},
-	{"barren", Warning, WholeChain, RFC5005, formatsAll, "5005#28",
-		"many documents in a row without anything new: readers stop there",
-		"link past documents that have nothing new; do not answer every page number with the same page"},
-	{"walk-cut-short", Warning, WholeChain, RFC5005, formatsAll, "5005#28",
-		"the chain is longer than the limit, so the rest was not checked",
-		"raise the limit, or make larger documents"},
-	{"chain-forks", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §1, 5005#26",
-		"the links of a document lead to entries that its chain does not have",
-		"link to each older document once, and by the relation of one kind of feed"},
-	{"another-feed", Error, WholeChain, RFC5005, formatsAtom, "RFC 5005 §4",
-		"prev-archive leads to a document of another feed",
-		"give the documents of a feed the same atom:id, and mark its archives with fh:archive"},
-	{"not-the-beginning", Warning, WholeChain, RFC5005, formatsAll, "5005#13",
-		"the feed does not begin with this document, which does not say where it begins",
-		"check the subscription document; and link to it from this one with rel=\"current\", or \"first\" for pages"},
-	{"prev-archive-newer", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4",
-		"prev-archive leads to newer entries",
-		"make prev-archive lead to the older document, and next-archive to the newer one"},
-	{"next-archive-older", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4",
-		"next-archive leads to older entries",
-		"write rel=\"prev-archive\" for the older document"},
-	{"next-archive-missing", Warning, WholeChain, RFC5005, formatsXML, "5005#12",
-		"an archive without next-archive, although another follows",
-		"add a link with rel=\"next-archive\" to the following archive once that is complete"},
-	{"next-archive-not-back", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4",
-		"next-archive does not lead to the archive whose prev-archive led here",
-		"make the two archives link to each other"},
-	{"next-archive-open", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4, 5005#15",
-		"the newest archive has a next-archive: a document that is still being filled",
-		"add next-archive only when the following archive is complete and linked from the subscription document"},
-	{"current-differs", Warning, WholeChain, RFC5005, formatsXML, "5005#13",
-		"archives that name different documents as current",
-		"write the subscription document's URL as current in all of them"},
-	{"current-not-subscription", Warning, WholeChain, RFC5005, formatsXML, "5005#13",
-		"an archive whose current is not the subscription document",
-		"write the subscription document's URL as current"},
-	{"feed-id-differs", Warning, WholeChain, RFC5005, formatsAtom, "RFC 4287 §4.2.6",
-		"a document of the feed with a different feed id",
-		"give all documents of a feed the same id"},
-	{"subscription-lacks-newest", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4, 5005#8",
-		"an archive has entries that are newer than all in the subscription document",
-		"put the latest entries into the subscription document, or publish a correction there too"},
-	{"archive-changed", Warning, WholeChain, RFC5005, formatsXML, "5005#9",
-		"an archive whose set of entries has changed since an earlier run: readers that know the archive will not notice",
-		"leave archives as they are; publish changes in the subscription document"},
-	{"archive-edited", Warning, WholeChain, RFC5005, formatsXML, "5005#17",
-		"an archive with an entry that was edited in place without a new update time: readers that know the archive never see the edit",
-		"put the edited entry into the subscription document, with a newer update time, and leave the archive as it was published"},
-	{"edits-unnoticed", Warning, WholeChain, RFC5005, formatsXML, "5005#16, 5005#21",
-		"archives without any update times, of items or of documents: readers cannot tell which of two versions of an item is newer",
-		"write the time when each item was last changed as updated (atom:updated in RSS), and when each document was as updated (lastBuildDate in RSS); " +
-			"put an edited item into the subscription document again, not only into its archive: readers fetch no archive twice"},
-	{"archive-moved", Warning, WholeChain, RFC5005, formatsXML, "5005#10",
-		"an archive that was at another URL at an earlier run",
-		"leave archives where they are"},
-	{"archive-gone", Warning, WholeChain, RFC5005, formatsXML, "5005#10",
-		"an archive of an earlier run that the chain no longer has",
-		"link to it again, or publish its entries elsewhere in the chain"},
-	{"ambiguous-duplicate", Warning, WholeChain, RFC5005, formatsXML, "5005#16",
-		"two versions of an entry in two documents, and no time that tells which is newer",
-		"give the changed entry, or its document, a later update time"},
-	{"last-not-last", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §3",
-		"last is not the page where the series ends",
-		"write the URL of the page that has no next as last"},
-	{"page-overlap", Note, WholeChain, RFC5005, formatsXML, "5005#7",
-		"an entry on two pages: pages shift while they are read, or overlap",
-		"publish an archived feed, whose documents stay as they are"},
-	{"redirect-in-chain", Warning, WholeChain, RFC5005, formatsAll, "5005#10",
-		"a link of the chain is redirected",
-		"link to the present URL of the document"},
-	{"mixed-security", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §6, 5005#27",
-		"some documents of the feed are https and some http, which has no defined meaning",
-		"serve and link all of them as https"},
-	{"validators-missing", Warning, WholeChain, RFC5005, formatsAll, "RFC 9110 §8.8",
-		"documents without ETag and Last-Modified: readers fetch them whole each time",
-		"send an ETag, and answer If-None-Match with 304"},
-	{"cache-headers-missing", Note, WholeChain, RFC5005, formatsAll, "RFC 9111 §5.2",
-		"documents without Cache-Control or Expires",
-		"send Cache-Control: max-age with the time between requests; for archives, a year and immutable"},
-}
-
-// Why a document cannot be read, or not to its end.
-var readingRules = []Rule{
-	{"document-unavailable", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §1.2",
-		"the document cannot be retrieved", "make sure that it is served with status 200"},
-	{"not-well-formed", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §2.1, RFC 8259 §2",
-		"the document is not well-formed: most readers read none of it", "write it with a library for XML, or JSON"},
-	{"truncated", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §2.1, RFC 8259 §2",
-		"the document breaks off before its end", "make sure that it is written and sent completely"},
-	{"limit-exceeded", Error, OneDocument, RFC5005, formatsAll, "RFC 5005 §6",
-		"the document is larger than readers accept", "split it into archives"},
-	{"not-a-feed", Error, OneDocument, RFC5005, formatsAll, "RFC 5005 §1.2",
-		"the document is not a feed", "serve Atom, RSS or JSON Feed"},
+// parseRule reads a row. It panics if a word of it means nothing, which a test finds.
+func parseRule(row string) Rule {
+	cells := strings.Split(strings.Trim(row, "| \n"), " | ")
+	for i, cell := range cells {
+		cells[i] = markdown.Replace(cell)
+	}
+	r := Rule{
+		Code: strings.Trim(cells[0], "`"), Scope: Scope(slices.Index(scopeNames, cells[2])), Clause: cells[4], Summary: cells[5], Hint: cells[6],
+	}
+	if err := r.Level.UnmarshalText([]byte(cells[1])); err != nil || int(r.Scope) >= len(scopeNames) {
+		panic(fmt.Sprintf("RULES.md: %s", row))
+	}
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS, feedhistory.JSONFeed} {
+		if cells[3] == "all" || slices.Contains(strings.Split(cells[3], ", "), format.String()) {
+			r.Formats = append(r.Formats, format)
+		}
+	}
+	for prefix, profile := range map[string]Profile{"pmh-": AtomPMH, "dr-": DataReplication, "mr-": ModifiedRange} {
+		if strings.HasPrefix(r.Code, prefix) {
+			r.Profile = profile
+		}
+	}
+	return r
 }
 
 // rule returns the rule of a code. There is one for every code this package uses; for a
 // leniency new in the parser, it makes one.
 func rule(code string) Rule {
-	if i, ok := ruleIndex[code]; ok {
-		return rules[i]
+	if r, ok := ruleIndex()[code]; ok {
+		return r
 	}
-	return Rule{Code: code, Level: Note, Clause: "RFC 4287 §2", Formats: formatsAll}
+	return Rule{Code: code, Level: Note, Clause: "RFC 4287 §2", Formats: []feedhistory.Format{feedhistory.Atom, feedhistory.RSS, feedhistory.JSONFeed}}
 }
 
-var ruleIndex = func() map[string]int {
-	index := map[string]int{}
-	for i, r := range rules {
-		index[r.Code] = i
+var ruleIndex = sync.OnceValue(func() map[string]Rule {
+	index := map[string]Rule{}
+	for _, r := range allRules() {
+		index[r.Code] = r
 	}
 	return index
-}()
-
-// The mistakes feedhistory.Parse repairs: a rule for each of its notes without a rule
-// elsewhere. Those XML calls fatal are errors: every strict parser refuses the
-// document.
-var leniencyRules = []Rule{
-	{"bad-namespace", Error, OneDocument, RFC5005, formatsXML, "Namespaces in XML §3",
-		"a namespace declaration that is not allowed", "remove it"},
-	{"bare-ampersand", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.4",
-		"an ampersand that does not begin a reference", "write &amp;"},
-	{"cdata-end-in-text", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.4",
-		"]]> outside a CDATA section", "write ]]&gt;"},
-	{"charset-mismatch", Warning, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.3.3",
-		"a declared charset that is not the document's", "declare the actual charset; preferably, write UTF-8"},
-	{"comment-hyphens", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.5",
-		"two hyphens in a comment", "write only one"},
-	{"content-after-root", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.1",
-		"content after the end of the root element", "remove it"},
-	{"control-character", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.2",
-		"a character that XML does not allow", "remove it"},
-	{"date-unreadable", Note, OneDocument, RFC5005, formatsAll, "RFC 4287 §3.3",
-		"a date that cannot be read", "write an RFC 3339 date in Atom and JSON Feed, an RFC 822 date in RSS"},
-	{"deleted-entry-without-ref", Error, OneDocument, RFC5005, formatsXML, "RFC 6721 §3",
-		"at:deleted-entry without the id of an entry", "add ref, with the id of the deleted entry"},
-	{"duplicate-attribute", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §3.1",
-		"a repeated attribute", "keep one"},
-	{"coverage-unread", Note, OneDocument, RFC5005, formatsXML, "5005#23",
-		"the feed's statement of how much it has of another feed cannot be read, or only in part",
-		"write whole, window, lossy or partial as the verdict, and at most a hundred gaps"},
-	{"element-skipped", Note, OneDocument, RFC5005, formatsXML, "RFC 5005 §6",
-		"an element of the head section left out because it is too long, by itself or with the namespaces and base it inherits", "shorten it, or the namespace names and xml:base around it"},
-	{"encoded-twice", Warning, OneDocument, RFC5005, formatsAll, "RFC 3629 §3",
-		"UTF-8 that was encoded as UTF-8 once more: Ã© for é", "convert no text that is UTF-8 already"},
-	{"entry-skipped", Warning, OneDocument, RFC5005, formatsAll, "RFC 5005 §6",
-		"an entry that is left out, because its id is too long, it has too many links, or it inherits too much from its surroundings", "shorten the id; write fewer links; shorten xml:base and the namespace names"},
-	{"entries-wrapped", Warning, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.1.1",
-		"entries in an element the format does not have", "put them directly into the feed or channel"},
-	{"html-entity", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.1",
-		"an entity of HTML, which XML does not have", "write the character itself"},
-	{"id-too-long", Note, OneDocument, RFC5005, formatsAtom, "RFC 5005 §6",
-		"a feed id that is longer than readers accept", "write a shorter one"},
-	{"id-shared", Error, OneDocument, RFC5005, formatsAll, "RFC 4287 §4.2.6",
-		"entries with one id, but nothing else in common", "give each entry an id of its own"},
-	{"invalid-bytes", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §4.3.3",
-		"bytes that are invalid in the document's charset", "write UTF-8"},
-	{"json-items", Warning, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",
-		"a JSON Feed without items, or with a name for them that differs in its letters' case", "add \"items\", an array, which may be empty"},
-	{"json-type", Note, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",
-		"a member of the wrong type", "write it with the type that JSON Feed gives it"},
-	{"json-version", Note, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",
-		"a JSON Feed that does not say that it is one", "add \"version\": \"https://jsonfeed.org/version/1.1\""},
-	{"language-too-long", Note, OneDocument, RFC5005, formatsXML, "RFC 5646 §4.4.1",
-		"an xml:lang that is longer than any language tag", "write a language tag, such as en or pt-BR"},
-	{"link-without-href", Error, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.2.7.1",
-		"a link without href", "add href, or remove the link"},
-	{"lt-in-attribute", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §3.1",
-		"< in an attribute's value", "write &lt;"},
-	{"malformed-declaration", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.8",
-		"an XML declaration without version, or with its parts in another order", "write <?xml version=\"1.0\" encoding=\"utf-8\"?>"},
-	{"media-type-mismatch", Warning, OneDocument, RFC5005, formatsAll, "RFC 9110 §8.3",
-		"a Content-Type that is not the document's", "serve Atom as application/atom+xml, RSS as application/rss+xml, JSON Feed as application/feed+json"},
-	{"misplaced-declaration", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §2.8",
-		"an XML declaration that is not at the beginning", "put nothing before it, not even an empty line"},
-	{"missing-space", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §3.1",
-		"no space between two attributes", "put one there"},
-	{"name-misspelt", Note, OneDocument, RFC5005, formatsXML, "XML 1.0 §3",
-		"a misspelt element of RSS or Atom", "write it as the specification does, such as pubDate and guid in RSS, entry and id in Atom"},
-	{"namespace-misspelt", Note, OneDocument, RFC5005, formatsXML, "Namespaces in XML §2.3",
-		"a misspelt well-known namespace", "write it exactly"},
-	{"namespace-unknown", Error, OneDocument, RFC5005, formatsAtom, "RFC 4287 §2",
-		"a feed element that is not in Atom's namespace: strict readers find no feed in it", "write xmlns=\"http://www.w3.org/2005/Atom\""},
-	{"relation-list", Note, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.2.7.2",
-		"a link with several relations", "write one link for each"},
-	{"surrogate-reference", Note, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.1",
-		"references to the halves of a character", "write the character itself"},
-	{"type-unknown", Error, OneDocument, RFC5005, formatsAtom, "RFC 4287 §3.1.1",
-		"a text of a type that Atom does not know", "write text, html or xhtml"},
-	{"undeclared-prefix", Error, OneDocument, RFC5005, formatsXML, "Namespaces in XML §5",
-		"a namespace prefix that is not declared", "declare it on the root element, with xmlns:"},
-	{"undefined-entity", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.1",
-		"an entity that is not defined", "write the character itself, or &amp; for an ampersand"},
-	{"unknown-charset", Error, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.3.3",
-		"an unknown charset", "write UTF-8, and declare it"},
-	{"url-too-long", Note, OneDocument, RFC5005, formatsXML, "RFC 5005 §6",
-		"a link that is longer than readers accept", "write a shorter one"},
-	{"zone-ambiguous", Note, OneDocument, RFC5005, formatsAll, "RFC 2822 §4.3",
-		"the name of a time zone that has several meanings", "write the offset, such as +0100 in RSS and +01:00 in Atom and JSON Feed"},
-	{"zone-unknown", Note, OneDocument, RFC5005, formatsAll, "RFC 2822 §4.3",
-		"the name of a time zone that has no known meaning", "write the offset, such as +0100 in RSS and +01:00 in Atom and JSON Feed"},
-}
-
-// The duties of Atom-PMH 1.0 a document or a chain can show.
-var pmhRules = []Rule{
-	{"pmh-not-atom", Error, OneDocument, AtomPMH, formatsAll, "Atom-PMH §Atom Feed Documents; atom-pmh#3",
-		"a document that is not Atom 1.0", "write Atom 1.0"},
-	{"pmh-time-missing", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Atom Feed Documents; atom-pmh#3",
-		"a feed or entry without updated", "add updated, with the last modified time"},
-	{"pmh-not-archived", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Atom Feed Documents; atom-pmh#4",
-		"a feed with the links of pages and without prev-archive", "link to the older document with rel=\"prev-archive\""},
-	{"pmh-feed-older-than-entry", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Timestamps; atom-pmh#5",
-		"the document was updated before one of its entries", "give the feed's updated the time of the latest entry, or later"},
-	{"pmh-archive-refused", Error, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Timestamps; atom-pmh#6",
-		"the server refuses a document of the chain, so older records cannot be harvested",
-		"serve it, or link to the next older one that is served"},
-	{"pmh-archive-newer-than-entry", Error, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Timestamps; atom-pmh#7",
-		"prev-archive leads to a document that was updated after an entry of the one that links to it",
-		"keep an archive's updated as it was when the archive was closed"},
-	{"pmh-active-ambiguous", Error, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#8",
-		"two entries of a record with the same time and different links: which is the active one is undefined",
-		"keep one of them"},
-	{"pmh-active-older", Error, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#12",
-		"an entry is older than one of the same record in an older document",
-		"give the active entry the latest time"},
-	{"pmh-active-same-time", Warning, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#13",
-		"an entry has the same time as another entry of its record", "give the active entry a later time"},
-	{"pmh-active-content", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#14",
-		"an active entry with content", "remove content: the record is where the alternate link leads"},
-	{"pmh-alternate-missing", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#15",
-		"an active entry without an alternate link", "add a link with rel=\"alternate\" to the record"},
-	{"pmh-alternate-without-type", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#15",
-		"an active entry of whose alternate links none has a media type", "add type, with the representation's media type"},
-	{"pmh-representation-type", Error, Representations, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#15",
-		"a representation has another media type than its link says", "give the link the type the server sends"},
-	{"pmh-representation-missing", Error, Representations, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#16",
-		"an alternate link of an active entry leads to nothing", "remove the link, or publish a deletion entry if the record is gone"},
-	{"pmh-representation-unavailable", Warning, Representations, AtomPMH, formatsAtom, "Atom-PMH §Active entries; atom-pmh#16",
-		"a representation that could not be retrieved just now", "check again later; if it persists, repair the server"},
-	{"pmh-self-differs", Error, Representations, AtomPMH, formatsAtom, "Atom-PMH §Atom-RDC; atom-pmh#34",
-		"an Atom-RDC document whose self link is not the alternate link that leads to it", "let the self link name the same address"},
-	{"pmh-deletion-in-complete", Warning, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Deletion entries; atom-pmh#18",
-		"deletion entries in a feed with fh:complete", "remove fh:complete, or the deletion entries and all history of their records"},
-	{"pmh-complete-in-archive", Error, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Deletion entries; atom-pmh#20",
-		"fh:complete in an archive rather than in the subscription document", "move it to the subscription document"},
-	{"pmh-deletion-older", Error, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Deletion entries; atom-pmh#23",
-		"a deletion entry is older than an entry of the same record in an older document",
-		"give the deletion entry the time of the deletion"},
-	{"pmh-deletion-same-time", Warning, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Deletion entries; atom-pmh#24",
-		"a deletion entry has the same time as another entry of its record", "give the deletion entry a later time"},
-	{"pmh-deletion-with-alternate", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Deletion entries; atom-pmh#25",
-		"a deletion entry with an alternate link", "remove the link; or, if the record is not deleted, the empty content"},
-	{"pmh-deletion-content", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Deletion entries; atom-pmh#26",
-		"an entry without alternate link whose content is not empty: neither a deletion entry nor any other kind",
-		"write <content/> for a deletion, or an alternate link for a record"},
-	{"pmh-historical-content", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Historical entries; atom-pmh#30",
-		"a historical entry with content", "remove content"},
-	{"pmh-historical-alternate-missing", Error, OneDocument, AtomPMH, formatsAtom, "Atom-PMH §Historical entries; atom-pmh#31",
-		"a historical entry without an alternate link", "keep the link that it had, or remove the entry"},
-	{"pmh-complete-missing", Note, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Complete feeds; atom-pmh#32",
-		"one document has everything and no deletion entries, but does not say that it is complete",
-		"add <fh:complete/>, unless deletions will be published as entries"},
-	{"pmh-complete-not-whole", Error, WholeChain, AtomPMH, formatsAtom, "Atom-PMH §Deletion entries, §Complete feeds; atom-pmh#19, atom-pmh#33",
-		"fh:complete, but an archive has records that the document lacks",
-		"put every active entry into the complete document, and no entries of deleted records into archives; or remove fh:complete"},
-}
-
-// The duties of the producer of a data replication feed.
-var replicationRules = []Rule{
-	{"dr-page-unavailable", Error, PagesOfEntities, DataReplication, nil, "data replication §Pagination; datareplication#feed-1",
-		"a linked page cannot be retrieved", "serve it with the status 200; or remove the link, if the page was cleaned up"},
-	{"dr-head", Error, PagesOfEntities, DataReplication, nil, "data replication §Pagination; datareplication#feed-1",
-		"HEAD is not answered, or without the header fields that GET has", "answer HEAD as GET, but without the body"},
-	{"dr-page-empty", Error, PagesOfEntities, DataReplication, nil, "data replication §Feed; datareplication#feed-1",
-		"a page without entities", "publish a page when it has an entity; answer 204 while the feed has none"},
-	{"dr-not-multipart", Error, PagesOfEntities, DataReplication, nil, "data replication §Required headers; datareplication#feed-2",
-		"a page that is not a multipart body with a boundary, or whose parts cannot be read",
-		"write Content-Type: multipart/mixed; boundary=…, and each entity as a part"},
-	{"dr-content-type-form", Warning, PagesOfEntities, DataReplication, nil, "RFC 2045 §5.1; datareplication#consumer-6",
-		"a Content-Type that strict parsers refuse", "put the boundary into quotes, or use letters and digits only"},
-	{"dr-modified-missing", Error, PagesOfEntities, DataReplication, nil, "data replication §Required headers; datareplication#feed-2",
-		"a page without Last-Modified, or with an invalid one", "send the stamp of the page's last entity"},
-	{"dr-self-missing", Error, PagesOfEntities, DataReplication, nil, "data replication §Required headers; datareplication#feed-2",
-		"a page without a link to itself", "send Link: <URL>; rel=self"},
-	{"dr-link-form", Warning, PagesOfEntities, DataReplication, nil, "RFC 8288 §3; datareplication#feed-2",
-		"a Link whose target lacks its angle brackets, or several in one line: not every consumer reads them",
-		"send a Link field for each, with the target in angle brackets"},
-	{"dr-self-differs", Error, PagesOfEntities, DataReplication, nil, "data replication §Pagination; datareplication#feed-3",
-		"a page that gives itself a different URL than the link to it", "use the URL of self in prev and next"},
-	{"dr-links-disagree", Error, PagesOfEntities, DataReplication, nil, "data replication §Pagination; datareplication#feed-3",
-		"the next of a page is not the page whose prev led to it", "make neighbours link to each other"},
-	{"dr-newest-not-last", Error, PagesOfEntities, DataReplication, nil, "data replication §Feed; datareplication#feed-3",
-		"the feed's URL leads to a page that is not the newest", "make the feed's URL lead to the newest page"},
-	{"dr-loop", Error, PagesOfEntities, DataReplication, nil, "data replication §Pagination; datareplication#feed-3",
-		"the links form a loop", "remove prev from the oldest page"},
-	{"dr-header-missing", Error, PagesOfEntities, DataReplication, nil, "data replication §Last-Modified, §Page Format; datareplication#feed-4",
-		"an entity without one of its header fields", "write Content-Type, Last-Modified, Content-ID and Operation-Type for each entity"},
-	{"dr-operation", Warning, PagesOfEntities, DataReplication, nil, "data replication §Page Format; datareplication#feed-4",
-		"an Operation-Type that not every consumer reads", "write http-equiv=PUT, http-equiv=DELETE or http-equiv=PATCH"},
-	{"dr-operation-unknown", Error, PagesOfEntities, DataReplication, nil, "data replication §Page Format; datareplication#feed-7",
-		"an Operation-Type that the protocol does not define", "write http-equiv=PUT, http-equiv=DELETE or http-equiv=PATCH"},
-	{"dr-length", Error, PagesOfEntities, DataReplication, nil, "RFC 9110 §8.6; datareplication#feed-4",
-		"an entity whose Content-Length is not the length of its body: perhaps the body contains the boundary",
-		"count the bytes of the body; choose a random boundary, which authors of bodies cannot guess"},
-	{"dr-time-form", Error, PagesOfEntities, DataReplication, nil, "data replication §Last-Modified; datareplication#consumer-6",
-		"a Last-Modified that is no HTTP date: strict parsers refuse it", "write it as Mon, 02 Jan 2006 15:04:05 GMT"},
-	{"dr-id-repeated", Error, PagesOfEntities, DataReplication, nil, "data replication §Page Format; datareplication#feed-4",
-		"two entities with the same Content-ID: a cursor could mean either", "give each entity a unique one"},
-	{"dr-stamps-decrease", Error, PagesOfEntities, DataReplication, nil, "data replication §Last-Modified; datareplication#feed-5",
-		"an entity is stamped earlier than one before it: consumers may miss it", "give it at least the stamp of the entity before"},
-	{"dr-page-stamp", Error, PagesOfEntities, DataReplication, nil, "data replication §Page Format; datareplication#feed-5",
-		"the Last-Modified of a page is not that of its last entity", "send the stamp of the page's last entity"},
-	{"dr-page-changed", Error, PagesOfEntities, DataReplication, nil, "data replication §Immutability of pages; datareplication#feed-6",
-		"a page has changed since an earlier run: consumers that know it will not notice",
-		"leave pages as they are; publish a change as a new entity"},
-	{"dr-cut-short", Error, PagesOfEntities, DataReplication, nil, "RFC 2046 §5.1; datareplication#consumer-4",
-		"a page ends before its last delimiter", "end a page with the boundary between two pairs of hyphens"},
-}
-
-// The duties of a server of ranges of modification times. The text is the Modified-Range
-// proposal's; a limit that cuts a group of equal times breaks none of its sentences.
-var rangeRules = []Rule{
-	{"mr-outside-range", Error, RangesOfItems, ModifiedRange, formatsXML, "Modified-Range §X.Y.Z2; modified-range#1",
-		"items modified outside of the requested range: the server ignores it, or a part of it",
-		"answer with the items modified in the range only"},
-	{"mr-part-not-newest", Error, RangesOfItems, ModifiedRange, formatsXML, "Modified-Range §X.Y.Z2; modified-range#4",
-		"a part of a range without its most recently modified items: a harvester never asks for them again",
-		"order the items by the time of their modification, newest first, before cutting"},
-	{"mr-200-partial", Error, RangesOfItems, ModifiedRange, formatsXML, "Modified-Range §X.Y.Z2; modified-range#3",
-		"the status 200 for a part of a range: a harvester ends there", "answer 206, or another 2xx, unless all items of the range are there"},
-	{"mr-stamp-missing", Error, RangesOfItems, ModifiedRange, formatsXML, "Modified-Range §X.Y.Z2; modified-range#6",
-		"an item that does not say when it was modified", "add app:edited, or atom:updated"},
-	{"mr-range-refused", Error, RangesOfItems, ModifiedRange, formatsXML, "Modified-Range §X.Y.Z1; modified-range#1",
-		"a request with a range is refused", "answer each pair of RFC 3339 times, of which either may be missing"},
-	{"mr-group-cut", Warning, RangesOfItems, ModifiedRange, formatsXML, "modified-range#5",
-		"a part with some of the items modified at one time: a harvester that goes on before that time misses the others",
-		"exceed the limit rather than cut through items modified at the same time"},
-	{"mr-vary-missing", Warning, RangesOfItems, ModifiedRange, formatsXML, "RFC 9110 §12.5.5; modified-range#3",
-		"answers without Vary: a cache may send one for another range", "send Vary: Modified-Range"},
-	{"mr-range-unnamed", Note, RangesOfItems, ModifiedRange, formatsXML, "modified-range#3",
-		"answers that do not name the range they cover: harvesters need more requests", "send Modified-Range with the range covered"},
-}
+})

@@ -185,5 +185,5 @@ func TestSecondsOfRSS(t *testing.T) {
 	doc, err := Parse(strings.NewReader(b.String()), "https://example.org/feed")
 	require.NoError(t, err)
 	require.False(t, doc.Entries[0].Updated.After(doc.Updated))
-	require.Zero(t, NewStatusError(nil).Status)
+	require.Zero(t, NewFetchError(nil).Status)
 }

@@ -73,7 +73,7 @@ func TestPseudoEntry(t *testing.T) {
 -- /feed.atom --
 <feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="/a&amp;b.atom"/></feed>
 `)
-	client := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	client := &Client{AllowPrivate: true, Tries: 1}
 	h, err := client.Fetch(t.Context(), site.URL+"/feed.atom")
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)

@@ -298,11 +298,14 @@ func (w *xmlWriter) coverage(c *feedhistory.Coverage) {
 	if c == nil {
 		return
 	}
-	asOf := ""
+	kind, asOf := "", ""
+	if c.Kind != feedhistory.KindUnknown {
+		kind = c.Kind.String()
+	}
 	if !c.AsOf.IsZero() {
 		asOf = c.AsOf.UTC().Format(time.RFC3339)
 	}
-	w.b.Open("m:mirror", "xmlns:m", feedxml.Coverage, "of", c.Of, "kind", c.Kind.String(), "verdict", c.Verdict.String(), "as-of", asOf)
+	w.b.Open("m:mirror", "xmlns:m", feedxml.Coverage, "of", c.Of, "kind", kind, "verdict", c.Verdict.String(), "as-of", asOf)
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
 		w.b.Open("m:gap", "reason", g.Word(), "href", iri.Redact(g.URL))

@@ -27,7 +27,7 @@ const fault = "CONFORMANCE_TEST_FAULT"
 
 // read reads every feed to its end.
 func read(ctx context.Context, url, _ string) (*conformance.Result, error) {
-	c := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	c := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	h, err := c.Fetch(ctx, url)
 	if h == nil {
@@ -51,7 +51,7 @@ func TestReader(t *testing.T) {
 func mirrors() conformance.Reader {
 	var kept sync.Map
 	return func(ctx context.Context, url, state string) (*conformance.Result, error) {
-		c := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+		c := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 		defer c.CloseIdle()
 		store, _ := kept.LoadOrStore(state, &mirror.Memory{})
 		m := &mirror.Mirror{Store: store.(*mirror.Memory), Client: c}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
@@ -53,7 +52,7 @@ func TestChaos(t *testing.T) {
 	config := processConfig{
 		DSN: own.Database(t), Every: time.Second, Slice: 2 * time.Second, Pause: -1, Random: true,
 		Commits: filepath.Join(t.TempDir(), "commits"), Waits: filepath.Join(t.TempDir(), "waits"),
-		Retry: feedhistory.Retry{Tries: 2, MaxWait: time.Second}, // a wait of a second is spent in the client
+		Tries: 2, MaxWait: time.Second, // a wait of a second is spent in the client
 	}
 	w := &world{models: map[string]*feedtest.Model{}}
 	db := open(t, config.DSN)

@@ -199,7 +199,7 @@ func (k *waitKeeper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return resp, err
 	}
-	if wait := feedhistory.NewStatusError(resp).RetryAfter; wait > 0 {
+	if wait := time.Until(feedhistory.NewFetchError(resp).RetryAt); wait > 0 {
 		k.waits.keep(r.Context(), host, wait)
 	}
 	return resp, nil

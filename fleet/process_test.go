@@ -32,13 +32,14 @@ type processConfig struct {
 	DSN                 string
 	Every, Slice, Pause time.Duration
 	Hosts               int
-	Retry               feedhistory.Retry // zero means one try
-	Proxy               string            // where all requests go; "" means to their hosts
-	Random              bool              // whether batches have random sizes
-	Commits             string            // a file in which each acknowledged commit is recorded; "" for none
-	Waits               string            // a file in which each wait that a host has asked for is recorded; "" for none
-	Profile             string            // a file for a CPU profile; "" for none
-	Metrics             string            // the beginning of the name of a file for the metrics at the end; "" for none
+	Tries               int // zero means one
+	MaxWait             time.Duration
+	Proxy               string // where all requests go; "" means to their hosts
+	Random              bool   // whether batches have random sizes
+	Commits             string // a file in which each acknowledged commit is recorded; "" for none
+	Waits               string // a file in which each wait that a host has asked for is recorded; "" for none
+	Profile             string // a file for a CPU profile; "" for none
+	Metrics             string // the beginning of the name of a file for the metrics at the end; "" for none
 }
 
 // A process is a worker in a separate process.
@@ -157,7 +158,7 @@ func (config processConfig) worker(db *fleet.Database) *fleet.Worker {
 	w := &fleet.Worker{
 		Database: db, Every: config.Every, Slice: config.Slice, Pause: config.Pause, Tries: 100, Hosts: config.Hosts,
 		Client: &feedhistory.Client{
-			Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1}, Retry: cmp.Or(config.Retry, feedhistory.Retry{Tries: 1}),
+			AllowPrivate: true, PerHost: 1, Tries: cmp.Or(config.Tries, 1), MaxWait: config.MaxWait,
 		},
 	}
 	if config.Random {

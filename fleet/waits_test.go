@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
@@ -25,10 +24,10 @@ func TestWaitKilled(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		asks  string
-		retry feedhistory.Retry
+		tries int
 	}{
-		"waiting":             {"25", feedhistory.Retry{Tries: 2}},
-		"state still unsaved": {"3600", feedhistory.Retry{Tries: 1}},
+		"waiting":             {"25", 2},
+		"state still unsaved": {"3600", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +42,7 @@ func TestWaitKilled(t *testing.T) {
 			})
 			calm.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, crowdFeed, "") })
 			subscribe(t, db, busy.URL+"/feed")
-			p := startProcess(t, processConfig{DSN: dsn, Every: time.Hour, Slice: time.Minute, Pause: -1, Retry: test.retry})
+			p := startProcess(t, processConfig{DSN: dsn, Every: time.Hour, Slice: time.Minute, Pause: -1, Tries: test.tries})
 			<-asked
 			unlock := lockTable(t, dsn, "feedhistory.feeds")
 			close(answer)

@@ -179,7 +179,7 @@ func (w *Worker) setUp() error {
 		w.ending, w.metrics = make(chan struct{}), newMetrics(w.Database)
 		w.waits = &hostWaits{database: w.Database, trouble: w.trouble}
 		w.client = keepWaits(cmp.Or(w.Client, &feedhistory.Client{
-			Budget: feedhistory.Budget{Documents: 1000}, Policy: feedhistory.Policy{PerHost: 1},
+			Budget: feedhistory.Budget{Documents: 1000}, PerHost: 1,
 		}), w.waits)
 		w.room, w.freed = make(chan struct{}, w.hosts()), make(chan struct{}, 1)
 		w.claims.do = w.claim

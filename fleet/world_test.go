@@ -58,8 +58,8 @@ func newWorker(t testing.TB, db *fleet.Database) *fleet.Worker {
 
 func newClient(t testing.TB) *feedhistory.Client {
 	c := &feedhistory.Client{
-		Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1},
-		Retry:  feedhistory.Retry{Tries: 1},
+		AllowPrivate: true, PerHost: 1,
+		Tries:  1,
 		Budget: feedhistory.Budget{Documents: 5},
 	}
 	t.Cleanup(c.CloseIdle)

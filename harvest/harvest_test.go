@@ -21,7 +21,7 @@ func ExampleError() {
 		fmt.Fprint(w, `<rss version="2.0"><channel><title>News</title></channel></rss>`)
 	}))
 	defer server.Close()
-	h := atompmh.Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	h := atompmh.Harvester{URL: server.URL, HTTP: &feedhistory.Client{AllowPrivate: true}}
 	defer h.HTTP.CloseIdle()
 	for _, err := range h.Harvest(context.Background(), atompmh.Mark{}).Changes() {
 		if e, ok := errors.AsType[*harvest.Error](err); ok && errors.Is(err, harvest.ErrFormat) {
@@ -34,7 +34,7 @@ func ExampleError() {
 // The gap of an error has the reason of its code, or else of its cause; the error's text has the
 // clause, and of a page the page that leads to it.
 func TestError(t *testing.T) {
-	gone := &feedhistory.StatusError{URL: "https://x/1", Status: http.StatusGone}
+	gone := &feedhistory.FetchError{Reason: feedhistory.ReasonStatus, URL: "https://x/1", Status: http.StatusGone}
 	for _, test := range []struct {
 		err    error
 		reason feedhistory.Reason

@@ -27,7 +27,7 @@ func Example() {
 
 	m := &mirror.Mirror{
 		Store:  &mirror.Memory{}, // or sqlstore's
-		Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		Client: &feedhistory.Client{AllowPrivate: true},
 	}
 	defer m.Client.CloseIdle()
 	for range 2 {
@@ -103,7 +103,7 @@ func ExampleMirror_Update_importer() {
 	client, home, stop := website.Start()
 	defer stop()
 	client.Budget = feedhistory.Budget{Documents: 2} // in one Update
-	client.Retry = feedhistory.Retry{Tries: 1}       // otherwise each document may take three requests
+	client.Tries = 1                                 // otherwise each document may take three requests
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
 	for more := true; more; {
 		report, err := m.Update(context.Background(), home+website.Archived)

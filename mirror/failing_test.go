@@ -100,7 +100,7 @@ func disturbed(t *testing.T, text, url string, polls []string, d disturbance) (o
 	poll := func(words string, transport *failingTransport) {
 		transport.Handler = site
 		m := &mirror.Mirror{Store: store, Revalidate: strings.Contains(words, "revalidate"), Client: &feedhistory.Client{
-			Transport: transport, Policy: feedhistory.Policy{NoGuess: true}, Retry: feedhistory.Retry{Tries: 1},
+			Transport: transport, NoGuess: true, Tries: 1,
 		}}
 		if _, words, ok := strings.Cut(words, "budget"); ok {
 			_, _ = fmt.Sscan(words, &m.Client.Budget.Documents)
@@ -202,8 +202,8 @@ var differ = []string{"ledger-stranger-adopted", "current-of-another-feed", "sam
 
 func checkDisturbed(t *testing.T, name string, got, calm []outcome) {
 	for i, o := range got {
-		rises := i > 0 && feedhistory.Worse(o.verdict, got[i-1].verdict) != o.verdict
-		reached := slices.ContainsFunc(calm[i:], func(c outcome) bool { return feedhistory.Worse(o.verdict, c.verdict) == o.verdict })
+		rises := i > 0 && min(o.verdict, got[i-1].verdict) != o.verdict
+		reached := slices.ContainsFunc(calm[i:], func(c outcome) bool { return min(o.verdict, c.verdict) == o.verdict })
 		if rises && !reached {
 			t.Errorf("%s: %v after poll %d, but %v %v if all is answered", name, o.verdict, i, calm[i].verdict, calm[i].gaps)
 			return

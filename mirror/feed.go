@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"iter"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -542,13 +542,13 @@ func (p *poll) lost(err error) {
 
 // isGone reports whether the publisher has withdrawn a document for good.
 func isGone(err error) bool {
-	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	return ok && status.Gone
+	failed, ok := errors.AsType[*feedhistory.FetchError](err)
+	return ok && failed.Gone
 }
 
 // isAway reports whether the answer means the feed is no longer at an address.
 func isAway(err error) bool {
-	if feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {

@@ -101,8 +101,8 @@ func (h *refusingHost) read(t require.TestingT, noGuess bool) (found []string) {
 	defer server.Close()
 	newClient := func() *feedhistory.Client {
 		return &feedhistory.Client{
-			Policy: feedhistory.Policy{AllowPrivate: true, NoGuess: noGuess},
-			Retry:  feedhistory.Retry{Tries: 2, Base: 5 * time.Millisecond, MaxWait: 20 * time.Millisecond},
+			AllowPrivate: true, NoGuess: noGuess,
+			Tries: 2, MaxWait: 20 * time.Millisecond,
 		}
 	}
 	note := func(ids []string, gaps []*feedhistory.Gap, verdict feedhistory.Verdict, wait bool) {
@@ -180,10 +180,7 @@ func TestWastedGuesses(t *testing.T) {
 			defer server.Close()
 			read := func(noGuess bool) int {
 				h.requests.Took()
-				c := &feedhistory.Client{
-					Policy: feedhistory.Policy{AllowPrivate: true, NoGuess: noGuess},
-					Retry:  feedhistory.Retry{Base: 5 * time.Millisecond},
-				}
+				c := &feedhistory.Client{AllowPrivate: true, NoGuess: noGuess, MaxWait: 5 * time.Millisecond}
 				defer c.CloseIdle()
 				h.named.Clear()
 				_, err := c.Fetch(t.Context(), server.URL+"/feed")

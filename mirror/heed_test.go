@@ -56,7 +56,7 @@ func TestWaitOfAnotherRequest(t *testing.T) {
 			store := &mirror.Memory{}
 			update := func() *mirror.Report {
 				m = newMirror(store, site)
-				m.Client.Policy.NoGuess = !guesses
+				m.Client.NoGuess = !guesses
 				changes, err := m.Update(t.Context(), modelURL)
 				require.NoError(t, err, name)
 				return changes
@@ -76,4 +76,22 @@ func TestWaitOfAnotherRequest(t *testing.T) {
 			require.Equal(t, 1, asked["/feed"])
 		})
 	}
+}
+
+// A feed withdrawn before its first poll declares nothing: neither report nor store say it
+// has no history.
+func TestGoneAtOnce(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	client := &feedhistory.Client{AllowPrivate: true}
+	t.Cleanup(client.CloseIdle)
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+	report, err := m.Update(t.Context(), server.URL)
+	require.NoError(t, err)
+	require.True(t, report.Gone)
+	require.Equal(t, feedhistory.KindUnknown, report.Kind)
+	feed, err := m.Store.Feed(t.Context(), server.URL)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.KindUnknown, feed.Kind)
+	_, err = (*mirror.Mirror)(nil).Update(t.Context(), server.URL)
+	require.ErrorContains(t, err, "Mirror.Store must be set")
 }

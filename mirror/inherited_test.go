@@ -41,7 +41,7 @@ func newOldMirror(t *testing.T) *oldMirror {
 		fmt.Fprint(w, page)
 	}))
 	t.Cleanup(server.Close)
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true, NoGuess: true}, Retry: feedhistory.Retry{Tries: 1}}
+	client := &feedhistory.Client{AllowPrivate: true, NoGuess: true, Tries: 1}
 	t.Cleanup(client.CloseIdle)
 	m.url = server.URL + "/f"
 	m.Mirror = &mirror.Mirror{Store: &mirror.Memory{}, Client: client, Now: func() time.Time { return m.now }}

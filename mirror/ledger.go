@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -1054,7 +1054,7 @@ func (p *poll) settleWindows(c *chainPath) error {
 func (p *poll) verdict() feedhistory.Verdict {
 	f := p.feed
 	switch {
-	case f.Known.URL == "" && f.Source == "" || len(f.Pending) > 0 || len(f.Gaps) > 0:
+	case f.Kind == feedhistory.KindUnknown, f.Known.URL == "" && f.Source == "", len(f.Pending) > 0, len(f.Gaps) > 0:
 		return feedhistory.Partial
 	case f.Kind == feedhistory.Paged || f.Kind == feedhistory.Plain && f.Source != "" && !f.Proven:
 		return feedhistory.Lossy
@@ -1270,7 +1270,7 @@ func (cs *commits) reread(d *DocumentRecord, now time.Time) {
 
 // isAbsent reports whether a known document is gone for good.
 func isAbsent(err error) bool {
-	return feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Another feed may answer at the address: a parked domain, a captive portal, a new owner.

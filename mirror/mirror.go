@@ -569,7 +569,7 @@ func (b *backlog) fill(p *poll) {
 
 // prepare updates the feed's state for a change to be committed.
 func (p *poll) prepare(c *Commit) {
-	p.feed.Verdict = feedhistory.Worse(p.verdict(), p.feed.bound())
+	p.feed.Verdict = min(p.verdict(), p.feed.bound())
 	p.ledger.keep(p.feed)
 	p.documents.forget(c)
 }

@@ -32,8 +32,8 @@ var schedules = flag.Int("schedules", 1000, "the number of schedules to test the
 func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
 	return &mirror.Mirror{Store: store, Client: &feedhistory.Client{
 		Transport: feedtest.Direct{Handler: h},
-		Policy:    feedhistory.Policy{NoGuess: true},
-		Retry:     feedhistory.Retry{Tries: 1},
+		NoGuess:   true,
+		Tries:     1,
 	}}
 }
 
@@ -169,7 +169,7 @@ func (s *schedule) poll() {
 	defer cancel()
 	m := newMirror(s.slowly(), s.roads)
 	s.roads.guesses = s.random.IntN(2) > 0
-	m.Client.Policy.NoGuess = !s.roads.guesses
+	m.Client.NoGuess = !s.roads.guesses
 	m.Revalidate = s.random.IntN(10) == 0
 	if s.random.IntN(5) == 0 {
 		m.Quota = mirror.Quota{Entries: int64(s.random.IntN(40)), Bytes: int64(s.random.IntN(20_000))}
@@ -306,7 +306,7 @@ func TestSmallBudgets(t *testing.T) {
 					require.Less(t, polls, 200, "seed %d, budget %d", seed, budget)
 					time.Sleep(time.Minute)
 					m := newMirror(store, model)
-					m.Client.Policy.NoGuess = seed%2 == 0
+					m.Client.NoGuess = seed%2 == 0
 					m.Client.Budget.Documents = budget
 					changes := polled(t, m, modelURL)
 					more = changes.More

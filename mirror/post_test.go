@@ -48,7 +48,7 @@ func TestOnePost(t *testing.T) {
 				}
 				documents[path] = b.String() + "</channel></rss>"
 			}
-			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true, NoGuess: true}}
+			client := &feedhistory.Client{AllowPrivate: true, NoGuess: true}
 			t.Cleanup(client.CloseIdle)
 			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
 			want := 6

@@ -2,6 +2,8 @@ package mirror
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -469,7 +471,7 @@ func isPassing(g *feedhistory.Gap) bool {
 
 // isMissing reports whether a document is refused for good (5005#18).
 func isMissing(err error) bool {
-	return feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
+	return errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
 }
 
 // damaged processes the readable part of a damaged document.

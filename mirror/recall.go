@@ -205,7 +205,7 @@ func (r *Recall) close(f *Feed, entries []*feedhistory.Entry) (closed int) {
 	})
 	if closed = n - len(f.Gaps); closed > 0 {
 		p := poll{feed: f, chain: chain{changed: f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole}}
-		f.Verdict = feedhistory.Worse(p.verdict(), f.bound())
+		f.Verdict = min(p.verdict(), f.bound())
 	}
 	return closed
 }

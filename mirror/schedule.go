@@ -807,14 +807,14 @@ type hostWaits struct {
 // asked returns, for the error of a request, until when the host asks to be left
 // alone, and the host's name. The time is zero if it does not ask.
 func (w *hostWaits) asked(err error) (until time.Time, host string) {
-	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	if !ok || status.At.IsZero() {
+	failed, ok := errors.AsType[*feedhistory.FetchError](err)
+	if !ok || failed.RetryAt.IsZero() {
 		return time.Time{}, ""
 	}
-	if until = w.m.byNow(status.At); !until.After(w.now) {
+	if until = w.m.byNow(failed.RetryAt); !until.After(w.now) {
 		return time.Time{}, ""
 	}
-	return until, fetch.HostOf(status.URL)
+	return until, fetch.HostOf(failed.URL)
 }
 
 // at returns until when the host of a URL asks to be left alone, in this poll or

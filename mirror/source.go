@@ -72,6 +72,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	defer p.commits.await()
 	f := p.feed
 	f.Source, p.source = src.Name, sourceGap+src.Name
+	f.Kind = cmp.Or(f.Kind, feedhistory.Plain) // or the feed itself would have a history
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
 		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // gaps of sourceGap stay only while no source was known
 	})

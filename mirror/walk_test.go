@@ -44,7 +44,7 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 	client := func() *feedhistory.Client {
 		return &feedhistory.Client{
 			Transport: feedtest.Direct{Handler: site},
-			Retry:     feedhistory.Retry{Tries: 1},
+			Tries:     1,
 		}
 	}
 	want, err := client().Fetch(t.Context(), url)

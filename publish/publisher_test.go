@@ -1164,7 +1164,7 @@ func TestPublishedIsClean(t *testing.T) {
 		t.Run(format.String(), func(t *testing.T) {
 			out := newMemory()
 			server := feedtest.Server(t, http.StripPrefix("/feeds", &Handler{FS: out}))
-			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+			client := &feedhistory.Client{AllowPrivate: true}
 			defer client.CloseIdle()
 			p := newPublisher(out)
 			p.Format, p.Base, p.Recent = format, server.URL+"/feeds/", 0

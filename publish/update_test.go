@@ -31,7 +31,7 @@ func newServed(t testing.TB, out Output, format feedhistory.Format) *served {
 }
 
 func (s *served) fetch(t require.TestingT) *feedhistory.History {
-	c := feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	c := feedhistory.Client{AllowPrivate: true}
 	defer c.CloseIdle()
 	h, err := c.Fetch(&testContext{}, s.URL())
 	require.NoError(t, err)

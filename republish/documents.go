@@ -473,7 +473,7 @@ func coverageOf(feed *mirror.Feed, lost loss) *feedhistory.Coverage {
 	c := feed.Coverage()
 	c.Of, c.Gaps = addressOf(feed), gapsOf(feed)
 	if len(lost.ids) > 0 {
-		c.Verdict, c.Gaps = feedhistory.Worse(c.Verdict, feedhistory.Partial), slices.Concat(c.Gaps, lost.gaps(feed))
+		c.Verdict, c.Gaps = min(c.Verdict, feedhistory.Partial), slices.Concat(c.Gaps, lost.gaps(feed))
 	}
 	return c
 }

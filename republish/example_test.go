@@ -29,7 +29,7 @@ func ExampleHandler() {
 
 	// The aggregator polls it twice.
 	store := &mirror.Memory{}
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	m := &mirror.Mirror{Store: store, Client: client}
 	for n := range 2 {

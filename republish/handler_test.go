@@ -78,7 +78,7 @@ func newWorld(t testing.TB, edit func(*Handler)) *world {
 	w.url = "http://" + server.Listener.Addr().String() + "/"
 	store := &mirror.Memory{}
 	client := reader()
-	client.Retry = feedhistory.Retry{Tries: 1}
+	client.Tries = 1
 	w.mirror = &mirror.Mirror{Store: store, Client: client}
 	w.Handler = &Handler{Store: store, Base: w.url, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if edit != nil {
@@ -180,7 +180,7 @@ func (w *world) lose(name string) {
 
 // reader returns another instance of the library.
 func reader() *feedhistory.Client {
-	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	return &feedhistory.Client{AllowPrivate: true}
 }
 
 // words returns the words of an entry, as far as formats can express them.
@@ -262,7 +262,7 @@ func asked(t *testing.T, h *Handler, path string) string {
 
 // direct returns a client whose requests go to a handler.
 func direct(h http.Handler) *feedhistory.Client {
-	return &feedhistory.Client{Transport: feedtest.Direct{Handler: h}, Retry: feedhistory.Retry{Tries: 1}}
+	return &feedhistory.Client{Transport: feedtest.Direct{Handler: h}, Tries: 1}
 }
 
 // filesOf returns the names of the documents in an Output.
@@ -824,7 +824,7 @@ func testHops(t *testing.T, site *feedtest.Site, start, polls string) {
 func newHop(t *testing.T, site *feedtest.Site, url string) *hop {
 	client := func(h http.Handler) *feedhistory.Client {
 		c := direct(h)
-		c.Policy.NoGuess = true
+		c.NoGuess = true
 		return c
 	}
 	store := &mirror.Memory{}

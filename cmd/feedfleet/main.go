@@ -66,8 +66,8 @@ func (g *globals) Validate() error {
 func (g *globals) client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
 		UserAgent: g.UserAgent, Pace: g.Pace,
-		Budget: feedhistory.Budget{Documents: slicedDocuments},
-		Policy: feedhistory.Policy{AllowPrivate: g.AllowPrivate, PerHost: 1},
+		Budget:       feedhistory.Budget{Documents: slicedDocuments},
+		AllowPrivate: g.AllowPrivate, PerHost: 1,
 	}
 	if g.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -19,7 +19,7 @@ func TestFeeds(t *testing.T) {
 	var err error
 	site, err = newDemoSite(t.Context(), server.URL)
 	require.NoError(t, err)
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	for _, tc := range []struct {
 		path    string

@@ -92,10 +92,8 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	switch c.Format {
 	case "opml":
 		err = exportOPML(w, out, feeds)
-	case "greader":
-		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
-	case "nextcloud":
-		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
+	case "greader", "nextcloud":
+		err = (&readers.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).Write(w.Ctx, out, c.Format, feeds)
 	case "json":
 		err = c.exportObject(w.Ctx, out, readable, feeds)
 	case "atom":
@@ -128,7 +126,7 @@ func (c *exportCommand) query(feed string) mirror.Query {
 // verdict returns the verdict on the exported part of a feed: a part is never whole.
 func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
 	if c.isPart() {
-		return feedhistory.Worse(f.Verdict, feedhistory.Window)
+		return min(f.Verdict, feedhistory.Window)
 	}
 	return f.Verdict
 }
@@ -155,30 +153,30 @@ func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, 
 	return terminal.StatusError(terminal.ExitPartial)
 }
 
+// exportOPML writes the list of the feeds.
 func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
-	list, err := readers.NewOPMLWriter(out, time.Now())
+	var list []readers.Outline
 	private := 0
-	for f, e := range feeds {
-		if err = errors.Join(err, e); err != nil {
+	for f, err := range feeds {
+		if err != nil {
 			return err
 		}
 		if f.Alias != "" {
 			continue // it is the other feed, which the list has
 		}
 		site := feedhistory.Link{}
-		if head, e := f.Document(); e == nil {
+		if head, err := f.Document(); err == nil {
 			site, _ = head.Links.Rel(feedhistory.RelAlternate)
 		}
-		feed := readers.OutlineOf(f, terminal.Clean(f.Title), site.Href)
+		list = append(list, readers.OutlineOf(f, terminal.Clean(f.Title), site.Href))
 		if f.Private {
 			private++
 		}
-		err = list.Add(feed)
 	}
 	if private > 0 {
 		w.Tell("the list has the addresses of " + terminal.Count(private, "private feed", "private feeds") + ": keep it to yourself")
 	}
-	return cmp.Or(err, list.Close())
+	return readers.WriteOPML(out, time.Now(), list)
 }
 
 // exportLines writes the entries as lines. Those of private feeds say so.

@@ -28,7 +28,7 @@ func mirrored(t *testing.T, feed string) (mirror.Store, string) {
 	}))
 	m := &mirror.Mirror{
 		Store:  &mirror.Memory{},
-		Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		Client: &feedhistory.Client{AllowPrivate: true},
 	}
 	defer m.Client.CloseIdle()
 	_, err := m.Update(t.Context(), server.URL)

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"net"
-	"net/http"
 	"slices"
 	"time"
 
@@ -178,7 +178,7 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 func deadHint(url string, err error) error {
 	said := show.Failure(url, err)
 	dns, _ := errors.AsType[*net.DNSError](err)
-	if dns != nil && dns.IsNotFound || feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
+	if dns != nil && dns.IsNotFound || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; feedhistory entries %[2]s shows what is mirrored of it, https://web.archive.org/web/*/%[2]s may have copies", said, show.Address(url))
 	}
 	return said
@@ -240,7 +240,7 @@ func (f *feedFetch) print(r *backfill.Recovery) error {
 // isPrivate reports whether there are credentials for the origin of a feed, or its address
 // seems to have a secret.
 func (f *feedFetch) isPrivate(feed string) bool {
-	return mirror.NewFeed(feed).Private || slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
+	return mirror.NewFeed(feed).Private || slices.ContainsFunc(f.client.Credentials, func(c feedhistory.Credential) bool {
 		return feedhistory.SameOrigin(c.Origin, feed)
 	})
 }
@@ -385,7 +385,7 @@ func (f *feedFetch) restrict(h *feedhistory.History) {
 	if !f.limited || h.Head == nil {
 		return
 	}
-	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: feedhistory.Worse(h.Verdict(), feedhistory.Window)}
+	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: min(h.Verdict(), feedhistory.Window)}
 }
 
 // meaning explains the verdict, given the entries the flags ask for.

@@ -160,10 +160,7 @@ type handoverRun struct {
 	missing    *terminal.Page // entries not handed over, and gaps of the mirror
 	subscribed []readers.ReaderFeed
 
-	bar     *terminal.Bar
-	refused []jsonRefusal // entries of the current feed refused by the reader
-	toAdd   []show.Entry  // entries of the current feed a dry run would add
-	worst   int           // the exit status so far
+	worst int // the exit status so far
 }
 
 // all hands over the feeds the arguments ask for. It continues with the next feed if a
@@ -230,56 +227,42 @@ func (h *handoverRun) find(f *mirror.Feed) (readers.ReaderFeed, error) {
 
 // feed hands over one feed. It reports its work, even if an error ends it.
 func (h *handoverRun) feed(f *mirror.Feed, to readers.ReaderFeed) error {
-	h.refused, h.toAdd = []jsonRefusal{}, nil
-	h.bar = h.w.NewBar(int(f.Entries), "asking the reader for its entries")
-	h.Each = h.each
+	bar := h.w.NewBar(int(f.Entries), "asking the reader for its entries")
+	h.Each = func() {
+		bar.Describe("handing over")
+		bar.Step()
+	}
 	report, err := h.Handover.Run(h.w.Ctx, f.URL, to)
-	h.bar.End()
+	bar.End()
 	if report == nil || report.Entries == 0 && err != nil {
 		return err
 	}
-	return errors.Join(h.tell(report), err)
-}
-
-func (h *handoverRun) each(r *mirror.Record, o readers.Outcome, err error) {
-	h.bar.Describe("handing over")
-	h.bar.Step()
-	switch {
-	case o == readers.Refused:
-		h.refused = append(h.refused, jsonRefusal{r.ID, err.Error()})
-	case o == readers.Added && h.handoverCommand.DryRun:
-		if e, err := r.Entry(); err == nil {
-			h.toAdd = append(h.toAdd, show.NewEntry(e))
-		}
-	}
+	return errors.Join(h.report(report), err)
 }
 
 // mostRefused is the maximum number of refused entries in a report.
 const mostRefused = 10
 
-// tell reports the handover of one feed.
-func (h *handoverRun) tell(r *readers.Report) error {
-	if h.worst != terminal.ExitFailed && (r.Refused > 0 || terminal.ExitOf(r.Verdict) != terminal.ExitOK) {
+// report prints the handover of one feed.
+func (h *handoverRun) report(r *readers.Report) error {
+	isPartial := len(r.Refused) > 0 || terminal.ExitOf(r.Verdict) != terminal.ExitOK
+	if isPartial && h.worst != terminal.ExitFailed {
 		h.worst = terminal.ExitPartial
 	}
 	if h.JSON {
-		return terminal.WriteJSON(h.w.Stdout, jsonHandover{
-			URL: r.Feed, FeedID: r.ID, Verdict: r.Verdict.String(), DryRun: h.handoverCommand.DryRun,
-			Entries: r.Entries, Shown: r.Shown, Had: r.Had, Added: r.Added, Removed: r.Removed,
-			Refused: h.refused, ToAdd: h.toAdd,
-		})
+		return terminal.WriteJSON(h.w.Stdout, r)
 	}
-	if err := h.list(h.w.Stdout); err != nil {
+	if err := list(h.w.Stdout, r.ToAdd); err != nil {
 		return err
 	}
 	p := h.page
-	if r.Refused > 0 || terminal.ExitOf(r.Verdict) != terminal.ExitOK {
+	if isPartial {
 		p = h.missing
 	}
-	p.Line(terminal.Clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
-	for i, refusal := range h.refused {
+	p.Line(terminal.Clean(r.Feed + ": " + outcomes(r)))
+	for i, refusal := range r.Refused {
 		if i == mostRefused {
-			p.Para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
+			p.Para("  ", "    ", fmt.Sprintf("and %d more", len(r.Refused)-i))
 			break
 		}
 		p.Para("  ", "    ", refusal.ID+": "+refusal.Error)
@@ -291,18 +274,19 @@ func (h *handoverRun) tell(r *readers.Report) error {
 }
 
 // list prints the entries to be handed over.
-func (h *handoverRun) list(out io.Writer) error {
+func list(out io.Writer, toAdd []show.Entry) error {
 	p := terminal.NewPage(out)
-	for _, e := range h.toAdd {
+	for _, e := range toAdd {
 		date, _, _ := strings.Cut(cmp.Or(e.Published, e.Updated, strings.Repeat(" ", 10)), "T")
 		p.Line(date + "  " + terminal.Clean(cmp.Or(e.Title, e.ID)))
 	}
 	return p.Err
 }
 
-func outcomes(r *readers.Report, dry bool) string {
+// outcomes returns the numbers of a feed's entries by their outcomes.
+func outcomes(r *readers.Report) string {
 	added := "%d handed over"
-	if dry {
+	if r.DryRun {
 		added = "%d to hand over"
 	}
 	text := fmt.Sprintf(added, r.Added)
@@ -311,7 +295,7 @@ func outcomes(r *readers.Report, dry bool) string {
 		says string
 	}{
 		{r.Had, "there already"}, {r.Shown, "still in the feed"},
-		{r.Removed, "deleted in the reader"}, {r.Refused, "refused"},
+		{r.Removed, "deleted in the reader"}, {len(r.Refused), "refused"},
 	} {
 		if part.n > 0 {
 			text += fmt.Sprintf(" · %d %s", part.n, part.says)
@@ -319,24 +303,3 @@ func outcomes(r *readers.Report, dry bool) string {
 	}
 	return text
 }
-
-// A jsonHandover is the result for one feed in the verb's JSON.
-type (
-	jsonHandover struct {
-		URL     string        `json:"url"`
-		FeedID  int64         `json:"feed_id"`
-		Verdict string        `json:"verdict"`
-		DryRun  bool          `json:"dry_run"`
-		Entries int           `json:"entries"`
-		Shown   int           `json:"shown"`
-		Had     int           `json:"had"`
-		Added   int           `json:"added"`
-		Removed int           `json:"removed"`
-		Refused []jsonRefusal `json:"refused"`
-		ToAdd   []show.Entry  `json:"to_add,omitempty"` // only in a dry run
-	}
-	jsonRefusal struct {
-		ID    string `json:"id"`
-		Error string `json:"error"`
-	}
-)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
@@ -60,7 +59,7 @@ func (c *importCommand) Validate() error {
 	return errors.Join(c.Quotas.Check(), c.Login.Check())
 }
 
-// source returns the source of a memory that the arguments name; nil for the lines of export
+// source returns the source the arguments name; nil for the lines of export
 // --raw.
 func (c *importCommand) source(w *command.World) (*readers.Source, error) {
 	if c.From == "" {
@@ -86,7 +85,7 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	if source, err := c.source(w); err != nil {
 		return err
 	} else if source != nil {
-		return c.memory(w, source)
+		return c.importSource(w, source)
 	}
 	store, err := c.Create(w)
 	if err != nil {
@@ -94,13 +93,7 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	in := &mirror.Import{
-		Store: credentialKeeper{store}, Replace: c.Replace, Private: c.markPrivate,
-		Check: func(feed string) error {
-			if err := terminal.CheckURL(feed); err != nil {
-				return errors.New(err.Error()) // not a usageError: the command line is right
-			}
-			return nil
-		},
+		Store: credentialKeeper{store}, Replace: c.Replace, Private: c.markPrivate, Check: checkFeed,
 	}
 	files := c.Files
 	if len(files) == 0 {
@@ -112,7 +105,7 @@ func (c *importCommand) Run(w *command.World) (err error) {
 			return err
 		}
 		if !in.Ended {
-			status = terminal.WorseExit(status, tellUnended(w, file))
+			status = terminal.WorseExit(status, warnUnended(w, file))
 		}
 	}
 	if err := store.Index(w.Ctx); err != nil {
@@ -130,9 +123,9 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	return p.Err
 }
 
-// tellUnended says that the lines of a file lack the record that ends them, and returns
+// warnUnended says the lines of a file lack the record that ends them, and returns
 // the exit status: a pipe may have been cut between two feeds.
-func tellUnended(w *command.World, file string) int {
+func warnUnended(w *command.World, file string) int {
 	w.Say(inputName(file) + ": the lines do not end with the record that ends those of --raw: an earlier version wrote them, or feeds at the end are missing")
 	if w.IsStream(file) {
 		return terminal.ExitPartial
@@ -192,8 +185,8 @@ func (c *importCommand) importFailure(file string, err error) error {
 	return fmt.Errorf("%s: %w", inputName(file), line)
 }
 
-// A memoryImport is a run of import for entries kept by others.
-type memoryImport struct {
+// A sourceImport is a run of import from a source.
+type sourceImport struct {
 	*importCommand
 	w        *command.World
 	source   *readers.Source
@@ -207,8 +200,8 @@ type memoryImport struct {
 // mostSkipped is the number of skipped rows that are named.
 const mostSkipped = 100
 
-// memory imports the feeds named by the arguments from a source kept by others.
-func (c *importCommand) memory(w *command.World, source *readers.Source) (err error) {
+// importSource imports the feeds named by the arguments from a source kept by others.
+func (c *importCommand) importSource(w *command.World, source *readers.Source) (err error) {
 	if !source.IsServer() {
 		if _, err := os.Stat(source.Name); err != nil {
 			return show.Failure(source.Name, err)
@@ -223,7 +216,7 @@ func (c *importCommand) memory(w *command.World, source *readers.Source) (err er
 	if err != nil {
 		return err
 	}
-	m := &memoryImport{importCommand: c, w: w, source: source, errors: terminal.NewPage(w.Stderr)}
+	m := &sourceImport{importCommand: c, w: w, source: source, errors: terminal.NewPage(w.Stderr)}
 	m.importer = &readers.Importer{
 		Recall:  &mirror.Recall{Mirror: &mirror.Mirror{Store: store, Quota: c.Limits()}, Name: source.Kind, DryRun: c.DryRun},
 		Wanted:  source.Wants,
@@ -313,7 +306,7 @@ func (c *importCommand) server(w *command.World, source *readers.Source) (*reade
 	}
 	s := &readers.Server{
 		URL: source.Name, Header: http.Header{}, Transport: transport, UserAgent: w.UserAgent,
-		Retry: feedhistory.Retry{Tries: 4, MaxWait: 5 * time.Minute}, Login: "--user, --token-env, --header or --netrc",
+		Tries: 4, MaxWait: 5 * time.Minute, Login: "--user, --token-env, --header or --netrc",
 	}
 	if credential == nil {
 		return nil, terminal.UsageError("the reader needs a login: --token-env VARIABLE, or --user NAME with the password in FEEDHISTORY_PASSWORD, or --netrc")
@@ -328,13 +321,13 @@ func (c *importCommand) server(w *command.World, source *readers.Source) (*reade
 }
 
 // run imports everything, with a bar.
-func (m *memoryImport) run(server *readers.Server, mark string) error {
+func (m *sourceImport) run(server *readers.Server, mark string) error {
 	bar := m.w.NewBar(0, "reading "+m.source.Kind)
 	defer bar.End()
-	err := m.importer.Run(m.w.Ctx, func(take func(readers.Found) error) error {
-		return m.source.Read(m.w.Ctx, server, mark, func(found readers.Found) error {
+	err := m.importer.Run(m.w.Ctx, func(yield func(readers.Item) error) error {
+		return m.source.Read(m.w.Ctx, server, mark, func(found readers.Item) error {
 			bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(len(m.importer.Feeds), "feed", "feeds"), terminal.Count(m.importer.Count, "entry", "entries")))
-			return take(found)
+			return yield(found)
 		})
 	})
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -353,7 +346,7 @@ func (m *memoryImport) run(server *readers.Server, mark string) error {
 }
 
 // damage names a row that is skipped.
-func (m *memoryImport) damage(err error) {
+func (m *sourceImport) damage(err error) {
 	m.damaged++
 	switch {
 	case m.damaged < mostSkipped:
@@ -375,7 +368,7 @@ type jsonImported struct {
 }
 
 // report prints the imported entries of each feed.
-func (m *memoryImport) report(failed error) error {
+func (m *sourceImport) report(failed error) error {
 	out, asides := terminal.NewPage(m.w.Stdout), terminal.NewPage(m.w.Asides())
 	var sum mirror.RecallReport
 	for _, t := range m.importer.Feeds {
@@ -411,7 +404,7 @@ func (m *memoryImport) report(failed error) error {
 }
 
 // others names the first of the source's files that are no feed documents.
-func (m *memoryImport) others(before string) string {
+func (m *sourceImport) others(before string) string {
 	if len(m.importer.Others) == 0 {
 		return ""
 	}
@@ -448,7 +441,7 @@ func countsOf(r mirror.RecallReport, dry bool) string {
 
 // placeOf returns the file for where to continue. Its name tells the source and the database,
 // its content nothing.
-func (m *memoryImport) placeOf() string {
+func (m *sourceImport) placeOf() string {
 	dir := marks()
 	if dir == "" {
 		return ""
@@ -481,7 +474,7 @@ func marks() string {
 }
 
 // read returns the mark of an import that was cut short; "" if there was none.
-func (m *memoryImport) read() string {
+func (m *sourceImport) read() string {
 	if m.place == "" {
 		return ""
 	}
@@ -493,7 +486,7 @@ func (m *memoryImport) read() string {
 }
 
 // write keeps a mark.
-func (m *memoryImport) write(mark string) error {
+func (m *sourceImport) write(mark string) error {
 	if m.place == "" {
 		return nil
 	}

@@ -918,7 +918,7 @@ func (p *provenance) Coverage(own string) *feedhistory.Coverage {
 			verdict = f.Verdict
 			c.Gaps = append(c.Gaps, f.Missing()...)
 		}
-		c.Verdict = feedhistory.Worse(c.Verdict, verdict)
+		c.Verdict = min(c.Verdict, verdict)
 		whole = whole && verdict == feedhistory.Whole
 	}
 	if whole {

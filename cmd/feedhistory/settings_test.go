@@ -96,7 +96,7 @@ func numberedSettings(t *testing.T) map[string]setting {
 	e, err := compose.Draft{ID: "urn:1", Updated: time.Now()}.Entry()
 	require.NoError(t, err)
 	return map[string]setting{
-		"Client": {client, func() error { _, err := client.Clone().Get(ctx, "x:"); return err }, "Retry.MaxWait"},
+		"Client": {client, func() error { _, err := client.Clone().Get(ctx, "x:"); return err }, "MaxWait"},
 		"Parser": {parser, func() error { _, err := parser.Parse(strings.NewReader("<feed/>"), ""); return err }, ""},
 		"Mirror": {m, func() error { return errors.Join(m.ReadMark(ctx, "https://example.org/", "s", nil)) }, "Versions Recheck Quota.Bytes Quota.Entries"},
 		"Poller": {p, func() error { return p.Drain(ctx) }, ""},
@@ -189,7 +189,7 @@ var unset = map[string]string{
 	"conformance/suite.PublisherReport": "a result", "conformance/suite.Report": "a result", "conformance/suite.Requirement": "a result",
 	"conformance/suite.Score": "a result", "conformance/suite.Trial": "a result",
 	"harvest/atompmh.KnownChain": "a state that a harvest writes",
-	"feedhistory.Answer":         "a result", "feedhistory.History": "a result", "feedhistory.Note": "a result", "feedhistory.Schedule": "read from a document",
+	"feedhistory.FetchError":     "a result", "feedhistory.History": "a result", "feedhistory.Note": "a result", "feedhistory.Schedule": "read from a document",
 	"fleet.FailingFeed": "a result", "fleet.HostStatus": "a result", "fleet.Status": "a result",
 	"harvest/atompmh.QueuedRecord": "written by FetchQueued",
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",

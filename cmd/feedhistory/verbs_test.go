@@ -765,7 +765,7 @@ func TestLineMessages(t *testing.T) {
 // Advice says what to do about rare errors.
 func TestAdviceMessages(t *testing.T) {
 	for want, err := range map[string]error{
-		"the proxy requires a user and a password": &feedhistory.StatusError{URL: "x", Status: http.StatusProxyAuthRequired},
+		"the proxy requires a user and a password": &feedhistory.FetchError{Reason: feedhistory.ReasonStatus, URL: "x", Status: http.StatusProxyAuthRequired},
 	} {
 		require.Contains(t, show.Remedy(err), want)
 	}
@@ -779,11 +779,11 @@ func TestAdviceMessages(t *testing.T) {
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		protocols.HarvestAdvice(&feedhistory.Gap{Err: &harvest.Error{Code: harvest.ErrStuck}}))
 	require.Equal(t, "tell the publisher", show.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.FetchError{URL: "javascript:x", Reason: feedhistory.ReasonRefused}}))
 	require.Contains(t, show.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.FetchError{URL: "x", Reason: feedhistory.ReasonRefused, Err: feedhistory.ErrPrivateAddress}}), "(--allow-private)")
 	require.Contains(t, show.Advice(&feedhistory.Gap{
-		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "check --user")
+		Reason: feedhistory.ReasonStatus, Err: &feedhistory.FetchError{Reason: feedhistory.ReasonStatus, URL: "x", Status: http.StatusUnauthorized}}), "check --user")
 	require.Contains(t, show.VerdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
 	showFindings(terminal.NewPage(&out), []check.Finding{{}}, 1)
@@ -823,9 +823,9 @@ func TestHarvestFlagNames(t *testing.T) {
 	require.Greater(t, seen, 30)
 	for reason := range feedhistory.Reason(64) {
 		for _, status := range []int{401, 404, 407, 429, 500} {
-			for _, rule := range []string{"scheme", "address"} {
+			for _, rule := range []error{feedhistory.ErrUserinfo, feedhistory.ErrPrivateAddress} {
 				for _, err := range []error{
-					&feedhistory.StatusError{URL: "x", Status: status}, &feedhistory.RefusedError{URL: "x", Rule: rule},
+					&feedhistory.FetchError{Reason: feedhistory.ReasonStatus, URL: "x", Status: status}, &feedhistory.FetchError{URL: "x", Reason: feedhistory.ReasonRefused, Err: rule},
 					&feedhistory.ParseError{Reason: reason}, &harvest.Error{Code: harvest.ErrBudget, Limit: "items", Clause: "modified-range#12"}, &harvest.Error{Code: harvest.ErrBudget, Limit: "requests", Clause: "modified-range#12"},
 					&harvest.Error{Code: harvest.ErrBudget, Limit: "bytes", Clause: "modified-range#12"}, &harvest.Error{Code: harvest.ErrIgnored}, &harvest.Error{Code: harvest.ErrStamp}, errors.New("x"),
 				} {

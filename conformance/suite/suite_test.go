@@ -29,7 +29,7 @@ func cases(t testing.TB) []*suite.Case {
 // client returns the client for the tests: the default one, except for the time
 // between two tries.
 func client() *feedhistory.Client {
-	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 2, Base: time.Millisecond}}
+	return &feedhistory.Client{AllowPrivate: true, Tries: 2, MaxWait: time.Millisecond}
 }
 
 // walked is the library without a mirror.

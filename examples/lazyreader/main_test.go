@@ -14,13 +14,13 @@ import (
 )
 
 func client() *feedhistory.Client {
-	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	return &feedhistory.Client{AllowPrivate: true, Tries: 1}
 }
 
 func TestShow(t *testing.T) {
 	client, home, stop := site.Start()
 	defer stop()
-	client.Retry.Tries = 1
+	client.Tries = 1
 	var out strings.Builder
 	require.NoError(t, show(t.Context(), strings.NewReader("\n\n"), &out, client, home+site.Archived, 2))
 	require.Equal(t, `2003-12-13  Atom-Powered Robots Run Amok
@@ -72,7 +72,7 @@ func TestEdited(t *testing.T) {
 func TestLazy(t *testing.T) {
 	feed := feedtest.Serve(t, edited)
 	c := client()
-	c.Policy.PerHost = 2 // one is read, and one requested in advance
+	c.PerHost = 2 // one is read, and one requested in advance
 	require.NoError(t, show(t.Context(), strings.NewReader(""), io.Discard, c, feed.URL+"/feed.atom", 1))
 	require.LessOrEqual(t, len(feed.Requests()), 2)
 }

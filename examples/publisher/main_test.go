@@ -31,7 +31,7 @@ func site(t *testing.T, dir string) (p *publish.Publisher, base string) {
 // read returns the titles that a reader sees, and the verdict.
 func read(t *testing.T, p *publish.Publisher) (titles []string, verdict feedhistory.Verdict) {
 	t.Helper()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	history, err := client.Fetch(t.Context(), p.URL())
 	require.NoError(t, err)

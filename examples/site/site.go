@@ -42,7 +42,7 @@ func Feeds(paths ...string) (client *feedhistory.Client, urls []string, stop fun
 // panics if there is no free port.
 func Start() (client *feedhistory.Client, url string, stop func()) {
 	server := httptest.NewServer(http.FileServerFS(files))
-	client = &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client = &feedhistory.Client{AllowPrivate: true}
 	return client, server.URL, func() {
 		client.CloseIdle()
 		server.Close()

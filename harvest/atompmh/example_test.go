@@ -49,7 +49,7 @@ func Example() {
 	}
 	harvester := atompmh.Harvester{
 		URL:  producer.URL(),
-		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		HTTP: &feedhistory.Client{AllowPrivate: true},
 	}
 	defer harvester.HTTP.CloseIdle()
 	var mark atompmh.Mark // a program stores it
@@ -101,7 +101,7 @@ func ExampleHarvester_Fetch() {
 	h := atompmh.Harvester{
 		URL:    producer.URL(),
 		Accept: []string{"application/rdf+xml", "text/html"},
-		HTTP:   &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		HTTP:   &feedhistory.Client{AllowPrivate: true},
 	}
 	defer h.HTTP.CloseIdle()
 	harvest := h.Harvest(ctx, atompmh.Mark{})
@@ -164,7 +164,7 @@ func ExampleUnacceptable() {
 	if err := producer.Update(ctx); err != nil {
 		panic(err)
 	}
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	for _, how := range []atompmh.Unacceptable{atompmh.AsDeleted, atompmh.AsRecord} {
 		h := atompmh.Harvester{URL: producer.URL(), HTTP: client, Accept: []string{"text/html"}, Unacceptable: how}
@@ -205,7 +205,7 @@ func ExampleHarvester_FetchQueued() {
 	if err := producer.Update(ctx); err != nil {
 		panic(err)
 	}
-	h := atompmh.Harvester{URL: producer.URL(), HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	h := atompmh.Harvester{URL: producer.URL(), HTTP: &feedhistory.Client{AllowPrivate: true}}
 	defer h.HTTP.CloseIdle()
 	queue := atompmh.Queue{}
 	for record, err := range h.FetchQueued(ctx, h.Harvest(ctx, atompmh.Mark{}).Changes(), queue) {

@@ -70,7 +70,7 @@ func TestFetchOutcomes(t *testing.T) {
 	}
 	private := Harvester{}
 	for _, f := range feedtest.All(t, private.Fetch(t.Context(), changesOf(server.URL+"/200"))) {
-		feedtest.ErrorAs[*feedhistory.RefusedError](t, f.Err)
+		feedtest.ErrorAs[*feedhistory.FetchError](t, f.Err)
 		require.False(t, f.Gone)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"maps"
 	"net/http"
@@ -345,9 +346,9 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 // get requests the chosen representation.
 func get(ctx context.Context, client *feedhistory.Client, change Change) FetchResult {
 	f := FetchResult{Change: change}
-	resp, err := client.Do(ctx, feedhistory.Request{URL: change.Chosen.URL, Accept: cmp.Or(change.Chosen.Type, "*/*")})
+	resp, err := settings.Get(ctx, client, http.MethodGet, change.Chosen.URL, http.Header{"Accept": {cmp.Or(change.Chosen.Type, "*/*")}})
 	if err != nil {
-		f.Gone = feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
+		f.Gone = errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
 		f.Err = err
 		return f
 	}

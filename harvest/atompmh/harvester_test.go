@@ -48,7 +48,7 @@ func serveSite(t *testing.T, docs map[string]string) *site {
 		_, _ = io.WriteString(w, doc)
 	}))
 	s.url, s.HTTP, s.Shelf = server.URL, loopback(), newShelf()
-	s.HTTP.Policy.PerHost = 1 // so that no document is requested ahead
+	s.HTTP.PerHost = 1 // so that no document is requested ahead
 	t.Cleanup(s.HTTP.CloseIdle)
 	return s
 }
@@ -1203,7 +1203,7 @@ func describe(c Change) string {
 }
 
 func loopback() *feedhistory.Client {
-	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	return &feedhistory.Client{AllowPrivate: true, Tries: 1}
 }
 
 // broken has the outcome for each broken example: the number of records, and the
@@ -1237,7 +1237,7 @@ func TestBrokenExamples(t *testing.T) {
 				"/feed":   string(text),
 				"/before": strings.Replace(before, "urn:feed", id, 1), // a complete document of another id would be another feed's
 			})
-			s.HTTP.Policy.SameOrigin = true // the links in the text lead to a host that must not get requests
+			s.HTTP.SameOrigin = true // the links in the text lead to a host that must not get requests
 			h, changes, err := s.harvest("/feed", Mark{})
 			next, whole := h.Mark()
 			if name == "example5" {

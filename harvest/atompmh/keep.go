@@ -80,7 +80,7 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 	return func(yield func(*feedhistory.Document, error) bool) {
 		client, done := k.client()
 		defer done()
-		client.Policy.PerHost = 1 // a document requested in advance would be requested again after a kill
+		client.PerHost = 1 // a document requested in advance would be requested again after a kill
 		from := k.state.top()
 		var err error
 		if k.r, err = k.newReading(from, true); err != nil {

@@ -142,7 +142,7 @@ func TestKeepErrors(t *testing.T) {
 	w := &wire{handler: http.NotFoundHandler()}
 	h := Harvester{HTTP: w.client(), URL: base + "feed.atom"}
 	m := &mirror.Mirror{Store: new(mirror.Memory)}
-	var status *feedhistory.StatusError
+	var status *feedhistory.FetchError
 	_, err := h.Keep(t.Context(), m)
 	require.ErrorAs(t, err, &status)
 	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Commit{

@@ -485,7 +485,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 // client returns a client that requests one document at a time, and tries once.
 func (w *wire) client() *feedhistory.Client {
 	return &feedhistory.Client{
-		Transport: w, Retry: feedhistory.Retry{Tries: 1}, Policy: feedhistory.Policy{PerHost: 1},
+		Transport: w, Tries: 1, PerHost: 1,
 	}
 }
 

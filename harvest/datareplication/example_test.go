@@ -36,7 +36,7 @@ func Example() {
 
 	h := datareplication.Harvester{
 		URL:  server.URL,
-		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		HTTP: &feedhistory.Client{AllowPrivate: true},
 	}
 	var mark datareplication.Mark // a program stores it
 	for range 2 {
@@ -86,7 +86,7 @@ func ExampleProducer_Snapshot() {
 	}
 	h := datareplication.Harvester{
 		URL: server.URL, Snapshot: server.URL + "/snapshot",
-		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		HTTP: &feedhistory.Client{AllowPrivate: true},
 	}
 	for e, err := range h.Harvest(context.Background(), datareplication.Mark{}).Entities() {
 		if err != nil {
@@ -138,7 +138,7 @@ func ExampleHarvester_malformed() {
 		}))
 		handler.Base = server.URL
 		h := datareplication.Harvester{
-			URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+			URL: server.URL, HTTP: &feedhistory.Client{AllowPrivate: true},
 		}
 		for _, err := range h.Harvest(context.Background(), datareplication.Mark{}).Entities() {
 			switch {

@@ -271,7 +271,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	written, done := context.WithCancel(t.Context())
 	go func() { wg.Wait(); done() }()
-	c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{AllowPrivate: true}}
 	var mark Mark
 	seen := map[string]int{}
 	for last := false; ; {

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"iter"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -27,7 +29,7 @@ import (
 type Harvester struct {
 	// HTTP makes the requests, with its settings except for the limits on
 	// documents, because pages may be larger: see Budget. A page may take an
-	// hour unless its Timeouts say otherwise. Nil means a client with default
+	// hour. Nil means a client with default
 	// settings.
 	HTTP *feedhistory.Client
 
@@ -709,13 +711,13 @@ func (r *run) request(ctx context.Context, method, url string) (*wire.Page, erro
 // foreign refuses a URL outside of the feed's origin, if the client's policy demands
 // it.
 func (r *run) foreign(address string) error {
-	if r.h.HTTP == nil || !r.h.HTTP.Policy.SameOrigin {
+	if r.h.HTTP == nil || !r.h.HTTP.SameOrigin {
 		return nil
 	}
 	if iri.AreSameOrigin(r.h.URL, address) {
 		return nil
 	}
-	return &feedhistory.RefusedError{URL: address, Rule: feedhistory.RuleOrigin}
+	return &feedhistory.FetchError{URL: address, Reason: feedhistory.ReasonRefused, Err: errors.New("its origin is not the feed's")}
 }
 
 // overBudget reports a limit that is exceeded.
@@ -759,25 +761,23 @@ func (r *run) head(url, from string) (page *wire.Page, err error) {
 
 // gone reports whether an error is about a missing page.
 func gone(err error) bool {
-	return feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // interrupted returns the error for a page not read to its end; nil if it was, but is
 // malformed.
 func (r *run) interrupted(page *wire.Page, whole int, err error) error {
-	truncated, cut := errors.AsType[*feedhistory.TruncatedError](err)
-	_, timeout := errors.AsType[*feedhistory.TimeoutError](err)
-	_, limit := errors.AsType[*feedhistory.LimitError](err)
+	failed, isOfRequest := errors.AsType[*feedhistory.FetchError](err)
 	switch {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
 	case errors.Is(err, wire.ErrTooLarge):
 		return r.overBudget(page.URL, "entity", r.limits.Entity)
-	case cut:
-		return cutShort(page.URL, whole, truncated.Err)
-	case err == io.EOF || err == io.ErrUnexpectedEOF || timeout:
+	case isOfRequest && failed.Reason == feedhistory.ReasonTruncated:
+		return cutShort(page.URL, whole, errors.Unwrap(failed.Err))
+	case err == io.EOF || err == io.ErrUnexpectedEOF || isOfRequest && errors.Is(err, os.ErrDeadlineExceeded):
 		return cutShort(page.URL, whole, err)
-	case limit:
+	case isOfRequest && failed.Reason == feedhistory.ReasonLimit:
 		return err
 	}
 	return nil

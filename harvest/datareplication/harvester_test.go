@@ -67,7 +67,7 @@ func TestFeeds(t *testing.T) {
 			text := feedtest.ReadFile(t, file)
 			a := feedtest.Parse(string(text))
 			site := feedtest.Serve(t, a.String())
-			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+			client := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 			c := &Harvester{HTTP: client, URL: site.URL + "/feed"}
 			if _, ok := a.File("/snapshot"); ok {
 				c.Snapshot = site.URL + "/snapshot"
@@ -578,7 +578,7 @@ func TestBigPage(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "--b--\r\n")
 	}))
-	c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{AllowPrivate: true}}
 	live := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -619,7 +619,7 @@ func TestLimits(t *testing.T) {
 	c := serve(out).client()
 	c.Budget = harvest.Budget{Page: 700}
 	_, err := collect(c.Harvest(t.Context(), Mark{}))
-	feedtest.ErrorAs[*feedhistory.LimitError](t, err)
+	feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 }
 
 // TestSameOrigin checks that the policy applies to links and to the pages of a
@@ -638,9 +638,9 @@ func TestSameOrigin(t *testing.T) {
 		got, err := collect(c.Harvest(t.Context(), Mark{}))
 		require.NoError(t, err)
 		require.NotEmpty(t, got)
-		c.HTTP.Policy.SameOrigin = true
+		c.HTTP.SameOrigin = true
 		got, err = collect(c.Harvest(t.Context(), Mark{}))
-		refused := feedtest.ErrorAs[*feedhistory.RefusedError](t, err)
+		refused := feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 		require.Contains(t, refused.URL, "example.com")
 		require.Empty(t, got)
 	}

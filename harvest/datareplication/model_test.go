@@ -334,7 +334,7 @@ func (w *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (w *transport) client() *Harvester {
 	return &Harvester{URL: base, HTTP: &feedhistory.Client{
-		Transport: w, Retry: feedhistory.Retry{Tries: 1},
+		Transport: w, Tries: 1,
 	}}
 }
 
@@ -421,7 +421,7 @@ func BenchmarkConsumer(b *testing.B) {
 	s, err := loadState(out)
 	require.NoError(b, err)
 	b.Run("harvest", func(b *testing.B) {
-		c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+		c := Harvester{URL: server.URL, HTTP: &feedhistory.Client{AllowPrivate: true}}
 		for b.Loop() {
 			got, err := collect(c.Harvest(b.Context(), Mark{}))
 			require.NoError(b, err)

@@ -30,7 +30,7 @@ func Example() {
 
 	h := modifiedrange.Harvester{
 		URL: server.URL, Dialect: modifiedrange.AnyDialect,
-		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+		HTTP: &feedhistory.Client{AllowPrivate: true},
 	}
 	defer h.HTTP.CloseIdle()
 	var mark modifiedrange.Mark // a program stores it

@@ -1,11 +1,13 @@
 package modifiedrange
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -286,10 +288,10 @@ func (r *run) restart() {
 // nextDialect switches to the next dialect if the error is about an unsupported one, and
 // reports whether there is a next.
 func (r *run) nextDialect(err error) bool {
-	status, refused := errors.AsType[*feedhistory.StatusError](err)
+	answer, refused := errors.AsType[*feedhistory.FetchError](err)
 	refused = refused && slices.Contains([]int{
 		http.StatusBadRequest, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented,
-	}, status.Status)
+	}, answer.Status)
 	ignored := errors.Is(err, harvest.ErrIgnored)
 	if !refused && !ignored || len(r.dialects) == 1 {
 		return false
@@ -306,7 +308,7 @@ func (r *run) end(err error) {
 		r.at = Mark{Since: r.Harvest.from.Since}
 	}
 	g, isGap := errors.AsType[*feedhistory.Gap](err)
-	_, status := errors.AsType[*feedhistory.StatusError](err)
+	answer, answered := errors.AsType[*feedhistory.FetchError](err)
 	ctxErr := r.ctx.Err()
 	switch {
 	case ctxErr != nil:
@@ -315,7 +317,7 @@ func (r *run) end(err error) {
 		r.yield(nil, err)
 	case isGap:
 		r.yield(nil, g)
-	case status && r.h.Dialect == AnyDialect && !r.supported:
+	case answered && answer.Reason == feedhistory.ReasonStatus && r.h.Dialect == AnyDialect && !r.supported:
 		// The earlier dialects were ignored, and this one is refused.
 		r.yield(nil, harvest.NewGap(r.h.URL, r.ignored("")))
 	default:
@@ -424,13 +426,19 @@ func (r *run) ask() (*answer, error) {
 		return nil, err
 	}
 	r.requests++
-	resp, err := r.http.Do(r.ctx, feedhistory.Request{URL: url, Header: fields, Partial: true})
+	if fields = fields.Clone(); fields == nil {
+		fields = http.Header{}
+	}
+	fields.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, */*;q=0.5")
+	resp, err := settings.Get(r.ctx, r.http, http.MethodGet, url, fields)
 	if err != nil {
 		return nil, r.damaged(nil, nil, err)
 	}
-	status, header := resp.Status, resp.Header
-	doc, err := resp.Document()
-	if err != nil {
+	status, header := resp.StatusCode, resp.Header
+	text, cut := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	doc, err := feedhistory.Parser{Limits: r.http.Limits, Header: header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
+	if err = cmp.Or(cut, err); err != nil {
 		return nil, r.damaged(doc, header, err)
 	}
 	if missing := doc.Missing(feedhistory.Complete); len(missing) > 0 {

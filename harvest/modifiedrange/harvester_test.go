@@ -593,7 +593,7 @@ func TestHeader(t *testing.T) {
 
 	c.Header = func(context.Context, string) (http.Header, error) { return http.Header{"Host": {"other"}}, nil }
 	_, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Documents())
-	require.ErrorAs(t, err, new(*feedhistory.RefusedError))
+	require.ErrorAs(t, err, new(*feedhistory.FetchError))
 }
 
 // A killed harvest is one whose process ends during a request. Each answer it has yielded is

@@ -22,7 +22,7 @@ func TestKeep(t *testing.T) {
 		collection.put(id, "first", start.Add(time.Duration(i)*time.Second))
 	}
 	server := feedtest.Server(t, collection.handler(2))
-	http := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	http := &feedhistory.Client{AllowPrivate: true}
 	defer http.CloseIdle()
 	c := Harvester{HTTP: http, URL: server.URL + "/collection"}
 	m := &mirror.Mirror{Store: &mirror.Memory{}}

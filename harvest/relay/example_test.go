@@ -35,7 +35,7 @@ func ExampleJournal() {
 	server := httptest.NewServer(journal)
 	defer server.Close()
 	journal.Base = server.URL
-	h := datareplication.Harvester{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	h := datareplication.Harvester{URL: server.URL, HTTP: &feedhistory.Client{AllowPrivate: true}}
 	defer h.HTTP.CloseIdle()
 	for e, err := range h.Harvest(ctx, datareplication.Mark{}).Entities() {
 		if err != nil {

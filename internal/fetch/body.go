@@ -8,6 +8,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,17 +32,28 @@ func (x *exchange) open(resp *Response, req *Request) error {
 		x.end()
 		return &Failure{Kind: Encoding, URL: x.url, Name: encoding}
 	}
-	if encoding == "" && r.ContentLength > x.client.maxBytes() {
+	if encoding == "" && r.ContentLength > x.maxBytes() {
 		x.end() // reading it would be pointless
-		return x.exceeds("bytes", x.client.maxBytes())
+		return x.exceeds("bytes", x.maxBytes())
 	}
 	b := &body{x: x, encoding: encoding}
 	b.wire = wire{
 		src: r.Body, guard: &x.guard, client: x.client, length: r.ContentLength,
-		left: x.client.body(),
+		left: x.client.body(), most: x.client.maxWire(),
+	}
+	if x.raw {
+		b.wire.left, b.wire.most = math.MaxInt64, math.MaxInt64
 	}
 	resp.Body = b
 	return nil
+}
+
+// maxBytes returns the maximum length of the body, decoded.
+func (x *exchange) maxBytes() int64 {
+	if x.raw {
+		return math.MaxInt64 - 1
+	}
+	return x.client.maxBytes()
 }
 
 // A body is the decoded body of an answer.
@@ -73,7 +85,7 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 		b.dec, b.free = dec, free
 	}
-	room := b.x.client.maxBytes() - b.n
+	room := b.x.maxBytes() - b.n
 	if int64(len(p)) > room {
 		p = p[:room+1] // one more than allowed, to detect an excess
 	}
@@ -113,8 +125,8 @@ func (b *body) end(err error) error {
 // exceeded checks the limits after a read.
 func (b *body) exceeded() error {
 	c := b.x.client
-	if b.n > c.maxBytes() {
-		return b.x.exceeds("bytes", c.maxBytes())
+	if b.n > b.x.maxBytes() {
+		return b.x.exceeds("bytes", b.x.maxBytes())
 	}
 	if b.encoding != "" && b.n > ratioFree && b.n/c.maxRatio() > b.wire.n {
 		return b.x.exceeds("ratio", c.maxRatio())
@@ -164,6 +176,7 @@ type wire struct {
 	client *Client
 	length int64         // Content-Length; unknown unless positive
 	left   time.Duration // the rest of Client.Body
+	most   int64         // the maximum of n
 	n      int64         // the number of bytes so far
 	err    error         // the last error
 }
@@ -191,7 +204,7 @@ func (w *wire) check(err error) error {
 	if err == io.EOF && w.length > 0 && w.n < w.length {
 		return io.ErrUnexpectedEOF
 	}
-	if err == nil && w.n > w.client.maxWire() {
+	if err == nil && w.n > w.most {
 		return errWire
 	}
 	return err

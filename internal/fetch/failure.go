@@ -43,6 +43,8 @@ const (
 	Status    Kind = "status"    // Status, RetryAfter, At, Remembered and Gone
 	Limit     Kind = "limit"     // Name is "bytes", "ratio", "headers", "wire" or "window", with Max
 	Timeout   Kind = "timeout"   // Name is "connect", "tls", "headers", "body" or "idle", with Max
+	Network   Kind = "network"   // Err is the transport's, the name server's or the context's
+	Proxy     Kind = "proxy"     // Name is the proxy's host, and Status its answer, or Err why there is none
 	Truncated Kind = "truncated" // Err is io.ErrUnexpectedEOF, a reset, a malformed chunk…
 	Encoding  Kind = "encoding"  // Name is the Content-Encoding, and Err its corruption, if it is known
 )
@@ -63,7 +65,7 @@ const (
 )
 
 func (f *Failure) Error() string {
-	return fmt.Sprintf("%s: %s %s %d", f.URL, f.Kind, f.Name, f.Status)
+	return fmt.Sprintf("%s: %s %s %d %v", iri.Shown(f.URL), f.Kind, f.Name, f.Status, f.Err)
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
@@ -76,6 +78,10 @@ func refused(url, rule string, err error) *Failure {
 // temporary is the rule for a Failure.
 func (f *Failure) temporary() bool {
 	switch {
+	case f.Kind == Proxy && f.Status != 0:
+		return f.Status >= 500
+	case f.Kind == Network || f.Kind == Proxy:
+		return mayPass(f.Err)
 	case f.Kind != Status:
 		return f.Kind == Timeout
 	case f.Status == http.StatusTooManyRequests:
@@ -95,6 +101,9 @@ func (c *Client) public(err error) error {
 	return err
 }
 
+// shownURL is the attribute of a URL, without secrets.
+func shownURL(url string) slog.Attr { return slog.String("url", iri.Shown(url)) }
+
 // logs reports whether events of a level are wanted. Unwanted ones cost nothing.
 func (c *Client) logs(ctx context.Context, level slog.Level) bool {
 	return c.Logger != nil && c.Logger.Enabled(ctx, level)
@@ -102,14 +111,14 @@ func (c *Client) logs(ctx context.Context, level slog.Level) bool {
 
 func (c *Client) logRequest(x *exchange, method string) {
 	if c.logs(x.caller, slog.LevelDebug) {
-		c.Logger.LogAttrs(x.caller, slog.LevelDebug, "request", slog.String("url", x.url),
+		c.Logger.LogAttrs(x.caller, slog.LevelDebug, "request", shownURL(x.url),
 			slog.String("method", method), slog.Bool("conditional", x.conditional))
 	}
 }
 
 func (c *Client) logAnswer(x *exchange) {
 	if c.logs(x.caller, slog.LevelDebug) {
-		c.Logger.LogAttrs(x.caller, slog.LevelDebug, "answer", slog.String("url", x.url),
+		c.Logger.LogAttrs(x.caller, slog.LevelDebug, "answer", shownURL(x.url),
 			slog.Int("status", x.resp.StatusCode), slog.Duration("duration", time.Since(x.started)))
 	}
 }
@@ -119,7 +128,7 @@ func (c *Client) logBody(b *body) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("url", b.x.url), slog.Int64("bytes", b.n), slog.Int64("wire", b.wire.n),
+		shownURL(b.x.url), slog.Int64("bytes", b.n), slog.Int64("wire", b.wire.n),
 		slog.Duration("duration", time.Since(b.x.started)),
 	}
 	if b.trailing {
@@ -133,14 +142,14 @@ func (c *Client) logBody(b *body) {
 
 func (c *Client) logRedirect(ctx context.Context, from string, to *url.URL, status int) {
 	if c.logs(ctx, slog.LevelInfo) {
-		c.Logger.LogAttrs(ctx, slog.LevelInfo, "redirect", slog.String("url", from),
-			slog.String("to", to.String()), slog.Int("status", status))
+		c.Logger.LogAttrs(ctx, slog.LevelInfo, "redirect", shownURL(from),
+			slog.String("to", iri.Shown(to.String())), slog.Int("status", status))
 	}
 }
 
 func (c *Client) logRetry(ctx context.Context, rawURL string, try int, wait time.Duration, err error) {
 	if c.logs(ctx, slog.LevelInfo) {
-		c.Logger.LogAttrs(ctx, slog.LevelInfo, "retry", slog.String("url", rawURL),
+		c.Logger.LogAttrs(ctx, slog.LevelInfo, "retry", shownURL(rawURL),
 			slog.Int("try", try), slog.Duration("wait", wait), slog.Any("error", c.public(err)))
 	}
 }
@@ -157,7 +166,7 @@ func (c *Client) logFailure(ctx context.Context, rawURL string, err error) {
 	if !c.logs(ctx, slog.LevelInfo) {
 		return
 	}
-	url, detail := slog.String("url", iri.Redact(rawURL)), slog.Any("error", c.public(err))
+	url, detail := shownURL(rawURL), slog.Any("error", c.public(err))
 	if f, ok := errors.AsType[*Failure](err); ok && f.Kind == Refused {
 		c.Logger.LogAttrs(ctx, slog.LevelInfo, "refusal", url, slog.String("rule", f.Name), detail)
 		return

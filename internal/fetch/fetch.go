@@ -6,8 +6,7 @@
 // It is also polite: it makes few requests to a host at a time, spaced, conditional
 // if a validator is known, and none while the host asks clients to wait.
 //
-// An error is a [Failure], or what Client.Public makes of it; any other, such as an
-// unresolved name or a cancelled context, is a [url.Error].
+// An error is a [Failure], or what Client.Public makes of it.
 package fetch
 
 import (
@@ -41,6 +40,13 @@ type Client struct {
 	// responsible for the addresses it dials, for proxies and for TLS: AllowPrivate,
 	// Connect and TLS apply only to the built-in one.
 	Transport http.RoundTripper
+
+	// Proxy returns the proxy for a request; a nil func or URL means none. A proxy may be at
+	// any address. It resolves names itself, so of the addresses behind it only those
+	// written as such are refused.
+	Proxy func(*http.Request) (*url.URL, error)
+
+	RootCAs *x509.CertPool // RootCAs are the certificate authorities to trust; nil means the system's.
 
 	// Wrap, if not nil, returns the transport to use around the other one.
 	Wrap func(http.RoundTripper) http.RoundTripper
@@ -97,7 +103,6 @@ type Client struct {
 	// Hooks for the tests; otherwise nil.
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	resolver *net.Resolver
-	roots    *x509.CertPool
 	control  func(network, address string, c syscall.RawConn) error
 }
 
@@ -129,6 +134,12 @@ type Request struct {
 	// Partial accepts the statuses 206 and 226. Otherwise they are a Failure, because
 	// nothing asked for a part; after a 226, the document is requested without validators.
 	Partial bool
+
+	// Raw accepts any status, once it is not to be tried again, and a body of any length
+	// that takes any time, as long as it goes on.
+	Raw bool
+
+	last bool // no further try follows
 
 	// Once makes a single request: no redirect is followed, and nothing is tried again.
 	Once bool
@@ -169,6 +180,8 @@ type Response struct {
 	Body io.ReadCloser
 
 	Freshness Freshness // how long the answer stays fresh
+
+	HTTP *http.Response // the answer as received
 }
 
 // Do fetches a document, and returns when it has the headers of the final answer. It
@@ -198,6 +211,7 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 		return nil, wrap(req.URL, ctx.Err())
 	}
 	for try := 1; ; try++ {
+		req.last = try >= c.tries()
 		resp, err := c.follow(ctx, u, req)
 		wait, again := c.next(try, err)
 		if !again || req.isDoubtful() {
@@ -232,18 +246,22 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// wrap adds the URL to an error of any type but this package's.
+// wrap makes a Failure of an error of any type but this package's.
 func wrap(rawURL string, err error) error {
-	return &url.Error{Op: "fetch", URL: iri.Redact(rawURL), Err: err}
+	return &Failure{Kind: Network, URL: iri.Redact(rawURL), Err: err}
 }
 
 // newRequest makes the request of one hop, with headers of its own, because a hop must not
 // see the headers of another.
 func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, conditional bool) (*http.Request, error) {
+	encodings := "gzip, zstd"
+	if strings.HasPrefix(req.Header.Get("Range"), "bytes") { // of the document's own
+		encodings = "identity"
+	}
 	fields := [...]struct{ name, value string }{
 		{"User-Agent", cmp.Or(c.UserAgent, fallbackAgent)},
 		{"Accept", cmp.Or(req.Accept, "*/*")},
-		{"Accept-Encoding", "gzip, zstd"},
+		{"Accept-Encoding", encodings},
 		{"If-None-Match", req.ETag},
 		{"If-Modified-Since", req.LastModified},
 	}
@@ -307,6 +325,7 @@ type exchange struct {
 	started time.Time
 
 	conditional bool
+	raw         bool
 	resp        *http.Response
 }
 
@@ -318,7 +337,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{client: c, caller: ctx, host: h, url: location, conditional: conditional, started: time.Now()}
+	x := &exchange{client: c, caller: ctx, host: h, url: location, conditional: conditional, raw: req.Raw, started: time.Now()}
 	x.ctx, x.guard.cancel = context.WithCancelCause(ctx)
 	x.guard.step = Failure{Kind: Timeout, URL: location}
 	r, err := c.newRequest(x.ctx, u, req, conditional)
@@ -342,11 +361,18 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 func (x *exchange) send(r *http.Request) error {
 	c := x.client
 	c.logRequest(x, r.Method)
+	r, err := c.throughProxy(r)
+	if err != nil {
+		return err
+	}
 	limit := c.headers()
 	x.guard.arm(x.started, "headers", limit, limit)
 	resp, err := c.roundTripper().RoundTrip(r)
 	x.guard.disarm()
 	if err != nil {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" && x.interrupted() == nil {
+			return &Failure{Kind: Proxy, URL: x.url, Name: proxyOf(r.Context()).Host, Err: err}
+		}
 		return x.failure(err)
 	}
 	if resp.Body == nil { // a transport other than net/http's may do so
@@ -354,6 +380,9 @@ func (x *exchange) send(r *http.Request) error {
 	}
 	x.resp = resp
 	c.logAnswer(x)
+	if proxy := proxyOf(r.Context()); proxy != nil && resp.StatusCode == http.StatusProxyAuthRequired {
+		return &Failure{Kind: Proxy, URL: x.url, Name: proxy.Host, Status: resp.StatusCode}
+	}
 	if headerSize(resp.Header) > maxHeader {
 		return x.exceeds("headers", maxHeader)
 	}
@@ -406,10 +435,10 @@ func (x *exchange) failure(err error) error {
 	if cut := x.interrupted(); cut != nil {
 		return cut
 	}
-	if f, ok := errors.AsType[*Failure](err); ok { // a timeout of the dialer
-		timeout := *f
-		timeout.URL = x.url
-		return &timeout
+	if f, ok := errors.AsType[*Failure](err); ok { // of the dialer, or of the proxy
+		own := *f
+		own.URL = x.url
+		return &own
 	}
 	switch {
 	case prohibited(err):
@@ -523,6 +552,7 @@ type Shared struct {
 // A transportKey has a Client's settings for its transport.
 type transportKey struct {
 	allowPrivate bool
+	roots        *x509.CertPool
 	connect, tls time.Duration
 	perHost      int
 }
@@ -549,7 +579,7 @@ func (c *Client) inner() http.RoundTripper {
 	if c.Transport != nil {
 		return c.Transport
 	}
-	key := transportKey{c.AllowPrivate, c.connect(), c.tls(), c.perHost()}
+	key := transportKey{c.AllowPrivate, c.RootCAs, c.connect(), c.tls(), c.perHost()}
 	s := c.shared()
 	s.mu.Lock()
 	defer s.mu.Unlock()

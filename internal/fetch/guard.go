@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -148,15 +149,67 @@ func (g *guard) expire() {
 	g.cancel(&timeout)
 }
 
-// newTransport makes the built-in transport. It has no Proxy: a proxy from the environment
-// would resolve names itself, and so bypass the rule on addresses. It does not
-// decompress, because the ratio needs the sizes before and after.
+// A proxyKey is the key of a request's proxy, a *url.URL, in its context, where the
+// transport finds it, and the dialer: such a request dials nothing but its proxy.
+type proxyKey struct{}
+
+func proxyOf(ctx context.Context) *url.URL {
+	proxy, _ := ctx.Value(proxyKey{}).(*url.URL)
+	return proxy
+}
+
+// throughProxy returns the request with its proxy, if it has one. Behind a proxy, no dialer
+// sees the address, so it is refused here if it is written as one.
+func (c *Client) throughProxy(r *http.Request) (*http.Request, error) {
+	if c.Proxy == nil || c.Transport != nil {
+		return r, nil
+	}
+	proxy, err := c.Proxy(r)
+	if err != nil {
+		return nil, wrap(r.URL.String(), fmt.Errorf("choosing its proxy: %w", err))
+	}
+	if proxy == nil {
+		return r, nil
+	}
+	host := strings.TrimSuffix(strings.ToLower(r.URL.Hostname()), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		host = "127.0.0.1"
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && !c.AllowPrivate {
+		network := "tcp4"
+		if ip.Is6() {
+			network = "tcp6"
+		}
+		if err := Guard()(network, net.JoinHostPort(host, "443"), nil); err != nil {
+			return nil, refused(r.URL.String(), RuleAddress, err)
+		}
+	}
+	return r.WithContext(context.WithValue(r.Context(), proxyKey{}, proxy)), nil
+}
+
+// newTransport makes the built-in transport. It does not decompress, because the ratio
+// needs the sizes before and after.
 func (c *Client) newTransport() *http.Transport {
-	d := dialer{dial: c.dial, roots: c.roots, connect: c.connect(), tls: c.tls()}
+	d := dialer{dial: c.dial, roots: c.RootCAs, connect: c.connect(), tls: c.tls()}
 	if d.dial == nil {
-		d.dial = c.netDialer().DialContext
+		guarded, free := c.netDialer(), &net.Dialer{Resolver: c.resolver}
+		d.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if proxyOf(ctx) == nil {
+				return guarded.DialContext(ctx, network, address)
+			}
+			return free.DialContext(ctx, network, address)
+		}
 	}
 	return &http.Transport{
+		Proxy: func(r *http.Request) (*url.URL, error) { return proxyOf(r.Context()), nil },
+		OnProxyConnectResponse: func(_ context.Context, proxy *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &Failure{Kind: Proxy, Name: proxy.Host, Status: answer.StatusCode}
+		},
+		TLSClientConfig:        &tls.Config{RootCAs: c.RootCAs},
+		TLSHandshakeTimeout:    c.tls(),
 		DialContext:            d.plain,
 		DialTLSContext:         d.secure,
 		ForceAttemptHTTP2:      true,
@@ -226,10 +279,14 @@ func (d dialer) secure(ctx context.Context, network, address string) (net.Conn, 
 	}
 	limited, cancel := context.WithTimeout(ctx, d.tls)
 	defer cancel()
+	protocols := []string{"h2", "http/1.1"}
+	if proxyOf(ctx) != nil { // which speaks HTTP/1.1
+		protocols = protocols[1:]
+	}
 	conn := tls.Client(plain, &tls.Config{
 		ServerName: host,
 		RootCAs:    d.roots,
-		NextProtos: []string{"h2", "http/1.1"},
+		NextProtos: protocols,
 	})
 	if err := conn.HandshakeContext(limited); err != nil {
 		plain.Close()
@@ -264,6 +321,9 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 		next, err := x.target(u, visited)
 		x.discard()
 		if err != nil {
+			if f, ok := err.(*Failure); ok {
+				f.Status = status
+			}
 			return nil, err
 		}
 		c.logRedirect(ctx, location, next, status)
@@ -296,7 +356,7 @@ func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
 	to := next.String()
 	switch {
 	case u.Scheme == "https" && next.Scheme == "http":
-		return nil, refused(to, RuleDowngrade, errors.New("redirected from "+x.url))
+		return nil, refused(to, RuleDowngrade, errors.New("redirected from "+iri.Shown(x.url)))
 	case slices.Contains(visited, to):
 		return nil, refused(to, RuleLoop, nil)
 	case len(visited) > MaxRedirects:
@@ -313,7 +373,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		URL: x.url, Requested: req.URL, Permanent: permanent,
 		Status: x.resp.StatusCode, Header: h,
 		ETag: h.Get("Etag"), LastModified: h.Get("Last-Modified"),
-		Freshness: freshness(h, now), Body: http.NoBody,
+		Freshness: freshness(h, now), Body: http.NoBody, HTTP: x.resp,
 	}
 	switch {
 	case resp.Status == http.StatusNotModified && x.conditional:
@@ -323,6 +383,9 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 	case resp.Status < 200 || resp.Status > 299 || !req.Partial && (resp.Status == http.StatusPartialContent || resp.Status == http.StatusIMUsed):
 		// A 206 or 226 is not the document if the request did not ask for a part.
 		err := x.statusError(req, now, settled)
+		if req.Raw && (req.last || req.Once || !err.temporary() || err.RetryAfter > x.client.maxWait()) {
+			break
+		}
 		x.discard()
 		return nil, err
 	}
@@ -331,7 +394,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 
 // statusError returns the error for a status, and remembers when the host allows the
 // next request, or that guesses may annoy it.
-func (x *exchange) statusError(req *Request, now time.Time, settled bool) error {
+func (x *exchange) statusError(req *Request, now time.Time, settled bool) *Failure {
 	status := x.resp.StatusCode
 	err := &Failure{Kind: Status, URL: x.url, Status: status, Gone: status == http.StatusGone && settled}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {

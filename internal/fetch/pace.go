@@ -235,11 +235,11 @@ func (c *Client) step(ctx context.Context, h *host) error {
 
 // next returns how long to wait after the given try has failed, and whether to try again.
 func (c *Client) next(try int, err error) (time.Duration, bool) {
-	if try >= cmp.Or(c.Tries, 3) || !temporary(err) {
+	if try >= c.tries() || !temporary(err) {
 		return 0, false
 	}
 	wait := c.backoff(try)
-	if f, ok := errors.AsType[*Failure](err); ok {
+	if f, ok := err.(*Failure); ok {
 		if f.RetryAfter > c.maxWait() {
 			return 0, false
 		}
@@ -247,6 +247,8 @@ func (c *Client) next(try int, err error) (time.Duration, bool) {
 	}
 	return wait, true
 }
+
+func (c *Client) tries() int { return cmp.Or(c.Tries, 3) }
 
 // backoff returns a wait, doubled with each try. It is up to a half shorter at random, so
 // clients that failed together do not come back together.
@@ -265,9 +267,12 @@ func (c *Client) backoff(try int) time.Duration {
 // error before the headers, a 5xx (but not 501), and a 429 with a time. Of a truncated
 // body the caller already has a part.
 func temporary(err error) bool {
-	if f, ok := errors.AsType[*Failure](err); ok {
-		return f.temporary()
-	}
+	f, ok := err.(*Failure)
+	return ok && f.temporary()
+}
+
+// mayPass reports whether an error of the network may pass.
+func mayPass(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
@@ -277,8 +282,7 @@ func temporary(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
 	}
-	_, ok := errors.AsType[*url.Error](err)
-	return ok
+	return true
 }
 
 // maxRetryAfter is the longest wait a host may ask for: a mistake in one header must

@@ -32,7 +32,7 @@ func tlsServer(t *testing.T, f http.HandlerFunc) (*Client, string) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	c := &Client{AllowPrivate: true, Tries: 1}
-	c.roots = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	c.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	t.Cleanup(c.CloseIdle)
 	return c, server.URL
 }
@@ -182,7 +182,7 @@ func TestHTTP2(t *testing.T) {
 // TestCertificate checks that a bad certificate is refused without a second try.
 func TestCertificate(t *testing.T) {
 	c, url := tlsServer(t, func(http.ResponseWriter, *http.Request) {})
-	c.roots, c.Tries, c.Base, c.MaxWait = nil, 0, time.Hour, time.Hour
+	c.RootCAs, c.Tries, c.Base, c.MaxWait = nil, 0, time.Hour, time.Hour
 	got, _ := outcome(c, Request{URL: url})
 	assert.Equal(t, "do: network", got)
 }

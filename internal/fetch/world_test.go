@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"syscall"
@@ -154,16 +153,12 @@ func describe(err error) string {
 			return fmt.Sprint("remembered ", e.Status)
 		case e.Kind == Status:
 			return fmt.Sprint("status ", e.Status)
-		}
-		return strings.TrimSpace(string(e.Kind) + " " + e.Name)
-	case *url.Error:
-		if errors.Is(err, context.Canceled) {
+		case errors.Is(err, context.Canceled):
 			return "cancelled"
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
+		case errors.Is(err, context.DeadlineExceeded):
 			return "deadline"
 		}
-		return "network"
+		return strings.TrimSpace(string(e.Kind) + " " + e.Name)
 	}
 	return fmt.Sprintf("untyped %T: %v", err, err)
 }

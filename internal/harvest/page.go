@@ -4,7 +4,6 @@ package harvest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,6 @@ import (
 func Fetcher(c *feedhistory.Client, most int64) (f *feedhistory.Client, done func()) {
 	f, done = settings.Cloned(c)
 	f.Limits.Bytes = most
-	f.Timeouts.Body = cmp.Or(f.Timeouts.Body, time.Hour) // unless the connection is idle
 	return f, done
 }
 
@@ -44,25 +42,31 @@ type Page struct {
 	Self, Prev, Next string    // absolute URLs; "" if there is none
 	Modified         time.Time // zero if missing or invalid
 
-	body io.ReadCloser
+	body   io.ReadCloser
+	cancel context.CancelFunc
 }
+
+// longestPage is the time one page may take, however steadily its bytes come.
+const longestPage = time.Hour
 
 // Open requests a page by GET or HEAD. Close the page.
 func Open(ctx context.Context, f *feedhistory.Client, method, address string) (*Page, error) {
-	resp, err := f.Do(ctx, feedhistory.Request{URL: address, Method: method, Accept: "multipart/*, */*;q=0.1"})
+	ctx, cancel := context.WithTimeout(ctx, longestPage)
+	resp, err := settings.Get(ctx, f, method, address, http.Header{"Accept": {"multipart/*, */*;q=0.1"}})
 	if err != nil {
+		cancel()
 		return nil, err
 	}
 	p := &Page{
-		Requested: address, URL: resp.URL, Status: resp.Status, Header: resp.Header, body: resp.Body,
+		Requested: address, URL: resp.Request.URL.String(), Status: resp.StatusCode, Header: resp.Header, body: resp.Body, cancel: cancel,
 	}
 	p.Modified, _ = ParseTime(resp.Header.Get(FieldModified))
 	links := Links(resp.Header)
 	for rel, at := range map[string]*string{"self": &p.Self, "prev": &p.Prev, "next": &p.Next} {
 		if target, ok := links[rel]; ok {
-			if *at, err = resolve(resp.URL, target); err != nil {
+			if *at, err = resolve(p.URL, target); err != nil {
 				p.Close()
-				return nil, fmt.Errorf("%s: the link with rel=%s: %w", resp.URL, rel, err)
+				return nil, fmt.Errorf("%s: the link with rel=%s: %w", p.URL, rel, err)
 			}
 		}
 	}
@@ -85,7 +89,10 @@ func resolve(base, ref string) (string, error) {
 }
 
 // Close ends the request.
-func (p *Page) Close() error { return p.body.Close() }
+func (p *Page) Close() error {
+	defer p.cancel()
+	return p.body.Close()
+}
 
 // IsEmpty reports whether the answer means there is no page yet
 // (datareplication#feed-1).

@@ -121,6 +121,27 @@ func HasSecret(url string) bool {
 	return false
 }
 
+// Shown returns a URL, which may be invalid, for messages and logs: without userinfo, and
+// with … in place of the values of its query that seem to be secrets.
+func Shown(url string) string {
+	url = Redact(url)
+	query := Split(url).Query
+	var shown strings.Builder
+	rest := query
+	for field := range fieldsOf(query) {
+		before, after, _ := strings.Cut(rest, field)
+		if rest = after; isSecret(field) {
+			name, _, _ := strings.Cut(field, "=")
+			field = name + "=…"
+		}
+		shown.WriteString(before + field)
+	}
+	if shown.WriteString(rest); shown.String() == query {
+		return url
+	}
+	return strings.Replace(url, "?"+query, "?"+shown.String(), 1)
+}
+
 // fieldsOf yields the fields of a query, in whatever way a document escapes what is
 // between them: & and ; delimit, and so does the backslash of \u0026.
 func fieldsOf(query string) iter.Seq[string] {

@@ -1,10 +1,19 @@
-// Package settings checks settings, and has the Client of callers that set none.
+// Package settings checks settings, has the Client of callers that set none, and makes
+// their requests.
 package settings
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Number is a setting that may not be negative.
@@ -39,4 +48,50 @@ func Cloned(c *feedhistory.Client) (clone *feedhistory.Client, done func()) {
 		c = c.Clone()
 	}
 	return Shared(c)
+}
+
+// Get makes a request with c. The error of a failed one is that of [feedhistory.Client.Get],
+// and so is the error of the body, whose length is limited by c's Limits.
+func Get(ctx context.Context, c *feedhistory.Client, method, address string, header http.Header) (*http.Response, error) {
+	u, err := iri.ParseLeniently(address)
+	if err != nil {
+		u = &url.URL{Path: address} // the client refuses it
+	}
+	resp, err := c.HTTPClient().Do((&http.Request{Method: method, URL: u, Header: header}).WithContext(ctx))
+	if failed, ok := errors.AsType[*feedhistory.FetchError](err); ok {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		resp.Body.Close()
+		return nil, feedhistory.NewFetchError(resp)
+	}
+	most := cmp.Or(c.Limits.Bytes, fetch.DefaultBytes)
+	limited := &limitedBody{resp.Body, http.MaxBytesReader(nil, resp.Body, most), resp.Request.URL.String()}
+	if resp.Body = limited; resp.ContentLength > most && method != http.MethodHead {
+		return nil, errors.Join(limited.tooLarge(&http.MaxBytesError{Limit: most}), limited.Close())
+	}
+	return resp, nil
+}
+
+// A limitedBody is a body of limited length.
+type limitedBody struct {
+	io.Closer
+	body io.Reader
+	url  string
+}
+
+// Read implements io.Reader.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	if most, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		err = b.tooLarge(most)
+	}
+	return n, err
+}
+
+func (b *limitedBody) tooLarge(err *http.MaxBytesError) error {
+	return &feedhistory.FetchError{URL: b.url, Reason: feedhistory.ReasonLimit, Err: err}
 }

@@ -26,7 +26,7 @@ var mirrorKills = flag.Int("mirrorkills", 10, "how often a mirror is killed, on 
 
 func newMirror(t testing.TB, store mirror.Store) *mirror.Mirror {
 	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{
-		Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1},
+		AllowPrivate: true, Tries: 1,
 	}}
 	t.Cleanup(m.Client.CloseIdle)
 	return m

@@ -53,7 +53,7 @@ func entry(t testing.TB, id string, updated time.Time, title string) *feedhistor
 func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 	t.Helper()
 	site := &site{fs: out, base: base}
-	c := &feedhistory.Client{Transport: site, Retry: feedhistory.Retry{Tries: 1}}
+	c := &feedhistory.Client{Transport: site, Tries: 1}
 	h, err := c.Fetch(t.Context(), base+name)
 	require.NoError(t, err)
 	require.Empty(t, h.Gaps)

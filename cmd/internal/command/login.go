@@ -122,7 +122,7 @@ func (f *Login) Authorize(client *feedhistory.Client, addresses []string) (*feed
 		return client, nil
 	}
 	own := client.Clone()
-	own.Policy.Credentials = credentials
+	own.Credentials = credentials
 	return own, nil
 }
 
@@ -529,7 +529,7 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 			c = known{credential: credential}
 			if credential != nil {
 				c.client = client.Clone()
-				c.client.Policy.Credentials = []feedhistory.Credential{*credential}
+				c.client.Credentials = []feedhistory.Credential{*credential}
 			}
 			own[feed] = c
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -170,7 +171,7 @@ func (f *NetworkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http
 		}
 		conn, err := guarded.DialContext(ctx, network, address)
 		if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrProhibitedPort) {
-			err = &feedhistory.RefusedError{URL: address, Rule: feedhistory.RuleAddress, Err: err}
+			err = &feedhistory.FetchError{URL: address, Reason: feedhistory.ReasonRefused, Err: fmt.Errorf("%w: %w", feedhistory.ErrPrivateAddress, err)}
 		}
 		return conn, err
 	}
@@ -235,10 +236,10 @@ func (f *NetworkFlags) Log(stderr io.Writer) *slog.Logger {
 // Client returns the Client the flags ask for.
 func (f *NetworkFlags) Client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
-		UserAgent: f.UserAgent,
-		Pace:      f.Pace,
-		Policy:    feedhistory.Policy{AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess},
-		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
+		UserAgent:    f.UserAgent,
+		Pace:         f.Pace,
+		AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess,
+		Limits: feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
 	}
 	if f.transport != nil {
 		c.Transport = f.transport

@@ -245,7 +245,7 @@ type walk struct {
 // Walk returns a walk of a feed, with the methods the flags ask for.
 func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url string) walk {
 	b := f.Methods(client)
-	if b != nil && len(client.Policy.Credentials) > 0 {
+	if b != nil && len(client.Credentials) > 0 {
 		b.Methods = WithoutArchives(b.Methods) // they would learn the address of a private feed
 	}
 	if b == nil {

@@ -133,7 +133,7 @@ func (d *Downloader) host(ctx context.Context, files []File) error {
 			return broken.err
 		}
 		d.tell(r)
-		status, ok := errors.AsType[*feedhistory.StatusError](r.Err)
+		status, ok := errors.AsType[*feedhistory.FetchError](r.Err)
 		if ok && (status.Status == http.StatusTooManyRequests || status.Status == http.StatusServiceUnavailable) {
 			for _, left := range files[i+1:] {
 				d.tell(DownloadResult{File: left, Err: fmt.Errorf("not requested, because its host asks for a pause: %w", r.Err)})
@@ -356,7 +356,7 @@ func (d *Downloader) request(ctx context.Context, f File, size int64, validator 
 		return d.request(ctx, f, 0, "")
 	default:
 		_ = resp.Body.Close()
-		return nil, feedhistory.NewStatusError(resp)
+		return nil, feedhistory.NewFetchError(resp)
 	}
 	if isPage(resp.Header.Get("Content-Type")) && isMedia(f.Type) {
 		_ = resp.Body.Close()

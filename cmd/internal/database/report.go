@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -368,10 +368,9 @@ func (o *Outcome) Text(c *mirror.Report) string {
 
 // isWrongAddress reports whether an error means the address may be wrong.
 func isWrongAddress(err error) bool {
-	status, _ := errors.AsType[*feedhistory.StatusError](err)
 	parse, _ := errors.AsType[*feedhistory.ParseError](err)
 	dns, _ := errors.AsType[*net.DNSError](err)
-	return status != nil && (status.Status == http.StatusNotFound || status.Gone) ||
+	return errors.Is(err, fs.ErrNotExist) ||
 		parse != nil && parse.Reason == feedhistory.ReasonNotFeed || dns != nil && dns.IsNotFound
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"sync"
 	"time"
@@ -261,7 +262,7 @@ func ownClient(m *mirror.Mirror, feed string) *feedhistory.Client {
 func isNoFeed(err error) bool {
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	return ok && parse.Reason == feedhistory.ReasonNotFeed ||
-		feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
+		errors.Is(err, fs.ErrNotExist)
 }
 
 // pass copies the credentials of a feed to the other feed it has become, if the latter

@@ -297,7 +297,7 @@ func protocolAdvice(err error) string {
 
 // pageAdvice is the advice for a page that cannot be retrieved.
 func pageAdvice(e *harvest.Error) string {
-	missing := feedhistory.IsStatus(e.Err, http.StatusNotFound, http.StatusGone)
+	missing := errors.Is(e.Err, fs.ErrNotExist)
 	switch {
 	case missing && e.Code == harvest.ErrPage:
 		return "try again later, or tell the server's operator that a link to it leads nowhere"
@@ -461,7 +461,7 @@ func (c *Source) keepFailure(db *database.Location, err error) error {
 // isOfRequest reports whether a request or a document caused an error, rather than the
 // store.
 func isOfRequest(err error) bool {
-	return errors.As(err, new(*feedhistory.StatusError)) || errors.As(err, new(*feedhistory.RefusedError)) ||
+	return errors.As(err, new(*feedhistory.FetchError)) ||
 		errors.As(err, new(*feedhistory.ParseError)) || show.Remedy(err) != ""
 }
 

@@ -60,23 +60,23 @@ func (f *databaseForm) isDatabase(ctx context.Context, file string) bool {
 
 // source takes the feeds, and then the entries after a mark. A fault of the database and rows
 // that cannot be read are damage.
-func (f *databaseForm) source(ctx context.Context, s *Source, mark string, take func(Found) error) error {
+func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield func(Item) error) error {
 	db, err := openCopy(ctx, s.Name)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	if db.Damage != nil {
-		if err := take(Found{Damage: db.Damage}); err != nil {
+		if err := yield(Item{Damage: db.Damage}); err != nil {
 			return err
 		}
 	}
-	feeds := map[string]Found{} // by id
+	feeds := map[string]Item{} // by id
 	for r, err := range readRows(ctx, db, f.feeds, f.feedKey, 0, f.feedColumns...) {
 		if r == nil {
 			return err
 		}
-		var found Found
+		var found Item
 		if err != nil {
 			found.Damage = fmt.Errorf("%s, row %s: %w", f.feeds, r[f.feedKey], err)
 		} else {
@@ -84,7 +84,7 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, take 
 			id, found.Feed, found.Title = f.feed(r)
 			feeds[id] = found
 		}
-		if err := take(found); err != nil {
+		if err := yield(found); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, take 
 			return err
 		}
 		id := r[f.entryFeed]
-		found := Found{Feed: feeds[id].Feed, Title: feeds[id].Title, Mark: r["id"]}
+		found := Item{Feed: feeds[id].Feed, Title: feeds[id].Title, Mark: r["id"]}
 		if f.byURL {
 			found.Feed = id
 		}
@@ -110,7 +110,7 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, take 
 		if err != nil {
 			found.Damage = fmt.Errorf("%s, row %s: %w", f.entries, r["id"], err)
 		}
-		if err := take(found); err != nil {
+		if err := yield(found); err != nil {
 			return err
 		}
 	}

@@ -158,11 +158,15 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 			q := x.Query
 			q.Feed, q.Oldest, q.Deleted = f.URL, true, false
 			for r, err := range x.Store.Entries(ctx, q) {
+				var e *feedhistory.Entry
+				if err == nil {
+					e, err = r.Entry()
+				}
 				if err == nil {
 					m := cmp.Or(marks[r.ID], &mirror.Marks{})
 					o.read = x.Status == Read || x.Status == "" && !m.Read.IsZero()
 					o.starred = x.Starred || !m.Starred.IsZero()
-					o.article, err = x.article(r, o.site)
+					o.article = articleOf(r, e, o.site)
 				}
 				if !yield(o, err) || err != nil {
 					return
@@ -170,14 +174,6 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 			}
 		}
 	}
-}
-
-func (x *Export) article(r *mirror.Record, site string) (*article, error) {
-	e, err := r.Entry()
-	if err != nil {
-		return nil, err
-	}
-	return articleOf(r, e, site), nil
 }
 
 // An origin is an article with its feed.
@@ -188,17 +184,30 @@ type origin struct {
 	read, starred bool
 }
 
-// write writes a list in JSON, one element per line, between a beginning and an
-// end.
-func write[T any](w io.Writer, begin, end string, articles iter.Seq2[origin, error], form func(origin) T) error {
+// An exportFormat is a list in JSON.
+type exportFormat struct {
+	begin, end string
+	item       func(origin) any
+}
+
+// exportFormats are the formats by their names.
+var exportFormats = map[string]exportFormat{
+	"greader":   {`{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`, "]}", googleReaderItem},
+	"nextcloud": {"[", "]", nextcloudNewsItem},
+}
+
+// Write writes feeds in a format, one entry per line: greader is that of Google Reader's
+// export, which FreshRSS imports; nextcloud is articles.json of Nextcloud News.
+func (x *Export) Write(ctx context.Context, w io.Writer, format string, feeds iter.Seq2[*mirror.Feed, error]) error {
+	form := exportFormats[format]
 	out := bufio.NewWriter(w)
-	_, _ = out.WriteString(begin) // Flush returns any error
+	_, _ = out.WriteString(form.begin) // Flush returns any error
 	separator := "\n"
-	for a, err := range articles {
+	for a, err := range x.articles(ctx, feeds) {
 		if err != nil {
 			return errors.Join(err, out.Flush())
 		}
-		line, err := json.Marshal(form(a))
+		line, err := json.Marshal(form.item(a))
 		if err != nil {
 			return err
 		}
@@ -206,38 +215,35 @@ func write[T any](w io.Writer, begin, end string, articles iter.Seq2[origin, err
 		_, _ = out.Write(line)
 		separator = ",\n"
 	}
-	_, _ = out.WriteString("\n" + end + "\n")
+	_, _ = out.WriteString("\n" + form.end + "\n")
 	return out.Flush()
 }
 
 // greaderState is the prefix of the states of entries, which are categories.
 const greaderState = "user/-/state/com.google/"
 
-// GoogleReader writes feeds in the format of Google Reader's export, which FreshRSS
-// imports. Ids are the feed's, so FreshRSS recognises the entries it has. The importer
-// does not accept enclosures, so the content links to them.
-func (x *Export) GoogleReader(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
-	const begin = `{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`
-	return write(w, begin, "]}", x.articles(ctx, feeds), func(a origin) greaderItem {
-		states := []string{greaderState + Unread}
-		if a.read {
-			states[0] = greaderState + Read
-		}
-		if a.starred {
-			states = append(states, greaderState+"starred")
-		}
-		item := greaderItem{
-			ID: a.id, Title: a.title, Published: number(max(a.at.Unix(), 0)), Author: a.author,
-			States:    append(states, a.tags...),
-			Alternate: []greaderLink{{Href: a.url, Type: "text/html"}},
-			Content:   greaderText{a.html + a.enclosed()},
-			Origin:    greaderOrigin{"feed/" + a.feed.URL, a.feed.URL, clean(a.feed.Title), a.site},
-		}
-		for _, l := range a.enclosures {
-			item.Enclosure = append(item.Enclosure, greaderLink{Href: l.Href, Type: l.Type})
-		}
-		return item
-	})
+// googleReaderItem returns an item of Google Reader's export. Ids are the feed's, so FreshRSS
+// recognises the entries it has. The importer does not accept enclosures, so the content links
+// to them.
+func googleReaderItem(a origin) any {
+	states := []string{greaderState + Unread}
+	if a.read {
+		states[0] = greaderState + Read
+	}
+	if a.starred {
+		states = append(states, greaderState+"starred")
+	}
+	item := greaderItem{
+		ID: a.id, Title: a.title, Published: number(max(a.at.Unix(), 0)), Author: a.author,
+		States:    append(states, a.tags...),
+		Alternate: []greaderLink{{Href: a.url, Type: "text/html"}},
+		Content:   greaderText{a.html + a.enclosed()},
+		Origin:    greaderOrigin{"feed/" + a.feed.URL, a.feed.URL, clean(a.feed.Title), a.site},
+	}
+	for _, l := range a.enclosures {
+		item.Enclosure = append(item.Enclosure, greaderLink{Href: l.Href, Type: l.Type})
+	}
+	return item
 }
 
 // A nextcloudItem is an entry of articles.json. All fields are required.
@@ -256,20 +262,18 @@ type nextcloudItem struct {
 	RTL           bool    `json:"rtl"`
 }
 
-// NextcloudNews writes feeds in the format of Nextcloud News, articles.json.
-// News assigns an article to the subscription with the same website.
-func (x *Export) NextcloudNews(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
-	return write(w, "[", "]", x.articles(ctx, feeds), func(a origin) nextcloudItem {
-		item := nextcloudItem{
-			GUID: a.id, URL: a.url, Title: a.title, Author: a.author, PubDate: max(a.at.Unix(), 0),
-			Body: a.html, Unread: !a.read, Starred: a.starred, FeedLink: a.site,
-		}
-		if len(a.enclosures) > 0 {
-			first := a.enclosures[0]
-			item.EnclosureLink, item.EnclosureMime = &first.Href, &first.Type
-			rest := article{html: a.html, enclosures: a.enclosures[1:]}
-			item.Body += rest.enclosed()
-		}
-		return item
-	})
+// nextcloudNewsItem returns an article. News assigns it to the subscription with the same
+// website.
+func nextcloudNewsItem(a origin) any {
+	item := nextcloudItem{
+		GUID: a.id, URL: a.url, Title: a.title, Author: a.author, PubDate: max(a.at.Unix(), 0),
+		Body: a.html, Unread: !a.read, Starred: a.starred, FeedLink: a.site,
+	}
+	if len(a.enclosures) > 0 {
+		first := a.enclosures[0]
+		item.EnclosureLink, item.EnclosureMime = &first.Href, &first.Type
+		rest := article{html: a.html, enclosures: a.enclosures[1:]}
+		item.Body += rest.enclosed()
+	}
+	return item
 }

@@ -34,7 +34,7 @@ func want(t *testing.T, text string) (value any) {
 
 func TestGoogleReader(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
-	greader := func(x *Export, out *bytes.Buffer) error { return x.GoogleReader(t.Context(), out, feeds(t, w)) }
+	greader := func(x *Export, out *bytes.Buffer) error { return x.Write(t.Context(), out, "greader", feeds(t, w)) }
 	items := exported(t, w, Export{}, greader).(map[string]any)["items"].([]any)
 	require.Len(t, items, 6)
 	require.Equal(t, want(t, `{
@@ -53,7 +53,7 @@ func TestGoogleReader(t *testing.T) {
 
 func TestNextcloudNews(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
-	news := func(x *Export, out *bytes.Buffer) error { return x.NextcloudNews(t.Context(), out, feeds(t, w)) }
+	news := func(x *Export, out *bytes.Buffer) error { return x.Write(t.Context(), out, "nextcloud", feeds(t, w)) }
 	items := exported(t, w, Export{}, news).([]any)
 	require.Len(t, items, 6)
 	require.Equal(t, want(t, `{
@@ -79,7 +79,7 @@ func TestExportOfMarks(t *testing.T) {
 		m.Read, m.Starred = time.Now(), time.Now()
 	}))
 	unread, starred := 0, 0
-	for _, item := range exported(t, w, Export{}, func(x *Export, out *bytes.Buffer) error { return x.NextcloudNews(t.Context(), out, feeds(t, w)) }).([]any) {
+	for _, item := range exported(t, w, Export{}, func(x *Export, out *bytes.Buffer) error { return x.Write(t.Context(), out, "nextcloud", feeds(t, w)) }).([]any) {
 		item := item.(map[string]any)
 		marked := item["guid"] == "urn:4"
 		require.Equal(t, !marked, item["unread"])
@@ -91,7 +91,7 @@ func TestExportOfMarks(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{5, 1}, []int{unread, starred})
-	for i, item := range exported(t, w, Export{}, func(x *Export, out *bytes.Buffer) error { return x.GoogleReader(t.Context(), out, feeds(t, w)) }).(map[string]any)["items"].([]any) {
+	for i, item := range exported(t, w, Export{}, func(x *Export, out *bytes.Buffer) error { return x.Write(t.Context(), out, "greader", feeds(t, w)) }).(map[string]any)["items"].([]any) {
 		want := []any{"user/-/state/com.google/unread"}
 		if i == 3 {
 			want = []any{"user/-/state/com.google/read", "user/-/state/com.google/starred"}
@@ -104,11 +104,11 @@ func TestExportOfMarks(t *testing.T) {
 func TestExportOfNothing(t *testing.T) {
 	x := &Export{Store: &mirror.Memory{}}
 	var out bytes.Buffer
-	require.NoError(t, x.GoogleReader(t.Context(), &out, x.Store.Feeds(t.Context(), mirror.FeedQuery{})))
+	require.NoError(t, x.Write(t.Context(), &out, "greader", x.Store.Feeds(t.Context(), mirror.FeedQuery{})))
 	require.True(t, json.Valid(out.Bytes()))
 	out.Reset()
-	require.NoError(t, x.NextcloudNews(t.Context(), &out, x.Store.Feeds(t.Context(), mirror.FeedQuery{})))
+	require.NoError(t, x.Write(t.Context(), &out, "nextcloud", x.Store.Feeds(t.Context(), mirror.FeedQuery{})))
 	require.JSONEq(t, "[]", out.String())
 	broken := errors.New("broken")
-	require.ErrorIs(t, x.NextcloudNews(t.Context(), &out, func(yield func(*mirror.Feed, error) bool) { yield(nil, broken) }), broken)
+	require.ErrorIs(t, x.Write(t.Context(), &out, "nextcloud", func(yield func(*mirror.Feed, error) bool) { yield(nil, broken) }), broken)
 }

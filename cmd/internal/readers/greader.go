@@ -118,14 +118,14 @@ func (i *greaderItem) is(state string) bool {
 }
 
 // found returns the item as an entry of a feed. The item is named so if it cannot be read.
-func (i *greaderItem) found(feed, title, name string) Found {
+func (i *greaderItem) found(feed, title, name string) Item {
 	href := ""
 	for _, l := range append(i.Alternate, i.Canonical...) {
 		if href == "" && isWeb(l.Href) {
 			href = l.Href
 		}
 	}
-	found := Found{Feed: feed, Title: title}
+	found := Item{Feed: feed, Title: title}
 	k := &mirror.KeptEntry{Draft: compose.Draft{
 		ID: cmp.Or(strings.TrimSpace(i.OriginID), publisherID(i.GUID)), Title: htmlText(i.Title), Authors: authors(i.Author), Links: alternate(href),
 		Content:   htmlText(cmp.Or(i.Content.Text, i.Summary.Text)),
@@ -171,7 +171,7 @@ func (s *subscription) feed() string {
 // readGreader reads the entries of all wanted feeds by the API of Google Reader, feed by
 // feed. It logs in if the server's header has a user and a password; a bearer token is sent
 // as it is.
-func readGreader(ctx context.Context, s *Server, wanted func(feed string) bool, mark string, take func(Found) error) error {
+func readGreader(ctx context.Context, s *Server, wanted func(feed string) bool, mark string, yield func(Item) error) error {
 	if err := greaderLogin(ctx, s); err != nil {
 		return err
 	}
@@ -179,28 +179,26 @@ func readGreader(ctx context.Context, s *Server, wanted func(feed string) bool, 
 	if err := s.Get(ctx, greaderBase+"subscription/list", url.Values{"output": {"json"}}, &answer); err != nil {
 		return err
 	}
-	from, token, _ := strings.Cut(mark, " ")
-	reached := mark == ""
-	for _, sub := range answer.Subscriptions {
-		if sub.ID == from {
-			reached = true
-		} else {
-			token = ""
-		}
-		if !reached || !wanted(sub.feed()) {
+	from, continuation, _ := strings.Cut(mark, " ")
+	for _, sub := range inOrder(answer.Subscriptions, func(s subscription) string { return s.ID }, from) {
+		if !wanted(sub.feed()) {
 			continue
 		}
-		found := Found{Feed: sub.feed(), Title: sub.Title}
+		token := ""
+		if sub.ID == from {
+			token = continuation
+		}
+		found := Item{Feed: sub.feed(), Title: sub.Title}
 		if found.Feed == "" {
 			found.Damage = fmt.Errorf("subscription %q: it has no address", sub.ID)
 		}
-		if err := take(found); err != nil {
+		if err := yield(found); err != nil {
 			return err
 		}
 		if found.Damage != nil {
 			continue
 		}
-		if err := (&greaderStream{ctx: ctx, server: s, sub: sub}).read(token, take); err != nil {
+		if err := (&greaderStream{ctx: ctx, server: s, sub: sub}).read(token, yield); err != nil {
 			return err
 		}
 	}
@@ -240,7 +238,7 @@ type greaderStream struct {
 }
 
 // read takes the items from a continuation on.
-func (r *greaderStream) read(token string, take func(Found) error) error {
+func (r *greaderStream) read(token string, yield func(Item) error) error {
 	seen := map[string]bool{}
 	for {
 		items, next, err := r.page(token)
@@ -252,7 +250,7 @@ func (r *greaderStream) read(token string, take func(Found) error) error {
 			if i == len(items)-1 && next != "" {
 				found.Mark = r.sub.ID + " " + next
 			}
-			if err := take(found); err != nil {
+			if err := yield(found); err != nil {
 				return err
 			}
 		}
@@ -364,18 +362,18 @@ type takeout struct {
 	feed    string // of items without an origin; "" if there is none
 	n       int    // the number of items so far
 	after   int    // the number of items to skip
-	take    func(Found) error
+	yield   func(Item) error
 }
 
 // readTakeout takes the items of a file in its order.
-func readTakeout(ctx context.Context, file, feed, mark string, take func(Found) error) error {
+func readTakeout(ctx context.Context, file, feed, mark string, yield func(Item) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	after, _ := strconv.Atoi(mark)
-	t := &takeout{ctx: ctx, decoder: json.NewDecoder(bufio.NewReader(f)), feed: feed, after: after, take: take}
+	t := &takeout{ctx: ctx, decoder: json.NewDecoder(bufio.NewReader(f)), feed: feed, after: after, yield: yield}
 	err = t.values()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the file is cut short")
@@ -386,21 +384,31 @@ func readTakeout(ctx context.Context, file, feed, mark string, take func(Found) 
 	return err
 }
 
-// values reads the values of the file: lists of items, or objects with one.
+// values reads the values of the file: lists of items, or objects with a list of them in the
+// member items.
 func (t *takeout) values() error {
-	for {
+	for inObject := false; ; {
 		token, err := t.decoder.Token()
-		if err == io.EOF {
+		if err == io.EOF && !inObject {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		switch token {
-		case json.Delim('['):
+		_, isName := token.(string)
+		switch {
+		case token == json.Delim('{'), token == json.Delim('}'):
+			inObject = !inObject
+		case token == json.Delim('['):
 			err = t.items()
-		case json.Delim('{'):
-			err = t.object()
+		case inObject && token == "items":
+			if token, err = t.decoder.Token(); err == nil && token == json.Delim('[') {
+				err = t.items()
+			} else {
+				err = errors.Join(errors.New("the items are not a list"), err)
+			}
+		case inObject && isName:
+			err = t.decoder.Decode(new(json.RawMessage))
 		default:
 			err = errors.New("this is not a takeout")
 		}
@@ -408,31 +416,6 @@ func (t *takeout) values() error {
 			return err
 		}
 	}
-}
-
-// object reads the members of an object, whose items are in the member items.
-func (t *takeout) object() error {
-	for t.decoder.More() {
-		name, err := t.decoder.Token()
-		if err != nil {
-			return err
-		}
-		if name != "items" {
-			var other json.RawMessage
-			if err := t.decoder.Decode(&other); err != nil {
-				return err
-			}
-			continue
-		}
-		if token, err := t.decoder.Token(); err != nil || token != json.Delim('[') {
-			return errors.Join(errors.New("the items are not a list"), err)
-		}
-		if err := t.items(); err != nil {
-			return err
-		}
-	}
-	_, err := t.decoder.Token()
-	return err
 }
 
 // items reads the rest of a list of items.
@@ -448,7 +431,7 @@ func (t *takeout) items() error {
 		if t.n++; t.n <= t.after {
 			continue
 		}
-		if err := t.take(t.found(raw)); err != nil {
+		if err := t.yield(t.found(raw)); err != nil {
 			return err
 		}
 	}
@@ -456,7 +439,7 @@ func (t *takeout) items() error {
 	return err
 }
 
-func (t *takeout) found(raw []byte) (found Found) {
+func (t *takeout) found(raw []byte) (found Item) {
 	var item greaderItem
 	name := fmt.Sprint("item ", t.n)
 	if err := json.Unmarshal(raw, &item); err != nil {

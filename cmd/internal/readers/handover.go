@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -61,29 +62,35 @@ type Handover struct {
 	// cannot be read is an error, unless it answers with 410.
 	Gone bool
 
-	// Each, if not nil, is called for every entry, oldest first, with its
-	// outcome. The error is that of a Refused entry, else nil.
-	Each func(r *mirror.Record, o Outcome, err error)
+	// Each, if not nil, is called after every entry.
+	Each func()
 
 	before map[int64]bool // the entries the reader had before it read the server's documents
 }
 
 // A Report is the result of a handover, in numbers of entries.
 type Report struct {
-	Feed    string // the URL of the mirrored feed
-	ID      int64  // the reader's number of the feed
-	Entries int    // entries in the mirror
-	Shown   int
-	Had     int
-	Added   int
-	Removed int
-	Refused int
-
-	// Verdict is the mirror's verdict on its own copy of the history.
-	Verdict feedhistory.Verdict
+	Feed    string              `json:"url"`     // the URL of the mirrored feed
+	ID      int64               `json:"feed_id"` // the reader's number of the feed
+	Verdict feedhistory.Verdict `json:"verdict"` // the mirror's, on its own copy of the history
+	DryRun  bool                `json:"dry_run"`
+	Entries int                 `json:"entries"` // entries in the mirror
+	Shown   int                 `json:"shown"`
+	Had     int                 `json:"had"`
+	Added   int                 `json:"added"`
+	Removed int                 `json:"removed"`
+	Refused []Refusal           `json:"refused"`
+	ToAdd   []show.Entry        `json:"to_add,omitempty"` // the entries to be added; only in a dry run
 }
 
-func (r *Report) count(o Outcome) {
+// A Refusal is an entry the reader does not accept.
+type Refusal struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+// count counts an entry with its outcome.
+func (r *Report) count(record *mirror.Record, o Outcome, err error) {
 	r.Entries++
 	switch o {
 	case Shown:
@@ -92,10 +99,13 @@ func (r *Report) count(o Outcome) {
 		r.Had++
 	case Added:
 		r.Added++
+		if e, err := record.Entry(); r.DryRun && err == nil {
+			r.ToAdd = append(r.ToAdd, show.NewEntry(e))
+		}
 	case Removed:
 		r.Removed++
 	case Refused:
-		r.Refused++
+		r.Refused = append(r.Refused, Refusal{record.ID, err.Error()})
 	}
 }
 
@@ -113,7 +123,7 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Feed: f.URL, ID: to.ID, Verdict: f.Verdict}
+	report := &Report{Feed: f.URL, ID: to.ID, Verdict: f.Verdict, DryRun: h.DryRun, Refused: []Refusal{}}
 	if h.Through != "" && !h.DryRun {
 		if h.before, err = h.ids(ctx, to.ID); err != nil {
 			return report, err
@@ -133,13 +143,16 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 		if err != nil {
 			return report, err
 		}
-		o, err := h.one(ctx, f, to, r, known)
-		if err = h.fatal(ctx, err, &failures); err != nil {
-			return report, err
+		o := Refused
+		e, refusal := r.Entry()
+		if refusal == nil {
+			o, refusal = h.one(ctx, f, to, r, e, known)
+			if err := fatal(ctx, refusal, &failures); err != nil {
+				return report, err
+			}
 		}
-		report.count(o.outcome)
-		if h.Each != nil {
-			h.Each(r, o.outcome, o.err)
+		if report.count(r, o, refusal); h.Each != nil {
+			h.Each()
 		}
 	}
 	return report, nil
@@ -195,7 +208,7 @@ func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *knownEntries) er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if status, ok := errors.AsType[*feedhistory.StatusError](err); ok && status.Status == http.StatusGone {
+	if errors.Is(err, &feedhistory.FetchError{Status: http.StatusGone}) {
 		return nil
 	}
 	if err != nil {
@@ -222,44 +235,31 @@ func (e *UnreadableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// A handoverResult is the outcome of an entry, with its error.
-type handoverResult struct {
-	outcome Outcome
-	err     error
-}
-
-// one hands over one entry, if necessary.
-func (h *Handover) one(
-	ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mirror.Record, k *knownEntries,
-) (handoverResult, error) {
-	e, err := r.Entry()
-	if err != nil {
-		return handoverResult{Refused, err}, nil
-	}
+// one hands over one entry, if necessary. The error is that of a Refused entry.
+func (h *Handover) one(ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mirror.Record, e *feedhistory.Entry, k *knownEntries) (Outcome, error) {
 	t := tracesOf(e)
 	switch {
 	case k.has(k.shown, t):
-		return handoverResult{Shown, nil}, nil
+		return Shown, nil
 	case k.has(k.carried, t):
-		return handoverResult{Added, nil}, nil
+		return Added, nil
 	case k.has(k.reader, t):
-		return handoverResult{Had, nil}, nil
+		return Had, nil
 	case h.DryRun:
-		return handoverResult{Added, nil}, nil
+		return Added, nil
 	}
-	a := articleOf(r, e, siteOf(f))
-	entry := a.miniflux()
+	entry := articleOf(r, e, siteOf(f)).miniflux()
 	entry.Status, entry.Starred = cmp.Or(h.Status, Read), h.Starred
-	o, err := h.Reader.put(ctx, to.ID, entry)
+	o, err := h.Reader.importEntry(ctx, to.ID, entry)
 	if err == nil {
 		k.reader.add(t) // the store may yield the entry again if the feed changes meanwhile
 	}
-	return handoverResult{o, err}, err
+	return o, err
 }
 
 // fatal returns the error if it ends the run. An answer of the reader about a
 // single entry does not.
-func (h *Handover) fatal(ctx context.Context, err error, failures *int) error {
+func fatal(ctx context.Context, err error, failures *int) error {
 	answer, ok := errors.AsType[*ServerError](err)
 	switch {
 	case err == nil:

@@ -58,13 +58,13 @@ func newWorld(t testing.TB, model *readertest.Miniflux, text string) *world {
 	w := &world{model: model, site: feedtest.Serve(t, text)}
 	model.Serve(t)
 	w.feed = w.site.URL + "/feed.atom"
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	client := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	t.Cleanup(client.CloseIdle)
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
 	_, err := m.Update(t.Context(), w.feed)
 	require.NoError(t, err)
 	reader := readerOf(t, model)
-	reader.Retry.Base = time.Millisecond
+	reader.Wait = time.Millisecond
 	w.Handover = &Handover{Reader: reader, Store: m.Store, Client: client}
 	w.to = ReaderFeed{ID: model.Subscribe(w.feed), FeedURL: w.feed}
 	return w
@@ -99,7 +99,7 @@ func TestHandover(t *testing.T) {
 	w.polled("three", "six")
 	require.NoError(t, w.Reader.Check(t.Context()))
 	require.Equal(t, &Report{
-		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 1, Added: 3, Verdict: feedhistory.Whole,
+		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 1, Added: 3, Verdict: feedhistory.Whole, Refused: []Refusal{},
 	}, w.run(t))
 	require.Equal(t, []string{"three", "six", "One", "A note without a title", "Four"}, w.titles())
 
@@ -118,7 +118,7 @@ func TestHandover(t *testing.T) {
 
 	before := w.model.Entries()
 	require.Equal(t, &Report{
-		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 4, Verdict: feedhistory.Whole,
+		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 4, Verdict: feedhistory.Whole, Refused: []Refusal{},
 	}, w.run(t))
 	require.Equal(t, before, w.model.Entries())
 }
@@ -182,13 +182,12 @@ func TestSecondRunKeepsStatus(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
 	w.DryRun = true
+	report := w.run(t)
+	require.Equal(t, 4, report.Added)
 	var added []string
-	w.Each = func(r *mirror.Record, o Outcome, err error) {
-		if o == Added {
-			added = append(added, r.ID)
-		}
+	for _, e := range report.ToAdd {
+		added = append(added, e.ID)
 	}
-	require.Equal(t, 4, w.run(t).Added)
 	require.Equal(t, []string{"urn:1", "urn:2", "urn:3", "urn:4"}, added)
 	require.Empty(t, w.model.Entries())
 }
@@ -374,17 +373,11 @@ func TestRefusedEntry(t *testing.T) {
 				}
 				return nil
 			}}, site)
-			var refused []string
-			w.Each = func(r *mirror.Record, o Outcome, err error) {
-				if o == Refused {
-					refused = append(refused, r.ID)
-					require.ErrorContains(t, err, fault.Message)
-				}
-			}
 			report := w.run(t)
 			require.Equal(t, 3, report.Added)
-			require.Equal(t, 1, report.Refused)
-			require.Equal(t, []string{"urn:2"}, refused)
+			require.Len(t, report.Refused, 1)
+			require.Equal(t, "urn:2", report.Refused[0].ID)
+			require.Contains(t, report.Refused[0].Error, fault.Message)
 		})
 	}
 }
@@ -401,7 +394,7 @@ func TestDeletedInReader(t *testing.T) {
 				report := w.run(t)
 				require.Equal(t, 3, report.Had)
 				require.Equal(t, 1, report.Removed)
-				require.Zero(t, report.Added+report.Refused)
+				require.Zero(t, report.Added+len(report.Refused))
 				require.Len(t, w.model.Entries(), 3)
 			}
 		})
@@ -516,7 +509,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 		model.Start()
 		defer model.Close()
 		reader := readerOf(t, model)
-		reader.Retry.Base = time.Microsecond
+		reader.Wait = time.Microsecond
 		h := *w.Handover
 		h.Reader = reader
 		to := ReaderFeed{ID: model.Subscribe(w.feed), FeedURL: w.feed}
@@ -524,7 +517,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			cancel = stop
 			report, err := h.Run(ctx, w.feed, to)
-			done = err == nil && report.Refused == 0
+			done = err == nil && len(report.Refused) == 0
 			stop()
 			if model.Requests() > 500 {
 				rt.Fatal("it never ends")

@@ -80,7 +80,7 @@ func (e *minifluxEntry) kept() *mirror.KeptEntry {
 }
 
 // readMiniflux takes the entries of all wanted feeds, feed by feed, oldest first.
-func readMiniflux(ctx context.Context, m *Miniflux, wanted func(feed string) bool, mark string, take func(Found) error) error {
+func readMiniflux(ctx context.Context, m *Miniflux, wanted func(feed string) bool, mark string, yield func(Item) error) error {
 	feeds, err := m.Feeds(ctx)
 	if err != nil {
 		return err
@@ -88,19 +88,19 @@ func readMiniflux(ctx context.Context, m *Miniflux, wanted func(feed string) boo
 	first, rest, _ := strings.Cut(mark, " ") // a feed, and the last of its entries
 	from, _ := strconv.ParseInt(first, 10, 64)
 	after, _ := strconv.ParseInt(rest, 10, 64)
-	for _, f := range feeds {
-		if f.ID < from || !wanted(f.FeedURL) {
+	for _, f := range inOrder(feeds, func(f ReaderFeed) int64 { return f.ID }, from) {
+		if !wanted(f.FeedURL) {
 			continue
 		}
 		if f.ID != from {
 			after = 0
 		}
-		if err := take(Found{Feed: f.FeedURL, Title: f.Title}); err != nil {
+		if err := yield(Item{Feed: f.FeedURL, Title: f.Title}); err != nil {
 			return err
 		}
 		for e, err := range m.entries(ctx, f.ID, after) {
 			if err == nil {
-				err = take(Found{Feed: f.FeedURL, Title: f.Title, Entry: e.kept(), Mark: fmt.Sprint(f.ID, " ", e.ID)})
+				err = yield(Item{Feed: f.FeedURL, Title: f.Title, Entry: e.kept(), Mark: fmt.Sprint(f.ID, " ", e.ID)})
 			}
 			if err != nil {
 				return err
@@ -246,9 +246,9 @@ func (m *Miniflux) entries(ctx context.Context, feed, after int64) iter.Seq2[*mi
 	}
 }
 
-// put imports an entry not listed by the reader. Repeating it has no
+// importEntry imports an entry not listed by the reader. Repeating it has no
 // effect.
-func (m *Miniflux) put(ctx context.Context, feed int64, entry *minifluxDraft) (Outcome, error) {
+func (m *Miniflux) importEntry(ctx context.Context, feed int64, entry *minifluxDraft) (Outcome, error) {
 	var answer struct{ ID int64 }
 	path := fmt.Sprintf("feeds/%d/entries/import", feed)
 	got, err := m.call(ctx, http.MethodPost, path, nil, entry, &answer)

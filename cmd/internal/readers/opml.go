@@ -78,7 +78,7 @@ func ReadOPML(r io.Reader) ([]Outline, error) {
 }
 
 // readSubscriptions takes the feeds of an OPML file, without entries.
-func readSubscriptions(ctx context.Context, file string, take func(Found) error) error {
+func readSubscriptions(ctx context.Context, file string, yield func(Item) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func readSubscriptions(ctx context.Context, file string, take func(Found) error)
 	defer f.Close()
 	feeds, err := ReadOPML(f)
 	for _, feed := range feeds {
-		if err := cmp.Or(ctx.Err(), take(Found{Feed: feed.URL, Title: feed.Text})); err != nil {
+		if err := cmp.Or(ctx.Err(), yield(Item{Feed: feed.URL, Title: feed.Text})); err != nil {
 			return err
 		}
 	}
@@ -177,97 +177,64 @@ func readOutline(element xml.StartElement) Outline {
 	return Outline{Text: cmp.Or(values["text"], values["title"]), URL: values["xmlurl"], Site: values["htmlurl"]}
 }
 
-// An OPMLWriter writes a subscription list (OPML 2.0), outline by outline. Those in folders
-// come at the end.
-type OPMLWriter struct {
-	out   *bufio.Writer
-	enc   *xml.Encoder
-	filed folder
-}
-
-// A folder is feeds and folders with a name.
-type folder struct {
-	name  string
-	feeds []Outline
-	inner []*folder
+// An outlineElement is an outline as it is written: a feed, or a folder with its folders first.
+type outlineElement struct {
+	Type  string            `xml:"type,attr,omitempty"`
+	Text  string            `xml:"text,attr"`
+	Title string            `xml:"title,attr"`
+	URL   string            `xml:"xmlUrl,attr,omitempty"`
+	Site  string            `xml:"htmlUrl,attr,omitempty"`
+	Inner []*outlineElement `xml:"outline"`
 }
 
 // in returns the folder at a path.
-func (f *folder) in(path []string) *folder {
+func (e *outlineElement) in(path []string) *outlineElement {
 	for _, name := range path {
-		at := slices.IndexFunc(f.inner, func(inner *folder) bool { return inner.name == name })
-		if at < 0 {
-			at = len(f.inner)
-			f.inner = append(f.inner, &folder{name: name})
+		at := 0
+		for at < len(e.Inner) && e.Inner[at].URL == "" && e.Inner[at].Text != name {
+			at++
 		}
-		f = f.inner[at]
+		if at == len(e.Inner) || e.Inner[at].URL != "" {
+			e.Inner = slices.Insert(e.Inner, at, &outlineElement{Text: name, Title: name})
+		}
+		e = e.Inner[at]
 	}
-	return f
+	return e
 }
 
-// NewOPMLWriter begins a list with the time of its creation.
-func NewOPMLWriter(w io.Writer, now time.Time) (*OPMLWriter, error) {
+// WriteOPML writes a subscription list (OPML 2.0) with the time of its creation. The feeds in
+// folders come at the end. An outline must have a text, so if it has none, the URL is used.
+func WriteOPML(w io.Writer, now time.Time, feeds []Outline) error {
+	var list struct {
+		XMLName xml.Name `xml:"opml"`
+		Version string   `xml:"version,attr"`
+		Title   string   `xml:"head>title"`
+		Created string   `xml:"head>dateCreated"`
+		Body    struct {
+			Inner []*outlineElement `xml:"outline"`
+		} `xml:"body"`
+	}
+	list.Version, list.Title, list.Created = "2.0", "Feeds", now.UTC().Format(time.RFC1123Z)
+	var filed outlineElement
+	for _, feed := range feeds {
+		text := cmp.Or(strings.Join(strings.Fields(feed.Text), " "), feed.URL)
+		element := &outlineElement{Type: "rss", Text: text, Title: text, URL: feed.URL, Site: feed.Site}
+		for _, path := range feed.Folders {
+			folder := filed.in(path[:min(len(path), mostListDepth/2)])
+			folder.Inner = append(folder.Inner, element)
+		}
+		if len(feed.Folders) == 0 {
+			list.Body.Inner = append(list.Body.Inner, element)
+		}
+	}
+	list.Body.Inner = append(list.Body.Inner, filed.Inner...)
 	out := bufio.NewWriterSize(w, 64<<10)
-	o := &OPMLWriter{out: out, enc: xml.NewEncoder(out)}
-	o.enc.Indent("", "  ")
-	_, err := out.WriteString(xml.Header)
-	opml := startTag("opml", "version", "2.0")
-	head := startTag("head")
-	return o, cmp.Or(err,
-		o.enc.EncodeToken(opml), o.enc.EncodeToken(head),
-		o.enc.EncodeElement("Feeds", startTag("title")),
-		o.enc.EncodeElement(now.UTC().Format(time.RFC1123Z), startTag("dateCreated")),
-		o.enc.EncodeToken(head.End()), o.enc.EncodeToken(startTag("body")))
-}
-
-// Add writes a feed, or keeps it for its folders. An outline must have a text, so if
-// it has none, the URL is used.
-func (o *OPMLWriter) Add(feed Outline) error {
-	for _, path := range feed.Folders {
-		into := o.filed.in(path[:min(len(path), mostListDepth/2)])
-		into.feeds = append(into.feeds, feed)
-	}
-	if len(feed.Folders) > 0 {
-		return nil
-	}
-	return o.write(feed)
-}
-
-func (o *OPMLWriter) write(feed Outline) error {
-	text := cmp.Or(strings.Join(strings.Fields(feed.Text), " "), feed.URL)
-	element := startTag("outline", "type", "rss", "text", text, "title", text, "xmlUrl", feed.URL)
-	if feed.Site != "" {
-		element.Attr = append(element.Attr, xml.Attr{Name: xml.Name{Local: "htmlUrl"}, Value: feed.Site})
-	}
-	return cmp.Or(o.enc.EncodeToken(element), o.enc.EncodeToken(element.End()))
-}
-
-// fill writes the content of a folder.
-func (o *OPMLWriter) fill(f *folder) (err error) {
-	for _, inner := range f.inner {
-		element := startTag("outline", "text", inner.name, "title", inner.name)
-		err = cmp.Or(err, o.enc.EncodeToken(element), o.fill(inner), o.enc.EncodeToken(element.End()))
-	}
-	for _, feed := range f.feeds {
-		err = cmp.Or(err, o.write(feed))
-	}
-	return err
-}
-
-// Close ends the list.
-func (o *OPMLWriter) Close() error {
-	err := cmp.Or(o.fill(&o.filed), o.enc.EncodeToken(startTag("body").End()), o.enc.EncodeToken(startTag("opml").End()), o.enc.Close())
-	_, end := o.out.WriteString("\n")
-	return cmp.Or(err, end, o.out.Flush())
-}
-
-// startTag returns a start tag with attributes, given as name, value, …
-func startTag(name string, attrs ...string) xml.StartElement {
-	element := xml.StartElement{Name: xml.Name{Local: name}}
-	for i := 0; i+1 < len(attrs); i += 2 {
-		element.Attr = append(element.Attr, xml.Attr{Name: xml.Name{Local: attrs[i]}, Value: attrs[i+1]})
-	}
-	return element
+	_, _ = out.WriteString(xml.Header) // Flush returns any error
+	enc := xml.NewEncoder(out)
+	enc.Indent("", "  ")
+	err := enc.Encode(list)
+	_, _ = out.WriteString("\n")
+	return cmp.Or(err, out.Flush())
 }
 
 // OutlineOf returns the outline of a mirrored feed: under the subscriber's own title, or

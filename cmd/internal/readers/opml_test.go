@@ -88,12 +88,7 @@ func TestWrite(t *testing.T) {
 
 func writeOPML(t require.TestingT, feeds []Outline) []byte {
 	var b bytes.Buffer
-	w, err := NewOPMLWriter(&b, time.Unix(0, 0))
-	require.NoError(t, err)
-	for _, feed := range feeds {
-		require.NoError(t, w.Add(feed))
-	}
-	require.NoError(t, w.Close())
+	require.NoError(t, WriteOPML(&b, time.Unix(0, 0), feeds))
 	return b.Bytes()
 }
 

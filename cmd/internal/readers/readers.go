@@ -16,9 +16,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Found is one thing in a source: an entry, a document, a feed without either, or a row
+// An Item is one thing in a source: an entry, a document, a feed without either, or a row
 // that cannot be read.
-type Found struct {
+type Item struct {
 	Feed  string // the feed's URL; "" if unknown
 	Title string // the feed's title; "" if the source has none
 
@@ -161,9 +161,11 @@ type Importer struct {
 
 	tallies map[string]*Tally // by the source's address
 	mirror  map[string]string // the mirrored feed with an address
-	entries []pendingEntry
-	bytes   int
-	mark    string
+
+	// The current batch: its feeds, in the order in which they came, and its size.
+	batch        []*Tally
+	count, bytes int
+	mark         string
 }
 
 // A Tally counts the imported entries of one feed.
@@ -173,12 +175,7 @@ type Tally struct {
 	mirror.RecallReport
 
 	skipped bool
-}
-
-// A pendingEntry is an entry in the current batch.
-type pendingEntry struct {
-	tally *Tally
-	entry mirror.KeptEntry
+	batch   []mirror.KeptEntry
 }
 
 // A SourceError is an error of the source, not of the mirror.
@@ -190,15 +187,15 @@ func (e *SourceError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Run stores everything a source gives to take. An error ends it; entries already stored
+// Run stores everything a source gives to yield. An error ends it; entries already stored
 // stay. Errors of the source match *SourceError.
-func (i *Importer) Run(ctx context.Context, source func(take func(Found) error) error) error {
+func (i *Importer) Run(ctx context.Context, source func(yield func(Item) error) error) error {
 	if err := i.load(ctx); err != nil {
 		return err
 	}
 	var failed error
-	err := source(func(found Found) error {
-		failed = i.take(ctx, &found)
+	err := source(func(found Item) error {
+		failed = i.add(ctx, &found)
 		return failed
 	})
 	switch {
@@ -237,7 +234,7 @@ func bare(address string) string {
 }
 
 // tally returns the tally of a feed.
-func (i *Importer) tally(found *Found) *Tally {
+func (i *Importer) tally(found *Item) *Tally {
 	t := i.tallies[found.Feed]
 	if t != nil {
 		return t
@@ -265,7 +262,7 @@ func (i *Importer) tally(found *Found) *Tally {
 	return t
 }
 
-func (i *Importer) take(ctx context.Context, found *Found) error {
+func (i *Importer) add(ctx context.Context, found *Item) error {
 	if found.Damage != nil && i.Damaged != nil {
 		i.Damaged(found.Damage)
 	}
@@ -293,12 +290,16 @@ func (i *Importer) take(ctx context.Context, found *Found) error {
 	}
 	e := found.Entry
 	i.Count++
-	i.entries = append(i.entries, pendingEntry{t, *e})
+	if len(t.batch) == 0 {
+		i.batch = append(i.batch, t)
+	}
+	t.batch = append(t.batch, *e)
+	i.count++
 	i.bytes += len(e.Content.Body) + len(e.Summary.Body) + len(e.Title.Body) + 500
 	if found.Mark != "" {
 		i.mark = found.Mark
 	}
-	if len(i.entries) >= batchEntries || i.bytes >= batchBytes {
+	if i.count >= batchEntries || i.bytes >= batchBytes {
 		return i.flush(ctx)
 	}
 	return nil
@@ -306,23 +307,17 @@ func (i *Importer) take(ctx context.Context, found *Found) error {
 
 // flush stores the current batch, feed by feed.
 func (i *Importer) flush(ctx context.Context) error {
-	entries := i.entries
-	i.entries, i.bytes = nil, 0
-	var order []*Tally
-	feeds := map[*Tally][]mirror.KeptEntry{}
-	for _, w := range entries {
-		if feeds[w.tally] == nil {
-			order = append(order, w.tally)
-		}
-		feeds[w.tally] = append(feeds[w.tally], w.entry)
-	}
-	for _, t := range order {
-		done, err := i.Recall.Entries(ctx, t.Feed, t.Title, feeds[t])
+	feeds := i.batch
+	i.batch, i.count, i.bytes = nil, 0, 0
+	for _, t := range feeds {
+		entries := t.batch
+		t.batch = nil
+		done, err := i.Recall.Entries(ctx, t.Feed, t.Title, entries)
 		if err := i.note(t, done, err); err != nil {
 			return err
 		}
 	}
-	if i.Stored == nil || i.mark == "" || len(entries) == 0 {
+	if i.Stored == nil || i.mark == "" || len(feeds) == 0 {
 		return nil
 	}
 	return i.Stored(i.mark)

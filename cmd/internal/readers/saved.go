@@ -24,19 +24,15 @@ import (
 // mostSaved is the maximum size of a document.
 const mostSaved = 64 << 20
 
-// A savedParser reads saved documents.
-type savedParser struct{ feed string }
-
-// parse reads a document. The feed is the one given, or else the document's own. A
+// parseSaved reads a document of a feed; of the feed the document names if there is none. A
 // damaged document comes with an error.
-func (p savedParser) parse(data []byte) (doc *feedhistory.Document, feed string, err error) {
-	if feed = p.feed; feed == "" {
-		doc, err = feedhistory.Parse(bytes.NewReader(data), "")
-		if doc == nil {
+func parseSaved(data []byte, feed string) (doc *feedhistory.Document, of string, err error) {
+	if feed == "" {
+		if doc, err = feedhistory.Parse(bytes.NewReader(data), ""); doc == nil {
 			return nil, "", err
 		}
 		if feed = selfOf(doc); feed == "" {
-			return nil, "", fmt.Errorf("the document does not name its feed: give the feed's address after the source")
+			return nil, "", errors.New("the document does not name its feed: give the feed's address after the source")
 		}
 	}
 	doc, err = feedhistory.Parse(bytes.NewReader(data), feed)
@@ -54,10 +50,10 @@ func selfOf(doc *feedhistory.Document) string {
 	return ""
 }
 
-// found returns a saved document as found. Name is its place in the source.
-func (p savedParser) found(name string, data []byte, older int, at time.Time) Found {
-	doc, feed, err := p.parse(data)
-	found := Found{Feed: feed}
+// documentItem returns a saved document as found. Name is its place in the source.
+func documentItem(name string, data []byte, feed string, older int, at time.Time) Item {
+	doc, feed, err := parseSaved(data, feed)
+	found := Item{Feed: feed}
 	if err != nil {
 		found.Damage = fmt.Errorf("%s: %w", name, err)
 	}
@@ -95,23 +91,23 @@ func looksLikeFeed(data []byte) bool {
 
 // readDirectory takes the documents below a directory, oldest first, and names the other
 // files. The feed is the one they are all of; "" if each says so itself.
-func readDirectory(ctx context.Context, dir, feed string, take func(Found) error) error {
+func readDirectory(ctx context.Context, dir, feed string, yield func(Item) error) error {
 	files, err := listSaved(ctx, dir)
 	if err != nil {
 		return err
 	}
 	documents := 0
 	for _, f := range files {
-		found := Found{Other: f.name}
+		found := Item{Other: f.name}
 		if !f.other {
 			data, err := readSaved(f.name)
-			found = Found{Damage: err}
+			found = Item{Damage: err}
 			if err == nil {
-				found = savedParser{feed}.found(f.name, data, documents, f.saved)
+				found = documentItem(f.name, data, feed, documents, f.saved)
 			}
 			documents++
 		}
-		if err := cmp.Or(ctx.Err(), take(found)); err != nil {
+		if err := cmp.Or(ctx.Err(), yield(found)); err != nil {
 			return err
 		}
 	}
@@ -163,14 +159,11 @@ type version struct {
 
 // readGit takes all committed versions of a file, oldest first, as the git program finds them.
 // The feed is the one they are of; "" if the newest says so itself.
-func readGit(ctx context.Context, repository, name, feed string, take func(Found) error) error {
+func readGit(ctx context.Context, repository, name, feed string, yield func(Item) error) error {
 	g := &git{ctx: ctx, dir: repository, path: name}
 	versions, err := g.versions()
 	if err == nil {
 		err = g.locate()
-	}
-	if err == nil && feed == "" {
-		feed, err = g.feed(versions)
 	}
 	if err == nil {
 		err = g.start()
@@ -179,9 +172,14 @@ func readGit(ctx context.Context, repository, name, feed string, take func(Found
 		return err
 	}
 	defer g.stop()
+	if feed == "" {
+		if feed, err = g.feed(versions); err != nil {
+			return err
+		}
+	}
 	for n, v := range versions {
 		data, err := g.show(v)
-		var found Found
+		var found Item
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -192,9 +190,9 @@ func readGit(ctx context.Context, repository, name, feed string, take func(Found
 		case err != nil:
 			return err
 		default:
-			found = savedParser{feed}.found(g.name(v), data, n, v.at)
+			found = documentItem(g.name(v), data, feed, n, v.at)
 		}
-		if err := take(found); err != nil {
+		if err := yield(found); err != nil {
 			return err
 		}
 	}
@@ -258,15 +256,11 @@ func (g *git) locate() error {
 
 // feed returns the feed's address, from the newest readable version.
 func (g *git) feed(versions []version) (feed string, err error) {
-	if err := g.start(); err != nil {
-		return "", err
-	}
-	defer g.stop()
 	for n := len(versions) - 1; n >= 0 && n > len(versions)-20; n-- {
 		data, failed := g.show(versions[n])
 		if failed == nil {
 			var doc *feedhistory.Document
-			if doc, feed, failed = (savedParser{}).parse(data); doc != nil {
+			if doc, feed, failed = parseSaved(data, ""); doc != nil {
 				return feed, nil
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,12 @@ type Server struct {
 	Transport http.RoundTripper // nil means the default
 	UserAgent string            // "" means the library's
 	Timeout   time.Duration     // for one request with its answer; zero means two minutes
-	Retry     feedhistory.Retry // after a network error, a server error, or 429
-	Login     string            // the flags to check if the server rejects the credentials; "" for none
+
+	// Tries, Wait and MaxWait say when to try again after a network error, a server error,
+	// or 429: three times, first after a second, at most after 30, if they are zero.
+	Tries         int
+	Wait, MaxWait time.Duration
+	Login         string // the flags to check if the server rejects the credentials; "" for none
 }
 
 // A ServerError is an unsuccessful answer.
@@ -89,7 +94,7 @@ func (s *Server) Call(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return callResult{}, err
 	}
-	wait := cmp.Or(s.Retry.Base, time.Second)
+	wait := cmp.Or(s.Wait, time.Second)
 	for try := 1; ; try++ {
 		status, got, err := s.once(ctx, method, address, query, kind, sent)
 		if err == nil {
@@ -103,7 +108,7 @@ func (s *Server) Call(ctx context.Context, method, path string, query url.Values
 		if refused {
 			pause = max(pause, failed.RetryAfter)
 		}
-		if refused && !failed.isPassing() && failed.RetryAfter == 0 || try >= cmp.Or(s.Retry.Tries, 3) || pause > cmp.Or(s.Retry.MaxWait, 30*time.Second) {
+		if refused && !failed.isPassing() && failed.RetryAfter == 0 || try >= cmp.Or(s.Tries, 3) || pause > cmp.Or(s.MaxWait, 30*time.Second) {
 			return callResult{}, err
 		}
 		select {
@@ -178,7 +183,7 @@ func (s *Server) once(ctx context.Context, method, address string, query url.Val
 	case resp.StatusCode/100 != 2:
 		return 0, nil, &ServerError{
 			URL: address, Status: resp.StatusCode, Message: message(resp, body), Login: s.Login,
-			RetryAfter: feedhistory.NewStatusError(resp).RetryAfter,
+			RetryAfter: max(0, time.Until(feedhistory.NewFetchError(resp).RetryAt)),
 		}
 	}
 	return resp.StatusCode, body, nil
@@ -196,6 +201,13 @@ func message(resp *http.Response, body []byte) string {
 		return "it redirects to " + to + ", where the credentials are not sent: give that address"
 	}
 	return strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), 200)])), "")
+}
+
+// inOrder returns the feeds of a server from an ID on, in the order of their IDs: the order of
+// the server may differ each time, so it does not tell which feeds were read before a mark.
+func inOrder[F any, ID cmp.Ordered](feeds []F, id func(F) ID, from ID) []F {
+	slices.SortFunc(feeds, func(a, b F) int { return cmp.Compare(id(a), id(b)) })
+	return slices.DeleteFunc(feeds, func(f F) bool { return id(f) < from })
 }
 
 // SetUser makes the header log in with a user and a password.

@@ -28,44 +28,44 @@ type Source struct {
 // A sourceKind is a kind of source: a file, a server, or both.
 type sourceKind struct {
 	name   string
-	file   func(ctx context.Context, s *Source, mark string, take func(Found) error) error
-	server func(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error
+	file   func(ctx context.Context, s *Source, mark string, yield func(Item) error) error
+	server func(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error
 	saved  bool // documents, all of one feed
 }
 
 // sourceKinds has a row for each kind, in the order in which messages name them.
 var sourceKinds = []sourceKind{
 	{name: "newsboat", file: databaseForms[0].source},
-	{name: "miniflux", server: func(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error {
-		return readMiniflux(ctx, NewMiniflux(*server), s.Wants, mark, take)
+	{name: "miniflux", server: func(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
+		return readMiniflux(ctx, NewMiniflux(*server), s.Wants, mark, yield)
 	}},
-	{name: "freshrss", file: databaseForms[1].source, server: func(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error {
+	{name: "freshrss", file: databaseForms[1].source, server: func(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
 		if !strings.Contains(server.URL, "greader.php") {
 			server.URL = strings.TrimSuffix(server.URL, "/") + "/api/greader.php"
 		}
-		return readGreader(ctx, server, s.Wants, mark, take)
+		return readGreader(ctx, server, s.Wants, mark, yield)
 	}},
 	{name: "greader", server: greaderServer},
 	{name: "google-reader", file: takeoutFile},
 	{name: "inoreader", file: takeoutFile, server: greaderServer},
 	{name: "feedly", file: takeoutFile},
-	{name: "opml", file: func(ctx context.Context, s *Source, _ string, take func(Found) error) error {
-		return readSubscriptions(ctx, s.Name, take)
+	{name: "opml", file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+		return readSubscriptions(ctx, s.Name, yield)
 	}},
-	{name: "directory", saved: true, file: func(ctx context.Context, s *Source, _ string, take func(Found) error) error {
-		return readDirectory(ctx, s.Name, s.feed(), take)
+	{name: "directory", saved: true, file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+		return readDirectory(ctx, s.Name, s.feed(), yield)
 	}},
-	{name: "git", saved: true, file: func(ctx context.Context, s *Source, _ string, take func(Found) error) error {
-		return readGit(ctx, s.Name, s.Path, s.feed(), take)
+	{name: "git", saved: true, file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+		return readGit(ctx, s.Name, s.Path, s.feed(), yield)
 	}},
 }
 
-func greaderServer(ctx context.Context, s *Source, server *Server, mark string, take func(Found) error) error {
-	return readGreader(ctx, server, s.Wants, mark, take)
+func greaderServer(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
+	return readGreader(ctx, server, s.Wants, mark, yield)
 }
 
-func takeoutFile(ctx context.Context, s *Source, mark string, take func(Found) error) error {
-	return readTakeout(ctx, s.Name, s.feed(), mark, take)
+func takeoutFile(ctx context.Context, s *Source, mark string, yield func(Item) error) error {
+	return readTakeout(ctx, s.Name, s.feed(), mark, yield)
 }
 
 // KindNames returns the kinds of sources.
@@ -132,11 +132,11 @@ func (s *Source) Wants(feed string) bool {
 }
 
 // Read takes the contents of the source after a mark. The server is the one for a URL.
-func (s *Source) Read(ctx context.Context, server *Server, mark string, take func(Found) error) error {
+func (s *Source) Read(ctx context.Context, server *Server, mark string, yield func(Item) error) error {
 	if s.IsServer() {
-		return s.kind.server(ctx, s, server, mark, take)
+		return s.kind.server(ctx, s, server, mark, yield)
 	}
-	return s.kind.file(ctx, s, mark, take)
+	return s.kind.file(ctx, s, mark, yield)
 }
 
 // revealing is how much of a file reveals its kind.

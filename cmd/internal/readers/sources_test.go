@@ -54,7 +54,7 @@ func (r *result) into(t *testing.T, s *readers.Source, server *readers.Server, m
 		Damaged: func(err error) { r.damaged = append(r.damaged, err.Error()) },
 		Stored:  func(mark string) error { r.marks = append(r.marks, mark); return nil },
 	}
-	r.err = i.Run(t.Context(), func(take func(readers.Found) error) error { return s.Read(t.Context(), server, mark, take) })
+	r.err = i.Run(t.Context(), func(yield func(readers.Item) error) error { return s.Read(t.Context(), server, mark, yield) })
 	r.sum, r.entries = mirror.RecallReport{}, map[string]*mirror.Record{}
 	for _, tally := range i.Feeds {
 		r.sum.Add(tally.RecallReport)
@@ -261,7 +261,7 @@ func TestNewsboatItself(t *testing.T) {
 		return r.err == nil && len(r.entries) == 30
 	}, time.Minute, 10*time.Millisecond)
 	require.Nil(t, cmd.ProcessState, "newsboat still runs")
-	m := &mirror.Mirror{Store: r.store, Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	m := &mirror.Mirror{Store: r.store, Client: &feedhistory.Client{AllowPrivate: true}}
 	defer m.Client.CloseIdle()
 	changes, err := m.Update(t.Context(), site.URL+"/feed")
 	require.NoError(t, err)
@@ -310,7 +310,7 @@ func TestMiniflux(t *testing.T) {
 		})
 	}
 	server := func() *readers.Server {
-		return &readers.Server{URL: m.URL, Retry: feedhistory.Retry{Base: time.Millisecond}, Header: http.Header{"Authorization": {"Bearer " + m.Token}}, Transport: plain(t)}
+		return &readers.Server{URL: m.URL, Wait: time.Millisecond, Header: http.Header{"Authorization": {"Bearer " + m.Token}}, Transport: plain(t)}
 	}
 	s, err := readers.NewSource(t.Context(), "miniflux", []string{m.URL})
 	require.NoError(t, err)
@@ -342,6 +342,35 @@ func TestMiniflux(t *testing.T) {
 	bad.Header = http.Header{"Authorization": {"Bearer wrong"}}
 	require.ErrorContains(t, imported(t, s, bad, "").err, "the reader rejected the credentials")
 	require.Len(t, imported(t, s, server(), "1 200").entries, 50, "after a mark")
+}
+
+// Miniflux lists the feeds with errors first. An import that was cut short continues with the
+// feeds it has not read, wherever they are in the list.
+func TestMinifluxInterrupted(t *testing.T) {
+	m := (&readertest.Miniflux{}).Serve(t)
+	for _, url := range []string{"http://a.example/feed", "http://127.0.0.1:1/feed"} {
+		feed := m.Subscribe(url)
+		m.Poll(feed, url, readertest.Entry{URL: url + "/1", Title: "Entry of " + url})
+	}
+	header := http.Header{"X-Auth-Token": {m.Token}}
+	failing := &readers.Server{URL: m.URL, Header: header, Transport: plain(t), Retry: feedhistory.Retry{Tries: 1}}
+	_, err := failing.Call(t.Context(), http.MethodPut, "v1/feeds/2/refresh", nil, nil, nil)
+	require.Error(t, err, "its address does not answer")
+	s, err := readers.NewSource(t.Context(), "miniflux", []string{m.URL})
+	require.NoError(t, err)
+	n := 0
+	m.Break(func(int, *http.Request) *readertest.Fault {
+		if n++; n == 3 { // the entries of the second feed
+			return &readertest.Fault{Status: http.StatusBadRequest}
+		}
+		return nil
+	})
+	r := imported(t, s, &readers.Server{URL: m.URL, Header: header, Transport: plain(t)}, "")
+	require.Error(t, r.err)
+	require.Len(t, r.marks, 1)
+	r.into(t, s, &readers.Server{URL: m.URL, Header: header, Transport: plain(t)}, r.marks[0])
+	require.NoError(t, r.err)
+	require.Len(t, r.entries, 2)
 }
 
 // plain returns a transport that ends with the test.
@@ -430,12 +459,13 @@ func TestGreader(t *testing.T) {
 			require.NoError(t, err)
 			r, _ := http.NewRequest(http.MethodGet, site.URL, nil)
 			r.SetBasicAuth("ann", "pass:word")
-			server := &readers.Server{URL: site.URL, Retry: feedhistory.Retry{Base: time.Millisecond}, Header: r.Header, Transport: plain(t)}
+			server := &readers.Server{URL: site.URL, Wait: time.Millisecond, Header: r.Header, Transport: plain(t)}
 			got := imported(t, s, server, "")
 			require.NoError(t, got.err)
 			require.Len(t, got.entries, 230)
 			e := got.entries["Entry & 7"]
 			require.Equal(t, "http://a.example/feed http://a.example/7", e.Feed+" "+e.ID)
+			require.Len(t, imported(t, s, &readers.Server{URL: site.URL, Header: server.Header, Transport: plain(t)}, "feed/51 100").entries, 230, "the feed of the mark is gone")
 			r.SetBasicAuth("ann", "wrong")
 			require.ErrorContains(t, imported(t, s, &readers.Server{URL: site.URL, Header: r.Header, Transport: plain(t), Login: "--user"}, "").err, "rejected the credentials")
 		})

@@ -9,9 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -66,165 +68,118 @@ func readRows(ctx context.Context, c *databaseCopy, table, key string, after int
 			yield(nil, err)
 			return
 		}
-		parts := []string{key}
+		t := &tableReader{ctx: ctx, db: c.DB, columns: []string{key}}
+		selected := key
 		for _, column := range wanted {
 			if slices.Contains(have, column) {
-				parts = append(parts, column)
+				t.columns = append(t.columns, column)
+				selected += fmt.Sprintf(", substr(CAST(%s AS TEXT), 1, %d)", column, longest)
 			}
 		}
-		t := &tableReader{ctx: ctx, db: c.DB, columns: parts, query: selection(table, key, parts)}
-		keys := fmt.Sprintf("FROM %s WHERE %s > ? ORDER BY %s LIMIT %d", table, key, key, atOnce)
-		t.sizes = "SELECT " + key + ", coalesce(length(" + strings.Join(parts[1:], "), 0) + coalesce(length(") + "), 0) " + keys
-		t.keys = "SELECT " + key + ", 0 " + keys
-		t.first = fmt.Sprintf("SELECT %s FROM %s WHERE %s > ? ORDER BY %s LIMIT 1", key, table, key, key)
-		for {
-			last, more := t.page(after, yield)
-			if !more {
-				return
-			}
-			after = last
+		following := fmt.Sprintf(" FROM %s WHERE %s > ? ORDER BY %s", table, key, key)
+		t.rows, t.next = "SELECT "+selected+following, "SELECT "+key+following+" LIMIT 1"
+		for more := true; more; {
+			after, more = t.read(after, yield)
 		}
 	}
 }
 
-func selection(table, key string, columns []string) string {
-	parts := []string{key}
-	for _, column := range columns[1:] {
-		parts = append(parts, fmt.Sprintf("substr(CAST(%s AS TEXT), 1, %d)", column, longest))
-	}
-	return fmt.Sprintf("SELECT %s FROM %s WHERE %s > ? AND %s <= ? ORDER BY %s", strings.Join(parts, ", "), table, key, key, key)
-}
-
-// A tableReader reads a table in pages.
+// A tableReader reads a table row by row. The first column is its key.
 type tableReader struct {
-	ctx         context.Context
-	db          *sql.DB
-	columns     []string
-	query       string
-	sizes, keys string
-	first       string
+	ctx        context.Context
+	db         *sql.DB
+	columns    []string
+	rows, next string // the queries for the rows, and for the first key, after a key
 }
 
-// page yields a page, and returns its last key and whether there may be more.
-func (t *tableReader) page(after int64, yield func(row, error) bool) (last int64, more bool) {
-	keys, err := t.keysAfter(t.sizes, after)
-	if err != nil && t.ctx.Err() == nil { // a damaged row has no size
-		if keys, err = t.keysAfter(t.keys, after); len(keys) > 0 {
-			keys, err = keys[:1], nil
-		}
+// errDisorder means a damaged table repeats its rows.
+var errDisorder = errors.New("the rows are not in order")
+
+// read yields the rows after a key, up to one that cannot be read. It returns the last key,
+// and whether there may be more rows.
+func (t *tableReader) read(after int64, yield func(row, error) bool) (last int64, more bool) {
+	last, more, err := t.stream(after, yield)
+	if err == nil || !more {
+		return last, false
 	}
+	if t.ctx.Err() != nil {
+		yield(nil, t.ctx.Err())
+		return last, false
+	}
+	switch key, unknown := t.keyAfter(last); {
+	case errors.Is(unknown, sql.ErrNoRows): // a fault after the last row
+		return last, false
+	case unknown != nil:
+		return t.lost(last, unknown, yield)
+	default:
+		return key, yield(t.row(key), err)
+	}
+}
+
+// stream yields the rows after a key until one cannot be read. More is false if the caller
+// wants no more of them.
+func (t *tableReader) stream(after int64, yield func(row, error) bool) (last int64, more bool, err error) {
+	found, err := t.db.QueryContext(t.ctx, t.rows, after)
 	if err != nil {
-		return t.lost(after, err, yield)
+		return after, true, err
 	}
-	if len(keys) == 0 {
-		return 0, false
+	defer found.Close()
+	values, targets := make([]sql.NullString, len(t.columns)), make([]any, len(t.columns))
+	for i := range values {
+		targets[i] = &values[i]
 	}
-	last = keys[len(keys)-1]
-	list, err := t.between(after, last)
-	for _, row := range list {
-		if !yield(row, nil) {
-			return 0, false
+	for last = after; found.Next(); {
+		if err := found.Scan(targets...); err != nil {
+			return last, true, err
+		}
+		r := row{}
+		for i, column := range t.columns {
+			r[column] = strings.ToValidUTF8(values[i].String, "\uFFFD")
+		}
+		key := r.Int(t.columns[0])
+		if key <= last {
+			return last, true, errDisorder
+		}
+		if last = key; !yield(r, nil) {
+			return last, false, nil
 		}
 	}
-	if err == nil {
-		return last, true
+	return last, true, found.Err()
+}
+
+// keyAfter returns the key of the first row after a key.
+func (t *tableReader) keyAfter(after int64) (key int64, err error) {
+	err = t.db.QueryRowContext(t.ctx, t.next, after).Scan(&key)
+	if err == nil && key <= after {
+		err = errDisorder
 	}
-	for _, key := range keys[len(list):] { // each for itself
-		single, err := t.between(key-1, key)
-		if t.ctx.Err() != nil {
-			yield(nil, t.ctx.Err())
-			return 0, false
-		}
-		row := t.row(key)
-		if err == nil && len(single) == 1 {
-			row = single[0]
-		}
-		if !yield(row, err) {
-			return 0, false
-		}
-	}
-	return last, true
+	return key, err
 }
 
 // lost yields the damage of the rows after a key, and returns the key before the first
 // readable one, if there is any.
 func (t *tableReader) lost(after int64, err error, yield func(row, error) bool) (last int64, more bool) {
-	if failed, ok := errors.AsType[*sqlite.Error](err); !ok || failed.Code()&0xff != sqlite3.SQLITE_CORRUPT {
+	if failed, ok := errors.AsType[*sqlite.Error](err); (!ok || failed.Code()&0xff != sqlite3.SQLITE_CORRUPT) && err != errDisorder {
 		yield(nil, err)
 		return 0, false
 	}
-	bad, good, step := after, after, int64(1) // the rows after good can be read
-	for ; t.isLost(good); step *= 2 {
-		if bad, good = good, good+step; t.ctx.Err() != nil || good < bad || step < 0 {
+	isLost := func(key int64) bool {
+		_, err := t.keyAfter(key)
+		return err != nil && !errors.Is(err, sql.ErrNoRows)
+	}
+	span := 1 // the rows after one of so many keys can be read
+	for ; isLost(after + int64(span)); span *= 2 {
+		if t.ctx.Err() != nil || int64(2*span) > math.MaxInt64-after || 2*span < 0 {
 			yield(t.row(after+1), fmt.Errorf("this row and those after it are lost: %w", err))
 			return 0, false
 		}
 	}
-	for bad+1 < good {
-		if middle := bad + (good-bad)/2; t.isLost(middle) {
-			bad = middle
-		} else {
-			good = middle
-		}
-	}
-	return good, yield(t.row(after+1), fmt.Errorf("this row and those up to %d are lost: %w", good, err))
-}
-
-// isLost reports whether the first row after a key cannot be read.
-func (t *tableReader) isLost(after int64) bool {
-	var key int64
-	err := t.db.QueryRowContext(t.ctx, t.first, after).Scan(&key)
-	return err != nil && !errors.Is(err, sql.ErrNoRows)
+	last = after + int64(sort.Search(span, func(n int) bool { return !isLost(after + int64(n)) }))
+	return last, yield(t.row(after+1), fmt.Errorf("this row and those up to %d are lost: %w", last, err))
 }
 
 // row returns a row that cannot be read.
 func (t *tableReader) row(key int64) row { return row{t.columns[0]: strconv.FormatInt(key, 10)} }
-
-// bytesAtOnce is the size of a page, unless it has only one row.
-const bytesAtOnce = 4 << 20
-
-// keysAfter returns the keys of the next page.
-func (t *tableReader) keysAfter(query string, after int64) (keys []int64, err error) {
-	found, err := t.db.QueryContext(t.ctx, query, after)
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	for total := int64(0); found.Next(); {
-		var key, size int64
-		if err := found.Scan(&key, &size); err != nil {
-			return nil, err
-		}
-		if total += size; total > bytesAtOnce && len(keys) > 0 {
-			return keys, nil
-		}
-		keys = append(keys, key)
-	}
-	return keys, found.Err()
-}
-
-func (t *tableReader) between(after, last int64) (list []row, err error) {
-	found, err := t.db.QueryContext(t.ctx, t.query, after, last)
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	for found.Next() {
-		values, targets := make([]sql.NullString, len(t.columns)), make([]any, len(t.columns))
-		for i := range values {
-			targets[i] = &values[i]
-		}
-		if err := found.Scan(targets...); err != nil {
-			return list, err
-		}
-		row := row{}
-		for i, column := range t.columns {
-			row[column] = strings.ToValidUTF8(values[i].String, "\uFFFD")
-		}
-		list = append(list, row)
-	}
-	return list, found.Err()
-}
 
 // A databaseCopy is a private copy of a database. Close removes it.
 type databaseCopy struct {
@@ -329,27 +284,21 @@ func hasColumns(ctx context.Context, file, table string, columns ...string) bool
 	if err != nil {
 		return false
 	}
-	found, err := has(ctx, db, table, columns)
-	if _ = db.Close(); found || err == nil && !hasLog(file) {
-		return found
+	names, err := columnsOf(ctx, db, table)
+	_ = db.Close()
+	has := func() bool {
+		return err == nil && !slices.ContainsFunc(columns, func(column string) bool { return !slices.Contains(names, column) })
+	}
+	if has() || err == nil && !hasLog(file) {
+		return has()
 	}
 	c, err := openCopy(ctx, file)
 	if err != nil {
 		return false
 	}
 	defer c.Close()
-	found, err = has(ctx, c.DB, table, columns)
-	return found && err == nil
-}
-
-func has(ctx context.Context, db *sql.DB, table string, columns []string) (bool, error) {
-	names, err := columnsOf(ctx, db, table)
-	for _, column := range columns {
-		if !slices.Contains(names, column) {
-			return false, err
-		}
-	}
-	return err == nil, err
+	names, err = columnsOf(ctx, c.DB, table)
+	return has()
 }
 
 // hasLog reports whether a database has changes in a journal or write-ahead log.

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -24,8 +25,8 @@ import (
 
 // Detail describes an error without the URL, which the message names elsewhere.
 func Detail(err error) string {
-	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok && e.Limit == "bytes" {
-		return "the document is larger than " + terminal.SizeText(e.Max)
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return "the document is larger than " + terminal.SizeText(e.Limit)
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
@@ -39,13 +40,12 @@ func Detail(err error) string {
 // Advice is the advice for a gap, with the flag to use.
 func Advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
-	refused, isRefused := errors.AsType[*feedhistory.RefusedError](g.Err)
-	status, isStatus := errors.AsType[*feedhistory.StatusError](g.Err)
+	failed, ok := errors.AsType[*feedhistory.FetchError](g.Err)
 	switch {
-	case isRefused && refused.Rule != feedhistory.RuleAddress:
+	case ok && (failed.Reason == feedhistory.ReasonRefused && !IsPrivate(failed) || failed.Reason == feedhistory.ReasonLoop):
 		return "tell the publisher"
-	case isStatus && status.Status == http.StatusUnauthorized:
-		return statusRemedy(status)
+	case ok && failed.Status == http.StatusUnauthorized:
+		return statusRemedy(failed)
 	case errors.Is(g.Err, mirror.ErrQuota):
 		s += " (--quota, --quota-entries)"
 	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
@@ -61,10 +61,7 @@ func Advice(g *feedhistory.Gap) string {
 }
 
 // IsPrivate reports whether an error is the refusal of a private address.
-func IsPrivate(err error) bool {
-	e, ok := errors.AsType[*feedhistory.RefusedError](err)
-	return ok && e.Rule == feedhistory.RuleAddress
-}
+func IsPrivate(err error) bool { return errors.Is(err, feedhistory.ErrPrivateAddress) }
 
 // Failure explains in one line why the document named by an argument cannot be read,
 // with advice.
@@ -111,17 +108,18 @@ func Remedy(err error) string {
 	if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
 		return parseRemedy(e)
 	}
-	if e, ok := errors.AsType[*feedhistory.RefusedError](err); ok {
-		switch e.Rule {
-		case feedhistory.RuleUserinfo:
-			return "take it out of the URL, and log in with --user"
-		case feedhistory.RuleDowngrade, feedhistory.RuleLoop, feedhistory.RuleRedirects, feedhistory.RuleLocation:
-			return "tell the publisher, or give the address where the feed is now"
-		}
-		return ""
-	}
-	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
+	e, ok := errors.AsType[*feedhistory.FetchError](err)
+	switch {
+	case errors.Is(err, feedhistory.ErrUserinfo):
+		return "take it out of the URL, and log in with --user"
+	case ok && e.Reason == feedhistory.ReasonStatus:
 		return statusRemedy(e)
+	case ok && e.Status != 0:
+		return "tell the publisher, or give the address where the feed is now"
+	case ok && e.Reason == feedhistory.ReasonRefused:
+		return ""
+	case ok && e.Reason == feedhistory.ReasonTruncated:
+		return "try again later"
 	}
 	return networkRemedy(err)
 }
@@ -148,8 +146,7 @@ func networkRemedy(err error) string {
 	switch dns, ok := errors.AsType[*net.DNSError](err); {
 	case ok && dns.IsNotFound:
 		return "check the address"
-	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.As(err, new(*feedhistory.TimeoutError)), errors.As(err, new(*feedhistory.TruncatedError)):
+	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "try again later"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "check the address, or try again later"
@@ -173,11 +170,11 @@ const TooLargeRemedy = "raise --max-document-bytes if you trust the publisher"
 
 // isTooLarge reports whether an error means a document has more bytes than the limit.
 func isTooLarge(err error) bool {
-	e, ok := errors.AsType[*feedhistory.LimitError](err)
-	return ok && e.Limit == "bytes"
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
 }
 
-func statusRemedy(e *feedhistory.StatusError) string {
+func statusRemedy(e *feedhistory.FetchError) string {
 	switch {
 	case e.Gone:
 		return "the publisher has withdrawn the feed for good"
@@ -227,15 +224,23 @@ func tlsRemedy(err error) string {
 // and XML. It wraps err.
 func InWords(err error) error {
 	text := err.Error()
-	if e, ok := errors.AsType[*url.Error](err); ok && !errors.Is(err, context.Canceled) {
-		what := Detail(e.Err)
-		if todo := networkRemedy(e.Err); todo != "" {
+	var failed, cause error // a request's, and why
+	var address string
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		failed, cause, address = e, e.Err, e.URL
+	}
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok && e.Reason == feedhistory.ReasonNetwork && !errors.Is(err, os.ErrDeadlineExceeded) {
+		failed, cause, address = e, e.Err, e.URL
+	}
+	if cause != nil && !errors.Is(err, context.Canceled) {
+		what := Detail(cause)
+		if todo := networkRemedy(cause); todo != "" {
 			what += "; " + todo
 		}
-		text = strings.Replace(text, e.Error(), feedhistory.Redact(e.URL)+": "+what, 1)
+		text = strings.Replace(text, failed.Error(), feedhistory.Redact(address)+": "+what, 1)
 	}
 	op, isOp := errors.AsType[*net.OpError](err)
-	if _, isURL := errors.AsType[*url.Error](err); isOp && !isURL {
+	if isOp && failed == nil {
 		what := feedhistory.Describe(op)
 		if todo := networkRemedy(op); todo != "" {
 			what += "; " + todo

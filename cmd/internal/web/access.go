@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 const cookieName = "feedhistory"
@@ -164,7 +166,6 @@ func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
 	if s.gate.isTired(r) {
 		return errTooManyGuesses
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	next, token := s.ownPath(r.FormValue("next")), r.FormValue("token")
 	if !s.gate.guess(r, token) {
 		return s.render(w, r, http.StatusForbidden, "token", "Token", tokenView{Next: next, Wrong: true, Private: s.Private})
@@ -378,11 +379,7 @@ func showsImages(r *http.Request) bool {
 
 // chooseImages makes the browser remember, or forget, to show the images of a
 // feed. It changes nothing for others, so it needs no token.
-func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.feedOf(r); err != nil {
-		return err
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request, _ *mirror.Feed) error {
 	cookie := &http.Cookie{
 		Name: imagesCookie, Value: "shown", Path: s.at("/feeds/" + r.PathValue("id")), MaxAge: 400 * 24 * 60 * 60,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(s.base(), "https:"),

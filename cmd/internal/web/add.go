@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -20,16 +21,11 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// The maximum size of a request in bytes, and the maximum number of feeds in
-// it.
-const (
-	mostUpload = 8 << 20
-	mostAdded  = 10_000
-)
+// mostAdded is the maximum number of feeds in a file.
+const mostAdded = 10_000
 
 // addFeeds adds a feed by its URL, or those of an OPML file.
 func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
 	typed := strings.TrimSpace(r.FormValue("url"))
 	wrong := func(message string) error {
 		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message})
@@ -171,49 +167,35 @@ func newAddress(typed string, showsPrivate bool) (address, wrong string) {
 }
 
 // pollNow lets a feed be polled at once.
-func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) pollNow(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	s.polls.Hurry(feed)
 	http.Redirect(w, r, s.at("/feeds/"+r.PathValue("id")), http.StatusSeeOther)
 	return nil
 }
 
 // confirmRemoval asks whether to remove a feed.
-func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
 	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
 }
 
 // removeFeed removes a feed with its published documents.
-func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	s.polls.Forget(feed.URL)
 	if err := s.published.Remove(r.Context(), feed.URL); err != nil {
 		return err
 	}
 	s.feeds.forget(feed.URL)
-	s.drawings.documents.Drop(feed.URL)
 	http.Redirect(w, r, s.at("/?said=removed"), http.StatusSeeOther)
 	return nil
 }
 
 // An adder adds feeds, and finds out which feed an address leads to.
 type adder struct {
-	store    mirror.Store
-	feeds    *directory
-	polls    *mirror.Poller
-	log      *slog.Logger
-	replaced func(feed string) // called after another feed has replaced one
+	store mirror.Store
+	feeds *directory
+	polls *mirror.Poller
+	log   *slog.Logger
 
 	found    serve.Cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
 	failures serve.Cache[string, error]             // the failures of last polls, by the URLs of feeds
@@ -296,7 +278,7 @@ func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) er
 // discover looks for the feeds of a page. If there is one, it replaces the
 // page; if there are several, a person chooses.
 func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
-	if came, _ := a.found.Get(page.URL); came != nil {
+	if looked, _ := a.found.Get(page.URL); looked != nil {
 		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
 	client := a.polls.Mirror.Client
@@ -404,9 +386,9 @@ func (a *adder) addOne(ctx context.Context, address string, insists bool, until 
 	if failure == nil || err != nil {
 		return "", false, err
 	}
-	_, status := errors.AsType[*feedhistory.StatusError](failure)
+	failed, answered := errors.AsType[*feedhistory.FetchError](failure)
 	_, parsed := errors.AsType[*feedhistory.ParseError](failure)
-	return explain(failure), status || parsed, nil
+	return explain(failure), parsed || answered && failed.Reason == feedhistory.ReasonStatus, nil
 }
 
 // try waits for the first poll of a feed, and forgets the feed if the poll shows there
@@ -443,21 +425,20 @@ func (a *adder) discard(ctx context.Context, address string) error {
 		return err
 	}
 	a.feeds.forget(address)
-	a.replaced(address)
 	return nil
 }
 
 // explain explains to people why an address is not a feed's.
 func explain(err error) string {
-	status, answered := errors.AsType[*feedhistory.StatusError](err)
-	_, refused := errors.AsType[*feedhistory.RefusedError](err)
+	failed, _ := errors.AsType[*feedhistory.FetchError](err)
+	failed = cmp.Or(failed, &feedhistory.FetchError{})
 	_, parsed := errors.AsType[*feedhistory.ParseError](err)
 	switch {
-	case answered && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
+	case failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden:
 		return needsLogin
-	case answered && (status.Status == http.StatusNotFound || status.Status == http.StatusGone):
-		return "There is nothing at this address: the answer was " + strconv.Itoa(status.Status) + ". Look for a typing error."
-	case refused:
+	case errors.Is(failed, fs.ErrNotExist):
+		return "There is nothing at this address: the answer was " + strconv.Itoa(failed.Status) + ". Look for a typing error."
+	case failed.Reason == feedhistory.ReasonRefused || failed.Reason == feedhistory.ReasonLoop:
 		return "This server may not read that address: " + feedhistory.Describe(err) + "."
 	case parsed:
 		return "There is no feed at this address, nor a page naming one. Look for a link to the feed on the website."

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"html/template"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type directory struct {
 	store     mirror.Store
 	published *republish.Handler
 	root      string // the path of the server, with a final slash
+	templates *template.Template
 
 	mu   sync.Mutex
 	read time.Time // when all feeds were last looked at
@@ -25,7 +27,9 @@ type directory struct {
 	alike      map[string]string // the URL of a feed, by the likeness of its addresses
 	successors map[string]string // the name of a feed, by the name of another it replaced
 
-	figures perFeed[figures]
+	figures   perFeed[figures]
+	documents perFeed[[]*mirror.DocumentRecord] // as far as timelines need them
+	timelines serve.Cache[string, template.HTML]
 
 	summing sync.Mutex             // held while looking at the entries of all feeds
 	newest  perFeed[time.Time]     // small, so the values of all feeds fit
@@ -38,6 +42,7 @@ func (d *directory) forget(url string) {
 	d.figures.Drop(url)
 	d.newest.Drop(url)
 	d.years.Drop(url)
+	d.documents.Drop(url)
 }
 
 // keptSmall is the minimum number of small figures to keep.

@@ -42,8 +42,12 @@ func (v *entriesView) Hits() int64 {
 	if v.hits == nil || v.Month != "" {
 		return -1
 	}
-	all := int64(0)
-	for _, m := range v.hits {
+	return totalOf(v.hits)
+}
+
+// totalOf returns the number of entries in months.
+func totalOf(months []mirror.Month) (all int64) {
+	for _, m := range months {
 		all += m.Entries
 	}
 	return all
@@ -303,21 +307,15 @@ func newSelection(q url.Values) (selection, mirror.Query) {
 // Asked reports whether the list has only a selection of the entries.
 func (s *selection) Asked() bool { return s.Search != "" || s.Month != "" || s.Gone }
 
-// A filter is a condition of a list.
-type filter struct {
-	Says    string
-	Without string // the query of the list without the condition
-}
-
-// Filters returns the conditions of the list.
-func (s *selection) Filters() (all []filter) {
+// Filters returns the conditions of the list, each with the query of the list without it.
+func (s *selection) Filters() (all []address) {
 	without := func(drop func(*selection)) string {
 		other := *s
 		drop(&other)
 		return other.page("")
 	}
 	if s.Search != "" {
-		all = append(all, filter{"With “" + s.Search + "”", without(func(s *selection) { s.Search = "" })})
+		all = append(all, address{Says: "With “" + s.Search + "”", URL: without(func(s *selection) { s.Search = "" })})
 	}
 	if s.Month != "" {
 		says := "From " + s.From.Format("January 2006")
@@ -329,10 +327,10 @@ func (s *selection) Filters() (all []filter) {
 		case s.Day > 0:
 			says = "From " + day(s.From)
 		}
-		all = append(all, filter{says, without(func(s *selection) { s.Month, s.Span, s.Day = "", 0, 0 })})
+		all = append(all, address{Says: says, URL: without(func(s *selection) { s.Month, s.Span, s.Day = "", 0, 0 })})
 	}
 	if s.Gone {
-		all = append(all, filter{"No longer part of the feed", without(func(s *selection) { s.Gone = false })})
+		all = append(all, address{Says: "No longer part of the feed", URL: without(func(s *selection) { s.Gone = false })})
 	}
 	return all
 }
@@ -356,29 +354,27 @@ func (s *selection) isPeriod(from time.Time, months int) bool {
 
 // page returns the query of the page from a place on.
 func (s *selection) page(before string) string {
+	return queryOf("q", s.Search, "month", s.Month, "span", when(s.Span > 1, strconv.Itoa(s.Span)), "day", when(s.Day > 0, strconv.Itoa(s.Day)),
+		"deleted", when(s.Gone, "1"), "order", when(s.Oldest, "oldest"), "before", before)
+}
+
+// queryOf returns a query of names and values, without empty values.
+func queryOf(pairs ...string) string {
 	q := url.Values{}
-	if s.Search != "" {
-		q.Set("q", s.Search)
-	}
-	if s.Month != "" {
-		q.Set("month", s.Month)
-	}
-	if s.Span > 1 {
-		q.Set("span", strconv.Itoa(s.Span))
-	}
-	if s.Day > 0 {
-		q.Set("day", strconv.Itoa(s.Day))
-	}
-	if s.Gone {
-		q.Set("deleted", "1")
-	}
-	if s.Oldest {
-		q.Set("order", "oldest")
-	}
-	if before != "" {
-		q.Set("before", before)
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			q.Set(pair[0], pair[1])
+		}
 	}
 	return "?" + q.Encode()
+}
+
+// when returns a text under a condition, else "".
+func when(condition bool, text string) string {
+	if condition {
+		return text
+	}
+	return ""
 }
 
 // Turned returns the query of the same list in the opposite order.
@@ -445,11 +441,7 @@ type readEntry struct {
 }
 
 // showRead shows the entries of a feed from one on, or from its beginning.
-func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	p := &readPage{Marks: s.mayMark(r), Name: republish.Name(feed.URL), Title: titleOf(feed), Images: showsImages(r)}
 	query := mirror.Query{Feed: feed.URL, Oldest: true, Limit: entriesRead + 1}
 	if id := r.URL.Query().Get("from"); id != "" {
@@ -482,11 +474,9 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *readPage) add(record *mirror.Record) {
-	e, err := record.Entry()
 	room := mostShown
-	p.Entries = append(p.Entries, readEntry{
-		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: newWording(record.Content, record.Copy, e, err, display{images: p.Images, page: webLink(record.Content.Link), prefix: fmt.Sprintf("t%d-", len(p.Entries))}, &room),
-	})
+	text, _ := newWording(record.Content, record.Copy, record.Entry, display{images: p.Images, prefix: fmt.Sprintf("t%d-", len(p.Entries))}, &room)
+	p.Entries = append(p.Entries, readEntry{Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: text})
 }
 
 // Time returns when the entry was published; zero if unknown.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -34,12 +33,12 @@ type entryPage struct {
 	Added, Changed time.Time
 	Link           string // the original; "" if unknown
 	Enclosures     []enclosure
-	Play           player
-	Images         imageMode
+	Play, Autoplay bool // whether files can be played here, and whether audio starts
+	Images, Always bool // whether images are shown, and whether in all entries of the feed
 	HasImages      bool
-	Older, Newer   *neighbour
-	OlderHit       *neighbour // the hits of the search before and after the entry
-	NewerHit       *neighbour
+	Older, Newer   *entryItem // nil if there is none
+	OlderHit       *entryItem // the hits of the search before and after the entry
+	NewerHit       *entryItem
 	Versions       []entryText
 	Strip          *strip        // nil if there is nothing to show around the entry
 	Search         string        // the search whose words are marked
@@ -47,59 +46,13 @@ type entryPage struct {
 	Marks          *entryMarks   // nil if the visitor may not set marks
 }
 
-// A player says whether enclosures can be played on the page.
-type player uint8
-
-const (
-	noPlayer player = iota
-	idlePlayer
-	runningPlayer // audio starts, because the entry before has been played
-)
-
-// playerOf returns the player a query asks for.
-func playerOf(q url.Values) player {
-	switch {
-	case q.Get("play") == "on":
-		return runningPlayer
-	case q.Has("play"):
-		return idlePlayer
-	}
-	return noPlayer
-}
-
-// Runs reports whether audio starts.
-func (p player) Runs() bool { return p == runningPlayer }
-
-// An imageMode says whether images are shown.
-type imageMode uint8
-
-const (
-	imageLinks   imageMode = iota // as links
-	imagesOnce                    // in this entry
-	imagesAlways                  // in all entries of the feed
-)
-
-// imageModeOf returns how a request wants images.
-func imageModeOf(r *http.Request) imageMode {
-	switch {
-	case showsImages(r):
-		return imagesAlways
-	case r.URL.Query().Has("images"):
-		return imagesOnce
-	}
-	return imageLinks
-}
-
-// Always reports whether images of all entries of the feed are shown.
-func (m imageMode) Always() bool { return m == imagesAlways }
-
 // More returns the query of the same page with one more setting.
 func (p *entryPage) More(asked string) string {
 	q := url.Values{"id": {p.ID}}
 	if p.Search != "" {
 		q.Set("q", p.Search)
 	}
-	if p.Play != noPlayer {
+	if p.Play {
 		q.Set("play", "")
 	}
 	if asked != "" {
@@ -149,25 +102,20 @@ func (w *entryText) Empty() bool {
 }
 
 // showEntry shows an entry with its earlier versions.
-func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	ctx := r.Context()
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
 	record, err := mirror.Lookup(ctx, s.store, feed.URL, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	e, err := record.Entry()
-	q := r.URL.Query()
-	mode, room := imageModeOf(r), mostShown
+	q, always, room := r.URL.Query(), showsImages(r), mostShown
 	p := &entryPage{
-		Play: playerOf(q), Images: mode, Search: strings.TrimSpace(q.Get("q")),
+		Play: q.Has("play"), Autoplay: q.Get("play") == "on", Images: always || q.Has("images"), Always: always, Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
-		entryText: newWording(record.Content, record.Copy, e, err, display{images: mode != imageLinks, page: webLink(record.Content.Link)}, &room), Added: record.Added, Changed: record.Changed,
-		Link: webLink(record.Content.Link),
+		Added: record.Added, Changed: record.Changed, Link: webLink(record.Content.Link),
 	}
+	var e *feedhistory.Entry
+	p.entryText, e = newWording(record.Content, record.Copy, record.Entry, display{images: p.Images}, &room)
 	if p.State != mirror.Live {
 		p.Removed = record.Changed
 		if when := record.Tombstone.When; !when.IsZero() {
@@ -181,19 +129,19 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		e, err := v.Entry()
-		p.Versions = append(p.Versions, newWording(v.Content, v.Copy, e, err, display{page: webLink(v.Content.Link), prefix: fmt.Sprintf("v%d-", len(p.Versions))}, &room))
+		text, _ := newWording(v.Content, v.Copy, v.Entry, display{prefix: fmt.Sprintf("v%d-", len(p.Versions))}, &room)
+		p.Versions = append(p.Versions, text)
 	}
 	after := &p.entryText
 	for i := range p.Versions {
 		p.Versions[i].Changes = difference(p.Versions[i].plain(), after.plain())
 		after = &p.Versions[i]
 	}
-	if p.Older, p.Newer, err = s.feeds.neighbours(ctx, record, ""); err != nil {
+	if p.Older, p.Newer, err = s.neighbours(ctx, record, ""); err != nil {
 		return err
 	}
 	if words := foldedWords(p.Search); len(words) > 0 {
-		if p.OlderHit, p.NewerHit, err = s.feeds.neighbours(ctx, record, p.Search); err != nil {
+		if p.OlderHit, p.NewerHit, err = s.neighbours(ctx, record, p.Search); err != nil {
 			return err
 		}
 	}
@@ -205,8 +153,8 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.HasImages = p.Episode.Artwork != "" || strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")
 	p.mark()
-	if p.Play != noPlayer || p.Images != imageLinks {
-		w.Header().Set("Content-Security-Policy", policyWith(p.Play != noPlayer, p.Images != imageLinks))
+	if p.Play || p.Images {
+		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
 	}
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
@@ -218,12 +166,15 @@ func (p *entryPage) mark() {
 	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
 }
 
-// newWording returns an entry's text, as far as a page has room for it, in bytes.
-func newWording(c mirror.Content, from mirror.Copy, e *feedhistory.Entry, err error, as display, room *int) entryText {
+// newWording returns an entry's text, as far as a page has room for it, in bytes, and the
+// entry; nil if it is damaged.
+func newWording(c mirror.Content, from mirror.Copy, read func() (*feedhistory.Entry, error), as display, room *int) (entryText, *feedhistory.Entry) {
+	e, err := read()
 	w := entryText{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil, Source: from.Source}
 	if err != nil {
-		return w
+		return w, nil
 	}
+	as.page = webLink(c.Link)
 	// texts are cut before anything parses them
 	content, isLong := cut(e.Content(), *room)
 	summary, isLongSummary := cut(e.Summary(), *room)
@@ -251,53 +202,35 @@ func newWording(c mirror.Content, from mirror.Copy, e *feedhistory.Entry, err er
 		}
 	}
 	w.Authors = strings.Join(names, ", ")
-	return w
+	return w, e
 }
 
 // plain returns the title and the text, for comparing versions.
 func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
 
-// A neighbour is the entry before or after another one.
-type neighbour struct{ ID, Title, Lang string }
-
 // neighbours returns the next older and the next newer entry of a feed, or of a search in it
 // that is not ""; nil if there is none.
-func (d *directory) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *neighbour, err error) {
-	for _, n := range []struct {
-		to     **neighbour
-		oldest bool
-	}{{&older, false}, {&newer, true}} {
-		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r.Place(), Oldest: n.oldest, Limit: 1}
-		for other, err := range d.store.Entries(ctx, query) {
+func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *entryItem, err error) {
+	for oldest, found := range map[bool]**entryItem{false: &older, true: &newer} {
+		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r.Place(), Oldest: oldest, Limit: 1}
+		for other, err := range s.store.Entries(ctx, query) {
 			if err != nil {
 				return nil, nil, err
 			}
-			*n.to = &neighbour{ID: other.ID, Title: cmp.Or(strings.TrimSpace(other.Content.Title), "Untitled")}
-			if len(other.Content.Data) > mostSnippetData {
-				continue
-			}
-			if e, err := other.Entry(); err == nil {
-				(*n.to).Lang = e.Title().Lang
-			}
+			item := s.item(other, nil)
+			*found = &item
 		}
 	}
 	return older, newer, nil
 }
 
 // showRandom redirects to a random entry of a feed.
-func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showRandom(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	f, err := s.feeds.figuresOf(r.Context(), feed)
 	if err != nil {
 		return err
 	}
-	all := int64(0)
-	for _, m := range f.months {
-		all += m.Entries
-	}
+	all := totalOf(f.months)
 	if all == 0 {
 		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
 	}
@@ -323,11 +256,7 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showDay shows the entries of a feed on a day in all years.
-func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showDay(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	at, err := time.Parse("2006-01-02", "2024-"+r.URL.Query().Get("day")) // a leap year
 	if err != nil {
 		at = s.now().UTC()

@@ -42,11 +42,7 @@ func (p *feedPage) alternates() []address {
 }
 
 // showFeed shows a feed: its timeline, its gaps, its entries.
-func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	v, figures, err := s.view(r.Context(), feed)
 	if err != nil {
 		return err
@@ -70,7 +66,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !v.Fresh() {
-		if p.Timeline, err = s.drawings.timeline(r.Context(), v, figures, p.Entries); err != nil {
+		if p.Timeline, err = s.feeds.timeline(r.Context(), v, figures, p.Entries); err != nil {
 			return err
 		}
 	}

@@ -35,13 +35,10 @@ func (v *feedView) Title() string { return titleOf(v.Feed) }
 // publisher's.
 func titleOf(feed *mirror.Feed) string { return cmp.Or(feed.Named, republish.Title(feed)) }
 
-// A folderView is a folder with a link to its feeds.
-type folderView struct{ Says, Query string }
-
-// InFolders returns the folders of the feed.
-func (v *feedView) InFolders() (all []folderView) {
+// InFolders returns the folders of the feed, each with the query of its feeds.
+func (v *feedView) InFolders() (all []address) {
 	for _, path := range v.Folders {
-		all = append(all, folderView{strings.Join(path, " › "), listing{Folder: folderKey(path)}.page("")})
+		all = append(all, address{Says: strings.Join(path, " › "), URL: listing{Folder: folderKey(path)}.page("")})
 	}
 	return all
 }
@@ -117,47 +114,49 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 	if v.Asked() {
 		list = s.askedFeeds
 	}
-	if err := list(r.Context(), v); err != nil {
+	feeds, err := list(r.Context(), v)
+	if err != nil {
 		return err
 	}
-	return s.render(w, r, status, "feeds", "Feeds", v)
-}
-
-// usualFeeds lists all feeds. If they do not fit on one page, it orders them by URL, so
-// it need not read all of them.
-func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
-	n, last := 0, ""
-	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
-		if err != nil {
-			return err
-		}
-		if n++; n > feedsPerPage {
-			v.Next = last
-			break
-		}
-		last = feed.URL
-		if feed.Alias != "" {
-			continue // it is the other feed
-		}
-		view, _, err := s.view(ctx, feed)
+	for _, feed := range feeds {
+		view, _, err := s.view(r.Context(), feed)
 		if err != nil {
 			return err
 		}
 		v.Feeds = append(v.Feeds, view)
 	}
-	if v.After == "" && v.Next == "" {
-		slices.SortStableFunc(v.Feeds, func(a, b *feedView) int {
-			return cmp.Compare(strings.ToLower(a.Title()), strings.ToLower(b.Title()))
-		})
-	}
-	return nil
+	return s.render(w, r, status, "feeds", "Feeds", v)
 }
 
-// askedFeeds lists the selected feeds.
-func (s *Server) askedFeeds(ctx context.Context, v *feedsView) error {
+// usualFeeds returns all feeds. If they do not fit on one page, it orders them by URL, so
+// it need not read all of them.
+func (s *Server) usualFeeds(ctx context.Context, v *feedsView) (feeds []*mirror.Feed, err error) {
+	n, last := 0, ""
+	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n > feedsPerPage {
+			v.Next = last
+			break
+		}
+		if last = feed.URL; feed.Alias == "" { // else it is the other feed
+			feeds = append(feeds, feed)
+		}
+	}
+	if v.After == "" && v.Next == "" {
+		slices.SortStableFunc(feeds, func(a, b *mirror.Feed) int {
+			return cmp.Compare(strings.ToLower(titleOf(a)), strings.ToLower(titleOf(b)))
+		})
+	}
+	return feeds, nil
+}
+
+// askedFeeds returns the selected feeds.
+func (s *Server) askedFeeds(ctx context.Context, v *feedsView) (feeds []*mirror.Feed, err error) {
 	rows, err := s.rows(ctx, v.listing)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v.Found = len(rows)
 	rows, v.Next = pageOf(rows, v.After)
@@ -167,15 +166,11 @@ func (s *Server) askedFeeds(ctx context.Context, v *feedsView) error {
 			continue // it has just been removed
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		view, _, err := s.view(ctx, feed)
-		if err != nil {
-			return err
-		}
-		v.Feeds = append(v.Feeds, view)
+		feeds = append(feeds, feed)
 	}
-	return nil
+	return feeds, nil
 }
 
 // A listing is a selection of feeds in an order.
@@ -198,15 +193,20 @@ func (l listing) isIn(feed *mirror.Feed) bool {
 }
 
 // A choice is a choice in a form.
-type choice struct{ Key, Says string }
+type choice struct {
+	Key, Says string
+	Chosen    bool
+}
 
 var (
 	parts = []choice{
-		{"", "All feeds"}, {"partial", "Something is missing"}, {"lossy", "Paged, may have lost some"}, {"window", "Latest entries only"}, {"whole", "Whole"},
-		{"silent", "Silent for a year"}, {"failing", "Last poll failed"},
+		{Says: "All feeds"}, {Key: "partial", Says: "Something is missing"}, {Key: "lossy", Says: "Paged, may have lost some"},
+		{Key: "window", Says: "Latest entries only"}, {Key: "whole", Says: "Whole"},
+		{Key: "silent", Says: "Silent for a year"}, {Key: "failing", Says: "Last poll failed"},
 	}
 	orders = []choice{
-		{"", "By title"}, {"partial", "Partial first"}, {"entries", "Most entries first"}, {"newest", "Newest entry first"}, {"silent", "Longest silent first"},
+		{Says: "By title"}, {Key: "partial", Says: "Partial first"}, {Key: "entries", Says: "Most entries first"},
+		{Key: "newest", Says: "Newest entry first"}, {Key: "silent", Says: "Longest silent first"},
 	}
 )
 
@@ -230,13 +230,7 @@ func listingOf(q url.Values) listing {
 
 // page returns the query of the page from a place on.
 func (l listing) page(at string) string {
-	q := url.Values{}
-	for key, value := range map[string]string{"q": l.Search, "show": l.Show, "sort": l.Sort, "folder": l.Folder, "after": at} {
-		if value != "" {
-			q.Set(key, value)
-		}
-	}
-	return "?" + q.Encode()
+	return queryOf("q", l.Search, "show", l.Show, "sort", l.Sort, "folder", l.Folder, "after", at)
 }
 
 // silence is the time without new entries after which a feed counts as silent.
@@ -375,11 +369,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		outlines = append(outlines, o)
 	}
 	var b bytes.Buffer
-	list, err := readers.NewOPMLWriter(&b, changed) // a time changing only with the feeds
-	for _, o := range outlines {
-		err = cmp.Or(err, list.Add(o))
-	}
-	if err = cmp.Or(err, list.Close()); err != nil {
+	if err := readers.WriteOPML(&b, changed, outlines); err != nil { // the time changes only with the feeds
 		return err
 	}
 	h := w.Header()

@@ -50,18 +50,13 @@ func (s *Server) marks(r *http.Request, q mirror.MarksQuery) (all []*mirror.Mark
 
 // takeMarks sets marks of an entry. A script gets an answer without content, a form goes on
 // to its next page.
-func (s *Server) takeMarks(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+func (s *Server) takeMarks(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	id := r.FormValue("id")
 	if _, err := mirror.Lookup(r.Context(), s.store, feed.URL, id); err != nil {
 		return err
 	}
 	now := s.now().UTC()
-	err = s.marker.Mark(r.Context(), feed.URL, []string{id}, func(m *mirror.Marks) { setMarks(m, r.PostForm, now) })
+	err := s.marker.Mark(r.Context(), feed.URL, []string{id}, func(m *mirror.Marks) { setMarks(m, r.PostForm, now) })
 	switch next := r.FormValue("next"); {
 	case err != nil:
 		return err

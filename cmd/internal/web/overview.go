@@ -18,7 +18,7 @@ type overviewPage struct {
 	Feeds, Unread              int64
 	Entries, Deleted, Archives int64
 	Gaps, Gapped               int64 // the number of gaps, and of feeds with gaps
-	Chart                      yearChart
+	Chart                      chart // of years; positions and widths are percentages
 	Verdicts, Kinds            []share
 	Bytes                      int64 // bytes of entries and of the records of documents
 	Uncounted                  int64 // the number of feeds whose size is unknown
@@ -32,9 +32,9 @@ func (p *overviewPage) Size() string {
 
 // A share is a part of all feeds.
 type share struct {
-	Key, Says string
-	Feeds     int64
-	X, Width  float64 // percent of all feeds
+	Key      string
+	Feeds    int64
+	X, Width float64 // percent of all feeds
 }
 
 // Percent returns the share in words.
@@ -68,15 +68,15 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 	s.feeds.summing.Lock()
 	defer s.feeds.summing.Unlock()
 	p := &overviewPage{}
-	verdicts, kinds, years := map[string]int64{}, map[string]int64{}, map[int]int64{}
+	verdicts, kinds, years := map[feedhistory.Verdict]int64{}, map[feedhistory.Kind]int64{}, map[int]int64{}
 	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return nil, err
 		}
 		p.add(feed)
 		if !isFresh(feed) {
-			verdicts[feed.Verdict.String()]++
-			kinds[feed.Kind.String()]++
+			verdicts[feed.Verdict]++
+			kinds[feed.Kind]++
 		}
 		counts, err := s.feeds.yearsOf(ctx, feed)
 		if err != nil {
@@ -86,16 +86,8 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 			years[year] += n
 		}
 	}
-	var all []string
-	for _, v := range []feedhistory.Verdict{feedhistory.Whole, feedhistory.Window, feedhistory.Lossy, feedhistory.Partial} {
-		all = append(all, v.String())
-	}
-	p.Verdicts = shares(all, verdicts, p.Feeds-p.Unread)
-	all = nil
-	for _, k := range []feedhistory.Kind{feedhistory.Complete, feedhistory.Archived, feedhistory.Paged, feedhistory.Plain} {
-		all = append(all, k.String())
-	}
-	p.Kinds = shares(all, kinds, p.Feeds-p.Unread)
+	p.Verdicts = shares(verdicts, p.Feeds-p.Unread, feedhistory.Whole, feedhistory.Window, feedhistory.Lossy, feedhistory.Partial)
+	p.Kinds = shares(kinds, p.Feeds-p.Unread, feedhistory.Complete, feedhistory.Archived, feedhistory.Paged, feedhistory.Plain)
 	p.Chart = newYearChart(years, s.now().UTC().Year())
 	for i := range p.Largest {
 		p.Largest[i].Percent = tenth(100 * float64(p.Largest[i].bytes) / float64(p.Largest[0].bytes))
@@ -136,14 +128,17 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 }
 
 // shares divides all feeds by a key, and leaves out keys without feeds.
-func shares(keys []string, counts map[string]int64, all int64) (list []share) {
+func shares[K interface {
+	comparable
+	fmt.Stringer
+}](counts map[K]int64, all int64, keys ...K) (list []share) {
 	at := int64(0)
 	for _, key := range keys {
 		n := counts[key]
 		if n == 0 {
 			continue
 		}
-		list = append(list, share{Key: key, Says: key, Feeds: n, X: percent(at, all), Width: percent(n, all)})
+		list = append(list, share{Key: key.String(), Feeds: n, X: percent(at, all), Width: percent(n, all)})
 		at += n
 	}
 	return list
@@ -151,27 +146,13 @@ func shares(keys []string, counts map[string]int64, all int64) (list []share) {
 
 func percent(n, all int64) float64 { return tenth(100 * float64(n) / float64(all)) }
 
-// A yearChart draws the number of entries in each year. Positions and widths
-// are percentages of its width, heights are units.
-type yearChart struct {
-	Height, Base, Top float64
-	Bars              []bar
-	Ticks             []tick
-	Marks             []gridline
-	Root              bool // whether heights are proportional to square roots
-	Summary           string
-}
-
-// Plot returns the maximum height of a bar.
-func (c yearChart) Plot() float64 { return c.Base - c.Top }
-
 // mostYearLabels is the maximum number of labelled years to fit on a phone.
 const mostYearLabels = 7
 
 // newYearChart draws the years from the first one with entries to the present.
 // Implausible dates count for the first or the last year.
-func newYearChart(years map[int]int64, now int) yearChart {
-	c := yearChart{Top: barsTop, Base: barsTop + barsHeight, Height: barsTop + barsHeight + 24}
+func newYearChart(years map[int]int64, now int) chart {
+	c := newChart(24)
 	counts := map[int]int64{}
 	first, last, total := now, now, int64(0)
 	for year, n := range years {
@@ -201,10 +182,9 @@ func newYearChart(years map[int]int64, now int) yearChart {
 		if n == 0 {
 			continue
 		}
-		c.Bars = append(c.Bars, bar{
-			X: hundredth(x + width*.1), Width: hundredth(width * .8), Y: c.Base - h.of(n), Height: h.of(n),
-			Query: fmt.Sprintf("?month=%04d-01&span=12", year), Says: strconv.Itoa(year) + ": " + plural(n, "entry", "entries"),
-		})
+		b := h.bar(hundredth(x+width*.1), hundredth(width*.8), n, strconv.Itoa(year))
+		b.Query = fmt.Sprintf("?month=%04d-01&span=12", year)
+		c.Bars = append(c.Bars, b)
 	}
 	return c
 }

@@ -59,9 +59,27 @@ func (s *Server) methods(r *http.Request) (allowed []string) {
 	return allowed
 }
 
-// answer makes a handler from a page.
-func (s *Server) answer(h page) http.Handler {
+// of answers a request for a feed.
+func (s *Server) of(h func(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error) page {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		feed, err := s.feedOf(r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, feed)
+	}
+}
+
+// The maximum sizes of a form, and of one with a list of feeds, in bytes.
+const (
+	mostForm   = 64 << 10
+	mostUpload = 8 << 20
+)
+
+// answer makes a handler from a page, which reads so many bytes of a form at most.
+func (s *Server) answer(h page, most int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		if err := h(w, r); err != nil {
 			s.fail(w, r, err)
 		}

@@ -159,7 +159,6 @@ func (s *Server) listReaders(w http.ResponseWriter, r *http.Request, status int,
 
 // addReader makes a login for a reader, and shows the addresses of a feed with it.
 func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	name := strings.Join(strings.Fields(r.FormValue("name")), " ")
 	p := &readersPage{Name: name, Password: rand.Text()}
 	err := s.gate.readers.change(func(all []readerLogin) ([]readerLogin, error) {
@@ -204,7 +203,6 @@ func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
 
 // revokeReader ends the login of a reader at once.
 func (s *Server) revokeReader(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	name := r.FormValue("name")
 	err := s.gate.readers.change(func(all []readerLogin) ([]readerLogin, error) {
 		kept := slices.DeleteFunc(slices.Clone(all), func(one readerLogin) bool { return one.Name == name })

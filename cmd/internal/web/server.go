@@ -100,7 +100,6 @@ type Server struct {
 	streams   watchers
 	building  chan struct{} // a value for each page with entries that is being made
 	sending   atomic.Int64  // the bytes of large pages that are being sent
-	drawings  drawings
 	items     serve.Cache[itemKey, entryItem]
 }
 
@@ -127,32 +126,31 @@ func (s *Server) setUp() {
 	s.origin = http.NewCrossOriginProtection()
 	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now, readers: readerLogins{file: s.Readers}}
 	s.polls = s.newPoller(m)
-	s.feeds = &directory{store: s.store, root: s.root}
+	s.feeds = &directory{store: s.store, root: s.root, templates: s.templates}
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
+	s.feeds.timelines.Half, s.feeds.documents.Half = mostTimelines, mostTimelines
 	s.published = &republish.Handler{
 		Store: s.Store, Base: s.base(), Output: s.Output, Private: s.Private, PrivateOutput: s.PrivateOutput,
 		Busy: func(feed string) bool { _, runs := s.polls.Status(feed); return runs },
 		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
 	}
-	s.feeds.published, s.prepared = s.published, newPreparer(s.published)
-	s.drawings.store, s.drawings.templates = s.store, s.templates
-	s.drawings.timelines.Half, s.drawings.documents.Half = mostTimelines, mostTimelines
-	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.Drop}
+	s.feeds.published, s.prepared = s.published, &preparer{published: s.published, wake: make(chan struct{}, 1)}
+	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger}
 	s.building = make(chan struct{}, mostBuilding)
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                  s.showFeeds,
 		"GET /entries":              s.bounded(s.showRiver),
 		"GET /overview":             s.showOverview,
-		"GET /feeds/{id}":           s.bounded(s.showFeed),
-		"GET /feeds/{id}/{$}":       s.bounded(s.showFeed),
-		"GET /feeds/{id}/entry":     s.bounded(s.showEntry),
-		"GET /feeds/{id}/random":    s.bounded(s.showRandom),
-		"GET /feeds/{id}/read":      s.bounded(s.showRead),
-		"GET /feeds/{id}/day":       s.bounded(s.showDay),
-		"GET /feeds/{id}/progress":  s.watch,
-		"GET /feeds/{id}/remove":    s.confirmRemoval,
-		"GET /feeds/{id}/subscribe": s.showSubscribe,
+		"GET /feeds/{id}":           s.bounded(s.of(s.showFeed)),
+		"GET /feeds/{id}/{$}":       s.bounded(s.of(s.showFeed)),
+		"GET /feeds/{id}/entry":     s.bounded(s.of(s.showEntry)),
+		"GET /feeds/{id}/random":    s.bounded(s.of(s.showRandom)),
+		"GET /feeds/{id}/read":      s.bounded(s.of(s.showRead)),
+		"GET /feeds/{id}/day":       s.bounded(s.of(s.showDay)),
+		"GET /feeds/{id}/progress":  s.of(s.watch),
+		"GET /feeds/{id}/remove":    s.of(s.confirmRemoval),
+		"GET /feeds/{id}/subscribe": s.of(s.showSubscribe),
 		"GET /feeds.opml":           s.exportOPML,
 		"GET /static/{name}":        s.serveStatic,
 		"GET /token":                s.askToken,
@@ -162,13 +160,17 @@ func (s *Server) setUp() {
 		"POST /readers/revoke":      s.change(s.revokeReader),
 		"POST /token/forget":        s.forgetToken,
 		"POST /feeds":               s.change(s.addFeeds),
-		"POST /feeds/{id}/poll":     s.change(s.pollNow),
-		"POST /feeds/{id}/remove":   s.change(s.removeFeed),
-		"POST /feeds/{id}/images":   s.chooseImages,
-		"POST /feeds/{id}/marks":    s.allow(s.mayMark, s.takeMarks),
+		"POST /feeds/{id}/poll":     s.change(s.of(s.pollNow)),
+		"POST /feeds/{id}/remove":   s.change(s.of(s.removeFeed)),
+		"POST /feeds/{id}/images":   s.of(s.chooseImages),
+		"POST /feeds/{id}/marks":    s.allow(s.mayMark, s.of(s.takeMarks)),
 		"/":                         s.noPage,
 	} {
-		s.mux.Handle(pattern, s.answer(h))
+		most := int64(mostForm)
+		if pattern == "POST /feeds" {
+			most = mostUpload
+		}
+		s.mux.Handle(pattern, s.answer(h, most))
 	}
 	for _, document := range []string{"index.atom", "index.rss", "index/{name}", "complete.atom", "slice.atom", "slice.rss", "replay.atom", "replay.rss"} {
 		s.mux.Handle("GET /feeds/{id}/"+document, s.published)
@@ -322,16 +324,10 @@ const largeFeed = 2000
 // A preparer publishes feeds after their polls, one at a time.
 type preparer struct {
 	published *republish.Handler
-	log       *slog.Logger
-	busy      func(feed string) bool
 	wake      chan struct{} // has a value if there may be a feed
 
 	mu    sync.Mutex
 	feeds []string // waiting
-}
-
-func newPreparer(h *republish.Handler) *preparer {
-	return &preparer{published: h, log: h.Logger, busy: h.Busy, wake: make(chan struct{}, 1)}
 }
 
 // add makes a feed wait for its turn.
@@ -385,7 +381,7 @@ func (p *preparer) run(ctx context.Context, store mirror.Store) {
 const endStep = 50 * time.Millisecond
 
 func (p *preparer) prepare(ctx context.Context, feed string) {
-	for p.busy(feed) {
+	for p.published.Busy(feed) {
 		select {
 		case <-ctx.Done():
 			return
@@ -394,7 +390,7 @@ func (p *preparer) prepare(ctx context.Context, feed string) {
 	}
 	err := p.published.Prepare(ctx, feed, largeFeed)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, mirror.ErrNotFound) {
-		p.log.WarnContext(ctx, "a feed cannot be published in advance", "feed", feed, "err", err)
+		p.published.Logger.WarnContext(ctx, "a feed cannot be published in advance", "feed", feed, "err", err)
 	}
 }
 
@@ -427,23 +423,14 @@ const (
 	aliveEvery = 15 * time.Second // no proxy may consider the stream dead
 )
 
-// tell answers once with the progress of a poll.
-func tell(w http.ResponseWriter, polls *mirror.Poller, feed *mirror.Feed) error {
-	waits, runs := polls.Status(feed.URL)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
-}
-
 // watch sends the progress of a poll as server-sent events until the poll ends;
 // with ?now, only once.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
+	w.Header().Set("Cache-Control", "no-store")
 	if r.URL.Query().Has("now") {
-		return tell(w, s.polls, feed)
+		waits, runs := s.polls.Status(feed.URL)
+		w.Header().Set("Content-Type", "application/json")
+		return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
 	}
 	leave, ok := s.streams.enter(r)
 	if !ok {
@@ -451,7 +438,6 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	stream := http.NewResponseController(w)
 	tick := time.NewTicker(watchEvery)

@@ -585,7 +585,7 @@ func TestPrepared(t *testing.T) {
 
 // reader returns another instance of the library.
 func reader() *feedhistory.Client {
-	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	return &feedhistory.Client{AllowPrivate: true}
 }
 
 // mirrored returns the ids of the entries the mirror has of a feed.

@@ -23,7 +23,7 @@ type subscribePage struct {
 	Whole   []address
 	Local   bool // whether only readers on this machine can reach the server
 	Private bool // whether readers must show the token
-	Readers []readerLink
+	Readers []address
 
 	Size    int // the size of slices in MB
 	Plan    []republish.Slice
@@ -36,11 +36,8 @@ type subscribePage struct {
 	Reading bool // whether the feed is being read for the first time
 }
 
-// An address is an address for readers.
+// An address is a link of a page, with its text and its media type; "" if it is a page.
 type address struct{ URL, Says, Type string }
-
-// A readerLink adds a feed to a reader on the web.
-type readerLink struct{ Name, URL string }
 
 // A taker is a feed reader, with the largest document it accepts.
 type taker struct {
@@ -53,11 +50,12 @@ func (t taker) Takes(size int64) bool { return size <= int64(t.MB)*1e6 }
 
 var feedReaders = []taker{{"CommaFeed", 5}, {"The Old Reader", 7}, {"Miniflux", 15}, {"newsboat", 50}}
 
-var readerSites = []readerLink{
-	{"Feedly", "https://feedly.com/i/subscription/feed/"},
-	{"Inoreader", "https://www.inoreader.com/?add_feed="},
-	{"NewsBlur", "https://www.newsblur.com/?url="},
-	{"The Old Reader", "https://theoldreader.com/feeds/subscribe?url="},
+// readerSites are the addresses that add a feed to a reader on the web.
+var readerSites = []address{
+	{URL: "https://feedly.com/i/subscription/feed/", Says: "Feedly"},
+	{URL: "https://www.inoreader.com/?add_feed=", Says: "Inoreader"},
+	{URL: "https://www.newsblur.com/?url=", Says: "NewsBlur"},
+	{URL: "https://theoldreader.com/feeds/subscribe?url=", Says: "The Old Reader"},
 }
 
 // The limits for the size of slices, in MB (a million bytes).
@@ -71,11 +69,7 @@ const (
 const mostPlanned = 2000
 
 // showSubscribe shows the ways to subscribe to a feed.
-func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feedOf(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err
@@ -85,17 +79,18 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	}
 	at := s.base() + "feeds/" + name + "/"
 	_, reading := s.polls.Status(feed.URL)
-	p := &subscribePage{
-		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: feedReaders, SliceAt: at + "slice.",
-		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
-	}
 	published, err := url.Parse(at)
 	if err != nil {
 		return err
 	}
+	p := &subscribePage{
+		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: feedReaders, SliceAt: at + "slice.",
+		Local: IsLocal(published.Host), Private: s.Private, Reading: reading && feed.Polls == 0,
+	}
 	p.Whole = addressesOf(published)
 	for _, site := range readerSites {
-		p.Readers = append(p.Readers, readerLink{site.Name, site.URL + url.QueryEscape(p.Whole[0].URL)})
+		site.URL += url.QueryEscape(p.Whole[0].URL)
+		p.Readers = append(p.Readers, site)
 	}
 	status := http.StatusOK
 	if err := s.planSlices(r, p); err != nil {
@@ -108,14 +103,6 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusUnprocessableEntity
 	}
 	return s.render(w, r, status, "subscribe", "Subscribe to "+p.Title, p)
-}
-
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // planSlices cuts the feed as the request says.
@@ -136,24 +123,18 @@ func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 	return err
 }
 
-// AllMB returns the size of everything in MB.
-func (p *subscribePage) AllMB() string { return megabytes(p.All) }
-
-// MB returns a size, rounded up.
-func (p *subscribePage) MB(bytes int64) string { return megabytes(bytes) }
+// MB returns a size in MB, rounded up.
+func (p *subscribePage) MB(bytes int64) string {
+	return strconv.FormatFloat(float64((bytes+99_999)/100_000)/10, 'f', 1, 64)
+}
 
 // IsLarge reports whether a slice is larger than asked for.
 func (p *subscribePage) IsLarge(s republish.Slice) bool { return s.Bytes > int64(p.Size)*1e6 }
 
-// megabytes returns a size in MB, rounded up.
-func megabytes(bytes int64) string {
-	return strconv.FormatFloat(float64((bytes+99_999)/100_000)/10, 'f', 1, 64)
-}
-
 // A replayForm is the form for a replay, with a preview.
 type replayForm struct {
 	Start, Time, Every, Pace, Per, Zone, From, Until string
-	Days                                             []dayBox
+	Days                                             []choice
 	Now                                              bool
 	AsOf                                             int64
 	FromTitle                                        string
@@ -166,12 +147,6 @@ type replayForm struct {
 	Released                                         int
 }
 
-// A dayBox is a day of the week to choose.
-type dayBox struct {
-	Key, Name string
-	Checked   bool
-}
-
 // An upcomingEntry has not been released yet.
 type upcomingEntry struct {
 	republish.Release
@@ -179,10 +154,9 @@ type upcomingEntry struct {
 }
 
 // weekdays are the days of a replay, as its address names them.
-var weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
-
-var dayNames = map[string]string{
-	"mon": "Monday", "tue": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "fri": "Friday", "sat": "Saturday", "sun": "Sunday",
+var weekdays = []choice{
+	{Key: "mon", Says: "Monday"}, {Key: "tue", Says: "Tuesday"}, {Key: "wed", Says: "Wednesday"}, {Key: "thu", Says: "Thursday"},
+	{Key: "fri", Says: "Friday"}, {Key: "sat", Says: "Saturday"}, {Key: "sun", Says: "Sunday"},
 }
 
 // fillReplay fills the form for a replay from the request. The parameters of
@@ -197,8 +171,9 @@ func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) erro
 	if f.AsOf, _ = strconv.ParseInt(q.Get("asof"), 10, 64); f.AsOf < 1 || f.AsOf > p.Commits {
 		f.AsOf = p.Commits
 	}
-	for _, key := range weekdays {
-		f.Days = append(f.Days, dayBox{key, dayNames[key], slices.Contains(q["days"], key)})
+	for _, day := range weekdays {
+		day.Chosen = slices.Contains(q["days"], day.Key)
+		f.Days = append(f.Days, day)
 	}
 	if f.From != "" {
 		if record, err := mirror.Lookup(r.Context(), s.store, p.URL, f.From); err == nil {
@@ -248,7 +223,7 @@ func (f *replayForm) query() url.Values {
 	}
 	var days []string
 	for _, d := range f.Days {
-		if d.Checked {
+		if d.Chosen {
 			days = append(days, d.Key)
 		}
 	}
@@ -281,8 +256,7 @@ func (s *Server) preview(ctx context.Context, p *subscribePage, name string, r *
 		{at + "rss?" + r.Query().Encode(), "RSS", "application/rss+xml"},
 	}
 	if f.Released > 0 && f.Released < preview.All {
-		q := url.Values{"from": {preview.Next[0].ID}, "asof": {strconv.FormatInt(f.AsOf, 10)}, "zone": {f.Zone}}
-		f.GoOn = "?" + q.Encode() + "#replay"
+		f.GoOn = queryOf("from", preview.Next[0].ID, "asof", strconv.FormatInt(f.AsOf, 10), "zone", f.Zone) + "#replay"
 	}
 	return nil
 }

@@ -13,34 +13,43 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish/serve"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A timeline is the drawing of a feed's history, in units of its viewBox: bars
 // for the entries of each month and, under them, the chain of documents.
 type timeline struct {
-	Width, Height float64
-	Base          float64 // the base of the bars
-	Axis          float64 // where the years are written
-	Chain, Lane   float64 // the position and the height of the blocks
-	Top           float64 // the top of the highest bar
-	Marks         []gridline
-	Root          bool // whether heights are proportional to square roots
-	Bars          []bar
-	Blocks        []block
-	Ticks         []tick
-	Years         []year
-	Here          *bar // the period shown; nil if none or all is
-	HereSays      string
-	Kinds         []string // the kinds of blocks, each once
-	Summary       string
+	chart
+	Width       float64
+	Axis        float64 // where the years are written
+	Chain, Lane float64 // the position and the height of the blocks
+	Blocks      []block
+	Years       []period
+	Here        *bar // the period shown; nil if none or all is
+	HereSays    string
+	Kinds       []string // the kinds of blocks, each once
 
 	scale scale
 }
 
+// A chart is bars for the entries of periods.
+type chart struct {
+	Height    float64
+	Base, Top float64 // the base of the bars, and the top of the highest one
+	Bars      []bar
+	Ticks     []tick
+	Marks     []gridline
+	Root      bool // whether heights are proportional to square roots
+	Summary   string
+}
+
+// newChart returns a chart with space below its bars.
+func newChart(below float64) chart {
+	return chart{Top: barsTop, Base: barsTop + barsHeight, Height: barsTop + barsHeight + below}
+}
+
 // Plot returns the maximum height of a bar.
-func (t *timeline) Plot() float64 { return t.Base - t.Top }
+func (c chart) Plot() float64 { return c.Base - c.Top }
 
 // A bar is the entries of some months.
 type bar struct {
@@ -69,14 +78,6 @@ type block struct {
 type tick struct {
 	X     float64
 	Label string // "" for none
-}
-
-// A year is a year with entries.
-type year struct {
-	Year    int
-	Entries int64
-	Query   string // the query of the list of these entries
-	Chosen  bool
 }
 
 const (
@@ -169,9 +170,8 @@ func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.D
 	}
 	s := newScale(months, feed, left)
 	t := &timeline{
-		scale: s,
-		Width: lineWidth, Top: barsTop, Base: barsTop + barsHeight, Axis: barsTop + barsHeight + 17,
-		Chain: barsTop + barsHeight + 30, Lane: laneHeight, Height: barsTop + barsHeight + 30 + laneHeight + 4,
+		scale: s, chart: newChart(30 + laneHeight + 4),
+		Width: lineWidth, Axis: barsTop + barsHeight + 17, Chain: barsTop + barsHeight + 30, Lane: laneHeight,
 	}
 	if list.hits != nil || list.Search != "" || list.Gone {
 		months = list.hits
@@ -233,6 +233,12 @@ func (h heights) of(n int64) float64 {
 	return max(math.Round(barsHeight*share), 2)
 }
 
+// bar returns the bar of a period with so many entries.
+func (h heights) bar(x, width float64, n int64, period string) bar {
+	height := h.of(n)
+	return bar{X: x, Width: width, Height: height, Y: barsTop + barsHeight - height, Says: period + ": " + plural(n, "entry", "entries")}
+}
+
 // marks labels the highest bar, and about half its height.
 func (h heights) marks(unit string) []gridline {
 	if h.most == 0 {
@@ -266,16 +272,13 @@ func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
 		}
 		from := s.start.AddDate(0, i*s.step, 0)
 		to := from.AddDate(0, s.step, 0)
-		x := s.x(from)
-		b := bar{
-			X: min(x+0.5, lineWidth-2), Width: tenth(max(s.x(to)-x-1, 2)), Height: h.of(n),
-			Query: list.period(from, s.step), Says: from.Format("January 2006"), Chosen: list.contains(from, s.step),
-		}
+		period := from.Format("January 2006")
 		if s.step > 1 {
-			b.Says += " to " + to.AddDate(0, 0, -1).Format("January 2006")
+			period += " to " + to.AddDate(0, 0, -1).Format("January 2006")
 		}
-		b.Says += ": " + plural(n, "entry", "entries")
-		b.Y = t.Base - b.Height
+		x := s.x(from)
+		b := h.bar(min(x+0.5, lineWidth-2), tenth(max(s.x(to)-x-1, 2)), n, period)
+		b.Query, b.Chosen = list.period(from, s.step), list.contains(from, s.step)
 		t.Bars = append(t.Bars, b)
 	}
 }
@@ -283,12 +286,13 @@ func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
 // listYears lists the years with entries.
 func (t *timeline) listYears(months []mirror.Month, list *entriesView) {
 	for _, m := range months {
-		if n := len(t.Years); n > 0 && t.Years[n-1].Year == m.Start.Year() {
+		says := strconv.Itoa(m.Start.Year())
+		if n := len(t.Years); n > 0 && t.Years[n-1].Says == says {
 			t.Years[n-1].Entries += m.Entries
 			continue
 		}
 		first := time.Date(m.Start.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
-		t.Years = append(t.Years, year{first.Year(), m.Entries, list.period(first, 12), list.isPeriod(first, 12)})
+		t.Years = append(t.Years, period{says, m.Entries, list.period(first, 12), list.isPeriod(first, 12)})
 	}
 }
 
@@ -603,18 +607,10 @@ func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n
 	return 0, 0, nil // it has just been changed
 }
 
-// drawings draws timelines, and keeps those of some feeds.
-type drawings struct {
-	store     mirror.Store
-	templates *template.Template
-	timelines serve.Cache[string, template.HTML]
-	documents perFeed[[]*mirror.DocumentRecord]
-}
-
 // timeline returns the drawing of a feed, with the entries of a list marked in it.
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
-func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
+func (d *directory) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
 	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
 	if drawn, ok := d.timelines.Get(key); ok {
 		return drawn, nil
@@ -641,7 +637,7 @@ func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *e
 }
 
 // documentsOf returns a feed's documents, as far as timelines need them.
-func (d *drawings) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
+func (d *directory) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.DocumentRecord, error) {
 	return d.documents.of(feed, func() (list []*mirror.DocumentRecord, err error) {
 		for doc, err := range d.store.Documents(ctx, feed.URL) {
 			if err != nil {

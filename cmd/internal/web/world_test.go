@@ -98,8 +98,8 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String() + "/"
 	client := &feedhistory.Client{
-		Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1},
-		Timeouts: feedhistory.Timeouts{Connect: patience, Headers: patience, Body: patience, Idle: patience},
+		AllowPrivate: true, Tries: 1,
+		Timeout: patience,
 	}
 	store := &mirror.Memory{}
 	w.Server = &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: client}, Base: w.url, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}

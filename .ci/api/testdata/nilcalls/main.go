@@ -59,7 +59,7 @@ var standard = map[reflect.Type]bool{
 
 // made are types whose zero value is of no use: their comments name the function to call.
 var made = map[string]bool{
-	"feedhistory.Answer": true, "compose.Writer": true, "backfill.Walk": true, "backfill.Recovery": true, "atompmh.Harvest": true,
+	"compose.Writer": true, "backfill.Walk": true, "backfill.Recovery": true, "atompmh.Harvest": true,
 	"datareplication.Harvest": true, "modifiedrange.Harvest": true, "fleet.Database": true, "sqlstore.Store": true, "suite.Server": true,
 }
 
@@ -150,7 +150,7 @@ func consume(v reflect.Value) {
 func values(ctx context.Context, ready bool) []any {
 	store := &mirror.Memory{}
 	_ = store.Commit(context.Background(), &mirror.Commit{Feed: mirror.NewFeed("https://example.org/")})
-	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Retry: feedhistory.Retry{Tries: 1}}}
+	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Tries: 1}}
 	list := []any{errors.New("an error"), &http.Response{Header: http.Header{}, Body: http.NoBody, Request: httptest.NewRequest("GET", "http://example.org/", nil)},
 		httptest.NewRequest("GET", "http://example.org/", nil), http.NewServeMux()}
 	if ready {

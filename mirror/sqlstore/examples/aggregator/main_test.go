@@ -108,7 +108,7 @@ func archived() map[string]string {
 }
 
 func newClient() *feedhistory.Client {
-	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1}, Retry: feedhistory.Retry{Tries: 1}}
+	return &feedhistory.Client{AllowPrivate: true, PerHost: 1, Tries: 1}
 }
 
 // A reader is an aggregator with one feed.
