@@ -11,65 +11,15 @@ import (
 func (r *documentReader) atomFeed() {
 	depth := r.Depth()
 	r.Native = r.Space()
+	r.Named()
 	if !feedxml.IsAtom(r.Native) {
 		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+feedxml.Atom, r.Offset())
 	}
 	r.doc.version, r.doc.Language = map[string]string{feedxml.Atom: "1.0", feedxml.Atom03: "0.3"}[r.Native], r.Language()
-	r.enter()
-	bare := r.Prefix() != "" && feedxml.IsAtom(r.Native)
-	if bare {
-		r.Native = "" // children without the root's prefix and namespace are Atom's, too
+	if r.Prefix() != "" && feedxml.IsAtom(r.Native) {
+		r.Native, r.bare = "", true // children without the root's prefix and namespace are Atom's, too
 	}
-	for r.Child(depth) {
-		space, local := r.Space(), r.AtomLocal()
-		own := space == r.Native || feedxml.IsAtom(space)
-		if own {
-			r.NoteName(local)
-		}
-		if bare && space == "" {
-			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.Offset())
-			bare = false
-		}
-		switch {
-		case own && local == "entry":
-			r.entry()
-		case own && local == "entries":
-			r.wrapped("entry")
-		default:
-			r.keep(r.atomHead)
-		}
-	}
-}
-
-// atomHead reads the current element of the head section, and reports whether the
-// Document's fields express all of it.
-func (r *documentReader) atomHead() (known bool) {
-	if space := r.Space(); space != r.Native && !feedxml.IsAtom(space) {
-		return r.scheduleElement() || r.headElement()
-	}
-	switch feedxml.AtomName(r.Local()) {
-	case "link":
-		r.headLink()
-	case "id":
-		r.doc.ID = r.documentID()
-	case "title":
-		r.doc.Title = r.head.shorten(r.Construct().Plain(), r.Offset())
-	case "subtitle", "tagline":
-		r.doc.Subtitle = r.head.shorten(r.Construct().Plain(), r.Offset())
-	case "author":
-		r.author()
-	case "updated", "modified":
-		r.doc.Updated = r.timeText()
-	case "icon":
-		r.icon(2)
-		return false
-	case "logo":
-		r.icon(1)
-		return false
-	default:
-		return false
-	}
-	return true
+	r.children(depth, "entry")
 }
 
 // documentID reads the feed's id as published. White space around it is not part of

@@ -329,9 +329,7 @@ func (r *entryReader) begin(sc *xmlscan.Scope) *Entry {
 	if own := r.Bases()[sc.Bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
 	}
-	local := r.Local()
-	r.odd = r.doc.Format == RSS && r.RSSLocal() != local || r.doc.Format == Atom && r.AtomLocal() != local ||
-		r.Space() != r.Cursor.Space()
+	r.odd = r.Row().Name != r.Local() || r.Space() != r.Cursor.Space()
 	return r.list.add(sc)
 }
 
@@ -344,132 +342,105 @@ func (r *entryReader) addLinks(read func(Links) Links) {
 	}
 }
 
-// atomEntry reads the current entry element. Only its own children count: elements in
-// atom:source or in the content describe something else.
-func (r *entryReader) atomEntry(e *Entry) {
-	depth, lenient := r.Depth(), r.Lenient()
-	native := r.Space()
+// read reads the current entry or item. Only its own children count: elements in a source
+// or in the content describe something else.
+func (r *entryReader) read(e *Entry) {
+	depth, lenient, outer := r.Depth(), r.Lenient(), r.Native
+	var s entryState
+	about := ""
+	if r.Format == feedxml.FormatAtom {
+		r.Native = r.Space()
+	} else {
+		about, _ = r.Attr(feedxml.RDF, "about")
+	}
 	var texts feedxml.TextFinder
 	for r.Child(depth) {
-		space := r.Space()
-		r.odd = r.odd || space != r.Cursor.Space()
-		if space != native && !feedxml.IsAtom(space) {
-			r.keptBy(e)
-			texts.Look(&r.Elements, r.Local(), r.start)
-			continue
-		}
-		local := r.AtomLocal()
-		r.odd = r.NoteName(local) || r.odd
-		texts.Look(&r.Elements, local, r.start)
-		switch local {
-		case "id":
-			if id := r.idText(e); e.ID == "" {
-				e.ID = id
-			}
-		case "updated", "modified":
-			e.Updated = r.timeText()
-		case "published", "issued", "created":
-			if !e.Published.IsZero() && local == "created" {
-				continue // Atom 0.3 has both; its issued is now called published
-			}
-			e.Published = r.timeText()
-		case "link":
-			r.addLinks(r.atomLink)
-		case "author", "source": // a source has its own authors (RFC 4287 §4.2.1)
-			e.signed = true
-		}
+		row, odd := r.Named()
+		r.odd = r.odd || odd
+		texts.Look(&r.Elements, row, r.start)
+		r.child(e, row, &s)
 	}
-	e.Links = r.list.links()
-	r.end(e, lenient, &texts)
-}
-
-// rssItem reads the current item.
-func (r *entryReader) rssItem(e *Entry) {
-	depth, lenient := r.Depth(), r.Lenient()
-	about, _ := r.Attr(feedxml.RDF, "about")
-	rank, published, atomID := 0, 0, ""
-	var texts feedxml.TextFinder
-	for r.Child(depth) {
-		space := r.Space()
-		r.odd = r.odd || space != r.Cursor.Space()
-		if !r.IsOfRSS(space) {
-			local := r.Local()
-			r.keptBy(e)
-			texts.Look(&r.Elements, local, r.start)
-			switch {
-			case feedxml.UpdateRank(space, local) > rank:
-				e.Updated, rank = r.timeText(), feedxml.UpdateRank(space, local)
-			case feedxml.PublishedRank(space, local) > published:
-				published = r.publish(e, feedxml.PublishedRank(space, local), published)
-			case local == "id" && atomID == "" && feedxml.IsAtom(space):
-				atomID = r.PlainText()
-			case local == "link" && feedxml.IsAtom(space):
-				r.addLinks(r.atomLink)
-			}
-			continue
-		}
-		name := r.RSSLocal()
-		r.odd = r.NoteName(name) || r.odd
-		texts.Look(&r.Elements, name, r.start)
-		switch name {
-		case "guid":
-			value, ok := r.Permalink()
-			if id := r.idText(e); e.ID == "" {
-				e.ID = id
-				e.permalink = !ok || strings.EqualFold(trim(value), "true")
-			}
-		case "pubDate": // not an update time: an updated item keeps it
-			published = r.publish(e, feedxml.FirstRank, published)
-		case "link":
-			if _, ok := r.Attr("", "href"); ok {
-				r.addLinks(r.atomLink)
-			} else {
-				garbled := r.Mender.Garbled()
-				r.addLinks(r.textLink)
-				r.repairs.linkGarbled = r.repairs.linkGarbled || r.Mender.Garbled() > garbled
-			}
-		case "enclosure":
-			r.addLinks(r.enclosure)
-		case "id", "published", "updated":
-			r.atomInRSS(e, &atomID, &rank)
-		}
-	}
+	r.Native = outer
 	e.Links = r.list.links()
 	if e.ID == "" {
-		e.ID = cmp.Or(trim(about), atomID)
+		e.ID = cmp.Or(trim(about), s.otherID)
 	} else if e.permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
 	r.end(e, lenient, &texts)
 }
 
-// publish reads a time of publication with the given rank, and returns the rank of the best
-// one so far.
-func (r *entryReader) publish(e *Entry, rank, best int) int {
-	t := r.timeText()
-	if t.IsZero() {
-		return best
-	}
-	e.Published = t
-	return rank
+// An entryState is the state of reading one entry.
+type entryState struct {
+	updated, published int    // the ranks of its times
+	otherID            string // an id that is not the format's own
 }
 
-// atomInRSS reads an item's element of Atom without its namespace, unless the item has
-// a better one.
-func (r *entryReader) atomInRSS(e *Entry, id *string, rank *int) {
-	local, offset := r.Local(), r.Offset()
-	switch {
-	case local == "id" && *id == "":
-		*id = r.PlainText()
-	case local == "published" && e.Published.IsZero():
-		e.Published = r.timeText()
-	case local == "updated" && *rank == 0:
-		e.Updated = r.timeText()
-	default:
+// child reads a child of an entry.
+func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
+	n, offset := row.Rank(r.Format), r.Offset()
+	native := n == feedxml.FirstRank
+	if n == 0 {
 		return
 	}
-	r.odd = true
-	r.note("name-misspelt", "the element "+local+", which is not in RSS, is read as Atom's", offset)
+	switch row.Entry {
+	case feedxml.MeansID:
+		if !native {
+			if s.otherID == "" {
+				s.otherID = r.PlainText()
+				r.noteAtom(row, offset)
+			}
+			return
+		}
+		value, ok := "", true
+		if r.Format == feedxml.FormatRSS {
+			value, ok = r.Permalink()
+		}
+		if id := r.idText(e); e.ID == "" {
+			e.ID, e.permalink = id, !ok || strings.EqualFold(trim(value), "true")
+		}
+	case feedxml.MeansUpdated:
+		if n > s.updated || native {
+			e.Updated, s.updated = r.timeText(), n
+			r.noteAtom(row, offset)
+		}
+	case feedxml.MeansPublished: // not an update time: an updated item keeps it
+		if n <= s.published && !native {
+			return
+		}
+		if t := r.timeText(); !t.IsZero() {
+			e.Published, s.published = t, n
+		}
+		r.noteAtom(row, offset)
+	case feedxml.MeansLink:
+		isAtom := row.Form == feedxml.LinkForm
+		if !isAtom {
+			_, isAtom = r.Attr("", "href")
+		}
+		if isAtom {
+			r.addLinks(r.atomLink)
+			return
+		}
+		garbled := r.Mender.Garbled()
+		r.addLinks(r.textLink)
+		r.repairs.linkGarbled = r.repairs.linkGarbled || r.Mender.Garbled() > garbled
+	case feedxml.MeansEnclosure:
+		r.addLinks(r.enclosure)
+	case feedxml.MeansAuthor:
+		e.signed = e.signed || native && r.Format == feedxml.FormatAtom
+	case feedxml.MeansKeptBy:
+		r.keptBy(e)
+	case feedxml.MeansKept: // a source has its own authors (RFC 4287 §4.2.1)
+		e.signed = e.signed || row.Form == feedxml.SourceForm && r.Format == feedxml.FormatAtom
+	}
+}
+
+// noteAtom notes an item's element of Atom without its namespace.
+func (r *entryReader) noteAtom(row *feedxml.Row, offset int) {
+	if row.Space == "" && row.Form == feedxml.Dropped {
+		r.odd = true
+		r.note("name-misspelt", "the element "+row.Name+", which is not in RSS, is read as Atom's", offset)
+	}
 }
 
 // end keeps an entry just ended.
@@ -541,11 +512,8 @@ func (r *entryReader) hasTwoLinks(e *Entry) bool {
 	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
 }
 
-// keptBy reads the current element, if it names the reader whose copy the entry is.
+// keptBy reads the current element, which names the reader whose copy the entry is.
 func (r *entryReader) keptBy(e *Entry) {
-	if r.Local() != "kept" || r.Cursor.Space() != feedxml.Coverage {
-		return
-	}
 	by, _ := r.Attr("", "by")
 	if by = clip(trim(by)); by == "" {
 		by = unknown

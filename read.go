@@ -187,6 +187,7 @@ type documentReader struct {
 	decoding []xmlscan.Note    // the notes on the text's characters
 	scopes   [4]*xmlscan.Scope // the scopes of the root's children, and of the channel's
 
+	bare       bool // the root alone has a prefix
 	polls      scheduleReader
 	knownBytes int // the bytes kept for Feed only
 	loose      int // the place of an entry's element outside all entries; -1 if there is none
@@ -210,7 +211,6 @@ func (r *documentReader) document() {
 	space, root := r.Space(), r.Local()
 	switch {
 	case strings.EqualFold(root, "feed") && (feedxml.IsAtom(space) || space == ""):
-		r.NoteName("feed")
 		r.begin(Atom)
 		r.atomFeed()
 	case strings.EqualFold(root, "rss"):
@@ -251,12 +251,7 @@ func (r *documentReader) entry() {
 	case r.list.full():
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 	default:
-		e := r.entries.begin(r.scopes[r.Depth()-1])
-		if r.doc.Format == Atom {
-			r.entries.atomEntry(e)
-		} else {
-			r.entries.rssItem(e)
-		}
+		r.entries.read(r.entries.begin(r.scopes[r.Depth()-1]))
 	}
 }
 
@@ -300,37 +295,100 @@ func (r *documentReader) enter() {
 	r.scopes[r.Depth()] = sc
 }
 
-// The common part of the head sections of Atom and RSS.
+// children reads the children of feed or channel. Atom allows any order, so a link or
+// a flag counts even after the entries.
+func (r *documentReader) children(depth int, entry string) {
+	r.enter()
+	for r.Child(depth) {
+		if r.bare && r.Space() == "" {
+			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.Offset())
+			r.bare = false
+		}
+		switch row, _ := r.Named(); row.Form {
+		case feedxml.Entries:
+			r.entry()
+		case feedxml.Wrapper:
+			r.wrapped(entry)
+		default:
+			r.keep(row, false)
+		}
+	}
+}
 
-// headElement reads the current element if it is one common to the heads of Atom and
-// RSS: a history flag, an Atom link, a tombstone or a Coverage. It reports whether it
-// is.
-func (r *documentReader) headElement() bool {
-	switch r.Space() {
-	case feedxml.History:
+// headElement reads the current element of the head section, and reports whether the
+// Document's fields express all of it.
+func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
+	doc, offset, n := r.doc, r.Offset(), row.Rank(r.Format)
+	isAtom := r.Format == feedxml.FormatAtom
+	if n == 0 || n < feedxml.FirstRank && (row.Feed == feedxml.MeansID || isAtom && row.Feed == feedxml.MeansTitle) {
+		return false
+	}
+	switch row.Feed {
+	case feedxml.MeansID:
+		doc.ID = r.documentID()
+	case feedxml.MeansTitle:
+		if !r.head.better(row) {
+			return false
+		}
+		doc.Title = r.head.shorten(r.Construct().Plain(), offset)
+	case feedxml.MeansSubtitle:
+		var text feedxml.Construct
+		if isAtom {
+			text = r.Construct()
+		} else {
+			text = r.TextOrMarkup(feedxml.Construct{Type: TextPlain, Base: r.Base()})
+		}
+		doc.Subtitle = r.head.shorten(text.Plain(), offset)
+	case feedxml.MeansAuthor:
+		if !isAtom {
+			return false
+		}
+		r.author()
+	case feedxml.MeansUpdated: // 5005#22
+		if !r.head.better(row) {
+			return false
+		}
+		doc.Updated = r.timeText()
+	case feedxml.MeansPublished:
+		if isAtom {
+			return false
+		}
+		if t := r.timeText(); !t.IsZero() && n > r.head.ranks[row.Feed] {
+			doc.Published, r.head.ranks[row.Feed] = t, n
+		}
+		return false
+	case feedxml.MeansLanguage:
+		if r.head.better(row) {
+			doc.Language = r.LanguageText()
+		}
+		return false
+	case feedxml.MeansIcon:
+		r.icon(row)
+		return false
+	case feedxml.MeansLink:
+		r.headLink(row)
+	case feedxml.MeansSchedule:
+		r.scheduleElement(row.Name)
+	case feedxml.MeansFlag:
 		r.flag()
-	case feedxml.Tombstones:
-		if r.Local() == "deleted-entry" {
-			r.tombstone()
-		}
-	case feedxml.Coverage:
-		if r.Local() != "mirror" {
-			return false
-		}
+	case feedxml.MeansDeleted:
+		r.tombstone()
+	case feedxml.MeansCoverage:
 		r.coverage()
-	case feedxml.Atom, feedxml.Atom03:
-		if r.Local() != "link" {
-			return false
-		}
-		r.headLink()
 	default:
 		return false
 	}
 	return true
 }
 
-// headLink reads an Atom link of the head section.
-func (r *documentReader) headLink() {
+// headLink reads a link of the head section: Atom's, or RSS's, whose text is the reference.
+func (r *documentReader) headLink(row *feedxml.Row) {
+	if _, ok := r.Attr("", "href"); !ok && row.Form == feedxml.URLForm {
+		rel, _ := r.Attr("", "rel")
+		r.doc.lose(rel)
+		r.setLinks(r.textLink(r.doc.Links))
+		return
+	}
 	r.inHead = true
 	r.setLinks(r.atomLink(r.doc.Links))
 	r.inHead = false
@@ -357,8 +415,20 @@ type headReader struct {
 	bytes int // the bytes kept of the head section
 }
 
-// headRanks are the ranks of the elements read so far: a better one replaces them.
-type headRanks struct{ title, updated, published, language, icon int }
+// headRanks are the ranks of the elements read so far, by their meanings: a better one
+// replaces them.
+type headRanks [feedxml.Meanings]int
+
+// better reports whether an element is better than those of its meaning before, or is the
+// format's own.
+func (h *headReader) better(row *feedxml.Row) bool {
+	n := row.Rank(feedxml.Format(h.in.doc.Format))
+	if n <= h.ranks[row.Feed] && n != feedxml.FirstRank {
+		return false
+	}
+	h.ranks[row.Feed] = n
+	return true
+}
 
 // fits reports whether the head section has room for n more bytes. If not, it makes a
 // note of an element left out.
@@ -379,17 +449,10 @@ func (h *headReader) shorten(text string, offset int) string {
 	return text
 }
 
-// publish sets the feed's time of publication, unless it has a better one.
-func (h *headReader) publish(t time.Time, rank int) {
-	if !t.IsZero() && rank > h.ranks.published {
-		h.in.doc.Published, h.ranks.published = t, rank
-	}
-}
-
 // setIcon sets the feed's icon, unless it has a better one.
 func (h *headReader) setIcon(url string, rank int) {
-	if url != "" && rank > h.ranks.icon {
-		h.in.doc.Icon, h.ranks.icon = url, rank
+	if url != "" && rank > h.ranks[feedxml.MeansIcon] {
+		h.in.doc.Icon, h.ranks[feedxml.MeansIcon] = url, rank
 	}
 }
 
@@ -423,11 +486,11 @@ func (h *headReader) addHeader(header http.Header) {
 
 // keep reads the current element of the head section, and remembers it: elements
 // without a meaning here for writing the document again, and the others for Feed.
-func (r *documentReader) keep(read func() (known bool)) {
+func (r *documentReader) keep(row *feedxml.Row, known bool) {
 	start, mended := r.Offset(), r.Mender.Mended()
-	r.notice()
-	known := r.doc.Format == RSS && r.Prefix() == "" && feedxml.RDFVersion(r.Space()) != "" // RSS 1.0: not an element RSS 2.0 could have
-	known = read() || known
+	r.notice(row)
+	known = known || r.doc.Format == RSS && r.Prefix() == "" && feedxml.RDFVersion(r.Space()) != "" // RSS 1.0: not an element RSS 2.0 could have
+	known = r.headElement(row) || known
 	r.Skip()
 	if r.Err() != nil || r.err != nil {
 		return
@@ -455,9 +518,23 @@ func (r *documentReader) keep(read func() (known bool)) {
 	}
 }
 
-// icon reads the current element's text as the URL of the feed's icon.
-func (r *documentReader) icon(rank int) {
-	r.head.setIcon(r.TextReference(), rank)
+// icon reads the URL of the feed's icon: the current element's text, an attribute, or the
+// text of a child.
+func (r *documentReader) icon(row *feedxml.Row) {
+	rank := row.Rank(r.Format)
+	switch row.Form {
+	case feedxml.HrefForm:
+		href, _ := r.Attr("", "href")
+		r.head.setIcon(r.Reference(trim(href), r.Offset()), rank)
+	case feedxml.ImageForm:
+		for depth := r.Depth(); r.Child(depth); {
+			if r.Row().Name == "url" {
+				r.head.setIcon(r.TextReference(), rank)
+			}
+		}
+	default:
+		r.head.setIcon(r.TextReference(), rank)
+	}
 }
 
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements drafts of
@@ -508,26 +585,20 @@ type scheduleReader struct {
 	frequency int
 }
 
-// scheduleElement reads the current element of the head section if it is about
-// polling, and reports whether it was.
-func (r *documentReader) scheduleElement() bool {
-	rss, syndication := r.doc.Format == RSS && r.IsRSS(), r.Space() == feedxml.Syndication
-	local := r.Local()
-	if rss {
-		local = feedxml.RSSName(local)
-	}
-	switch {
-	case rss && local == "ttl":
+// scheduleElement reads the current element of the head section, which is about polling.
+func (r *documentReader) scheduleElement(name string) {
+	switch name {
+	case "ttl":
 		if n := count(r.PlainText()); n > 0 {
 			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
 		}
-	case rss && local == "skipHours":
+	case "skipHours":
 		r.skips("hour", func(text string) {
 			if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 24 {
 				r.doc.Schedule.SkipHours |= 1 << (n % 24) // 24 is an old name of 0
 			}
 		})
-	case rss && local == "skipDays":
+	case "skipDays":
 		r.skips("day", func(text string) {
 			for day := time.Sunday; day <= time.Saturday; day++ {
 				if strings.EqualFold(text, day.String()) {
@@ -535,15 +606,12 @@ func (r *documentReader) scheduleElement() bool {
 				}
 			}
 		})
-	case syndication && local == "updatePeriod":
+	case "updatePeriod":
 		r.polls.period = periods[strings.ToLower(r.PlainText())]
-	case syndication && local == "updateFrequency":
+	case "updateFrequency":
 		r.polls.frequency = count(r.PlainText())
-	default:
-		return false
 	}
 	r.doc.Schedule.Every = r.polls.every()
-	return true
 }
 
 var periods = map[string]time.Duration{
@@ -564,7 +632,7 @@ func (s scheduleReader) every() time.Duration {
 // skips reads the children of skipHours or skipDays.
 func (r *documentReader) skips(name string, read func(text string)) {
 	for depth := r.Depth(); r.Child(depth); {
-		if feedxml.RSSName(r.Local()) == name {
+		if r.Row().Name == name {
 			read(r.PlainText())
 		}
 	}
@@ -725,14 +793,15 @@ func (r *documentReader) isTruncated() bool {
 
 // notice remembers the current element of the head section, if only entries have such
 // elements.
-func (r *documentReader) notice() {
+func (r *documentReader) notice(row *feedxml.Row) {
 	if r.loose >= 0 || len(r.doc.Entries) == 0 {
 		return
 	}
-	switch local := r.Local(); {
-	case r.doc.Format == RSS && r.IsRSS() && (local == "guid" || local == "enclosure"),
-		r.doc.Format == Atom && r.Space() == r.Native && (local == "summary" || local == "content" || local == "published" || local == "issued"):
-		r.loose = r.Offset()
+	switch row.Name {
+	case "guid", "enclosure", "summary", "content", "published", "issued":
+		if row.Rank(r.Format) == feedxml.FirstRank {
+			r.loose = r.Offset()
+		}
 	}
 }
 

@@ -298,25 +298,17 @@ func (w *xmlWriter) coverage(c *feedhistory.Coverage) {
 	if c == nil {
 		return
 	}
-	w.b.WriteString("<m:mirror")
-	xmlscan.WriteAttr(&w.b.Builder, "xmlns:m", feedxml.Coverage)
-	if c.Of != "" {
-		xmlscan.WriteAttr(&w.b.Builder, "of", c.Of)
-	}
+	kind, asOf := "", ""
 	if c.Kind != feedhistory.KindUnknown {
-		xmlscan.WriteAttr(&w.b.Builder, "kind", c.Kind.String())
+		kind = c.Kind.String()
 	}
-	xmlscan.WriteAttr(&w.b.Builder, "verdict", c.Verdict.String())
 	if !c.AsOf.IsZero() {
-		xmlscan.WriteAttr(&w.b.Builder, "as-of", c.AsOf.UTC().Format(time.RFC3339))
+		asOf = c.AsOf.UTC().Format(time.RFC3339)
 	}
+	w.b.Open("m:mirror", "xmlns:m", feedxml.Coverage, "of", c.Of, "kind", kind, "verdict", c.Verdict.String(), "as-of", asOf)
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
-		w.b.WriteString("<m:gap")
-		xmlscan.WriteAttr(&w.b.Builder, "reason", g.Word())
-		if g.URL != "" {
-			xmlscan.WriteAttr(&w.b.Builder, "href", iri.Redact(g.URL))
-		}
+		w.b.Open("m:gap", "reason", g.Word(), "href", iri.Redact(g.URL))
 		w.b.WriteString("/>")
 	}
 	w.b.WriteString("</m:mirror>\n")
@@ -325,11 +317,12 @@ func (w *xmlWriter) coverage(c *feedhistory.Coverage) {
 // atomHead writes the beginning of an Atom document. Language is omitted if there are
 // entries: they have their own, and would inherit this one.
 func (w *xmlWriter) atomHead(d *feedhistory.Document, updated time.Time, hasEntries bool, authors []feedhistory.Person) {
-	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
-	xmlscan.WriteAttr(&w.b.Builder, "xmlns", feedxml.Atom)
-	if d.Language != "" && !hasEntries {
-		xmlscan.WriteAttr(&w.b.Builder, "xml:lang", d.Language)
+	lang := ""
+	if !hasEntries {
+		lang = d.Language
 	}
+	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")
+	w.b.Open("feed", "xmlns", feedxml.Atom, "xml:lang", lang)
 	w.b.WriteString(">\n")
 	w.b.Element("id", identity(d))
 	w.b.Element("title", d.Title)
@@ -467,8 +460,8 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 
 // rssHead writes the beginning of an RSS document.
 func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
-	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
-	xmlscan.WriteAttr(&w.b.Builder, "xmlns:atom", feedxml.Atom)
+	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")
+	w.b.Open("rss", "version", "2.0", "xmlns:atom", feedxml.Atom)
 	w.b.WriteString("><channel>\n")
 	w.b.Element("title", d.Title)
 	home, _ := d.Links.Rel(feedhistory.RelAlternate)
@@ -513,7 +506,7 @@ func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 		w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, cmp.Or(person.Name, person.Email))
 	}
 	for _, category := range item.Categories {
-		w.category(category)
+		w.b.With("category", category.Term, "domain", category.Scheme)
 	}
 	summary := e.Summary()
 	if summary.Body != "" {
@@ -529,14 +522,6 @@ func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 		w.b.Element(`content:encoded xmlns:content="`+feedxml.Content+`"`, content.HTML())
 	}
 	w.b.WriteString(others.elements + "</item>\n")
-}
-
-// category writes a category of RSS.
-func (w *xmlWriter) category(c feedxml.Category) {
-	w.b.Open("category", "domain", c.Scheme)
-	w.b.WriteByte('>')
-	xmlscan.WriteText(&w.b.Builder, c.Term)
-	w.b.WriteString("</category>\n")
 }
 
 // rssLinks writes links. RSS has elements of its own for the first alternate and for
@@ -587,7 +572,7 @@ func extensions(e feedxml.Element) (x entryExtensions) {
 	sc := r.NewScope()
 	var elements []string
 	for depth := r.Depth(); r.Child(depth); {
-		if !r.IsOwn() && !r.IsMapped() {
+		if !r.IsOwn() && r.Row().Flags&feedxml.NotKept == 0 {
 			start := r.Offset()
 			r.Skip()
 			elements = append(elements, raw[start:r.End()])

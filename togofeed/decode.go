@@ -111,7 +111,7 @@ func (d *decoder) atomEntry(e *feedhistory.Entry) {
 			d.extension(&item.Extensions)
 			continue
 		}
-		switch feedxml.AtomName(r.Local()) {
+		switch r.Row().Name {
 		case "title":
 			item.Title = d.text()
 		case "summary":
@@ -260,7 +260,7 @@ func atomFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 			continue
 		}
 		base := r.Base()
-		switch feedxml.AtomName(r.Local()) {
+		switch r.Row().Name {
 		case "title":
 			feed.Title = head.markup(title)
 		case "subtitle", "tagline":
@@ -311,7 +311,7 @@ func rssFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 			head.extension(&channel.Extensions)
 			continue
 		}
-		switch feedxml.RSSName(strings.ToLower(r.Local())) {
+		switch strings.ToLower(r.Local()) {
 		case "title":
 			channel.Title = head.markup(title)
 		case "description":
@@ -322,10 +322,10 @@ func rssFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 			channel.ManagingEditor = r.PlainText()
 		case "webmaster":
 			channel.WebMaster = r.PlainText()
-		case "pubDate":
+		case "pubdate":
 			channel.PubDate = r.PlainText()
 			channel.PubDateParsed = given(new(timeOf(channel.PubDate).UTC()))
-		case "lastBuildDate":
+		case "lastbuilddate":
 			channel.LastBuildDate = r.PlainText()
 			channel.LastBuildDateParsed = given(new(timeOf(channel.LastBuildDate).UTC()))
 		case "generator":

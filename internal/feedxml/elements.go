@@ -6,6 +6,7 @@ package feedxml
 import (
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -78,9 +79,11 @@ type Elements struct {
 	literal bool   // titles stay as published
 	stopped bool   // the rest is not read
 
-	exact  string            // the last of the exact namespaces
-	spaces map[string]string // the meanings of the other namespaces
-	bases  xmlscan.BaseChain
+	exact   string            // the last of the exact namespaces
+	wordsOf string            // the last namespace of an extension
+	words   *words            // its rows
+	spaces  map[string]string // the meanings of the other namespaces
+	bases   xmlscan.BaseChain
 }
 
 // mostSpaces is the maximum number of namespaces whose meanings are kept.
@@ -256,23 +259,6 @@ func (r *Elements) Space() string {
 	return meant
 }
 
-// RSSLocal returns the name of the current element as RSS spells it.
-func (r *Elements) RSSLocal() string { return RSSName(r.Local()) }
-
-// AtomLocal returns the name of the current element as Atom spells it.
-func (r *Elements) AtomLocal() string { return AtomName(r.Local()) }
-
-// NoteName notes a current element with another name than it should have, and reports
-// whether it is one.
-func (r *Elements) NoteName(name string) (misspelt bool) {
-	local := r.Local()
-	if name == local {
-		return false
-	}
-	r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.Offset())
-	return true
-}
-
 // IsRSS reports whether the current element belongs to RSS itself.
 func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
 
@@ -292,44 +278,12 @@ func (r *Elements) IsAtom() bool {
 // document.
 func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && r.IsRSS() }
 
-// IsMapped reports whether every format has its own element for the meaning of the
-// current element.
-func (r *Elements) IsMapped() bool {
-	switch local := r.Local(); r.Space() {
-	case DC:
-		return local == "creator" || local == "date" || local == "subject"
-	case DCTerms:
-		return local == "modified" || local == "issued" || local == "created"
-	case Content:
-		return local == "encoded"
-	}
-	return false
-}
-
-// IsCarried reports whether a draft keeps the current element as published, although
-// it belongs to Atom's own vocabulary.
-func (r *Elements) IsCarried() bool {
-	if r.Format != FormatAtom {
-		return false
-	}
-	switch AtomName(r.Local()) {
-	case "contributor", "rights", "source":
-		return true
-	}
-	return false
-}
-
-// isGroup reports whether the current element is media:group or media:content, which may
-// have the texts of an entry for a video.
-func (r *Elements) isGroup() bool {
-	local := r.Local()
-	return (local == "group" || local == "content") && r.Space() == Media
-}
-
 // Permalink returns the attribute of guid for whether it is a URL.
-func (r *Elements) Permalink() (value string, ok bool) {
-	for _, a := range r.Attrs() {
-		if a.Space == "" && (a.Local == "isPermaLink" || strings.EqualFold(a.Local, "isPermaLink")) {
+func (r *Elements) Permalink() (value string, ok bool) { return permalink(r.Cursor) }
+
+func permalink(c *xmlscan.Cursor) (value string, ok bool) {
+	for _, a := range c.Attrs() {
+		if a.Space == "" && strings.EqualFold(a.Local, "isPermaLink") {
 			return a.Value(), true
 		}
 	}
@@ -380,9 +334,18 @@ func (r *Elements) AtomLink() Link {
 }
 
 // Enclosure reads an enclosure, without its relation. Href is "" if it cannot be used.
-func (r *Elements) Enclosure() (link Link) {
-	offset := r.Offset()
-	for _, a := range r.Attrs() {
+func (r *Elements) Enclosure() Link {
+	offset, link := r.Offset(), enclosureAttrs(r.Cursor)
+	if xmlscan.Trim(link.Href) == "" {
+		return Link{}
+	}
+	link.Href = r.Reference(link.Href, offset)
+	return link
+}
+
+// enclosureAttrs returns the attributes of an enclosure of RSS as published.
+func enclosureAttrs(c *xmlscan.Cursor) (link Link) {
+	for _, a := range c.Attrs() {
 		switch {
 		case a.Space != "":
 		case strings.EqualFold(a.Local, "url"):
@@ -393,10 +356,6 @@ func (r *Elements) Enclosure() (link Link) {
 			link.Length = a.Value()
 		}
 	}
-	if xmlscan.Trim(link.Href) == "" {
-		return Link{}
-	}
-	link.Href = r.Reference(link.Href, offset)
 	return link
 }
 
@@ -409,24 +368,17 @@ const (
 // rank returns how suitable the current child of an entry is as its title, summary
 // or content: 0 means not at all, and the highest rank wins. Elements of other
 // vocabularies are used if the format's own is missing; the order is gofeed's.
-func (r *Elements) rank(what string) int {
-	space, local := r.Space(), r.Local()
-	switch {
-	case r.Format == FormatAtom && (space == r.Native || IsAtom(space)):
-		if AtomName(local) == what {
-			return FirstRank
-		}
-		return 0
-	case r.Format == FormatRSS && r.IsRSS():
-		return RSSTextRank(what, RSSName(local))
+func (r *Elements) rank(text Meaning) int {
+	if row := r.Row(); row.Entry == text {
+		return row.Rank(r.Format)
 	}
-	return TextRank(what, space, local, r.Format == FormatRSS)
+	return 0
 }
 
 // Construct reads the current element as a text construct or content.
 func (r *Elements) Construct() Construct {
 	t := Construct{Base: r.Base(), Lang: r.Language()}
-	space, local := r.Space(), AtomName(r.Local())
+	space, local := r.Space(), strings.ToLower(r.Local())
 	if src, ok := r.Attr("", "src"); ok && local == "content" {
 		t.Src = iri.Resolve(t.Base, src)
 	}
@@ -471,9 +423,9 @@ func (r *Elements) TextOrMarkup(t Construct) Construct {
 
 // A textChoice is the best element so far for an entry's title, summary or content.
 type textChoice struct {
-	name string // of the text in Atom
-	text Construct
-	rank int
+	means Meaning
+	text  Construct
+	rank  int
 
 	medium      int       // the offset of the media:content the title comes from; 0 if it comes from elsewhere
 	description Construct // of the same medium
@@ -481,7 +433,7 @@ type textChoice struct {
 
 // offer takes the current element, if it is better.
 func (c *textChoice) offer(r *Elements) (taken bool) {
-	if n := r.rank(c.name); n > c.rank {
+	if n := r.rank(c.means); n > c.rank {
 		c.text, c.rank, taken = r.Construct(), n, true
 	}
 	return taken
@@ -491,16 +443,16 @@ func (c *textChoice) offer(r *Elements) (taken bool) {
 // description of one of the media describes the entry only if the title comes from the same medium.
 func (c *textChoice) offerAll(r *Elements) {
 	at, isMedium := r.Offset(), r.Local() == "content"
-	if isMedium && c.name != "title" && c.medium != at {
+	if isMedium && c.means != MeansTitle && c.medium != at {
 		return
 	}
 	for depth := r.Depth(); r.Child(depth); {
 		switch {
-		case r.isGroup():
+		case r.Row().Entry == MeansGroup:
 			c.offerAll(r)
 		case r.Space() != Media:
-		case isMedium && c.name != "title":
-			if r.rank("summary") > 0 {
+		case isMedium && c.means != MeansTitle:
+			if r.rank(MeansSummary) > 0 {
 				c.description = r.Construct()
 			}
 		case c.offer(r) && isMedium:
@@ -512,7 +464,7 @@ func (c *textChoice) offerAll(r *Elements) {
 // chosen returns the best of the current element's children for a text.
 func (r *Elements) chosen(c textChoice) textChoice {
 	for depth := r.Depth(); c.rank < FirstRank && r.Child(depth); {
-		if r.isGroup() {
+		if r.Row().Entry == MeansGroup {
 			c.offerAll(r)
 		} else if c.offer(r) {
 			c.medium = 0
@@ -534,7 +486,7 @@ func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, 
 	}
 	choose := func(text, medium int) textChoice {
 		defer r.readAgain(raw, sc, format)
-		return r.chosen(textChoice{name: textNames[text], medium: medium})
+		return r.chosen(textChoice{means: texts[text], medium: medium})
 	}
 	if which == 0 {
 		return choose(0, 0).text
@@ -548,38 +500,30 @@ func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, 
 
 // Places are the offsets at which an entry's title, summary and content begin: 0 if
 // unknown, -1 if there is no such text.
-type Places [len(textNames)]int32
+type Places [len(texts)]int32
 
-// textNames are the names of an entry's texts in Atom.
-var textNames = [...]string{"title", "summary", "content"}
+// texts are the meanings of an entry's texts.
+var texts = [...]Meaning{MeansTitle, MeansSummary, MeansContent}
 
 // A TextFinder finds the texts of an entry while it is read.
 type TextFinder struct {
 	places Places
-	ranks  [len(textNames)]int
+	ranks  [len(texts)]int
 	group  bool // there is a media:group, or a media:content with elements
 }
 
-// Look looks at the current child of the entry that begins at start. It has the given
-// name.
-func (f *TextFinder) Look(r *Elements, name string, start int) {
-	which := 0
-	switch name {
-	case "title":
-	case "summary", "description":
-		which = 1
-	case "content", "encoded", "body", "fullitem":
-		if which = 2; r.isGroup() {
-			f.group = f.group || !r.Empty()
-			return
-		}
-	case "group":
-		f.group = f.group || r.isGroup()
-		return
-	default:
+// Look looks at the current child of the entry that begins at start, which has the given
+// row.
+func (f *TextFinder) Look(r *Elements, row *Row, start int) {
+	if row.Entry == MeansGroup {
+		f.group = f.group || row.Name == "group" || !r.Empty()
 		return
 	}
-	if n := r.rank(textNames[which]); n > f.ranks[which] {
+	which := slices.Index(texts[:], row.Entry)
+	if which < 0 {
+		return
+	}
+	if n := row.Rank(r.Format); n > f.ranks[which] {
 		f.places[which], f.ranks[which] = int32(r.Offset()-start), n
 	}
 }

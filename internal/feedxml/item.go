@@ -90,8 +90,8 @@ func (i *Item) readXML(e Element) {
 	var others []Person // the authors in other vocabularies
 	left := xmlscan.MaxInherited*len(raw) + xmlscan.MaxInheritedExtra
 	for depth := r.Depth(); r.Child(depth); {
-		start := r.Offset()
-		if i.readElement(r, &others) || r.IsMapped() || r.IsOwn() && !r.IsCarried() {
+		start, row := r.Offset(), r.Row()
+		if i.readElement(r, row, &others) || row.Flags&NotKept != 0 || r.IsOwn() && !(row.Entry == MeansKept && r.Format == FormatAtom) {
 			continue
 		}
 		r.Skip()
@@ -109,27 +109,23 @@ func (i *Item) readXML(e Element) {
 }
 
 // readElement reads the current element of an entry, if it is an author or a category.
-func (i *Item) readElement(r *Elements, others *[]Person) bool {
-	space, local, atom := r.Space(), r.Local(), r.IsAtom()
-	switch rss := r.Format == FormatRSS && r.IsRSS(); {
-	case atom && AtomName(local) == "author" && r.Format == FormatAtom:
-		i.Authors = append(i.Authors, r.Person())
-	case atom && AtomName(local) == "author":
-		*others = append(*others, r.Person())
-	case atom && AtomName(local) == "category":
-		term, _ := r.Attr("", "term")
-		scheme, _ := r.Attr("", "scheme")
-		label, _ := r.Attr("", "label")
-		i.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
-	case rss && RSSName(local) == "author":
+func (i *Item) readElement(r *Elements, row *Row, others *[]Person) bool {
+	attr := func(name string) string { value, _ := r.Attr("", name); return value }
+	switch {
+	case row.Entry == MeansAuthor && row.Form == ContactForm:
 		i.addAuthor(PersonOf(r.PlainText()))
-	case space == DC && local == "creator":
+	case row.Entry == MeansAuthor && row.Form != PersonForm:
 		*others = append(*others, PersonOf(r.PlainText()))
-	case rss && RSSName(local) == "category":
-		domain, _ := r.Attr("", "domain")
-		i.addCategory(Category{Term: r.PlainText(), Scheme: domain})
-	case space == DC && local == "subject":
+	case row.Entry == MeansAuthor && r.Format == FormatAtom:
+		i.Authors = append(i.Authors, r.Person())
+	case row.Entry == MeansAuthor:
+		*others = append(*others, r.Person())
+	case row.Entry == MeansCategory && row.Space == Atom:
+		i.addCategory(Category{Term: cmp.Or(attr("term"), attr("label")), Scheme: attr("scheme"), Label: attr("label")})
+	case row.Entry == MeansCategory && row.Space == DC:
 		i.addCategory(Category{Term: r.PlainText()})
+	case row.Entry == MeansCategory:
+		i.addCategory(Category{Scheme: attr("domain"), Term: r.PlainText()})
 	default:
 		return false
 	}

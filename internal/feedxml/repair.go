@@ -346,7 +346,7 @@ func (r *reviser) links() (links []Link) {
 // base at the current element. The uri is called url in Atom 0.3, and homepage elsewhere.
 func personOf(c *xmlscan.Cursor, base func() string) (p Person) {
 	for depth := c.Depth(); c.Child(depth); {
-		switch at := base(); AtomName(c.Local()) {
+		switch at := base(); strings.ToLower(c.Local()) {
 		case "name":
 			p.Name = xmlscan.Trim(c.ElementText())
 		case "email":
@@ -358,67 +358,75 @@ func personOf(c *xmlscan.Cursor, base func() string) (p Person) {
 	return p
 }
 
+// row returns the row of the current element, and whether it belongs here.
+func (r *reviser) row() (row *Row, placed bool) {
+	row = RowOf(r.Space(), r.Local())
+	if r.entry == nil {
+		return row, row.Feed != MeansNothing
+	}
+	return row, row.Entry != MeansNothing
+}
+
 // atomElement returns an Atom document's current element repaired, or that it is valid.
 func (r *reviser) atomElement() (repaired string, valid bool) {
 	if !IsAtom(r.Space()) {
 		return "", !strings.ContainsAny(r.Space(), " \t\r\n")
 	}
+	row, placed := r.row()
+	if !placed {
+		return "", false
+	}
 	older := r.Space() != Atom
-	switch name := r.Local(); name {
-	case "link":
+	switch row.Form {
+	case LinkForm:
 		return r.atomLink()
-	case "category":
+	case CategoryForm:
 		return r.atomCategory(older)
-	case "author", "contributor":
-		return r.atomPerson(name, older)
-	case "copyright", "rights":
-		return r.atomText("rights", older || name != "rights")
-	case "generator":
-		return r.generator(older)
-	case "icon", "logo":
-		return "", !older && r.entry == nil && r.once(name)
-	case "title", "subtitle":
-		return r.atomText(name, older)
-	}
-	if r.entry == nil {
-		return r.atomHeadElement(older)
-	}
-	return r.atomEntryElement()
-}
-
-// atomEntryElement repairs an element that only an entry has.
-func (r *reviser) atomEntryElement() (repaired string, valid bool) {
-	e := r.entry
-	switch name := r.Local(); name {
-	case "id":
-		if !r.once(name) {
-			return "", false
+	case PersonForm:
+		return r.atomPerson(row.Name, older)
+	case TextForm:
+		if row.Name == "copyright" {
+			return r.atomText("rights", true)
 		}
-		bare := r.hasOnly()
-		return r.written(func(w *Markup) { w.Element(name, e.ID) }), r.plainText() == e.ID && bare && !r.Nested()
-	case "updated":
-		return r.atomTime(name, e.Changed)
-	case "published":
-		return r.atomTime(name, e.Published)
-	case "summary", "content":
-		return r.atomText(name, false)
-	case "source":
-		if r.once(name) {
+		return r.atomText(row.Name, older)
+	case GeneratorForm:
+		return r.generator(older)
+	case URLForm:
+		return "", !older && r.once(row.Name)
+	case DateForm:
+		return r.atomDate(row)
+	case IDForm:
+		return r.atomID(older)
+	case SourceForm:
+		if r.once(row.Name) {
 			return r.atomSource(), false
 		}
 	}
 	return "", false
 }
 
-// atomHeadElement repairs an element that only a feed or a source has. The id is as
-// published.
-func (r *reviser) atomHeadElement(older bool) (repaired string, valid bool) {
-	switch name := r.Local(); name {
-	case "id":
-		return "", !older && r.once(name)
-	case "updated":
-		if _, t := r.date(); !t.IsZero() && r.once(name) {
-			return r.written(func(w *Markup) { w.Element(name, t.Format(time.RFC3339Nano)) }), false
+// atomID repairs an id. The feed's is as published.
+func (r *reviser) atomID(older bool) (repaired string, valid bool) {
+	switch {
+	case !r.once("id"):
+		return "", false
+	case r.entry == nil:
+		return "", !older
+	}
+	bare, id := r.hasOnly(), r.entry.ID
+	return r.written(func(w *Markup) { w.Element("id", id) }), r.plainText() == id && bare && !r.Nested()
+}
+
+// atomDate repairs a date. Only an entry has a time of publication.
+func (r *reviser) atomDate(row *Row) (repaired string, valid bool) {
+	switch {
+	case r.entry != nil && row.Entry == MeansPublished:
+		return r.atomTime(row.Name, r.entry.Published)
+	case r.entry != nil:
+		return r.atomTime(row.Name, r.entry.Changed)
+	case row.Feed == MeansUpdated:
+		if _, t := r.date(); !t.IsZero() && r.once(row.Name) {
+			return r.written(func(w *Markup) { w.Element(row.Name, t.Format(time.RFC3339Nano)) }), false
 		}
 	}
 	return "", false
@@ -653,10 +661,7 @@ func (r *reviser) generator(older bool) (repaired string, valid bool) {
 		return "", false
 	}
 	return r.written(func(w *Markup) {
-		w.Open("generator", "uri", iri.Writable(cmp.Or(uri, url)), "version", version)
-		w.WriteByte('>')
-		xmlscan.WriteText(&w.Builder, name)
-		w.WriteString("</generator>")
+		w.With("generator", name, "uri", iri.Writable(cmp.Or(uri, url)), "version", version)
 	}), valid
 }
 
@@ -694,32 +699,42 @@ func (r *reviser) rssElement() (repaired string, valid bool) {
 	if space := r.Space(); space != "" {
 		return r.rssExtension(space)
 	}
-	switch name := r.Local(); name {
-	case "title", "description":
-		return r.rssText(name)
-	case "link", "comments", "docs":
-		return r.rssURL(name)
-	case "pubDate":
+	row, placed := r.row()
+	switch row.Form {
+	case TextForm:
+		return r.rssText(row.Name)
+	case URLForm:
+		return r.rssURL(row.Name)
+	case DateForm:
 		return r.pubDate()
-	case "category":
+	case CategoryForm:
 		return r.rssCategory()
-	case "author", "managingEditor":
-		return r.contact("dc:creator")
-	case "webMaster":
-		return r.contact("dc:publisher")
-	case "guid":
+	case ContactForm:
+		return r.contact(row.Name)
+	case IDForm:
 		return r.guid()
-	case "enclosure":
+	case EnclosureForm:
 		return r.rssEnclosure()
-	case "source":
+	case SourceForm:
 		return r.rssSource()
-	case "language":
-		return "", IsLanguage(r.plainText()) && r.once(name)
-	case "image", "textInput":
-		return r.rssImageElement(name)
-	default:
-		return r.unnamed(name)
+	case LanguageForm:
+		return "", IsLanguage(r.plainText()) && r.once(row.Name)
+	case ImageForm:
+		return r.rssImageElement(row.Name)
+	case HTMLForm:
+		if placed && r.once("content:encoded") {
+			return r.encoded(), false
+		}
+	case AsPublished:
+		return "", placed && r.once(row.Name)
 	}
+	return "", false
+}
+
+// encoded returns the current element's HTML as content:encoded.
+func (r *reviser) encoded() string {
+	body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
+	return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, body)
 }
 
 // rssWritten returns an element with text; "" without any.
@@ -733,11 +748,12 @@ func (r *reviser) rssWritten(name, text string) string {
 // rssExtension repairs an element of another vocabulary: the texts and dates that are read
 // as the item's own, and elements of RSS 1.0.
 func (r *reviser) rssExtension(space string) (repaired string, valid bool) {
+	row, _ := r.row()
 	switch local := r.Local(); {
-	case space == Content && local == "encoded":
-		body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
-		return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, body), !r.Nested()
-	case space == DC && local == "date", space == Atom && (local == "updated" || local == "published"):
+	case row.Form == HTMLForm:
+		repaired = r.encoded()
+		return repaired, !r.Nested()
+	case row.Form == DateForm:
 		text, t := r.date()
 		if t.IsZero() {
 			return "", false
@@ -785,12 +801,7 @@ func (r *reviser) rssCategory() (repaired string, valid bool) {
 	if text == "" {
 		return "", false
 	}
-	return r.written(func(w *Markup) {
-		w.Open("category", "domain", domain)
-		w.WriteByte('>')
-		xmlscan.WriteText(&w.Builder, text)
-		w.WriteString("</category>")
-	}), valid && !r.Nested()
+	return r.written(func(w *Markup) { w.With("category", text, "domain", domain) }), valid && !r.Nested()
 }
 
 // rssURL repairs an element that has a URL: it becomes an absolute URI.
@@ -844,9 +855,12 @@ func (r *reviser) pubDate() (repaired string, valid bool) {
 	return r.rssWritten("pubDate", t.Format(time.RFC1123Z)), valid
 }
 
-// contact repairs an email address; a name alone gets the given element instead.
-func (r *reviser) contact(other string) (repaired string, valid bool) {
-	name, unique := r.Local(), r.hasOnly()
+// contact repairs an email address; a name alone gets an element of Dublin Core instead.
+func (r *reviser) contact(name string) (repaired string, valid bool) {
+	unique, other := r.hasOnly(), "dc:creator"
+	if name == "webMaster" {
+		other = "dc:publisher"
+	}
 	text := r.plainText()
 	if IsContact(text) && !r.Nested() && unique && r.once(name) {
 		return "", true
@@ -857,23 +871,18 @@ func (r *reviser) contact(other string) (repaired string, valid bool) {
 // guid repairs the item's id: a guid that is not a URL is no permanent link.
 func (r *reviser) guid() (repaired string, valid bool) {
 	e := r.entry
-	value, given := "", false
-	for _, a := range r.Attrs() {
-		if a.Space == "" && strings.EqualFold(a.Local, "isPermaLink") {
-			value, given = a.Value(), true
-		}
-	}
+	value, given := permalink(r.Cursor)
 	exact := r.hasOnly("isPermaLink") && (!given || value == "true" || value == "false")
 	text := r.plainText()
 	if e == nil || text == "" || !r.once("guid") {
 		return "", false
 	}
-	permalink := (!given || strings.EqualFold(xmlscan.Trim(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
+	permanent := (!given || strings.EqualFold(xmlscan.Trim(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
 	name := "guid"
-	if !permalink {
+	if !permanent {
 		name = `guid isPermaLink="false"`
 	}
-	return r.rssWritten(name, e.ID), exact && text == e.ID && (permalink || value == "false")
+	return r.rssWritten(name, e.ID), exact && text == e.ID && (permanent || value == "false")
 }
 
 // rssEnclosure repairs an enclosure, which has three attributes.
@@ -882,22 +891,12 @@ func (r *reviser) rssEnclosure() (repaired string, valid bool) {
 	length, _ := r.Attr("", "length")
 	kind, _ := r.Attr("", "type")
 	valid = iri.URI(url) == url && isNumber(length) && IsMediaType(kind) && r.hasOnly("url", "length", "type")
-	for _, a := range r.Attrs() {
-		switch {
-		case a.Space != "":
-		case strings.EqualFold(a.Local, "url"):
-			url = a.Value()
-		case strings.EqualFold(a.Local, "type"):
-			kind = a.Value()
-		case strings.EqualFold(a.Local, "length"):
-			length = a.Value()
-		}
-	}
-	if url = iri.Resolve(r.base(), url); iri.URI(url) == "" {
+	l := enclosureAttrs(r.Cursor)
+	if l.Href = iri.Resolve(r.base(), l.Href); iri.URI(l.Href) == "" {
 		return "", false
 	}
-	r.has.enclosure = cmp.Or(r.has.enclosure, url)
-	return r.written(func(w *Markup) { w.Enclosure(Link{Href: url, Type: kind, Length: length}) }), valid
+	r.has.enclosure = cmp.Or(r.has.enclosure, l.Href)
+	return r.written(func(w *Markup) { w.Enclosure(l) }), valid
 }
 
 // rssSource repairs the source of an item, which needs a URL.
@@ -911,12 +910,7 @@ func (r *reviser) rssSource() (repaired string, valid bool) {
 	case url == "" || uri == "":
 		return r.rssWritten(`dc:source xmlns:dc="`+DC+`"`, text), false
 	default:
-		return r.written(func(w *Markup) {
-			w.Open("source", "url", uri)
-			w.WriteByte('>')
-			xmlscan.WriteText(&w.Builder, text)
-			w.WriteString("</source>")
-		}), valid && uri == url && !r.Nested()
+		return r.written(func(w *Markup) { w.With("source", text, "url", uri) }), valid && uri == url && !r.Nested()
 	}
 }
 
@@ -964,22 +958,6 @@ func (r *reviser) rssImageElement(name string) (repaired string, valid bool) {
 		}
 		w.WriteString("</" + name + ">")
 	}), valid && len(parts) >= 3
-}
-
-// unnamed repairs an element of no vocabulary: some are the item's texts under another
-// name. RSS allows only its own.
-func (r *reviser) unnamed(name string) (repaired string, valid bool) {
-	if IsOneOfRSS(name, r.entry != nil) {
-		return "", r.once(name)
-	}
-	if r.entry == nil {
-		return "", false
-	}
-	if RSSTextRank("content", name) > 0 && r.once("content:encoded") {
-		body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
-		return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, body), false
-	}
-	return "", false
 }
 
 // addRSS adds the title or description that an item must have.

@@ -83,58 +83,6 @@ func bareSpace(space string) string {
 	return strings.TrimRight(strings.TrimPrefix(space, "www."), "/#")
 }
 
-// RSSName returns the name of an element of RSS as the specification spells it; feeds
-// are careless about its case.
-func RSSName(local string) string {
-	switch local {
-	case "title", "link", "description", "guid", "pubDate", "category", "comments", "author", "item", // nearly always
-		"lastBuildDate", "skipDays", "skipHours", "managingEditor", "webMaster", "textInput":
-		return local
-	}
-	for i := range len(local) {
-		if c := local[i]; c < 'a' || c > 'z' {
-			return rssNameOf(local)
-		}
-	}
-	switch local {
-	case "lastbuilddate", "pubdate", "skipdays", "skiphours":
-		return rssNameOf(local)
-	}
-	return local
-}
-
-func rssNameOf(local string) string {
-	for _, name := range [...]string{
-		"author", "category", "channel", "day", "description", "enclosure", "guid", "hour", "item",
-		"lastBuildDate", "link", "pubDate", "skipDays", "skipHours", "source", "title", "ttl",
-	} {
-		if strings.EqualFold(local, name) {
-			return name
-		}
-	}
-	return local
-}
-
-// AtomName does the same for Atom, whose names have only small letters: a name with a
-// capital may be one of them.
-func AtomName(local string) string {
-	if isCapital(local) {
-		return atomNameOf(local)
-	}
-	return local
-}
-
-func isCapital(local string) bool { return local != "" && 'A' <= local[0] && local[0] <= 'Z' }
-
-func atomNameOf(local string) string {
-	switch name := strings.ToLower(local); name {
-	case "author", "category", "content", "contributor", "created", "email", "entry", "feed", "id", "issued", "link",
-		"modified", "name", "published", "source", "subtitle", "summary", "tagline", "title", "updated", "uri", "url":
-		return name
-	}
-	return local
-}
-
 // Prefix returns the usual prefix of a namespace, under which gofeed has it.
 func Prefix(space string) (prefix string, ok bool) {
 	prefix, ok = usualPrefixes[space]
@@ -210,83 +158,6 @@ var usualPrefixes = map[string]string{
 	"http://purl.org/rss/1.0/modules/wiki/":                          "wiki",
 	"http://www.w3.org/1999/xlink":                                   "xlink",
 	"http://podlove.org/simple-chapters":                             "psc",
-}
-
-// FirstRank is the rank of the format's own element.
-const FirstRank = 9
-
-// RSSTextRank is textRank for an element of RSS, or for one outside of RSS that feeds
-// use.
-func RSSTextRank(what, local string) int {
-	switch {
-	case local == what && what == "title", local == "description" && what == "summary":
-		return FirstRank
-	case local == what:
-		return 2
-	case what == "content" && (local == "body" || local == "fullitem"):
-		return 1
-	}
-	return 0
-}
-
-// TextRank is textRank for an element of another vocabulary.
-func TextRank(what, space, local string, rss bool) int {
-	atom := IsAtom(space) && local == what
-	switch {
-	case what == "title" && local == "title" && space == DC:
-		return 4
-	case what == "title" && local == "title" && space == Media:
-		return 3
-	case what == "summary" && local == "description" && space == Media:
-		return 1
-	case !rss:
-		return 0
-	case atom:
-		return 2
-	case what == "summary" && local == "description" && space == DC:
-		return 4
-	case what == "summary" && local == "summary" && space == ITunes:
-		return 3
-	case what == "content" && local == "encoded" && space == Content:
-		return FirstRank
-	case what == "content" && local == "body" && space == XHTML:
-		return 3
-	}
-	return 0
-}
-
-// UpdateRank ranks the extensions with the time of the last change, because RSS 2.0 has no
-// such element for items (5005#22). The highest rank counts; 0 means another element.
-func UpdateRank(space, local string) int {
-	switch space {
-	case Atom:
-		if local == "updated" {
-			return 3
-		}
-	case DCTerms:
-		if local == "modified" {
-			return 2
-		}
-	case DC:
-		if local == "date" {
-			return 1
-		}
-	}
-	return 0
-}
-
-// PublishedRank ranks the extensions with the time an item was published; 0 means another
-// element.
-func PublishedRank(space, local string) int {
-	switch {
-	case local == "published" && space == Atom:
-		return 3
-	case local == "issued" && space == DCTerms:
-		return 2
-	case local == "created" && space == DCTerms:
-		return 1
-	}
-	return 0
 }
 
 // The values that the formats themselves allow.
@@ -376,18 +247,4 @@ func IsEmail(text string) bool {
 func IsContact(text string) bool {
 	address, name, named := strings.Cut(text, " ")
 	return IsEmail(address) && (!named || strings.HasPrefix(name, "(") && strings.HasSuffix(name, ")"))
-}
-
-// IsOneOfRSS reports whether RSS 2.0 defines an element of an item, or else of a channel.
-func IsOneOfRSS(local string, item bool) bool {
-	switch local {
-	case "title", "link", "description", "category", "pubDate":
-		return true
-	case "author", "comments", "enclosure", "guid", "source":
-		return item
-	case "language", "copyright", "managingEditor", "webMaster", "lastBuildDate", "generator", "docs", "cloud", "ttl",
-		"image", "rating", "textInput", "skipHours", "skipDays":
-		return !item
-	}
-	return false
 }

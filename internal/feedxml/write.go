@@ -40,6 +40,14 @@ func (m *Markup) Open(name string, attrs ...string) {
 	}
 }
 
+// With writes an element with text and attributes, which are as in Open.
+func (m *Markup) With(name, text string, attrs ...string) {
+	m.Open(name, attrs...)
+	m.WriteByte('>')
+	xmlscan.WriteText(&m.Builder, text)
+	m.WriteString("</" + name + ">\n")
+}
+
 // A Link is a link of Atom, with the attributes it may have.
 type Link struct{ Rel, Href, Type, Title, HrefLang, Length string }
 

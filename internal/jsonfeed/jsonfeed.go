@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -462,61 +460,12 @@ func StringAt(text string, offset int) string {
 	}
 }
 
-// unescape returns the meaning of the characters between quotation marks.
+// unescape returns the meaning of the characters between quotation marks. Half a surrogate
+// pair is U+FFFD.
 func unescape(text string) string {
-	i := strings.IndexByte(text, '\\')
-	if i < 0 {
+	if strings.IndexByte(text, '\\') < 0 {
 		return text
 	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for ; i >= 0 && i+1 < len(text); i = strings.IndexByte(text, '\\') {
-		b.WriteString(text[:i])
-		switch c := text[i+1]; c {
-		case 'b':
-			b.WriteByte('\b')
-		case 'f':
-			b.WriteByte('\f')
-		case 'n':
-			b.WriteByte('\n')
-		case 'r':
-			b.WriteByte('\r')
-		case 't':
-			b.WriteByte('\t')
-		case 'u':
-			r, n := hexRune(text[i:])
-			b.WriteRune(r)
-			i += n - 2
-		default:
-			b.WriteByte(c)
-		}
-		text = text[i+2:]
-	}
-	b.WriteString(text)
-	return b.String()
-}
-
-// hexRune reads \uXXXX, or two that are a surrogate pair. Half a pair is U+FFFD.
-func hexRune(text string) (r rune, n int) {
-	r = hex(text)
-	if !utf16.IsSurrogate(r) {
-		return r, 6
-	}
-	if low := hex(text[6:]); low >= 0 {
-		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-			return pair, 12
-		}
-	}
-	return utf8.RuneError, 6
-}
-
-func hex(text string) rune {
-	if len(text) < 6 || text[:2] != `\u` {
-		return -1
-	}
-	n, err := strconv.ParseUint(text[2:6], 16, 16)
-	if err != nil {
-		return -1
-	}
-	return rune(n)
+	meaning, _ := jsontext.AppendUnquote(make([]byte, 0, len(text)), `"`+text+`"`)
+	return string(meaning)
 }

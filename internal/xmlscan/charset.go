@@ -500,7 +500,7 @@ func isASCII(text string) bool {
 	i := 0
 	for ; i+32 <= len(text); i += 32 {
 		c := text[i : i+32]
-		if (word(c)|word(c[8:])|word(c[16:])|word(c[24:]))&0x8080808080808080 != 0 {
+		if (eight(c)|eight(c[8:])|eight(c[16:])|eight(c[24:]))&0x8080808080808080 != 0 {
 			return false
 		}
 	}
@@ -510,13 +510,6 @@ func isASCII(text string) bool {
 		}
 	}
 	return true
-}
-
-// word returns the first eight bytes of a text.
-func word(s string) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // firstBeyondASCII returns the offset of the first byte beyond ASCII.

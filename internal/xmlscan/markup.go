@@ -223,13 +223,10 @@ func doctypeEnd(doc string, i int) (end int, ok bool) {
 		case ']':
 			brackets--
 		case '<':
-			switch {
-			case hasPrefixAt(doc, i, "<!--"):
-				i = lastOf(doc, i+len("<!--"), "-->")
-			case hasPrefixAt(doc, i, "<?"):
-				i = lastOf(doc, i+len("<?"), "?>")
-			default:
+			if hasPrefixAt(doc, i, "<![CDATA[") || afterSection(doc, i) == i {
 				depth++
+			} else {
+				i = afterSection(doc, i) - 1
 			}
 		case '>':
 			if depth == 0 && brackets <= 0 {
@@ -240,6 +237,21 @@ func doctypeEnd(doc string, i int) (end int, ok bool) {
 	}
 	return len(doc), false
 }
+
+// afterSection returns the index after the comment, CDATA section or processing instruction
+// at i; i if there is none.
+func afterSection(doc string, i int) int {
+	for _, s := range [...]struct{ begin, end string }{{"<!--", "-->"}, {"<?", "?>"}, {"<![CDATA[", "]]>"}} {
+		if hasPrefixAt(doc, i, s.begin) {
+			return after(doc, i+len(s.begin), s.end)
+		}
+	}
+	return i
+}
+
+// after returns the index after the first occurrence from i on, or the length of the
+// document.
+func after(doc string, i int, what string) int { return min(lastOf(doc, i, what)+1, len(doc)) }
 
 // lastOf returns the index of the last byte of the first occurrence from i on, or the length
 // of the document.

@@ -819,7 +819,7 @@ func (p *planner) markup(i int) (end int) {
 		return end
 	case markupInstruction:
 		if !p.isOddInstruction(i) {
-			return p.after(i+len("<?"), "?>")
+			return after(p.doc, i+len("<?"), "?>")
 		}
 		return oddEnd(p.doc, i+2)
 	case markupDeclaration:
@@ -840,15 +840,6 @@ func (p *planner) afterComment(i int) int {
 			return end
 		}
 	}
-}
-
-// after returns the index after the first occurrence from i on.
-func (p *planner) after(i int, what string) int {
-	n := strings.Index(p.doc[i:], what)
-	if n < 0 {
-		return len(p.doc)
-	}
-	return i + n + len(what)
 }
 
 func (p *planner) start(at int) (end int) {

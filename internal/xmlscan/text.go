@@ -82,6 +82,7 @@ func blank(word uint64) uint64 {
 
 // eight returns the first eight bytes as a number.
 func eight(s string) uint64 {
+	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
@@ -494,11 +495,10 @@ func Expand(doc string) string {
 // ends; "" if there is none.
 func internalSubset(doc string) (subset string, end int) {
 	for i := 0; ; {
-		switch i = skipSpace(doc, i); {
-		case hasPrefixAt(doc, i, "<?"):
-			i = lastOf(doc, i, "?>") + 1
-		case hasPrefixAt(doc, i, "<!--"):
-			i = lastOf(doc, i+len("<!--"), "-->") + 1
+		i = skipSpace(doc, i)
+		switch after := afterSection(doc, i); {
+		case after > i && !hasPrefixAt(doc, i, "<![CDATA["):
+			i = after
 		case hasPrefixAt(doc, i, "<!DOCTYPE"):
 			end, ok := doctypeEnd(doc, i+len("<!DOCTYPE"))
 			_, subset, found := strings.Cut(doc[i:end], "[")
@@ -507,9 +507,6 @@ func internalSubset(doc string) (subset string, end int) {
 			}
 			return subset, end
 		default:
-			return "", 0
-		}
-		if i > len(doc) {
 			return "", 0
 		}
 	}
@@ -525,10 +522,8 @@ type expander struct {
 func (x *expander) declare(subset string) {
 	for i := 0; i < len(subset); i++ {
 		switch rest := subset[i:]; {
-		case strings.HasPrefix(rest, "<!--"):
-			i = lastOf(subset, i+len("<!--"), "-->")
-		case strings.HasPrefix(rest, "<?"):
-			i = lastOf(subset, i, "?>")
+		case afterSection(subset, i) > i:
+			i = afterSection(subset, i) - 1
 		case strings.HasPrefix(rest, "<!ENTITY"):
 			i = x.declaration(subset, i+len("<!ENTITY"))
 		case rest[0] == '"', rest[0] == '\'':
@@ -584,25 +579,17 @@ func characters(value string) string {
 // is no longer than most.
 func (x *expander) document(b *strings.Builder, doc string, most int) bool {
 	for i := 0; i < len(doc) && b.Len() <= most; {
-		begin, inTag := i, false
-		switch {
-		case hasPrefixAt(doc, i, "<!--"):
-			i = lastOf(doc, i+len("<!--"), "-->") + 1
-		case hasPrefixAt(doc, i, "<![CDATA["):
-			i = lastOf(doc, i, "]]>") + 1
-		case hasPrefixAt(doc, i, "<?"):
-			i = lastOf(doc, i, "?>") + 1
-		case doc[i] == '<':
-			i, inTag = tagEnd(doc, i), true
-			x.text(b, doc[begin:i], inTag, most)
-			continue
-		default:
-			i = indexFrom(doc, i, '<')
-			x.text(b, doc[begin:i], false, most)
+		begin, inTag := i, doc[i] == '<'
+		if i = afterSection(doc, i); i > begin {
+			b.WriteString(doc[begin:i])
 			continue
 		}
-		i = min(i, len(doc))
-		b.WriteString(doc[begin:i])
+		if inTag {
+			i = tagEnd(doc, i)
+		} else {
+			i = indexFrom(doc, i, '<')
+		}
+		x.text(b, doc[begin:i], inTag, most)
 	}
 	return b.Len() <= most
 }

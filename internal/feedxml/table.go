@@ -1,0 +1,284 @@
+package feedxml
+
+import (
+	"cmp"
+	"strings"
+)
+
+// A Meaning is the part of the model an element fills in.
+type Meaning uint8
+
+// The meanings. Kept elements have none, and travel as published.
+const (
+	MeansNothing Meaning = iota
+	MeansKept
+	MeansID
+	MeansTitle
+	MeansSubtitle
+	MeansSummary
+	MeansContent
+	MeansUpdated
+	MeansPublished
+	MeansAuthor
+	MeansCategory
+	MeansLink
+	MeansEnclosure
+	MeansIcon
+	MeansLanguage
+	MeansSchedule
+	MeansFlag
+	MeansDeleted
+	MeansCoverage
+	MeansKeptBy
+	MeansGroup // of media with texts
+	Meanings   // their number
+)
+
+// A Form is the form of an element's content: by it the element is read and mended.
+type Form uint8
+
+// The forms.
+const (
+	AsPublished Form = iota
+	Entries          // an entry
+	Wrapper          // entries, in an element the format does not have
+	Part             // of another element
+	TextForm
+	IDForm
+	DateForm
+	PersonForm
+	CategoryForm
+	LinkForm
+	GeneratorForm
+	URLForm
+	HrefForm
+	ContactForm
+	EnclosureForm
+	SourceForm
+	LanguageForm
+	ImageForm
+	HTMLForm
+	Dropped // the format does not define the element
+)
+
+// A Row is an element of the formats and their modules. Elements without a row are
+// extensions: all formats keep them as published.
+type Row struct {
+	Space, Name string // Space is "" for RSS
+	Clause      string
+
+	// Feed and Entry are its meanings in a head section and in an entry; MeansNothing if it does not
+	// belong there.
+	Feed, Entry Meaning
+
+	// AtomRank and RSSRank rank it in documents of Atom and RSS, where the highest of several
+	// elements with one meaning counts. Zero means it is an extension there.
+	AtomRank, RSSRank uint8
+
+	Form  Form
+	Flags Flags
+}
+
+// Flags say how careless feeds are about an element, and writers may be.
+type Flags uint8
+
+// The flags.
+const (
+	AnyCase Flags = 1 << iota // feeds misspell it so
+	NotKept                   // an entry of another format does not keep it: each format has its own element for the meaning, or none
+)
+
+// FirstRank is the rank of the format's own element.
+const FirstRank = 9
+
+// Rank returns the rank of the row in documents of a format.
+func (row *Row) Rank(format Format) int {
+	if format == FormatAtom {
+		return int(row.AtomRank)
+	}
+	return int(row.RSSRank)
+}
+
+// The table of the elements: vocabulary and name; clause; meaning in a head section and in an
+// entry; ranks in Atom and in RSS; form; flags.
+var table = []Row{
+	{Atom, "feed", "RFC 4287 §4.1.1", MeansNothing, MeansNothing, 9, 0, Part, AnyCase},
+	{Atom, "entry", "RFC 4287 §4.1.2", MeansNothing, MeansNothing, 9, 0, Entries, AnyCase},
+	{Atom, "entries", "", MeansNothing, MeansNothing, 9, 0, Wrapper, 0},
+	{Atom, "id", "RFC 4287 §4.2.6", MeansID, MeansID, 9, 1, IDForm, AnyCase},
+	{Atom, "title", "RFC 4287 §4.2.14", MeansTitle, MeansTitle, 9, 2, TextForm, AnyCase},
+	{Atom, "subtitle", "RFC 4287 §4.2.12", MeansSubtitle, MeansKept, 9, 0, TextForm, AnyCase | NotKept},
+	{Atom, "updated", "RFC 4287 §4.2.15", MeansUpdated, MeansUpdated, 9, 4, DateForm, AnyCase},
+	{Atom, "published", "RFC 4287 §4.2.9", MeansPublished, MeansPublished, 9, 4, DateForm, AnyCase},
+	{Atom, "summary", "RFC 4287 §4.2.13", MeansNothing, MeansSummary, 9, 2, TextForm, AnyCase},
+	{Atom, "content", "RFC 4287 §4.1.3", MeansNothing, MeansContent, 9, 2, TextForm, AnyCase},
+	{Atom, "author", "RFC 4287 §4.2.1", MeansAuthor, MeansAuthor, 9, 1, PersonForm, AnyCase},
+	{Atom, "contributor", "RFC 4287 §4.2.3", MeansKept, MeansKept, 9, 1, PersonForm, AnyCase},
+	{Atom, "category", "RFC 4287 §4.2.2", MeansKept, MeansCategory, 9, 1, CategoryForm, AnyCase},
+	{Atom, "link", "RFC 4287 §4.2.7", MeansLink, MeansLink, 9, 9, LinkForm, AnyCase},
+	{Atom, "rights", "RFC 4287 §4.2.10", MeansKept, MeansKept, 9, 1, TextForm, 0},
+	{Atom, "source", "RFC 4287 §4.2.11", MeansNothing, MeansKept, 9, 1, SourceForm, AnyCase},
+	{Atom, "generator", "RFC 4287 §4.2.4", MeansKept, MeansNothing, 9, 1, GeneratorForm, 0},
+	{Atom, "icon", "RFC 4287 §4.2.5", MeansIcon, MeansNothing, 2, 0, URLForm, 0},
+	{Atom, "logo", "RFC 4287 §4.2.8", MeansIcon, MeansNothing, 1, 0, URLForm, 0},
+	{Atom, "tagline", "Atom 0.3", MeansSubtitle, MeansNothing, 9, 0, Dropped, AnyCase},
+	{Atom, "modified", "Atom 0.3", MeansUpdated, MeansUpdated, 9, 0, Dropped, AnyCase},
+	{Atom, "issued", "Atom 0.3", MeansNothing, MeansPublished, 9, 0, Dropped, AnyCase},
+	{Atom, "created", "Atom 0.3", MeansNothing, MeansPublished, 1, 0, Dropped, AnyCase},
+	{Atom, "copyright", "Atom 0.3", MeansKept, MeansKept, 9, 0, TextForm, NotKept},
+	{Atom, "name", "RFC 4287 §3.2.1", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
+	{Atom, "uri", "RFC 4287 §3.2.2", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
+	{Atom, "url", "Atom 0.3", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
+	{Atom, "email", "RFC 4287 §3.2.3", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
+
+	{"", "channel", "RSS 2.0", MeansNothing, MeansNothing, 0, 9, Part, AnyCase},
+	{"", "item", "RSS 2.0, item", MeansNothing, MeansNothing, 0, 9, Entries, AnyCase},
+	{"", "items", "RSS 1.0 §5.3.5", MeansNothing, MeansNothing, 0, 9, Wrapper, 0},
+	{"", "title", "RSS 2.0, channel and item", MeansTitle, MeansTitle, 0, 9, TextForm, AnyCase},
+	{"", "link", "RSS 2.0, channel and item", MeansLink, MeansLink, 0, 9, URLForm, AnyCase},
+	{"", "description", "RSS 2.0, channel and item", MeansSubtitle, MeansSummary, 0, 9, TextForm, AnyCase},
+	{"", "language", "RSS 2.0, channel", MeansLanguage, MeansNothing, 0, 9, LanguageForm, 0},
+	{"", "copyright", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
+	{"", "managingEditor", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, 0},
+	{"", "webMaster", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, 0},
+	{"", "pubDate", "RSS 2.0, channel and item", MeansPublished, MeansPublished, 0, 9, DateForm, AnyCase},
+	{"", "lastBuildDate", "RSS 2.0, channel", MeansUpdated, MeansNothing, 0, 9, AsPublished, AnyCase},
+	{"", "category", "RSS 2.0, channel and item", MeansKept, MeansCategory, 0, 9, CategoryForm, AnyCase},
+	{"", "generator", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
+	{"", "docs", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, URLForm, 0},
+	{"", "cloud", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
+	{"", "ttl", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase},
+	{"", "image", "RSS 2.0, channel", MeansIcon, MeansNothing, 0, 5, ImageForm, 0},
+	{"", "rating", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
+	{"", "textInput", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ImageForm, 0},
+	{"", "skipHours", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase},
+	{"", "skipDays", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase},
+	{"", "author", "RSS 2.0, item", MeansKept, MeansAuthor, 0, 9, ContactForm, AnyCase},
+	{"", "comments", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, URLForm, 0},
+	{"", "enclosure", "RSS 2.0, item", MeansNothing, MeansEnclosure, 0, 9, EnclosureForm, AnyCase},
+	{"", "guid", "RSS 2.0, item", MeansNothing, MeansID, 0, 9, IDForm, AnyCase},
+	{"", "source", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, SourceForm, AnyCase},
+	{"", "id", "", MeansNothing, MeansID, 0, 1, Dropped, 0},
+	{"", "published", "", MeansNothing, MeansPublished, 0, 1, Dropped, 0},
+	{"", "updated", "", MeansNothing, MeansUpdated, 0, 1, Dropped, 0},
+	{"", "summary", "", MeansNothing, MeansSummary, 0, 2, Dropped, 0},
+	{"", "content", "", MeansNothing, MeansContent, 0, 2, HTMLForm, 0},
+	{"", "body", "", MeansNothing, MeansContent, 0, 1, HTMLForm, 0},
+	{"", "fullitem", "", MeansNothing, MeansContent, 0, 1, HTMLForm, 0},
+	{"", "url", "RSS 2.0, image", MeansNothing, MeansNothing, 0, 9, Part, 0},
+	{"", "hour", "RSS 2.0, skipHours", MeansNothing, MeansNothing, 0, 9, Part, AnyCase},
+	{"", "day", "RSS 2.0, skipDays", MeansNothing, MeansNothing, 0, 9, Part, AnyCase},
+
+	{Content, "encoded", "RSS 1.0 content module", MeansNothing, MeansContent, 0, 9, HTMLForm, NotKept},
+	{DC, "title", "Dublin Core 1.1", MeansTitle, MeansTitle, 4, 4, AsPublished, 0},
+	{DC, "description", "Dublin Core 1.1", MeansNothing, MeansSummary, 0, 4, AsPublished, 0},
+	{DC, "creator", "Dublin Core 1.1", MeansKept, MeansAuthor, 1, 1, AsPublished, NotKept},
+	{DC, "subject", "Dublin Core 1.1", MeansKept, MeansCategory, 1, 1, AsPublished, NotKept},
+	{DC, "date", "Dublin Core 1.1", MeansUpdated, MeansUpdated, 0, 2, DateForm, NotKept},
+	{DC, "language", "Dublin Core 1.1", MeansLanguage, MeansNothing, 0, 1, AsPublished, 0},
+	{DCTerms, "modified", "DCMI Terms", MeansUpdated, MeansUpdated, 0, 3, AsPublished, NotKept},
+	{DCTerms, "issued", "DCMI Terms", MeansPublished, MeansPublished, 0, 3, AsPublished, NotKept},
+	{DCTerms, "created", "DCMI Terms", MeansPublished, MeansPublished, 0, 2, AsPublished, NotKept},
+	{ITunes, "summary", "Podcasts Connect", MeansNothing, MeansSummary, 0, 3, AsPublished, 0},
+	{ITunes, "image", "Podcasts Connect", MeansIcon, MeansNothing, 0, 1, HrefForm, 0},
+	{Media, "group", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0},
+	{Media, "content", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0},
+	{Media, "title", "Media RSS 1.5", MeansNothing, MeansTitle, 3, 3, AsPublished, 0},
+	{Media, "description", "Media RSS 1.5", MeansNothing, MeansSummary, 1, 1, AsPublished, 0},
+	{XHTML, "body", "XHTML 1.0", MeansNothing, MeansContent, 0, 3, AsPublished, 0},
+	{Syndication, "updatePeriod", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0},
+	{Syndication, "updateFrequency", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0},
+	{History, "complete", "5005#2", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
+	{History, "archive", "5005#14", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
+	{History, "prev", "RFC 5005, draft", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
+	{History, "incremental", "RFC 5005, draft", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
+	{Tombstones, "deleted-entry", "RFC 6721 §3", MeansDeleted, MeansNothing, 1, 1, AsPublished, 0},
+	{Coverage, "mirror", "", MeansCoverage, MeansNothing, 1, 1, AsPublished, 0},
+	{Coverage, "kept", "", MeansNothing, MeansKeptBy, 1, 1, AsPublished, 0},
+}
+
+// extension is the row of all elements without one.
+var extension Row
+
+// longestName is at least the length of each name in the table.
+const longestName = 20
+
+// words are the rows of the elements of one vocabulary, by the lengths of their names.
+type words [longestName + 1][]*Row
+
+// vocabularies are the words by namespace.
+var vocabularies = func() map[string]*words {
+	all := map[string]*words{}
+	for i := range table {
+		row := &table[i]
+		if all[row.Space] == nil {
+			all[row.Space] = new(words)
+		}
+		n := len(row.Name)
+		all[row.Space][n] = append(all[row.Space][n], row)
+	}
+	return all
+}()
+
+var noWords, atomWords, rssWords = new(words), vocabularies[Atom], vocabularies[""]
+
+// wordsOf returns the vocabulary of a namespace; an empty one of one without rows.
+func wordsOf(space string) *words {
+	if w := vocabularies[space]; w != nil {
+		return w
+	}
+	if IsAtom(space) {
+		return atomWords
+	}
+	return noWords
+}
+
+// find returns the row of a name, perhaps in another case.
+func (w *words) find(local string, anyCase bool) *Row {
+	if len(local) > longestName {
+		return &extension
+	}
+	for _, row := range w[len(local)] {
+		if row.Name == local || anyCase && row.Flags&AnyCase != 0 && strings.EqualFold(row.Name, local) {
+			return row
+		}
+	}
+	return &extension
+}
+
+// RowOf returns the row of an element with exactly this name.
+func RowOf(space, local string) *Row { return wordsOf(space).find(local, false) }
+
+// RSSName returns the name of an element of RSS as the specification spells it.
+func RSSName(local string) string { return cmp.Or(rssWords.find(local, true).Name, local) }
+
+// Row returns the row of the current element; that of an extension has no name. Feeds are
+// careless about the case of RSS's names; a name of Atom with a capital may be misspelt, too.
+func (r *Elements) Row() *Row { return r.rowIn(r.Space()) }
+
+func (r *Elements) rowIn(space string) *Row {
+	local := r.Local()
+	switch {
+	case r.Format == FormatAtom && (space == r.Native || IsAtom(space)):
+		return atomWords.find(local, local != "" && 'A' <= local[0] && local[0] <= 'Z')
+	case r.Format == FormatRSS && r.IsOfRSS(space):
+		return rssWords.find(local, true)
+	case space == "":
+		return &extension
+	case space != r.wordsOf:
+		r.words, r.wordsOf = wordsOf(space), space
+	}
+	return r.words.find(local, false)
+}
+
+// Named is Row, but notes a misspelt name, and reports whether the name or its namespace is
+// misspelt.
+func (r *Elements) Named() (row *Row, odd bool) {
+	space := r.Space()
+	row = r.rowIn(space)
+	if local := r.Local(); row != &extension && row.Name != local {
+		r.note("name-misspelt", "the element "+clip(local)+" is read as "+row.Name, r.Offset())
+		return row, true
+	}
+	return row, space != r.Cursor.Space()
+}
