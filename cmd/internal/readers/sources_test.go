@@ -363,7 +363,7 @@ func TestMinifluxInterrupted(t *testing.T) {
 		m.Poll(feed, url, readertest.Entry{URL: url + "/1", Title: "Entry of " + url})
 	}
 	header := http.Header{"X-Auth-Token": {m.Token}}
-	failing := &readers.Server{URL: m.URL, Header: header, Transport: plain(t), Retry: feedhistory.Retry{Tries: 1}}
+	failing := &readers.Server{URL: m.URL, Header: header, Transport: plain(t), Tries: 1}
 	_, err := failing.Call(t.Context(), http.MethodPut, "v1/feeds/2/refresh", nil, nil, nil)
 	require.Error(t, err, "its address does not answer")
 	s, err := readers.NewSource(t.Context(), "miniflux", []string{m.URL})
