@@ -190,7 +190,7 @@ func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
 	var windows []Debt
 	p.ledger.crossOut(func(d Debt) bool {
 		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
-			contradicts && d.Kind == DebtContradiction {
+			contradicts && d.Kind == debtContradiction {
 			return false
 		}
 		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
@@ -236,14 +236,14 @@ func (f *Feed) declared() *feedhistory.Document {
 // declare turns the gaps declared by the feed into debts. No poll requests them: the feed
 // has no more.
 func (p *poll) declare() {
-	p.ledger.crossOut(func(d Debt) bool { return d.Kind == DebtDeclared })
+	p.ledger.crossOut(func(d Debt) bool { return d.Kind == debtDeclared })
 	head := p.feed.declared()
 	if head == nil {
 		return
 	}
 	for _, gap := range head.Declared() {
 		d := newDebt(gap)
-		d.Kind, d.From = DebtDeclared, declaredGap
+		d.Kind, d.From = debtDeclared, declaredGap
 		p.ledger.Debts = append(p.ledger.Debts, d)
 	}
 }

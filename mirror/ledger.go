@@ -90,15 +90,15 @@ type DebtKind string
 // The kinds of debts, and what pays each of them.
 const (
 	DebtDocument      DebtKind = "document"      // a link leads to a document not read: it is read to its end, or written off
-	DebtWindow        DebtKind = "window"        // entries may have come and gone between two readings: documents join both sides, or it is written off
-	DebtEntry         DebtKind = "entry"         // an entry left from above older ones, and no archive has it: it is found, a tombstone, its neighbours side by side, or it is written off
-	DebtContradiction DebtKind = "contradiction" // a document's marks exclude each other: it is read again without them
-	DebtDamage        DebtKind = "damage"        // a part of a document could not be read: it is read undamaged, and still reaches there
-	DebtLimit         DebtKind = "limit"         // a part exceeds a limit, or the Quota: it is raised, and the document read again
-	DebtChain         DebtKind = "chain"         // links lead back or past the document: a reading of the feed does not find it again
-	DebtStranger      DebtKind = "stranger"      // another feed answers: the feed answers, or the stranger is adopted
-	DebtDeclared      DebtKind = "declared"      // the feed says that it lacks a part: it says so no more
-	DebtSource        DebtKind = "source"        // a Merge has not brought a part: a later one brings it
+	debtWindow        DebtKind = "window"        // entries may have come and gone between two readings: documents join both sides, or it is written off
+	debtEntry         DebtKind = "entry"         // an entry left from above older ones, and no archive has it: it is found, a tombstone, its neighbours side by side, or it is written off
+	debtContradiction DebtKind = "contradiction" // a document's marks exclude each other: it is read again without them
+	debtDamage        DebtKind = "damage"        // a part of a document could not be read: it is read undamaged, and still reaches there
+	debtLimit         DebtKind = "limit"         // a part exceeds a limit, or the Quota: it is raised, and the document read again
+	debtChain         DebtKind = "chain"         // links lead back or past the document: a reading of the feed does not find it again
+	debtStranger      DebtKind = "stranger"      // another feed answers: the feed answers, or the stranger is adopted
+	debtDeclared      DebtKind = "declared"      // the feed says that it lacks a part: it says so no more
+	debtSource        DebtKind = "source"        // a Merge has not brought a part: a later one brings it
 )
 
 // A Debt is a missing part of a feed, as it is stored. Its fields without a comment are
@@ -144,23 +144,23 @@ func (d *Debt) kind() DebtKind {
 	isOwn := d.From == d.URL
 	switch {
 	case d.From == declaredGap:
-		return DebtDeclared
+		return debtDeclared
 	case strings.HasPrefix(d.From, sourceGap):
-		return DebtSource
+		return debtSource
 	case d.Reason == feedhistory.ReasonMissedWindow && d.Entry != "":
-		return DebtEntry
+		return debtEntry
 	case d.Reason == feedhistory.ReasonMissedWindow:
-		return DebtWindow
+		return debtWindow
 	case d.Reason == feedhistory.ReasonForeign && d.From == "":
-		return DebtStranger
+		return debtStranger
 	case d.Reason == feedhistory.ReasonLimit || d.Quota:
-		return DebtLimit
+		return debtLimit
 	case isOwn && d.Reason == feedhistory.ReasonContradiction:
-		return DebtContradiction
+		return debtContradiction
 	case isOwn && d.Reason != feedhistory.ReasonDetached && d.Reason != feedhistory.ReasonLoop:
-		return DebtDamage
+		return debtDamage
 	}
-	return DebtChain
+	return debtChain
 }
 
 // newDebt returns the debt for a gap. Its Kind is left to enter.
@@ -180,7 +180,7 @@ func (d Debt) Gap() *feedhistory.Gap {
 func (d Debt) isDocument() bool { return d.Kind == DebtDocument }
 
 // isMissed reports whether readings of the subscription document have missed something.
-func (d Debt) isMissed() bool { return d.Kind == DebtWindow || d.Kind == DebtEntry }
+func (d Debt) isMissed() bool { return d.Kind == debtWindow || d.Kind == debtEntry }
 
 // isCut reports whether the document may exist, but has not been requested.
 func (d Debt) isCut() bool {
@@ -248,7 +248,7 @@ func (l *ledger) enter(d Debt) {
 	i := slices.IndexFunc(l.Debts, same)
 	isFull := len(l.Debts)-l.documents() >= gapLimit
 	switch {
-	case i >= 0 && d.Kind == DebtWindow:
+	case i >= 0 && d.Kind == debtWindow:
 		// At the limit the second is forgotten: an archive that joins the first, the widest,
 		// covers it, too. The latest is the one the next archives join.
 		second, n := slices.IndexFunc(l.Debts[i+1:], same), 0
@@ -335,17 +335,6 @@ func (l *ledger) verdict() feedhistory.Verdict {
 	}
 	return v
 }
-
-// Verdict returns the verdict on the feed: Unknown if nothing was read.
-func (l Ledger) Verdict() feedhistory.Verdict {
-	if l.l.Known.URL == "" && l.l.Census == noCensus && len(l.l.Debts) == 0 {
-		return feedhistory.Unknown
-	}
-	return l.l.verdict()
-}
-
-// Kind returns the feed's kind, by its subscription document; KindUnknown if none was read.
-func (l Ledger) Kind() feedhistory.Kind { return l.l.Kind }
 
 // URL returns where the subscription document was last read; "" means never.
 func (l Ledger) URL() string { return l.l.Known.URL }
@@ -587,7 +576,7 @@ func (g *generation) UnmarshalJSON(text []byte) error {
 func (l *ledger) convert() {
 	old := slices.Clone(l.Debts)
 	isDocument := func(d Debt) bool {
-		return d.Kind == DebtChain && !d.Again && d.From != "" && d.From != d.URL && d.Reason != feedhistory.ReasonDeclared
+		return d.Kind == debtChain && !d.Again && d.From != "" && d.From != d.URL && d.Reason != feedhistory.ReasonDeclared
 	}
 	l.crossOut(func(d Debt) bool { return isDocument(d) && d.Reason != feedhistory.ReasonLoop })
 	for _, d := range old {

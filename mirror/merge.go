@@ -689,7 +689,7 @@ func quotaGap(doc *feedhistory.Document, refused int, now time.Time) Debt {
 
 // isShort reports whether a debt is for entries of the subscription document left out by
 // the Quota.
-func isShort(d Debt) bool { return d.Quota && d.Kind == DebtLimit }
+func isShort(d Debt) bool { return d.Quota && d.Kind == debtLimit }
 
 // Erase deletes the contents of entries and of all their versions from a feed, as the
 // law may demand. It keeps their IDs, so no poll stores them again, however long the

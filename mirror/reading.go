@@ -452,7 +452,7 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 		return g.Entry != "" && (found || tombs[g.Entry] || len(g.Before) == 2 && adjacent(g.Before[0], g.Before[1]))
 	})
 	for i, g := range l.Debts {
-		if g.Kind != DebtWindow || !archive || first < g.Poll {
+		if g.Kind != debtWindow || !archive || first < g.Poll {
 			continue
 		}
 		before, err := p.standing(g.Before)
@@ -527,7 +527,7 @@ func (p *poll) owe(d Debt) {
 // reads the feed once.
 func (f *Feed) fillSides(ctx context.Context, store Store) error {
 	l := &f.Ledger.l
-	lacks := func(d Debt) bool { return d.Kind == DebtWindow && len(d.Before)+len(d.After) == 0 }
+	lacks := func(d Debt) bool { return d.Kind == debtWindow && len(d.Before)+len(d.After) == 0 }
 	if !l.owes(lacks) {
 		return nil
 	}
@@ -725,7 +725,7 @@ func (p *poll) unnamed() func(Debt) bool {
 
 // isChainLoop reports whether a gap is the loop that settle finds.
 func isChainLoop(g Debt) bool {
-	return g.Kind == DebtChain && g.Reason == feedhistory.ReasonLoop && g.From != "" && g.From != g.URL && !g.Again
+	return g.Kind == debtChain && g.Reason == feedhistory.ReasonLoop && g.From != "" && g.From != g.URL && !g.Again
 }
 
 // isCovered reports whether the documents of the chain have all entries of a known
@@ -1107,7 +1107,7 @@ func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bo
 	return true, nil
 }
 
-func isStrangerDebt(d Debt) bool { return d.Kind == DebtStranger }
+func isStrangerDebt(d Debt) bool { return d.Kind == debtStranger }
 
 // answered notes that the feed itself has answered.
 func (p *poll) answered() {

@@ -202,7 +202,7 @@ func (r *Recall) close(f *Feed, entries []*feedhistory.Entry) (closed int) {
 	}
 	n := len(l.Debts)
 	l.crossOut(func(d Debt) bool {
-		return d.Kind == DebtWindow && len(d.Before) > 0 && len(d.After) > 0 && met[d.Before[0]] && met[d.After[0]]
+		return d.Kind == debtWindow && len(d.Before) > 0 && len(d.After) > 0 && met[d.Before[0]] && met[d.After[0]]
 	})
 	if closed = n - len(l.Debts); closed > 0 {
 		l.Unsettled = l.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole

@@ -139,7 +139,7 @@ type Request struct {
 	// that takes any time, as long as it goes on.
 	Raw bool
 
-	last bool // no further try follows
+	left int // the number of tries that may follow
 
 	// Once makes a single request: no redirect is followed, and nothing is tried again.
 	Once bool
@@ -211,7 +211,7 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 		return nil, wrap(req.URL, ctx.Err())
 	}
 	for try := 1; ; try++ {
-		req.last = try >= c.tries()
+		req.left = c.tries() - try
 		resp, err := c.follow(ctx, u, req)
 		wait, again := c.next(try, err)
 		if !again || req.isDoubtful() {

@@ -383,7 +383,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 	case resp.Status < 200 || resp.Status > 299 || !req.Partial && (resp.Status == http.StatusPartialContent || resp.Status == http.StatusIMUsed):
 		// A 206 or 226 is not the document if the request did not ask for a part.
 		err := x.statusError(req, now, settled)
-		if req.Raw && (req.last || req.Once || !err.temporary() || err.RetryAfter > x.client.maxWait()) {
+		if req.Raw && (req.left <= 0 || req.Once || !err.temporary() || err.RetryAfter > x.client.maxWait()) {
 			break
 		}
 		x.discard()

@@ -34,16 +34,21 @@ type entryPage struct {
 	Link           string // the original; "" if unknown
 	Enclosures     []enclosure
 	Play, Autoplay bool // whether files can be played here, and whether audio starts
+	entryImages
+	Older, Newer *entryItem // nil if there is none
+	OlderHit     *entryItem // the hits of the search before and after the entry
+	NewerHit     *entryItem
+	Versions     []entryText
+	Strip        *strip        // nil if there is nothing to show around the entry
+	Search       string        // the search whose words are marked
+	Marked       template.HTML // the title with these words marked
+	Marks        *entryMarks   // nil if the visitor may not set marks
+}
+
+// entryImages says whether a page shows images, and whether there are any.
+type entryImages struct {
 	Images, Always bool // whether images are shown, and whether in all entries of the feed
 	HasImages      bool
-	Older, Newer   *entryItem // nil if there is none
-	OlderHit       *entryItem // the hits of the search before and after the entry
-	NewerHit       *entryItem
-	Versions       []entryText
-	Strip          *strip        // nil if there is nothing to show around the entry
-	Search         string        // the search whose words are marked
-	Marked         template.HTML // the title with these words marked
-	Marks          *entryMarks   // nil if the visitor may not set marks
 }
 
 // More returns the query of the same page with one more setting.
@@ -110,7 +115,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	q, always, room := r.URL.Query(), showsImages(r), mostShown
 	p := &entryPage{
-		Play: q.Has("play"), Autoplay: q.Get("play") == "on", Images: always || q.Has("images"), Always: always, Search: strings.TrimSpace(q.Get("q")),
+		Play: q.Has("play"), Autoplay: q.Get("play") == "on", entryImages: entryImages{Images: always || q.Has("images"), Always: always}, Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		Added: record.Added, Changed: record.Changed, Link: webLink(record.Content.Link),
 	}

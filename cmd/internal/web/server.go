@@ -137,6 +137,11 @@ func (s *Server) setUp() {
 	s.feeds.published, s.prepared = s.published, &preparer{published: s.published, wake: make(chan struct{}, 1)}
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger}
 	s.building = make(chan struct{}, mostBuilding)
+	s.route()
+}
+
+// route names the page of each address.
+func (s *Server) route() {
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                  s.showFeeds,
