@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
@@ -369,11 +370,7 @@ func (c *checker) feed(r *checkedRow) (url, what string) {
 	if err := json.Unmarshal([]byte(state), f); err != nil {
 		return url, "its state cannot be read: " + err.Error()
 	}
-	for _, d := range f.Ledger.Debts() {
-		if d.Kind == mirror.DebtDocument {
-			c.Pending++
-		}
-	}
+	c.Pending += int64(len(f.Pending))
 	return url, ""
 }
 
@@ -590,7 +587,7 @@ func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, er
 		if err != nil {
 			return nil, err
 		}
-		f.Ledger.Reset(true)
+		f.Known = feedhistory.Known{}
 		if err := s.Commit(ctx, &mirror.Commit{Feed: f, Forget: true}); err != nil {
 			return nil, err
 		}

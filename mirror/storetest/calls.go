@@ -217,8 +217,7 @@ func scramble(v reflect.Value) {
 	case reflect.Pointer:
 		scramble(v.Elem())
 	case reflect.Struct:
-		switch v.Interface().(type) {
-		case time.Time, mirror.Ledger: // nobody else can change their contents
+		if _, ok := v.Interface().(time.Time); ok {
 			return
 		}
 		for _, field := range v.Fields() {
