@@ -288,7 +288,7 @@ func (t politeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		header.Del(name)
 	}
 	resp, err := t.c.do(r.Context(), fetch.Request{
-		URL: r.URL.String(), Method: r.Method, Accept: r.Header.Get("Accept"), Header: header, Partial: true, Raw: true,
+		URL: r.URL.String(), Method: r.Method, Accept: r.Header.Get("Accept"), Header: header, Raw: true,
 		ETag: r.Header.Get("If-None-Match"), LastModified: r.Header.Get("If-Modified-Since"),
 	})
 	if err != nil {

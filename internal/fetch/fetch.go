@@ -131,12 +131,10 @@ type Request struct {
 	// the connection are refused.
 	Header http.Header
 
-	// Partial accepts the statuses 206 and 226. Otherwise they are a Failure, because
-	// nothing asked for a part; after a 226, the document is requested without validators.
-	Partial bool
-
 	// Raw accepts any status, once it is not to be tried again, and a body of any length
-	// that takes any time, as long as it goes on.
+	// that takes any time, as long as it goes on. Otherwise the statuses 206 and 226 are a
+	// Failure, because nothing asked for a part; after a 226, the document is requested
+	// without validators.
 	Raw bool
 
 	left int // the number of tries that may follow

@@ -380,7 +380,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		resp.ETag, resp.LastModified = cmp.Or(resp.ETag, req.ETag), cmp.Or(resp.LastModified, req.LastModified) // a 304 need not repeat them
 		x.end()
 		return resp, nil
-	case resp.Status < 200 || resp.Status > 299 || !req.Partial && (resp.Status == http.StatusPartialContent || resp.Status == http.StatusIMUsed):
+	case resp.Status < 200 || resp.Status > 299 || !req.Raw && (resp.Status == http.StatusPartialContent || resp.Status == http.StatusIMUsed):
 		// A 206 or 226 is not the document if the request did not ask for a part.
 		err := x.statusError(req, now, settled)
 		if req.Raw && (req.left <= 0 || req.Once || !err.temporary() || err.RetryAfter > x.client.maxWait()) {

@@ -56,7 +56,7 @@ func TestPartial(t *testing.T) {
 			_, err := w.client().Do(t.Context(), Request{URL: "http://a/"})
 			assert.Equal(t, fmt.Sprint("status ", code), describe(err))
 			assert.Len(t, s.seen.All(), 1)
-			resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Partial: true})
+			resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Raw: true})
 			require.NoError(t, err)
 			assert.Equal(t, code, resp.Status)
 			require.NoError(t, resp.Body.Close())
