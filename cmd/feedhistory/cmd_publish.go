@@ -910,7 +910,7 @@ func (p *provenance) others(own string) []string {
 // published one, own. For a feed without a verdict, it assumes a window.
 func (p *provenance) Coverage(own string) *feedhistory.Coverage {
 	whole := true
-	c := &feedhistory.Coverage{Verdict: feedhistory.Whole}
+	c := &feedhistory.Coverage{Kind: feedhistory.Plain, Verdict: feedhistory.Whole}
 	others := p.others(own)
 	for _, url := range others {
 		verdict := feedhistory.Window
@@ -926,7 +926,7 @@ func (p *provenance) Coverage(own string) *feedhistory.Coverage {
 	}
 	c.Gaps = c.Gaps[:min(len(c.Gaps), mostGaps)]
 	if p.Private {
-		return &feedhistory.Coverage{Verdict: c.Verdict} // neither addresses nor errors, which may quote them
+		return &feedhistory.Coverage{Kind: feedhistory.Plain, Verdict: c.Verdict} // neither addresses nor errors, which may quote them
 	}
 	if len(others) == 1 {
 		if c.Of = others[0]; p.Feeds[c.Of] != nil {

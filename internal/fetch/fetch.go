@@ -368,8 +368,9 @@ func (x *exchange) send(r *http.Request) error {
 	resp, err := c.roundTripper().RoundTrip(r)
 	x.guard.disarm()
 	if err != nil {
-		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" && x.interrupted() == nil {
-			return &Failure{Kind: Proxy, URL: x.url, Name: proxyOf(r.Context()).Host, Err: err}
+		op, ok := errors.AsType[*net.OpError](err)
+		if proxy := proxyOf(r.Context()); proxy != nil && ok && op.Op == "proxyconnect" && x.interrupted() == nil { // else it is a Transport's own
+			return &Failure{Kind: Proxy, URL: x.url, Name: proxy.Host, Err: err}
 		}
 		return x.failure(err)
 	}
