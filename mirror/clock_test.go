@@ -17,7 +17,7 @@ import (
 
 var clocks = flag.Int("clocks", 100, "the number of schedules TestWrongClocks draws")
 
-// The clock of the machine is wrong by a second up to a year, and set anew before each
+// The clock of the machine is wrong by a second up to a year, and is set again before each
 // poll. Nothing is lost: once it is right, polls when they are due make the mirror equal to
 // the feed, and no wait lasts for a year.
 func TestWrongClocks(t *testing.T) {

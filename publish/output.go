@@ -264,7 +264,7 @@ type Overlay struct {
 	Output                        // the Output below; nil means there is none to read from
 	Keeps  func(name string) bool // whether to keep the changes of a document; others are made below. Nil means all are kept
 
-	changed fstest.MapFS // nil stands for a removed document
+	changed fstest.MapFS // a nil file is a removed document
 }
 
 // Open implements fs.FS.
