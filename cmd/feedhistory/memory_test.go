@@ -52,7 +52,7 @@ func TestSmallMemory(t *testing.T) {
 		c.Stderr, c.Env = &said, append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+filepath.Dir(db))
 		if err := c.Run(); err != nil {
 			small++
-			require.Regexp(t, `memory|pthread_create failed: Resource temporarily unavailable`, said.String(), "%d kB", kilobytes)
+			require.Regexp(t, `memory|cannot allocate|pthread_create failed: Resource temporarily unavailable`, said.String(), "%d kB", kilobytes)
 		} else {
 			large++
 		}
