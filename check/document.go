@@ -630,6 +630,7 @@ func newOutline(doc *feedhistory.Document) *outline {
 	if !s.Child(0) {
 		return o
 	}
+	s.bare = s.Prefix() != ""
 	s.native, o.isExternal = s.Space(), externalDTD.MatchString(doc.Text()[:s.Offset()])
 	if s.isRSS {
 		s.version, _ = s.Attr("", "version")
@@ -693,6 +694,7 @@ type outliner struct {
 	*outline
 	text    string
 	isRSS   bool
+	bare    bool   // the root has a prefix, so elements without one are read as its children
 	version string // of RSS
 }
 
@@ -718,7 +720,7 @@ var rssSpaces = []string{
 // to an extension.
 func (s *outliner) isNative() bool {
 	switch space := s.Space(); {
-	case space == s.native, feedxml.IsAtom(space):
+	case space == s.native, feedxml.IsAtom(space), space == "" && s.bare:
 		return true
 	default:
 		return s.isRSS && (space == "" || slices.Contains(rssSpaces, space) || strings.HasPrefix(space, "http://backend.userland.com/rss"))
