@@ -118,14 +118,13 @@ type gapView struct {
 
 // gapsOf returns the gaps of a feed.
 func gapsOf(feed *mirror.Feed) (views []gapView) {
-	for i, gap := range feed.Missing() {
+	debts := feed.Ledger.Debts()
+	for i, gap := range feed.Ledger.Gaps() {
 		v := gapView{
 			Number: i + 1, What: "An archive document could not be retrieved", Message: gap.Err.Error(), Advice: gap.Reason.Advice(),
 			URL: webLink(gap.URL), Shown: feedhistory.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
 		}
-		if i < len(feed.Pending) {
-			v.Retry = feed.Pending[i].Retry
-		}
+		v.Retry = debts[i].Retry
 		switch {
 		case gap.Reason == feedhistory.ReasonMissedWindow:
 			v.What = "Entries may have come and gone between two polls"
