@@ -564,6 +564,7 @@ func (b *backlog) fill(p *poll) {
 // prepare updates the feed's state for a change to be committed.
 func (p *poll) prepare(c *Commit) {
 	p.ledger.Cap = p.feed.bound()
+	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.Archived
 	p.feed.Kind, p.feed.Verdict = p.ledger.Kind, p.ledger.verdict()
 	p.documents.forget(c)
 }

@@ -140,6 +140,9 @@ func (k *keeper) merge(doc *feedhistory.Document, older string, damaged bool) {
 	}
 	if i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == doc.Response.Requested }); i >= 0 {
 		k.current = k.state.Pieces[i]
+		if newer, ok := doc.Links.Rel(feedhistory.RelNextArchive); ok {
+			k.ended[withoutFragment(newer.Href)] = true // an earlier harvest has come from there
+		}
 	}
 	was := k.current.Next
 	k.r.documents++
