@@ -28,6 +28,7 @@ type ledger struct {
 	Cap       *feedhistory.Verdict `json:"cap,omitempty"`       // the publisher's own word; nil if there is none
 	Census    census               `json:"census,omitempty"`    // what a Merge has brought
 	Unsettled bool                 `json:"unsettled,omitempty"` // the chain of archives may have changed since it was last checked
+	Anew      bool                 `json:"anew,omitempty"`      // the next poll reads each document anew; see settle
 
 	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed
 	Checked time.Time `json:"checked,omitzero"` // see Ledger.Checked

@@ -258,7 +258,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 		next = gap.Document
 	}
 	if isGap && gap.Reason == feedhistory.ReasonContradiction && isWithin(gap) { // it belongs to the commit of the document before
-		if (p.brought || p.ledger.Kind == feedhistory.Complete) && !p.backlog.dropped {
+		if (p.brought || p.anew || p.ledger.Kind == feedhistory.Complete) && !p.backlog.dropped {
 			p.oweWithin(gap)
 		}
 		return nil
@@ -455,6 +455,8 @@ type poll struct {
 	spent     bool      // the budget has left a known archive unasked
 	brought   bool      // the latest document has entries never known before
 	had       bool      // the feed had entries before the poll
+	late      bool      // a document was read that had failed before
+	anew      bool      // all documents are read anew; see settle
 	cut       bool      // the walk did not reach its end
 	unended   bool      // an earlier poll has still not finished
 	snapshot  *Feed     // a copy of the state, while a document is being processed
@@ -524,7 +526,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
-		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
+		ready: feed.Next, anew: ledger.Anew, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
 		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || ledger.Known.URL == ""},
 		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
@@ -575,7 +577,7 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 // options returns the options of the walk.
 func (p *poll) options() *feedhistory.WalkOptions {
 	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
-	if p.m.Revalidate {
+	if p.m.Revalidate || p.anew {
 		opt.Processed = nil
 	}
 	for _, d := range p.ledger.Debts {
@@ -616,6 +618,9 @@ func (p *poll) leavesAlone(d *Debt) bool {
 // known returns the validators for a conditional request. If the first of
 // several pages has not changed, the second is not requested.
 func (p *poll) known(url string) feedhistory.Known {
+	if p.anew {
+		return feedhistory.Known{}
+	}
 	if url == iri.WithoutFragment(p.request.url) {
 		known := p.ledger.Known
 		if p.request.doubted || !p.allowance.full && p.ledger.owes(isShort) || p.ledger.owes(isCutShort) {

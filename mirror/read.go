@@ -37,11 +37,13 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.Paged
 	p.clearGaps(doc, contradicts && kind != feedhistory.Complete)
 	l.crossOut(func(d Debt) bool { return d.Again && d.Poll < f.Polls })
+	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
+	p.late, l.Anew = p.late || late, l.Anew && !p.anew
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
 	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
 	if !p.chain.read {
-		err = p.compare(doc, m)
+		err = p.compare(doc, m, late)
 	}
 	if err == nil {
 		err = p.receive(doc, m, false, f.Polls)
@@ -168,6 +170,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	}
 	p.chain.rank = rank
 	page := p.ledger.isPage(requested)
+	p.late = p.late || p.isLate(requested)
 	p.ledger.take(requested)
 	p.clearGaps(doc, p.ledger.furtherOf(doc))
 	if p.ledger.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
@@ -181,6 +184,12 @@ func (p *poll) older(doc *feedhistory.Document) error {
 		return p.page(doc, rank)
 	}
 	return p.archive(doc, rank, known)
+}
+
+// isLate reports whether a document has failed before.
+func (p *poll) isLate(url string) bool {
+	d := p.ledger.document(url)
+	return d != nil && d.Tries > 0
 }
 
 // leadsTo reports whether the latest document of the chain links to a URL.
@@ -384,7 +393,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 // gap processes a hole in the chain. The readable part of a damaged document counts,
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
-	p.ledger.Unsettled = true
+	p.ledger.Unsettled, p.ledger.Anew = true, p.ledger.Anew || p.anew && g.From != g.URL
 	p.cut = p.cut || isPassing(g)
 	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 	if !p.chain.read {

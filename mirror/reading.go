@@ -205,9 +205,9 @@ func idsOf(list []shownEntry) map[string]bool {
 
 // compare compares the subscription document with the reading before it, and enters the
 // window or the entries that may have come and gone between.
-func (p *poll) compare(doc *feedhistory.Document, m *mergeResult) error {
+func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) error {
 	l := p.ledger
-	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != ""
+	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != "" && !(late && l.Shown == nil)
 	isOrdered := true
 	if !l.Inherited.IsZero() && was == nil && l.Recent == nil {
 		var err error
@@ -219,6 +219,9 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult) error {
 	for i, e := range now {
 		before, ok := r.wasAt[e.id]
 		now[i].back = wasRead && (ok && r.old[before].back || !ok && m.shown[e.id])
+	}
+	if len(p.chain.newer) > 0 && l.Shown == nil {
+		return nil // it is not known to be a subscription document
 	}
 	p.noteCopy(doc, r)
 	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
@@ -628,6 +631,12 @@ func (p *poll) path() (*chainPath, error) {
 	return c, nil
 }
 
+// isContradictory reports whether links lead beyond the chain, against its marks. If one of
+// its documents came late, only a walk that reads all of them can say whether they are one.
+func (c *chainPath) isContradictory(l *ledger) bool {
+	return len(l.Further)+len(c.beyond) > 0 || slices.ContainsFunc(c.current, func(at step) bool { return len(at.further) > 0 })
+}
+
 // has reports whether a document is the subscription document or in the chain.
 func (c *chainPath) has(p *poll, url string) bool {
 	return url == p.ledger.Known.URL || url == p.chain.start || c.passed[c.steps[url].url]
@@ -663,7 +672,8 @@ func (p *poll) settle() error {
 	if !c.whole {
 		return nil
 	}
-	if l.Unsettled = false; !c.isRead(p) {
+	l.Anew = l.Anew || p.late && c.isContradictory(l)
+	if l.Unsettled = l.Anew; !c.isRead(p) {
 		return nil
 	}
 	if err := p.commits.drain(); err != nil {
