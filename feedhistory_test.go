@@ -117,7 +117,7 @@ func TestWrap(t *testing.T) {
 	made := 0
 	c := &Client{Tries: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 		made++
-		return feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
 			asked.Add(1)
 			return next.RoundTrip(r)
 		})
@@ -136,7 +136,7 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, 2, made, "once for each client")
 	allowed.CloseIdle()
 
-	own := &Client{Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	own := &Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Cache-Control": {"max-age=60"}}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 	})}
 	doc, err := own.Get(t.Context(), "http://127.0.0.1:1/")
@@ -168,7 +168,7 @@ func TestBasicAuthentication(t *testing.T) {
 	var sent feedtest.List[string]
 	c := &Client{
 		Credentials: []Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}},
-		Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			sent.Add(r.Header.Get("Authorization"))
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 		}),
@@ -437,7 +437,7 @@ func TestNextPoll(t *testing.T) {
 			{rss, []string{"Cache-Control: no-store"}, in(time.Hour)},
 		}
 		for _, test := range tests {
-			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply { return feedtest.Reply{Header: test.header, Body: test.body} }}
+			l := &siteLine{Serve: func(*http.Request) siteReply { return siteReply{Header: test.header, Body: test.body} }}
 			client := &Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
@@ -455,8 +455,8 @@ func TestNextPollIsNotForever(t *testing.T) {
 			"Cache-Control: max-age=99999999999999999999",
 			"Expires: Fri, 31 Dec 9999 23:59:59 GMT",
 		} {
-			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply {
-				return feedtest.Reply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
+			l := &siteLine{Serve: func(*http.Request) siteReply {
+				return siteReply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
 			}}
 			client := &Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")

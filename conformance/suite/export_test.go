@@ -2,12 +2,16 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -94,13 +98,13 @@ const mostPlain = 16 << 10
 
 // Website returns the case as plain data.
 func (c *Case) Website() (*siteData, error) {
-	plain, _, err := website.Plain(c.Source)
+	plain, _, err := plainWebsite(c.Source)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	named := *c
 	named.Requirements = slices.Clone(c.Requirements)
-	names := strings.NewReplacer("{{host}}", website.PlainSite, "{{other}}", "http://"+website.PlainOther)
+	names := strings.NewReplacer("{{host}}", plainSite, "{{other}}", "http://"+plainOther)
 	for i, r := range named.Requirements {
 		named.Requirements[i].Of = names.Replace(r.Of)
 	}
@@ -115,7 +119,7 @@ func (c *Case) Website() (*siteData, error) {
 	return w, nil
 }
 
-func newAnswer(p website.PlainState) siteAnswer {
+func newAnswer(p plainState) siteAnswer {
 	s := siteAnswer{Status: p.Status, Header: p.Header, Cut: p.Cut, Validate: p.Validate}
 	if p.Polls {
 		s.Poll = p.From
@@ -129,11 +133,7 @@ func newAnswer(p website.PlainState) siteAnswer {
 	case !utf8.ValidString(p.Body): // gzip is not
 		s.Raw = base64.StdEncoding.EncodeToString([]byte(p.Body))
 	case len(p.Body) > mostPlain:
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, _ = io.WriteString(z, p.Body)
-		_ = z.Close()
-		s.Gzip = base64.StdEncoding.EncodeToString(b.Bytes())
+		s.Gzip = base64.StdEncoding.EncodeToString(gzipped(p.Body))
 	default:
 		s.Body = p.Body
 	}
@@ -159,12 +159,109 @@ func writeJSON(w io.Writer, value any) (int64, error) {
 
 // NewManifest returns the manifest of some cases.
 func NewManifest(cases []*Case) (*manifest, error) {
-	_, missing, err := website.Plain("")
+	_, missing, err := plainWebsite("")
 	m := &manifest{
-		Suite: suite, Version: version, Site: website.PlainSite, Other: website.PlainOther, Count: website.PlainCount, Missing: newAnswer(missing),
+		Suite: suite, Version: version, Site: plainSite, Other: plainOther, Count: plainCount, Missing: newAnswer(missing),
 	}
 	for _, c := range cases {
 		m.Cases = append(m.Cases, caseSummary{c.Name, c.Why, c.Level, c.Flags})
 	}
 	return m, err
+}
+
+// Placeholders in plain resources, for values only a server knows.
+const (
+	plainSite  = "site.invalid"  // the host and port of the website
+	plainOther = "other.invalid" // those of its other origin
+	plainCount = "__count__"     // how often the resource has been requested, from 1
+)
+
+// A plainResource is a resource without templates: its states in their order, of which
+// the last one begun is sent.
+type plainResource struct {
+	Name   string // path and query, or path alone
+	States []plainState
+}
+
+// A plainState is an answer without templates.
+type plainState struct {
+	From     int         // number of the first request, or of the first poll, to get it
+	Polls    bool        // From is a poll
+	Status   int         // zero: the connection closes without an answer
+	Header   [][2]string // with Content-Type first
+	Body     string      // as it is sent
+	Length   int         // the Content-Length
+	Cut      bool        // there is no Content-Length; the connection closes after the body
+	Validate bool        // there is an ETag, the SHA-256 of the body; a request with it gets a 304
+}
+
+// plainWebsite returns the resources of a website without templates, and the answer to
+// every other request.
+func plainWebsite(text string) ([]plainResource, plainState, error) {
+	s, err := website.New(strings.ReplaceAll(text, "{{count}}", plainCount))
+	if err != nil {
+		return nil, plainState{}, err
+	}
+	s.URL, s.Other = "http://"+plainSite, "http://"+plainOther
+	var resources []plainResource
+	for name, states := range s.Resources() {
+		r := plainResource{Name: name}
+		for _, state := range states {
+			plain := plainStateOf(s, name, state)
+			if plain.isCoded() && strings.Contains(state.Body, "{{") && strings.Contains(s.Expand(state.Body), ".invalid") {
+				return nil, plainState{}, fmt.Errorf("%s: a body that is sent as gzip names its website", name)
+			}
+			r.States = append(r.States, plain)
+		}
+		resources = append(resources, r)
+	}
+	slices.SortFunc(resources, func(a, b plainResource) int { return cmp.Compare(a.Name, b.Name) })
+	return resources, plainStateOf(s, "", website.Missing), nil
+}
+
+// isCoded reports whether the body is gzip.
+func (p *plainState) isCoded() bool {
+	return slices.Contains(p.Header, [2]string{"Content-Encoding", "gzip"})
+}
+
+func plainStateOf(s *website.Site, name string, r website.State) plainState {
+	name, _, _ = strings.Cut(name, "?")
+	p, coded := plainState{From: r.From, Polls: r.Polls, Status: 200}, false
+	kind := website.ContentType(path.Clean("/" + name))
+	for _, f := range r.Header {
+		switch value := s.Expand(f[1]); f[0] {
+		case "Status":
+			p.Status, _ = strconv.Atoi(value) // zero for "none"
+		case "X-Gzip":
+			coded = true
+		case "X-Validate":
+			p.Validate = true
+		case "Content-Type":
+			kind = value
+		default:
+			p.Header = append(p.Header, [2]string{f[0], value})
+		}
+	}
+	p.Header = slices.Insert(p.Header, 0, [2]string{"Content-Type", kind})
+	if p.Status == http.StatusNotModified { // net/http sends neither
+		p.Header = p.Header[1:]
+		return p
+	}
+	p.Body = s.Expand(r.Body)
+	p.Body, _, p.Cut = strings.Cut(p.Body, "{{cut}}")
+	before, after, _ := strings.Cut(p.Body, "{{abort}}")
+	p.Body, p.Length = before, len(before)+len(after)
+	if coded {
+		p.Body = string(gzipped(p.Body))
+		p.Header, p.Length = append(p.Header, [2]string{"Content-Encoding", "gzip"}), len(p.Body)
+	}
+	return p
+}
+
+func gzipped(body string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, body)
+	_ = z.Close()
+	return b.Bytes()
 }

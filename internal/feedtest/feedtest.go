@@ -1,7 +1,6 @@
 // Package feedtest has the common parts of tests of feeds: websites from text files
-// (Serve) and from maps (Sites, on a Line), a model publisher (Model), faults,
-// documents expensive to read (Burden), a search for goroutines left behind (Main), and
-// short forms of common checks.
+// (Serve), a model publisher (Model), faults, documents expensive to read (Burden), a search
+// for goroutines left behind (Main), and short forms of common checks.
 package feedtest
 
 import (

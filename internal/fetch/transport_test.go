@@ -187,10 +187,16 @@ func TestCertificate(t *testing.T) {
 	assert.Equal(t, "do: network", got)
 }
 
+// A roundTrip is a function as an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // TestCallersTransport checks the rules that do not depend on the transport.
 func TestCallersTransport(t *testing.T) {
 	var seen feedtest.List[*http.Request]
-	c := &Client{Tries: 1, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	c := &Client{Tries: 1, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		seen.Add(r)
 		resp := &http.Response{StatusCode: 200, Header: make(http.Header), Request: r}
 		switch r.URL.Path {

@@ -39,7 +39,6 @@
 package website
 
 import (
-	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
@@ -50,7 +49,6 @@ import (
 	"net/http"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,8 +61,8 @@ type Site struct {
 	Other string // the same website at another origin
 
 	mu        sync.Mutex
-	resources map[string][]resource // by name, later states last
-	counts    map[string]int        // number of requests, by name
+	resources map[string][]State // by name, later states last
+	counts    map[string]int     // number of requests, by name
 	requests  []*Request
 	poll      int
 	servers   []*http.Server
@@ -79,34 +77,34 @@ type Request struct {
 	Status int // the status of the answer; zero if there was none
 }
 
-// A resource is one state of a resource of the site.
-type resource struct {
-	from   int  // the first request to get it
-	polls  bool // whether from is a poll instead
-	header [][2]string
-	body   string
+// A State is one state of a resource of the site.
+type State struct {
+	From   int         // number of the first request to get it
+	Polls  bool        // whether From is a poll instead
+	Header [][2]string // with the fields that control the answer
+	Body   string
 }
 
 var stateName = regexp.MustCompile(`^(/.*?)(?:([#@])(.*))?$`)
 
 // New makes a website from the text of an archive.
 func New(text string) (*Site, error) {
-	s := &Site{resources: map[string][]resource{}}
+	s := &Site{resources: map[string][]State{}}
 	s.Reset()
 	for _, f := range Parse(text).Files {
 		m := stateName.FindStringSubmatch(f.Name)
 		if m == nil {
 			continue
 		}
-		r := resource{from: 1, polls: m[2] == "@"}
+		r := State{From: 1, Polls: m[2] == "@"}
 		if m[2] != "" {
 			n, err := strconv.Atoi(m[3])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s must be followed by a number", f.Name, m[2])
 			}
-			r.from = n
+			r.From = n
 		}
-		r.header, r.body = splitHeader(f.Data)
+		r.Header, r.Body = splitHeader(f.Data)
 		s.resources[m[1]] = append(s.resources[m[1]], r)
 	}
 	return s, nil
@@ -233,8 +231,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r, count, answered := s.find(req)
 	status := http.StatusOK
 	zipped, validated := false, false
-	w.Header().Set("Content-Type", contentType(req.URL.Path))
-	for _, f := range r.header {
+	w.Header().Set("Content-Type", ContentType(req.URL.Path))
+	for _, f := range r.Header {
 		name, value := f[0], s.expand(f[1], count)
 		switch name {
 		case "Status":
@@ -252,7 +250,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			w.Header().Add(name, value)
 		}
 	}
-	body := s.expand(r.body, count)
+	body := s.expand(r.Body, count)
 	if validated {
 		etag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(body)))
 		w.Header().Set("ETag", etag)
@@ -285,11 +283,15 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-var missing = resource{header: [][2]string{{"Status", "404"}, {"Content-Type", "text/plain"}}, body: "not found\n"}
+// Missing is the answer to requests for anything else.
+var Missing = State{Header: [][2]string{{"Status", "404"}, {"Content-Type", "text/plain"}}, Body: "not found\n"}
+
+// Resources returns the states of the resources by name.
+func (s *Site) Resources() map[string][]State { return s.resources }
 
 // find records a request, and returns its resource, how often this has been requested,
 // and a function to report the status of the answer.
-func (s *Site) find(req *http.Request) (r resource, count int, answered func(status int)) {
+func (s *Site) find(req *http.Request) (r State, count int, answered func(status int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it := &Request{Method: req.Method, URL: "http://" + req.Host + req.URL.RequestURI(), Header: req.Header.Clone(), Poll: s.poll}
@@ -305,18 +307,19 @@ func (s *Site) find(req *http.Request) (r resource, count int, answered func(sta
 			continue
 		}
 		s.counts[name]++
-		r = missing
+		r = Missing
 		for _, state := range states {
-			if state.polls && s.poll >= state.from || !state.polls && s.counts[name] >= state.from {
+			if state.Polls && s.poll >= state.From || !state.Polls && s.counts[name] >= state.From {
 				r = state
 			}
 		}
 		return r, s.counts[name], answered
 	}
-	return missing, 0, answered
+	return Missing, 0, answered
 }
 
-func contentType(name string) string {
+// ContentType returns the media type of a resource whose header has none.
+func ContentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":
 		return "text/html; charset=utf-8"
@@ -394,93 +397,4 @@ func (a *Archive) String() string {
 		b.WriteString("-- " + f.Name + " --\n" + f.Data)
 	}
 	return b.String()
-}
-
-// Placeholders in plain resources, for values only a server knows.
-const (
-	PlainSite  = "site.invalid"  // the host and port of the website
-	PlainOther = "other.invalid" // those of its other origin
-	PlainCount = "__count__"     // how often the resource has been requested, from 1
-)
-
-// A PlainResource is a resource without templates: its states in their order, of which
-// the last one begun is sent.
-type PlainResource struct {
-	Name   string // path and query, or path alone
-	States []PlainState
-}
-
-// A PlainState is an answer without templates.
-type PlainState struct {
-	From     int         // number of the first request, or of the first poll, to get it
-	Polls    bool        // From is a poll
-	Status   int         // zero: the connection closes without an answer
-	Header   [][2]string // with Content-Type first
-	Body     string      // as it is sent
-	Length   int         // the Content-Length
-	Cut      bool        // there is no Content-Length; the connection closes after the body
-	Validate bool        // there is an ETag, the SHA-256 of the body; a request with it gets a 304
-}
-
-// Plain returns the resources of a website without templates, and the answer to
-// every other request.
-func Plain(text string) ([]PlainResource, PlainState, error) {
-	s, err := New(strings.ReplaceAll(text, "{{count}}", PlainCount))
-	if err != nil {
-		return nil, PlainState{}, err
-	}
-	s.URL, s.Other = "http://"+PlainSite, "http://"+PlainOther
-	var resources []PlainResource
-	for name, states := range s.resources {
-		r := PlainResource{Name: name}
-		for _, state := range states {
-			plain := s.plain(name, state)
-			if plain.isCoded() && strings.Contains(state.body, "{{") && strings.Contains(s.expand(state.body, 0), ".invalid") {
-				return nil, PlainState{}, fmt.Errorf("%s: a body that is sent as gzip names its website", name)
-			}
-			r.States = append(r.States, plain)
-		}
-		resources = append(resources, r)
-	}
-	slices.SortFunc(resources, func(a, b PlainResource) int { return cmp.Compare(a.Name, b.Name) })
-	return resources, s.plain("", missing), nil
-}
-
-// isCoded reports whether the body is gzip.
-func (p *PlainState) isCoded() bool {
-	return slices.Contains(p.Header, [2]string{"Content-Encoding", "gzip"})
-}
-
-func (s *Site) plain(name string, r resource) PlainState {
-	name, _, _ = strings.Cut(name, "?")
-	p, coded := PlainState{From: r.from, Polls: r.polls, Status: 200}, false
-	kind := contentType(path.Clean("/" + name))
-	for _, f := range r.header {
-		switch value := s.expand(f[1], 0); f[0] {
-		case "Status":
-			p.Status, _ = strconv.Atoi(value) // zero for "none"
-		case "X-Gzip":
-			coded = true
-		case "X-Validate":
-			p.Validate = true
-		case "Content-Type":
-			kind = value
-		default:
-			p.Header = append(p.Header, [2]string{f[0], value})
-		}
-	}
-	p.Header = slices.Insert(p.Header, 0, [2]string{"Content-Type", kind})
-	if p.Status == http.StatusNotModified { // net/http sends neither
-		p.Header = p.Header[1:]
-		return p
-	}
-	p.Body = s.expand(r.body, 0)
-	p.Body, _, p.Cut = strings.Cut(p.Body, "{{cut}}")
-	before, after, _ := strings.Cut(p.Body, "{{abort}}")
-	p.Body, p.Length = before, len(before)+len(after)
-	if coded {
-		p.Body = compress(p.Body)
-		p.Header, p.Length = append(p.Header, [2]string{"Content-Encoding", "gzip"}), len(p.Body)
-	}
-	return p
 }

@@ -1,4 +1,4 @@
-package feedtest
+package feedhistory
 
 import (
 	"cmp"
@@ -11,11 +11,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A Reply is how a server in memory answers a request. The zero value is an empty
+// A siteReply is how a server in memory answers a request. The zero value is an empty
 // document with the status 200.
-type Reply struct {
+type siteReply struct {
 	Status int      // zero means 200
 	Header []string // "Name: value"
 	Body   string
@@ -24,22 +26,22 @@ type Reply struct {
 	Err    error // there is no answer, but this error
 }
 
-// Redirect returns a redirect to a URL.
-func Redirect(status int, to string) Reply {
-	return Reply{Status: status, Header: []string{"Location: " + to}}
+// redirectTo returns a redirect to a URL.
+func redirectTo(status int, to string) siteReply {
+	return siteReply{Status: status, Header: []string{"Location: " + to}}
 }
 
-// A RoundTrip is a function as an http.RoundTripper.
-type RoundTrip func(*http.Request) (*http.Response, error)
+// A roundTrip is a function as an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A Line is an http.RoundTripper without sockets, for use in a synctest bubble: answers
+// A siteLine is an http.RoundTripper without sockets, for use in a synctest bubble: answers
 // take time, and bodies arrive in pieces. It counts its client's requests.
-type Line struct {
-	Serve func(*http.Request) Reply // Serve answers a request; calls take turns.
-	Seed  uint64                    // Seed determines the delays and pieces; zero means all arrives at once.
+type siteLine struct {
+	Serve func(*http.Request) siteReply // Serve answers a request; calls take turns.
+	Seed  uint64                        // Seed determines the delays and pieces; zero means all arrives at once.
 
 	Most int // Most is the largest number of open requests to one host; a request is open until its body is closed.
 	Open int // Open is the number of requests open now.
@@ -50,7 +52,7 @@ type Line struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l *Line) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *siteLine) RoundTrip(r *http.Request) (*http.Response, error) {
 	l.mu.Lock()
 	if l.flying == nil {
 		l.flying = map[string]int{}
@@ -84,7 +86,7 @@ func (l *Line) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (l *Line) delay(ctx context.Context, random *rand.Rand) error {
+func (l *siteLine) delay(ctx context.Context, random *rand.Rand) error {
 	if l.Seed == 0 {
 		return ctx.Err()
 	}
@@ -96,7 +98,7 @@ func (l *Line) delay(ctx context.Context, random *rand.Rand) error {
 	}
 }
 
-func (l *Line) done(r *http.Request) {
+func (l *siteLine) done(r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flying[r.URL.Host]--
@@ -104,7 +106,7 @@ func (l *Line) done(r *http.Request) {
 }
 
 // Requests returns the URLs requested, in order.
-func (l *Line) Requests() []string {
+func (l *siteLine) Requests() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests)
@@ -112,7 +114,7 @@ func (l *Line) Requests() []string {
 
 // pieces are a body arriving in pieces.
 type pieces struct {
-	line   *Line
+	line   *siteLine
 	r      *http.Request
 	random *rand.Rand
 	left   string
@@ -157,15 +159,15 @@ func (p *pieces) Close() error {
 	return nil
 }
 
-// Sites are websites in memory. They record each request as a line: its URL and
+// memorySites are websites in memory. They record each request as a line: its URL and
 // those header fields in which requests differ.
-type Sites struct {
-	Replies  map[string]Reply // Replies are the answers by URL; the status of any other URL is 404.
-	requests List[string]
+type memorySites struct {
+	Replies  map[string]siteReply // Replies are the answers by URL; the status of any other URL is 404.
+	requests feedtest.List[string]
 }
 
-// Answer answers a request, as Line.Serve does.
-func (s *Sites) Answer(r *http.Request) Reply {
+// Answer answers a request, as siteLine.Serve does.
+func (s *memorySites) Answer(r *http.Request) siteReply {
 	line := r.URL.String()
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Authorization"} {
 		for _, value := range r.Header[name] {
@@ -175,10 +177,10 @@ func (s *Sites) Answer(r *http.Request) Reply {
 	s.requests.Add(line)
 	says, ok := s.Replies[r.URL.String()]
 	if !ok {
-		return Reply{Status: http.StatusNotFound}
+		return siteReply{Status: http.StatusNotFound}
 	}
 	return says
 }
 
 // Took returns the requests since the last call.
-func (s *Sites) Took() []string { return s.requests.Took() }
+func (s *memorySites) Took() []string { return s.requests.Took() }
