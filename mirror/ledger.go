@@ -26,9 +26,9 @@ type ledger struct {
 	Further   []string             `json:"further,omitempty"`   // where it goes on beyond its chain; see furtherOf
 	Debts     []Debt               `json:"debts,omitempty"`     // see enter
 	Cap       *feedhistory.Verdict `json:"cap,omitempty"`       // the publisher's own word; nil if there is none
+	Unread    []Debt               `json:"unread,omitempty"`    // the latest documents written off
 	Census    census               `json:"census,omitempty"`    // what a Merge has brought
 	Unsettled bool                 `json:"unsettled,omitempty"` // the chain of archives may have changed since it was last checked
-	Anew      bool                 `json:"anew,omitempty"`      // the next poll reads each document anew; see settle
 
 	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed
 	Checked time.Time `json:"checked,omitzero"` // see Ledger.Checked
@@ -88,19 +88,38 @@ type generation struct {
 // A DebtKind says what a debt is for, and so what pays it.
 type DebtKind string
 
-// The kinds of debts, and what pays each of them.
+// The kinds of debts.
 const (
-	DebtDocument      DebtKind = "document"      // a link leads to a document not read: it is read to its end, or written off
-	debtWindow        DebtKind = "window"        // entries may have come and gone between two readings: documents join both sides, or it is written off
-	debtEntry         DebtKind = "entry"         // an entry left from above older ones, and no archive has it: it is found, a tombstone, its neighbours side by side, or it is written off
-	debtContradiction DebtKind = "contradiction" // a document's marks exclude each other: it is read again without them
-	debtDamage        DebtKind = "damage"        // a part of a document could not be read: it is read undamaged, and still reaches there
-	debtLimit         DebtKind = "limit"         // a part exceeds a limit, or the Quota: it is raised, and the document read again
-	debtChain         DebtKind = "chain"         // links lead back or past the document: a reading of the feed does not find it again
-	debtStranger      DebtKind = "stranger"      // another feed answers: the feed answers, or the stranger is adopted
-	debtDeclared      DebtKind = "declared"      // the feed says that it lacks a part: it says so no more
-	debtSource        DebtKind = "source"        // a Merge has not brought a part: a later one brings it
+	DebtDocument      DebtKind = "document"      // a link leads to a document not read
+	debtAlternative   DebtKind = "alternative"   // links lead to two chains, and a part of one came late; see settle
+	debtWindow        DebtKind = "window"        // entries may have come and gone between two readings
+	debtEntry         DebtKind = "entry"         // an entry left from above older ones, and no archive has it
+	debtContradiction DebtKind = "contradiction" // a document's marks exclude each other
+	debtDamage        DebtKind = "damage"        // a part of a document could not be read
+	debtLimit         DebtKind = "limit"         // a part exceeds a limit, or the Quota
+	debtChain         DebtKind = "chain"         // links lead back or past the document
+	debtStranger      DebtKind = "stranger"      // another feed answers
+	debtDeclared      DebtKind = "declared"      // the feed says that it lacks a part
+	debtSource        DebtKind = "source"        // a Merge has not brought a part
 )
+
+// receipts say what pays each kind of debt.
+var receipts = map[DebtKind]string{
+	DebtDocument:      "the document has been read to its end, or the whole chain has, and neither names nor needs it",
+	debtAlternative:   "all its documents have been read again, by one poll",
+	debtWindow:        "documents lead from the entries after the gap to those before it",
+	debtEntry:         "an archive has the entry, a tombstone says that it was deleted, or its neighbours stand side by side",
+	debtContradiction: "the document has been read again without the contradiction",
+	debtDamage:        "the document has been read again, undamaged",
+	debtLimit:         "the limit has been raised, and the document read again",
+	debtChain:         "a reading of the feed no longer finds it",
+	debtStranger:      "the feed itself answers again, or the other one has answered three polls over at least a day",
+	debtDeclared:      "the feed no longer says that a part is missing",
+	debtSource:        "a later harvest or recovery has brought it",
+}
+
+// Receipt says what pays the debt: nothing else crosses it out.
+func (d Debt) Receipt() string { return receipts[cmp.Or(d.Kind, d.kind())] }
 
 // A Debt is a missing part of a feed, as it is stored. Its fields without a comment are
 // those of feedhistory.Gap; Message is the text of its Err.
@@ -177,6 +196,8 @@ func (d Debt) Gap() *feedhistory.Gap {
 	}
 	return &feedhistory.Gap{URL: d.URL, From: d.From, Reason: d.Reason, Err: err, Found: d.Found}
 }
+
+func (d Debt) isAlternative() bool { return d.Kind == debtAlternative }
 
 func (d Debt) isDocument() bool { return d.Kind == DebtDocument }
 
@@ -358,17 +379,27 @@ func compareKinds(a, b Debt) int {
 	return 1
 }
 
-// Gaps returns what is missing, in the order of Debts. An exhausted Quota is one gap.
-func (l Ledger) Gaps() (gaps []*feedhistory.Gap) {
+// Missing returns Debts, but an exhausted Quota only once.
+func (l Ledger) Missing() []Debt {
 	full := false
-	for _, d := range l.Debts() {
-		if !full || !d.Quota {
-			gaps = append(gaps, d.Gap())
-		}
+	return slices.DeleteFunc(l.Debts(), func(d Debt) bool {
+		again := full && d.Quota
 		full = full || d.Quota
+		return again
+	})
+}
+
+// Gaps returns what is missing, in the order of Missing.
+func (l Ledger) Gaps() (gaps []*feedhistory.Gap) {
+	for _, d := range l.Missing() {
+		gaps = append(gaps, d.Gap())
 	}
 	return gaps
 }
+
+// Withdrawn returns the documents written off: they were never read, and the chain neither
+// names nor needs them. At most the latest eight are known; Found is the time of writing off.
+func (l Ledger) Withdrawn() []Debt { return slices.Clone(l.l.Unread) }
 
 // Add adds a debt that no reading has found: one that was exported, for instance, or that
 // the caller knows of.
@@ -478,9 +509,12 @@ func (l Ledger) MarshalJSON() ([]byte, error) { return unescaped(l.l.utc()) }
 func (l ledger) utc() *ledger {
 	l = l.clone()
 	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited}
-	for i := range l.Debts {
-		d := &l.Debts[i]
-		times = append(times, &d.Found, &d.Retry, &d.Wait, &d.Rank.Time)
+	l.Unread = slices.Clone(l.Unread)
+	for _, debts := range [][]Debt{l.Debts, l.Unread} {
+		for i := range debts {
+			d := &debts[i]
+			times = append(times, &d.Found, &d.Retry, &d.Wait, &d.Rank.Time)
+		}
 	}
 	if l.Stranger != nil {
 		l.Stranger = clone(l.Stranger)

@@ -526,7 +526,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
-		ready: feed.Next, anew: ledger.Anew, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
+		ready: feed.Next, anew: ledger.owes(Debt.isAlternative), unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
 		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || ledger.Known.URL == ""},
 		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}

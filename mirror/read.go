@@ -38,7 +38,8 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.clearGaps(doc, contradicts && kind != feedhistory.Complete)
 	l.crossOut(func(d Debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
-	p.late, l.Anew = p.late || late, l.Anew && !p.anew
+	p.late = p.late || late
+	l.crossOut(func(d Debt) bool { return d.isAlternative() && p.anew && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
 	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
@@ -393,7 +394,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 // gap processes a hole in the chain. The readable part of a damaged document counts,
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
-	p.ledger.Unsettled, p.ledger.Anew = true, p.ledger.Anew || p.anew && g.From != g.URL
+	p.ledger.Unsettled, p.late = true, p.late || p.anew && g.From != g.URL
 	p.cut = p.cut || isPassing(g)
 	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 	if !p.chain.read {

@@ -411,7 +411,7 @@ func (p *poll) noteCopy(doc *feedhistory.Document, r *reading) {
 
 func shortKey(text string) string { return fmt.Sprintf("%016x", keyOf(text)[0]) }
 
-func lastOf(list []string, n int) []string { return list[max(0, len(list)-n):] }
+func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // mayBeStale reports whether the subscription document may be an old copy, which has not
 // answered for a day yet. It is none if an archive has the newest entry, and none is newer
@@ -672,8 +672,13 @@ func (p *poll) settle() error {
 	if !c.whole {
 		return nil
 	}
-	l.Anew = l.Anew || p.late && c.isContradictory(l)
-	if l.Unsettled = l.Anew; !c.isRead(p) {
+	if p.late && c.isContradictory(l) {
+		p.owe(Debt{
+			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: p.now,
+			Message: "its links lead to two chains of archives, and a part of one came late: the next poll reads all of it again, and shows whether they are one",
+		})
+	}
+	if l.Unsettled = false; !c.isRead(p) {
 		return nil
 	}
 	if err := p.commits.drain(); err != nil {
@@ -703,7 +708,14 @@ func (p *poll) writeOff(c *chainPath) {
 	for n := -1; n != len(l.Debts); { // one written off may name another
 		n = len(l.Debts)
 		owed := slices.Clone(l.Debts)
-		l.Debts = slices.DeleteFunc(owed, func(d Debt) bool { return d.isDocument() && !isOwed(d) })
+		l.Debts = slices.DeleteFunc(owed, func(d Debt) bool {
+			isUnread := d.isDocument() && !isOwed(d)
+			if isUnread {
+				d.Found = p.now
+				l.Unread = lastOf(append(slices.Clone(l.Unread), d), recentLimit)
+			}
+			return isUnread
+		})
 	}
 	l.crossOut(func(d Debt) bool {
 		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(p, d.URL)

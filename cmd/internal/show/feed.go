@@ -120,8 +120,12 @@ func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time
 		p.Field("wait", "its host asks for no requests until "+terminal.Time(f.Wait))
 	}
 	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
-	for _, g := range f.Ledger.Gaps() {
-		PrintGap(p, g)
+	for _, d := range f.Ledger.Missing() {
+		PrintGap(p, d.Gap())
+		p.Para("    ", "    ", "missing until "+d.Receipt())
+	}
+	for _, d := range f.Ledger.Withdrawn() {
+		p.Field("withdrawn", fmt.Sprintf("%s, never read; since %s the feed neither names nor needs it", Address(d.URL), terminal.Time(d.Found)))
 	}
 }
 
@@ -214,7 +218,7 @@ func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: Second(f.Changed), Polled: Second(f.Polled), NextPoll: Second(f.Next),
 		Wait: Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
-		Gaps: Each(f.Ledger.Gaps(), NewGap),
+		Gaps: Each(f.Ledger.Missing(), newDebt),
 	}
 	j.Unverified = f.Ledger.Unverified()
 	j.AsOf, j.Checked = Second(f.WholeAsOf()), Second(f.Ledger.Checked())
@@ -222,6 +226,13 @@ func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 		j.Newest = Time(newest)
 	}
 	return j
+}
+
+// newDebt returns the record of a gap with its receipt.
+func newDebt(d mirror.Debt) Gap {
+	g := NewGap(d.Gap())
+	g.Until = d.Receipt()
+	return g
 }
 
 // Never is the time of the next poll of a harvested feed, which sync does not poll: most

@@ -200,6 +200,7 @@ func newTemplates(root string) *template.Template {
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"asset":     func(string) string { return "" }, // see newTemplates
 	"root":      func() string { return "" },
+	"redact":    feedhistory.Redact,
 	"count":     count,
 	"day":       day,
 	"month":     func(t time.Time) string { return t.UTC().Format("January 2006") },
