@@ -234,13 +234,6 @@ func (h *Handler) archiveSize() int { return cmp.Or(h.Size, 100) }
 
 func (h *Handler) isBusy(feed string) bool { return h.Busy != nil && h.Busy(feed) }
 
-func (h *Handler) now() time.Time {
-	if h.Time != nil {
-		return h.Time()
-	}
-	return time.Now()
-}
-
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := h.ready(); err != nil {

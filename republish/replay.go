@@ -23,6 +23,7 @@ import (
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish/serve"
@@ -367,7 +368,7 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 		return err
 	}
 	defer leave()
-	p, err := h.replayAt(r.Context(), asked.feed, asked.name, replay, h.now())
+	p, err := h.replayAt(r.Context(), asked.feed, asked.name, replay, settings.Now(h.Time))
 	if err != nil {
 		return err
 	}
@@ -588,7 +589,7 @@ func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n i
 		return nil, err
 	}
 	p := &Preview{All: len(table)}
-	p.Released = releasedBy(table, h.now())
+	p.Released = releasedBy(table, settings.Now(h.Time))
 	for _, x := range table[p.Released:][:min(max(n, 0), len(table)-p.Released)] {
 		p.Next = append(p.Next, Release{At: x.at.In(r.zone), ID: x.id, Empty: x.empty})
 	}
@@ -806,12 +807,6 @@ func keepOrder(ctx context.Context, out subOutput, asof int64, f frozenOrder) er
 	return out.Put(ctx, ordersName, data)
 }
 
-const (
-	nsXML     = "http://www.w3.org/XML/1998/namespace"
-	nsDC      = "http://purl.org/dc/elements/1.1/"
-	nsContent = "http://purl.org/rss/1.0/modules/content/"
-)
-
 // released returns an entry as a replay shows it: with the time of its release,
 // and its original date in its text and in its source.
 func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, error) {
@@ -864,9 +859,9 @@ func (x *rewrite) children() {
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
 		from, space, local := s.Offset(), s.Space(), s.Local()
-		base, _ := s.Attr(nsXML, "base")
+		base, _ := s.Attr(feedxml.XML, "base")
 		text := ""
-		if isText := x.m.format == feedhistory.RSS && (space == "" && local == "description" || space == nsContent && local == "encoded"); isText {
+		if isText := x.m.format == feedhistory.RSS && (space == "" && local == "description" || space == feedxml.Content && local == "encoded"); isText {
 			text = s.ElementText()
 		} else {
 			s.Skip()
@@ -877,9 +872,9 @@ func (x *rewrite) children() {
 		case x.m.format == feedhistory.RSS && space == "" && local == "description":
 			x.noted = true
 			x.replace(from, to, "<description"+baseAttr(base)+">"+escape(x.note()+text)+"</description>")
-		case x.m.format == feedhistory.RSS && space == nsContent && local == "encoded":
+		case x.m.format == feedhistory.RSS && space == feedxml.Content && local == "encoded":
 			x.noted = true
-			x.replace(from, to, `<content:encoded xmlns:content="`+nsContent+`"`+baseAttr(base)+">"+escape(x.note()+text)+"</content:encoded>")
+			x.replace(from, to, `<content:encoded xmlns:content="`+feedxml.Content+`"`+baseAttr(base)+">"+escape(x.note()+text)+"</content:encoded>")
 		case space == feedxml.Atom && x.m.format == feedhistory.Atom:
 			x.atomChild(local, from, to)
 		}
@@ -891,7 +886,7 @@ func isDate(space, local string) bool {
 	switch space {
 	case feedxml.Atom:
 		return local == "updated" || local == "published"
-	case nsDC:
+	case feedxml.DC:
 		return local == "date"
 	}
 	return space == "" && local == "pubDate"

@@ -97,6 +97,7 @@ func (p *pseudoTerminal) complete(typed string, offers []string) []string {
 // Each shell offers what fits, as somebody types.
 func TestCompletion(t *testing.T) {
 	feedtest.Long(t)
+	t.Parallel()
 	for _, shell := range []struct {
 		name, script, setup string
 		args                []string
@@ -107,6 +108,7 @@ func TestCompletion(t *testing.T) {
 		{"zsh", "completion.sh", "LISTMAX=1000; setopt no_beep no_list_ambiguous; autoload -Uz compinit; compinit -u -D; source ./completion.sh", []string{"-f", "-i"}},
 	} {
 		t.Run(shell.name+" "+shell.script, func(t *testing.T) {
+			t.Parallel()
 			needShell(t, shell.name)
 			dir := completionIn(t, shell.name, shell.script)
 			cmd := exec.Command(shell.name, shell.args...)
@@ -125,6 +127,7 @@ func TestCompletion(t *testing.T) {
 		})
 	}
 	t.Run("fish", func(t *testing.T) {
+		t.Parallel()
 		needShell(t, "fish")
 		dir := completionIn(t, "fish", "completion.sh")
 		for _, c := range completed {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,24 +30,37 @@ import (
 
 // The scripts about mirrored feeds also run on PostgreSQL.
 func TestScriptsOnPostgreSQL(t *testing.T) {
+	feedtest.Long(t)
+	t.Parallel()
 	server := postgres(t)
 	runScripts(t, func() string { return server.Database(t) }, "sync", "syncevery", "synckill", "list", "entries", "export", "move")
 }
 
 // Without a word about it, they run behind a pooler, too.
 func TestScriptsBehindPooler(t *testing.T) {
+	feedtest.Long(t)
+	t.Parallel()
 	server := postgres(t)
 	pooled(t, server.Database(t)) // skips without a pooler
 	runScripts(t, func() string { return pooled(t, server.Database(t)) }, "sync", "syncevery", "list", "entries", "export", "download")
 }
 
-// postgres starts a server, or skips the test if there is none.
+// All tests share a server, which the first of them starts, and TestMain stops.
+var (
+	startPostgres = sync.OnceValues(func() (server *pgtest.Server, err error) {
+		if server, err = pgtest.Start(); err == nil {
+			stopPostgres = server.Stop
+		}
+		return server, err
+	})
+	stopPostgres func() error
+)
+
+// postgres returns the server, or skips the test if there is none.
 func postgres(t *testing.T) *pgtest.Server {
-	feedtest.Long(t)
-	server, err := pgtest.Start()
+	server, err := startPostgres()
 	if !errors.Is(err, pgtest.ErrMissing) {
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	}
 	server.Database(t) // skips without a server
 	return server
@@ -111,6 +125,8 @@ default_pool_size = 2
 // On a server that cannot be written to, a replica for instance, everything can be read and
 // searched. Nothing is polled that cannot be stored.
 func TestReadOnlyServer(t *testing.T) {
+	feedtest.Long(t)
+	t.Parallel()
 	dsn := postgres(t).Database(t)
 	var polls atomic.Int64
 	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 	"github.com/feedhistory/feedhistory/republish"
 	"github.com/stretchr/testify/require"
 )
@@ -78,12 +76,8 @@ func TestEraseFromFiles(t *testing.T) {
 }
 
 func TestEraseFromPostgreSQL(t *testing.T) {
-	server, err := pgtest.Start()
-	if !errors.Is(err, pgtest.ErrMissing) {
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, server.Stop()) })
-	}
-	db := server.Database(t)
+	t.Parallel()
+	db := postgres(t).Database(t)
 	dir, url := serveDirectory(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
 	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")

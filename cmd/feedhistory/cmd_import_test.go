@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +18,6 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -136,11 +134,7 @@ func fullStore(t *testing.T, db string) {
 
 // A mirror moves from SQLite to PostgreSQL and back, and is equal in every field.
 func TestImportToPostgreSQLAndBack(t *testing.T) {
-	server, err := pgtest.Start()
-	if !errors.Is(err, pgtest.ErrMissing) {
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, server.Stop()) })
-	}
+	server := postgres(t)
 	dir := t.TempDir()
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data")) // a directory that does not exist yet
 	dbs := []string{filepath.Join(dir, "a.db"), server.Database(t), filepath.Join(dir, "b.db")}

@@ -27,14 +27,12 @@ func buildEnv(t *testing.T, bin string, more ...string) []string {
 	return append(env, more...)
 }
 
-// commandDir builds this command into a directory.
+// commandDir returns the directory with this command in PATH, where TestMain has put it.
 func commandDir(t *testing.T) (dir string) {
 	t.Helper()
-	skipStep(t)
-	dir = t.TempDir()
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/feedhistory", ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return dir
+	program, err := exec.LookPath("feedhistory")
+	require.NoError(t, err)
+	return filepath.Dir(program)
 }
 
 func skipStep(t *testing.T) {
@@ -42,13 +40,15 @@ func skipStep(t *testing.T) {
 		t.Skip("a build's step is a shell script")
 	}
 	if testing.Short() {
-		t.Skip("builds the command, and sites")
+		t.Skip("builds sites")
 	}
 }
 
 // Each recipe builds its site and the feed. A build that starts from nothing but the
 // published files produces the same bytes; a new article changes no archive.
 func TestRecipes(t *testing.T) {
+	skipStep(t)
+	t.Parallel()
 	recipes := feedtest.Glob(t, published+"/recipes/*/build.sh")
 	bin := commandDir(t)
 	for _, recipe := range recipes {
@@ -89,6 +89,8 @@ func TestRecipes(t *testing.T) {
 
 // As the repository has it, and wherever it is called from, a recipe finds publish.sh.
 func TestRecipeFindsItsScript(t *testing.T) {
+	skipStep(t)
+	t.Parallel()
 	bin, root := commandDir(t), t.TempDir()
 	for _, name := range []string{"action/publish.sh", "recipes/markdown/build.sh", "recipes/markdown/posts"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
@@ -104,6 +106,8 @@ func TestRecipeFindsItsScript(t *testing.T) {
 
 // A build that produced nothing, or next to nothing, deletes nothing.
 func TestRecipesOfAnEmptyBuild(t *testing.T) {
+	skipStep(t)
+	t.Parallel()
 	bin, dir := commandDir(t), t.TempDir()
 	step := func(entries int) (string, error) {
 		var lines strings.Builder
@@ -219,6 +223,7 @@ func (r *recipeRun) read(dir string) *builtFeed {
 // the script needs.
 func TestAction(t *testing.T) {
 	skipStep(t)
+	t.Parallel()
 	text := feedtest.ReadFile(t, published+"/action/action.yml")
 	var action struct {
 		Inputs map[string]struct{ Default string }

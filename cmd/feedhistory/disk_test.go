@@ -35,6 +35,7 @@ func TestFailedDisk(t *testing.T) {
 
 // Verbs that write name a read-only file system; verbs that only read work on it.
 func TestReadOnlyFileSystem(t *testing.T) {
+	t.Parallel()
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
 	}))
@@ -62,10 +63,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	if status, _, stderr := frozen("true"); status != 0 {
 		t.Skip("this system gives its users no mounts: " + stderr)
 	}
-	program := filepath.Join(t.TempDir(), "feedhistory")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, program))
+	program := filepath.Join(commandDir(t), "feedhistory")
 	for _, test := range []struct {
 		want string
 		args []string
@@ -98,6 +96,7 @@ var faults = flag.Int("faults", 1, "how many system calls TestFaults lets fail, 
 // answers are strace's.
 func TestFaults(t *testing.T) {
 	feedtest.Long(t)
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		require.Empty(t, os.Getenv("FEEDHISTORY_STRACE"), "strace is required")
@@ -110,10 +109,7 @@ func TestFaults(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `</channel></rss>`)
 	}))
-	program := filepath.Join(t.TempDir(), "feedhistory")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, program))
+	program := filepath.Join(commandDir(t), "feedhistory")
 	for _, fault := range []struct{ calls, error, want string }{
 		{"pwrite64", "EIO", "the disk has failed: input/output error"},
 		{"pwrite64", "ENOSPC", "the disk is full; nothing stored is lost"},
@@ -123,15 +119,20 @@ func TestFaults(t *testing.T) {
 		{"fsync,fdatasync", "EIO", "the disk has failed: input/output error"},
 		{"pread64", "EIO", "the disk has failed"},
 		{"openat", "EMFILE", "too many"},
+		{"mmap", "ENOMEM", "there is not enough memory"},
 	} {
 		t.Run(strings.ReplaceAll(fault.calls, ",", "-")+"="+fault.error, func(t *testing.T) {
+			t.Parallel()
 			for n := range *faults {
 				db := filepath.Join(t.TempDir(), "feeds.db")
 				status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL+"/first")
 				require.Zero(t, status, stderr)
 				args := []string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + fault.calls, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.calls, fault.error, 1+n*7%60)}
-				if fault.calls == "pread64" || fault.calls == "openat" { // which the program's loader needs, too
+				switch fault.calls { // which the program's loader needs, too
+				case "pread64", "openat":
 					args = append(args, "-P", db, "-P", db+"-wal")
+				case "mmap":
+					args = append(args, "-P", db+"-shm")
 				}
 				c := exec.Command(strace, append(args, program, "sync", "--db", db, "--allow-private", server.URL)...)
 				var said bytes.Buffer
@@ -159,6 +160,7 @@ func TestFaults(t *testing.T) {
 // Few files that may be open, a device in the place of a file, and a full disk in the place
 // of a backup: the messages name what is at fault.
 func TestNarrowDisk(t *testing.T) {
+	t.Parallel()
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
 	}))
@@ -166,12 +168,9 @@ func TestNarrowDisk(t *testing.T) {
 	require.Equal(t, terminal.ExitFailed, status)
 	require.Equal(t, "feedhistory: /dev/full: the file cannot be opened: it is not a regular file\n", stderr)
 	dir := t.TempDir()
-	db, program := filepath.Join(dir, "feeds.db"), filepath.Join(t.TempDir(), "feedhistory")
+	db, program := filepath.Join(dir, "feeds.db"), filepath.Join(commandDir(t), "feedhistory")
 	status, _, stderr = call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL)
 	require.Zero(t, status, stderr)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, program))
 	run := func(name string, args ...string) (int, string) {
 		var errs bytes.Buffer
 		c := exec.Command(name, args...)
@@ -200,6 +199,7 @@ func TestNarrowDisk(t *testing.T) {
 
 // A copy of newsboat's cache that does not fit says which directory is too small.
 func TestFullTemporaryDirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cache := filepath.Join(dir, "cache.db")
 	db, err := sql.Open("sqlite", "file:"+cache)
@@ -207,11 +207,8 @@ func TestFullTemporaryDirectory(t *testing.T) {
 	_, err = db.Exec("CREATE TABLE rss_item (id INTEGER PRIMARY KEY, guid, feedurl, pubDate, content); INSERT INTO rss_item VALUES (1, '', '', 0, hex(zeroblob(500000)))")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	small, program := filepath.Join(dir, "small"), filepath.Join(t.TempDir(), "feedhistory")
+	small, program := filepath.Join(dir, "small"), filepath.Join(commandDir(t), "feedhistory")
 	require.NoError(t, os.Mkdir(small, 0o700))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, program))
 	c := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64k tmpfs "$0" || exit 99; exec "$@"`,
 		small, program, "import", "--db", filepath.Join(dir, "feeds.db"), cache)
 	c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+dir, "TMPDIR="+small)

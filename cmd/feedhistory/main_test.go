@@ -53,9 +53,19 @@ func TestMain(m *testing.M) {
 // checked are tests that leave no goroutines behind.
 type checked struct{ *testing.M }
 
-func (c checked) Run() int { return feedtest.Leaks(c.M.Run()) }
+func (c checked) Run() int {
+	status := c.M.Run()
+	if stopPostgres != nil {
+		if err := stopPostgres(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = max(status, 1)
+		}
+	}
+	return feedtest.Leaks(status)
+}
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	params := scripts(func() string { return "" })
 	params.Dir = "testdata/script"
 	testscript.Run(t, params)

@@ -46,11 +46,15 @@ func TestMillions(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of a child is measured on Linux")
 	}
+	t.Parallel()
 	for protocol, handler := range map[string]func(base string) http.Handler{
 		"atom-pmh": generatedPMH, "modified-range": generatedRange, "datareplication": generatedPages,
 	} {
 		if *harvestBy == "" || *harvestBy == protocol {
-			t.Run(protocol, func(t *testing.T) { testMillions(t, protocol, handler) })
+			t.Run(protocol, func(t *testing.T) {
+				t.Parallel()
+				testMillions(t, protocol, handler)
+			})
 		}
 	}
 }

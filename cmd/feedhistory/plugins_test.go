@@ -19,6 +19,7 @@ import (
 // can be edited.
 func TestPlugins(t *testing.T) {
 	feedtest.Long(t)
+	t.Parallel()
 	for _, test := range []struct {
 		generator, plugin string // plugin is its folder, and where it is copied to
 		posts, feed       string
@@ -41,6 +42,7 @@ const posts = Object.values(import.meta.glob("./posts/*.md", { eager: true }));
 export const { getStaticPaths, GET } = archivedFeed(posts, { title: "A & B", size: 3 });`}},
 	} {
 		t.Run(test.generator, func(t *testing.T) {
+			t.Parallel()
 			p := pluginRun{t: t, dir: t.TempDir(), bin: filepath.Join(commandDir(t), "feedhistory")}
 			if test.build[0] == "npx" {
 				modules, err := filepath.EvalSymlinks(filepath.Join(published, "recipes", test.generator, "node_modules"))
@@ -132,6 +134,7 @@ func (p *pluginRun) check(documents int, args ...string) {
 // WordPress publishes a chain without faults, in which a deleted post moves no other.
 func TestWordPress(t *testing.T) {
 	feedtest.Long(t)
+	t.Parallel()
 	for _, needed := range []string{"php", "mariadbd", "/usr/share/wordpress/wp-load.php"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			if _, err := os.Stat(needed); err != nil {

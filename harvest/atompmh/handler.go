@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,13 +78,9 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]*feedhistory.Entry, len(items))
-	deletions := false
-	for i, it := range items {
-		if entries[i], err = it.Entry(); err != nil {
-			return nil, err
-		}
-		deletions = deletions || it.Deleted
+	entries, err := entriesOf(items)
+	if err != nil {
+		return nil, err
 	}
 	older := ""
 	if !whole {
@@ -93,7 +90,7 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	switch head := headOf(h.Head, h.URL, h.URL); {
 	case !before.IsZero():
 		doc = compose.Archive(head, entries, compose.Links{Self: h.archive(before), Prev: older, Current: h.URL})
-	case whole && !deletions: // atom-pmh#32, atom-pmh#18
+	case whole && !slices.ContainsFunc(items, func(it Item) bool { return it.Deleted }): // atom-pmh#32, atom-pmh#18
 		doc = compose.Complete(head, entries, h.URL)
 	default:
 		doc = compose.Subscription(head, entries, h.URL, older)

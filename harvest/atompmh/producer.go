@@ -148,7 +148,7 @@ func (p *Producer) Update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := p.now()
+	now := settings.Now(p.Now)
 	window, since := p.since(published, now)
 	items, err := p.items(ctx, since)
 	if err != nil {
@@ -214,13 +214,6 @@ func (p *Producer) publisher() *publish.Publisher {
 }
 
 func isDeletion(e *feedhistory.Entry) bool { return kindOf(e) == Deleted }
-
-func (p *Producer) now() time.Time {
-	if p.Now == nil {
-		return time.Now()
-	}
-	return p.Now()
-}
 
 // name returns the name of the subscription document in the output.
 func (p *Producer) name() string { return cmp.Or(p.Name, "feed.atom") }
@@ -350,7 +343,7 @@ func (p *Producer) replace(ctx context.Context) (err error) {
 		return err
 	}
 	items = slices.DeleteFunc(items, func(it Item) bool { return it.Deleted })
-	now := p.now()
+	now := settings.Now(p.Now)
 	items, future := split(items, now)
 	entries, err := entriesOf(items)
 	if err != nil {

@@ -84,7 +84,7 @@ type walker struct {
 // the mark (atom-pmh consumer#1, consumer#2). The error is the first document's, or the
 // context's.
 func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker) error {
-	subscription := withoutFragment(r.h.URL)
+	subscription := iri.WithoutFragment(r.h.URL)
 	options := &feedhistory.WalkOptions{Processed: w.ended, Pending: w.pending, Known: func(url string) feedhistory.Known {
 		if url == subscription && !r.h.WholeChain {
 			return r.from.Subscription
@@ -230,7 +230,7 @@ func olderThan(doc *feedhistory.Document) string {
 	if !ok {
 		link, _ = contradiction(doc)
 	}
-	return withoutFragment(link.Href)
+	return iri.WithoutFragment(link.Href)
 }
 
 // dateOf returns when a document came, by the server's clock, which should also stamp
@@ -310,11 +310,6 @@ func back(newest time.Time, overlap time.Duration) time.Time {
 		return t
 	}
 	return time.Time{}
-}
-
-func withoutFragment(url string) string {
-	url, _, _ = strings.Cut(url, "#")
-	return url
 }
 
 // entries holds a document's entries.

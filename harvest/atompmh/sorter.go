@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"compress/flate"
-	"container/heap"
 	"context"
 	"encoding/gob"
 	"encoding/hex"
@@ -163,18 +162,17 @@ func (s *sorter) failure(err error) error {
 func (s *sorter) sorted() iter.Seq2[*heldEntry, error] {
 	return func(yield func(*heldEntry, error) bool) {
 		runs, err := s.begin()
-		for err == nil && len(runs.all) > 0 {
-			first := runs.all[0]
-			v := first.entry
-			if first.entry, err = first.next(); err == io.EOF {
-				heap.Pop(runs)
-			} else if err == nil {
-				heap.Fix(runs, 0)
+		for err == nil && len(runs) > 0 {
+			first := runs[0]
+			var next *heldEntry
+			if next, err = first.next(); err == nil { // the run has a later place now
+				at, _ := slices.BinarySearchFunc(runs[1:], next, func(r run, v *heldEntry) int { return s.compare(r.entry, v) })
+				copy(runs[:at], runs[1:])
+				runs[at] = run{next, first.next}
+			} else if err == io.EOF {
+				runs, err = runs[1:], nil
 			}
-			if err == io.EOF {
-				err = nil
-			}
-			if err = s.failure(err); err == nil && !yield(v, nil) {
+			if err = s.failure(err); err == nil && !yield(first.entry, nil) {
 				return
 			}
 		}
@@ -184,35 +182,46 @@ func (s *sorter) sorted() iter.Seq2[*heldEntry, error] {
 	}
 }
 
-// begin returns the runs, each with its first entry.
-func (s *sorter) begin() (*runHeap, error) {
-	runs := &runHeap{compare: s.compare}
-	if len(s.runs) == 0 {
-		slices.SortFunc(s.memory, s.compare)
-		rest := s.memory
-		return runs, runs.add(func() (v *heldEntry, err error) {
-			if len(rest) == 0 {
-				return nil, io.EOF
-			}
-			v, rest = rest[0], rest[1:]
-			return v, nil
-		})
+// A run is a sorted sequence of entries, of which the first is read.
+type run struct {
+	entry *heldEntry
+	next  func() (*heldEntry, error) // io.EOF at the end
+}
+
+// begin returns the runs in the order of their first entries.
+func (s *sorter) begin() (runs []run, err error) {
+	if len(s.runs) > 0 {
+		if err := s.spill(); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.spill(); err != nil {
-		return nil, err
-	}
+	slices.SortFunc(s.memory, s.compare)
+	rest := s.memory
+	nexts := []func() (*heldEntry, error){func() (v *heldEntry, err error) {
+		if len(rest) == 0 {
+			return nil, io.EOF
+		}
+		v, rest = rest[0], rest[1:]
+		return v, nil
+	}}
 	from := int64(0)
 	for _, end := range s.runs {
 		packed := bufio.NewReader(io.NewSectionReader(s.file, from, end-from))
 		text := gob.NewDecoder(flate.NewReader(packed))
-		if err := runs.add(func() (*heldEntry, error) {
+		nexts = append(nexts, func() (*heldEntry, error) {
 			v := new(heldEntry)
 			return v, text.Decode(v)
-		}); err != nil {
-			return nil, s.failure(err)
-		}
+		})
 		from = end
 	}
+	for _, next := range nexts {
+		if first, err := next(); err == nil {
+			runs = append(runs, run{first, next})
+		} else if err != io.EOF {
+			return nil, s.failure(err)
+		}
+	}
+	slices.SortFunc(runs, func(a, b run) int { return s.compare(a.entry, b.entry) })
 	return runs, nil
 }
 
@@ -222,39 +231,4 @@ func (s *sorter) close() {
 		_ = s.file.Close()
 		_ = os.Remove(s.file.Name())
 	}
-}
-
-// A run is a sorted sequence of entries, of which the first is read.
-type run struct {
-	entry *heldEntry
-	next  func() (*heldEntry, error) // io.EOF at the end
-}
-
-// A runHeap has the run with the first entry of all on top.
-type runHeap struct {
-	all     []*run
-	compare func(a, b *heldEntry) int
-}
-
-// add adds a run, unless it is empty.
-func (h *runHeap) add(next func() (*heldEntry, error)) error {
-	first, err := next()
-	switch err {
-	case nil:
-		heap.Push(h, &run{first, next})
-	case io.EOF:
-		err = nil
-	}
-	return err
-}
-
-// These methods implement heap.Interface.
-func (h *runHeap) Len() int           { return len(h.all) }
-func (h *runHeap) Less(i, j int) bool { return h.compare(h.all[i].entry, h.all[j].entry) < 0 }
-func (h *runHeap) Swap(i, j int)      { h.all[i], h.all[j] = h.all[j], h.all[i] }
-func (h *runHeap) Push(r any)         { h.all = append(h.all, r.(*run)) }
-func (h *runHeap) Pop() any {
-	last := h.all[len(h.all)-1]
-	h.all = h.all[:len(h.all)-1]
-	return last
 }

@@ -95,18 +95,11 @@ func (p *Producer) Append(ctx context.Context, entities ...Entity) error {
 // least the time of the snapshots before them, because a feed beginning later looks to
 // consumers as if it had lost its beginning.
 func (p *Producer) stamp(s *state) time.Time {
-	now := seconds(p.now())
+	now := seconds(settings.Now(p.Now))
 	if s.Newest == nil && !s.Time.IsZero() || now.Before(s.Time) {
 		return s.Time
 	}
 	return now
-}
-
-func (p *Producer) now() time.Time {
-	if p.Now == nil {
-		return time.Now()
-	}
-	return p.Now()
 }
 
 // writer returns a writer for continuing the newest page.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	wire "github.com/feedhistory/feedhistory/internal/harvest"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/stretchr/testify/require"
 )
 
@@ -119,7 +120,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 		after := published(t, out)
 		if how == feedtest.Crashes || how == feedtest.Crashed {
 			out = out.clone()
-			c := &clock{p.now()}
+			c := &clock{settings.Now(p.Now)}
 			p = &Producer{Output: out, PageSize: p.PageSize, Now: c.now}
 		}
 		require.NoError(t, call())

@@ -55,7 +55,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The next harvest starts at this time, so it may not be later than the query
 	// (modified-range#8).
-	w.Header().Set("Date", h.now().UTC().Format(http.TimeFormat))
+	w.Header().Set("Date", settings.Now(h.Now).UTC().Format(http.TimeFormat))
 	span, err := requestedRange(r)
 	if err != nil {
 		if span = (Range{}); h.Logger != nil {
@@ -69,13 +69,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		harvest.Fail(w, r, h.Logger, "a range cannot be answered", err)
 	}
-}
-
-func (h *Handler) now() time.Time {
-	if h.Now == nil {
-		return time.Now()
-	}
-	return h.Now()
 }
 
 // A part is the content of an answer: a range, and all items in it.

@@ -375,7 +375,8 @@ func (r *Elements) rank(text Meaning) int {
 	return 0
 }
 
-// Construct reads the current element as a text construct or content.
+// Construct reads the current element as a text construct or content, by its type (RFC 4287
+// §3.1.1, §4.1.3.3).
 func (r *Elements) Construct() Construct {
 	t := Construct{Base: r.Base(), Lang: r.Language()}
 	space, local := r.Space(), strings.ToLower(r.Local())
@@ -405,7 +406,21 @@ func (r *Elements) Construct() Construct {
 		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.Offset())
 		t.Type = textType
 	}
-	return content(r.Cursor, t, mode, r.PlainText, r.Base, r.TextOrMarkup)
+	switch {
+	case mode == "base64": // of Atom 0.3
+		t.Body = decodeBase64(r.PlainText())
+	case t.Type == "xhtml":
+		t.Body, t.Base = r.HTML(true, r.Base)
+	case !IsMedia(t.Type):
+		return r.TextOrMarkup(t)
+	case IsXMLType(t.Type):
+		t.Body = xmlscan.Trim(r.Inner())
+	case t.isBytes():
+		t.Body = decodeBase64(r.PlainText())
+	default:
+		t.Body = r.PlainText()
+	}
+	return t
 }
 
 // TextOrMarkup reads the current element's characters. If there are elements among
@@ -416,6 +431,7 @@ func (r *Elements) TextOrMarkup(t Construct) Construct {
 		return t
 	}
 	within := Fragment(r.text[start:r.End()], r.NewScope(), r.Format)
+	within.MaxURL = max(within.MaxURL, r.MaxURL)
 	t.Type = htmlType
 	t.Body, t.Base = within.HTML(false, within.Base)
 	return t

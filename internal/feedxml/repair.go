@@ -51,15 +51,15 @@ func RepairHead(elements string, rss bool) string {
 // A reviser writes an entry, a head section or a source again, valid.
 type reviser struct {
 	*xmlscan.Cursor
-	element  string // the element as published
-	begun    bool   // it has a start tag
+	read     Elements // the same elements, as a reader means them
+	element  string   // the element as published
+	begun    bool     // it has a start tag
 	rss      bool
 	entry    *Facts            // nil for a head section and a source
 	around   []xmlscan.Binding // the bindings in scope of the children
 	prefix   string            // the start tag's prefix
 	rootBase string
 	rootLang string
-	bases    xmlscan.BaseChain
 
 	out  strings.Builder // element[:done], repaired
 	done int
@@ -85,17 +85,24 @@ func newReviser(element string, rss bool) *reviser {
 	if rss {
 		around = []xmlscan.Binding{{Prefix: "atom", URI: Atom}}
 	}
-	r := &reviser{Cursor: xmlscan.NewFragment(element, around, xmlscan.Unlimited()), element: element, rss: rss}
-	r.enter()
-	return r
+	return newReviserIn(element, around, rss)
 }
 
-// enter moves to the start tag.
-func (r *reviser) enter() {
+// newReviserIn returns a reviser, at the start tag of an element around which these bindings
+// are in scope.
+func newReviserIn(element string, around []xmlscan.Binding, rss bool) *reviser {
+	r := &reviser{
+		Cursor: xmlscan.NewFragment(element, around, xmlscan.Unlimited()), element: element, rss: rss,
+		seen: map[string]bool{}, alternates: map[string]string{},
+	}
+	r.read = Elements{Cursor: r.Cursor, Format: FormatAtom, MaxURL: math.MaxInt, text: element}
+	if rss {
+		r.read.Format = FormatRSS
+	}
 	r.begun = r.Next() == xmlscan.Start
-	r.seen, r.alternates = map[string]bool{}, map[string]string{}
-	r.around, r.prefix, r.rootBase = slices.Clone(r.Bindings()), r.Prefix(), r.base()
+	r.around, r.prefix, r.rootBase = slices.Clone(r.Bindings()), r.Prefix(), r.read.Base()
 	r.rootLang, _ = r.Lang()
+	return r
 }
 
 // revised returns the element; add adds the children that are missing.
@@ -188,12 +195,9 @@ func (r *reviser) within(start int) *xmlscan.Cursor {
 	return c
 }
 
-// plainText reads the current element's text, without the white space around it.
-func (r *reviser) plainText() string { return xmlscan.Trim(r.ElementText()) }
-
 // date reads the current element's text as a date.
 func (r *reviser) date() (text string, t time.Time) {
-	text = r.plainText()
+	text = r.read.PlainText()
 	t, _, _ = feedtime.Read(text)
 	return text, t
 }
@@ -211,7 +215,7 @@ func (r *reviser) survey(element string) {
 		case "summary":
 			r.has.summary = true
 		case "author":
-			p := personOf(s.Cursor, s.base)
+			p := personOf(s.Cursor, s.read.Base)
 			r.has.author = r.has.author || p.Name+p.Email+p.URI != ""
 		case "link":
 			for _, l := range s.links() {
@@ -222,62 +226,6 @@ func (r *reviser) survey(element string) {
 			}
 		}
 	}
-}
-
-// The constructs of Atom, as the elements of an entry are read again to be repaired.
-
-// base returns the base at the current element.
-func (r *reviser) base() string { return r.bases.Resolve("", r.Bases(), math.MaxInt) }
-
-// construct reads the current element as a text construct or content of Atom.
-func (r *reviser) construct() Construct {
-	kind, _ := r.Attr("", "type")
-	mode, _ := r.Attr("", "mode")
-	t := Construct{Type: TextType(kind, mode), Base: r.base()}
-	t.Lang, _ = r.Lang()
-	isContent := r.Local() == "content"
-	if src, ok := r.Attr("", "src"); ok && isContent {
-		t.Src = iri.Resolve(t.Base, src)
-	}
-	if IsMedia(t.Type) && (!isContent || !strings.Contains(t.Type, "/")) {
-		t.Type = "text"
-	}
-	return content(r.Cursor, t, mode, r.plainText, r.base, r.textOrMarkup)
-}
-
-// content reads the current element as the content of a construct, by the construct's type
-// and the mode of Atom 0.3 (RFC 4287 §3.1.1, §4.1.3.3). The functions read the element's
-// characters, its base, and a text whose markup the publisher may not have escaped.
-func content(c *xmlscan.Cursor, t Construct, mode string, text, base func() string, unescaped func(Construct) Construct) Construct {
-	switch {
-	case mode == "base64":
-		t.Body = decodeBase64(text())
-	case t.Type == "xhtml":
-		t.Body, t.Base = c.HTML(true, base)
-	case !IsMedia(t.Type):
-		return unescaped(t)
-	case IsXMLType(t.Type):
-		t.Body = xmlscan.Trim(c.Inner())
-	case t.isBytes():
-		t.Body = decodeBase64(text())
-	default:
-		t.Body = text()
-	}
-	return t
-}
-
-// textOrMarkup reads the current element's characters or, if there are elements among
-// them, its markup.
-func (r *reviser) textOrMarkup(t Construct) Construct {
-	start, base := r.Offset(), r.base()
-	if t.Body = r.plainText(); !r.Nested() {
-		return t
-	}
-	c := r.within(start)
-	own, bases := len(c.Bases()), xmlscan.BaseChain{}
-	t.Type = "html"
-	t.Body, t.Base = c.HTML(false, func() string { return bases.Resolve(base, c.Bases()[own:], math.MaxInt) })
-	return t
 }
 
 // absolute returns the markup with absolute references.
@@ -324,10 +272,10 @@ func linkAttrs(c *xmlscan.Cursor) (link Link, hasHref bool) {
 
 // links reads the current element as a link of Atom, once for each of its relations.
 func (r *reviser) links() (links []Link) {
-	base := r.base()
+	base := r.read.Base()
 	l, hasHref := linkAttrs(r.Cursor)
 	if !hasHref {
-		l.Href = r.plainText()
+		l.Href = r.read.PlainText()
 	}
 	if l.Href = iri.Resolve(base, l.Href); l.Href == "" {
 		return nil
@@ -414,7 +362,7 @@ func (r *reviser) atomID(older bool) (repaired string, valid bool) {
 		return "", !older
 	}
 	bare, id := r.hasOnly(), r.entry.ID
-	return r.written(func(w *Markup) { w.Element("id", id) }), r.plainText() == id && bare && !r.Nested()
+	return r.written(func(w *Markup) { w.Element("id", id) }), r.read.PlainText() == id && bare && !r.Nested()
 }
 
 // atomDate repairs a date. Only an entry has a time of publication.
@@ -436,10 +384,7 @@ func (r *reviser) atomDate(row *Row) (repaired string, valid bool) {
 func (r *reviser) atomSource() string {
 	start := r.Offset()
 	r.Skip()
-	source := r.element[start:r.End()]
-	inner := &reviser{Cursor: xmlscan.NewFragment(source, r.around, xmlscan.Unlimited()), element: source}
-	inner.enter()
-	return inner.revised(func() {})
+	return newReviserIn(r.element[start:r.End()], r.around, false).revised(func() {})
 }
 
 // atomTime repairs a date: it is t unless it is as Atom requires.
@@ -458,7 +403,7 @@ func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) 
 	start := r.Offset()
 	kind, typed := r.Attr("", "type")
 	valid = !odd && (name == "content" && r.hasOnly("type", "src") || r.hasOnly("type"))
-	t := r.construct()
+	t := r.read.Construct()
 	switch {
 	case t.Src != "":
 		valid = valid && (!typed || IsMediaType(kind))
@@ -602,7 +547,7 @@ func (r *reviser) atomCategory(older bool) (repaired string, valid bool) {
 	label, _ := r.Attr("", "label")
 	absolute := iri.Writable(scheme) == scheme && iri.Split(scheme).Scheme != ""
 	valid = !older && xmlscan.Trim(term) != "" && (absolute || !schemed) && r.hasOnly("term", "scheme", "label")
-	if term = cmp.Or(xmlscan.Trim(term), xmlscan.Trim(label), r.plainText()); term == "" {
+	if term = cmp.Or(xmlscan.Trim(term), xmlscan.Trim(label), r.read.PlainText()); term == "" {
 		return "", false
 	}
 	if scheme = iri.Writable(scheme); iri.Split(scheme).Scheme == "" {
@@ -614,7 +559,7 @@ func (r *reviser) atomCategory(older bool) (repaired string, valid bool) {
 // atomPerson repairs a person, who must have a name.
 func (r *reviser) atomPerson(name string, older bool) (repaired string, valid bool) {
 	start := r.Offset()
-	p := personOf(r.Cursor, r.base)
+	p := personOf(r.Cursor, r.read.Base)
 	r.Skip()
 	valid = !older && isPerson(r.within(start))
 	return r.written(func(w *Markup) { w.Person(name, p) }), valid
@@ -656,7 +601,7 @@ func (r *reviser) generator(older bool) (repaired string, valid bool) {
 	uri, _ := r.Attr("", "uri")
 	url, _ := r.Attr("", "url") // in Atom 0.3
 	valid = !older && r.hasOnly("uri", "version") && iri.Writable(uri) == uri
-	name := r.plainText()
+	name := r.read.PlainText()
 	if name == "" {
 		return "", false
 	}
@@ -718,7 +663,7 @@ func (r *reviser) rssElement() (repaired string, valid bool) {
 	case SourceForm:
 		return r.rssSource()
 	case LanguageForm:
-		return "", IsLanguage(r.plainText()) && r.once(row.Name)
+		return "", IsLanguage(r.read.PlainText()) && r.once(row.Name)
 	case ImageForm:
 		return r.rssImageElement(row.Name)
 	case HTMLForm:
@@ -733,7 +678,7 @@ func (r *reviser) rssElement() (repaired string, valid bool) {
 
 // encoded returns the current element's HTML as content:encoded.
 func (r *reviser) encoded() string {
-	body := r.textOrMarkup(Construct{Type: "html", Base: r.base()}).absolute()
+	body := r.read.TextOrMarkup(Construct{Type: "html", Base: r.read.Base()}).absolute()
 	return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, body)
 }
 
@@ -777,7 +722,7 @@ func (r *reviser) rssText(name string) (repaired string, valid bool) {
 	}
 	valid = r.hasOnly()
 	kind, _ := r.Attr("", "type")
-	t := r.textOrMarkup(Construct{Type: "html", Base: r.base()})
+	t := r.read.TextOrMarkup(Construct{Type: "html", Base: r.read.Base()})
 	valid = valid && !r.Nested()
 	body := t.absolute()
 	switch {
@@ -797,7 +742,7 @@ func (r *reviser) rssText(name string) (repaired string, valid bool) {
 func (r *reviser) rssCategory() (repaired string, valid bool) {
 	valid = r.hasOnly("domain")
 	domain, _ := r.Attr("", "domain")
-	text := r.plainText()
+	text := r.read.PlainText()
 	if text == "" {
 		return "", false
 	}
@@ -815,8 +760,8 @@ func (r *reviser) rssURL(name string) (repaired string, valid bool) {
 		}), false
 	}
 	valid = r.hasOnly()
-	base := r.base()
-	ref := r.plainText()
+	base := r.read.Base()
+	ref := r.read.PlainText()
 	if ref == "" {
 		return "", false
 	}
@@ -861,7 +806,7 @@ func (r *reviser) contact(name string) (repaired string, valid bool) {
 	if name == "webMaster" {
 		other = "dc:publisher"
 	}
-	text := r.plainText()
+	text := r.read.PlainText()
 	if IsContact(text) && !r.Nested() && unique && r.once(name) {
 		return "", true
 	}
@@ -873,7 +818,7 @@ func (r *reviser) guid() (repaired string, valid bool) {
 	e := r.entry
 	value, given := permalink(r.Cursor)
 	exact := r.hasOnly("isPermaLink") && (!given || value == "true" || value == "false")
-	text := r.plainText()
+	text := r.read.PlainText()
 	if e == nil || text == "" || !r.once("guid") {
 		return "", false
 	}
@@ -892,7 +837,7 @@ func (r *reviser) rssEnclosure() (repaired string, valid bool) {
 	kind, _ := r.Attr("", "type")
 	valid = iri.URI(url) == url && isNumber(length) && IsMediaType(kind) && r.hasOnly("url", "length", "type")
 	l := enclosureAttrs(r.Cursor)
-	if l.Href = iri.Resolve(r.base(), l.Href); iri.URI(l.Href) == "" {
+	if l.Href = iri.Resolve(r.read.Base(), l.Href); iri.URI(l.Href) == "" {
 		return "", false
 	}
 	r.has.enclosure = cmp.Or(r.has.enclosure, l.Href)
@@ -902,8 +847,8 @@ func (r *reviser) rssEnclosure() (repaired string, valid bool) {
 // rssSource repairs the source of an item, which needs a URL.
 func (r *reviser) rssSource() (repaired string, valid bool) {
 	url, _ := r.Attr("", "url")
-	valid, base := r.hasOnly("url"), r.base()
-	text := r.plainText()
+	valid, base := r.hasOnly("url"), r.read.Base()
+	text := r.read.PlainText()
 	switch uri := iri.URI(iri.Resolve(base, xmlscan.Trim(url))); {
 	case r.entry == nil, !r.once("source"):
 		return "", false
@@ -916,14 +861,14 @@ func (r *reviser) rssSource() (repaired string, valid bool) {
 
 // rssImageElement repairs an image or a text input: its parts are in a fixed form.
 func (r *reviser) rssImageElement(name string) (repaired string, valid bool) {
-	parts, base := map[string]string{}, r.base()
+	parts, base := map[string]string{}, r.read.Base()
 	valid = r.hasOnly()
 	for depth := r.Depth(); r.Child(depth); {
 		local := r.Local()
 		if r.Space() != "" {
 			continue
 		}
-		text := r.plainText()
+		text := r.read.PlainText()
 		switch _, again := parts[local]; local {
 		case "url", "link":
 			uri := iri.URI(iri.Resolve(base, text))

@@ -101,26 +101,16 @@ func (c *Client) public(err error) error {
 	return err
 }
 
-// shownURL is the attribute of a URL, without secrets.
-func shownURL(url string) slog.Attr { return slog.String("url", iri.Shown(url)) }
+// log logs an event about a URL, without its secrets. An unwanted event costs nothing.
+func (c *Client) log(ctx context.Context, level slog.Level, event, url string, attrs ...slog.Attr) {
+	if c.logs(ctx, level) {
+		c.Logger.LogAttrs(ctx, level, event, append([]slog.Attr{slog.String("url", iri.Shown(url))}, attrs...)...)
+	}
+}
 
-// logs reports whether events of a level are wanted. Unwanted ones cost nothing.
+// logs reports whether events of a level are wanted.
 func (c *Client) logs(ctx context.Context, level slog.Level) bool {
 	return c.Logger != nil && c.Logger.Enabled(ctx, level)
-}
-
-func (c *Client) logRequest(x *exchange, method string) {
-	if c.logs(x.caller, slog.LevelDebug) {
-		c.Logger.LogAttrs(x.caller, slog.LevelDebug, "request", shownURL(x.url),
-			slog.String("method", method), slog.Bool("conditional", x.conditional))
-	}
-}
-
-func (c *Client) logAnswer(x *exchange) {
-	if c.logs(x.caller, slog.LevelDebug) {
-		c.Logger.LogAttrs(x.caller, slog.LevelDebug, "answer", shownURL(x.url),
-			slog.Int("status", x.resp.StatusCode), slog.Duration("duration", time.Since(x.started)))
-	}
 }
 
 func (c *Client) logBody(b *body) {
@@ -128,8 +118,7 @@ func (c *Client) logBody(b *body) {
 		return
 	}
 	attrs := []slog.Attr{
-		shownURL(b.x.url), slog.Int64("bytes", b.n), slog.Int64("wire", b.wire.n),
-		slog.Duration("duration", time.Since(b.x.started)),
+		slog.Int64("bytes", b.n), slog.Int64("wire", b.wire.n), slog.Duration("duration", time.Since(b.x.started)),
 	}
 	if b.trailing {
 		attrs = append(attrs, slog.Bool("trailing", true))
@@ -137,41 +126,17 @@ func (c *Client) logBody(b *body) {
 	if b.err != io.EOF && b.err != http.ErrBodyReadAfterClose {
 		attrs = append(attrs, slog.Any("error", b.err))
 	}
-	c.Logger.LogAttrs(b.x.caller, slog.LevelDebug, "body", attrs...)
-}
-
-func (c *Client) logRedirect(ctx context.Context, from string, to *url.URL, status int) {
-	if c.logs(ctx, slog.LevelInfo) {
-		c.Logger.LogAttrs(ctx, slog.LevelInfo, "redirect", shownURL(from),
-			slog.String("to", iri.Shown(to.String())), slog.Int("status", status))
-	}
-}
-
-func (c *Client) logRetry(ctx context.Context, rawURL string, try int, wait time.Duration, err error) {
-	if c.logs(ctx, slog.LevelInfo) {
-		c.Logger.LogAttrs(ctx, slog.LevelInfo, "retry", shownURL(rawURL),
-			slog.Int("try", try), slog.Duration("wait", wait), slog.Any("error", c.public(err)))
-	}
-}
-
-// logWait logs a wait the host asked for.
-func (c *Client) logWait(ctx context.Context, u *url.URL, wait time.Duration) {
-	if wait > 0 && c.logs(ctx, slog.LevelInfo) {
-		c.Logger.LogAttrs(ctx, slog.LevelInfo, "wait", slog.String("host", u.Host), slog.Duration("wait", wait))
-	}
+	c.log(b.x.caller, slog.LevelDebug, "body", b.x.url, attrs...)
 }
 
 // logFailure logs why there is no Response.
-func (c *Client) logFailure(ctx context.Context, rawURL string, err error) {
-	if !c.logs(ctx, slog.LevelInfo) {
-		return
-	}
-	url, detail := shownURL(rawURL), slog.Any("error", c.public(err))
+func (c *Client) logFailure(ctx context.Context, url string, err error) {
+	detail := slog.Any("error", c.public(err))
 	if f, ok := errors.AsType[*Failure](err); ok && f.Kind == Refused {
-		c.Logger.LogAttrs(ctx, slog.LevelInfo, "refusal", url, slog.String("rule", f.Name), detail)
+		c.log(ctx, slog.LevelInfo, "refusal", url, slog.String("rule", f.Name), detail)
 		return
 	}
-	c.Logger.LogAttrs(ctx, slog.LevelInfo, "failure", url, detail)
+	c.log(ctx, slog.LevelInfo, "failure", url, detail)
 }
 
 // reserved are the fields a Request's Header must not have: those set by this package,

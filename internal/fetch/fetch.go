@@ -215,7 +215,7 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 		if !again || req.isDoubtful() {
 			return resp, err
 		}
-		c.logRetry(ctx, req.URL, try, wait, err)
+		c.log(ctx, slog.LevelInfo, "retry", req.URL, slog.Int("try", try), slog.Duration("wait", wait), slog.Any("error", c.public(err)))
 		if sleep(ctx, wait) != nil {
 			return nil, wrap(req.URL, ctx.Err())
 		}
@@ -358,7 +358,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 // send makes the round trip.
 func (x *exchange) send(r *http.Request) error {
 	c := x.client
-	c.logRequest(x, r.Method)
+	c.log(x.caller, slog.LevelDebug, "request", x.url, slog.String("method", r.Method), slog.Bool("conditional", x.conditional))
 	r, err := c.throughProxy(r)
 	if err != nil {
 		return err
@@ -378,7 +378,7 @@ func (x *exchange) send(r *http.Request) error {
 		resp.Body = http.NoBody
 	}
 	x.resp = resp
-	c.logAnswer(x)
+	c.log(x.caller, slog.LevelDebug, "answer", x.url, slog.Int("status", resp.StatusCode), slog.Duration("duration", time.Since(x.started)))
 	if proxy := proxyOf(r.Context()); proxy != nil && resp.StatusCode == http.StatusProxyAuthRequired {
 		return &Failure{Kind: Proxy, URL: x.url, Name: proxy.Host, Status: resp.StatusCode}
 	}

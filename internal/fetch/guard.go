@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -326,7 +327,7 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 			}
 			return nil, err
 		}
-		c.logRedirect(ctx, location, next, status)
+		c.log(ctx, slog.LevelInfo, "redirect", location, slog.String("to", iri.Shown(next.String())), slog.Int("status", status))
 		moved = moved && (status == http.StatusMovedPermanently || status == http.StatusPermanentRedirect)
 		if u = next; moved {
 			permanent = next.String()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -212,7 +213,9 @@ func (c *Client) await(ctx context.Context, h *host, u *url.URL) error {
 			return err
 		}
 		left -= max(alone, 0)
-		c.logWait(ctx, u, alone)
+		if alone > 0 && c.logs(ctx, slog.LevelInfo) { // the host asked for it
+			c.Logger.LogAttrs(ctx, slog.LevelInfo, "wait", slog.String("host", u.Host), slog.Duration("wait", alone))
+		}
 		if sleep(ctx, alone) != nil || c.step(ctx, h) != nil {
 			return wrap(u.String(), ctx.Err())
 		}

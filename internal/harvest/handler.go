@@ -3,14 +3,14 @@ package harvest
 import (
 	"log/slog"
 	"net/http"
+
+	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
 // Begin begins an answer of a producer. It refuses methods other than GET and HEAD, and
 // reports whether to go on.
 func Begin(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+	if !serve.Reads(w, r) {
 		return false
 	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
@@ -30,6 +31,14 @@ func Check(pkg string, numbers ...Number) error {
 		}
 	}
 	return nil
+}
+
+// Now returns the time by a clock; nil means time.Now.
+func Now(clock func() time.Time) time.Time {
+	if clock == nil {
+		return time.Now()
+	}
+	return clock()
 }
 
 // Shared returns c or, if c is nil, a new Client with default settings. Call done when the

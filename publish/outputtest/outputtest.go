@@ -28,7 +28,6 @@ func Run(t *testing.T, open func(t testing.TB) (out, other publish.Output)) {
 		{"NotExist", testNotExist},
 		{"Remove", testRemove},
 		{"Directories", testDirectories},
-		{"Files", testFiles},
 		{"Model", testModel},
 		{"Aliases", testAliases},
 		{"Refused", testRefused},

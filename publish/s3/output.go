@@ -292,7 +292,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 		child := strings.TrimPrefix(there.Key, prefix)
 		dir := strings.HasSuffix(child, "/")
 		if child = strings.TrimSuffix(child, "/"); child != "" && there.Key != o.lockKey() {
-			found[child] = fs.FileInfoToDirEntry(fileInfo{child, there.Size, there.LastModified, mode(dir)})
+			found[child] = fs.FileInfoToDirEntry(fileInfo{child, there.Size, there.LastModified.Truncate(time.Second), mode(dir)}) // as in the header of an answer
 		}
 	}
 	for note, data := range notes {

@@ -428,6 +428,7 @@ func probe(file string) error {
 
 const (
 	diskFull  = "the disk is full; nothing stored is lost: make room, and run the command again"
+	noMemory  = "there is not enough memory; nothing stored is lost: allow more (ulimit -d, or MemoryMax), and run the command again"
 	notOpened = "the file cannot be opened; does it, or its directory, belong to another user?"
 )
 
@@ -436,7 +437,7 @@ func sqliteProblem(e *sqlite.Error) string {
 	case sqlite3.SQLITE_FULL:
 		return diskFull
 	case sqlite3.SQLITE_NOMEM:
-		return "there is not enough memory; nothing stored is lost: allow more (ulimit -d, or MemoryMax), and run the command again"
+		return noMemory
 	case sqlite3.SQLITE_NOTADB:
 		return "this file is not a database"
 	case sqlite3.SQLITE_CORRUPT:
@@ -449,6 +450,8 @@ func sqliteProblem(e *sqlite.Error) string {
 		return "another process holds the database; try again later"
 	case sqlite3.SQLITE_IOERR:
 		switch e.Code() {
+		case sqlite3.SQLITE_IOERR_NOMEM, sqlite3.SQLITE_IOERR_SHMMAP: // the disk has answered
+			return noMemory
 		case sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN:
 			return "the file cannot grow; nothing stored is lost: if the disk is not full, allow larger files (ulimit -f, or the quota), and run the command again"
 		}

@@ -80,7 +80,7 @@ func TestPath(t *testing.T) {
 					}
 				}
 			}
-			_, style, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, prefix+assets.path("style.css"), nil))
+			_, style, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, prefix+assets().path("style.css"), nil))
 			require.Contains(t, style, "color-scheme")
 			_, index, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, prefix+feed+"/index.atom", nil))
 			require.Contains(t, index, `rel="self" href="https://h.example`+root+feed+`/index.atom"`)
@@ -218,7 +218,7 @@ func TestMethods(t *testing.T) {
 	page := w.add("/tides.atom")
 	for path, allow := range map[string]string{
 		"/": "GET, HEAD", page: "GET, HEAD", page + "/index.atom": "GET, HEAD", page + "/complete.atom": "GET, HEAD", page + "/remove": "GET, HEAD, POST",
-		page + "/poll": "POST", "/feeds": "POST", "/token": "GET, HEAD, POST", "/" + assets.path("style.css"): "GET, HEAD",
+		page + "/poll": "POST", "/feeds": "POST", "/token": "GET, HEAD, POST", "/" + assets().path("style.css"): "GET, HEAD",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, "PROPFIND"} {
 			if strings.Contains(allow, method) {
@@ -311,7 +311,7 @@ func TestPrivate(t *testing.T) {
 	require.Contains(t, body, "Make its login")
 	require.NotContains(t, body, "open sesame")
 	require.NotContains(t, body, "feedly.com")
-	status, _, header = w.ask("/"+assets.path("style.css"), nil)
+	status, _, header = w.ask("/"+assets().path("style.css"), nil)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, header.Get("Cache-Control"), "public")
 	status, _, _ = w.ask("/token", nil)

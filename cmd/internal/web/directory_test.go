@@ -359,7 +359,7 @@ func TestRatios(t *testing.T) {
 		return all[len(all)/2]
 	}
 	feed, large := "/feeds/"+republish.Name(figureURL(1)), "/feeds/"+republish.Name(figureURL(0))
-	for _, path := range []string{"/", "/?sort=entries", "/overview", "/entries", feed, large, large + "?month=2010-07", feed + "/entry?id=urn:feed:1:450", feed + "/subscribe", "/" + assets.path("style.css"), "/" + assets.path("app.js")} {
+	for _, path := range []string{"/", "/?sort=entries", "/overview", "/entries", feed, large, large + "?month=2010-07", feed + "/entry?id=urn:feed:1:450", feed + "/subscribe", "/" + assets().path("style.css"), "/" + assets().path("app.js")} {
 		body, tag, _ := ask(pages.URL + path)
 		zipped, ztag, _ := ask(pages.URL+path, "Accept-Encoding", "gzip")
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), body, 0o644))

@@ -191,33 +191,36 @@ var templateFiles embed.FS
 
 // newTemplates returns the templates of a server whose path is root.
 func newTemplates(root string) *template.Template {
-	return template.Must(templates.Clone()).Funcs(template.FuncMap{
-		"asset": func(name string) string { return root + assets.path(name) },
+	return template.Must(templates().Clone()).Funcs(template.FuncMap{
+		"asset": func(name string) string { return root + assets().path(name) },
 		"root":  func() string { return root },
 	})
 }
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"asset":     func(string) string { return "" }, // see newTemplates
-	"root":      func() string { return "" },
-	"redact":    feedhistory.Redact,
-	"count":     count,
-	"day":       day,
-	"month":     func(t time.Time) string { return t.UTC().Format("January 2006") },
-	"moment":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
-	"machine":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"near":      func(t time.Time) string { return near(t, time.Now()) },
-	"plural":    plural,
-	"newreader": func(feed string) readersPage { return readersPage{Feed: feed} },
-	"tail":      tail,
-	"verdict":   verdictText,
-	"aside":     verdictAside,
-	"verdictnamed": func(name string) (string, error) {
-		var v feedhistory.Verdict
-		err := v.UnmarshalText([]byte(name))
-		return verdictText(v), err
-	},
-}).ParseFS(templateFiles, "templates/*.html"))
+// templates are parsed by the first server: no other verb waits for them.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"asset":     func(string) string { return "" }, // see newTemplates
+		"root":      func() string { return "" },
+		"redact":    feedhistory.Redact,
+		"count":     count,
+		"day":       day,
+		"month":     func(t time.Time) string { return t.UTC().Format("January 2006") },
+		"moment":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"machine":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"near":      func(t time.Time) string { return near(t, time.Now()) },
+		"plural":    plural,
+		"newreader": func(feed string) readersPage { return readersPage{Feed: feed} },
+		"tail":      tail,
+		"verdict":   verdictText,
+		"aside":     verdictAside,
+		"verdictnamed": func(name string) (string, error) {
+			var v feedhistory.Verdict
+			err := v.UnmarshalText([]byte(name))
+			return verdictText(v), err
+		},
+	}).ParseFS(templateFiles, "templates/*.html"))
+})
 
 // A layout is the frame of every page.
 type layout struct {
@@ -363,7 +366,7 @@ type asset struct {
 }
 
 // assets are the static files by their names in the directory.
-var assets = loadAssets()
+var assets = sync.OnceValue(loadAssets)
 
 type assetSet map[string]*asset
 
@@ -393,7 +396,7 @@ func (set assetSet) path(name string) string { return "static/" + set[name].name
 
 // serveStatic answers with a static file, which never changes under its name.
 func (s *Server) serveStatic(w http.ResponseWriter, r *http.Request) error {
-	for _, a := range assets {
+	for _, a := range assets() {
 		if a.name == r.PathValue("name") {
 			w.Header().Set("Content-Type", a.mediaType)
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

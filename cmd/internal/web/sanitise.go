@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"golang.org/x/net/html"
@@ -54,24 +55,24 @@ func sanitise(t feedhistory.Text, as display) template.HTML {
 	if as.images {
 		policy = withImages
 	}
-	return template.HTML(strings.TrimSpace(policy.Sanitize(body)))
+	return template.HTML(strings.TrimSpace(policy().Sanitize(body)))
 }
 
 // harmless allows the elements of text, mathematics and simple drawings. It allows no
 // classes or ids other than those a preparation makes, so markup cannot pass for a part of
 // the page. The lists are closed: nothing in them loads, runs, styles or is read as raw
 // text, and none is an HTML integration point (MathML's annotation-xml, SVG's title).
-var harmless = newPolicy()
+var harmless = sync.OnceValue(newPolicy)
 
 // withImages allows images, too, for users who want them.
-var withImages = func() *bluemonday.Policy {
+var withImages = sync.OnceValue(func() *bluemonday.Policy {
 	p := newPolicy()
 	p.AllowAttrs("src", "alt", "title").OnElements("img")
 	p.AllowAttrs("width", "height").Matching(pixels).OnElements("img")
 	p.AllowAttrs("srcset").Matching(regexp.MustCompile(`^https?://[^\s,]+ [0-9]{1,6}w(, https?://[^\s,]+ [0-9]{1,6}w)*$`)).OnElements("img")
 	p.AllowAttrs("sizes").Matching(regexp.MustCompile(`^` + regexp.QuoteMeta(pictureSizes) + `$`)).OnElements("img")
 	return p
-}()
+})
 
 // pictureSizes tells browsers how wide the pictures of a text are shown.
 const pictureSizes = "(max-width: 44rem) 100vw, 44rem"

@@ -81,7 +81,7 @@ func TestEmpty(t *testing.T) {
 	}
 	status, _, _ := w.get("/feeds/0123456789ab/index/1-0123456789abcdef.atom")
 	require.Equal(t, http.StatusNotFound, status)
-	status, _, header := w.get("/" + assets.path("style.css"))
+	status, _, header := w.get("/" + assets().path("style.css"))
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, header.Get("Cache-Control"), "immutable")
 	require.Equal(t, "text/css; charset=utf-8", header.Get("Content-Type"))
@@ -486,7 +486,7 @@ func TestDeliver(t *testing.T) {
 	w.write(2003, 2010)
 	page := w.add("/blog/feed.atom")
 	for _, path := range []string{"/", "/entries", page, page + "?q=fog", page + "/remove", page + "/complete.atom", page + "/index.atom",
-		"/" + assets.path("style.css"), "/" + assets.path("app.js"), w.add("/tides.atom") + "/complete.atom"} {
+		"/" + assets().path("style.css"), "/" + assets().path("app.js"), w.add("/tides.atom") + "/complete.atom"} {
 		ask := func(method string, header ...string) *httptest.ResponseRecorder {
 			r := httptestRequest(t.Context(), method, path, nil)
 			for i := 0; i < len(header); i += 2 {
