@@ -300,11 +300,12 @@ func (r *documentReader) enter() {
 func (r *documentReader) children(depth int, entry string) {
 	r.enter()
 	for r.Child(depth) {
-		if r.bare && r.Space() == "" {
+		row, _ := r.Named()
+		if r.bare && r.Space() == "" && row.AtomRank > 0 { // others are foreign markup, which Atom allows
 			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.Offset())
 			r.bare = false
 		}
-		switch row, _ := r.Named(); row.Form {
+		switch row.Form {
 		case feedxml.Entries:
 			r.entry()
 		case feedxml.Wrapper:

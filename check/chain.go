@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -71,29 +70,6 @@ type link struct {
 	from         string // the URL of the document
 	line, column int
 	quote        Quote
-}
-
-// A tally counts the documents with a mistake.
-type tally struct {
-	url string // the first of them
-	n   int
-}
-
-func (t *tally) add(url string) {
-	if t.n++; t.n == 1 {
-		t.url = url
-	}
-}
-
-// text names the documents with the property that follows, or without it.
-func (t tally) text(all int) string {
-	switch t.n {
-	case 1:
-		return "the document has"
-	case all:
-		return fmt.Sprintf("all %d documents have", all)
-	}
-	return fmt.Sprintf("%d of %d documents (this is the first) have", t.n, all)
 }
 
 // Documents returns the number of documents checked.
@@ -176,7 +152,7 @@ func (r *report) linkTo(rel string) link {
 		return link{}
 	}
 	to := link{href: l.Href, rel: rel, from: r.doc.URL}
-	to.line, to.column, to.quote = r.place(at)
+	to.line, to.column, to.quote = place(r.doc.Text(), at)
 	return to
 }
 
@@ -374,34 +350,29 @@ func (c *Chain) Finish() []Finding {
 	if c.first == nil {
 		return nil
 	}
-	var out []Finding
+	var l findingList
 	if last := c.lastNamed; last.href != "" && !c.gaps && c.newer.older.href == "" && !c.newer.is(last.href) {
-		out = append(out, last.finding("last-not-last", "last is %s, but the series ends at %s", clip(last.href), clip(c.newer.url)))
+		l.keep(last.finding("last-not-last", "last is %s, but the series ends at %s", clip(last.href), clip(c.newer.url)))
 	}
-	if t := c.forwardless; t.n > 0 {
-		message := "there is no next-archive, although " + c.followed + " follows"
-		if t.n > 1 {
-			message = fmt.Sprintf("%d archives (this is the newest) have no next-archive, although others follow", t.n)
-		}
-		out = append(out, newFinding("next-archive-missing", t.url, message))
+	switch t := c.forwardless; t.n {
+	case 0:
+	case 1:
+		l.raise("next-archive-missing", t.url, "there is no next-archive, although %s follows", c.followed)
+	default:
+		l.raise("next-archive-missing", t.url, "%d archives (this is the newest) have no next-archive, although others follow", t.n)
 	}
-	if t := c.unvalidated; t.n > 0 {
-		out = append(out, newFinding("validators-missing", t.url, t.text(c.documents)+" neither ETag nor Last-Modified"))
-	}
-	if t := c.unfresh; t.n > 0 {
-		out = append(out, newFinding("cache-headers-missing", t.url, t.text(c.documents)+" neither Cache-Control nor Expires"))
-	}
+	l.tally("validators-missing", c.unvalidated, c.documents, "neither ETag nor Last-Modified")
+	l.tally("cache-headers-missing", c.unfresh, c.documents, "neither Cache-Control nor Expires")
 	if c.kind == feedhistory.Archived && c.documents > 1 && c.undated.n == c.documents {
-		out = append(out, newFinding("edits-unnoticed", c.first.url,
-			fmt.Sprintf("none of the %d documents says when it or an entry was updated", c.documents)))
+		l.raise("edits-unnoticed", c.first.url, "none of the %d documents says when it or an entry was updated", c.documents)
 	}
 	if c.Profile == AtomPMH {
-		out = append(out, c.pmh.finish(c)...)
+		c.pmh.finish(c, &l)
 	}
 	if c.Digests != nil && !c.gaps {
-		out = append(out, c.Digests.missing(c.first.url, c.archives)...)
+		c.Digests.missing(c.first.url, c.archives, &l)
 	}
-	return out
+	return l.in("")
 }
 
 // Walk checks every document of the feed at url, and yields the findings as the
@@ -424,12 +395,7 @@ func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string
 		}
 		w := walker{Chain: c, ctx: ctx, client: client}
 		w.yield = func(found []Finding) bool {
-			for _, f := range found {
-				if !yield(f, nil) {
-					return false
-				}
-			}
-			return true
+			return !slices.ContainsFunc(found, func(f Finding) bool { return !yield(f, nil) })
 		}
 		if err := w.run(url); err != nil {
 			yield(Finding{}, err)
@@ -675,21 +641,16 @@ func ReadDigests(file string) (*Digests, error) {
 
 // Write writes the digests to a file, either completely or not at all.
 func (d *Digests) Write(file string) (err error) {
-	data, err := json.Marshal(d)
+	data, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, data, "", "  "); err != nil {
-		return err
-	}
-	out.WriteByte('\n')
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".digests-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(out.Bytes())
+	_, err = tmp.Write(append(data, '\n'))
 	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
@@ -725,17 +686,23 @@ func digestOf(doc *feedhistory.Document) digest {
 
 // keep remembers an archive of a feed.
 func (d *Digests) keep(feed, url string, now digest) {
-	if d.feeds == nil {
-		d.feeds = map[string]map[string]digest{}
+	set(&d.feeds, feed, url, now)
+}
+
+// set makes the maps that an element of theirs needs.
+func set[V any](m *map[string]map[string]V, feed, url string, value V) {
+	if *m == nil {
+		*m = map[string]map[string]V{}
 	}
-	if d.feeds[feed] == nil {
-		d.feeds[feed] = map[string]digest{}
+	if (*m)[feed] == nil {
+		(*m)[feed] = map[string]V{}
 	}
-	d.feeds[feed][url] = now
+	(*m)[feed][url] = value
 }
 
 // missing reports the archives no longer in a feed's chain, and forgets them.
-func (d *Digests) missing(feed string, seen map[string]bool) (out []Finding) {
+func (d *Digests) missing(feed string, seen map[string]bool, l *findingList) {
+	var out []Finding
 	archives, at := d.feeds[feed], map[digest]string{}
 	for url := range seen {
 		at[archives[url]] = url
@@ -753,7 +720,9 @@ func (d *Digests) missing(feed string, seen map[string]bool) (out []Finding) {
 		delete(d.entries[feed], url)
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Message+a.URL, b.Message+b.URL) })
-	return out
+	for _, f := range out {
+		l.keep(f)
+	}
 }
 
 // entriesOf returns the digests of an archive's entries. It must not refer to the
@@ -794,13 +763,7 @@ func (c *Chain) remember(r *report) {
 		c.edited(r, had, has)
 	}
 	d.keep(feed, url, now)
-	if d.entries == nil {
-		d.entries = map[string]map[string]entries{}
-	}
-	if d.entries[feed] == nil {
-		d.entries[feed] = map[string]entries{}
-	}
-	d.entries[feed][url] = has
+	set(&d.entries, feed, url, has)
 }
 
 // differences names the entries added, removed, or with a different time.

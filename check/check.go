@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -159,13 +158,12 @@ func (l *findingList) in(text string) []Finding {
 	slices.SortStableFunc(l.found, func(a, b placedFinding) int { return a.offset - b.offset })
 	var out []Finding
 	last := map[string]int{}
-	lines := lineCounter{text: text, line: 1}
 	for _, p := range l.found {
-		if p.offset >= 0 && p.offset <= len(text) && text != "" {
-			p.Line, p.Column, p.Quote = lines.place(p.offset)
-			if p.absent {
-				p.Quote = Quote{}
-			}
+		if p.Line == 0 {
+			p.Line, p.Column, p.Quote = place(text, p.offset)
+		}
+		if p.absent {
+			p.Quote = Quote{}
 		}
 		last[p.Code] = len(out)
 		out = append(out, p.Finding)
@@ -176,6 +174,50 @@ func (l *findingList) in(text string) []Finding {
 		}
 	}
 	return out
+}
+
+// steps takes step after step, while there are more, and yields the findings of each. It
+// reports whether all were taken.
+func (l *findingList) steps(yield func(Finding, error) bool, step func() (more bool, err error)) bool {
+	for more := true; more; {
+		*l = findingList{}
+		var err error
+		if more, err = step(); err != nil {
+			yield(Finding{}, err)
+			return false
+		}
+		for _, f := range l.in("") {
+			if !yield(f, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// A tally counts the documents with a mistake.
+type tally struct {
+	url string // the first of them
+	n   int
+}
+
+func (t *tally) add(url string) {
+	if t.n++; t.n == 1 {
+		t.url = url
+	}
+}
+
+// tally raises a finding about the documents counted, of all: what they have.
+func (l *findingList) tally(code string, t tally, all int, what string) {
+	switch {
+	case t.n == 0:
+	case t.n == 1:
+		l.raise(code, t.url, "the document has %s", what)
+	case t.n == all:
+		l.raise(code, t.url, "all %d documents have %s", all, what)
+	default:
+		l.raise(code, t.url, "%d of %d documents (this is the first) have %s", t.n, all, what)
+	}
 }
 
 // A report has the findings of one document.
@@ -257,42 +299,23 @@ func newFinding(code, url, message string) Finding {
 // findings returns the findings in the order of the text.
 func (r *report) findings() []Finding { return r.in(r.doc.Text()) }
 
-// place returns the line, column and quote of a single place.
-func (r *report) place(offset int) (line, column int, quote Quote) {
-	if offset < 0 || r.doc.Text() == "" {
-		return 0, 0, Quote{}
-	}
-	lines := lineCounter{text: r.doc.Text(), line: 1}
-	return lines.place(offset)
-}
-
-// A lineCounter finds the lines of increasing offsets in one pass.
-type lineCounter struct {
-	text  string
-	line  int
-	begin int // the beginning of the line
-}
-
 // The maximum sizes of the parts of a quoted line, in bytes.
 const (
 	quoteBefore = 60
 	quoteAfter  = 120
 )
 
-func (l *lineCounter) place(offset int) (line, column int, quote Quote) {
-	passed := l.text[l.begin:offset]
-	if n := strings.Count(passed, "\n"); n > 0 {
-		l.line += n
-		l.begin += strings.LastIndexByte(passed, '\n') + 1
+// place returns the line, column and quote of an offset of a text.
+func place(text string, offset int) (line, column int, quote Quote) {
+	if offset < 0 || offset > len(text) || text == "" {
+		return 0, 0, Quote{}
 	}
-	before := l.text[l.begin:offset]
-	after, _, _ := strings.Cut(l.text[offset:min(len(l.text), offset+quoteAfter)], "\n")
-	column = utf8.RuneCountInString(before) + 1
-	if len(before) > quoteBefore {
-		before = before[len(before)-quoteBefore:]
-	}
+	line, column = xmlscan.Line(text, offset)
+	before := text[max(0, offset-quoteBefore):offset]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	after, _, _ := strings.Cut(text[offset:min(len(text), offset+quoteAfter)], "\n")
 	before, after = strings.ToValidUTF8(before, ""), strings.ToValidUTF8(strings.TrimRight(after, "\r"), "")
-	return l.line, column, Quote{strings.Clone(before), strings.Clone(after)} // cloned, so as not to keep the document
+	return line, column, Quote{strings.Clone(before), strings.Clone(after)} // cloned, so as not to keep the document
 }
 
 // clip shortens a quotation in a message.

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +67,8 @@ func (r *report) notes() {
 		switch {
 		case mended[code]:
 			code = "not-well-formed"
+		case r.out.isExternal && (code == "html-entity" || code == "undefined-entity"):
+			code = "entity-of-a-dtd"
 		case code == "namespace-misspelt" && r.doc.Format == feedhistory.Atom && !feedxml.IsAtom(r.out.native):
 			code = "namespace-unknown"
 		case r.out.invalidDates[at] && (code == "date-unreadable" || strings.HasPrefix(code, "zone-")):
@@ -315,13 +319,15 @@ func (r *report) times() {
 	}
 }
 
-// updates reports where updated is missing. An unreadable one is a note of the parser's.
+// updates reports where updated is missing: an element of another name, which this reader
+// takes instead, is none. An unreadable one is reported by its place.
 func (r *report) updates() {
-	if r.doc.Updated.IsZero() && r.out.updated == nowhere {
+	strict := r.out.native != feedxml.Atom03
+	if r.out.updated == nowhere && (r.doc.Updated.IsZero() || strict && r.out.isWhole) {
 		r.absent("updated-missing", "the feed has no updated")
 	}
 	for i, e := range r.doc.Entries {
-		if place := r.entry(i); e.Updated.IsZero() && !place.updated {
+		if place := r.entry(i); !place.updated && (e.Updated.IsZero() || strict && place.at != nowhere) {
 			r.add("updated-missing", place.at, "entry %s has no updated", clip(e.ID))
 		}
 	}
@@ -350,8 +356,8 @@ func (r *report) ids() {
 	d := r.doc
 	if d.Format == feedhistory.Atom {
 		switch {
-		case d.ID == "" && r.count["id-too-long"] > 0: // it has an id
-		case d.ID == "":
+		case r.count["id-too-long"] > 0, r.out.native == feedxml.Atom03 && r.out.id == nowhere: // there is one, or none is needed
+		case d.ID == "", r.out.isWhole && r.out.id == nowhere: // a misspelt id is none
 			r.absent("id-missing", "the feed has no id")
 		case !isIRI(d.ID):
 			r.add("not-absolute-iri", r.out.id, "the feed's id, %q, is not an absolute IRI", clip(d.ID))
@@ -360,7 +366,7 @@ func (r *report) ids() {
 	seen := make(map[string]int, len(d.Entries))
 	for i, e := range d.Entries {
 		place := r.entry(i)
-		if e.WeakID {
+		if e.WeakID || d.Format == feedhistory.Atom && place.at == place.id && place.at != nowhere {
 			r.withoutID(e, place)
 			continue
 		}
@@ -388,7 +394,7 @@ func (r *report) withoutID(e *feedhistory.Entry, place entryPlace) {
 
 // entry returns the place of an entry.
 func (r *report) entry(i int) entryPlace {
-	if i < len(r.out.entries) {
+	if i < len(r.out.entries) && (!r.out.isWhole || len(r.out.entries) == len(r.doc.Entries)) {
 		return r.out.entries[i]
 	}
 	return entryPlace{at: nowhere, end: nowhere, id: nowhere}
@@ -409,6 +415,8 @@ func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 	switch {
 	case r.profile == AtomPMH:
 	case slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" }): // which says more
+	case e.Updated.Equal(first.Updated) && r.differ(e, first):
+		r.add("id-shared", place.id, "entries with different titles and links share an id, so only one of them counts: %s", clip(e.ID))
 	case e.Updated.Equal(first.Updated):
 		when := "no update time"
 		if !e.Updated.IsZero() {
@@ -419,6 +427,15 @@ func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 		r.add("duplicate-id", place.id, "the id %s is in the document twice, updated %s and %s",
 			clip(e.ID), stamp(first.Updated), stamp(e.Updated))
 	}
+}
+
+// differ reports whether two entries have titles and links, and share none. With different
+// times, too, the parser has noted it.
+func (r *report) differ(a, b *feedhistory.Entry) bool {
+	one, ok := a.Links.Rel(feedhistory.RelAlternate)
+	other, too := b.Links.Rel(feedhistory.RelAlternate)
+	title, second := a.Title().Plain(), b.Title().Plain()
+	return ok && too && !same(one.Href, other.Href) && title != "" && second != "" && title != second
 }
 
 // isIRI recognises an absolute IRI: a scheme, followed by something, without the
@@ -459,6 +476,8 @@ type outline struct {
 	stray       []spot          // history links in entries
 	entries     []entryPlace    // in document order
 	search      map[string]spot // OpenSearch's numbers in the head section
+	isWhole     bool            // the text is XML, and undamaged
+	isExternal  bool            // it has a DTD elsewhere, which may define entities
 	faults      []fault         // elements that are repeated, missing or ill-formed
 
 	invalidDates map[int]bool // the places of Atom's dates reported as invalid
@@ -568,7 +587,7 @@ func (s *outliner) missing(p *parent, at int) {
 	switch {
 	case s.Err() != nil: // it was not read to its end
 	case p.name == "item":
-		if !p.has("title") && !p.has("description") {
+		if !p.has("title") && !p.has("description") && !slices.Contains([]string{"0.92", "0.93", "0.94"}, s.version) {
 			s.fault("rss-element-missing", at, "this item has neither title nor description")
 		}
 	case s.isRSS:
@@ -585,9 +604,9 @@ func (s *outliner) missing(p *parent, at int) {
 // mostFaults bounds the faults kept: a report shows a few of each kind.
 const mostFaults = 10_000
 
-func (s *outliner) fault(code string, at int, format string, args ...any) {
-	if len(s.faults) < mostFaults {
-		s.faults = append(s.faults, fault{code, at, fmt.Sprintf(format, args...)})
+func (o *outline) fault(code string, at int, format string, args ...any) {
+	if len(o.faults) < mostFaults {
+		o.faults = append(o.faults, fault{code, at, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -611,18 +630,26 @@ func newOutline(doc *feedhistory.Document) *outline {
 	if !s.Child(0) {
 		return o
 	}
-	switch s.native = s.Space(); {
-	case doc.Format == feedhistory.Atom:
-		s.head("feed", "entry")
-	case doc.Format == feedhistory.RSS:
+	s.bare = s.Prefix() != ""
+	s.native, o.isExternal = s.Space(), externalDTD.MatchString(doc.Text()[:s.Offset()])
+	if s.isRSS {
+		s.version, _ = s.Attr("", "version")
 		s.rss()
+	} else {
+		s.head("feed", "entry")
 	}
+	o.isWhole = s.Err() == nil
 	return o
 }
 
-// jsonItems finds the items, whose text the model has unchanged.
+// externalDTD recognises a document type whose definition, or a part of it, is elsewhere.
+var externalDTD = regexp.MustCompile(`<!DOCTYPE\s+[^\s>[]+\s+(PUBLIC|SYSTEM)\s|<!DOCTYPE[^>]*\[[^]]*%`)
+
+// jsonItems finds the items, whose text the model has unchanged, and checks the members of
+// each and of the feed.
 func (o *outline) jsonItems(doc *feedhistory.Document) {
 	from := 0
+	o.jsonMembers(doc.Text(), 0, "feed", "title")
 	for _, e := range doc.Entries {
 		raw := string(e.JSON())
 		i := strings.Index(doc.Text()[from:], raw)
@@ -633,6 +660,31 @@ func (o *outline) jsonItems(doc *feedhistory.Document) {
 		at := from + i
 		from = at + len(raw)
 		o.entries = append(o.entries, entryPlace{at: at, end: from, id: at})
+		o.jsonMembers(raw, at, "item", "content_text", "content_html")
+	}
+}
+
+// jsonMembers reports members that the object at an offset has twice, or lacks: it needs one
+// of those named last.
+func (o *outline) jsonMembers(text string, at int, what string, oneOf ...string) {
+	d, seen := json.NewDecoder(strings.NewReader(text)), map[string]bool{}
+	if start, err := d.Token(); start != json.Delim('{') || err != nil {
+		return
+	}
+	for d.More() {
+		var value json.RawMessage
+		name, err := d.Token()
+		if err != nil || d.Decode(&value) != nil {
+			return // it is not well-formed
+		}
+		key := name.(string)
+		if seen[key] {
+			o.fault("json-member-repeated", at, "the %s has more than one %q", what, clip(key))
+		}
+		seen[key] = true
+	}
+	if !slices.ContainsFunc(oneOf, func(name string) bool { return seen[name] }) {
+		o.fault("json-member-missing", at, "the %s has no %s", what, strings.Join(oneOf, " or "))
 	}
 }
 
@@ -640,8 +692,10 @@ func (o *outline) jsonItems(doc *feedhistory.Document) {
 type outliner struct {
 	*xmlscan.Cursor
 	*outline
-	text  string
-	isRSS bool
+	text    string
+	isRSS   bool
+	bare    bool   // the root has a prefix, so elements without one are read as its children
+	version string // of RSS
 }
 
 func (s *outliner) rss() {
@@ -657,15 +711,19 @@ func (s *outliner) rss() {
 	}
 }
 
+// rssSpaces are the namespaces of RSS 1.0 and 0.90.
+var rssSpaces = []string{
+	"http://purl.org/rss/1.0/", "http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/",
+}
+
 // isNative reports whether the current element belongs to the format, and not
 // to an extension.
 func (s *outliner) isNative() bool {
-	switch space := s.Space(); space {
-	case "", s.native, feedxml.Atom, feedxml.Atom03, "http://purl.org/rss/1.0/",
-		"http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
+	switch space := s.Space(); {
+	case space == s.native, feedxml.IsAtom(space), space == "" && s.bare:
 		return true
 	default:
-		return strings.HasPrefix(space, "http://backend.userland.com/rss")
+		return s.isRSS && (space == "" || slices.Contains(rssSpaces, space) || strings.HasPrefix(space, "http://backend.userland.com/rss"))
 	}
 }
 
@@ -681,7 +739,7 @@ func (s *outliner) head(name, entry string) {
 			s.child(feed)
 		}
 		switch local, at := s.Local(), s.Offset(); {
-		case local == entry && s.isNative():
+		case strings.EqualFold(local, entry) && s.isNative():
 			s.entry()
 		case local == "link" && s.isNative():
 			s.headLink()
@@ -695,6 +753,8 @@ func (s *outliner) head(name, entry string) {
 			s.value(true)
 		case local == "lastBuildDate" && s.isNative():
 			s.updated = at
+		case local == "deleted-entry" && s.Space() == feedxml.Tombstones:
+			s.tombstone()
 		case s.Space() == nsSearch || s.Space() == nsSearch1:
 			s.searchNumber()
 		default:
@@ -702,6 +762,18 @@ func (s *outliner) head(name, entry string) {
 		}
 	}
 	s.missing(feed, s.top)
+}
+
+// tombstone checks the time of a deletion, which decides whether an entry is gone.
+func (s *outliner) tombstone() {
+	at := s.Offset()
+	if when, ok := s.Attr("", "when"); !ok {
+		s.fault("deleted-entry-when", at, "at:deleted-entry has no when")
+	} else if !isRFC3339(when) {
+		s.invalidDates[at] = true
+		s.fault("deleted-entry-when", at, "when is %q, which is not an RFC 3339 date", clip(when))
+	}
+	s.Skip()
 }
 
 // headLink records the place of a link for each of its relations.

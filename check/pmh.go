@@ -148,14 +148,13 @@ func (p *pmhChain) compare(r *report, i int, old, now entryCopy) {
 }
 
 // finish returns the findings about the whole chain.
-func (p *pmhChain) finish(c *Chain) (out []Finding) {
+func (p *pmhChain) finish(c *Chain, l *findingList) {
 	switch {
 	case p.completed != "" && p.deletions:
-		out = append(out, newFinding("pmh-deletion-in-complete", p.completed, "there are deletion entries, but also fh:complete"))
+		l.raise("pmh-deletion-in-complete", p.completed, "there are deletion entries, but also fh:complete")
 	case p.completed == "" && !p.deletions && c.first.older.href == "" && c.documents == 1 && c.kind == feedhistory.Plain:
-		out = append(out, newFinding("pmh-complete-missing", c.first.url, "this document has everything, but no fh:complete"))
+		l.raise("pmh-complete-missing", c.first.url, "this document has everything, but no fh:complete")
 	}
-	return out
 }
 
 // A Sample has some of the representations of metadata records, and requests them: that

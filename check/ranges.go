@@ -73,23 +73,13 @@ func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url 
 		w := &rangeWalker{
 			Chain: c, ctx: ctx, client: client, url: url, most: cmp.Or(client.Budget.Documents, 10_000), seen: map[rangeItem]bool{},
 		}
-		span, more := timeRange{}, true
-		for more {
-			w.findingList = findingList{}
-			var err error
-			if span, more, err = w.part(span); err != nil {
-				yield(Finding{}, err)
-				return
-			}
-			if !more {
+		span := timeRange{}
+		w.steps(yield, func() (more bool, err error) {
+			if span, more, err = w.part(span); !more {
 				w.headers()
 			}
-			for _, f := range w.in("") {
-				if !yield(f, nil) {
-					return
-				}
-			}
-		}
+			return more, err
+		})
 	}
 }
 
@@ -260,10 +250,6 @@ func (w *rangeWalker) outside(a *rangeAnswer) (n int) {
 
 // headers reports header fields missing from answers.
 func (w *rangeWalker) headers() {
-	if t := w.unvaried; t.n > 0 {
-		w.raise("mr-vary-missing", w.url, "%s no Vary: Modified-Range", t.text(w.documents))
-	}
-	if t := w.unnamed; t.n > 0 {
-		w.raise("mr-range-unnamed", w.url, "%s no Modified-Range", t.text(w.documents))
-	}
+	w.tally("mr-vary-missing", w.unvaried, w.documents, "no Vary: Modified-Range")
+	w.tally("mr-range-unnamed", w.unnamed, w.documents, "no Modified-Range")
 }

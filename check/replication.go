@@ -56,30 +56,18 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 			Chain: c, ctx: ctx, fetcher: fetcher, most: cmp.Or(client.Budget.Documents, 10_000), feed: url,
 			visited: map[string]bool{}, ids: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		}
-		for url != "" {
-			older, err := w.page(url)
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(Finding{}, err)
-				return
-			}
-			for _, f := range w.in("") {
-				if !yield(f, nil) {
-					return
-				}
-			}
-			url = older
+		if w.steps(yield, func() (more bool, err error) {
+			url, err = w.page(url)
+			return url != "", cmp.Or(ctx.Err(), err)
+		}) {
+			w.forget()
 		}
-		w.forget()
 	}
 }
 
 // page checks a page, and returns the URL of the older one. The error is the context's,
 // or from the request for the newest page.
 func (w *pageWalker) page(url string) (older string, err error) {
-	w.findingList = findingList{}
 	if w.documents >= w.most {
 		w.raise("walk-cut-short", url, "there are more than %d pages", w.most)
 		return "", nil

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/url"
 	"path/filepath"
@@ -11,117 +13,76 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The part of SARIF 2.1.0, a format for build systems, needed by findings.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
+// An object is a JSON object whose members have an order.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the members in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, m := range o {
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%c%q:%s", "{,"[min(i, 1)], m.name, value)
 	}
-	sarifRun struct {
-		Tool       sarifTool     `json:"tool"`
-		ColumnKind string        `json:"columnKind"`
-		Results    []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID               string          `json:"id"`
-		ShortDescription sarifText       `json:"shortDescription"`
-		Help             sarifText       `json:"help"`
-		Default          sarifDefault    `json:"defaultConfiguration"`
-		Properties       sarifProperties `json:"properties"`
-	}
-	sarifDefault struct {
-		Level Level `json:"level"`
-	}
-	sarifProperties struct {
-		Clause string `json:"clause"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifResult struct {
-		RuleID    string          `json:"ruleId"`
-		RuleIndex int             `json:"ruleIndex"`
-		Level     Level           `json:"level"`
-		Message   sarifText       `json:"message"`
-		Locations []sarifLocation `json:"locations,omitempty"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical `json:"physicalLocation"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		Line   int `json:"startLine"`
-		Column int `json:"startColumn"`
-	}
-)
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
 
 // WriteSARIF writes findings as a SARIF 2.1.0 log of one run.
 func WriteSARIF(w io.Writer, findings []Finding) error {
-	run := sarifRun{
-		ColumnKind: "unicodeCodePoints",
-		Results:    []sarifResult{},
-		Tool: sarifTool{sarifDriver{
-			Name: "feedhistory", Version: feedhistory.Version,
-			InformationURI: "https://github.com/feedhistory/feedhistory",
-		}},
-	}
-	index := map[string]int{} // of the rules in use
+	rules, results, index := []object{}, []object{}, map[string]int{}
 	for _, f := range findings {
 		if _, ok := index[f.Code]; !ok {
-			index[f.Code] = len(run.Tool.Driver.Rules)
-			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, newSARIFRule(rule(f.Code)))
+			index[f.Code] = len(rules)
+			rules = append(rules, sarifRule(rule(f.Code)))
 		}
-		run.Results = append(run.Results, newSARIFResult(f, index[f.Code]))
-	}
-	if run.Tool.Driver.Rules == nil {
-		run.Tool.Driver.Rules = []sarifRule{}
+		results = append(results, sarifResult(f, index[f.Code]))
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(sarifLog{
-		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
+	return enc.Encode(object{
+		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"},
+		{"runs", []object{{
+			{"tool", object{{"driver", object{
+				{"name", "feedhistory"}, {"version", feedhistory.Version},
+				{"informationUri", "https://github.com/feedhistory/feedhistory"}, {"rules", rules},
+			}}}},
+			{"columnKind", "unicodeCodePoints"}, {"results", results},
+		}}},
 	})
 }
 
-func newSARIFRule(r Rule) sarifRule {
+func sarifText(text string) object { return object{{"text", text}} }
+
+func sarifRule(r Rule) object {
 	summary := cmp.Or(r.Summary, r.Code)
-	return sarifRule{
-		ID: r.Code, ShortDescription: sarifText{summary}, Help: sarifText{cmp.Or(r.Hint, summary)},
-		Default: sarifDefault{r.Level}, Properties: sarifProperties{r.Clause},
+	return object{
+		{"id", r.Code}, {"shortDescription", sarifText(summary)}, {"help", sarifText(cmp.Or(r.Hint, summary))},
+		{"defaultConfiguration", object{{"level", r.Level}}}, {"properties", object{{"clause", r.Clause}}},
 	}
 }
 
-func newSARIFResult(f Finding, index int) sarifResult {
+func sarifResult(f Finding, index int) object {
 	message := f.Message
 	if f.Hint != "" {
 		message += ". Instead: " + f.Hint
 	}
-	result := sarifResult{RuleID: f.Code, RuleIndex: index, Level: f.Level, Message: sarifText{message}}
+	result := object{{"ruleId", f.Code}, {"ruleIndex", index}, {"level", f.Level}, {"message", sarifText(message)}}
 	if f.URL == "" {
 		return result
 	}
-	location := sarifPhysical{Artifact: sarifArtifact{reference(f.URL)}}
+	location := object{{"artifactLocation", object{{"uri", reference(f.URL)}}}}
 	if f.Line > 0 {
-		location.Region = &sarifRegion{f.Line, f.Column}
+		location = append(location, member{"region", object{{"startLine", f.Line}, {"startColumn", f.Column}}})
 	}
-	result.Locations = []sarifLocation{{location}}
-	return result
+	return append(result, member{"locations", []object{{{"physicalLocation", location}}}})
 }
 
 // reference returns a URI reference for a URL or a file name.

@@ -355,7 +355,7 @@ func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror
 	if err != nil {
 		return err
 	}
-	private, err := keys.Private()
+	private, err := keys.Load()
 	if err != nil {
 		return err
 	}

@@ -101,10 +101,16 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	}
 	status := terminal.ExitOK
 	for _, file := range files {
+		before := in.Feeds + in.Same
 		if err := c.file(w, in, file); err != nil {
 			return err
 		}
-		if !in.Ended {
+		switch {
+		case in.Ended:
+		case in.Feeds+in.Same == before:
+			w.Say(inputName(file) + ": nothing was imported: there is no feed in it")
+			status = terminal.ExitFailed
+		default:
 			status = terminal.WorseExit(status, warnUnended(w, file))
 		}
 	}

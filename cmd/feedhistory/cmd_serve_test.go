@@ -379,7 +379,9 @@ func TestStaysPrivate(t *testing.T) {
 	private := func(db string) (urls []string) {
 		keys, err := (&database.Location{DB: db}).Keyring()
 		require.NoError(t, err)
-		for url := range keys.Feeds {
+		feeds, err := keys.Load()
+		require.NoError(t, err)
+		for url := range feeds {
 			urls = append(urls, url)
 		}
 		return urls

@@ -110,16 +110,17 @@ func TestFaults(t *testing.T) {
 		_, _ = io.WriteString(w, `</channel></rss>`)
 	}))
 	program := filepath.Join(commandDir(t), "feedhistory")
-	for _, fault := range []struct{ calls, error, want string }{
-		{"pwrite64", "EIO", "the disk has failed: input/output error"},
-		{"pwrite64", "ENOSPC", "the disk is full; nothing stored is lost"},
-		{"pwrite64", "EFBIG", "the file cannot grow; nothing stored is lost"},
-		{"pwrite64", "EDQUOT", "the file cannot grow; nothing stored is lost"},
-		{"ftruncate", "ENOSPC", "the file cannot grow; nothing stored is lost"},
-		{"fsync,fdatasync", "EIO", "the disk has failed: input/output error"},
-		{"pread64", "EIO", "the disk has failed"},
-		{"openat", "EMFILE", "too many"},
-		{"mmap", "ENOMEM", "there is not enough memory"},
+	const full, failed, noRoom = "the disk is full; nothing stored is lost", "the disk has failed", "the file cannot grow; nothing stored is lost"
+	for _, fault := range []struct{ calls, error, want, later string }{
+		{"pwrite64", "EIO", failed + ": input/output error", noRoom},
+		{"pwrite64", "ENOSPC", full, noRoom},
+		{"pwrite64", "EFBIG", noRoom, noRoom},
+		{"pwrite64", "EDQUOT", noRoom, noRoom},
+		{"ftruncate", "ENOSPC", noRoom, noRoom},
+		{"fsync,fdatasync", "EIO", failed + ": input/output error", failed},
+		{"pread64,read", "EIO", failed, failed},
+		{"openat", "EMFILE", "too many", "too many"},
+		{"mmap", "ENOMEM", "there is not enough memory", "there is not enough memory"},
 	} {
 		t.Run(strings.ReplaceAll(fault.calls, ",", "-")+"="+fault.error, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +130,7 @@ func TestFaults(t *testing.T) {
 				require.Zero(t, status, stderr)
 				args := []string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + fault.calls, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.calls, fault.error, 1+n*7%60)}
 				switch fault.calls { // which the program's loader needs, too
-				case "pread64", "openat":
+				case "pread64,read", "openat":
 					args = append(args, "-P", db, "-P", db+"-wal")
 				case "mmap":
 					args = append(args, "-P", db+"-shm")
@@ -140,7 +141,11 @@ func TestFaults(t *testing.T) {
 				if err := c.Run(); err != nil && strings.Contains(said.String(), "PTRACE") {
 					t.Skip("this system lets nobody trace: " + said.String())
 				} else if err != nil || said.Len() > 0 {
-					require.Contains(t, said.String(), fault.want, "call %d", n)
+					// strace counts the calls of each thread. Where one has made enough of them, the
+					// command may find the disk sound with another, and then has SQLite's word only.
+					if n == 0 || !strings.Contains(said.String(), fault.later) {
+						require.Contains(t, said.String(), fault.want, "call %d", n)
+					}
 					require.NotContains(t, said.String(), "another user")
 				} else {
 					require.Positive(t, n, "nothing has failed")

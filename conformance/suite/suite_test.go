@@ -220,7 +220,10 @@ func TestWrong(t *testing.T) {
 		{"forgets", faults{forgets: true}, suite.LevelState, suite.Failed, "polls/plain"},
 		{"has the last poll only", faults{deletes: true}, suite.LevelState, suite.Failed, "polls/archived"},
 		{"asks for all again", faults{asksAllAlways: true}, suite.LevelState, suite.Warned, "polls/archived"},
-		{"keeps what a complete feed drops", faults{followsComplete: true}, suite.LevelState, suite.Warned, "polls/complete"},
+		{"keeps what a complete feed drops", faults{followsComplete: true}, suite.LevelState, suite.Failed, "polls/complete"},
+		{"keeps what a complete feed of archives drops", faults{followsComplete: true}, suite.LevelState, suite.Failed, "polls/archived-then-complete"},
+		{"keeps the copy of the last page", faults{lastCopy: true}, suite.LevelEntries, suite.Failed, "walk/pages-overlap-with-an-edit"},
+		{"keeps the older copy in a document", faults{keepsOldest: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-in-one-document"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -384,101 +384,96 @@ func (c *cookie) isFor(u *url.URL, now time.Time) bool {
 		(!c.secure || u.Scheme == "https") && (c.expires.IsZero() || c.expires.After(now))
 }
 
-// A Keyring has the private feeds of a database, with their credentials. It stores them
-// in a file only its owner can read, next to the database or, for PostgreSQL, in the
-// user's data directory. The database itself does not have credentials, because people
-// copy databases, and history servers show them.
-type Keyring struct {
-	Name  string
-	Files *Login // the flags naming files with credentials, for feeds without stored credentials; nil if there are none
+// A SecretFile is a value in JSON, in a file only its owner can read. Several processes may
+// share it: each reads it again after another has changed it. Without a Name, the value is in
+// memory only. Do not copy a SecretFile after its first use.
+type SecretFile[T any] struct {
+	Name string
 
 	mu    sync.Mutex
-	info  os.FileInfo            // about the file, when it was last read; nil if there was none
-	Feeds map[string]http.Header // the credentials by the feeds' URLs; a header without fields marks a private feed without stored credentials
+	info  os.FileInfo // about the file, when it was last read; nil if there was none
+	value T
 }
 
-// Private returns the private feeds with their credentials. It reads the file again if
-// another process has changed it. The caller must not change the result.
-func (k *Keyring) Private() (map[string]http.Header, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.Feeds, k.read()
+// Load returns the value, which the caller must not change; zero if there is no file.
+func (f *SecretFile[T]) Load() (T, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.read()
+	return f.value, err
 }
 
 // read reads the file, if it has changed.
-func (k *Keyring) read() error {
-	info, err := os.Stat(k.Name)
+func (f *SecretFile[T]) read() error {
+	if f.Name == "" {
+		return nil
+	}
+	info, err := os.Stat(f.Name)
+	var value T
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		k.info, k.Feeds = nil, map[string]http.Header{}
+		f.info, f.value = nil, value
 		return nil
 	case err != nil:
 		return err
-	case k.info != nil && os.SameFile(info, k.info) && info.ModTime().Equal(k.info.ModTime()) && info.Size() == k.info.Size():
+	case f.info != nil && os.SameFile(info, f.info) && info.ModTime().Equal(f.info.ModTime()) && info.Size() == f.info.Size():
 		return nil
 	}
-	text, err := os.ReadFile(k.Name)
+	text, err := os.ReadFile(f.Name)
 	if err != nil {
 		return err
 	}
-	feeds := map[string]http.Header{}
-	if err := json.Unmarshal(text, &feeds); err != nil {
-		return errors.New(k.Name + ": not a file of credentials") // err is left out: it might quote a credential
+	if err := json.Unmarshal(text, &value); err != nil {
+		return errors.New(f.Name + ": not a file of credentials") // err is left out: it might quote a credential
 	}
-	k.info, k.Feeds = info, feeds
+	f.info, f.value = info, value
 	return nil
 }
 
-// Set stores credentials by the feeds' URLs. With nil, a feed is no longer private. With a
-// header without fields, a feed is private and keeps its credentials.
-func (k *Keyring) Set(changes map[string]http.Header) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if text, err := k.changed(changes); text == nil {
+// Change stores the value that edit makes of the present one, if it is another. edit may be
+// called twice, and must not change what it gets.
+func (f *SecretFile[T]) Change(edit func(T) (T, error)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, err := f.edited(edit)
+	if text == nil || f.Name == "" {
 		return err
 	}
-	unlock, err := k.lock()
-	if err != nil {
-		return err
-	}
-	text, err := k.changed(changes) // again, because other processes may have written meanwhile
-	if text != nil {
-		err = writePrivate(k.Name, text)
-	}
-	return errors.Join(err, unlock(), k.read())
-}
-
-// lock keeps other processes from writing the file. A process holds the lock only for an
-// instant.
-func (k *Keyring) lock() (unlock func() error, err error) {
-	dir := filepath.Dir(k.Name)
+	dir := filepath.Dir(f.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
-	return WhileLocked(func() (func() error, error) { return publish.Dir{Path: dir}.Lock(context.Background()) })
+	unlock, err := WhileLocked(func() (func() error, error) { return publish.Dir{Path: dir}.Lock(context.Background()) })
+	if err != nil {
+		return err
+	}
+	text, err = f.edited(edit) // again, because other processes may have written meanwhile
+	if text != nil {
+		err = writePrivate(f.Name, text)
+	}
+	return errors.Join(err, unlock(), f.read())
 }
 
-// changed reads the file, and returns its text after the changes; nil if they change
-// nothing.
-func (k *Keyring) changed(changes map[string]http.Header) ([]byte, error) {
-	if err := k.read(); err != nil {
+// edited reads the file, and returns its text after an edit; nil if that changes nothing.
+// Without a file, the edit is done.
+func (f *SecretFile[T]) edited(edit func(T) (T, error)) ([]byte, error) {
+	if err := f.read(); err != nil {
 		return nil, err
 	}
-	feeds := maps.Clone(k.Feeds)
-	for feed, header := range changes {
-		if _, ok := feeds[feed]; header == nil {
-			delete(feeds, feed)
-		} else if !ok || len(header) > 0 {
-			feeds[feed] = header
-		}
-	}
-	before, err := json.MarshalIndent(k.Feeds, "", "  ")
+	value, err := edit(f.value)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.MarshalIndent(feeds, "", "  ")
+	before, err := json.MarshalIndent(f.value, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil || bytes.Equal(before, text) {
 		return nil, err
+	}
+	if f.Name == "" {
+		f.value = value
 	}
 	return append(text, '\n'), nil
 }
@@ -499,6 +494,40 @@ func writePrivate(name string, text []byte) error {
 		_ = os.Remove(part)
 	}
 	return err
+}
+
+// A Keyring has the private feeds of a database, with their credentials: a header without
+// fields marks a private feed without stored credentials. Its file is next to the database or,
+// for PostgreSQL, in the user's data directory. The database itself does not have credentials,
+// because people copy databases, and history servers show them.
+type Keyring struct {
+	SecretFile[map[string]http.Header] // by the feeds' URLs
+
+	Files *Login // the flags naming files with credentials, for feeds without stored credentials; nil if there are none
+}
+
+// NewKeyring returns the keyring in a file.
+func NewKeyring(name string) *Keyring {
+	return &Keyring{SecretFile: SecretFile[map[string]http.Header]{Name: name}}
+}
+
+// Set stores credentials by the feeds' URLs. With nil, a feed is no longer private. With a
+// header without fields, a feed is private and keeps its credentials.
+func (k *Keyring) Set(changes map[string]http.Header) error {
+	return k.Change(func(feeds map[string]http.Header) (map[string]http.Header, error) {
+		feeds = maps.Clone(feeds)
+		for feed, header := range changes {
+			if _, ok := feeds[feed]; header == nil {
+				delete(feeds, feed)
+			} else if !ok || len(header) > 0 {
+				if feeds == nil {
+					feeds = map[string]http.Header{}
+				}
+				feeds[feed] = header
+			}
+		}
+		return feeds, nil
+	})
 }
 
 // ClientFor returns a function that returns a client with the credentials of a feed;
@@ -531,7 +560,7 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 // file named by flags is private from then on. If the keyring cannot store this, Credential returns
 // nil.
 func (k *Keyring) Credential(feed string) (c *feedhistory.Credential) {
-	feeds, err := k.Private()
+	feeds, err := k.Load()
 	if err != nil {
 		return nil
 	}
@@ -552,7 +581,7 @@ func (k *Keyring) Credential(feed string) (c *feedhistory.Credential) {
 // Replace gives the credentials of a web page to the page's feed, if the feed has the same
 // origin, and removes them from the page. If feed is "", it only removes them.
 func (k *Keyring) Replace(page, feed string) error {
-	feeds, err := k.Private()
+	feeds, err := k.Load()
 	if err != nil {
 		return err
 	}
@@ -566,7 +595,7 @@ func (k *Keyring) Replace(page, feed string) error {
 // Pass copies the credentials of a feed to the feed it has become, if the other feed has
 // the same origin and no credentials. It reports whether it has copied them.
 func (k *Keyring) Pass(from, to string) (bool, error) {
-	feeds, err := k.Private()
+	feeds, err := k.Load()
 	if err != nil || len(feeds[from]) == 0 || len(feeds[to]) > 0 || !feedhistory.SameOrigin(from, to) {
 		return false, err
 	}
@@ -576,7 +605,7 @@ func (k *Keyring) Pass(from, to string) (bool, error) {
 // Move gives the credentials of a feed to its new address, if the address has the same
 // origin. The feed stays private in any case.
 func (k *Keyring) Move(from, to string) error {
-	feeds, err := k.Private()
+	feeds, err := k.Load()
 	header := feeds[from]
 	if err != nil || header == nil {
 		return err

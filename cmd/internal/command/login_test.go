@@ -42,7 +42,7 @@ func TestKeyringTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for p := range processes {
 		all.Go(func() {
-			k := &Keyring{Name: name}
+			k := NewKeyring(name)
 			for i := range feeds {
 				feed := fmt.Sprintf("https://example.org/%d/%d", p, i)
 				if err := k.Set(map[string]http.Header{feed: {"X-Key": {"k3y"}}}); err != nil {
@@ -52,7 +52,7 @@ func TestKeyringTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	stored, err := (&Keyring{Name: name}).Private()
+	stored, err := NewKeyring(name).Load()
 	require.NoError(t, err)
 	require.Len(t, stored, processes*feeds)
 	files, err := os.ReadDir(filepath.Dir(name))

@@ -507,7 +507,7 @@ type Store struct {
 // servers on other machines, which do not have the credentials, do not show these feeds.
 func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 	if s.Keys != nil {
-		private, err := s.Keys.Private()
+		private, err := s.Keys.Load()
 		if err != nil {
 			return err
 		}
@@ -556,8 +556,8 @@ func (d *Location) keyringName() string {
 
 // Keyring reads the keyring of the database, which may be empty.
 func (d *Location) Keyring() (*command.Keyring, error) {
-	k := &command.Keyring{Name: d.keyringName()}
-	_, err := k.Private()
+	k := command.NewKeyring(d.keyringName())
+	_, err := k.Load()
 	return k, err
 }
 
@@ -606,7 +606,7 @@ func (d *Location) PrivateFeeds(store mirror.Store) (*PrivateFeeds, error) {
 	if err != nil {
 		return nil, err
 	}
-	feeds, err := keys.Private()
+	feeds, err := keys.Load()
 	return &PrivateFeeds{store, feeds, map[string]bool{}}, err
 }
 

@@ -138,7 +138,7 @@ func (s *Sync) backfillOf(ctx context.Context, feed string) (*backfill.Backfill,
 	state, err := s.Poller.Mirror.Store.Feed(ctx, feed)
 	private := err != nil || state.Private
 	if s.Strays.Keys != nil {
-		keys, keysErr := s.Strays.Keys.Private()
+		keys, keysErr := s.Strays.Keys.Load()
 		private, err = private || keys[feed] != nil, errors.Join(err, keysErr)
 	}
 	if private {

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -28,7 +29,7 @@ type gatekeeper struct {
 	base    string
 	root    string // the path of the server, with a final slash
 	now     func() time.Time
-	readers readerLogins
+	readers command.SecretFile[[]readerLogin] // in memory without a name
 
 	mu      sync.Mutex
 	guesses map[netip.Prefix]guesses // of visitors who have shown a wrong token
@@ -98,7 +99,7 @@ func (g *gatekeeper) hasToken(r *http.Request) bool {
 		return false
 	}
 	if _, password, ok := r.BasicAuth(); ok {
-		return !g.readers.isReader(r) && g.guess(r, password) // a reader's password is no guess
+		return !g.isReader(r) && g.guess(r, password) // a reader's password is no guess
 	}
 	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") { // RFC 9110 §11.1

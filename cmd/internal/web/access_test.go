@@ -12,10 +12,12 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/republish"
@@ -318,6 +320,28 @@ func TestPrivate(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	status, _, _ = w.ask(feed+"/nothing", nil)
 	require.Equal(t, http.StatusUnauthorized, status, "whether there is such a page is not told")
+}
+
+// Servers that share the file of logins lose none: one made by another stays, and one that
+// another has revoked does not come back.
+func TestReaderLoginsTogether(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "readers")
+	var all sync.WaitGroup
+	for n := range 4 {
+		w := newWorld(t, func(s *Server) { s.Token, s.Private, s.Readers = "open sesame", true, file })
+		all.Go(func() {
+			for i := range 10 {
+				r := httptestRequest(t.Context(), http.MethodPost, "/readers", strings.NewReader(fmt.Sprintf("name=reader+%d+%d", n, i)))
+				r.Header.Set("Authorization", "Bearer open sesame")
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				if status, body, _ := answer(t, w.Server, r); status != http.StatusOK {
+					t.Error(status, body)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, 40, strings.Count(string(feedtest.ReadFile(t, file)), `"name"`))
 }
 
 // Each feed reader has a login of its own, which reads and does nothing else, and ends when

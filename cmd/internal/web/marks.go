@@ -25,7 +25,7 @@ var runs = map[run]mirror.MarkName{"forward": mirror.MarkForward, "backward": mi
 
 // mayMark reports whether a request may set and see marks.
 func (s *Server) mayMark(r *http.Request) bool {
-	return s.marker != nil && (s.gate.mayChange(r) || s.Private && s.gate.readers.isReader(r))
+	return s.marker != nil && (s.gate.mayChange(r) || s.Private && s.gate.isReader(r))
 }
 
 // isMarking reports whether a request sets marks, which a reader's login may.

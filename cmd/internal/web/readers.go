@@ -4,16 +4,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -28,93 +22,17 @@ type readerLogin struct {
 	Since time.Time `json:"since"`
 }
 
-// readerLogins are the logins of a server. A file keeps them, or only memory if it has no
-// name. Several servers may share the file: each reads it again after a change.
-type readerLogins struct {
-	file string
-
-	mu   sync.Mutex
-	info os.FileInfo // of the file as it was read; nil if there was none
-	all  []readerLogin
-}
-
 // The limits for logins.
 const (
 	mostLogins = 100
 	mostName   = 60 // characters
 )
 
-// load reads the file if it has changed. Callers hold mu.
-func (l *readerLogins) load() error {
-	if l.file == "" {
-		return nil
-	}
-	info, err := os.Stat(l.file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		l.info, l.all = nil, nil
-		return nil
-	case err != nil:
-		return err
-	case l.info != nil && os.SameFile(info, l.info) && info.ModTime().Equal(l.info.ModTime()) && info.Size() == l.info.Size():
-		return nil
-	}
-	text, err := os.ReadFile(l.file)
-	var all []readerLogin
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err == nil {
-		l.info, l.all = info, all
-	}
-	return err
-}
-
-// change stores the logins a function makes of the present ones.
-func (l *readerLogins) change(edit func([]readerLogin) ([]readerLogin, error)) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.load(); err != nil {
-		return err
-	}
-	all, err := edit(slices.Clone(l.all))
-	if err != nil || l.file == "" {
-		if err == nil {
-			l.all = all
-		}
-		return err
-	}
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(l.file), ".readers-") // only its owner may read it
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), l.file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return l.load()
-}
-
-// list returns the logins.
-func (l *readerLogins) list() ([]readerLogin, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := l.load()
-	return slices.Clone(l.all), err
-}
-
 // isReader reports whether a request shows the login of a reader. If the file cannot be
 // read, nobody has one.
-func (l *readerLogins) isReader(r *http.Request) bool {
+func (g *gatekeeper) isReader(r *http.Request) bool {
 	name, password, ok := r.BasicAuth()
-	all, err := l.list()
+	all, err := g.readers.Load()
 	if !ok || err != nil {
 		return false
 	}
@@ -150,7 +68,7 @@ func (s *Server) listReaders(w http.ResponseWriter, r *http.Request, status int,
 	if !s.Private {
 		return &problem{http.StatusNotFound, "Readers need no login here", "Everybody who reaches this server can read."}
 	}
-	if p.Readers, err = s.gate.readers.list(); err != nil {
+	if p.Readers, err = s.gate.readers.Load(); err != nil {
 		return err
 	}
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -161,7 +79,7 @@ func (s *Server) listReaders(w http.ResponseWriter, r *http.Request, status int,
 func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
 	name := strings.Join(strings.Fields(r.FormValue("name")), " ")
 	p := &readersPage{Name: name, Password: rand.Text()}
-	err := s.gate.readers.change(func(all []readerLogin) ([]readerLogin, error) {
+	err := s.gate.readers.Change(func(all []readerLogin) ([]readerLogin, error) {
 		switch {
 		case name == "" || len([]rune(name)) > mostName || strings.ContainsFunc(name, func(c rune) bool { return c == ':' || unicode.IsControl(c) }):
 			p.Wrong = "Give the reader a name of at most 60 characters, without a colon."
@@ -170,7 +88,7 @@ func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
 		case len(all) >= mostLogins:
 			p.Wrong = "There are a hundred readers already. Revoke one first."
 		default:
-			all = append(all, readerLogin{name, hashOf(p.Password), s.now().UTC().Truncate(time.Second)})
+			all = append(slices.Clip(all), readerLogin{name, hashOf(p.Password), s.now().UTC().Truncate(time.Second)})
 		}
 		return all, nil
 	})
@@ -204,7 +122,7 @@ func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
 // revokeReader ends the login of a reader at once.
 func (s *Server) revokeReader(w http.ResponseWriter, r *http.Request) error {
 	name := r.FormValue("name")
-	err := s.gate.readers.change(func(all []readerLogin) ([]readerLogin, error) {
+	err := s.gate.readers.Change(func(all []readerLogin) ([]readerLogin, error) {
 		kept := slices.DeleteFunc(slices.Clone(all), func(one readerLogin) bool { return one.Name == name })
 		if len(kept) == len(all) {
 			return nil, mirror.ErrNotFound

@@ -30,6 +30,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/serve"
@@ -124,7 +125,7 @@ func (s *Server) setUp() {
 	}
 	s.templates = newTemplates(s.root)
 	s.origin = http.NewCrossOriginProtection()
-	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now, readers: readerLogins{file: s.Readers}}
+	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store, root: s.root, templates: s.templates}
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
@@ -239,9 +240,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 	case s.gate.tires(r):
 		s.fail(w, r, errTooManyGuesses)
-	case s.gate.readers.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead && !isMarking(r):
+	case s.gate.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead && !isMarking(r):
 		s.fail(w, r, errReadOnly)
-	case s.gate.readers.isReader(r) || s.gate.hasToken(r):
+	case s.gate.isReader(r) || s.gate.hasToken(r):
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
 	default:
 		s.refuse(w, r)
