@@ -557,7 +557,7 @@ func newResponse(resp *fetch.Response) Response {
 	now := time.Now()
 	date, _ := http.ParseTime(resp.Header.Get("Date"))
 	return Response{
-		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now), Date: date.UTC(),
+		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: fetch.FreshUntil(resp.Header, now), Date: date.UTC(),
 		ETag: resp.ETag, LastModified: resp.LastModified,
 	}
 }

@@ -283,6 +283,7 @@ func (e *Entry) current() (*Entry, error) {
 		item.Links = append(item.Links, feedxml.Link(l))
 	}
 	item.ReadLists(e.element())
+	item.ReadExtensions()
 	text, err := item.Atom()
 	if err != nil {
 		return nil, err

@@ -98,6 +98,7 @@ func DraftOf(e *feedhistory.Entry) (d Draft) {
 	for _, c := range item.Categories {
 		d.Categories = append(d.Categories, Category(c))
 	}
+	item.ReadExtensions()
 	d.Extensions = item.Extensions
 	return d
 }

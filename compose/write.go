@@ -16,8 +16,6 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/markup"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // Write writes a document in its own format: RSS as RSS 2.0, and Atom as Atom 1.0. A
@@ -359,8 +357,8 @@ func nominalAuthor(d *feedhistory.Document) feedhistory.Person {
 func (w *xmlWriter) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
 	item.ReadLists(element)
-	others := extensions(element)
-	w.b.WriteString("<entry" + others.attrs + ">\n")
+	attrs, others := item.Foreign()
+	w.b.WriteString("<entry" + attrs + ">\n")
 	w.b.Element("id", e.ID)
 	w.text("title", e.Title())
 	w.b.Element("updated", changed(e).Format(time.RFC3339Nano))
@@ -378,7 +376,7 @@ func (w *xmlWriter) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	}
 	w.text("summary", e.Summary())
 	w.text("content", e.Content())
-	w.b.WriteString(others.elements + "</entry>\n")
+	w.b.WriteString(others + "</entry>\n")
 }
 
 // text writes a text construct. A title is never left out.
@@ -491,8 +489,8 @@ func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
 func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
 	item.ReadLists(element)
-	others := extensions(element)
-	w.b.WriteString("<item" + others.attrs + ">\n")
+	attrs, others := item.Foreign()
+	w.b.WriteString("<item" + attrs + ">\n")
 	w.b.Element("title", e.Title().Plain())
 	w.b.Element(`guid isPermaLink="false"`, e.ID)
 	if !e.Published.IsZero() {
@@ -521,7 +519,7 @@ func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	default:
 		w.b.Element(`content:encoded xmlns:content="`+feedxml.Content+`"`, content.HTML())
 	}
-	w.b.WriteString(others.elements + "</item>\n")
+	w.b.WriteString(others + "</item>\n")
 }
 
 // rssLinks writes links. RSS has elements of its own for the first alternate and for
@@ -549,52 +547,4 @@ func isNative(e feedxml.Element, format feedxml.Format, space string) bool {
 	r := e.Read()
 	defer r.Release()
 	return r.Cursor.Space() == space
-}
-
-// entryExtensions are the extensions of an entry, such as those of iTunes, Podcasting
-// 2.0 and Media RSS, to be written in another format.
-type entryExtensions struct {
-	attrs    string // the attributes needed by the element around them
-	elements string
-}
-
-// extensions returns an entry's extensions, without those for which every format has
-// its own element.
-func extensions(e feedxml.Element) (x entryExtensions) {
-	if e.Raw == "" || e.Format == feedxml.FormatJSON {
-		return x
-	}
-	raw := e.Raw
-	if e.Lenient {
-		raw = xmlscan.Standalone(raw, e.Scope.Bindings, "")
-	}
-	r := feedxml.Fragment(raw, e.Scope, e.Format)
-	sc := r.NewScope()
-	var elements []string
-	for depth := r.Depth(); r.Child(depth); {
-		if !r.IsOwn() && r.Row().Flags&feedxml.NotKept == 0 {
-			start := r.Offset()
-			r.Skip()
-			elements = append(elements, raw[start:r.End()])
-		}
-	}
-	if len(elements) == 0 {
-		return x
-	}
-	all := strings.Join(elements, "\n")
-	shared, others := sc.Shareable(all)
-	var b strings.Builder
-	left := xmlscan.MaxInherited*len(all) + xmlscan.MaxInheritedExtra
-	for _, element := range elements {
-		attrs := xmlscan.Declarations(element, others)
-		if left -= len(attrs); left < 0 {
-			return entryExtensions{} // too many declarations for the elements' length
-		}
-		if attrs != "" {
-			element = xmlscan.Standalone(element, sc.Bindings, attrs)
-		}
-		b.WriteString(element + "\n")
-	}
-	x.elements, x.attrs = b.String(), sc.Attrs(shared, markup.MayBeRelative(all))
-	return x
 }

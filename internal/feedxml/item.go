@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/jsonfeed"
@@ -24,6 +25,12 @@ type Item struct {
 	Categories              []Category
 	Links                   []Link
 	Extensions              []string // elements of other vocabularies, each with its declarations
+
+	kept    []string       // the elements that travel as published
+	foreign []string       // those of them that no format has
+	scope   *xmlscan.Scope // of both
+	rss     bool
+	length  int // of the entry
 }
 
 // Draftable returns a text with the same meaning that Item.Atom accepts: ill-formed XHTML
@@ -50,7 +57,7 @@ func Draftable(t Construct) Construct {
 }
 
 // ReadLists reads the elements of which an entry may have several, except links: its
-// authors, or else its feed's, and its categories and extensions.
+// authors, or else its feed's, and its categories. See ReadExtensions and Foreign for the others.
 func (i *Item) ReadLists(e Element) {
 	switch {
 	case e.Raw == "":
@@ -86,16 +93,29 @@ func (i *Item) readXML(e Element) {
 		raw = xmlscan.Standalone(raw, e.Scope.Bindings, "")
 	}
 	r := Fragment(raw, e.Scope, e.Format)
-	sc := r.NewScope()
+	i.scope, i.rss, i.length = r.NewScope(), e.Format == FormatRSS, len(raw)
 	var others []Person // the authors in other vocabularies
-	left := xmlscan.MaxInherited*len(raw) + xmlscan.MaxInheritedExtra
 	for depth := r.Depth(); r.Child(depth); {
-		start, row := r.Offset(), r.Row()
-		if i.readElement(r, row, &others) || row.Flags&NotKept != 0 || r.IsOwn() && !(row.Entry == MeansKept && r.Format == FormatAtom) {
+		start, row, own := r.Offset(), r.Row(), r.IsOwn()
+		if i.readElement(r, row, &others) || row.Flags&NotKept != 0 || own && !(row.Entry == MeansKept && r.Format == FormatAtom) {
 			continue
 		}
 		r.Skip()
-		element := sc.Alone(raw[start:r.End()], e.Format == FormatRSS)
+		element := raw[start:r.End()]
+		if i.kept = append(i.kept, element); !own {
+			i.foreign = append(i.foreign, element)
+		}
+	}
+	for _, p := range others {
+		i.addAuthor(p)
+	}
+}
+
+// ReadExtensions sets the Extensions after ReadLists.
+func (i *Item) ReadExtensions() {
+	left := xmlscan.MaxInherited*i.length + xmlscan.MaxInheritedExtra
+	for _, kept := range i.kept {
+		element := i.scope.Alone(kept, i.rss)
 		if left -= len(element); left < 0 {
 			break // too many declarations for the elements' length
 		}
@@ -103,9 +123,30 @@ func (i *Item) readXML(e Element) {
 			i.Extensions = append(i.Extensions, element)
 		}
 	}
-	for _, p := range others {
-		i.addAuthor(p)
+}
+
+// Foreign returns the elements that no format has, such as those of iTunes, Podcasting 2.0 and
+// Media RSS, to be written in another format, after ReadLists. The element around them needs the
+// attributes.
+func (i *Item) Foreign() (attrs, elements string) {
+	if len(i.foreign) == 0 {
+		return "", ""
 	}
+	all := strings.Join(i.foreign, "\n")
+	shared, others := i.scope.Shareable(all)
+	var b strings.Builder
+	left := xmlscan.MaxInherited*len(all) + xmlscan.MaxInheritedExtra
+	for _, element := range i.foreign {
+		attrs := xmlscan.Declarations(element, others)
+		if left -= len(attrs); left < 0 {
+			return "", "" // too many declarations for the elements' length
+		}
+		if attrs != "" {
+			element = xmlscan.Standalone(element, i.scope.Bindings, attrs)
+		}
+		b.WriteString(element + "\n")
+	}
+	return i.scope.Attrs(shared, markup.MayBeRelative(all)), b.String()
 }
 
 // readElement reads the current element of an entry, if it is an author or a category.

@@ -177,8 +177,6 @@ type Response struct {
 	// free for another request only at its end or when it is closed.
 	Body io.ReadCloser
 
-	Freshness Freshness // how long the answer stays fresh
-
 	HTTP *http.Response // the answer as received
 }
 

@@ -374,7 +374,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		URL: x.url, Requested: req.URL, Permanent: permanent,
 		Status: x.resp.StatusCode, Header: h,
 		ETag: h.Get("Etag"), LastModified: h.Get("Last-Modified"),
-		Freshness: freshness(h, now), Body: http.NoBody, HTTP: x.resp,
+		Body: http.NoBody, HTTP: x.resp,
 	}
 	switch {
 	case resp.Status == http.StatusNotModified && x.conditional:
