@@ -28,7 +28,7 @@ type Level uint8
 const (
 	Note    Level = iota // worth knowing
 	Warning              // breaks a SHOULD, or loses entries with known readers
-	Error                // breaks a MUST that changes what readers show, or leaves the meaning undefined
+	Error                // breaks a MUST that changes what readers show, leaves the meaning undefined, or keeps a document from being read
 )
 
 // String returns "note", "warning" or "error".
@@ -70,7 +70,7 @@ func (p Profile) String() string {
 // Its Clause is a section, such as "RFC 5005 §3", or a numbered duty: "5005#14" is duty 14
 // in the list [RFC5005.md], "atom-pmh#5" one of Atom-PMH 1.0, "datareplication#feed-5" and
 // "modified-range#4" are in the READMEs of the packages that harvest these protocols. The
-// numbers are this project's.
+// numbers are this project's. A warning that no specification supports cites the practice.
 // For readers who do not know them, show the Message and the Hint.
 //
 // [RFC5005.md]: https://github.com/feedhistory/feedhistory/blob/main/docs/RFC5005.md

@@ -324,6 +324,22 @@ func TestWalkEnds(t *testing.T) {
 	require.Empty(t, new(Chain).Finish(), "nothing was checked")
 }
 
+// A name that this reader takes for id or updated is none to others, and so is one in another
+// place than an entry's.
+func TestMisspelt(t *testing.T) {
+	for entry, want := range map[string][]string{
+		"<ID>urn:1</ID><title>1</title><updated>2003-12-13T18:30:02Z</updated>":             {"id-missing", "name-misspelt"},
+		"<id>urn:1</id><title>1</title><Updated>2003-12-13T18:30:02Z</Updated>":             {"name-misspelt", "updated-missing"},
+		"<id>urn:1</id><Title>1</Title><updated>2003-12-13T18:30:02Z</updated>":             {"name-misspelt", "title-missing"},
+		`<id>urn:1</id><title>1</title><updated>2003-12-13T18:30:0<!-- -->2&#90;</updated>`: {},
+		"<id><![CDATA[urn:1]]></id><title/><updated>2003-12-13T18:30:02Z</updated>":         {},
+		`<id xmlns="">1</id><title>1</title><updated>2003-12-13T18:30:02Z</updated>`:        {"id-missing"},
+	} {
+		found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title><updated>2003-12-13T18:30:02Z</updated><link rel="self" href="`+documentBase+`"/><entry>`+entry+`</entry></feed>`)
+		require.Equal(t, want, codes(found), "%s: %v", entry, found)
+	}
+}
+
 // A sarifLog is what SARIF 2.1.0 calls so, with nothing else in it.
 type sarifLog struct {
 	Schema  string `json:"$schema"`

@@ -415,7 +415,7 @@ func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 	switch {
 	case r.profile == AtomPMH:
 	case slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" }): // which says more
-	case e.Updated.Equal(first.Updated) && r.differ(e, first):
+	case e.Updated.Equal(first.Updated) && differ(e, first):
 		r.add("id-shared", place.id, "entries with different titles and links share an id, so only one of them counts: %s", clip(e.ID))
 	case e.Updated.Equal(first.Updated):
 		when := "no update time"
@@ -431,7 +431,7 @@ func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 
 // differ reports whether two entries have titles and links, and share none. With different
 // times, too, the parser has noted it.
-func (r *report) differ(a, b *feedhistory.Entry) bool {
+func differ(a, b *feedhistory.Entry) bool {
 	one, ok := a.Links.Rel(feedhistory.RelAlternate)
 	other, too := b.Links.Rel(feedhistory.RelAlternate)
 	title, second := a.Title().Plain(), b.Title().Plain()
