@@ -190,7 +190,8 @@ func TestFailingRequests(t *testing.T) {
 // it stays partial.
 var owed = []string{
 	"current-leads-to-an-archive-without-current", "documents-call-each-other-current", // a feed that seemed to begin elsewhere
-	"next-twice", // the second of two pages that both failed is not asked for again
+	"calm-software-changed", // an archive of the new software that is cut short leaves a window until an archive has what the feed shows
+	"next-twice",            // the second of two pages that both failed is not asked for again
 }
 
 // differ are the fixtures in which the failure is one of the feed's: a poll that shows a
