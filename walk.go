@@ -715,8 +715,8 @@ func (w *walk) noteLeads(l *fetchResult) {
 			continue
 		}
 		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark()}
-		if at.isOptional() && (w.gaps > 0 || w.partly) { // the documents it should lead to may not have been read
-			continue
+		if (at.Rel == RelLast || at.Rel == RelNextArchive && l.url == w.start) && (w.gaps > 0 || w.partly) {
+			continue // the documents on the way there may not have been read
 		}
 		w.leads = append(w.leads, at)
 		l.doc.place.again = true
@@ -840,10 +840,6 @@ func (w *walk) contradiction(at lead) {
 	}
 	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
 }
-
-// isOptional reports whether the lead's document may have been passed by the chain, so
-// that a chain not read to its end says nothing about it.
-func (l lead) isOptional() bool { return l.Rel == RelNextArchive || l.Rel == RelLast }
 
 // isPassed reports whether the chain has passed the place of the lead's document, a newer
 // archive: its absence then hides nothing.

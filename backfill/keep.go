@@ -47,7 +47,7 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 			return nil, nil // the mark belongs to another source
 		}
 	}
-	if feed.Kind != feedhistory.Plain || feed.Known.URL == "" || !b.knows(k.mark.Method) {
+	if feed.Kind != feedhistory.Plain || feed.Ledger.URL() == "" || !b.knows(k.mark.Method) {
 		return nil, nil
 	}
 	switch k.plan() {
@@ -140,7 +140,7 @@ func (k *keepRun) plan() plan {
 // gaps reports whether polls have missed windows, when the first one was found,
 // and whether an earlier walk has left gaps.
 func (k *keepRun) gaps() (missed bool, found time.Time, own bool) {
-	for _, g := range k.feed.Gaps {
+	for _, g := range k.feed.Ledger.Debts() {
 		switch {
 		case g.From == "source:"+k.feed.Source:
 			own = true
@@ -193,7 +193,7 @@ func (k *keepRun) recount() (same bool, err error) {
 	_, err = k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
 		Name: k.mark.Method, Adds: true,
 		Documents: func(func(*feedhistory.Document, error) bool) {},
-		End:       func() (json.RawMessage, bool) { return k.mark.json(), k.feed.Proven },
+		End:       func() (json.RawMessage, bool) { return k.mark.json(), k.feed.Ledger.Proven() },
 		AsOf:      func() time.Time { return k.feed.AsOf },
 	})
 	return true, err

@@ -124,9 +124,9 @@ func (k *kept) sound(t *testing.T, what string) (all bool) {
 	switch feed.Verdict {
 	case feedhistory.Whole, feedhistory.Lossy:
 		require.True(t, all, "%s: %v, with %d of %d\n%s", what, feed.Verdict, feed.Entries, len(k.posts), strings.Join(k.requests, "\n"))
-		require.Empty(t, feed.Gaps)
+		require.Empty(t, feed.Ledger.Gaps())
 	case feedhistory.Partial:
-		require.NotEmpty(t, feed.Gaps)
+		require.NotEmpty(t, feed.Ledger.Gaps())
 	default:
 		require.Empty(t, feed.Source, "%s: %v, though something was recovered", what, feed.Verdict)
 	}
@@ -264,7 +264,7 @@ func TestKeepMementoGoesOn(t *testing.T) {
 		feed, err := m.Store.Feed(t.Context(), url)
 		require.NoError(t, err)
 		require.Equal(t, len(whole.History.Entries), int(feed.Entries))
-		require.Equal(t, len(whole.History.Gaps), len(feed.Gaps), "%v", feed.Gaps)
+		require.Equal(t, len(whole.History.Gaps), len(feed.Ledger.Gaps()), "%v", feed.Ledger.Gaps())
 		require.Equal(t, whole.Verdict(), feed.Verdict)
 		changes, err = b.Keep(t.Context(), m, url)
 		require.NoError(t, err)

@@ -217,7 +217,7 @@ func TestCarelessPublisher(t *testing.T) {
 				wholes++
 				has := held(t, store, modelURL)
 				f := feedOf(t, store, modelURL)
-				for _, id := range p.published(f.Checked) {
+				for _, id := range p.published(f.Ledger.Checked()) {
 					require.Contains(t, has, id, "%q", story)
 				}
 			}

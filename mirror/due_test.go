@@ -295,7 +295,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 				require.NoError(t, err)
 				f := feedOf(t, store, aURL)
 				require.Zero(t, f.Wait)
-				require.Equal(t, 2*time.Hour, time.Until(f.Pending[0].Wait).Round(time.Hour))
+				require.Equal(t, 2*time.Hour, time.Until(f.Ledger.Debts()[0].Wait).Round(time.Hour))
 				require.Equal(t, feedhistory.Partial, f.Verdict)
 				time.Sleep(time.Minute)
 			}
@@ -331,8 +331,10 @@ func TestClockSetBack(t *testing.T) {
 		require.NoError(t, err)
 		f := feedOf(t, store, aURL)
 		f.Wait = now.AddDate(1, 0, 0)
-		f.Pending[0].Tries, f.Pending[0].Retry, f.Pending[0].Found = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
-		f.Gaps = []mirror.GapRecord{{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)}}
+		d := f.Ledger.Debts()[0]
+		d.Tries, d.Retry, d.Found = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
+		f.Ledger.SetDebts(d)
+		f.Ledger.Add(mirror.Debt{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)})
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 		changes := polled(t, newMirror(store, archives()), aURL)
 		require.Empty(t, changes.Gaps)

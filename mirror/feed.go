@@ -59,9 +59,6 @@ type Feed struct {
 	// document without entries; "" if none was read. See Feed.Document.
 	Head string `json:"head,omitempty"`
 
-	// Known is the subscription document as it was last read whole.
-	Known feedhistory.Known `json:"known,omitzero"`
-
 	Entries   int64 `json:"entries"`   // the number of live entries
 	Deleted   int64 `json:"deleted"`   // the number of entries once live, but no longer
 	Documents int64 `json:"documents"` // the number of archive documents processed
@@ -92,39 +89,20 @@ type Feed struct {
 	// asked.
 	Wait time.Time `json:"wait,omitzero"`
 
-	Pending []PendingDocument `json:"pending,omitempty"` // the documents still to be read
-
-	// Gaps are the other missing parts, at most 1,000. Of more than 100 missed windows of
-	// one document, they have the first, since which entries may be missing, and the latest.
-	Gaps []GapRecord `json:"gaps,omitempty"`
-
-	// Ledger is the memory of the subscription document's readings, by which a Mirror tells
-	// what may have been missed between them.
-	Ledger json.RawMessage `json:"ledger,omitempty"`
-
-	// Further are the URLs at which the subscription document of an archived feed
-	// goes on beyond its chain. See Document.Further.
-	Further []string `json:"further,omitempty"`
-
-	// Looked is when an archive document was last requested only to see whether
-	// it has changed, or when the first archives were read. Checked is the
-	// time since which each archive that links lead to has been read at least
-	// once: the Verdict speaks of the archives as of then. Both are zero if there
-	// are no archives.
-	Looked  time.Time `json:"looked,omitzero"`
-	Checked time.Time `json:"checked,omitzero"`
+	// Ledger is what polls have learned of the feed: what is missing, and by what they tell
+	// what they have missed.
+	Ledger Ledger `json:"ledger,omitzero"`
 
 	// Source is a word for the origin of the history, such as "wordpress"; "" means the
 	// feed's own documents. Mark is the source's memory from one poll to the next.
 	Source string          `json:"source,omitempty"`
-	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
 
 	// Unnamed is the number of entries that Recalls have added without the
 	// publisher's ids. Such an entry is Absent once it has come under its own.
 	Unnamed int64 `json:"unnamed,omitempty"`
 
-	// AsOf is when the source had brought everything, if Proven by a server's count, which
+	// AsOf is when the source had brought everything, if proved by a server's count, which
 	// polls do not repeat. Counted is the number of live entries at that time. Zero means
 	// only the Verdict is known.
 	AsOf    time.Time `json:"as_of,omitzero"`
@@ -149,7 +127,7 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	if f.Head == "" {
 		return nil, ErrNotFound
 	}
-	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
+	return feedhistory.Parse(strings.NewReader(f.Head), f.Ledger.l.Known.URL)
 }
 
 // WholeAsOf returns when the feed was last Whole, if polls do not repeat the proof: a
@@ -166,87 +144,6 @@ func (f *Feed) WholeAsOf() time.Time {
 		return head.Coverage.AsOf
 	}
 	return time.Time{}
-}
-
-// Missing returns the gaps of the mirror: the pending documents that could not be
-// retrieved, and everything else missing. An exhausted Quota is one gap.
-func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
-	full := false
-	add := func(g GapRecord) {
-		if !full || !g.Quota {
-			gaps = append(gaps, g.gap())
-		}
-		full = full || g.Quota
-	}
-	for _, p := range f.Pending {
-		add(p.GapRecord)
-	}
-	for _, g := range f.Gaps {
-		add(g)
-	}
-	return gaps
-}
-
-// A PendingDocument is one the mirror has seen a link to, but has not processed yet
-// (5005#19).
-type PendingDocument struct {
-	GapRecord
-	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
-	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Seq is one less
-	Names   []string  `json:"names,omitempty"`   // the documents linking to it besides From, at most eight
-	Tries   int       `json:"tries"`             // the number of failed tries
-	Missing bool      `json:"missing,omitempty"` // whether the last try found the document refused for good: 403, 404 or 410 (5005#18)
-	Retry   time.Time `json:"retry,omitzero"`    // when to try again; zero means at the next poll
-	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means it has not
-}
-
-// MarshalJSON implements json.Marshaler. In a PendingDocument, unlike
-// elsewhere, the members of Rank begin with capitals and are never absent;
-// json.Unmarshal accepts both.
-func (d PendingDocument) MarshalJSON() ([]byte, error) {
-	type rank struct {
-		Time time.Time
-		Seq  int64 `json:"Place"`
-	}
-	return unescaped(struct {
-		GapRecord
-		Page    bool      `json:"page,omitempty"`
-		Rank    rank      `json:"rank"`
-		Names   []string  `json:"names,omitempty"`
-		Tries   int       `json:"tries"`
-		Missing bool      `json:"missing,omitempty"`
-		Retry   time.Time `json:"retry,omitzero"`
-		Wait    time.Time `json:"wait,omitzero"`
-	}{d.GapRecord, d.Page, rank(d.Rank), d.Names, d.Tries, d.Missing, d.Retry, d.Wait})
-}
-
-// A GapRecord is a feedhistory.Gap in a form that can be stored. The fields without a
-// comment are the ones of feedhistory.Gap; Message is the text of its Err.
-type GapRecord struct {
-	URL     string             `json:"url"`
-	From    string             `json:"from,omitempty"`
-	Reason  feedhistory.Reason `json:"reason"`
-	Message string             `json:"message"`
-	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
-	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
-
-	// Of a missed window, Before are the IDs of the newest entries from before it, After
-	// those of the oldest ones from after it, at most eight of each. Of an Entry that may
-	// not have left alone, Before are its two neighbours.
-	Entry  string   `json:"entry,omitempty"`
-	Before []string `json:"before,omitempty"`
-	After  []string `json:"after,omitempty"`
-	Again  bool     `json:"again,omitempty"`  // whether each walk that reads the subscription document finds it again
-	Joined string   `json:"joined,omitempty"` // the URL of an archive, read since, that has the newest entries from before
-}
-
-func (g GapRecord) gap() *feedhistory.Gap {
-	err := errors.New(g.Message)
-	if g.Quota {
-		err = fmt.Errorf("%w: %s", ErrQuota, g.Message)
-	}
-	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
 // A DocumentRecord describes a processed archive document.
@@ -268,40 +165,12 @@ type DocumentRecord struct {
 	Newest time.Time `json:"newest,omitzero"` // the latest time of an entry; zero if none has a time
 }
 
-// isCut reports whether the document may exist, but has not been requested.
-func (g GapRecord) isCut() bool {
-	return g.Reason == feedhistory.ReasonInterrupted || g.Reason == feedhistory.ReasonBudget
+// debtOf returns the debt for a gap of the poll, by the mirror's clock.
+func (p *poll) debtOf(gap *feedhistory.Gap) Debt {
+	d := newDebt(gap)
+	d.Found = p.m.byNow(d.Found)
+	return d
 }
-
-func newGap(g *feedhistory.Gap) GapRecord {
-	return GapRecord{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
-}
-
-// newGap is the function newGap, by the mirror's clock.
-func (p *poll) newGap(gap *feedhistory.Gap) GapRecord {
-	g := newGap(gap)
-	g.Found = p.m.byNow(g.Found)
-	return g
-}
-
-// pending returns the index of a pending document; -1 if the document is not
-// pending.
-func (f *Feed) pending(url string) int {
-	return slices.IndexFunc(f.Pending, func(p PendingDocument) bool { return p.URL == url })
-}
-
-// takePending removes a document from the pending ones.
-func (f *Feed) takePending(url string) {
-	f.Pending = slices.DeleteFunc(f.Pending, func(p PendingDocument) bool { return p.URL == url })
-}
-
-// The maximum numbers to remember of missed windows of a document, of gaps in all, and of
-// pending documents.
-const (
-	windowLimit  = 100
-	gapLimit     = 1000
-	pendingLimit = 1000
-)
 
 // host returns the name of the host the feed is requested from, with the port if it is
 // neither 80 nor 443. Poll the feeds of one host one at a time.
@@ -313,86 +182,43 @@ func (f *Feed) next() int64 { return f.Commits + 1 }
 // address returns the URL to request the feed from.
 func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 
-// addGap adds a gap, which replaces an earlier one at the same place. Each
-// missed window is a separate gap.
-func (f *Feed) addGap(g GapRecord) {
-	g.Poll = f.Polls
-	same := func(old GapRecord) bool {
-		return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason && old.Entry == g.Entry
-	}
-	i := slices.IndexFunc(f.Gaps, same)
-	switch {
-	case i >= 0 && g.Reason == feedhistory.ReasonMissedWindow && g.Entry == "":
-		f.addWindow(g, i, same)
-	case i >= 0:
-		f.Gaps[i] = g
-	case len(f.Gaps) < gapLimit:
-		f.Gaps = append(f.Gaps, g)
-	}
-}
-
-// addWindow adds a missed window of a document whose first one has index i. At the limit
-// it forgets the second: an archive that joins the first, the widest, covers it, too. The
-// latest is the one the next archives join.
-func (f *Feed) addWindow(g GapRecord, i int, same func(GapRecord) bool) {
-	n := 0
-	for _, old := range f.Gaps {
-		if same(old) {
-			n++
-		}
-	}
-	second := slices.IndexFunc(f.Gaps[i+1:], same)
-	switch {
-	case n < windowLimit && len(f.Gaps) < gapLimit:
-	case second < 0:
-		return
-	default:
-		f.Gaps = slices.Delete(f.Gaps, i+1+second, i+2+second)
-	}
-	f.Gaps = append(f.Gaps, g)
-}
-
-// clearGaps removes the gaps that earlier polls found within a document which this poll
+// clearGaps removes the debts that earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must reach down to the same entry;
 // otherwise a window has been missed.
 func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
-	f := p.feed
-	var windows []GapRecord
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		if g.Poll == f.Polls || g.From != g.URL || g.URL != doc.URL && g.URL != doc.Response.Requested ||
-			contradicts && g.Reason == feedhistory.ReasonContradiction {
+	var windows []Debt
+	p.ledger.crossOut(func(d Debt) bool {
+		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
+			contradicts && !p.anew && d.Kind == debtContradiction {
 			return false
 		}
-		if len(g.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == g.Before[0] }) {
+		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
 			window := missedWindow(doc, p.now)
-			window.Before = g.Before
+			window.Before = d.Before
 			windows = append(windows, window)
 		}
 		return true
 	})
-	for _, g := range windows {
-		f.addGap(g)
+	for _, d := range windows {
+		p.owe(d)
 	}
 }
 
-// owe enters a gap within a document.
-func (p *poll) owe(gap *feedhistory.Gap) {
-	g := p.newGap(gap)
-	if shown := p.ledger.shown; p.chain.read && gap.URL == p.feed.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
-		g.Before = []string{shown[len(shown)-1].id}
+// oweWithin enters a gap within a document.
+func (p *poll) oweWithin(gap *feedhistory.Gap) {
+	d := p.debtOf(gap)
+	if shown := p.ledger.Shown; p.chain.read && gap.URL == p.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
+		d.Before = shown[len(shown)-1:]
 	}
-	p.feed.addGap(g)
+	p.owe(d)
 }
 
 // furtherOf reports whether a document of the feed names more than one chain,
 // and is not read again at each poll.
-func (f *Feed) furtherOf(doc *feedhistory.Document) bool {
-	return f.Kind != feedhistory.Complete && len(doc.Further(f.Kind)) > 0
+func (l *ledger) furtherOf(doc *feedhistory.Document) bool {
+	return l.Kind != feedhistory.Complete && len(doc.Further(l.Kind)) > 0
 }
-
-// declaredGap is the GapRecord.From of gaps declared by the feed itself.
-const declaredGap = "feed:coverage"
 
 // declared returns the head of the subscription document if it declares how much it has
 // of a feed it republishes; else nil.
@@ -407,18 +233,18 @@ func (f *Feed) declared() *feedhistory.Document {
 	return head
 }
 
-// declare turns the gaps declared by the feed into gaps of the mirror. No poll requests
-// them: the feed has no more.
-func (f *Feed) declare() {
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == declaredGap })
-	head := f.declared()
+// declare turns the gaps declared by the feed into debts. No poll requests them: the feed
+// has no more.
+func (p *poll) declare() {
+	p.ledger.crossOut(func(d Debt) bool { return d.Kind == debtDeclared })
+	head := p.feed.declared()
 	if head == nil {
 		return
 	}
 	for _, gap := range head.Declared() {
-		g := newGap(gap)
-		g.From = declaredGap
-		f.Gaps = append(f.Gaps, g)
+		d := newDebt(gap)
+		d.Kind, d.From = debtDeclared, declaredGap
+		p.ledger.Debts = append(p.ledger.Debts, d)
 	}
 }
 
@@ -426,16 +252,16 @@ func (f *Feed) declare() {
 // The URLs have no userinfo.
 func (f *Feed) Coverage() *feedhistory.Coverage {
 	return &feedhistory.Coverage{
-		Of: iri.Redact(f.URL), Kind: f.Kind, Verdict: f.Verdict, Gaps: f.Missing(), AsOf: f.WholeAsOf(),
+		Of: iri.Redact(f.URL), Kind: f.Kind, Verdict: f.Verdict, Gaps: f.Ledger.Gaps(), AsOf: f.WholeAsOf(),
 	}
 }
 
-// bound returns the best verdict the feed's own declaration allows.
-func (f *Feed) bound() feedhistory.Verdict {
+// bound returns the best verdict the feed's own declaration allows; nil if it has none.
+func (f *Feed) bound() *feedhistory.Verdict {
 	if head := f.declared(); head != nil {
-		return head.Coverage.Verdict
+		return &head.Coverage.Verdict
 	}
-	return feedhistory.Whole
+	return nil
 }
 
 // The mirror remembers permanent redirects, but can go back. If the address they lead
@@ -604,24 +430,19 @@ func (f *Feed) Redacted() *Feed {
 	if quotes(r.Title, f.secrets()) {
 		r.Title = ""
 	}
-	r.Known, r.Ledger, r.Mark, r.Error = feedhistory.Known{}, nil, nil, ""
-	r.Head = f.redactedHead()
-	r.Gaps, r.Pending = slices.Clone(f.Gaps), slices.Clone(f.Pending)
-	for i := range r.Gaps {
-		r.Gaps[i].redact(r.URL)
-	}
-	for i := range r.Pending {
-		r.Pending[i].redact(r.URL)
+	r.Mark, r.Error, r.Head = nil, "", f.redactedHead()
+	l := &f.Ledger.l
+	r.Ledger.l = ledger{Kind: l.Kind, Cap: l.Cap, Census: l.Census, Unsettled: l.Unsettled, Looked: l.Looked, Checked: l.Checked}
+	for _, d := range l.Debts {
+		r.Ledger.l.Debts = append(r.Ledger.l.Debts, Debt{
+			Kind: d.Kind, URL: r.URL, From: r.URL, Reason: d.Reason, Message: errPrivate.Error(), Found: d.Found, Poll: d.Poll, Quota: d.Quota,
+			Page: d.Page, Tries: d.Tries, Missing: d.Missing, Retry: d.Retry, Wait: d.Wait,
+		})
 	}
 	return &r
 }
 
 var errPrivate = errors.New("the feed is private, so its mirror does not publish the address")
-
-func (g *GapRecord) redact(url string) {
-	g.URL, g.From, g.Message = url, url, errPrivate.Error()
-	g.Entry, g.Before, g.After, g.Joined = "", nil, nil, ""
-}
 
 // hostURL returns a URL without anything after the host.
 func hostURL(url string) string {
@@ -664,7 +485,7 @@ func (f *Feed) redactedHead() string {
 // secrets returns the parts of the feed's URLs that may be secrets: userinfo,
 // path and query.
 func (f *Feed) secrets() (parts []string) {
-	for _, url := range []string{f.URL, f.Address, f.Lost, f.Alias, f.Known.URL} {
+	for _, url := range []string{f.URL, f.Address, f.Lost, f.Alias, f.Ledger.l.Known.URL} {
 		u, err := iri.ParseLeniently(url)
 		if url == "" || err != nil {
 			continue

@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -71,7 +72,24 @@ func (m *oldMirror) poll(t *testing.T) *mirror.Feed {
 func (m *oldMirror) age(t *testing.T) {
 	f, err := m.Store.Feed(t.Context(), m.url)
 	require.NoError(t, err)
-	f.Ledger = nil
+	text, err := json.Marshal(f)
+	require.NoError(t, err)
+	var old map[string]any // as it was stored then
+	require.NoError(t, json.Unmarshal(text, &old))
+	ledger := old["ledger"].(map[string]any)
+	delete(old, "ledger")
+	for _, name := range []string{"known", "further", "looked", "checked"} {
+		if value, ok := ledger[name]; ok {
+			old[name] = value
+		}
+	}
+	require.NotContains(t, ledger, "debts")
+	text, err = json.Marshal(old)
+	require.NoError(t, err)
+	commits := f.Commits
+	f = &mirror.Feed{}
+	require.NoError(t, json.Unmarshal(text, f))
+	f.Commits = commits
 	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 	m.now = m.now.Add(24 * time.Hour)
 }
@@ -101,7 +119,7 @@ func TestInheritedWindow(t *testing.T) {
 			m.page("/f", "", test.now...)
 			f := m.poll(t)
 			require.Equal(t, test.want, f.Verdict)
-			require.False(t, f.Unverified(), "it has no archives")
+			require.False(t, f.Ledger.Unverified(), "it has no archives")
 		})
 	}
 }
@@ -121,19 +139,19 @@ func TestInheritedVerdict(t *testing.T) {
 			}
 			m.page("/f", fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, archives), archives+1)
 			f := m.poll(t)
-			require.Equal(t, feedhistory.Whole, f.Verdict, "%v", f.Missing())
-			require.False(t, f.Unverified(), "it was read with a ledger")
+			require.Equal(t, feedhistory.Whole, f.Verdict, "%v", f.Ledger.Gaps())
+			require.False(t, f.Ledger.Unverified(), "it was read with a ledger")
 			m.age(t)
 			clear(m.asked)
 			f, err := m.Store.Feed(t.Context(), m.url)
 			require.NoError(t, err)
-			require.True(t, f.Unverified())
+			require.True(t, f.Ledger.Unverified())
 			m.pages["/0"] = strings.Replace(m.pages["/0"], "<entry>", `<link rel="next" href="/gone"/><entry>`, 1)
 			most, days := 0, 0
-			for before := 0; f.Unverified(); days++ {
+			for before := 0; f.Ledger.Unverified(); days++ {
 				require.Less(t, days, 31)
 				f = m.poll(t)
-				require.Equal(t, m.asked["/0"] == 0, f.Verdict == feedhistory.Whole, "day %d: %v", days, f.Missing())
+				require.Equal(t, m.asked["/0"] == 0, f.Verdict == feedhistory.Whole, "day %d: %v", days, f.Ledger.Gaps())
 				m.now = m.now.Add(24 * time.Hour)
 				now := 0
 				for _, n := range m.asked {

@@ -2,58 +2,73 @@ package mirror
 
 import (
 	"cmp"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// The ledger is the memory of a feed. A gap is a debt: it is entered when it is seen, and
-// only the receipt named for its kind crosses it out. A reading that brought nothing
-// cancels nothing.
-//
-//	debt           entered when                                  receipt
-//	document       a link leads to a document not read           it is read to its end, or written off
-//	window         the subscription document shows no proof      documents join both sides, or written off
-//	               that nothing passed between two readings
-//	entry          an entry left from above older ones, and      it is found, a tombstone, its neighbours
-//	               no archive has it                             side by side, or written off
-//	contradiction  marks exclude each other                      the document is read again without them
-//	damage         a part of a document could not be read        it is read undamaged, and still reaches there
-//	stranger       another feed answers                          the feed answers, or the stranger is adopted
-//
-// Documents are in Feed.Pending, all others in Feed.Gaps. Verdict computes the verdict from
-// them alone.
+// A Ledger is the memory of a feed from one reading to the next. A gap is a debt: it is
+// entered when it is seen, and only the receipt named for its kind crosses it out. A
+// reading that brought nothing cancels nothing. The zero value is that of a feed never
+// read. A Store keeps it, in the form it marshals to, and understands nothing of it.
+type Ledger struct{ l ledger }
 
-// A ledger is the memory of the subscription document's readings. Its zero value is that
-// of a feed never read, or last read before there were ledgers.
+// A ledger is the content of a Ledger, as it is stored.
 type ledger struct {
-	shown     []shownEntry // the entries as last read, in order
-	unordered bool         // their order has been seen to change
-	ids       []string     // the feed's ids
-	recent    []string     // digests of its latest different readings, oldest first
-	newest    string       // the ID of the latest entry to come first
-	stale     time.Time    // since when it may be an old copy; zero if it is not
-	stranger  *stranger    // the other feed that answers; nil if none does
-	past      *generation  // the earlier feed at this address; nil if there is none
-	since     int64        // the number of commits when this feed was adopted there
-	inherited time.Time    // when it was begun for a feed read before there were ledgers; zero for others
-	changed   bool         // it differs from Feed.Ledger
+	Kind      feedhistory.Kind     `json:"kind,omitzero"`
+	Known     feedhistory.Known    `json:"known,omitzero"`      // the subscription document as it was last read whole
+	Further   []string             `json:"further,omitempty"`   // where it goes on beyond its chain; see furtherOf
+	Debts     []Debt               `json:"debts,omitempty"`     // see enter
+	Cap       *feedhistory.Verdict `json:"cap,omitempty"`       // the publisher's own word; nil if there is none
+	Unread    []Debt               `json:"unread,omitempty"`    // the latest documents written off
+	Census    census               `json:"census,omitempty"`    // what a Merge has brought
+	Unsettled bool                 `json:"unsettled,omitempty"` // the chain of archives may have changed since it was last checked
+
+	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed
+	Checked time.Time `json:"checked,omitzero"` // see Ledger.Checked
+
+	// The latest reading of the subscription document: its entries in order, each with four
+	// bytes of its version, and the places of those that had left it before.
+	Shown    []string `json:"shown,omitempty"`
+	Versions []byte   `json:"versions,omitempty"`
+	Back     []int    `json:"back,omitempty"`
+
+	Unordered bool        `json:"unordered,omitempty"` // the order of its entries has been seen to change
+	IDs       []string    `json:"ids,omitempty"`       // the feed's ids
+	Recent    []string    `json:"recent,omitempty"`    // digests of its latest different readings, oldest first
+	Newest    string      `json:"newest,omitempty"`    // the ID of the latest entry to come first
+	Stale     time.Time   `json:"stale,omitzero"`      // since when it may be an old copy; zero if it is not
+	Stranger  *stranger   `json:"stranger,omitempty"`  // the other feed that answers; nil if none does
+	Past      *generation `json:"past,omitempty"`      // the earlier feed at this address; nil if there is none
+	Since     int64       `json:"since,omitempty"`     // the number of commits when this feed was adopted there
+	Inherited time.Time   `json:"inherited,omitzero"`  // when it was begun for a feed read before there were ledgers; zero for others
 }
 
-// A shownEntry is an entry that the subscription document showed.
-type shownEntry struct {
-	id      string
-	version uint32
-	back    bool // it had left the document before, so it proves nothing
+// A census says what a Merge has brought.
+type census int
+
+const (
+	noCensus     census = iota // there was no Merge
+	openCensus                 // it has not proved that it has brought everything
+	provenCensus               // it has
+)
+
+// censusOf returns what a Merge of a source has brought; a source without a name brings
+// nothing.
+func censusOf(source string, isProven bool) census {
+	switch {
+	case source == "":
+		return noCensus
+	case isProven:
+		return provenCensus
+	}
+	return openCensus
 }
 
 // A stranger is another feed that answers at the address.
@@ -65,1351 +80,545 @@ type stranger struct {
 
 // A generation is the state of an earlier feed at the address of an adopted one.
 type generation struct {
-	Kind    feedhistory.Kind  `json:"kind"`
-	Title   string            `json:"title,omitempty"`
-	Head    string            `json:"head,omitempty"`
-	Known   feedhistory.Known `json:"known"`
-	Pending []PendingDocument `json:"pending,omitempty"`
-	Gaps    []GapRecord       `json:"gaps,omitempty"`
-	Further []string          `json:"further,omitempty"`
-	Ledger  ledger            `json:"ledger"`
+	Title  string `json:"title,omitempty"`
+	Head   string `json:"head,omitempty"`
+	Ledger ledger `json:"ledger"`
 }
 
-// ledgerJSON is a ledger as it is stored.
-type ledgerJSON struct {
-	Shown     []string    `json:"shown,omitempty"`
-	Versions  []byte      `json:"versions,omitempty"` // four bytes for each of Shown
-	Back      []int       `json:"back,omitempty"`     // indexes of Shown
-	Unordered bool        `json:"unordered,omitempty"`
-	IDs       []string    `json:"ids,omitempty"`
-	Recent    []string    `json:"recent,omitempty"`
-	Newest    string      `json:"newest,omitempty"`
-	Stale     time.Time   `json:"stale,omitzero"`
-	Stranger  *stranger   `json:"stranger,omitempty"`
-	Past      *generation `json:"past,omitempty"`
-	Since     int64       `json:"since,omitempty"`
-	Inherited time.Time   `json:"inherited,omitzero"`
-}
+// A DebtKind says what a debt is for, and so what pays it.
+type DebtKind string
 
-// isZero reports whether the feed was never read, or last read before there were ledgers.
-func (l *ledger) isZero() bool {
-	return l.shown == nil && l.ids == nil && l.recent == nil && l.stranger == nil && l.past == nil && l.since == 0 && l.inherited.IsZero()
-}
-
-// MarshalJSON implements json.Marshaler.
-func (l ledger) MarshalJSON() ([]byte, error) {
-	j := ledgerJSON{
-		Unordered: l.unordered, IDs: l.ids, Recent: l.recent, Newest: l.newest, Stale: l.stale,
-		Stranger: l.stranger, Past: l.past, Since: l.since, Inherited: l.inherited,
-	}
-	for i, e := range l.shown {
-		j.Shown = append(j.Shown, e.id)
-		j.Versions = binary.BigEndian.AppendUint32(j.Versions, e.version)
-		if e.back {
-			j.Back = append(j.Back, i)
-		}
-	}
-	return unescaped(j)
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *ledger) UnmarshalJSON(text []byte) error {
-	var j ledgerJSON
-	if err := json.Unmarshal(text, &j); err != nil {
-		return err
-	}
-	if len(j.Versions) != 4*len(j.Shown) || len(j.Back) > 0 && (slices.Min(j.Back) < 0 || slices.Max(j.Back) >= len(j.Shown)) {
-		return errors.New("the lists of the ledger's entries do not fit")
-	}
-	*l = ledger{
-		unordered: j.Unordered, ids: j.IDs, recent: j.Recent, newest: j.Newest, stale: j.Stale,
-		stranger: j.Stranger, past: j.Past, since: j.Since, inherited: j.Inherited,
-	}
-	for i, id := range j.Shown {
-		l.shown = append(l.shown, shownEntry{id: id, version: binary.BigEndian.Uint32(j.Versions[4*i:])})
-	}
-	for _, i := range j.Back {
-		l.shown[i].back = true
-	}
-	return nil
-}
-
-// forget removes an erased entry.
-func (l *ledger) forget(id string) {
-	n := len(l.shown)
-	l.shown = slices.DeleteFunc(slices.Clone(l.shown), func(e shownEntry) bool { return e.id == id })
-	if l.changed = len(l.shown) < n; l.newest == id {
-		l.newest, l.changed = "", true
-	}
-}
-
-// readLedger returns the ledger of a feed.
-func (f *Feed) readLedger() (*ledger, error) {
-	l := new(ledger)
-	if len(f.Ledger) == 0 {
-		return l, nil
-	}
-	if err := json.Unmarshal(f.Ledger, l); err != nil {
-		return nil, fmt.Errorf("%s: the stored ledger: %w", iri.Redact(f.URL), err)
-	}
-	return l, nil
-}
-
-// Shown returns the number of entries in the subscription document as it was last read: at
-// most 10,000, and 0 if the Ledger cannot be read.
-func (f *Feed) Shown() int {
-	l, err := f.readLedger()
-	if err != nil {
-		return 0
-	}
-	return len(l.shown)
-}
-
-// Unverified reports whether the Verdict is of a version before there were ledgers, whose
-// archives have not all been read again since. Update reads them within thirty days.
-func (f *Feed) Unverified() bool {
-	l, err := f.readLedger()
-	return err == nil && l.isUnverified(f)
-}
-
-func (l *ledger) isUnverified(f *Feed) bool {
-	return f.Kind == feedhistory.Archived && f.Known.URL != "" && (l.isZero() || f.Checked.Before(l.inherited))
-}
-
-// keep encodes the ledger for the next commit.
-func (l *ledger) keep(f *Feed) {
-	if !l.changed {
-		return
-	}
-	text, err := json.Marshal(l)
-	if err != nil {
-		panic("mirror: the ledger cannot be encoded: " + err.Error()) // it has only texts, numbers and times
-	}
-	f.Ledger, l.changed = text, false
-}
-
-// forget removes an erased entry from the ledger.
-func (f *Feed) forget(id string) error {
-	l, err := f.readLedger()
-	if err != nil {
-		return err
-	}
-	l.forget(id)
-	l.keep(f)
-	is := func(other string) bool { return other == id }
-	for i, g := range f.Gaps {
-		f.Gaps[i].Before = slices.DeleteFunc(slices.Clone(g.Before), is)
-		f.Gaps[i].After = slices.DeleteFunc(slices.Clone(g.After), is)
-	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.Entry == id })
-	return nil
-}
-
+// The kinds of debts.
 const (
-	// shownLimit is the maximum number of entries of a subscription document to remember.
-	shownLimit = 10_000
-
-	// sideLimit is the maximum number of entries to remember of each side of a window.
-	sideLimit = 8
-
-	// recentLimit is the maximum number of readings, and of the feed's ids, to remember.
-	recentLimit = 8
+	DebtDocument      DebtKind = "document"      // a link leads to a document not read
+	debtAlternative   DebtKind = "alternative"   // links lead to two chains, and a part of one came late; see settle
+	debtWindow        DebtKind = "window"        // entries may have come and gone between two readings
+	debtEntry         DebtKind = "entry"         // an entry left from above older ones, and no archive has it
+	debtContradiction DebtKind = "contradiction" // a document's marks exclude each other
+	debtDamage        DebtKind = "damage"        // a part of a document could not be read
+	debtLimit         DebtKind = "limit"         // a part exceeds a limit, or the Quota
+	debtChain         DebtKind = "chain"         // links lead back or past the document
+	debtStranger      DebtKind = "stranger"      // another feed answers
+	debtDeclared      DebtKind = "declared"      // the feed says that it lacks a part
+	debtSource        DebtKind = "source"        // a Merge has not brought a part
 )
 
-// shownOf returns the entries of a document in its order, each once.
-func shownOf(doc *feedhistory.Document, digests map[*feedhistory.Entry]string) (shown []shownEntry) {
-	seen := make(map[string]bool, len(doc.Entries))
-	for _, e := range doc.Entries {
-		if !seen[e.ID] && len(shown) < shownLimit {
-			seen[e.ID] = true
-			shown = append(shown, shownEntry{id: e.ID, version: uint32(keyOf(cmp.Or(digests[e], e.Digest()))[0])})
-		}
-	}
-	return shown
+// receipts say what pays each kind of debt.
+var receipts = map[DebtKind]string{
+	DebtDocument:      "the document has been read to its end, or the whole chain has, and neither names nor needs it",
+	debtAlternative:   "all its documents have been read again, by one poll",
+	debtWindow:        "documents lead from the entries after the gap to those before it",
+	debtEntry:         "an archive has the entry, a tombstone says that it was deleted, or its neighbours stand side by side",
+	debtContradiction: "the document has been read again without the contradiction",
+	debtDamage:        "the document has been read again, undamaged",
+	debtLimit:         "the limit has been raised, and the document read again",
+	debtChain:         "a reading of the feed no longer finds it",
+	debtStranger:      "the feed itself answers again, or the other one has answered three polls over at least a day",
+	debtDeclared:      "the feed no longer says that a part is missing",
+	debtSource:        "a later harvest or recovery has brought it",
 }
 
-// A reading compares a subscription document with the reading before it. In both lists
-// the newest entries come first, if there is an order.
-type reading struct {
-	old, now  []shownEntry
-	wasAt, at map[string]int
-	fresh     []int // the places in now of entries never known before
-	known     map[string]bool
+// Receipt says what pays the debt: nothing else crosses it out.
+func (d Debt) Receipt() string { return receipts[cmp.Or(d.Kind, d.kind())] }
+
+// A Debt is a missing part of a feed, as it is stored. Its fields without a comment are
+// those of feedhistory.Gap; Message is the text of its Err.
+type Debt struct {
+	Kind    DebtKind           `json:"kind,omitempty"`
+	URL     string             `json:"url"`
+	From    string             `json:"from,omitempty"`
+	Reason  feedhistory.Reason `json:"reason"`
+	Message string             `json:"message"`
+	Found   time.Time          `json:"found"`
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found it
+	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
+	Again   bool               `json:"again,omitempty"` // whether each walk that reads the subscription document finds it again
+
+	// Of a missed window, Before are the IDs of the newest entries from before it, After
+	// those of the oldest ones from after it, at most eight of each. Of an Entry that may
+	// not have left alone, Before are its two neighbours.
+	Entry  string   `json:"entry,omitempty"`
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
+	Joined string   `json:"joined,omitempty"` // the URL of an archive, read since, that has the newest entries from before
+
+	// The others are of a document.
+	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
+	Rank    Rank      `json:"rank,omitzero"`     // the rank of its newer neighbour; the document's own Seq is one less
+	Names   []string  `json:"names,omitempty"`   // the documents linking to it besides From, at most eight
+	Tries   int       `json:"tries,omitempty"`   // the number of failed tries
+	Missing bool      `json:"missing,omitempty"` // whether the last try found it refused for good: 403, 404 or 410 (5005#18)
+	Retry   time.Time `json:"retry,omitzero"`    // when to try again; zero means at the next poll
+	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means it has not
 }
 
-func newReading(old, now []shownEntry, known map[string]bool, rising bool) *reading {
-	r := &reading{old: slices.Clone(old), now: slices.Clone(now), known: known}
-	if rising {
-		slices.Reverse(r.old)
-		slices.Reverse(r.now)
-	}
-	r.wasAt, r.at = places(r.old), places(r.now)
-	for i, e := range r.now {
-		if _, was := r.wasAt[e.id]; !was && !known[e.id] {
-			r.fresh = append(r.fresh, i)
-		}
-	}
-	return r
-}
+// declaredGap is the Debt.From of the gaps that the feed itself declares, and sourceGap
+// the prefix of that of the gaps of a Source.
+const (
+	declaredGap = "feed:coverage"
+	sourceGap   = "source:"
+)
 
-func places(list []shownEntry) map[string]int {
-	at := make(map[string]int, len(list))
-	for i, e := range list {
-		at[e.id] = i
-	}
-	return at
-}
-
-// isRising reports whether a document's oldest entries come first, by their times.
-func isRising(doc *feedhistory.Document) bool {
-	rising, falling := 0, 0
-	for i := 1; i < len(doc.Entries); i++ {
-		switch doc.Entries[i].Time().Compare(doc.Entries[i-1].Time()) {
-		case 1:
-			rising++
-		case -1:
-			falling++
-		}
-	}
-	return rising > 2*falling
-}
-
-// proofs returns the entries of the reading before which prove that nothing has passed
-// between. Returning entries, pinned ones, changed ones and those above a new one do not.
-func (r *reading) proofs(l *ledger) map[string]bool {
-	if s, ok := r.slide(); ok && !l.unordered {
-		return idsOf(r.old[s:])
-	}
-	if r.hasAll() {
-		return idsOf(r.old)
-	}
-	shared := 0
-	for _, e := range r.old {
-		if _, ok := r.at[e.id]; ok {
-			shared++
-		}
-	}
-	ends := map[string]bool{}
-	if shared < len(r.old) && !l.unordered {
-		r.pinned(ends)
-	}
-	good, onlyEnds, inOrder := map[string]bool{}, true, []int{}
-	for _, e := range r.old {
-		if i, ok := r.at[e.id]; ok && !e.back {
-			onlyEnds = onlyEnds && ends[e.id]
-			if e.version == r.now[i].version || shared == len(r.old) {
-				good[e.id] = true
-				inOrder = append(inOrder, i)
-			}
-		}
-	}
-	if onlyEnds && (shared <= 1 || 2*shared <= len(r.old)) {
-		return nil
-	}
-	l.unordered = l.unordered || !isNearlySorted(inOrder)
-	if !l.unordered && len(r.fresh) > 0 {
-		for id := range good {
-			if r.at[id] < r.fresh[0] {
-				delete(good, id)
-			}
-		}
-	}
-	return good
-}
-
-// hasAll reports whether the document still shows the whole reading before, of more than
-// one entry, in the same order below the first new one: nothing was pushed out.
-func (r *reading) hasAll() bool {
-	last := -1
-	if len(r.fresh) > 0 {
-		last = r.fresh[0]
-	}
-	for _, e := range r.old {
-		i, ok := r.at[e.id]
-		if !ok || i <= last {
-			return false
-		}
-		last = i
-	}
-	return len(r.old) > 1
-}
-
-// slide reports whether the document shows the end of the reading before from place s on,
-// and then new entries only: the document has grown, or its oldest entries come first.
-func (r *reading) slide() (s int, ok bool) {
-	if len(r.now) == 0 || len(r.old) == 0 {
-		return 0, false
-	}
-	s, ok = r.wasAt[r.now[0].id]
-	rest := len(r.old) - s
-	if !ok || rest > len(r.now) || s > 0 && rest < 2 {
-		return 0, false
-	}
-	for i, e := range r.old[s:] {
-		if e.id != r.now[i].id || e.version != r.now[i].version || e.back {
-			return 0, false
-		}
-	}
-	return s, len(r.fresh) == len(r.now)-rest
-}
-
-// pinned adds the entries which stand at the same end of both lists.
-func (r *reading) pinned(ends map[string]bool) {
-	n := min(len(r.old), len(r.now))
-	for i := 0; i < n && r.old[i].id == r.now[i].id; i++ {
-		ends[r.old[i].id] = true
-	}
-	for i := 1; i <= n && r.old[len(r.old)-i].id == r.now[len(r.now)-i].id; i++ {
-		ends[r.old[len(r.old)-i].id] = true
-	}
-}
-
-// isNearlySorted reports whether a list is sorted but for at most one element.
-func isNearlySorted(list []int) bool {
-	sorted := func(without int) bool {
-		last := -1
-		for i, n := range list {
-			if i != without {
-				if n < last {
-					return false
-				}
-				last = n
-			}
-		}
-		return true
-	}
-	for i := 1; i < len(list); i++ {
-		if list[i] < list[i-1] {
-			return sorted(i) || sorted(i-1)
-		}
-	}
-	return true
-}
-
-func idsOf(list []shownEntry) map[string]bool {
-	ids := make(map[string]bool, len(list))
-	for _, e := range list {
-		ids[e.id] = true
-	}
-	return ids
-}
-
-// compare compares the subscription document with the reading before it, and enters the
-// window or the entries that may have come and gone between.
-func (p *poll) compare(doc *feedhistory.Document, m *mergeResult) error {
-	f, l := p.feed, p.ledger
-	now, wasRead := shownOf(doc, m.digests), f.Known.URL != ""
-	isOrdered := true
-	if !l.inherited.IsZero() && l.shown == nil && l.recent == nil {
-		var err error
-		if isOrdered, err = p.inherit(isRising(doc)); err != nil {
-			return err
-		}
-	}
-	r := newReading(l.shown, now, m.known, isRising(doc))
-	for i, e := range now {
-		was, ok := r.wasAt[e.id]
-		now[i].back = wasRead && (ok && r.old[was].back || !ok && m.shown[e.id])
-	}
-	p.noteCopy(doc, r)
-	was := l.shown
-	l.shown, l.changed = slices.DeleteFunc(now, func(e shownEntry) bool {
-		return m.records[e.id] != nil && m.records[e.id].State == Unseen // the Quota left it out
-	}), true
+// kind returns the kind of a debt that is no document's.
+func (d *Debt) kind() DebtKind {
+	isOwn := d.From == d.URL
 	switch {
-	case !wasRead || len(r.fresh) == 0 || !p.had, doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete:
-		return nil
+	case d.From == declaredGap:
+		return debtDeclared
+	case strings.HasPrefix(d.From, sourceGap):
+		return debtSource
+	case d.Reason == feedhistory.ReasonMissedWindow && d.Entry != "":
+		return debtEntry
+	case d.Reason == feedhistory.ReasonMissedWindow:
+		return debtWindow
+	case d.Reason == feedhistory.ReasonForeign && d.From == "":
+		return debtStranger
+	case d.Reason == feedhistory.ReasonLimit || d.Quota:
+		return debtLimit
+	case isOwn && d.Reason == feedhistory.ReasonContradiction:
+		return debtContradiction
+	case isOwn && d.Reason != feedhistory.ReasonDetached && d.Reason != feedhistory.ReasonLoop:
+		return debtDamage
 	}
-	good := r.proofs(l)
-	l.unordered = l.unordered && isOrdered // otherwise the order of the reading before is unknown
-	if len(good) == 0 {
-		return p.missWindow(doc, r)
-	}
-	if l.unordered || !isOrdered || len(was) == 0 {
-		return nil
-	}
-	return p.oweEntries(doc, r, good)
+	return debtChain
 }
 
-// inherit finds the entries of the last reading before there were ledgers: their copies
-// are of its rank. It reports whether their order is known, from their times.
-func (p *poll) inherit(rising bool) (isOrdered bool, err error) {
-	l, seq := p.ledger, int64(0)
-	isOrdered = true
-	for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Deleted: true}) {
-		if err != nil {
-			return false, err
-		}
-		rank := rec.Copy.Rank
-		if !rec.isShown() || rank.Seq <= 0 || rank.Seq < seq || rank.Seq == seq && len(l.shown) >= shownLimit {
-			continue
-		}
-		if rank.Seq > seq {
-			l.shown, seq, isOrdered = nil, rank.Seq, true
-		}
-		l.shown = append(l.shown, shownEntry{id: rec.ID, version: uint32(keyOf(rec.Copy.Digest)[0])})
-		isOrdered = isOrdered && !rec.Time().IsZero()
-	}
-	if rising {
-		slices.Reverse(l.shown)
-	}
-	return isOrdered, nil
+// newDebt returns the debt for a gap. Its Kind is left to enter.
+func newDebt(g *feedhistory.Gap) Debt {
+	return Debt{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
-// missWindow enters the debt for what may have come and gone between two readings.
-func (p *poll) missWindow(doc *feedhistory.Document, r *reading) error {
-	g := missedWindow(doc, p.now)
-	if len(r.old) == 0 {
-		if slices.ContainsFunc(p.feed.Gaps, isMissedWindow) {
-			return nil // nothing has been stored since
-		}
-		for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Limit: 2}) {
-			if err != nil {
-				return err
-			}
-			g.Before = append(g.Before, rec.ID)
-		}
+// Gap returns the debt as a Gap.
+func (d Debt) Gap() *feedhistory.Gap {
+	err := errors.New(d.Message)
+	if d.Quota {
+		err = fmt.Errorf("%w: %s", ErrQuota, d.Message)
 	}
-	for _, e := range r.old {
-		if _, ok := r.at[e.id]; !ok && !e.back && len(g.Before) < sideLimit {
-			g.Before = append(g.Before, e.id)
-		}
-	}
-	if len(g.Before) == 0 { // none has left, and those that are there prove nothing
-		for _, e := range r.old[:min(2, len(r.old))] {
-			g.Before = append(g.Before, e.id)
-		}
-	}
-	g.After = r.oldestFresh()
-	p.feed.addGap(g)
-	return nil
+	return &feedhistory.Gap{URL: d.URL, From: d.From, Reason: d.Reason, Err: err, Found: d.Found}
 }
 
-// oldestFresh returns the IDs of the oldest new entries, the oldest first.
-func (r *reading) oldestFresh() (ids []string) {
-	for _, i := range slices.Backward(r.fresh) {
-		if len(ids) < sideLimit {
-			ids = append(ids, r.now[i].id)
-		}
-	}
-	return ids
+func (d Debt) isAlternative() bool { return d.Kind == debtAlternative }
+
+func (d Debt) isDocument() bool { return d.Kind == DebtDocument }
+
+// isMissed reports whether readings of the subscription document have missed something.
+func (d Debt) isMissed() bool { return d.Kind == debtWindow || d.Kind == debtEntry }
+
+// isCut reports whether the document may exist, but has not been requested.
+func (d Debt) isCut() bool {
+	return d.Reason == feedhistory.ReasonInterrupted || d.Reason == feedhistory.ReasonBudget
 }
 
-func missedWindow(doc *feedhistory.Document, now time.Time) GapRecord {
-	return GapRecord{
-		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: now,
-		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
-			len(doc.Entries)),
-	}
+// isWithin reports whether the debt is within a document read to its end: the document is
+// damaged, has entries beyond a limit or contradictory marks, or its feed does not lead to
+// it. It stays until the document is read again.
+func (d Debt) isWithin() bool {
+	return !d.isDocument() && isWithin(&feedhistory.Gap{URL: d.URL, From: d.From, Reason: d.Reason})
 }
 
-// oweEntries enters the entries that have left the document from above one that proves
-// the join, unless an archive has them, they are deleted, or their neighbours stand side
-// by side.
-func (p *poll) oweEntries(doc *feedhistory.Document, r *reading, good map[string]bool) error {
-	last := -1
-	for i, e := range r.old {
-		if good[e.id] {
-			last = i
-		}
+func isWithin(g *feedhistory.Gap) bool {
+	switch g.Reason {
+	case feedhistory.ReasonMalformed, feedhistory.ReasonLimit, feedhistory.ReasonContradiction, feedhistory.ReasonDetached:
+		return g.From == g.URL
 	}
-	var left []string
-	for _, e := range r.old[:max(last, 0)] {
-		if _, ok := r.at[e.id]; !ok && len(left) < gapLimit {
-			left = append(left, e.id)
-		}
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	for _, t := range doc.Deleted {
-		left = slices.DeleteFunc(left, func(id string) bool { return id == t.Ref })
-	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, left)
-	if err != nil {
-		return err
-	}
-	for _, id := range left {
-		if record := records[id]; record == nil || record.State != Live || record.Archived || r.isWithdrawn(id) {
-			continue
-		}
-		g := missedWindow(doc, p.now)
-		g.Message = "it no longer shows an entry that is in no archive: others may have come and gone with it"
-		g.Entry, g.Before, g.After = id, r.neighbours(id), r.oldestFresh()
-		p.feed.addGap(g)
-	}
-	return nil
+	return false
 }
 
-// neighbours returns the entries above and below one that has left; "" for none.
-func (r *reading) neighbours(id string) []string {
-	i, sides := r.wasAt[id], []string{"", ""}
-	if i > 0 {
-		sides[0] = r.old[i-1].id
-	}
-	if i+1 < len(r.old) {
-		sides[1] = r.old[i+1].id
-	}
-	return sides
-}
-
-// isWithdrawn reports whether the neighbours of an entry that has left stand side by side:
-// new entries above, if it was the first.
-func (r *reading) isWithdrawn(id string) bool {
-	sides := r.neighbours(id)
-	down, ok := r.at[sides[1]]
-	if !ok {
+// isPassing reports whether the next try has a good chance to succeed.
+func (d Debt) isPassing() bool {
+	switch d.Reason {
+	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
 		return false
 	}
-	if sides[0] == "" {
-		return down == 0 || slices.Contains(r.fresh, down-1)
-	}
-	up, ok := r.at[sides[0]]
-	return ok && down == up+1
+	return !d.Missing
 }
 
-// isOfSubscription reports whether the rank is that of a subscription document.
-func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
-
-// noteCopy notes whether a subscription document may be an old copy: it was replaced
-// before, or it brings nothing new and lacks the newest entry.
-func (p *poll) noteCopy(doc *feedhistory.Document, r *reading) {
-	l, digest := p.ledger, shortKey(doc.Digest())
-	seen := slices.Index(l.recent, digest)
-	if seen >= 0 && seen == len(l.recent)-1 {
-		return // as at the last reading
-	}
-	_, hasNewest := r.at[l.newest]
-	switch {
-	case seen >= 0 && len(r.now) > 0, len(r.fresh) == 0 && l.newest != "" && !hasNewest:
-		if l.stale.IsZero() {
-			l.stale = p.now
-		}
-	default:
-		l.stale = time.Time{}
-	}
-	recent := slices.DeleteFunc(slices.Clone(l.recent), func(d string) bool { return d == digest })
-	l.recent = lastOf(append(recent, digest), recentLimit)
-	if len(r.now) > 0 && slices.Contains(r.fresh, 0) {
-		l.newest = r.now[0].id
-	}
-	if doc.ID != "" && !slices.Contains(l.ids, doc.ID) {
-		l.ids = lastOf(append(slices.Clone(l.ids), doc.ID), recentLimit)
-	}
-}
-
-func shortKey(text string) string { return fmt.Sprintf("%016x", keyOf(text)[0]) }
-
-func lastOf(list []string, n int) []string { return list[max(0, len(list)-n):] }
-
-// mayBeStale reports whether the subscription document may be an old copy, which has not
-// answered for a day yet. It is none if an archive has the newest entry, and none is newer
-// than the one it leads to.
-func (p *poll) mayBeStale(head step, steps map[string]step) (bool, error) {
-	l := p.ledger
-	if l.stale.IsZero() || !p.now.Before(l.stale.Add(24*time.Hour)) {
-		return false, nil
-	}
-	for _, at := range steps {
-		if at.seq > head.seq {
-			return true, nil
-		}
-	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, []string{l.newest})
-	return records[l.newest] == nil || !records[l.newest].Archived, err
-}
-
-// receive crosses out the windows and entries for which a document has the receipt.
-// First is the poll that first read it, as it is now.
-func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, first int64) error {
-	f := p.feed
-	if !slices.ContainsFunc(f.Gaps, func(g GapRecord) bool { return g.Reason == feedhistory.ReasonMissedWindow }) {
-		return nil
-	}
-	at := make(map[string]int, len(doc.Entries))
-	for i, e := range doc.Entries {
-		at[e.ID] = i
-	}
-	tombs := map[string]bool{}
-	for _, t := range doc.Deleted {
-		tombs[t.Ref] = true
-	}
-	adjacent := func(a, b string) bool {
-		i, okA := at[a]
-		j, okB := at[b]
-		return okA && okB && (i-j == 1 || j-i == 1)
-	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		_, found := at[g.Entry]
-		return g.Entry != "" && (found || tombs[g.Entry] || len(g.Before) == 2 && adjacent(g.Before[0], g.Before[1]))
-	})
-	for i, g := range f.Gaps {
-		if !isMissedWindow(g) || g.Entry != "" || !archive || first < g.Poll {
-			continue
-		}
-		before, err := p.standing(g.Before)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(before[:min(2, len(before))], func(id string) bool { _, ok := at[id]; return ok }) {
-			f.Gaps[i].Joined = doc.Response.Requested
-			p.chain.paid++
-		}
-	}
-	return nil
-}
-
-// join removes the windows whose earlier side a document of the chain has, if all those
-// before it are new, or have been asked for since.
-func (f *Feed) join(current []step) {
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		if g.Joined == "" {
-			return false
-		}
-		for _, at := range current {
-			if slices.Contains(at.names, g.Joined) {
-				return true
-			}
-			if at.first < g.Poll && at.read.Before(g.Found) {
-				return false
-			}
-		}
-		return false
-	})
-}
-
-// standing returns those of the entries that are not known to be deleted.
-func (p *poll) standing(ids []string) ([]string, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return records[id] != nil && records[id].State != Live }), nil
-}
-
-// isMissedWindow reports whether a gap is a window, or an entry, that a poll has missed.
-func isMissedWindow(g GapRecord) bool {
-	return g.Reason == feedhistory.ReasonMissedWindow && g.From == ""
-}
-
-// owes reports whether the ledger has a debt that a reading of known archives may pay, or
-// write off in this poll.
-func (p *poll) owes() bool {
-	return slices.ContainsFunc(p.feed.Pending, p.isAskedAgain) || slices.ContainsFunc(p.feed.Gaps, func(g GapRecord) bool {
-		return isMissedWindow(g) && (g.Joined == "" || p.chain.paid == 0) || isWithin(g.gap()) && !g.Quota
-	})
-}
-
-// hasFailed reports whether a document has been asked for in vain, and its host has not
-// asked for patience.
-func (p *poll) hasFailed(d PendingDocument) bool {
-	return d.Tries > 0 && !d.isCut() && !d.Quota && !isAsked(d.Wait, p.now)
-}
-
-// isAskedAgain reports whether the poll asks for a document that has failed before.
-func (p *poll) isAskedAgain(d PendingDocument) bool {
-	return p.hasFailed(d) && (p.backlog.urls[d.URL] || d.Poll == p.feed.Polls)
-}
-
-// oweDocument enters a document that has not been read, or the failure to read it.
-func (p *poll) oweDocument(d PendingDocument) {
-	f := p.feed
-	if i := f.pending(d.URL); i >= 0 {
-		old := &f.Pending[i]
-		if old.Rank.compare(d.Rank) < 0 {
-			old.Rank = d.Rank
-		}
-		old.names(d.From)
-		return
-	}
-	if len(f.Pending) >= pendingLimit {
-		f.addGap(GapRecord{
-			URL: d.URL, From: d.From, Reason: feedhistory.ReasonLimit, Found: p.now,
-			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
-		})
-		return
-	}
-	d.Poll = f.Polls
-	f.Pending = append(f.Pending, d)
-}
-
-// names notes a document that links to the pending one.
-func (d *PendingDocument) names(url string) {
+// names notes a document that links to the one owed.
+func (d *Debt) names(url string) {
 	if url != "" && url != d.From && !slices.Contains(d.Names, url) && len(d.Names) < sideLimit {
 		d.Names = append(slices.Clone(d.Names), url)
 	}
 }
 
-// namedBy returns the documents that link to the pending one.
-func (d *PendingDocument) namedBy() []string {
+// namedBy returns the documents that link to the one owed.
+func (d Debt) namedBy() []string {
 	if d.From == "" || d.From == d.URL { // the Quota left out a part of it
 		return d.Names
 	}
 	return append([]string{d.From}, d.Names...)
 }
 
-// convert moves documents that polls before the ledger kept among other gaps to where
-// they are asked for again.
-func (f *Feed) convert() {
-	isDocument := func(g GapRecord) bool {
-		return g.From != "" && g.From != g.URL && g.From != declaredGap && !strings.HasPrefix(g.From, sourceGap) && !g.Quota &&
-			g.Reason != feedhistory.ReasonMissedWindow && g.Reason != feedhistory.ReasonLimit && g.Reason != feedhistory.ReasonDeclared && !g.Again &&
-			(g.Reason != feedhistory.ReasonLoop || f.pending(g.URL) < 0)
-	}
-	if !slices.ContainsFunc(f.Gaps, isDocument) {
+// The maximum numbers to remember: of missed windows of a document, of debts that are no
+// documents, and of documents.
+const (
+	windowLimit  = 100
+	gapLimit     = 1000
+	pendingLimit = 1000
+)
+
+// enter enters a debt. One for the same place replaces it; each missed window is a debt of
+// its own. A document keeps its earlier debt, which gets the better rank and another name.
+func (l *ledger) enter(d Debt) {
+	d.Kind = cmp.Or(d.Kind, d.kind())
+	if d.isDocument() {
+		l.enterDocument(d)
 		return
 	}
-	for _, g := range f.Gaps {
-		if u, err := feedhistory.ParseURL(g.URL); isDocument(g) && (err != nil || u.Host == "") {
-			continue // nothing can request it
-		} else if isDocument(g) && f.pending(g.URL) < 0 && len(f.Pending) < pendingLimit {
-			f.Pending = append(f.Pending, PendingDocument{GapRecord: g, Page: f.Kind == feedhistory.Paged, Tries: 1})
-		}
+	same := func(old Debt) bool {
+		return old.URL == d.URL && old.From == d.From && old.Reason == d.Reason && old.Entry == d.Entry && !old.isDocument()
 	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, isDocument)
-}
-
-// fillSides finds the sides of windows that were missed before the ledger kept them. It
-// reads the feed once.
-func (f *Feed) fillSides(ctx context.Context, store Store) error {
-	lacks := func(g GapRecord) bool {
-		return isMissedWindow(g) && g.Entry == "" && len(g.Before)+len(g.After) == 0
-	}
-	if !slices.ContainsFunc(f.Gaps, lacks) {
-		return nil
-	}
-	newest, oldest := make([]*Record, len(f.Gaps)), make([]*Record, len(f.Gaps))
-	for rec, err := range store.Entries(ctx, Query{Feed: f.URL, Deleted: true}) {
-		if err != nil {
-			return err
-		}
-		if rec.Copy.Source != "" || rec.FirstCommit == 0 {
-			continue // the feed has not shown it
-		}
-		for i, g := range f.Gaps {
-			if before := rec.Added.Before(g.Found); before && (newest[i] == nil || rec.Time().After(newest[i].Time())) {
-				newest[i] = rec
-			} else if !before && rec.Added.Equal(g.Found) && (oldest[i] == nil || rec.Time().Before(oldest[i].Time())) {
-				oldest[i] = rec
-			}
-		}
-	}
-	f.Gaps = slices.Clone(f.Gaps)
-	for i := range f.Gaps {
-		if g := &f.Gaps[i]; lacks(*g) {
-			if newest[i] != nil {
-				g.Before = []string{newest[i].ID}
-			}
-			if oldest[i] != nil {
-				g.After = []string{oldest[i].ID}
-			}
-		}
-	}
-	return nil
-}
-
-// A chainReading is the reading of a chain by one poll, as far as write-offs need it.
-type chainReading struct {
-	asks   bool               // known archives are asked for, until one has not changed
-	until  int64              // the asking goes on to one known before this poll, for a window
-	met    bool               // one of them has not changed
-	paid   int                // the windows that documents have joined
-	joined bool               // the chain has an entry known before
-	newer  []string           // the documents at which the feed is said to begin, but which could not be read
-	gone   map[string]bool    // known documents that no longer answer
-	ranks  map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
-}
-
-// A chainPath is the chain from the subscription document through the stored archives.
-type chainPath struct {
-	steps   map[string]step // all documents, by their names
-	current []step          // those of the chain, newest first
-	beyond  []step          // those to which its links lead against their marks
-	passed  map[string]bool // the URLs of the chain
-	named   map[string]bool // the documents to which the chain links
-	whole   bool            // it reaches its end
-	loop    *GapRecord      // it leads back into itself; nil if it does not
-}
-
-// path follows the links of the feed through its documents, as they were last read.
-func (p *poll) path() (*chainPath, error) {
-	f := p.feed
-	steps, err := p.documents.all()
-	if err != nil {
-		return nil, err
-	}
-	c := &chainPath{steps: steps, passed: map[string]bool{}, named: map[string]bool{f.Known.Older: true}}
-	seen, further := map[string]bool{}, slices.Clone(f.Further)
-	follow := func(url string) (followed []step, end string) {
-		for url != "" {
-			at, ok := steps[url]
-			if !ok || seen[at.url] {
-				break
-			}
-			seen[at.url] = true
-			at.link = url
-			followed, further, url = append(followed, at), append(further, at.further...), at.older
-		}
-		return followed, url
-	}
-	var end string
-	c.current, end = follow(f.Known.Older)
-	for _, url := range slices.Concat(p.chain.newer, further) {
-		c.named[url] = true
-	}
-	from, lost := f.Known.URL, f.Known.Lost
-	for _, at := range c.current {
-		c.passed[at.url], c.named[at.older] = true, true
-		from, lost = at.url, at.lost
-	}
-	c.whole = end == "" && !lost // otherwise there is something older, and a gap says so
-	if _, ok := steps[end]; ok {
-		c.loop = &GapRecord{
-			URL: end, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
-			Message: "the chain of archives leads back to this document",
-		}
-	}
-	for i := 0; i < len(further); i++ {
-		followed, _ := follow(further[i])
-		c.beyond = append(c.beyond, followed...)
-	}
-	return c, nil
-}
-
-// has reports whether a document is the subscription document or in the chain.
-func (c *chainPath) has(p *poll, url string) bool {
-	return url == p.feed.Known.URL || url == p.chain.start || c.passed[c.steps[url].url]
-}
-
-// isRead reports whether the poll has read the chain from the newest archive down to the
-// first that has not changed, and no document of it is damaged or contradicts itself.
-func (c *chainPath) isRead(p *poll) bool {
-	for i, at := range c.current {
-		if !at.read.Equal(p.now) && (i == 0 || !p.chain.met) {
-			return false
-		}
-	}
-	return len(c.current) > 0 && !slices.ContainsFunc(p.feed.Gaps, func(g GapRecord) bool { return isWithin(g.gap()) && c.has(p, g.URL) })
-}
-
-// settle crosses out the debts that a complete reading of the chain pays or writes off. A
-// reading without a subscription document settles nothing.
-func (p *poll) settle() error {
-	f := p.feed
-	if !p.chain.read || f.Kind != feedhistory.Archived {
-		return nil
-	}
-	c, err := p.path()
-	if err != nil {
-		return err
-	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, isChainLoop)
-	if c.loop != nil { // which a single walk may not notice
-		f.addGap(*c.loop)
-	}
-	f.join(c.current)
-	if !c.whole {
-		return nil
-	}
-	if p.chain.changed = false; !c.isRead(p) {
-		return nil
-	}
-	if err := p.commits.drain(); err != nil {
-		return err
-	}
-	stale, err := p.mayBeStale(c.current[0], c.steps)
-	if err != nil {
-		return err
-	}
-	if !stale {
-		p.writeOff(c)
-	}
-	return p.settleWindows(c)
-}
-
-// writeOff crosses out the documents which the poll has asked for in vain, and which the
-// chain neither names nor needs: it has all entries of those that named them.
-func (p *poll) writeOff(c *chainPath) {
-	f, rebuilt := p.feed, p.had && !p.chain.joined // of a feed read for the first time, nothing was known
-	isNeeded := func(url string) bool { return !rebuilt && !p.chain.gone[url] && !p.isCovered(url, c.current) }
-	isOwed := func(d PendingDocument) bool {
-		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
-			_, isKnown := c.steps[url] // otherwise it has never been read, or was a subscription document
-			return (isKnown || f.pending(url) >= 0) && !c.has(p, url) && isNeeded(url)
-		})
-	}
-	for n := -1; n != len(f.Pending); { // one written off may name another
-		n = len(f.Pending)
-		f.Pending = slices.DeleteFunc(f.Pending, func(d PendingDocument) bool { return !isOwed(d) })
-	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		isElsewhere := isWithin(g.gap()) && !g.Quota && g.Reason != feedhistory.ReasonDetached && !c.has(p, g.URL)
-		return rebuilt && isMissedWindow(g) || isElsewhere && !isNeeded(g.URL)
-	})
-}
-
-// triesUnnamed is how often a document that the chain no longer names is asked for at each
-// poll: if it does not answer, it may be written off.
-const triesUnnamed = 6
-
-// unnamed returns a function that reports whether a document may be written off once it is
-// asked for: no document of the chain links to it, as they were last read, and it was not
-// asked for often, or not since the chain has grown.
-func (p *poll) unnamed() func(PendingDocument) bool {
-	c, err := p.path()
-	if err != nil {
-		p.documents.err = cmp.Or(p.documents.err, err)
-		return func(PendingDocument) bool { return false }
-	}
-	grown := int64(0)
-	for _, at := range slices.Concat(c.current, c.beyond) {
-		c.named[at.older], grown = true, max(grown, at.first)
-	}
-	return func(d PendingDocument) bool {
-		return (d.Tries < triesUnnamed || d.Poll <= grown) && !c.named[d.URL]
-	}
-}
-
-// isChainLoop reports whether a gap is the loop that settle finds.
-func isChainLoop(g GapRecord) bool {
-	return g.Reason == feedhistory.ReasonLoop && g.From != "" && g.From != g.URL && !g.Again
-}
-
-// isCovered reports whether the documents of the chain have all entries of a known
-// document outside of it, as this poll has read it.
-func (p *poll) isCovered(url string, current []step) bool {
-	ranks, ok := p.chain.ranks[url]
-	if !ok {
-		return false
-	}
-	return !slices.ContainsFunc(ranks, func(seq int64) bool {
-		return seq>>32 != p.feed.Polls && !slices.ContainsFunc(current, func(at step) bool { return at.seq == seq })
-	})
-}
-
-// isAsked reports whether the archives of the chain that were known before the gap have
-// been asked for since, from the newest down to the first that has not changed; and all
-// those beyond it, which no order leads to.
-func (g GapRecord) isAsked(c *chainPath) bool {
-	if slices.ContainsFunc(c.beyond, func(at step) bool { return at.read.Before(g.Found) }) {
-		return false
-	}
-	for _, at := range c.current {
-		if at.first < g.Poll && at.altered < g.Poll {
-			return !at.read.Before(g.Found)
-		}
-		if at.read.Before(g.Found) {
-			return false
-		}
-	}
-	return true
-}
-
-// isUnasked reports whether a document beyond the chain has not been asked for since a
-// window was missed.
-func (p *poll) isUnasked(d *DocumentRecord) bool {
-	return !p.backlog.unread && p.feed.Kind == feedhistory.Archived &&
-		slices.ContainsFunc(p.feed.Gaps, func(g GapRecord) bool { return isMissedWindow(g) && d.Read.Before(g.Found) })
-}
-
-// settleWindows writes off the windows and entries behind which archives have the oldest
-// entry from after, or everything the subscription document shows.
-func (p *poll) settleWindows(c *chainPath) error {
-	f := p.feed
-	if !slices.ContainsFunc(f.Gaps, isMissedWindow) {
-		return nil
-	}
-	ids := make([]string, 0, len(p.ledger.shown))
-	for _, e := range p.ledger.shown {
-		ids = append(ids, e.id)
-	}
-	for _, g := range f.Gaps {
-		ids = append(ids, g.After...)
-	}
-	records, err := p.m.Store.Records(p.ctx, f.URL, ids)
-	if err != nil {
-		return err
-	}
-	archived := func(id string) bool { return records[id] != nil && records[id].Archived }
-	shown := places(p.ledger.shown)
-	all := len(shown) > 0
-	for id := range shown {
-		all = all && archived(id)
-	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		if !isMissedWindow(g) || !g.isAsked(c) {
-			return false
-		}
-		oldest := slices.IndexFunc(g.After, func(id string) bool { _, ok := shown[id]; return ok || archived(id) })
-		return all || oldest >= 0 && archived(g.After[oldest])
-	})
-	return nil
-}
-
-// verdict returns the verdict on the mirror, from the ledger alone. An archived feed is
-// Partial until a possibly changed chain has been checked.
-func (p *poll) verdict() feedhistory.Verdict {
-	f := p.feed
+	i := slices.IndexFunc(l.Debts, same)
+	isFull := len(l.Debts)-l.documents() >= gapLimit
 	switch {
-	case f.Kind == feedhistory.KindUnknown, f.Known.URL == "" && f.Source == "", len(f.Pending) > 0, len(f.Gaps) > 0:
-		return feedhistory.Partial
-	case f.Kind == feedhistory.Paged || f.Kind == feedhistory.Plain && f.Source != "" && !f.Proven:
-		return feedhistory.Lossy
-	case f.Kind == feedhistory.Plain && f.Source == "":
-		return feedhistory.Window
-	case f.Kind == feedhistory.Archived && p.chain.changed:
-		return feedhistory.Partial
-	}
-	return feedhistory.Whole
-}
-
-// A step is a document in the chain.
-type step struct {
-	url, older string
-	link       string // the name by which the chain leads to it
-	names      []string
-	further    []string  // where it goes on beyond the chain
-	lost       bool      // whether its link cannot be used
-	read       time.Time // when it was last read
-	seq        int64     // of its rank
-	first      int64     // the number of the first poll to read it
-	altered    int64     // the number of the last poll to find it changed
-}
-
-// all returns the documents by all of their names, including those of the next commit. The
-// Store is read once.
-func (ds *documents) all() (map[string]step, error) {
-	if ds.steps == nil {
-		steps := map[string]step{}
-		for d, err := range ds.store.Documents(ds.ctx, ds.feed.URL) {
-			if err != nil {
-				return nil, err
-			}
-			for _, name := range d.Names {
-				if _, ok := steps[name]; !ok || name == d.URL {
-					steps[name] = d.step()
-				}
+	case i >= 0 && d.Kind == debtWindow:
+		// At the limit the second is forgotten: an archive that joins the first, the widest,
+		// covers it, too. The latest is the one the next archives join.
+		second, n := slices.IndexFunc(l.Debts[i+1:], same), 0
+		for _, old := range l.Debts {
+			if same(old) {
+				n++
 			}
 		}
-		ds.steps = steps
+		if n >= windowLimit || isFull {
+			if second < 0 {
+				return
+			}
+			l.Debts = slices.Delete(l.Debts, i+1+second, i+2+second)
+		}
+		l.Debts = append(l.Debts, d)
+	case i >= 0:
+		l.Debts[i] = d
+	case !isFull:
+		l.Debts = append(l.Debts, d)
 	}
-	if ds.commits.waiting != nil {
-		ds.replace(&ds.commits.waiting.change)
-	}
-	return ds.steps, nil
 }
 
-// replace replaces the documents of a change.
-func (ds *documents) replace(c *Commit) {
-	if ds.steps == nil || c.Forget {
-		ds.steps = nil
+func (l *ledger) enterDocument(d Debt) {
+	if old := l.document(d.URL); old != nil {
+		if old.Rank.compare(d.Rank) < 0 {
+			old.Rank = d.Rank
+		}
+		old.names(d.From)
 		return
 	}
-	for _, d := range c.Documents {
-		for _, name := range d.Names {
-			if name == d.URL || ds.steps[name].url != name { // it is no other document's first name
-				ds.steps[name] = d.step()
-			}
-		}
+	if l.documents() >= pendingLimit {
+		l.enter(Debt{
+			URL: d.URL, From: d.From, Reason: feedhistory.ReasonLimit, Found: d.Found, Poll: d.Poll,
+			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
+		})
+		return
 	}
+	l.Debts = append(l.Debts, d)
 }
 
-// step returns the document as the chain sees it.
-func (d *DocumentRecord) step() step {
-	return step{d.URL, d.Known.Older, "", d.Names, d.Further, d.Known.Lost, d.Read, d.Rank.Seq, d.First, d.Altered}
-}
+// crossOut crosses out the debts that are paid.
+func (l *ledger) crossOut(isPaid func(Debt) bool) { l.Debts = slices.DeleteFunc(l.Debts, isPaid) }
 
-// Archives should not change (5005#9), but do: entries are backdated into them, links are
-// corrected, older archives are added behind the oldest. So each poll asks again for some
-// of the documents that name debts, and from time to time for one of the others: every
-// second time the oldest, otherwise the one unread for longest.
+// owes reports whether there is such a debt.
+func (l *ledger) owes(is func(Debt) bool) bool { return slices.ContainsFunc(l.Debts, is) }
 
-// recheck returns the time between two such requests; a negative one means none.
-func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour) }
-
-// share returns how many of n documents a poll asks for again.
-func share(n int) int { return min(n, 20, max(4, (n+4)/5)) }
-
-// chooseRechecks decides which known archives the poll requests again.
-func (p *poll) chooseRechecks() error {
-	f, every, more := p.feed, p.m.recheck(), 0
-	if p.ledger.isUnverified(f) {
-		every, more = inheritedPace(f.Documents, every)
-	}
-	p.chain.asks = f.Kind == feedhistory.Archived && p.owes() && !p.backlog.unread
-	p.rechecks, p.whole = map[string]bool{}, map[string]bool{}
-	if f.Kind != feedhistory.Archived || every < 0 || p.m.Revalidate {
-		return nil
-	}
-	isTime := (len(f.Pending) == 0 || more > 0) && !f.Looked.IsZero() && (!p.now.Before(f.Looked.Add(every)) || f.Looked.After(p.now.Add(clockError)))
-	if !isTime && !p.owes() && !slices.ContainsFunc(f.Pending, p.hasFailed) {
-		return nil
-	}
-	c, err := p.path()
-	if err != nil {
-		return err
-	}
-	for _, g := range f.Gaps {
-		if isMissedWindow(g) && !g.isAsked(c) && (p.chain.until == 0 || g.Poll < p.chain.until) {
-			p.chain.until = g.Poll
-		}
-	}
-	if err := p.recheckNames(c.current); err != nil || !isTime || len(c.current) == 0 {
-		return err
-	}
-	p.recheckInherited(slices.Concat(c.current, c.beyond), more)
-	oldest := c.current[len(c.current)-1]
-	latest, stalest := oldest, oldest
-	for _, at := range slices.Concat(c.current, c.beyond) {
-		if at.read.After(latest.read) {
-			latest = at
-		}
-		if at.read.Before(stalest.read) {
-			stalest = at
-		}
-	}
-	if latest.url == oldest.url {
-		p.rechecks[stalest.link] = true
-	} else {
-		p.rechecks[oldest.link] = true
-	}
-	f.Looked = p.now
-	return nil
-}
-
-// inheritedTime is the time within which the archives that were read before there were
-// ledgers are read again, and inheritedShare the most of them in one poll.
-const (
-	inheritedTime  = 30 * 24 * time.Hour
-	inheritedShare = 20
-)
-
-// inheritedPace returns how often, and how many of them, polls read again.
-func inheritedPace(documents int64, every time.Duration) (time.Duration, int) {
-	if every <= 0 {
-		every = 24 * time.Hour
-	}
-	every = min(every, inheritedTime*inheritedShare/time.Duration(max(documents, inheritedShare)))
-	return every, int(min(inheritedShare, 1+documents*int64(every/time.Second)/int64(inheritedTime/time.Second)))
-}
-
-// recheckInherited chooses archives read before there were ledgers, the stalest first. They
-// are read again even if they have not changed: they may have links that were not kept.
-func (p *poll) recheckInherited(known []step, most int) {
-	known = slices.DeleteFunc(known, func(at step) bool { return !at.read.Before(p.ledger.inherited) })
-	slices.SortStableFunc(known, func(a, b step) int { return a.read.Compare(b.read) })
-	for _, at := range known[:min(most, len(known))] {
-		p.rechecks[at.link], p.whole[at.link] = true, true
-	}
-}
-
-// recheckNames chooses among the known documents that name debts, the stalest first.
-func (p *poll) recheckNames(chain []step) error {
-	var names []string
-	for _, d := range p.feed.Pending {
-		if p.hasFailed(d) {
-			names = append(names, d.namedBy()...)
-		}
-	}
-	for _, g := range p.feed.Gaps {
-		if isWithin(g.gap()) {
-			names = append(names, g.URL)
-		}
-	}
-	slices.Sort(names)
-	var known []*DocumentRecord
-	for _, url := range slices.Compact(names) {
-		if d := p.documents.get(url); d != nil && !slices.Contains(known, d) {
-			known = append(known, d)
-		}
-	}
-	slices.SortStableFunc(known, func(a, b *DocumentRecord) int { return a.Read.Compare(b.Read) })
-	for _, d := range known[:share(len(known))] {
-		p.rechecks[d.URL] = true
-		p.whole[d.URL] = !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
-	}
-	return p.documents.err
-}
-
-// noteChecked records since when each archive of the chain has been read.
-func (p *poll) noteChecked(changed bool) error {
-	f := p.feed
-	if f.Kind != feedhistory.Archived {
-		f.Looked, f.Checked = time.Time{}, time.Time{}
-		return nil
-	}
-	if f.Looked.IsZero() || p.m.Revalidate && !p.cut {
-		f.Looked = p.now
-	}
-	if !changed && len(p.rechecks) == 0 && !p.m.Revalidate && !f.Checked.IsZero() {
-		return nil
-	}
-	c, err := p.path()
-	if err != nil {
-		return err
-	}
-	f.Checked = time.Time{}
-	for _, at := range slices.Concat(c.current, c.beyond) {
-		if f.Checked.IsZero() || at.read.Before(f.Checked) {
-			f.Checked = at.read
-		}
-	}
-	return nil
-}
-
-// reread notes an archive requested again and unchanged.
-func (cs *commits) reread(d *DocumentRecord, now time.Time) {
-	d = d.clone()
-	d.Read, d.Last = now, cs.feed.Polls
-	cs.hold()
-	cs.held.Documents = append(cs.held.Documents, d)
-}
-
-// isAbsent reports whether a known document is gone for good.
-func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// Another feed may answer at the address: a parked domain, a captive portal, a new owner.
-// It is set aside, until it has answered for a day or the known feed leads to it.
-
-const (
-	strangerPolls = 3
-	strangerTime  = 24 * time.Hour
-)
-
-// isStranger reports whether a document is of another feed than the one known: another
-// id, or without ids nothing of the head in common, no known entry, and no link to a known
-// archive.
-func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
-	f := p.feed
-	if f.Known.URL == "" || !p.had {
-		return false, nil
-	}
-	head, err := f.Document()
-	if err != nil {
-		return false, nil // nothing to compare it with
-	}
-	if older, ok := olderOf(doc, feedhistory.Archived); ok && p.documents.get(older) != nil {
-		return false, nil
-	}
-	forms := map[string]bool{}
-	for _, e := range p.ledger.shown {
-		forms[formOf(e.id)] = true
-	}
-	if !differs(head, doc, p.ledger.ids, forms) {
-		return false, p.documents.err
-	}
-	ids := make([]string, len(doc.Entries))
-	for i, e := range doc.Entries {
-		ids[i] = e.ID
-	}
-	records, err := p.m.Store.Records(p.ctx, f.URL, ids)
-	for _, r := range records {
-		if r.Copy.Digest != "" && r.FirstCommit > p.ledger.since {
-			return false, err
-		}
-	}
-	return true, cmp.Or(err, p.documents.err)
-}
-
-// formOf returns the form of an id: scheme and host of a URL, else the letters it begins
-// with.
-func formOf(id string) string {
-	if u, err := iri.ParseLeniently(id); err == nil && u.Host != "" {
-		return u.Scheme + "://" + u.Host
-	}
-	i := strings.IndexFunc(id, func(r rune) bool { return r < 'A' || 'Z' < r && r < 'a' || r > 'z' })
+// document returns the debt for a document; nil if it is not owed.
+func (l *ledger) document(url string) *Debt {
+	i := slices.IndexFunc(l.Debts, func(d Debt) bool { return d.isDocument() && d.URL == url })
 	if i < 0 {
-		return ""
+		return nil
 	}
-	return id[:i+1]
+	return &l.Debts[i]
 }
 
-// differs reports whether the heads of two documents have nothing in common.
-func differs(head, doc *feedhistory.Document, ids []string, forms map[string]bool) bool {
-	if doc.ID != "" && (head.ID != "" || len(ids) > 0) {
-		return doc.ID != head.ID && !slices.Contains(ids, doc.ID)
+// documents returns the number of documents owed.
+func (l *ledger) documents() (n int) {
+	for _, d := range l.Debts {
+		if d.isDocument() {
+			n++
+		}
 	}
-	link := func(d *feedhistory.Document) string {
-		l, _ := d.Links.Rel(feedhistory.RelAlternate)
-		return l.Href
-	}
-	return head.Title != doc.Title && link(head) != link(doc) && !iri.AreSameOrigin(link(head), link(doc)) &&
-		!slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return forms[formOf(e.ID)] })
+	return n
 }
 
-// meet decides about a subscription document that may be of another feed. It reports
-// whether the document is set aside.
-func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bool, err error) {
-	f := p.feed
-	if doc == nil { // it has not changed
-		p.answered()
-		return false, nil
+// take crosses out the debt for a document.
+func (l *ledger) take(url string) {
+	l.crossOut(func(d Debt) bool { return d.isDocument() && d.URL == url })
+}
+
+// verdict computes the verdict: debts make a history partial. Without them its kind caps it.
+func (l *ledger) verdict() feedhistory.Verdict {
+	v := feedhistory.Whole
+	switch {
+	case l.Kind == feedhistory.KindUnknown, l.Known.URL == "" && l.Census == noCensus, len(l.Debts) > 0, l.Kind == feedhistory.Archived && l.Unsettled:
+		v = feedhistory.Partial
+	case l.Kind == feedhistory.Paged || l.Kind == feedhistory.Plain && l.Census == openCensus:
+		v = feedhistory.Lossy
+	case l.Kind == feedhistory.Plain && l.Census == noCensus:
+		v = feedhistory.Window
 	}
-	if past := p.ledger.past; past != nil && slices.Contains(past.Ledger.ids, doc.ID) && !slices.Contains(p.ledger.ids, doc.ID) {
-		p.revive(past)
-		return false, nil
+	if l.Cap != nil {
+		v = min(v, *l.Cap)
 	}
-	is, err := p.isStranger(doc)
-	if err != nil || !is {
-		p.answered()
-		return false, err
+	return v
+}
+
+// URL returns where the subscription document was last read; "" means never.
+func (l Ledger) URL() string { return l.l.Known.URL }
+
+// Debts returns what is missing: the documents first.
+func (l Ledger) Debts() []Debt {
+	debts := slices.Clone(l.l.Debts)
+	slices.SortStableFunc(debts, compareKinds)
+	return debts
+}
+
+// compareKinds puts documents before all else.
+func compareKinds(a, b Debt) int {
+	switch {
+	case a.isDocument() == b.isDocument():
+		return 0
+	case a.isDocument():
+		return -1
 	}
-	signature := shortKey(doc.ID + "\n" + doc.Title)
-	s := p.ledger.stranger
-	if s == nil || s.Digest != signature {
-		s = &stranger{Digest: signature, Since: p.now}
-	}
-	s = &stranger{s.Digest, s.Polls + 1, s.Since}
-	led := r.Permanent != "" || r.Requested != iri.WithoutFragment(p.request.url)
-	if led || s.Polls >= strangerPolls && !p.now.Before(s.Since.Add(strangerTime)) {
-		p.adopt()
-		return false, nil
-	}
-	p.ledger.stranger, p.ledger.changed = s, true
-	f.Gaps = slices.DeleteFunc(f.Gaps, isStrangerGap)
-	f.addGap(GapRecord{
-		URL: r.Requested, Reason: feedhistory.ReasonForeign, Found: p.now,
-		Message: "another feed answers at the address: neither its id nor any of its entries is known",
+	return 1
+}
+
+// Missing returns Debts, but an exhausted Quota only once.
+func (l Ledger) Missing() []Debt {
+	full := false
+	return slices.DeleteFunc(l.Debts(), func(d Debt) bool {
+		again := full && d.Quota
+		full = full || d.Quota
+		return again
 	})
-	_ = p.failed(nil, &strangerError{f.URL}) // without a document, failed returns no error
-	return true, nil
 }
 
-func isStrangerGap(g GapRecord) bool { return g.Reason == feedhistory.ReasonForeign && g.From == "" }
-
-// answered notes that the feed itself has answered.
-func (p *poll) answered() {
-	if p.ledger.stranger != nil {
-		p.ledger.stranger, p.ledger.changed = nil, true
+// Gaps returns what is missing, in the order of Missing.
+func (l Ledger) Gaps() (gaps []*feedhistory.Gap) {
+	for _, d := range l.Missing() {
+		gaps = append(gaps, d.Gap())
 	}
-	p.feed.Gaps = slices.DeleteFunc(p.feed.Gaps, isStrangerGap)
+	return gaps
 }
 
-// adopt closes the ledger and begins an empty one, for the feed that answers now. Entries
-// of the earlier one stay.
-func (p *poll) adopt() {
-	f := p.feed
-	f.Gaps = slices.DeleteFunc(f.Gaps, isStrangerGap)
-	past := &generation{f.Kind, f.Title, f.Head, f.Known, f.Pending, f.Gaps, f.Further, *p.ledger}
-	past.Ledger.past, past.Ledger.stranger = nil, nil
-	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.ids, head.ID) {
-		past.Ledger.ids = append(slices.Clone(past.Ledger.ids), head.ID)
+// Withdrawn returns the documents written off: they were never read, and the chain neither
+// names nor needs them. At most the latest eight are known; Found is the time of writing off.
+func (l Ledger) Withdrawn() []Debt { return slices.Clone(l.l.Unread) }
+
+// Add adds a debt that no reading has found: one that was exported, for instance, or that
+// the caller knows of.
+func (l *Ledger) Add(d Debt) {
+	d.Kind = cmp.Or(d.Kind, d.kind())
+	l.l.Debts = append(slices.Clone(l.l.Debts), d)
+}
+
+// Proven reports whether a Merge has proved that it has brought everything.
+func (l Ledger) Proven() bool { return l.l.Census == provenCensus }
+
+// Checked returns the time since which each archive document that links lead to has been
+// read at least once: the Verdict speaks of the archives as of then. It is zero if there
+// are none.
+func (l Ledger) Checked() time.Time { return l.l.Checked }
+
+// Shown returns the number of entries in the subscription document as it was last read: at
+// most 10,000.
+func (l Ledger) Shown() int { return len(l.l.Shown) }
+
+// Unverified reports whether the Verdict is of a version before there were ledgers, whose
+// archives have not all been read again since. Update reads them within thirty days.
+func (l Ledger) Unverified() bool { return l.l.isUnverified() }
+
+// Reset makes the next poll read the subscription document even if it has not changed and,
+// if the chain of archives is to be forgotten as well, as if it were the first. Debts stay.
+func (l *Ledger) Reset(chain bool) {
+	if chain {
+		l.l.Known = feedhistory.Known{}
 	}
-	*p.ledger = ledger{past: past, since: f.Commits, changed: true}
-	f.Kind, f.Known, f.Head, f.Pending, f.Gaps, f.Further = feedhistory.Plain, feedhistory.Known{}, "", nil, nil, nil
-	f.Looked, f.Checked = time.Time{}, time.Time{}
+	l.l.Known.ETag, l.l.Known.LastModified, l.l.Known.Digest = "", "", ""
 }
 
-// revive continues the ledger of the earlier feed, which answers again.
-func (p *poll) revive(past *generation) {
-	f := p.feed
-	f.Kind, f.Title, f.Head, f.Known = past.Kind, past.Title, past.Head, past.Known
-	f.Pending, f.Gaps, f.Further, *p.ledger = past.Pending, past.Gaps, past.Further, past.Ledger
-	p.ledger.changed = true
-	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", ""
+func (l *ledger) isUnverified() bool {
+	return l.Kind == feedhistory.Archived && l.Known.URL != "" && (!l.hasReading() || l.Checked.Before(l.Inherited))
+}
+
+// hasReading reports whether there is a reading, or anything else that a feed read before
+// there were ledgers lacks.
+func (l *ledger) hasReading() bool {
+	return l.Shown != nil || l.IDs != nil || l.Recent != nil || l.Stranger != nil || l.Past != nil || l.Since != 0 || !l.Inherited.IsZero()
+}
+
+// forget removes an erased entry.
+func (l *ledger) forget(id string) {
+	is := func(other string) bool { return other == id }
+	l.setShown(slices.DeleteFunc(l.shown(), func(e shownEntry) bool { return e.id == id }))
+	if l.Newest == id {
+		l.Newest = ""
+	}
+	l.crossOut(func(d Debt) bool { return d.Entry == id })
+	for i, d := range l.Debts {
+		l.Debts[i].Before = slices.DeleteFunc(slices.Clone(d.Before), is)
+		l.Debts[i].After = slices.DeleteFunc(slices.Clone(d.After), is)
+	}
+}
+
+// A shownEntry is an entry that the subscription document showed.
+type shownEntry struct {
+	id      string
+	version uint32
+	back    bool // it had left the document before, so it proves nothing
+}
+
+// shown returns the entries of the latest reading.
+func (l *ledger) shown() (shown []shownEntry) {
+	for i, id := range l.Shown {
+		shown = append(shown, shownEntry{id: id, version: binary.BigEndian.Uint32(l.Versions[4*i:])})
+	}
+	for _, i := range l.Back {
+		shown[i].back = true
+	}
+	return shown
+}
+
+func (l *ledger) setShown(shown []shownEntry) {
+	l.Shown, l.Versions, l.Back = nil, nil, nil
+	for i, e := range shown {
+		l.Shown, l.Versions = append(l.Shown, e.id), binary.BigEndian.AppendUint32(l.Versions, e.version)
+		if e.back {
+			l.Back = append(l.Back, i)
+		}
+	}
+}
+
+// check returns an error if the lists of a ledger do not fit.
+func (l *ledger) check() error {
+	if len(l.Versions) != 4*len(l.Shown) || len(l.Back) > 0 && (slices.Min(l.Back) < 0 || slices.Max(l.Back) >= len(l.Shown)) {
+		return errors.New("the lists of the ledger's entries do not fit")
+	}
+	if l.Past != nil {
+		return l.Past.Ledger.check()
+	}
+	return nil
+}
+
+// clone returns a copy. Lists other than Debts never change.
+func (l ledger) clone() ledger {
+	l.Debts = slices.Clone(l.Debts)
+	return l
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l Ledger) MarshalJSON() ([]byte, error) { return unescaped(l.l.utc()) }
+
+// utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
+func (l ledger) utc() *ledger {
+	l = l.clone()
+	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited}
+	l.Unread = slices.Clone(l.Unread)
+	for _, debts := range [][]Debt{l.Debts, l.Unread} {
+		for i := range debts {
+			d := &debts[i]
+			times = append(times, &d.Found, &d.Retry, &d.Wait, &d.Rank.Time)
+		}
+	}
+	if l.Stranger != nil {
+		l.Stranger = clone(l.Stranger)
+		times = append(times, &l.Stranger.Since)
+	}
+	for _, t := range times {
+		*t = t.UTC()
+	}
+	if l.Past != nil {
+		l.Past = &generation{l.Past.Title, l.Past.Head, *l.Past.Ledger.utc()}
+	}
+	return &l
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Ledger) UnmarshalJSON(text []byte) error {
+	l.l = ledger{}
+	if err := json.Unmarshal(text, &l.l); err != nil {
+		return err
+	}
+	return l.l.check()
+}
+
+// An earlier has the members of a Feed, or a generation, as they were stored before they
+// became its Ledger.
+type earlier struct {
+	Kind    feedhistory.Kind  `json:"kind"`
+	Known   feedhistory.Known `json:"known"`
+	Pending []Debt            `json:"pending"`
+	Gaps    []Debt            `json:"gaps"`
+	Further []string          `json:"further"`
+	Looked  time.Time         `json:"looked"`
+	Checked time.Time         `json:"checked"`
+}
+
+// moveTo moves what is there to a ledger.
+func (e *earlier) moveTo(l *ledger) {
+	if e.Known.URL != "" {
+		l.Kind, l.Known, l.Further, l.Looked, l.Checked = e.Kind, e.Known, e.Further, e.Looked, e.Checked
+	}
+	for _, d := range e.Pending {
+		d.Kind = DebtDocument
+		l.Debts = append(l.Debts, d)
+	}
+	for _, d := range e.Gaps {
+		d.Kind = d.kind()
+		l.Debts = append(l.Debts, d)
+	}
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It reads the state of versions before there
+// was one Ledger, too.
+func (f *Feed) UnmarshalJSON(text []byte) error {
+	type plain Feed
+	stored := struct {
+		*plain
+		Ledger ledger `json:"ledger"`
+		*earlier
+		Kind   feedhistory.Kind `json:"kind"`
+		Proven bool             `json:"proven"`
+	}{plain: (*plain)(f), earlier: new(earlier)}
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	l := &f.Ledger.l
+	*l, f.Kind, stored.earlier.Kind = stored.Ledger, stored.Kind, stored.Kind
+	if stored.Known.URL != "" {
+		l.Unsettled = f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole
+	}
+	if stored.moveTo(l); l.Census == noCensus && !f.Importing() {
+		l.Census = censusOf(f.Source, stored.Proven)
+	}
+	return l.check()
+}
+
+// UnmarshalJSON implements json.Unmarshaler, like that of Feed.
+func (g *generation) UnmarshalJSON(text []byte) error {
+	type plain generation
+	stored := struct {
+		*plain
+		*earlier
+	}{(*plain)(g), new(earlier)}
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	if stored.moveTo(&g.Ledger); stored.Known.URL != "" {
+		g.Ledger.Unsettled = g.Ledger.Kind == feedhistory.Archived
+	}
+	return nil
+}
+
+// convert moves documents that polls before the ledger kept among other debts to where
+// they are asked for again.
+func (l *ledger) convert() {
+	old := slices.Clone(l.Debts)
+	isDocument := func(d Debt) bool {
+		return d.Kind == debtChain && !d.Again && d.From != "" && d.From != d.URL && d.Reason != feedhistory.ReasonDeclared
+	}
+	l.crossOut(func(d Debt) bool { return isDocument(d) && d.Reason != feedhistory.ReasonLoop })
+	for _, d := range old {
+		u, err := feedhistory.ParseURL(d.URL)
+		if isDocument(d) && err == nil && u.Host != "" && l.document(d.URL) == nil && l.documents() < pendingLimit { // something can request it
+			d.Kind, d.Page, d.Tries = DebtDocument, l.Kind == feedhistory.Paged, 1
+			l.Debts = append(l.Debts, d)
+		}
+	}
 }

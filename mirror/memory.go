@@ -353,8 +353,7 @@ func clone[T any](v *T) *T {
 
 func (f *Feed) clone() *Feed {
 	twin := clone(f)
-	twin.Pending, twin.Gaps = slices.Clone(f.Pending), slices.Clone(f.Gaps)
-	twin.Ledger, twin.Mark, twin.Further = slices.Clone(f.Ledger), slices.Clone(f.Mark), slices.Clone(f.Further)
+	twin.Ledger.l, twin.Mark = f.Ledger.l.clone(), slices.Clone(f.Mark)
 	twin.Folders = slices.Clone(f.Folders)
 	for i, path := range f.Folders {
 		twin.Folders[i] = slices.Clone(path)

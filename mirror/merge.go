@@ -669,28 +669,27 @@ func (d *DocumentRecord) size() int64 {
 // refuse leaves a document pending until the Quota is raised, and ends the
 // walk, because older documents would not fit either.
 func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
-	g := quotaGap(doc, refused, p.now)
-	g.URL, g.Poll = doc.Response.Requested, p.feed.Polls
-	pending := PendingDocument{GapRecord: g, Page: page, Rank: rank, Tries: 1}
-	pending.Rank.Seq++
-	p.feed.takePending(g.URL)
-	p.feed.Pending = append(p.feed.Pending, pending)
-	p.chain.changed, p.cut = true, true
+	d := quotaGap(doc, refused, p.now)
+	d.Kind, d.URL, d.Poll, d.Page, d.Rank, d.Tries = DebtDocument, doc.Response.Requested, p.feed.Polls, page, rank, 1
+	d.Rank.Seq++
+	p.ledger.take(d.URL)
+	p.ledger.Debts = append(p.ledger.Debts, d)
+	p.ledger.Unsettled, p.cut = true, true
 	return errEnded
 }
 
 // quotaGap returns the gap for a document not stored entirely.
-func quotaGap(doc *feedhistory.Document, refused int, now time.Time) GapRecord {
+func quotaGap(doc *feedhistory.Document, refused int, now time.Time) Debt {
 	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
 		what = "the document is not recorded"
 	}
-	return GapRecord{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
+	return Debt{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
-// isShort reports whether a gap is for entries of the subscription document left out by
+// isShort reports whether a debt is for entries of the subscription document left out by
 // the Quota.
-func isShort(g GapRecord) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }
+func isShort(d Debt) bool { return d.Quota && d.Kind == debtLimit }
 
 // Erase deletes the contents of entries and of all their versions from a feed, as the
 // law may demand. It keeps their IDs, so no poll stores them again, however long the
@@ -731,9 +730,7 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 		case r.Content.Format != 0:
 			f.Deleted--
 		}
-		if err := f.forget(id); err != nil {
-			return err
-		}
+		f.Ledger.l.forget(id)
 		change.Put = append(change.Put, &Record{
 			Feed: f.URL, ID: id, State: Erased, FirstCommit: r.FirstCommit, LastCommit: f.Commits + 1, Added: r.Added, Changed: f.Changed,
 		})

@@ -71,8 +71,8 @@ func TestMergeCutShort(t *testing.T) {
 			feed, err := m.Store.Feed(t.Context(), url)
 			require.NoError(t, err)
 			require.Equal(t, feedhistory.Partial, feed.Verdict)
-			require.Len(t, feed.Gaps, 1)
-			require.Equal(t, feedhistory.ReasonInterrupted, feed.Gaps[0].Reason)
+			require.Len(t, feed.Ledger.Debts(), 1)
+			require.Equal(t, feedhistory.ReasonInterrupted, feed.Ledger.Debts()[0].Reason)
 			require.GreaterOrEqual(t, feed.Entries, int64(2))
 			require.Equal(t, fmt.Sprint(feed.Entries), string(feed.Mark))
 

@@ -131,7 +131,7 @@ type Report struct {
 	Kind    feedhistory.Kind    // the feed's kind, by its subscription document
 	Verdict feedhistory.Verdict // the verdict on the mirror after the poll
 	AsOf    time.Time           // when the feed was last Whole, if a server's count proves it; otherwise zero. See Feed.AsOf
-	Checked time.Time           // the time since which each archive has been read; zero if there are none. See Feed.Checked
+	Checked time.Time           // the time since which each archive has been read; zero if there are none. See Ledger.Checked
 
 	Added, Changed, Deleted int // the numbers of entries added, changed and deleted
 
@@ -145,7 +145,7 @@ type Report struct {
 	// was read or has not changed. Feed.Failures counts failures other than a *WaitError.
 	Failure error
 
-	// Gaps are the missing parts of the mirror after the poll, as Feed.Missing returns
+	// Gaps are the missing parts of the mirror after the poll, as Ledger.Gaps returns
 	// them. One this poll found has a Found not before the poll began; see Feed.Polled.
 	Gaps []*feedhistory.Gap
 
@@ -212,7 +212,7 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 		return p.report(), nil
 	}
 	p.update, p.feed.Wait = true, time.Time{}
-	p.feed.convert()
+	p.ledger.convert()
 	if err := p.feed.fillSides(ctx, m.Store); err != nil {
 		return p.stop(err)
 	}
@@ -258,8 +258,8 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 		next = gap.Document
 	}
 	if isGap && gap.Reason == feedhistory.ReasonContradiction && isWithin(gap) { // it belongs to the commit of the document before
-		if (p.brought || p.feed.Kind == feedhistory.Complete) && !p.backlog.dropped {
-			p.owe(gap)
+		if (p.brought || p.anew || p.ledger.Kind == feedhistory.Complete) && !p.backlog.dropped {
+			p.oweWithin(gap)
 		}
 		return nil
 	}
@@ -270,7 +270,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	if isGap { // even if the document is no longer wanted
 		p.waitFor(gap)
 	}
-	p.snapshot, p.before = p.feed.clone(), *p.ledger
+	p.snapshot = p.feed.clone()
 	err = p.takeNext(doc, err)
 	if err == nil || errors.Is(err, errEnded) {
 		p.snapshot = nil
@@ -313,7 +313,7 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 	switch {
 	case isGap && isWithin(gap):
 		if !p.backlog.dropped {
-			p.owe(gap)
+			p.oweWithin(gap)
 		}
 		return nil
 	case isGap && p.goesOn(gap.URL):
@@ -341,14 +341,14 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 func (p *poll) goesOn(url string) bool {
 	b := &p.backlog
 	if p.chain.read {
-		p.chain.beyond = url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.feed.Known.Older)
+		p.chain.beyond = url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.ledger.Known.Older)
 	}
 	if p.rechecks[url] { // which the feed's new kind may make needless, with what it leads to
-		b.dropped = p.feed.Kind != feedhistory.Archived && p.completed == nil
+		b.dropped = p.ledger.Kind != feedhistory.Archived && p.completed == nil
 	} else if b.urls[url] {
 		delete(b.urls, url) // a gap naming the document may follow
 		b.reached = true
-		b.dropped = p.feed.pending(url) < 0
+		b.dropped = p.ledger.document(url) == nil
 	}
 	return !b.dropped
 }
@@ -409,20 +409,20 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	url := iri.WithoutFragment(p.request.url)
 	gap := feedhistory.NewGap(url, err)
 	gap.From, gap.Found = url, p.now
-	cut := p.newGap(gap)
+	cut := p.debtOf(gap)
 	cut.Again = true // until the document is read: it may have more than the mirror
-	f.addGap(cut)
+	p.owe(cut)
 	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
 	if err == nil {
 		p.commits.held = &m.change
-		p.feed.short(doc, m, p.now)
+		p.short(doc, m)
 	}
 	return err
 }
 
-// isCutShort reports whether a gap is for a damaged subscription document that has not
+// isCutShort reports whether a debt is for a damaged subscription document that has not
 // been read since.
-func isCutShort(g GapRecord) bool { return g.Again && g.From == g.URL }
+func isCutShort(d Debt) bool { return d.Again && d.From == d.URL }
 
 // rankOf returns the rank of a document with the given place. A document without a time
 // of its own has its newer neighbour's.
@@ -440,7 +440,7 @@ type poll struct {
 	now     time.Time
 	changes *Report
 	update  bool   // the poll is an Update, which requests the subscription document
-	source  string // the Source.Name of a Merge, as GapRecord.From has it
+	source  string // the Source.Name of a Merge, as Debt.From has it
 
 	request   request
 	chain     chain
@@ -455,11 +455,12 @@ type poll struct {
 	spent     bool      // the budget has left a known archive unasked
 	brought   bool      // the latest document has entries never known before
 	had       bool      // the feed had entries before the poll
+	late      bool      // a document was read that had failed before
+	anew      bool      // all documents are read anew; see settle
 	cut       bool      // the walk did not reach its end
 	unended   bool      // an earlier poll has still not finished
 	snapshot  *Feed     // a copy of the state, while a document is being processed
-	ledger    *ledger
-	before    ledger // a copy of it, beside the snapshot
+	ledger    *ledger   // that of the feed
 
 	commits   commits
 	allowance *allowance
@@ -475,13 +476,12 @@ type request struct {
 
 // chain is how far the walk has come from the subscription document.
 type chain struct {
-	read    bool     // the subscription document has come
-	start   string   // the URL by which it was requested
-	linked  string   // the older document linked by the latest one
-	links   []string // all it links to, as there may be several links
-	rank    Rank     // the rank of the latest document
-	changed bool     // the chain of archives may have changed
-	beyond  bool     // the walk has left the chain from the subscription document
+	read   bool     // the subscription document has come
+	start  string   // the URL by which it was requested
+	linked string   // the older document linked by the latest one
+	links  []string // all it links to, as there may be several links
+	rank   Rank     // the rank of the latest document
+	beyond bool     // the walk has left the chain from the subscription document
 	chainReading
 }
 
@@ -518,19 +518,16 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := feed.readLedger()
-	if err != nil {
-		return nil, err
+	now, ledger := m.now(), &feed.Ledger.l
+	if ledger.Known.URL != "" && !ledger.hasReading() {
+		ledger.Inherited = now
 	}
-	now := m.now()
-	if feed.Known.URL != "" && ledger.isZero() {
-		ledger.inherited, ledger.changed = now, true
-	}
+	ledger.Kind = feed.Kind // which an import may have set, of a feed never read
+	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
-		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
-		chain: chain{changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole},
-		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || feed.Known.URL == ""},
+		ready: feed.Next, anew: ledger.owes(Debt.isAlternative), unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
+		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || ledger.Known.URL == ""},
 		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
@@ -542,35 +539,35 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	feed.Polled = now
 	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
 	p.chain.gone, p.chain.ranks = map[string]bool{}, map[string][]int64{}
-	p.pages.toEnd = p.pages.toEnd || slices.ContainsFunc(feed.Gaps, func(g GapRecord) bool { return g.Again })
+	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d Debt) bool { return d.Again })
 	p.backlog.fill(p)
 	return p, nil
 }
 
-// fill decides which pending documents the walk requests. Those with the fewest
-// tries come first.
+// fill decides which of the documents owed the walk requests. Those with the fewest tries
+// come first.
 func (b *backlog) fill(p *poll) {
-	f := p.feed
 	b.urls = map[string]bool{}
-	isUnnamed := func(PendingDocument) bool { return false }
-	if f.Kind == feedhistory.Archived && slices.ContainsFunc(f.Pending, func(d PendingDocument) bool { return d.Tries > 1 }) {
+	isUnnamed := func(Debt) bool { return false }
+	if p.ledger.Kind == feedhistory.Archived && p.ledger.owes(func(d Debt) bool { return d.Tries > 1 }) {
 		isUnnamed = p.unnamed()
 	}
-	slices.SortStableFunc(f.Pending, func(a, b PendingDocument) int { return cmp.Compare(a.Tries, b.Tries) })
-	for _, pending := range f.Pending {
-		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
-		rests = rests && !isUnnamed(pending)
-		if (p.m.Revalidate || !rests) && !p.leavesAlone(&pending) {
-			b.urls[pending.URL] = true
-			b.unread = b.unread || pending.Tries == 0
+	slices.SortStableFunc(p.ledger.Debts, func(a, b Debt) int { return cmp.Or(compareKinds(a, b), cmp.Compare(a.Tries, b.Tries)) })
+	for _, d := range p.ledger.Debts[:p.ledger.documents()] {
+		rests := d.Retry.After(p.now) && !d.Retry.After(p.now.Add(longestRetry+clockError))
+		rests = rests && !isUnnamed(d)
+		if (p.m.Revalidate || !rests) && !p.leavesAlone(&d) {
+			b.urls[d.URL] = true
+			b.unread = b.unread || d.Tries == 0
 		}
 	}
 }
 
 // prepare updates the feed's state for a change to be committed.
 func (p *poll) prepare(c *Commit) {
-	p.feed.Verdict = min(p.verdict(), p.feed.bound())
-	p.ledger.keep(p.feed)
+	p.ledger.Cap = p.feed.bound()
+	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.Archived
+	p.feed.Kind, p.feed.Verdict = p.ledger.Kind, p.ledger.verdict()
 	p.documents.forget(c)
 }
 
@@ -580,16 +577,16 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 // options returns the options of the walk.
 func (p *poll) options() *feedhistory.WalkOptions {
 	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
-	if p.m.Revalidate {
+	if p.m.Revalidate || p.anew {
 		opt.Processed = nil
 	}
-	for _, pending := range p.feed.Pending {
+	for _, d := range p.ledger.Debts {
 		switch {
-		case !p.backlog.urls[pending.URL]:
-		case pending.Page:
-			opt.PendingPages = append(opt.PendingPages, pending.URL)
+		case !d.isDocument() || !p.backlog.urls[d.URL]:
+		case d.Page:
+			opt.PendingPages = append(opt.PendingPages, d.URL)
 		default:
-			opt.Pending = append(opt.Pending, pending.URL)
+			opt.Pending = append(opt.Pending, d.URL)
 		}
 	}
 	opt.Pending = append(opt.Pending, slices.Sorted(maps.Keys(p.rechecks))...)
@@ -606,33 +603,36 @@ func (p *poll) processed(url string) bool {
 	if p.completed != nil || p.rechecks[url] || p.chain.asks && !p.chain.beyond && p.owes() {
 		return false
 	}
-	if i := p.feed.pending(url); i >= 0 && (p.leavesAlone(&p.feed.Pending[i]) || p.feed.Pending[i].Quota) {
-		return p.leavesAlone(&p.feed.Pending[i])
+	if d := p.ledger.document(url); d != nil && (p.leavesAlone(d) || d.Quota) {
+		return p.leavesAlone(d)
 	}
 	d := p.documents.get(url)
 	return d != nil && d.First < p.feed.Polls && !(p.chain.beyond && p.isUnasked(d))
 }
 
-// leavesAlone reports whether a pending document is not to be requested now.
-func (p *poll) leavesAlone(pending *PendingDocument) bool {
-	return isAsked(pending.Wait, p.now) || pending.Quota && p.allowance.full
+// leavesAlone reports whether a document owed is not to be requested now.
+func (p *poll) leavesAlone(d *Debt) bool {
+	return isAsked(d.Wait, p.now) || d.Quota && p.allowance.full
 }
 
 // known returns the validators for a conditional request. If the first of
 // several pages has not changed, the second is not requested.
 func (p *poll) known(url string) feedhistory.Known {
+	if p.anew {
+		return feedhistory.Known{}
+	}
 	if url == iri.WithoutFragment(p.request.url) {
-		known := p.feed.Known
-		if p.request.doubted || !p.allowance.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, isCutShort) {
+		known := p.ledger.Known
+		if p.request.doubted || !p.allowance.full && p.ledger.owes(isShort) || p.ledger.owes(isCutShort) {
 			return feedhistory.Known{}
 		}
-		if p.feed.Kind == feedhistory.Paged {
+		if p.ledger.Kind == feedhistory.Paged {
 			known.Older, known.Instead = "", ""
 		}
 		return known
 	}
-	i := p.feed.pending(url)
-	if d := p.documents.get(url); d != nil && (i < 0 || !p.feed.Pending[i].Quota) && !p.whole[url] {
+	owed := p.ledger.document(url)
+	if d := p.documents.get(url); d != nil && (owed == nil || !owed.Quota) && !p.whole[url] {
 		return d.Known
 	}
 	return feedhistory.Known{}
@@ -684,8 +684,7 @@ func (ds *documents) forget(c *Commit) {
 // stop ends the poll with an error not caused by the feed.
 func (p *poll) stop(err error) (*Report, error) {
 	if p.snapshot != nil {
-		*p.feed, *p.ledger, p.commits.held = *p.snapshot, p.before, nil
-		p.ledger.changed = true
+		*p.feed, p.commits.held = *p.snapshot, nil
 	}
 	if failed := p.commits.land(); failed != nil {
 		err = errors.Join(err, failed)
@@ -724,13 +723,13 @@ func (p *poll) finish() (*Report, error) {
 	if err := p.replace(); err != nil {
 		return p.stop(err)
 	}
-	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending PendingDocument) bool {
-		return !pending.Page && !pending.Quota && p.documents.get(pending.URL) != nil // processed under another name
+	p.ledger.crossOut(func(d Debt) bool {
+		return d.isDocument() && !d.Page && !d.Quota && p.documents.get(d.URL) != nil // processed under another name
 	})
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)
 	}
-	changed := p.chain.changed
+	changed := p.ledger.Unsettled
 	if changed || p.owes() {
 		if err := p.settle(); err != nil {
 			return p.stop(err)
@@ -739,7 +738,7 @@ func (p *poll) finish() (*Report, error) {
 	if err := p.noteChecked(changed); err != nil {
 		return p.stop(err)
 	}
-	p.feed.declare()
+	p.declare()
 	p.ended()
 	if err := p.commits.last(p.ctx); err != nil {
 		return p.stop(err)
@@ -749,8 +748,8 @@ func (p *poll) finish() (*Report, error) {
 
 func (p *poll) report() *Report {
 	c, f := p.changes, p.feed
-	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
-	c.AsOf, c.Checked, c.Failure = f.WholeAsOf(), f.Checked, p.failure
+	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Ledger.Gaps(), f.Next, f.Gone
+	c.AsOf, c.Checked, c.Failure = f.WholeAsOf(), f.Ledger.l.Checked, p.failure
 	if c.Alias != "" {
 		c.Next = time.Time{}
 	}

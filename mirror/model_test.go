@@ -228,8 +228,7 @@ func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Report, err er
 		require.Equal(s, !interrupted && !after.Waits(now), after.UnderWay(now), s)
 	}
 	if after.Verdict == feedhistory.Whole || after.Verdict == feedhistory.Lossy || after.Verdict == feedhistory.Window {
-		require.Empty(s, after.Pending, s)
-		require.Empty(s, after.Gaps, s)
+		require.Empty(s, after.Ledger.Debts(), s)
 	}
 }
 

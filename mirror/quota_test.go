@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,7 +91,7 @@ func TestQuotaIsKept(t *testing.T) {
 				}
 				require.Equal(t, feedhistory.Partial, f.Verdict)
 				limits := 0
-				for _, g := range f.Missing() {
+				for _, g := range f.Ledger.Gaps() {
 					if g.Reason == feedhistory.ReasonLimit {
 						require.ErrorIs(t, g.Err, mirror.ErrQuota)
 						limits++
@@ -262,8 +263,8 @@ func TestPendingIsBounded(t *testing.T) {
 		f := &mirror.Feed{URL: aURL}
 		for n := range 999 {
 			url := fmt.Sprintf("http://a.example/old/%d", n)
-			f.Pending = append(f.Pending, mirror.PendingDocument{
-				GapRecord: mirror.GapRecord{URL: url, Message: "old"}, Tries: 9, Missing: true, Retry: time.Now().Add(7 * 24 * time.Hour),
+			f.Ledger.Add(mirror.Debt{
+				Kind: mirror.DebtDocument, URL: url, Message: "old", Tries: 9, Missing: true, Retry: time.Now().Add(7 * 24 * time.Hour),
 			})
 		}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
@@ -272,6 +273,7 @@ func TestPendingIsBounded(t *testing.T) {
 			changes := polled(t, newMirror(store, h), aURL)
 			require.Equal(t, feedhistory.Partial, changes.Verdict)
 		}
-		require.Len(t, feedOf(t, store, aURL).Pending, 1000)
+		documents := slices.DeleteFunc(feedOf(t, store, aURL).Ledger.Debts(), func(d mirror.Debt) bool { return d.Kind != mirror.DebtDocument })
+		require.Len(t, documents, 1000)
 	})
 }

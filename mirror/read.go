@@ -18,14 +18,13 @@ import (
 // subscription processes the subscription document, or a second copy of it,
 // which is newer than the first.
 func (p *poll) subscription(doc *feedhistory.Document) error {
-	f, kind := p.feed, doc.Kind()
+	f, l, kind := p.feed, p.ledger, doc.Kind()
 	rank := rankOf(doc, Rank{Time: p.m.byNow(doc.Response.Received), Seq: f.Polls << 32})
 	if p.chain.read { // the chain may have moved: an archive was not there
 		rank.Seq += 1 << 31
-		if i := f.pending(p.chain.linked); i >= 0 {
-			pending := &f.Pending[i]
-			pending.Missing, pending.Reason, pending.Message, pending.Poll = true, feedhistory.ReasonStatus, "it was not found", f.Polls
-			pending.Tries++
+		if d := l.document(p.chain.linked); d != nil {
+			d.Missing, d.Reason, d.Message, d.Poll = true, feedhistory.ReasonStatus, "it was not found", f.Polls
+			d.Tries++
 		}
 	}
 	contradicts := len(doc.Further(kind)) > 0
@@ -35,14 +34,17 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	}
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
-	p.pages.toEnd = p.pages.toEnd || f.Kind != feedhistory.Paged
+	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.Paged
 	p.clearGaps(doc, contradicts && kind != feedhistory.Complete)
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.Again && g.Poll < f.Polls })
-	f.takePending(doc.Response.Requested)
-	f.takePending(doc.URL)
+	l.crossOut(func(d Debt) bool { return d.Again && d.Poll < f.Polls })
+	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
+	p.late = p.late || late
+	l.crossOut(func(d Debt) bool { return d.isAlternative() && p.anew && d.Poll < f.Polls })
+	l.take(doc.Response.Requested)
+	l.take(doc.URL)
 	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
 	if !p.chain.read {
-		err = p.compare(doc, m)
+		err = p.compare(doc, m, late)
 	}
 	if err == nil {
 		err = p.receive(doc, m, false, f.Polls)
@@ -50,19 +52,19 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	if err == nil {
 		err = p.arrive(doc, m, contradicts)
 	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, isShort)
-	p.feed.short(doc, m, p.now)
+	l.crossOut(isShort)
+	p.short(doc, m)
 	if err != nil {
 		return err
 	}
-	if f.Known.Older != doc.Known().Older || f.Kind != kind {
-		p.chain.changed = true
+	if l.Known.Older != doc.Known().Older || l.Kind != kind {
+		l.Unsettled = true
 	}
 	p.chain.read, p.chain.start = true, doc.Response.Requested
-	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
-	f.Head, f.Further = headOf(doc), nil
+	l.Kind, l.Known, l.Further = kind, doc.Known(), nil
+	f.Title, f.Head, f.Schedule = doc.Title, headOf(doc), doc.Schedule
 	if kind == feedhistory.Archived {
-		f.Further = furtherOf(doc)
+		l.Further = furtherOf(doc)
 		p.chain.asks = p.chain.asks || p.owes() && !p.backlog.unread
 	}
 	p.readAt(doc.Response)
@@ -86,9 +88,9 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 }
 
 // short notes a subscription document not stored entirely.
-func (f *Feed) short(doc *feedhistory.Document, m *mergeResult, now time.Time) {
+func (p *poll) short(doc *feedhistory.Document, m *mergeResult) {
 	if m.refused > 0 {
-		f.addGap(quotaGap(doc, m.refused, now))
+		p.owe(quotaGap(doc, m.refused, p.now))
 	}
 }
 
@@ -109,8 +111,7 @@ func headOf(doc *feedhistory.Document) string {
 // replace makes a complete document replace everything else at the end of the
 // walk, if its links to other documents led to nothing new.
 func (p *poll) replace() error {
-	f := p.feed
-	if p.completed == nil || p.cut || slices.ContainsFunc(f.Gaps, func(g GapRecord) bool { return g.Poll == f.Polls }) {
+	if p.completed == nil || p.cut || p.ledger.owes(func(d Debt) bool { return !d.isDocument() && d.Poll == p.feed.Polls }) {
 		return nil
 	}
 	if err := p.commits.drain(); err != nil {
@@ -130,7 +131,7 @@ func (p *poll) replace() error {
 // is read again.
 func (p *poll) complete(m *mergeResult) error {
 	f := p.feed
-	f.Pending, f.Gaps, f.Documents, f.Usage.Documents = nil, nil, 0, 0
+	f.Documents, f.Usage.Documents, p.ledger.Debts = 0, 0, nil
 	m.change.Forget = true
 	live := int64(0)
 	for _, r := range m.records {
@@ -169,10 +170,11 @@ func (p *poll) older(doc *feedhistory.Document) error {
 		rank = known.Rank // it is as recent as it was
 	}
 	p.chain.rank = rank
-	page := p.feed.isPage(requested)
-	p.feed.takePending(requested)
-	p.clearGaps(doc, p.feed.furtherOf(doc))
-	if p.feed.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
+	page := p.ledger.isPage(requested)
+	p.late = p.late || p.isLate(requested)
+	p.ledger.take(requested)
+	p.clearGaps(doc, p.ledger.furtherOf(doc))
+	if p.ledger.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
 		m, err := p.merger.merge(source{doc: doc, rank: rank})
 		if err == nil {
 			p.commits.held, p.brought = &m.change, m.brings()
@@ -185,14 +187,20 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	return p.archive(doc, rank, known)
 }
 
+// isLate reports whether a document has failed before.
+func (p *poll) isLate(url string) bool {
+	d := p.ledger.document(url)
+	return d != nil && d.Tries > 0
+}
+
 // leadsTo reports whether the latest document of the chain links to a URL.
 func (c *chain) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
 
 // neighbour returns the rank of a document without a time of its own.
 func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 	rank := p.chain.rank
-	if i := p.feed.pending(url); i >= 0 {
-		rank = p.feed.Pending[i].Rank
+	if d := p.ledger.document(url); d != nil {
+		rank = d.Rank
 	}
 	rank.Seq--
 	if known != nil {
@@ -203,11 +211,11 @@ func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 
 // isPage reports whether the document at a URL is read as a page, which the
 // link to it decides, else the kind of the feed.
-func (f *Feed) isPage(url string) bool {
-	if i := f.pending(url); i >= 0 {
-		return f.Pending[i].Page
+func (l *ledger) isPage(url string) bool {
+	if d := l.document(url); d != nil {
+		return d.Page
 	}
-	return f.Kind == feedhistory.Paged
+	return l.Kind == feedhistory.Paged
 }
 
 // page processes a page. If it has nothing new, neither do the pages after it.
@@ -239,7 +247,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 	} else if self != "" {
 		d.Names = append(d.Names, self)
 	}
-	p.commits.held, p.chain.changed, p.brought = &m.change, true, m.brings()
+	p.commits.held, p.ledger.Unsettled, p.brought = &m.change, true, m.brings()
 	first := p.feed.Polls
 	if known != nil && known.Digest == d.Digest {
 		first = known.First
@@ -270,7 +278,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 		p.allowance.reserveDocument(d, known)
 	}
 	for _, name := range d.Names { // it may have been pending under another of its names
-		p.feed.takePending(name)
+		p.ledger.take(name)
 	}
 	m.change.Documents = append(m.change.Documents, d)
 	return p.link(doc, feedhistory.Archived)
@@ -331,7 +339,7 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 	link, ok := doc.Links.Rel(feedhistory.RelSelf)
 	self = iri.WithoutFragment(link.Href)
 	if !ok || !iri.AreSameOrigin(self, doc.URL) ||
-		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL, doc.URL, doc.Response.Requested}, self) {
+		slices.Contains([]string{p.feed.URL, p.feed.Address, p.ledger.Known.URL, doc.URL, doc.Response.Requested}, self) {
 		return "", nil
 	}
 	switch other := p.documents.get(self); {
@@ -376,16 +384,17 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	if kind == feedhistory.Archived && p.documents.get(url) != nil {
 		return p.documents.err
 	}
-	p.oweDocument(PendingDocument{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), GapRecord: GapRecord{
-		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
-	}})
+	p.owe(Debt{
+		Kind: DebtDocument, URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
+		Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url),
+	})
 	return p.documents.err
 }
 
 // gap processes a hole in the chain. The readable part of a damaged document counts,
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
-	p.chain.changed = true
+	p.ledger.Unsettled, p.late = true, p.late || p.anew && g.From != g.URL
 	p.cut = p.cut || isPassing(g)
 	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 	if !p.chain.read {
@@ -394,7 +403,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 			return nil
 		}
 		p.chain.newer = append(p.chain.newer, g.URL)
-		p.oweDocument(PendingDocument{GapRecord: p.newGap(g), Tries: 1, Missing: isMissing(g), Rank: p.chain.rank})
+		p.oweFailed(g)
 		return nil
 	}
 	if g.Document != nil {
@@ -402,71 +411,65 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 			return err
 		}
 	}
-	i := p.feed.pending(g.URL)
+	d := p.ledger.document(g.URL)
 	switch {
-	case i < 0 && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.documents.get(g.URL) != nil:
+	case d == nil && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.documents.get(g.URL) != nil:
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
 			p.chain.gone[g.URL] = true
 		}
 		return p.documents.err // its entries are stored; it only could not be read again
-	case i < 0 && g.Reason == feedhistory.ReasonLoop && p.rechecks[g.URL]: // it is now another name of a document just read
+	case d == nil && g.Reason == feedhistory.ReasonLoop && p.rechecks[g.URL]: // it is now another name of a document just read
 		p.chain.gone[g.URL] = true
 		return p.documents.err
-	case i < 0 && g.Reason == feedhistory.ReasonLoop && (p.documents.get(g.URL) != nil || g.URL == p.chain.start):
+	case d == nil && g.Reason == feedhistory.ReasonLoop && (p.documents.get(g.URL) != nil || g.URL == p.chain.start):
 		p.oweAgain(g)
 		return p.documents.err
-	case i < 0:
-		p.oweDocument(PendingDocument{
-			GapRecord: p.newGap(g), Page: p.feed.Kind == feedhistory.Paged, Tries: 1, Missing: isMissing(g), Rank: p.chain.rank, Wait: p.waits.at(g.URL),
-		})
+	case d == nil:
+		p.oweFailed(g)
 		return p.documents.err
 	}
-	pending := &p.feed.Pending[i]
-	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
-	pending.GapRecord = p.newGap(g)
-	pending.Poll = p.feed.Polls
-	pending.From = cmp.Or(pending.From, from)
+	failed, again := p.debtOf(g), d.Reason == feedhistory.ReasonLoop
+	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, p.feed.Polls
+	d.From = cmp.Or(failed.From, d.From)
 	if g.Reason != feedhistory.ReasonBudget {
-		pending.Tries++
+		d.Tries++
 	}
-	pending.Missing = isMissing(g)
-	pending.Retry, pending.Wait = time.Time{}, p.waits.at(g.URL)
+	d.Missing, d.Retry, d.Wait = isMissing(g), time.Time{}, p.waits.at(g.URL)
 	switch {
-	case pending.isPassing() || pending.Tries < 2:
+	case d.isPassing() || d.Tries < 2:
 	case g.Reason != feedhistory.ReasonLoop:
-		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, longestRetry))
+		d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, longestRetry))
 	case again: // a later walk, which has not just read the redirect's target, may succeed
-		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 24*time.Hour))
+		d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, 24*time.Hour))
 	}
 	return nil
 }
 
+// oweFailed enters a document that could not be read.
+func (p *poll) oweFailed(g *feedhistory.Gap) {
+	d := p.debtOf(g)
+	d.Kind, d.Tries, d.Missing, d.Rank = DebtDocument, 1, isMissing(g), p.chain.rank
+	if p.chain.read {
+		d.Page, d.Wait = p.ledger.Kind == feedhistory.Paged, p.waits.at(g.URL)
+	}
+	p.owe(d)
+}
+
 // oweAgain enters a gap that the next walk finds again, if it is still there.
-func (p *poll) oweAgain(gap *feedhistory.Gap) {
-	g := p.newGap(gap)
-	g.Again = true
-	p.feed.addGap(g)
+func (p *poll) oweAgain(g *feedhistory.Gap) {
+	d := p.debtOf(g)
+	d.Again = true
+	p.owe(d)
 }
 
 // longestRetry is the maximum time before a document refused for good is requested
 // again.
 const longestRetry = 24 * time.Hour
 
-// isWithin reports whether a gap is within a document read to its end: the document is
-// damaged, has entries beyond a limit or contradictory marks, or its feed does not lead
-// to it. The gap stays until the document is read again.
-func isWithin(g *feedhistory.Gap) bool {
-	switch g.Reason {
-	case feedhistory.ReasonMalformed, feedhistory.ReasonLimit, feedhistory.ReasonContradiction, feedhistory.ReasonDetached:
-		return g.From == g.URL
-	}
-	return false
-}
-
 // isPassing reports whether the next poll has a good chance to close the gap.
 func isPassing(g *feedhistory.Gap) bool {
-	return (&PendingDocument{GapRecord: GapRecord{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
+	return Debt{Reason: g.Reason, Missing: isMissing(g)}.isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).
@@ -478,7 +481,7 @@ func isMissing(err error) bool {
 func (p *poll) damaged(doc *feedhistory.Document) error {
 	known := p.documents.get(doc.Response.Requested)
 	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))
-	page := p.feed.isPage(doc.Response.Requested)
+	page := p.ledger.isPage(doc.Response.Requested)
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: !page})
 	if err != nil {
 		return err

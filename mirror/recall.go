@@ -157,7 +157,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	fresh := *doc
 	fresh.Entries = r.unrehearsed(url, doc.Entries)
 	from := source{doc: &fresh, rank: rank, recalled: true, name: r.Name}
-	if f.Kind == feedhistory.Complete && f.Known.URL != "" {
+	if f.Kind == feedhistory.Complete && f.Ledger.l.Known.URL != "" {
 		from.absence = max(f.Polls<<32, 1)
 	}
 	version, changes := f.Commits, &Report{}
@@ -194,18 +194,19 @@ func (r *Recall) close(f *Feed, entries []*feedhistory.Entry) (closed int) {
 		r.met[f.URL] = map[string]bool{}
 	}
 	met := r.met[f.URL]
-	for _, g := range f.Gaps {
+	l := &f.Ledger.l
+	for _, d := range l.Debts {
 		for _, e := range entries {
-			met[e.ID] = met[e.ID] || isMissedWindow(g) && (slices.Contains(g.Before, e.ID) || slices.Contains(g.After, e.ID))
+			met[e.ID] = met[e.ID] || d.isMissed() && (slices.Contains(d.Before, e.ID) || slices.Contains(d.After, e.ID))
 		}
 	}
-	n := len(f.Gaps)
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		return isMissedWindow(g) && g.Entry == "" && len(g.Before) > 0 && len(g.After) > 0 && met[g.Before[0]] && met[g.After[0]]
+	n := len(l.Debts)
+	l.crossOut(func(d Debt) bool {
+		return d.Kind == debtWindow && len(d.Before) > 0 && len(d.After) > 0 && met[d.Before[0]] && met[d.After[0]]
 	})
-	if closed = n - len(f.Gaps); closed > 0 {
-		p := poll{feed: f, chain: chain{changed: f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole}}
-		f.Verdict = min(p.verdict(), f.bound())
+	if closed = n - len(l.Debts); closed > 0 {
+		l.Unsettled = l.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole
+		f.Verdict = l.verdict()
 	}
 	return closed
 }

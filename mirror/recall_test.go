@@ -253,7 +253,7 @@ func TestManyWindows(t *testing.T) {
 	f, err := m.Store.Feed(t.Context(), recallURL)
 	require.NoError(t, err)
 	var found []int64
-	for _, g := range f.Gaps {
+	for _, g := range f.Ledger.Debts() {
 		require.Equal(t, feedhistory.ReasonMissedWindow, g.Reason)
 		found = append(found, g.Poll)
 	}

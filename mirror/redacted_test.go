@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,9 +27,12 @@ func TestRedacted(t *testing.T) {
 		"empty": {},
 	} {
 		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: mirror.HeadOf(doc),
-			Known: feedhistory.Known{URL: url}, Error: url, Title: doc.Title,
-			Gaps: []mirror.GapRecord{{URL: url, From: url, Message: url, Reason: feedhistory.ReasonStatus}}}
-		f.Pending = []mirror.PendingDocument{{GapRecord: f.Gaps[0]}}
+			Error: url, Title: doc.Title}
+		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"known":{"URL":%q},"further":[%q],"shown":[%q],"versions":"AAAAAA=="}`, url, url, url), &f.Ledger))
+		gap := mirror.Debt{URL: url, From: url, Message: url, Reason: feedhistory.ReasonStatus, Before: []string{url}}
+		f.Ledger.Add(gap)
+		gap.Kind = mirror.DebtDocument
+		f.Ledger.Add(gap)
 		r := f.Redacted()
 		text, err := json.Marshal(r)
 		require.NoError(t, err)
@@ -36,7 +40,7 @@ func TestRedacted(t *testing.T) {
 			require.NotContains(t, string(text)+r.URL, secret, name)
 		}
 		require.Equal(t, "https://pods.example", r.URL)
-		require.Len(t, r.Missing(), 2)
+		require.Len(t, r.Ledger.Gaps(), 2)
 		require.Equal(t, url, f.URL, "the original stays")
 		require.Equal(t, name == "links", strings.Contains(r.Head, "https://pods.example/about"))
 	}

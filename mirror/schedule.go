@@ -278,7 +278,7 @@ func (p *Poller) quietUntil(host string) time.Time {
 // alone.
 func (f *Feed) leftAlone(until time.Time) *Report {
 	return &Report{
-		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Checked: f.Checked, Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
+		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Checked: f.Ledger.Checked(), Gaps: f.Ledger.Gaps(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
 		Failure: &WaitError{URL: f.URL, Until: until},
 	}
 }
@@ -398,7 +398,7 @@ func isAsked(until, now time.Time) bool {
 // last commit. It does not change a feed never polled: its other source decides when it is
 // due.
 func (p *poll) notEnded(next time.Time) {
-	if p.update || p.feed.Known.URL != "" {
+	if p.update || p.ledger.Known.URL != "" {
 		p.feed.Unfinished, p.feed.Next = true, next
 	}
 }
@@ -426,12 +426,7 @@ func (p *poll) ended() {
 
 // leaves reports whether the Budget has left something unread.
 func (f *Feed) leaves() bool {
-	for _, pending := range f.Pending {
-		if pending.Reason == feedhistory.ReasonBudget {
-			return true
-		}
-	}
-	return false
+	return f.Ledger.l.owes(func(d Debt) bool { return d.isDocument() && d.Reason == feedhistory.ReasonBudget })
 }
 
 // retry returns when to request again the documents whose failure may pass. They need
@@ -440,34 +435,25 @@ func (p *poll) retry() (at time.Time, ok bool) {
 	if p.failure != nil {
 		return time.Time{}, false
 	}
-	for _, pending := range p.feed.Pending {
-		if !pending.isPassing() {
+	for _, d := range p.ledger.Debts {
+		next := p.now.Add(p.m.every())
+		switch {
+		case !d.isDocument():
+			isNetwork := slices.Contains([]feedhistory.Reason{feedhistory.ReasonNetwork, feedhistory.ReasonTruncated, feedhistory.ReasonInterrupted}, d.Reason)
+			if !isNetwork || d.Poll != p.feed.Polls {
+				continue
+			}
+		case !d.isPassing():
 			continue
+		default:
+			wait := max(p.m.every(), backoff(p.m.every(), d.Tries, 24*time.Hour))
+			next = feedtime.Later(p.now.Add(wait), d.Wait)
 		}
-		wait := max(p.m.every(), backoff(p.m.every(), pending.Tries, 24*time.Hour))
-		if next := feedtime.Later(p.now.Add(wait), pending.Wait); !ok || next.Before(at) {
+		if !ok || next.Before(at) {
 			at, ok = next, true
 		}
 	}
-	for _, g := range p.feed.Gaps {
-		next := p.now.Add(p.m.every())
-		switch g.Reason {
-		case feedhistory.ReasonNetwork, feedhistory.ReasonTruncated, feedhistory.ReasonInterrupted:
-			if g.Poll == p.feed.Polls && (!ok || next.Before(at)) {
-				at, ok = next, true
-			}
-		}
-	}
 	return at, ok
-}
-
-// isPassing reports whether the next try has a good chance to succeed.
-func (d *PendingDocument) isPassing() bool {
-	switch d.Reason {
-	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
-		return false
-	}
-	return !d.Missing
 }
 
 // backoff doubles a wait with each try, up to a limit.
@@ -822,9 +808,9 @@ func (w *hostWaits) asked(err error) (until time.Time, host string) {
 func (w *hostWaits) at(url string) time.Time {
 	host := fetch.HostOf(url)
 	until := w.until[host]
-	for _, pending := range w.feed.Pending {
-		if fetch.HostOf(pending.URL) == host && isAsked(pending.Wait, w.now) {
-			until = feedtime.Later(until, pending.Wait)
+	for _, d := range w.feed.Ledger.l.Debts {
+		if isAsked(d.Wait, w.now) && fetch.HostOf(d.URL) == host {
+			until = feedtime.Later(until, d.Wait)
 		}
 	}
 	return until
@@ -846,8 +832,10 @@ func (w *hostWaits) leaveAlone(requested, host string, until time.Time) {
 		f.Wait = feedtime.Later(f.Wait, until)
 	}
 	w.until[host] = feedtime.Later(w.until[host], until)
-	for i := range f.Pending {
-		f.Pending[i].Wait = feedtime.Later(f.Pending[i].Wait, w.at(f.Pending[i].URL))
+	for i := range f.Ledger.l.Debts {
+		if d := &f.Ledger.l.Debts[i]; d.isDocument() {
+			d.Wait = feedtime.Later(d.Wait, w.at(d.URL))
+		}
 	}
 }
 
@@ -855,8 +843,10 @@ func (w *hostWaits) leaveAlone(requested, host string, until time.Time) {
 // not need, and reports whether there are any.
 func (w *hostWaits) heed(requested string, client *feedhistory.Client) (found bool) {
 	urls := w.own(requested)
-	for _, pending := range w.feed.Pending {
-		urls = append(urls, pending.URL)
+	for _, d := range w.feed.Ledger.l.Debts {
+		if d.isDocument() {
+			urls = append(urls, d.URL)
+		}
 	}
 	for _, url := range urls {
 		host := fetch.HostOf(url)
@@ -874,5 +864,5 @@ func (w *hostWaits) heed(requested string, client *feedhistory.Client) (found bo
 
 // own returns the URLs of the subscription document.
 func (w *hostWaits) own(requested string) []string {
-	return []string{w.feed.address(), requested, w.feed.Known.URL}
+	return []string{w.feed.address(), requested, w.feed.Ledger.l.Known.URL}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -71,16 +70,18 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	}
 	defer p.commits.await()
 	f := p.feed
+	l := p.ledger
 	f.Source, p.source = src.Name, sourceGap+src.Name
-	f.Kind = cmp.Or(f.Kind, feedhistory.Plain) // or the feed itself would have a history
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // gaps of sourceGap stay only while no source was known
+	l.Kind = cmp.Or(l.Kind, feedhistory.Plain) // or the feed itself would have a history
+	l.Census = censusOf(src.Name, l.Census == provenCensus)
+	l.crossOut(func(d Debt) bool {
+		return d.From == sourceGap || d.From == p.source && (!src.Adds || d.isCut()) // debts of sourceGap stay only while no source was known
 	})
 	whole := true
 	for doc, err := range src.Documents {
 		if p.allowance.full { // the rest would not fit either
 			whole = false
-			f.addGap(p.sourceGap("some of the recovered entries are not stored"))
+			p.owe(p.sourceGap("some of the recovered entries are not stored"))
 			break
 		}
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
@@ -91,11 +92,11 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			return p.stop(err)
 		}
 		if isGap {
-			g := newGap(gap)
-			g.From, g.Found = p.source, p.now
-			f.Gaps = slices.DeleteFunc(f.Gaps, func(old GapRecord) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
-			f.addGap(g)
-			p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
+			d := newDebt(gap)
+			d.From, d.Found = p.source, p.now
+			l.crossOut(func(old Debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
+			p.owe(d)
+			p.changes.More = p.changes.More || d.Reason == feedhistory.ReasonBudget
 			err, whole = nil, false
 		}
 		if err != nil {
@@ -104,7 +105,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 		if doc == nil {
 			continue
 		}
-		p.snapshot, p.before = f.clone(), *p.ledger
+		p.snapshot = f.clone()
 		if err := p.ingest(doc, src.Stamp); err != nil {
 			return p.stop(err)
 		}
@@ -117,7 +118,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			}
 		}
 	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
+	l.crossOut(func(d Debt) bool { return d.From == p.source && d.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole)
 	return p.finish()
 }
@@ -125,16 +126,15 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 // more notes, in the commit of a document, the possibility of more documents. It
 // removes the gap left there by an earlier Merge.
 func (p *poll) more(src Source, url string) {
-	f := p.feed
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-		return g.From == p.source && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
+	p.ledger.crossOut(func(d Debt) bool {
+		return d.From == p.source && d.URL == url && d.Found.Before(p.now) && d.Reason != feedhistory.ReasonMissedWindow
 	})
 	if src.Mark != nil && !p.allowance.full { // otherwise some documents must come again
 		if mark := src.Mark(); mark != nil {
-			f.Mark = mark
+			p.feed.Mark = mark
 		}
 	}
-	f.addGap(GapRecord{
+	p.owe(Debt{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
 		Message: "its history has not been read to the end yet",
 	})
@@ -143,20 +143,20 @@ func (p *poll) more(src Source, url string) {
 // end processes the source's result at its end.
 func (p *poll) end(src Source, whole bool) {
 	f := p.feed
-	f.Proven, f.AsOf, f.Counted = false, time.Time{}, 0
+	isProven := false
+	f.AsOf, f.Counted = time.Time{}, 0
 	if src.End != nil && !p.allowance.full {
 		var mark json.RawMessage
-		if mark, f.Proven = src.End(); mark != nil {
+		if mark, isProven = src.End(); mark != nil {
 			f.Mark = mark
 		}
 	}
-	if f.Proven && src.AsOf != nil {
+	p.ledger.Census = censusOf(src.Name, isProven)
+	if isProven && src.AsOf != nil {
 		f.AsOf, f.Counted = src.AsOf(), f.Entries
 	}
 	if whole { // everything missed by polls is here now
-		f.Gaps = slices.DeleteFunc(f.Gaps, func(g GapRecord) bool {
-			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == p.source
-		})
+		p.ledger.crossOut(func(d Debt) bool { return d.isMissed() || isProven && d.From == p.source })
 	}
 }
 
@@ -180,12 +180,9 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 	return nil
 }
 
-// sourceGap is the prefix of GapRecord.From in the gaps of a source.
-const sourceGap = "source:"
-
 // sourceGap returns a gap for entries of the poll's source that do not fit.
-func (p *poll) sourceGap(message string) GapRecord {
-	return GapRecord{
+func (p *poll) sourceGap(message string) Debt {
+	return Debt{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
 	}
 }
@@ -201,7 +198,7 @@ func (p *poll) ingest(doc *feedhistory.Document, stamp func(*feedhistory.Entry) 
 	p.commits.held = &m.change
 	f := p.feed
 	if m.refused > 0 {
-		f.addGap(p.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))
+		p.owe(p.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))
 	}
 	f.Title = cmp.Or(f.Title, doc.Title)
 	if f.Head == "" {

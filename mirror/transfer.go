@@ -41,8 +41,8 @@ type (
 	}
 	gapLine struct {
 		line
-		Gap     *GapRecord       `json:"gap,omitempty"`
-		Pending *PendingDocument `json:"pending,omitempty"`
+		Gap     *Debt `json:"gap,omitempty"`
+		Pending *Debt `json:"pending,omitempty"` // in lines of earlier versions
 	}
 	documentLine struct {
 		line
@@ -160,14 +160,11 @@ func (x *Export) feed(ctx context.Context, w io.Writer, f *Feed) error {
 // state writes everything about a feed but its entries.
 func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
 	state := *f
-	state.Gaps, state.Pending = nil, nil
+	state.Ledger.l.Debts = nil
 	private := f.Private || x.Private != nil && x.Private(f.URL)
 	err := writeLine(w, feedLine{line: line{"feed", f.URL}, Version: f.Commits, Private: private, State: &state})
-	for _, p := range f.Pending {
-		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", f.URL}, Pending: &p}))
-	}
-	for _, g := range f.Gaps {
-		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", f.URL}, Gap: &g}))
+	for _, d := range f.Ledger.Debts() {
+		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", f.URL}, Gap: &d}))
 	}
 	if err != nil {
 		return err
@@ -244,9 +241,9 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 	private := x.Private != nil && x.Private(feed)
 	err := writeLine(w, feedLine{line: line{"feed", feed}, Version: 1, Private: private, State: state})
 	for _, g := range h.Gaps {
-		gap := newGap(g)
-		gap.Found, gap.Poll = utc(g.Found), 1
-		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", feed}, Gap: &gap}))
+		d := newDebt(g)
+		d.Kind, d.Found, d.Poll = d.kind(), utc(g.Found), 1
+		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", feed}, Gap: &d}))
 	}
 	for _, e := range h.Entries {
 		entry := publish.NewLine(e)
@@ -268,7 +265,7 @@ func (x *Export) End(w io.Writer) error { return writeLine(w, endLine{lineEnd}) 
 // feed's addresses.
 func withoutPasswords(w io.Writer, f *Feed) io.Writer {
 	var pairs []string
-	for _, address := range []string{f.URL, f.Address, f.Lost, f.Known.URL} {
+	for _, address := range []string{f.URL, f.Address, f.Lost, f.Ledger.URL()} {
 		start, n := strings.Index(address, "//"), len(address)-len(iri.Redact(address))
 		if start < 0 || n == 0 {
 			continue
@@ -588,7 +585,7 @@ func (f *importedFeed) isSame(old *Feed) bool {
 		return false
 	}
 	state := *old
-	state.Gaps, state.Pending = nil, nil
+	state.Ledger.l.Debts = nil
 	a, errA := json.Marshal(state)
 	b, errB := json.Marshal(f.line.State)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
@@ -605,10 +602,11 @@ func (f *importedFeed) gap(text []byte) error {
 		return fmt.Errorf("not a line about a gap: %w", err)
 	}
 	switch {
-	case l.Gap != nil:
-		f.line.State.Gaps = append(f.line.State.Gaps, *l.Gap)
 	case l.Pending != nil:
-		f.line.State.Pending = append(f.line.State.Pending, *l.Pending)
+		l.Pending.Kind = DebtDocument
+		f.line.State.Ledger.Add(*l.Pending)
+	case l.Gap != nil:
+		f.line.State.Ledger.Add(*l.Gap)
 	}
 	return nil
 }
@@ -728,7 +726,8 @@ func (f *importedFeed) leaveOut(r *Record, versions []*Version) error {
 		state.Usage.Contents -= v.Content.Size
 	}
 	state.Usage.Contents = max(0, state.Usage.Contents-r.Content.Size)
-	return state.forget(r.ID)
+	state.Ledger.l.forget(r.ID)
+	return nil
 }
 
 // lacks returns an error if lines of the feed are missing.

@@ -2,6 +2,7 @@ package republish
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -396,7 +397,7 @@ func TestRepublishedGap(t *testing.T) {
 	require.Len(t, h.Entries, len(w.mirrored(feed))+1)
 	state, err := w.Store.Feed(t.Context(), feed)
 	require.NoError(t, err)
-	gap := state.Missing()[0]
+	gap := state.Ledger.Gaps()[0]
 	_, index, _ := w.get(page + "/index.atom")
 	require.Contains(t, index, `verdict="partial"><m:gap reason="status" href="`+gap.URL+`"/></m:mirror>`)
 	require.Contains(t, index, compose.PseudoEntry(gap).ID)
@@ -578,11 +579,19 @@ const (
 	otherURL = "https://c.example/32758410"
 )
 
+// readAt returns the ledger of a feed read at a URL.
+func readAt(url string) (l mirror.Ledger) {
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"known":{"URL":%q}}`, url), &l); err != nil {
+		panic(err)
+	}
+	return l
+}
+
 // withNames adds feeds to the store, as another program may.
 func withNames(t *testing.T, store mirror.Store, urls ...string) {
 	for _, url := range urls {
 		feed := &mirror.Feed{
-			URL: url, Title: "Feed " + path.Base(url), Kind: feedhistory.Plain, Known: feedhistory.Known{URL: url},
+			URL: url, Title: "Feed " + path.Base(url), Kind: feedhistory.Plain, Ledger: readAt(url),
 			Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + url + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,
 		}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
@@ -703,9 +712,9 @@ func TestSecrets(t *testing.T) {
 		URL: "https://ann:s3cret@pod.example/s3cret/feed?token=s3cret", Private: true, Kind: feedhistory.Archived, Verdict: feedhistory.Partial,
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title></title><updated>2026-01-01T00:00:00Z</updated><link rel="self" href="https://pod.example/feed?token=s3cret"/></feed>`,
 	}
-	feed.Known = feedhistory.Known{URL: feed.URL}
+	feed.Ledger = readAt(feed.URL)
 	missing := feedhistory.NewGap("https://pod.example/archive?token=s3cret", fmt.Errorf("https://pod.example/archive?token=s3cret: %w", errors.New("gone")))
-	feed.Gaps = append(feed.Gaps, mirror.GapRecord{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Message: missing.Err.Error(), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	feed.Ledger.Add(mirror.Debt{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Message: missing.Err.Error(), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	store := &mirror.Memory{}
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
@@ -864,7 +873,7 @@ func TestRepublishedModel(t *testing.T) {
 				require.NoError(t, err)
 				want[r.ID] = words(e)
 			}
-			for _, gap := range state.Missing() {
+			for _, gap := range state.Ledger.Gaps() {
 				want[compose.PseudoEntry(gap).ID] = ""
 			}
 			for _, document := range []string{"/index.atom", "/index.rss"} {

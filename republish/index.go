@@ -699,7 +699,7 @@ func (p *publication) beginShown(ctx context.Context, now time.Time) (err error)
 	case feed.Kind == feedhistory.Complete:
 		s.Source = int(feed.Entries)
 	case feed.Kind == feedhistory.Archived:
-		s.Source = feed.Shown()
+		s.Source = feed.Ledger.Shown()
 	case s.Source == 0 && feed.Entries <= mostShown:
 		s.Source = int(feed.Entries)
 	case s.Source == 0:

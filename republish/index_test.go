@@ -250,7 +250,7 @@ func TestReadInPart(t *testing.T) {
 	_, _ = (&mirror.Mirror{Store: store, Client: direct(site)}).Update(t.Context(), url)
 	feed, err := store.Feed(t.Context(), url)
 	require.NoError(t, err)
-	require.NotEmpty(t, feed.Missing())
+	require.NotEmpty(t, feed.Ledger.Gaps())
 	h := &Handler{Store: store}
 	for _, document := range []string{"index.atom", "index.rss", "complete.atom"} {
 		text := asked(t, h, "/feeds/"+Name(url)+"/"+document)
@@ -314,7 +314,7 @@ const damagedURL = "https://site.test/feed"
 func damagedStore(t *testing.T, damaged int) (*mirror.Memory, func(n int, text string)) {
 	store := &mirror.Memory{}
 	feed := &mirror.Feed{
-		URL: damagedURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Known: feedhistory.Known{URL: damagedURL},
+		URL: damagedURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Ledger: readAt(damagedURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:site</id><title>Site</title><updated>2026-01-01T00:00:00Z</updated><author><name>A</name></author></feed>`,
 	}
 	put := func(n int, text string) {

@@ -123,7 +123,7 @@ const replayURL = "https://site.test/feed"
 func newReplayWorld(t *rapid.T) *replayWorld {
 	w := &replayWorld{t: t, store: &mirror.Memory{}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), dates: map[string]time.Time{}, gone: map[string]time.Time{}}
 	w.feed = &mirror.Feed{
-		URL: replayURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Known: feedhistory.Known{URL: replayURL},
+		URL: replayURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Ledger: readAt(replayURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:site</id><title>Site</title><updated>2026-01-01T00:00:00Z</updated><author><name>A</name></author></feed>`,
 	}
 	return w
@@ -271,7 +271,7 @@ func TestReplayModel(t *testing.T) {
 // The order stays as it was frozen, over restarts, whatever is edited.
 func TestReplayOrderIsKept(t *testing.T) {
 	store, out := &mirror.Memory{}, &publish.MemoryOutput{}
-	feed := &mirror.Feed{URL: replayURL, Known: feedhistory.Known{URL: replayURL}, Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:s</id><title>S</title><updated>2026-01-01T00:00:00Z</updated></feed>`}
+	feed := &mirror.Feed{URL: replayURL, Ledger: readAt(replayURL), Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:s</id><title>S</title><updated>2026-01-01T00:00:00Z</updated></feed>`}
 	put := func(n int, when string) {
 		at, err := time.Parse(time.DateOnly, when)
 		require.NoError(t, err)

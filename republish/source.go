@@ -190,7 +190,7 @@ func hostOf(feed *mirror.Feed) string {
 }
 
 // gapsOf returns the gaps of a feed as documents may report them.
-func gapsOf(feed *mirror.Feed) []*feedhistory.Gap { return feed.Redacted().Missing() }
+func gapsOf(feed *mirror.Feed) []*feedhistory.Gap { return feed.Redacted().Ledger.Gaps() }
 
 // Site returns the URL of the website a feed belongs to; "" if unknown.
 func Site(feed *mirror.Feed) string {

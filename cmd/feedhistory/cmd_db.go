@@ -318,9 +318,9 @@ func (s *readableEntries) declare(ctx context.Context, f *mirror.Feed) (*mirror.
 		return f, nil
 	}
 	state := *f
-	state.Verdict, state.Gaps = feedhistory.Partial, append([]mirror.GapRecord(nil), f.Gaps...)
+	state.Verdict = feedhistory.Partial
 	for _, name := range s.names[before:] {
-		state.Gaps = append(state.Gaps, mirror.GapRecord{
+		state.Ledger.Add(mirror.Debt{
 			URL: f.URL, From: f.URL, Reason: feedhistory.ReasonMalformed, Found: f.Changed,
 			Message: fmt.Sprintf("%s cannot be read in the database: %v", name, s.damaged[name]),
 		})

@@ -220,7 +220,7 @@ func TestExportCarriesTheVerdict(t *testing.T) {
 		"lossy":         func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Lossy, feedhistory.Paged },
 		"window":        func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Window, feedhistory.Plain },
 		"whole":         func(*mirror.Feed) {},
-		"whole of then": func(f *mirror.Feed) { f.Kind, f.AsOf, f.Source, f.Proven = feedhistory.Plain, proved, "x", true },
+		"whole of then": func(f *mirror.Feed) { f.Kind, f.AsOf, f.Source = feedhistory.Plain, proved, "x" },
 	} {
 		for _, format := range []string{"atom", "rss"} {
 			t.Run(name+" "+format, func(t *testing.T) {

@@ -235,7 +235,7 @@ func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *re
 			return err
 		}
 		j := show.History{URL: f.URL, Kind: f.Kind.String(), Verdict: c.verdict(f).String(), Documents: int(f.Documents),
-			Entries: []*publish.Line{}, Gaps: show.Each(f.Missing(), show.NewGap)}
+			Entries: []*publish.Line{}, Gaps: show.Each(f.Ledger.Gaps(), show.NewGap)}
 		for r, err := range store.Entries(ctx, c.query(f.URL)) {
 			if err != nil {
 				return err
@@ -308,7 +308,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 	if err != nil {
 		return nil, err
 	}
-	history := feedhistory.History{Head: head, Kind: f.Kind, Gaps: f.Missing()}
+	history := feedhistory.History{Head: head, Kind: f.Kind, Gaps: f.Ledger.Gaps()}
 	if history.Deleted, err = tombstones(ctx, store, url, f.Deleted); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,16 @@ func contentsOf(t *testing.T, db string) (all everything) {
 	return all
 }
 
+// fullLedger is a Ledger, whose members are its own, with a value for each.
+const fullLedger = `{"kind":"archived","known":{"URL":"https://example.org/é<&>","ETag":"\"1\"","LastModified":"Tue","Digest":"d","Kind":"archived","Older":"/1"},
+	"further":["/2"],"cap":"lossy","census":1,"unsettled":true,"looked":"2024-01-01T00:00:00Z","checked":"2024-01-02T00:00:00.000000001Z",
+	"shown":["a","b"],"versions":"AAAAAQAAAAI=","back":[1],"unordered":true,"ids":["i"],"recent":["r"],"newest":"a","stale":"2024-01-03T00:00:00Z",
+	"debts":[{"kind":"document","url":"/1","from":"/","reason":"status","message":"404 <&>","found":"2024-01-01T00:00:00Z","poll":2,
+		"rank":{"time":"2023-01-01T00:00:00Z","place":-7},"names":["/3"],"tries":2,"missing":true,"retry":"2024-02-02T00:00:00Z","wait":"2024-02-01T00:00:00Z"},
+		{"kind":"window","url":"/","reason":"missed-window","message":"m","found":"2024-01-01T00:00:00Z","poll":3,"before":["a"],"after":["b"],"joined":"/1"}],
+	"stranger":{"digest":"d","polls":2,"since":"2024-01-01T00:00:00Z"},"since":4,"inherited":"2024-01-05T00:00:00Z",
+	"past":{"title":"T","head":"<feed/>","ledger":{"kind":"paged","known":{"URL":"/p"}}}}`
+
 // filled sets each field of a value to a different value, so that tests forget no field.
 func filled(t *testing.T, v reflect.Value, n *int) {
 	switch v.Interface().(type) {
@@ -55,6 +65,9 @@ func filled(t *testing.T, v reflect.Value, n *int) {
 		return
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"a":1}`)))
+		return
+	case mirror.Ledger:
+		require.NoError(t, json.Unmarshal([]byte(fullLedger), v.Addr().Interface()))
 		return
 	}
 	switch *n++; v.Kind() {
@@ -201,7 +214,7 @@ func TestImportReplaces(t *testing.T) {
 	require.NoError(t, store.Close())
 	status, _, stderr := call(t.Context(), "", "import", "--db", b, file)
 	require.Equal(t, terminal.ExitFailed, status)
-	require.Contains(t, stderr, file+": line 14: https://example.org/b is already in "+b+", and differs: --replace replaces it")
+	require.Contains(t, stderr, file+": line 12: https://example.org/b is already in "+b+", and differs: --replace replaces it")
 	done(t, "", "import", "--db", b, "--replace", file)
 	require.Equal(t, contentsOf(t, a), contentsOf(t, b))
 }

@@ -790,35 +790,46 @@ func (p *provenance) line() {
 		return
 	}
 	var l struct {
-		Type    string `json:"type"`
-		Feed    string `json:"feed"`
-		Private bool   `json:"private"`
-		State   *struct {
-			mirror.Feed
-			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
-		} `json:"state"`
-		Gap     *mirror.GapRecord       `json:"gap"`
-		Pending *mirror.PendingDocument `json:"pending"`
+		Type    string       `json:"type"`
+		Feed    string       `json:"feed"`
+		Private bool         `json:"private"`
+		State   *provenState `json:"state"`
+		Gap     *mirror.Debt `json:"gap"`
+		Pending *mirror.Debt `json:"pending"` // in lines of earlier versions
 	}
 	err := json.Unmarshal(p.rest, &l)
 	p.Ended = err == nil && l.Type == "end"
 	if err != nil || l.Feed == "" {
 		return // nothing else reads the line either
 	}
-	if l.Private || l.State != nil && l.State.Private {
+	if l.Private || l.State != nil && l.State.feed.Private {
 		p.Private = true
 	}
 	switch f := p.Feed(l.Feed); {
-	case l.Type == "feed" && l.State != nil && l.State.Verdict != nil:
-		state := l.State.Feed
-		state.URL, state.Verdict = l.Feed, *l.State.Verdict
-		p.Feeds[l.Feed] = &state
+	case l.Type == "feed" && l.State != nil && l.State.saysVerdict:
+		l.State.feed.URL = l.Feed
+		p.Feeds[l.Feed] = &l.State.feed
 	case l.Type != "gap" || f == nil:
 	case l.Gap != nil:
-		f.Gaps = append(f.Gaps, *l.Gap)
+		f.Ledger.Add(*l.Gap)
 	case l.Pending != nil:
-		f.Pending = append(f.Pending, *l.Pending)
+		l.Pending.Kind = mirror.DebtDocument
+		f.Ledger.Add(*l.Pending)
 	}
+}
+
+// A provenState is the state of a feed in a line.
+type provenState struct {
+	feed        mirror.Feed
+	saysVerdict bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *provenState) UnmarshalJSON(text []byte) error {
+	var says struct{ Verdict *feedhistory.Verdict }
+	err := errors.Join(json.Unmarshal(text, &says), json.Unmarshal(text, &s.feed))
+	s.saysVerdict = says.Verdict != nil
+	return err
 }
 
 // Feed returns the feed with a URL; nil if no line has its verdict. It records the
@@ -859,7 +870,7 @@ func (p *provenance) IsWhole() bool {
 func (p *provenance) CutShort() *feedhistory.Gap {
 	for _, url := range slices.Sorted(maps.Keys(p.Feeds)) {
 		if f := p.Feeds[url]; f != nil {
-			if gap := cutShort(f.Missing(), f.Unfinished || f.More); gap != nil {
+			if gap := cutShort(f.Ledger.Gaps(), f.Unfinished || f.More); gap != nil {
 				return gap
 			}
 		}
@@ -916,7 +927,7 @@ func (p *provenance) Coverage(own string) *feedhistory.Coverage {
 		verdict := feedhistory.Window
 		if f := p.Feeds[url]; f != nil {
 			verdict = f.Verdict
-			c.Gaps = append(c.Gaps, f.Missing()...)
+			c.Gaps = append(c.Gaps, f.Ledger.Gaps()...)
 		}
 		c.Verdict = min(c.Verdict, verdict)
 		whole = whole && verdict == feedhistory.Whole

@@ -160,7 +160,7 @@ func requireRecords(t *testing.T, file, url string) {
 	f, err := store.Feed(t.Context(), url)
 	require.NoError(t, err)
 	require.Equal(t, int64(*harvested), f.Entries)
-	require.Empty(t, f.Gaps)
+	require.Empty(t, f.Ledger.Gaps())
 	require.Zero(t, f.Deleted)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -140,6 +141,9 @@ func (k *keeper) merge(doc *feedhistory.Document, older string, damaged bool) {
 	}
 	if i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == doc.Response.Requested }); i >= 0 {
 		k.current = k.state.Pieces[i]
+		if newer, ok := doc.Links.Rel(feedhistory.RelNextArchive); ok {
+			k.ended[iri.WithoutFragment(newer.Href)] = true // an earlier harvest has come from there
+		}
 	}
 	was := k.current.Next
 	k.r.documents++

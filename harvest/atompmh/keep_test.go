@@ -185,7 +185,7 @@ func TestKeepInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, changes.Gaps)
 		f, _ := m.Store.Feed(t.Context(), h.URL)
-		require.Equal(t, feedhistory.Whole, changes.Verdict, "%s %v", f.Mark, f.Gaps)
+		require.Equal(t, feedhistory.Whole, changes.Verdict, "%s %v", f.Mark, f.Ledger.Gaps())
 		require.Equal(t, pool.present(), kept(t, m, h.URL))
 	})
 }

@@ -78,7 +78,7 @@ func TestMirror(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "datareplication", feed.Source)
 		require.JSONEq(t, `{"time": "2026-03-01T12:00:00Z", "content_id": "7", "page": "http://example.org/feed/3", "order": 7}`, string(feed.Mark))
-		require.Empty(t, feed.Gaps)
+		require.Empty(t, feed.Ledger.Gaps())
 	}
 }
 

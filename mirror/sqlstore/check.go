@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
@@ -370,7 +369,11 @@ func (c *checker) feed(r *checkedRow) (url, what string) {
 	if err := json.Unmarshal([]byte(state), f); err != nil {
 		return url, "its state cannot be read: " + err.Error()
 	}
-	c.Pending += int64(len(f.Pending))
+	for _, d := range f.Ledger.Debts() {
+		if d.Kind == mirror.DebtDocument {
+			c.Pending++
+		}
+	}
 	return url, ""
 }
 
@@ -587,7 +590,7 @@ func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, er
 		if err != nil {
 			return nil, err
 		}
-		f.Known = feedhistory.Known{}
+		f.Ledger.Reset(true)
 		if err := s.Commit(ctx, &mirror.Commit{Feed: f, Forget: true}); err != nil {
 			return nil, err
 		}

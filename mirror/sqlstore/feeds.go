@@ -178,7 +178,7 @@ func scanFeed(rows *sql.Rows) (*mirror.Feed, int, error) {
 	f, poll, state := &mirror.Feed{}, mirror.Feed{}, ""
 	err := rows.Scan(&poll.Commits, &poll.Polls, timeColumn{&poll.Polled}, timeColumn{&poll.Next}, &state)
 	if err == nil {
-		err = json.Unmarshal([]byte(state), f)
+		err = f.UnmarshalJSON([]byte(state))
 	}
 	f.Commits, f.Polls, f.Polled, f.Next = poll.Commits, poll.Polls, poll.Polled, poll.Next
 	return f, len(state), err
@@ -399,6 +399,9 @@ func inUTC[T any](v *T) *T {
 }
 
 func toUTC(v reflect.Value) {
+	if !v.CanInterface() {
+		return // what marshals itself sees to its times
+	}
 	if t, ok := v.Interface().(time.Time); ok {
 		v.Set(reflect.ValueOf(t.UTC()))
 		return

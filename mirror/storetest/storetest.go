@@ -281,6 +281,15 @@ func copyNormal(to, from reflect.Value) {
 			to.Set(reflect.ValueOf(json.RawMessage(again)))
 		}
 		return
+	case mirror.Ledger:
+		text, err := json.Marshal(v)
+		if err == nil {
+			err = json.Unmarshal(text, to.Addr().Interface())
+		}
+		if err != nil {
+			panic(err)
+		}
+		return
 	}
 	switch from.Kind() {
 	case reflect.Pointer:
@@ -312,6 +321,14 @@ func copyNormal(to, from reflect.Value) {
 	}
 }
 
+// ledger is a Ledger with much in it.
+const ledger = `{"kind":"archived","known":{"URL":"https://example.org/é<&>","ETag":"\"\u0000\u2028\"","Kind":"archived","Older":"/1"},
+	"further":["/2"],"census":1,"unsettled":true,"checked":"2024-01-01T01:00:00.000000001+01:00","shown":["a","b\u0001"],"versions":"AAAAAQAAAAI=","back":[1],
+	"debts":[{"kind":"document","url":"/1","reason":"status","message":"404","found":"2024-01-01T00:00:00-05:00","rank":{"time":"2023-01-01T00:00:00Z","place":-7},
+		"names":["/3"],"tries":2,"wait":"2024-02-01T00:00:00Z"},
+		{"kind":"window","url":"/","reason":"missed-window","message":"<&>","found":"2024-01-01T00:00:00Z","before":["a"],"after":["b"]}],
+	"stranger":{"digest":"d","polls":2,"since":"2024-01-01T00:00:00Z"},"past":{"title":"T","ledger":{"kind":"paged","known":{"URL":"/p"}}}}`
+
 // fill sets every field of a value to something nonzero and different from field to
 // field.
 func fill(v any) {
@@ -327,6 +344,11 @@ func fillValue(v reflect.Value, n *int) {
 		return
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"a":["<&>\u0000\u2028",1]}`)))
+		return
+	case mirror.Ledger:
+		if err := json.Unmarshal([]byte(ledger), v.Addr().Interface()); err != nil {
+			panic(err)
+		}
 		return
 	}
 	switch v.Kind() {

@@ -370,6 +370,9 @@ func storeProblem(err error) string {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return sqliteProblem(e)
 	}
+	if err != nil && strings.Contains(err.Error(), "CString: cannot allocate") { // the driver's, without a type
+		return noMemory
+	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return postgresProblem(e.Code, e.Message)
 	}

@@ -25,7 +25,7 @@ func TestPlace(t *testing.T) {
 	require.False(t, (&database.Location{DB: "feeds.db"}).IsPostgres())
 }
 
-// The errors of a PostgreSQL server are explained.
+// The errors of a PostgreSQL server, and those of the driver without a type, are explained.
 func TestFailure(t *testing.T) {
 	d := database.Location{DB: "postgres://ann:s3cret@127.0.0.1:1/feeds"}
 	_, refused := pgx.Connect(t.Context(), d.DB)
@@ -40,6 +40,7 @@ func TestFailure(t *testing.T) {
 		{&pgconn.PgError{Code: "XX000", Message: "odd"}, "odd"},
 		{pgconn.NewParseConfigError("s3cret", "s3cret", errors.New("no port")), "this is not the URL of a PostgreSQL database: no port"},
 		{pgconn.NewParseConfigError("s3cret", "s3cret", nil), "this is not the URL of a PostgreSQL database"},
+		{errors.New("sqlstore: CString: cannot allocate 4667 bytes"), "there is not enough memory; nothing stored is lost: allow more (ulimit -d, or MemoryMax), and run the command again"},
 		{refused, "the server cannot be reached: connect: connection refused; is it running, and is the address right?"},
 	} {
 		require.EqualError(t, d.Failure(test.err), "postgres://127.0.0.1:1/feeds: "+test.want)

@@ -290,7 +290,7 @@ func outcomeOf(p mirror.PollResult) Outcome {
 	case p.Err != nil:
 		o.kind = broken
 	case p.Report.Failure != nil:
-		o.kind, o.forget = failed, p.Before.Known.URL == ""
+		o.kind, o.forget = failed, p.Before.Ledger.URL() == ""
 		if wait, ok := errors.AsType[*mirror.WaitError](p.Report.Failure); ok {
 			o.kind, o.until = waiting, wait.Until
 		}

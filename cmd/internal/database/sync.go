@@ -106,7 +106,7 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 // Poll polls a feed, and recovers entries to which it does not link.
 func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, error) {
 	changes, err := s.Poller.Mirror.Update(ctx, before.URL)
-	if err == nil && changes.Failure != nil && before.Known.URL == "" {
+	if err == nil && changes.Failure != nil && before.Ledger.URL() == "" {
 		s.Strays.look(ctx, s.Poller.Mirror, before.URL, changes.Failure)
 	}
 	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Alias != "" {

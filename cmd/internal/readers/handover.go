@@ -297,7 +297,7 @@ var ErrNotSubscribed = errors.New("the reader is not subscribed to this feed")
 // there is none, the error matches ErrNotSubscribed. If there are several, the
 // error names two.
 func Match(f *mirror.Feed, feeds []ReaderFeed) (ReaderFeed, error) {
-	for _, url := range []string{f.URL, f.Address, f.Known.URL} {
+	for _, url := range []string{f.URL, f.Address, f.Ledger.URL()} {
 		for _, feed := range feeds {
 			if url != "" && feed.FeedURL == url {
 				return feed, nil
@@ -306,7 +306,7 @@ func Match(f *mirror.Feed, feeds []ReaderFeed) (ReaderFeed, error) {
 	}
 	var found []ReaderFeed
 	for _, feed := range feeds {
-		for _, url := range []string{f.URL, f.Address, f.Known.URL} {
+		for _, url := range []string{f.URL, f.Address, f.Ledger.URL()} {
 			if url != "" && addressKey(feed.FeedURL) == addressKey(url) {
 				found = append(found, feed)
 				break

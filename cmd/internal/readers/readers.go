@@ -217,7 +217,7 @@ func (i *Importer) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, address := range []string{f.Address, f.Known.URL} {
+		for _, address := range []string{f.Address, f.Ledger.URL()} {
 			if _, ok := i.mirror[bare(address)]; !ok && address != "" {
 				i.mirror[bare(address)] = f.URL
 			}

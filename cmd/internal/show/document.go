@@ -195,6 +195,7 @@ type (
 		URL     string `json:"url"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
+		Until   string `json:"until,omitempty"` // what pays it, if it is in the ledger of a mirrored feed
 	}
 )
 
@@ -245,7 +246,7 @@ func NewGap(g *feedhistory.Gap) Gap {
 	if g.From != "" && g.From != g.URL {
 		message += "; linked from " + g.From
 	}
-	return Gap{g.URL, g.Reason.String(), message}
+	return Gap{URL: g.URL, Reason: g.Reason.String(), Message: message}
 }
 
 // Time returns a time by RFC 3339, with its zone and fraction of a second; "" for the

@@ -56,7 +56,7 @@ func verdictOf(f *mirror.Feed) string {
 	if f.Alias != "" {
 		return "alias"
 	}
-	if gaps := len(f.Missing()); gaps > 0 {
+	if gaps := len(f.Ledger.Gaps()); gaps > 0 {
 		return fmt.Sprintf("%s (%d)", f.Verdict, gaps)
 	}
 	return f.Verdict.String()
@@ -120,8 +120,12 @@ func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time
 		p.Field("wait", "its host asks for no requests until "+terminal.Time(f.Wait))
 	}
 	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
-	for _, g := range f.Missing() {
-		PrintGap(p, g)
+	for _, d := range f.Ledger.Missing() {
+		PrintGap(p, d.Gap())
+		p.Para("    ", "    ", "missing until "+d.Receipt())
+	}
+	for _, d := range f.Ledger.Withdrawn() {
+		p.Field("withdrawn", fmt.Sprintf("%s, never read; since %s the feed neither names nor needs it", Address(d.URL), terminal.Time(d.Found)))
 	}
 }
 
@@ -136,7 +140,7 @@ func meaning(f *mirror.Feed) string {
 		return VerdictText(f.Verdict)
 	case f.Importing():
 		return "Its import is not complete."
-	case f.Known.URL == "":
+	case f.Ledger.URL() == "":
 		return "The feed could not be read yet."
 	}
 	return "Something is missing:"
@@ -144,13 +148,13 @@ func meaning(f *mirror.Feed) string {
 
 // archivesOf says how many archives were read, and as of when the verdict speaks of them.
 func archivesOf(f *mirror.Feed) string {
-	if f.Unverified() {
+	if f.Ledger.Unverified() {
 		return fmt.Sprintf("%d, unverified: the verdict is of an earlier version; polls read them again within 30 days", f.Documents)
 	}
-	if f.Checked.IsZero() {
+	if f.Ledger.Checked().IsZero() {
 		return fmt.Sprint(f.Documents)
 	}
-	return fmt.Sprintf("%d, as of %s: each has been read since", f.Documents, terminal.Time(f.Checked))
+	return fmt.Sprintf("%d, as of %s: each has been read since", f.Documents, terminal.Time(f.Ledger.Checked()))
 }
 
 func entriesOf(f *mirror.Feed, newest time.Time) string {
@@ -214,14 +218,21 @@ func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: Second(f.Changed), Polled: Second(f.Polled), NextPoll: Second(f.Next),
 		Wait: Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
-		Gaps: Each(f.Missing(), NewGap),
+		Gaps: Each(f.Ledger.Missing(), newDebt),
 	}
-	j.Unverified = f.Unverified()
-	j.AsOf, j.Checked = Second(f.WholeAsOf()), Second(f.Checked)
+	j.Unverified = f.Ledger.Unverified()
+	j.AsOf, j.Checked = Second(f.WholeAsOf()), Second(f.Ledger.Checked())
 	if !newest.IsZero() {
 		j.Newest = Time(newest)
 	}
 	return j
+}
+
+// newDebt returns the record of a gap with its receipt.
+func newDebt(d mirror.Debt) Gap {
+	g := NewGap(d.Gap())
+	g.Until = d.Receipt()
+	return g
 }
 
 // Never is the time of the next poll of a harvested feed, which sync does not poll: most

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -169,13 +170,21 @@ func sentence(r *rand.Rand, words int) string {
 
 func figureURL(n int) string { return fmt.Sprintf("https://feed%04d.example/feed.atom", n) }
 
+// readAt returns the ledger of a feed read at a URL.
+func readAt(url string) (l mirror.Ledger) {
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"known":{"URL":%q}}`, url), &l); err != nil {
+		panic(err)
+	}
+	return l
+}
+
 // fill makes one feed, in commits of a thousand entries.
 func fill(t testing.TB, store mirror.Store, n, entries int) {
 	feed := &mirror.Feed{
 		URL: figureURL(n), Title: fmt.Sprintf("Feed %04d", n), Kind: feedhistory.Archived, Verdict: feedhistory.Whole,
 		Polls: 1, Polled: time.Now(), Next: time.Now().Add(1000 * time.Hour), Changed: time.Now(),
 	}
-	feed.Known = feedhistory.Known{URL: feed.URL, Kind: feedhistory.Archived}
+	feed.Ledger = readAt(feed.URL)
 	feed.Head = fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed:%d</id><title>%s</title><updated>2026-01-01T00:00:00Z</updated>`+
 		`<author><name>Ann</name></author></feed>`, n, feed.Title)
 	r := rand.New(rand.NewPCG(uint64(n), 1))

@@ -108,6 +108,7 @@ type gapView struct {
 	What    string // the missing part
 	Message string // why it is missing
 	Advice  string // the remedy
+	Receipt string // what closes it
 	URL     string // the URL of the document
 	Shown   string // the URL without userinfo
 	Found   time.Time
@@ -118,13 +119,12 @@ type gapView struct {
 
 // gapsOf returns the gaps of a feed.
 func gapsOf(feed *mirror.Feed) (views []gapView) {
-	for i, gap := range feed.Missing() {
+	for i, debt := range feed.Ledger.Missing() {
+		gap := debt.Gap()
 		v := gapView{
 			Number: i + 1, What: "An archive document could not be retrieved", Message: gap.Err.Error(), Advice: gap.Reason.Advice(),
 			URL: webLink(gap.URL), Shown: feedhistory.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
-		}
-		if i < len(feed.Pending) {
-			v.Retry = feed.Pending[i].Retry
+			Receipt: debt.Receipt(), Retry: debt.Retry,
 		}
 		switch {
 		case gap.Reason == feedhistory.ReasonMissedWindow:

@@ -50,7 +50,7 @@ func (v *feedView) Busy() bool { return v.Waits || v.Runs }
 // Fresh reports whether the feed has never been read.
 func (v *feedView) Fresh() bool { return isFresh(v.Feed) }
 
-func isFresh(f *mirror.Feed) bool { return f.Known.URL == "" && f.Entries == 0 }
+func isFresh(f *mirror.Feed) bool { return f.Ledger.URL() == "" && f.Entries == 0 }
 
 // Due reports whether the feed will be polled as soon as its turn comes.
 func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After(time.Now()) }

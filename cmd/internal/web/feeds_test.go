@@ -81,7 +81,7 @@ func TestFeedListPages(t *testing.T) {
 	const feeds = 2*feedsPerPage + 50
 	for n := range feeds {
 		feed := &mirror.Feed{URL: fmt.Sprintf("https://feed%03d.example/", n*37%feeds), Title: fmt.Sprintf("T%03d", n), Verdict: feedhistory.Whole - feedhistory.Verdict(n%4), Entries: 0}
-		feed.Known.URL = feed.URL
+		feed.Ledger = readAt(feed.URL)
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	}
 	for query, want := range map[string]int{"": feeds, "?sort=partial": feeds, "?show=whole": (feeds + 3) / 4, "?q=T1": 100} {

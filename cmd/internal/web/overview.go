@@ -105,7 +105,7 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 		p.Unread++
 		return
 	}
-	if n := int64(len(feed.Missing())); n > 0 {
+	if n := int64(len(feed.Ledger.Gaps())); n > 0 {
 		p.Gaps += n
 		p.Gapped++
 	}

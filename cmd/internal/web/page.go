@@ -202,6 +202,7 @@ var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"asset":     func(string) string { return "" }, // see newTemplates
 		"root":      func() string { return "" },
+		"redact":    feedhistory.Redact,
 		"count":     count,
 		"day":       day,
 		"month":     func(t time.Time) string { return t.UTC().Format("January 2006") },

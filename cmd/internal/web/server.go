@@ -408,12 +408,18 @@ func progressOf(feed *mirror.Feed, waits, runs bool) progress {
 		return progress{"Done.", true}
 	case waits:
 		return progress{Text: "Waiting for its turn …"}
-	case feed.Known.URL == "":
+	case feed.Ledger.URL() == "":
 		return progress{Text: "Asking for the feed …"}
 	}
 	text := "Reading: " + plural(feed.Documents+1, "document", "documents") + ", " +
 		plural(feed.Entries, "entry", "entries") + " so far"
-	if n := len(feed.Pending); n > 0 {
+	n := 0
+	for _, d := range feed.Ledger.Debts() {
+		if d.Kind == mirror.DebtDocument {
+			n++
+		}
+	}
+	if n > 0 {
 		text += ", " + plural(n, "document", "documents") + " known to follow"
 	}
 	return progress{Text: text + "."}

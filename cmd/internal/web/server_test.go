@@ -634,7 +634,7 @@ const (
 func TestNames(t *testing.T) {
 	store := &mirror.Memory{}
 	feed := &mirror.Feed{
-		URL: oneURL, Title: "Feed " + path.Base(oneURL), Kind: feedhistory.Plain, Known: feedhistory.Known{URL: oneURL},
+		URL: oneURL, Title: "Feed " + path.Base(oneURL), Kind: feedhistory.Plain, Ledger: readAt(oneURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + oneURL + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,
 	}
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))

@@ -341,7 +341,7 @@ func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapV
 	c := &chain{}
 	before := map[string][]link{} // gaps by the document after them
 	var loose []link              // gaps without such a document
-	missing := feed.Missing()
+	missing := feed.Ledger.Gaps()
 	for i, g := range gaps {
 		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
 		if g.Todo {

@@ -32,7 +32,7 @@ func TestTimeline(t *testing.T) {
 			documents = append(documents, &mirror.DocumentRecord{URL: name, Names: []string{name}, Oldest: when.Draw(t, "oldest"), Newest: when.Draw(t, "newest")})
 		}
 		for i := range rapid.IntRange(0, 5).Draw(t, "gaps") {
-			feed.Gaps = append(feed.Gaps, mirror.GapRecord{
+			feed.Ledger.Add(mirror.Debt{
 				URL: "https://example.org/gap", From: fmt.Sprintf("https://example.org/%d", i*i), Found: when.Draw(t, "found"),
 				Reason: feedhistory.Reason(rapid.IntRange(0, 12).Draw(t, "reason")),
 			})
@@ -82,7 +82,7 @@ func TestTimeline(t *testing.T) {
 				gaps++
 			}
 		}
-		require.Equal(t, len(feed.Gaps), gaps, "every gap is drawn")
-		require.LessOrEqual(t, len(drawn.Blocks), 2*mostBlocks+2*len(feed.Gaps)+1)
+		require.Equal(t, len(feed.Ledger.Debts()), gaps, "every gap is drawn")
+		require.LessOrEqual(t, len(drawn.Blocks), 2*mostBlocks+2*len(feed.Ledger.Debts())+1)
 	})
 }

@@ -448,7 +448,7 @@ func (c *moveCommand) Run(w *command.World) (err error) {
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
 	f.Next, f.Wait = time.Time{}, time.Time{}
-	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // the old address's values mean nothing for the new one
+	f.Ledger.Reset(false) // the old address's values mean nothing for the new one
 	if err := store.Move(w.Ctx, f, to); err != nil {
 		return c.Failure(err)
 	}

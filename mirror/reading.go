@@ -1,0 +1,1158 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
+const (
+	// shownLimit is the maximum number of entries of a subscription document to remember.
+	shownLimit = 10_000
+
+	// sideLimit is the maximum number of entries to remember of each side of a window.
+	sideLimit = 8
+
+	// recentLimit is the maximum number of readings, and of the feed's ids, to remember.
+	recentLimit = 8
+)
+
+// shownOf returns the entries of a document in its order, each once.
+func shownOf(doc *feedhistory.Document, digests map[*feedhistory.Entry]string) (shown []shownEntry) {
+	seen := make(map[string]bool, len(doc.Entries))
+	for _, e := range doc.Entries {
+		if !seen[e.ID] && len(shown) < shownLimit {
+			seen[e.ID] = true
+			shown = append(shown, shownEntry{id: e.ID, version: uint32(keyOf(cmp.Or(digests[e], e.Digest()))[0])})
+		}
+	}
+	return shown
+}
+
+// A reading compares a subscription document with the reading before it. In both lists
+// the newest entries come first, if there is an order.
+type reading struct {
+	old, now  []shownEntry
+	wasAt, at map[string]int
+	fresh     []int // the places in now of entries never known before
+	known     map[string]bool
+}
+
+func newReading(old, now []shownEntry, known map[string]bool, rising bool) *reading {
+	r := &reading{old: slices.Clone(old), now: slices.Clone(now), known: known}
+	if rising {
+		slices.Reverse(r.old)
+		slices.Reverse(r.now)
+	}
+	r.wasAt, r.at = places(r.old), places(r.now)
+	for i, e := range r.now {
+		if _, was := r.wasAt[e.id]; !was && !known[e.id] {
+			r.fresh = append(r.fresh, i)
+		}
+	}
+	return r
+}
+
+func places(list []shownEntry) map[string]int {
+	at := make(map[string]int, len(list))
+	for i, e := range list {
+		at[e.id] = i
+	}
+	return at
+}
+
+// isRising reports whether a document's oldest entries come first, by their times.
+func isRising(doc *feedhistory.Document) bool {
+	rising, falling := 0, 0
+	for i := 1; i < len(doc.Entries); i++ {
+		switch doc.Entries[i].Time().Compare(doc.Entries[i-1].Time()) {
+		case 1:
+			rising++
+		case -1:
+			falling++
+		}
+	}
+	return rising > 2*falling
+}
+
+// proofs returns the entries of the reading before which prove that nothing has passed
+// between. Returning entries, pinned ones, changed ones and those above a new one do not.
+func (r *reading) proofs(l *ledger) map[string]bool {
+	if s, ok := r.slide(); ok && !l.Unordered {
+		return idsOf(r.old[s:])
+	}
+	if r.hasAll() {
+		return idsOf(r.old)
+	}
+	shared := 0
+	for _, e := range r.old {
+		if _, ok := r.at[e.id]; ok {
+			shared++
+		}
+	}
+	ends := map[string]bool{}
+	if shared < len(r.old) && !l.Unordered {
+		r.pinned(ends)
+	}
+	good, onlyEnds, inOrder := map[string]bool{}, true, []int{}
+	for _, e := range r.old {
+		if i, ok := r.at[e.id]; ok && !e.back {
+			onlyEnds = onlyEnds && ends[e.id]
+			if e.version == r.now[i].version || shared == len(r.old) {
+				good[e.id] = true
+				inOrder = append(inOrder, i)
+			}
+		}
+	}
+	if onlyEnds && (shared <= 1 || 2*shared <= len(r.old)) {
+		return nil
+	}
+	l.Unordered = l.Unordered || !isNearlySorted(inOrder)
+	if !l.Unordered && len(r.fresh) > 0 {
+		for id := range good {
+			if r.at[id] < r.fresh[0] {
+				delete(good, id)
+			}
+		}
+	}
+	return good
+}
+
+// hasAll reports whether the document still shows the whole reading before, of more than
+// one entry, in the same order below the first new one: nothing was pushed out.
+func (r *reading) hasAll() bool {
+	last := -1
+	if len(r.fresh) > 0 {
+		last = r.fresh[0]
+	}
+	for _, e := range r.old {
+		i, ok := r.at[e.id]
+		if !ok || i <= last {
+			return false
+		}
+		last = i
+	}
+	return len(r.old) > 1
+}
+
+// slide reports whether the document shows the end of the reading before from place s on,
+// and then new entries only: the document has grown, or its oldest entries come first.
+func (r *reading) slide() (s int, ok bool) {
+	if len(r.now) == 0 || len(r.old) == 0 {
+		return 0, false
+	}
+	s, ok = r.wasAt[r.now[0].id]
+	rest := len(r.old) - s
+	if !ok || rest > len(r.now) || s > 0 && rest < 2 {
+		return 0, false
+	}
+	for i, e := range r.old[s:] {
+		if e.id != r.now[i].id || e.version != r.now[i].version || e.back {
+			return 0, false
+		}
+	}
+	return s, len(r.fresh) == len(r.now)-rest
+}
+
+// pinned adds the entries which stand at the same end of both lists.
+func (r *reading) pinned(ends map[string]bool) {
+	n := min(len(r.old), len(r.now))
+	for i := 0; i < n && r.old[i].id == r.now[i].id; i++ {
+		ends[r.old[i].id] = true
+	}
+	for i := 1; i <= n && r.old[len(r.old)-i].id == r.now[len(r.now)-i].id; i++ {
+		ends[r.old[len(r.old)-i].id] = true
+	}
+}
+
+// isNearlySorted reports whether a list is sorted but for at most one element.
+func isNearlySorted(list []int) bool {
+	sorted := func(without int) bool {
+		last := -1
+		for i, n := range list {
+			if i != without {
+				if n < last {
+					return false
+				}
+				last = n
+			}
+		}
+		return true
+	}
+	for i := 1; i < len(list); i++ {
+		if list[i] < list[i-1] {
+			return sorted(i) || sorted(i-1)
+		}
+	}
+	return true
+}
+
+func idsOf(list []shownEntry) map[string]bool {
+	ids := make(map[string]bool, len(list))
+	for _, e := range list {
+		ids[e.id] = true
+	}
+	return ids
+}
+
+// compare compares the subscription document with the reading before it, and enters the
+// window or the entries that may have come and gone between.
+func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) error {
+	l := p.ledger
+	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != "" && !(late && l.Shown == nil)
+	isOrdered := true
+	if !l.Inherited.IsZero() && was == nil && l.Recent == nil {
+		var err error
+		if was, isOrdered, err = p.inherit(isRising(doc)); err != nil {
+			return err
+		}
+	}
+	r := newReading(was, now, m.known, isRising(doc))
+	for i, e := range now {
+		before, ok := r.wasAt[e.id]
+		now[i].back = wasRead && (ok && r.old[before].back || !ok && m.shown[e.id])
+	}
+	if len(p.chain.newer) > 0 && l.Shown == nil {
+		return nil // it is not known to be a subscription document
+	}
+	p.noteCopy(doc, r)
+	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
+		return m.records[e.id] != nil && m.records[e.id].State == Unseen // the Quota left it out
+	}))
+	switch {
+	case !wasRead || len(r.fresh) == 0 || !p.had, doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete:
+		return nil
+	}
+	good := r.proofs(l)
+	l.Unordered = l.Unordered && isOrdered // otherwise the order of the reading before is unknown
+	if len(good) == 0 {
+		return p.missWindow(doc, r)
+	}
+	if l.Unordered || !isOrdered || len(was) == 0 {
+		return nil
+	}
+	return p.oweEntries(doc, r, good)
+}
+
+// inherit finds the entries of the last reading before there were ledgers: their copies
+// are of its rank. It reports whether their order is known, from their times.
+func (p *poll) inherit(rising bool) (shown []shownEntry, isOrdered bool, err error) {
+	seq := int64(0)
+	isOrdered = true
+	for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Deleted: true}) {
+		if err != nil {
+			return nil, false, err
+		}
+		rank := rec.Copy.Rank
+		if !rec.isShown() || rank.Seq <= 0 || rank.Seq < seq || rank.Seq == seq && len(shown) >= shownLimit {
+			continue
+		}
+		if rank.Seq > seq {
+			shown, seq, isOrdered = nil, rank.Seq, true
+		}
+		shown = append(shown, shownEntry{id: rec.ID, version: uint32(keyOf(rec.Copy.Digest)[0])})
+		isOrdered = isOrdered && !rec.Time().IsZero()
+	}
+	if rising {
+		slices.Reverse(shown)
+	}
+	return shown, isOrdered, nil
+}
+
+// missWindow enters the debt for what may have come and gone between two readings.
+func (p *poll) missWindow(doc *feedhistory.Document, r *reading) error {
+	g := missedWindow(doc, p.now)
+	if len(r.old) == 0 {
+		if p.ledger.owes(Debt.isMissed) {
+			return nil // nothing has been stored since
+		}
+		for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Limit: 2}) {
+			if err != nil {
+				return err
+			}
+			g.Before = append(g.Before, rec.ID)
+		}
+	}
+	for _, e := range r.old {
+		if _, ok := r.at[e.id]; !ok && !e.back && len(g.Before) < sideLimit {
+			g.Before = append(g.Before, e.id)
+		}
+	}
+	if len(g.Before) == 0 { // none has left, and those that are there prove nothing
+		for _, e := range r.old[:min(2, len(r.old))] {
+			g.Before = append(g.Before, e.id)
+		}
+	}
+	g.After = r.oldestFresh()
+	p.owe(g)
+	return nil
+}
+
+// oldestFresh returns the IDs of the oldest new entries, the oldest first.
+func (r *reading) oldestFresh() (ids []string) {
+	for _, i := range slices.Backward(r.fresh) {
+		if len(ids) < sideLimit {
+			ids = append(ids, r.now[i].id)
+		}
+	}
+	return ids
+}
+
+func missedWindow(doc *feedhistory.Document, now time.Time) Debt {
+	return Debt{
+		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: now,
+		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
+			len(doc.Entries)),
+	}
+}
+
+// oweEntries enters the entries that have left the document from above one that proves
+// the join, unless an archive has them, they are deleted, or their neighbours stand side
+// by side.
+func (p *poll) oweEntries(doc *feedhistory.Document, r *reading, good map[string]bool) error {
+	last := -1
+	for i, e := range r.old {
+		if good[e.id] {
+			last = i
+		}
+	}
+	var left []string
+	for _, e := range r.old[:max(last, 0)] {
+		if _, ok := r.at[e.id]; !ok && len(left) < gapLimit {
+			left = append(left, e.id)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	for _, t := range doc.Deleted {
+		left = slices.DeleteFunc(left, func(id string) bool { return id == t.Ref })
+	}
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, left)
+	if err != nil {
+		return err
+	}
+	for _, id := range left {
+		if record := records[id]; record == nil || record.State != Live || record.Archived || r.isWithdrawn(id) {
+			continue
+		}
+		g := missedWindow(doc, p.now)
+		g.Message = "it no longer shows an entry that is in no archive: others may have come and gone with it"
+		g.Entry, g.Before, g.After = id, r.neighbours(id), r.oldestFresh()
+		p.owe(g)
+	}
+	return nil
+}
+
+// neighbours returns the entries above and below one that has left; "" for none.
+func (r *reading) neighbours(id string) []string {
+	i, sides := r.wasAt[id], []string{"", ""}
+	if i > 0 {
+		sides[0] = r.old[i-1].id
+	}
+	if i+1 < len(r.old) {
+		sides[1] = r.old[i+1].id
+	}
+	return sides
+}
+
+// isWithdrawn reports whether the neighbours of an entry that has left stand side by side:
+// new entries above, if it was the first.
+func (r *reading) isWithdrawn(id string) bool {
+	sides := r.neighbours(id)
+	down, ok := r.at[sides[1]]
+	if !ok {
+		return false
+	}
+	if sides[0] == "" {
+		return down == 0 || slices.Contains(r.fresh, down-1)
+	}
+	up, ok := r.at[sides[0]]
+	return ok && down == up+1
+}
+
+// isOfSubscription reports whether the rank is that of a subscription document.
+func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
+
+// noteCopy notes whether a subscription document may be an old copy: it was replaced
+// before, or it brings nothing new and lacks the newest entry.
+func (p *poll) noteCopy(doc *feedhistory.Document, r *reading) {
+	l, digest := p.ledger, shortKey(doc.Digest())
+	seen := slices.Index(l.Recent, digest)
+	if seen >= 0 && seen == len(l.Recent)-1 {
+		return // as at the last reading
+	}
+	_, hasNewest := r.at[l.Newest]
+	switch {
+	case seen >= 0 && len(r.now) > 0, len(r.fresh) == 0 && l.Newest != "" && !hasNewest:
+		if l.Stale.IsZero() {
+			l.Stale = p.now
+		}
+	default:
+		l.Stale = time.Time{}
+	}
+	recent := slices.DeleteFunc(slices.Clone(l.Recent), func(d string) bool { return d == digest })
+	l.Recent = lastOf(append(recent, digest), recentLimit)
+	if len(r.now) > 0 && slices.Contains(r.fresh, 0) {
+		l.Newest = r.now[0].id
+	}
+	if doc.ID != "" && !slices.Contains(l.IDs, doc.ID) {
+		l.IDs = lastOf(append(slices.Clone(l.IDs), doc.ID), recentLimit)
+	}
+}
+
+func shortKey(text string) string { return fmt.Sprintf("%016x", keyOf(text)[0]) }
+
+func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
+
+// mayBeStale reports whether the subscription document may be an old copy, which has not
+// answered for a day yet. It is none if an archive has the newest entry, and none is newer
+// than the one it leads to.
+func (p *poll) mayBeStale(head step, steps map[string]step) (bool, error) {
+	l := p.ledger
+	if l.Stale.IsZero() || !p.now.Before(l.Stale.Add(24*time.Hour)) {
+		return false, nil
+	}
+	for _, at := range steps {
+		if at.seq > head.seq {
+			return true, nil
+		}
+	}
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, []string{l.Newest})
+	return records[l.Newest] == nil || !records[l.Newest].Archived, err
+}
+
+// receive crosses out the windows and entries for which a document has the receipt.
+// First is the poll that first read it, as it is now.
+func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, first int64) error {
+	l := p.ledger
+	if !l.owes(Debt.isMissed) {
+		return nil
+	}
+	at := make(map[string]int, len(doc.Entries))
+	for i, e := range doc.Entries {
+		at[e.ID] = i
+	}
+	tombs := map[string]bool{}
+	for _, t := range doc.Deleted {
+		tombs[t.Ref] = true
+	}
+	adjacent := func(a, b string) bool {
+		i, okA := at[a]
+		j, okB := at[b]
+		return okA && okB && (i-j == 1 || j-i == 1)
+	}
+	p.ledger.crossOut(func(g Debt) bool {
+		_, found := at[g.Entry]
+		return g.Entry != "" && (found || tombs[g.Entry] || len(g.Before) == 2 && adjacent(g.Before[0], g.Before[1]))
+	})
+	for i, g := range l.Debts {
+		if g.Kind != debtWindow || !archive || first < g.Poll {
+			continue
+		}
+		before, err := p.standing(g.Before)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(before[:min(2, len(before))], func(id string) bool { _, ok := at[id]; return ok }) {
+			l.Debts[i].Joined = doc.Response.Requested
+			p.chain.paid++
+		}
+	}
+	return nil
+}
+
+// join removes the windows whose earlier side a document of the chain has, if all those
+// before it are new, or have been asked for since.
+func (l *ledger) join(current []step) {
+	l.crossOut(func(g Debt) bool {
+		if g.Joined == "" {
+			return false
+		}
+		for _, at := range current {
+			if slices.Contains(at.names, g.Joined) {
+				return true
+			}
+			if at.first < g.Poll && at.read.Before(g.Found) {
+				return false
+			}
+		}
+		return false
+	})
+}
+
+// standing returns those of the entries that are not known to be deleted.
+func (p *poll) standing(ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return records[id] != nil && records[id].State != Live }), nil
+}
+
+// owes reports whether the ledger has a debt that a reading of known archives may pay, or
+// write off in this poll.
+func (p *poll) owes() bool {
+	return p.ledger.owes(func(d Debt) bool {
+		return p.isAskedAgain(d) || d.isMissed() && (d.Joined == "" || p.chain.paid == 0) || d.isWithin() && !d.Quota
+	})
+}
+
+// hasFailed reports whether a document has been asked for in vain, and its host has not
+// asked for patience.
+func (p *poll) hasFailed(d Debt) bool {
+	return d.isDocument() && d.Tries > 0 && !d.isCut() && !d.Quota && !isAsked(d.Wait, p.now)
+}
+
+// isAskedAgain reports whether the poll asks for a document that has failed before.
+func (p *poll) isAskedAgain(d Debt) bool {
+	return p.hasFailed(d) && (p.backlog.urls[d.URL] || d.Poll == p.feed.Polls)
+}
+
+// owe enters a debt that the poll has found.
+func (p *poll) owe(d Debt) {
+	d.Poll = p.feed.Polls
+	p.ledger.enter(d)
+}
+
+// fillSides finds the sides of windows that were missed before the ledger kept them. It
+// reads the feed once.
+func (f *Feed) fillSides(ctx context.Context, store Store) error {
+	l := &f.Ledger.l
+	lacks := func(d Debt) bool { return d.Kind == debtWindow && len(d.Before)+len(d.After) == 0 }
+	if !l.owes(lacks) {
+		return nil
+	}
+	newest, oldest := make([]*Record, len(l.Debts)), make([]*Record, len(l.Debts))
+	for rec, err := range store.Entries(ctx, Query{Feed: f.URL, Deleted: true}) {
+		if err != nil {
+			return err
+		}
+		if rec.Copy.Source != "" || rec.FirstCommit == 0 {
+			continue // the feed has not shown it
+		}
+		for i, d := range l.Debts {
+			if before := rec.Added.Before(d.Found); before && (newest[i] == nil || rec.Time().After(newest[i].Time())) {
+				newest[i] = rec
+			} else if !before && rec.Added.Equal(d.Found) && (oldest[i] == nil || rec.Time().Before(oldest[i].Time())) {
+				oldest[i] = rec
+			}
+		}
+	}
+	for i := range l.Debts {
+		if d := &l.Debts[i]; lacks(*d) {
+			if newest[i] != nil {
+				d.Before = []string{newest[i].ID}
+			}
+			if oldest[i] != nil {
+				d.After = []string{oldest[i].ID}
+			}
+		}
+	}
+	return nil
+}
+
+// A chainReading is the reading of a chain by one poll, as far as write-offs need it.
+type chainReading struct {
+	asks   bool               // known archives are asked for, until one has not changed
+	until  int64              // the asking goes on to one known before this poll, for a window
+	met    bool               // one of them has not changed
+	paid   int                // the windows that documents have joined
+	joined bool               // the chain has an entry known before
+	newer  []string           // the documents at which the feed is said to begin, but which could not be read
+	gone   map[string]bool    // known documents that no longer answer
+	ranks  map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
+}
+
+// A chainPath is the chain from the subscription document through the stored archives.
+type chainPath struct {
+	steps   map[string]step // all documents, by their names
+	current []step          // those of the chain, newest first
+	beyond  []step          // those to which its links lead against their marks
+	passed  map[string]bool // the URLs of the chain
+	named   map[string]bool // the documents to which the chain links
+	whole   bool            // it reaches its end
+	loop    *Debt           // it leads back into itself; nil if it does not
+}
+
+// path follows the links of the feed through its documents, as they were last read.
+func (p *poll) path() (*chainPath, error) {
+	l := p.ledger
+	steps, err := p.documents.all()
+	if err != nil {
+		return nil, err
+	}
+	c := &chainPath{steps: steps, passed: map[string]bool{}, named: map[string]bool{l.Known.Older: true}}
+	seen, further := map[string]bool{}, slices.Clone(l.Further)
+	follow := func(url string) (followed []step, end string) {
+		for url != "" {
+			at, ok := steps[url]
+			if !ok || seen[at.url] {
+				break
+			}
+			seen[at.url] = true
+			at.link = url
+			followed, further, url = append(followed, at), append(further, at.further...), at.older
+		}
+		return followed, url
+	}
+	var end string
+	c.current, end = follow(l.Known.Older)
+	for _, url := range slices.Concat(p.chain.newer, further) {
+		c.named[url] = true
+	}
+	from, lost := l.Known.URL, l.Known.Lost
+	for _, at := range c.current {
+		c.passed[at.url], c.named[at.older] = true, true
+		from, lost = at.url, at.lost
+	}
+	c.whole = end == "" && !lost // otherwise there is something older, and a gap says so
+	if _, ok := steps[end]; ok {
+		c.loop = &Debt{
+			URL: end, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
+			Message: "the chain of archives leads back to this document",
+		}
+	}
+	for i := 0; i < len(further); i++ {
+		followed, _ := follow(further[i])
+		c.beyond = append(c.beyond, followed...)
+	}
+	return c, nil
+}
+
+// isContradictory reports whether links lead beyond the chain, against its marks. If one of
+// its documents came late, only a walk that reads all of them can say whether they are one.
+func (c *chainPath) isContradictory(l *ledger) bool {
+	return len(l.Further)+len(c.beyond) > 0 || slices.ContainsFunc(c.current, func(at step) bool { return len(at.further) > 0 })
+}
+
+// has reports whether a document is the subscription document or in the chain.
+func (c *chainPath) has(p *poll, url string) bool {
+	return url == p.ledger.Known.URL || url == p.chain.start || c.passed[c.steps[url].url]
+}
+
+// isRead reports whether the poll has read the chain from the newest archive down to the
+// first that has not changed, and no document of it is damaged or contradicts itself.
+func (c *chainPath) isRead(p *poll) bool {
+	for i, at := range c.current {
+		if !at.read.Equal(p.now) && (i == 0 || !p.chain.met) {
+			return false
+		}
+	}
+	return len(c.current) > 0 && !p.ledger.owes(func(g Debt) bool { return g.isWithin() && c.has(p, g.URL) })
+}
+
+// settle crosses out the debts that a complete reading of the chain pays or writes off. A
+// reading without a subscription document settles nothing.
+func (p *poll) settle() error {
+	l := p.ledger
+	if !p.chain.read || l.Kind != feedhistory.Archived {
+		return nil
+	}
+	c, err := p.path()
+	if err != nil {
+		return err
+	}
+	l.crossOut(isChainLoop)
+	if c.loop != nil { // which a single walk may not notice
+		p.owe(*c.loop)
+	}
+	l.join(c.current)
+	if !c.whole {
+		return nil
+	}
+	if p.late && c.isContradictory(l) {
+		p.owe(Debt{
+			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: p.now,
+			Message: "its links lead to two chains of archives, and a part of one came late: the next poll reads all of it again, and shows whether they are one",
+		})
+	}
+	if l.Unsettled = false; !c.isRead(p) {
+		return nil
+	}
+	if err := p.commits.drain(); err != nil {
+		return err
+	}
+	stale, err := p.mayBeStale(c.current[0], c.steps)
+	if err != nil {
+		return err
+	}
+	if !stale {
+		p.writeOff(c)
+	}
+	return p.settleWindows(c)
+}
+
+// writeOff crosses out the documents which the poll has asked for in vain, and which the
+// chain neither names nor needs: it has all entries of those that named them.
+func (p *poll) writeOff(c *chainPath) {
+	f, l, rebuilt := p.feed, p.ledger, p.had && !p.chain.joined // of a feed read for the first time, nothing was known
+	isNeeded := func(url string) bool { return !rebuilt && !p.chain.gone[url] && !p.isCovered(url, c.current) }
+	isOwed := func(d Debt) bool {
+		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
+			_, isKnown := c.steps[url] // otherwise it has never been read, or was a subscription document
+			return (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
+		})
+	}
+	for n := -1; n != len(l.Debts); { // one written off may name another
+		n = len(l.Debts)
+		owed := slices.Clone(l.Debts)
+		l.Debts = slices.DeleteFunc(owed, func(d Debt) bool {
+			isUnread := d.isDocument() && !isOwed(d)
+			if isUnread {
+				d.Found = p.now
+				l.Unread = lastOf(append(slices.Clone(l.Unread), d), recentLimit)
+			}
+			return isUnread
+		})
+	}
+	l.crossOut(func(d Debt) bool {
+		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(p, d.URL)
+		return rebuilt && d.isMissed() || isElsewhere && !isNeeded(d.URL)
+	})
+}
+
+// triesUnnamed is how often a document that the chain no longer names is asked for at each
+// poll: if it does not answer, it may be written off.
+const triesUnnamed = 6
+
+// unnamed returns a function that reports whether a document may be written off once it is
+// asked for: no document of the chain links to it, as they were last read, and it was not
+// asked for often, or not since the chain has grown.
+func (p *poll) unnamed() func(Debt) bool {
+	c, err := p.path()
+	if err != nil {
+		p.documents.err = cmp.Or(p.documents.err, err)
+		return func(Debt) bool { return false }
+	}
+	grown := int64(0)
+	for _, at := range slices.Concat(c.current, c.beyond) {
+		c.named[at.older], grown = true, max(grown, at.first)
+	}
+	return func(d Debt) bool {
+		return (d.Tries < triesUnnamed || d.Poll <= grown) && !c.named[d.URL]
+	}
+}
+
+// isChainLoop reports whether a gap is the loop that settle finds.
+func isChainLoop(g Debt) bool {
+	return g.Kind == debtChain && g.Reason == feedhistory.ReasonLoop && g.From != "" && g.From != g.URL && !g.Again
+}
+
+// isCovered reports whether the documents of the chain have all entries of a known
+// document outside of it, as this poll has read it.
+func (p *poll) isCovered(url string, current []step) bool {
+	ranks, ok := p.chain.ranks[url]
+	if !ok {
+		return false
+	}
+	return !slices.ContainsFunc(ranks, func(seq int64) bool {
+		return seq>>32 != p.feed.Polls && !slices.ContainsFunc(current, func(at step) bool { return at.seq == seq })
+	})
+}
+
+// isAsked reports whether the archives of the chain that were known before the gap have
+// been asked for since, from the newest down to the first that has not changed; and all
+// those beyond it, which no order leads to.
+func (g Debt) isAsked(c *chainPath) bool {
+	if slices.ContainsFunc(c.beyond, func(at step) bool { return at.read.Before(g.Found) }) {
+		return false
+	}
+	for _, at := range c.current {
+		if at.first < g.Poll && at.altered < g.Poll {
+			return !at.read.Before(g.Found)
+		}
+		if at.read.Before(g.Found) {
+			return false
+		}
+	}
+	return true
+}
+
+// isUnasked reports whether a document beyond the chain has not been asked for since a
+// window was missed.
+func (p *poll) isUnasked(d *DocumentRecord) bool {
+	return !p.backlog.unread && p.ledger.Kind == feedhistory.Archived &&
+		p.ledger.owes(func(g Debt) bool { return g.isMissed() && d.Read.Before(g.Found) })
+}
+
+// settleWindows writes off the windows and entries behind which archives have the oldest
+// entry from after, or everything the subscription document shows.
+func (p *poll) settleWindows(c *chainPath) error {
+	l := p.ledger
+	if !l.owes(Debt.isMissed) {
+		return nil
+	}
+	ids := slices.Clone(l.Shown)
+	for _, g := range l.Debts {
+		ids = append(ids, g.After...)
+	}
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	if err != nil {
+		return err
+	}
+	archived := func(id string) bool { return records[id] != nil && records[id].Archived }
+	shown := places(l.shown())
+	all := len(shown) > 0
+	for id := range shown {
+		all = all && archived(id)
+	}
+	p.ledger.crossOut(func(g Debt) bool {
+		if !g.isMissed() || !g.isAsked(c) {
+			return false
+		}
+		oldest := slices.IndexFunc(g.After, func(id string) bool { _, ok := shown[id]; return ok || archived(id) })
+		return all || oldest >= 0 && archived(g.After[oldest])
+	})
+	return nil
+}
+
+// A step is a document in the chain.
+type step struct {
+	url, older string
+	link       string // the name by which the chain leads to it
+	names      []string
+	further    []string  // where it goes on beyond the chain
+	lost       bool      // whether its link cannot be used
+	read       time.Time // when it was last read
+	seq        int64     // of its rank
+	first      int64     // the number of the first poll to read it
+	altered    int64     // the number of the last poll to find it changed
+}
+
+// all returns the documents by all of their names, including those of the next commit. The
+// Store is read once.
+func (ds *documents) all() (map[string]step, error) {
+	if ds.steps == nil {
+		steps := map[string]step{}
+		for d, err := range ds.store.Documents(ds.ctx, ds.feed.URL) {
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range d.Names {
+				if _, ok := steps[name]; !ok || name == d.URL {
+					steps[name] = d.step()
+				}
+			}
+		}
+		ds.steps = steps
+	}
+	if ds.commits.waiting != nil {
+		ds.replace(&ds.commits.waiting.change)
+	}
+	return ds.steps, nil
+}
+
+// replace replaces the documents of a change.
+func (ds *documents) replace(c *Commit) {
+	if ds.steps == nil || c.Forget {
+		ds.steps = nil
+		return
+	}
+	for _, d := range c.Documents {
+		for _, name := range d.Names {
+			if name == d.URL || ds.steps[name].url != name { // it is no other document's first name
+				ds.steps[name] = d.step()
+			}
+		}
+	}
+}
+
+// step returns the document as the chain sees it.
+func (d *DocumentRecord) step() step {
+	return step{d.URL, d.Known.Older, "", d.Names, d.Further, d.Known.Lost, d.Read, d.Rank.Seq, d.First, d.Altered}
+}
+
+// Archives should not change (5005#9), but do: entries are backdated into them, links are
+// corrected, older archives are added behind the oldest. So each poll asks again for some
+// of the documents that name debts, and from time to time for one of the others: every
+// second time the oldest, otherwise the one unread for longest.
+
+// recheck returns the time between two such requests; a negative one means none.
+func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour) }
+
+// share returns how many of n documents a poll asks for again.
+func share(n int) int { return min(n, 20, max(4, (n+4)/5)) }
+
+// chooseRechecks decides which known archives the poll requests again.
+func (p *poll) chooseRechecks() error {
+	l, every, more := p.ledger, p.m.recheck(), 0
+	if l.isUnverified() {
+		every, more = inheritedPace(p.feed.Documents, every)
+	}
+	p.chain.asks = p.ledger.Kind == feedhistory.Archived && p.owes() && !p.backlog.unread
+	p.rechecks, p.whole = map[string]bool{}, map[string]bool{}
+	if p.ledger.Kind != feedhistory.Archived || every < 0 || p.m.Revalidate {
+		return nil
+	}
+	isTime := (l.documents() == 0 || more > 0) && !l.Looked.IsZero() && (!p.now.Before(l.Looked.Add(every)) || l.Looked.After(p.now.Add(clockError)))
+	if !isTime && !p.owes() && !l.owes(p.hasFailed) {
+		return nil
+	}
+	c, err := p.path()
+	if err != nil {
+		return err
+	}
+	for _, g := range l.Debts {
+		if g.isMissed() && !g.isAsked(c) && (p.chain.until == 0 || g.Poll < p.chain.until) {
+			p.chain.until = g.Poll
+		}
+	}
+	if err := p.recheckNames(c.current); err != nil || !isTime || len(c.current) == 0 {
+		return err
+	}
+	p.recheckInherited(slices.Concat(c.current, c.beyond), more)
+	oldest := c.current[len(c.current)-1]
+	latest, stalest := oldest, oldest
+	for _, at := range slices.Concat(c.current, c.beyond) {
+		if at.read.After(latest.read) {
+			latest = at
+		}
+		if at.read.Before(stalest.read) {
+			stalest = at
+		}
+	}
+	if latest.url == oldest.url {
+		p.rechecks[stalest.link] = true
+	} else {
+		p.rechecks[oldest.link] = true
+	}
+	l.Looked = p.now
+	return nil
+}
+
+// inheritedTime is the time within which the archives that were read before there were
+// ledgers are read again, and inheritedShare the most of them in one poll.
+const (
+	inheritedTime  = 30 * 24 * time.Hour
+	inheritedShare = 20
+)
+
+// inheritedPace returns how often, and how many of them, polls read again.
+func inheritedPace(documents int64, every time.Duration) (time.Duration, int) {
+	if every <= 0 {
+		every = 24 * time.Hour
+	}
+	every = min(every, inheritedTime*inheritedShare/time.Duration(max(documents, inheritedShare)))
+	return every, int(min(inheritedShare, 1+documents*int64(every/time.Second)/int64(inheritedTime/time.Second)))
+}
+
+// recheckInherited chooses archives read before there were ledgers, the stalest first. They
+// are read again even if they have not changed: they may have links that were not kept.
+func (p *poll) recheckInherited(known []step, most int) {
+	known = slices.DeleteFunc(known, func(at step) bool { return !at.read.Before(p.ledger.Inherited) })
+	slices.SortStableFunc(known, func(a, b step) int { return a.read.Compare(b.read) })
+	for _, at := range known[:min(most, len(known))] {
+		p.rechecks[at.link], p.whole[at.link] = true, true
+	}
+}
+
+// recheckNames chooses among the known documents that name debts, the stalest first.
+func (p *poll) recheckNames(chain []step) error {
+	var names []string
+	for _, d := range p.ledger.Debts {
+		if p.hasFailed(d) {
+			names = append(names, d.namedBy()...)
+		} else if d.isWithin() {
+			names = append(names, d.URL)
+		}
+	}
+	slices.Sort(names)
+	var known []*DocumentRecord
+	for _, url := range slices.Compact(names) {
+		if d := p.documents.get(url); d != nil && !slices.Contains(known, d) {
+			known = append(known, d)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b *DocumentRecord) int { return a.Read.Compare(b.Read) })
+	for _, d := range known[:share(len(known))] {
+		p.rechecks[d.URL] = true
+		p.whole[d.URL] = !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
+	}
+	return p.documents.err
+}
+
+// noteChecked records since when each archive of the chain has been read.
+func (p *poll) noteChecked(changed bool) error {
+	l := p.ledger
+	if l.Kind != feedhistory.Archived {
+		l.Looked, l.Checked = time.Time{}, time.Time{}
+		return nil
+	}
+	if l.Looked.IsZero() || p.m.Revalidate && !p.cut {
+		l.Looked = p.now
+	}
+	if !changed && len(p.rechecks) == 0 && !p.m.Revalidate && !l.Checked.IsZero() {
+		return nil
+	}
+	c, err := p.path()
+	if err != nil {
+		return err
+	}
+	l.Checked = time.Time{}
+	for _, at := range slices.Concat(c.current, c.beyond) {
+		if l.Checked.IsZero() || at.read.Before(l.Checked) {
+			l.Checked = at.read
+		}
+	}
+	return nil
+}
+
+// reread notes an archive requested again and unchanged.
+func (cs *commits) reread(d *DocumentRecord, now time.Time) {
+	d = d.clone()
+	d.Read, d.Last = now, cs.feed.Polls
+	cs.hold()
+	cs.held.Documents = append(cs.held.Documents, d)
+}
+
+// isAbsent reports whether a known document is gone for good.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Another feed may answer at the address: a parked domain, a captive portal, a new owner.
+// It is set aside, until it has answered for a day or the known feed leads to it.
+
+const (
+	strangerPolls = 3
+	strangerTime  = 24 * time.Hour
+)
+
+// isStranger reports whether a document is of another feed than the one known: another
+// id, or without ids nothing of the head in common, no known entry, and no link to a known
+// archive.
+func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
+	f := p.feed
+	if p.ledger.Known.URL == "" || !p.had {
+		return false, nil
+	}
+	head, err := f.Document()
+	if err != nil {
+		return false, nil // nothing to compare it with
+	}
+	if older, ok := olderOf(doc, feedhistory.Archived); ok && p.documents.get(older) != nil {
+		return false, nil
+	}
+	forms := map[string]bool{}
+	for _, id := range p.ledger.Shown {
+		forms[formOf(id)] = true
+	}
+	if !differs(head, doc, p.ledger.IDs, forms) {
+		return false, p.documents.err
+	}
+	ids := make([]string, len(doc.Entries))
+	for i, e := range doc.Entries {
+		ids[i] = e.ID
+	}
+	records, err := p.m.Store.Records(p.ctx, f.URL, ids)
+	for _, r := range records {
+		if r.Copy.Digest != "" && r.FirstCommit > p.ledger.Since {
+			return false, err
+		}
+	}
+	return true, cmp.Or(err, p.documents.err)
+}
+
+// formOf returns the form of an id: scheme and host of a URL, else the letters it begins
+// with.
+func formOf(id string) string {
+	if u, err := iri.ParseLeniently(id); err == nil && u.Host != "" {
+		return u.Scheme + "://" + u.Host
+	}
+	i := strings.IndexFunc(id, func(r rune) bool { return r < 'A' || 'Z' < r && r < 'a' || r > 'z' })
+	if i < 0 {
+		return ""
+	}
+	return id[:i+1]
+}
+
+// differs reports whether the heads of two documents have nothing in common.
+func differs(head, doc *feedhistory.Document, ids []string, forms map[string]bool) bool {
+	if doc.ID != "" && (head.ID != "" || len(ids) > 0) {
+		return doc.ID != head.ID && !slices.Contains(ids, doc.ID)
+	}
+	link := func(d *feedhistory.Document) string {
+		l, _ := d.Links.Rel(feedhistory.RelAlternate)
+		return l.Href
+	}
+	return head.Title != doc.Title && link(head) != link(doc) && !iri.AreSameOrigin(link(head), link(doc)) &&
+		!slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return forms[formOf(e.ID)] })
+}
+
+// meet decides about a subscription document that may be of another feed. It reports
+// whether the document is set aside.
+func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bool, err error) {
+	f := p.feed
+	if doc == nil { // it has not changed
+		p.answered()
+		return false, nil
+	}
+	if past := p.ledger.Past; past != nil && slices.Contains(past.Ledger.IDs, doc.ID) && !slices.Contains(p.ledger.IDs, doc.ID) {
+		p.revive(past)
+		return false, nil
+	}
+	is, err := p.isStranger(doc)
+	if err != nil || !is {
+		p.answered()
+		return false, err
+	}
+	signature := shortKey(doc.ID + "\n" + doc.Title)
+	s := p.ledger.Stranger
+	if s == nil || s.Digest != signature {
+		s = &stranger{Digest: signature, Since: p.now}
+	}
+	s = &stranger{s.Digest, s.Polls + 1, s.Since}
+	led := r.Permanent != "" || r.Requested != iri.WithoutFragment(p.request.url)
+	if led || s.Polls >= strangerPolls && !p.now.Before(s.Since.Add(strangerTime)) {
+		p.adopt()
+		return false, nil
+	}
+	p.ledger.Stranger = s
+	p.ledger.crossOut(isStrangerDebt)
+	p.owe(Debt{
+		URL: r.Requested, Reason: feedhistory.ReasonForeign, Found: p.now,
+		Message: "another feed answers at the address: neither its id nor any of its entries is known",
+	})
+	_ = p.failed(nil, &strangerError{f.URL}) // without a document, failed returns no error
+	return true, nil
+}
+
+func isStrangerDebt(d Debt) bool { return d.Kind == debtStranger }
+
+// answered notes that the feed itself has answered.
+func (p *poll) answered() {
+	p.ledger.Stranger = nil
+	p.ledger.crossOut(isStrangerDebt)
+}
+
+// adopt closes the ledger and begins an empty one, for the feed that answers now. Entries
+// of the earlier one stay.
+func (p *poll) adopt() {
+	f := p.feed
+	past := &generation{f.Title, f.Head, p.ledger.clone()}
+	past.Ledger.crossOut(isStrangerDebt)
+	past.Ledger.Past, past.Ledger.Stranger = nil, nil
+	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.IDs, head.ID) {
+		past.Ledger.IDs = append(slices.Clone(past.Ledger.IDs), head.ID)
+	}
+	*p.ledger = ledger{Past: past, Since: f.Commits, Census: past.Ledger.Census}
+	f.Head = ""
+}
+
+// revive continues the ledger of the earlier feed, which answers again.
+func (p *poll) revive(past *generation) {
+	p.feed.Title, p.feed.Head, *p.ledger = past.Title, past.Head, past.Ledger.clone()
+	p.feed.Ledger.Reset(false)
+}
