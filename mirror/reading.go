@@ -765,15 +765,15 @@ func (p *poll) isCovered(url string, current []step) bool {
 // isAsked reports whether the archives of the chain that were known before the gap have
 // been asked for since, from the newest down to the first that has not changed; and all
 // those beyond it, which no order leads to.
-func (g Debt) isAsked(c *chainPath) bool {
-	if slices.ContainsFunc(c.beyond, func(at step) bool { return at.read.Before(g.Found) }) {
+func (d Debt) isAsked(c *chainPath) bool {
+	if slices.ContainsFunc(c.beyond, func(at step) bool { return at.read.Before(d.Found) }) {
 		return false
 	}
 	for _, at := range c.current {
-		if at.first < g.Poll && at.altered < g.Poll {
-			return !at.read.Before(g.Found)
+		if at.first < d.Poll && at.altered < d.Poll {
+			return !at.read.Before(d.Found)
 		}
-		if at.read.Before(g.Found) {
+		if at.read.Before(d.Found) {
 			return false
 		}
 	}
