@@ -233,6 +233,11 @@ func (d Debt) isPassing() bool {
 	return !d.Missing
 }
 
+// rests reports whether it is too early for the next try.
+func (d Debt) rests(now time.Time) bool {
+	return d.Retry.After(now) && !d.Retry.After(now.Add(longestRetry+clockError))
+}
+
 // names notes a document that links to the one owed.
 func (d *Debt) names(url string) {
 	if url != "" && url != d.From && !slices.Contains(d.Names, url) && len(d.Names) < sideLimit {

@@ -457,6 +457,7 @@ type poll struct {
 	had       bool      // the feed had entries before the poll
 	late      bool      // a document was read that had failed before
 	anew      bool      // all documents are read anew; see settle
+	rereads   int       // how often that was in vain
 	cut       bool      // the walk did not reach its end
 	unended   bool      // an earlier poll has still not finished
 	snapshot  *Feed     // a copy of the state, while a document is being processed
@@ -526,7 +527,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
-		ready: feed.Next, anew: ledger.owes(Debt.isAlternative), unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
+		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
 		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || ledger.Known.URL == ""},
 		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
@@ -539,6 +540,9 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	feed.Polled = now
 	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
 	p.chain.gone, p.chain.ranks = map[string]bool{}, map[string][]int64{}
+	if i := slices.IndexFunc(ledger.Debts, Debt.isAlternative); i >= 0 {
+		p.anew, p.rereads = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
+	}
 	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d Debt) bool { return d.Again })
 	p.backlog.fill(p)
 	return p, nil
@@ -554,8 +558,7 @@ func (b *backlog) fill(p *poll) {
 	}
 	slices.SortStableFunc(p.ledger.Debts, func(a, b Debt) int { return cmp.Or(compareKinds(a, b), cmp.Compare(a.Tries, b.Tries)) })
 	for _, d := range p.ledger.Debts[:p.ledger.documents()] {
-		rests := d.Retry.After(p.now) && !d.Retry.After(p.now.Add(longestRetry+clockError))
-		rests = rests && !isUnnamed(d)
+		rests := d.rests(p.now) && !isUnnamed(d)
 		if (p.m.Revalidate || !rests) && !p.leavesAlone(&d) {
 			b.urls[d.URL] = true
 			b.unread = b.unread || d.Tries == 0

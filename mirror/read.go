@@ -394,7 +394,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 // gap processes a hole in the chain. The readable part of a damaged document counts,
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
-	p.ledger.Unsettled, p.late = true, p.late || p.anew && g.From != g.URL
+	p.ledger.Unsettled = true
 	p.cut = p.cut || isPassing(g)
 	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 	if !p.chain.read {
@@ -414,6 +414,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	d := p.ledger.document(g.URL)
 	switch {
 	case d == nil && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.documents.get(g.URL) != nil:
+		p.late = p.late || p.anew // it has to be read with the others
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
 			p.chain.gone[g.URL] = true

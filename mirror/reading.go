@@ -673,10 +673,15 @@ func (p *poll) settle() error {
 		return nil
 	}
 	if p.late && c.isContradictory(l) {
-		p.owe(Debt{
+		d := Debt{
 			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: p.now,
-			Message: "its links lead to two chains of archives, and a part of one came late: the next poll reads all of it again, and shows whether they are one",
-		})
+			Message: "its links lead to two chains of archives, and a part of one came late: a poll that reads all of it again shows whether they are one",
+		}
+		if p.anew {
+			d.Tries = p.rereads + 1
+			d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, longestRetry))
+		}
+		p.owe(d)
 	}
 	if l.Unsettled = false; !c.isRead(p) {
 		return nil

@@ -1,0 +1,58 @@
+package mirror_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A chain that contradicts itself is read anew once a part of it came late; where another
+// part then fails for good, ever more seldom.
+func TestReadAnew(t *testing.T) {
+	archive := func(n string) string {
+		return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id><fh:archive/>
+<entry><id>urn:` + n + `</id><title>` + n + `</title><updated>2003-12-0` + n + `T00:00:00Z</updated></entry></feed>
+`
+	}
+	site := feedtest.Serve(t, `Two links to archives.
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id>
+<link rel="prev-archive" href="/1"/><link rel="prev-archive" href="/2"/>
+<entry><id>urn:3</id><title>3</title><updated>2003-12-03T00:00:00Z</updated></entry></feed>
+-- /1 --
+Status: 500
+
+-- /1@2 --
+`+archive("1")+`-- /2 --
+`+archive("2")+`-- /2@2 --
+Status: 500
+
+`)
+	synctest.Test(t, func(t *testing.T) {
+		store := &mirror.Memory{}
+		m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
+		for n := range 200 {
+			if n == 1 {
+				site.Poll()
+			}
+			report, err := m.Update(t.Context(), site.URL+"/feed.atom")
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Partial, report.Verdict, n)
+			require.NotEmpty(t, report.Gaps)
+			time.Sleep(time.Hour)
+		}
+		requests := map[string]int{}
+		for _, r := range site.Requests() {
+			requests[site.Path(r.URL)]++
+		}
+		require.Equal(t, 200, requests["/feed.atom"])
+		require.Greater(t, requests["/1"], 3)
+		require.Less(t, requests["/1"], 30)
+	})
+}
