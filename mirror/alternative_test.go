@@ -12,9 +12,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A chain that contradicts itself is read anew once a part of it came late; where another
-// part then fails for good, ever more seldom.
-func TestReadAnew(t *testing.T) {
+// A contradictory chain is read again in full when a missing part of it arrives. If another
+// part then fails for good, such readings become rarer.
+func TestReadAgain(t *testing.T) {
 	archive := func(n string) string {
 		return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id><fh:archive/>
 <entry><id>urn:` + n + `</id><title>` + n + `</title><updated>2003-12-0` + n + `T00:00:00Z</updated></entry></feed>
@@ -54,5 +54,34 @@ Status: 500
 		require.Equal(t, 200, requests["/feed.atom"])
 		require.Greater(t, requests["/1"], 3)
 		require.Less(t, requests["/1"], 30)
+	})
+}
+
+// A document at which the feed is said to begin fails, and the feed shows nothing meanwhile:
+// what came and went until it answers is a window all the same.
+func TestLateBeginning(t *testing.T) {
+	feed := func(links, entries string) string {
+		return `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id><link rel="prev-archive" href="/0"/>` + links + entries + "</feed>\n"
+	}
+	entry := func(n string) string {
+		return `<entry><id>urn:` + n + `</id><title>` + n + `</title><updated>2003-12-0` + n + `T00:00:00Z</updated></entry>`
+	}
+	site := feedtest.Serve(t, "The feed moves.\n-- /feed.atom --\n"+feed("", entry("3")+entry("2"))+
+		"-- /feed.atom@2 --\n"+feed(`<archive xmlns="http://purl.org/syndication/history/1.0"/><link rel="current" href="/new"/>`, "")+
+		"-- /new --\nStatus: 500\n\n-- /new@3 --\n"+feed("", entry("9")+entry("8"))+
+		"-- /0 --\n"+`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id><fh:archive/>`+entry("1")+"</feed>\n")
+	synctest.Test(t, func(t *testing.T) {
+		m := &mirror.Mirror{Store: &mirror.Memory{}, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
+		var report *mirror.Report
+		for range 3 {
+			var err error
+			report, err = m.Update(t.Context(), site.URL+"/feed.atom")
+			require.NoError(t, err)
+			site.Poll()
+			time.Sleep(time.Hour)
+		}
+		require.Equal(t, feedhistory.Partial, report.Verdict)
+		require.Len(t, report.Gaps, 1)
+		require.Equal(t, feedhistory.ReasonMissedWindow, report.Gaps[0].Reason)
 	})
 }

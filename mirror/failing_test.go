@@ -186,8 +186,7 @@ func TestFailingRequests(t *testing.T) {
 	}
 }
 
-// owed are the fixtures of which a mirror is not yet what it would be without the failure:
-// it stays partial.
+// owed are the fixtures whose mirrors stay partial because of the failure.
 var owed = []string{
 	"current-leads-to-an-archive-without-current", "documents-call-each-other-current", // a feed that seemed to begin elsewhere
 	"calm-software-changed", // an archive of the new software that is cut short leaves a window until an archive has what the feed shows

@@ -190,7 +190,7 @@ func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
 	var windows []Debt
 	p.ledger.crossOut(func(d Debt) bool {
 		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
-			contradicts && !p.anew && d.Kind == debtContradiction {
+			contradicts && !p.rereads && d.Kind == debtContradiction {
 			return false
 		}
 		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {

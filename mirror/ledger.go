@@ -33,6 +33,8 @@ type ledger struct {
 	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed
 	Checked time.Time `json:"checked,omitzero"` // see Ledger.Checked
 
+	Elsewhere bool `json:"elsewhere,omitempty"` // the feed is said to begin at another document, never read yet
+
 	// The latest reading of the subscription document: its entries in order, each with four
 	// bytes of its version, and the places of those that had left it before.
 	Shown    []string `json:"shown,omitempty"`
@@ -103,7 +105,7 @@ const (
 	debtSource        DebtKind = "source"        // a Merge has not brought a part
 )
 
-// receipts say what pays each kind of debt.
+// receipts has the receipt of each kind of debt.
 var receipts = map[DebtKind]string{
 	DebtDocument:      "the document has been read to its end, or the whole chain has, and neither names nor needs it",
 	debtAlternative:   "all its documents have been read again, by one poll",
@@ -118,7 +120,7 @@ var receipts = map[DebtKind]string{
 	debtSource:        "a later harvest or recovery has brought it",
 }
 
-// Receipt says what pays the debt: nothing else crosses it out.
+// Receipt returns the event that pays the debt; nothing else crosses it out.
 func (d Debt) Receipt() string { return receipts[cmp.Or(d.Kind, d.kind())] }
 
 // A Debt is a missing part of a feed, as it is stored. Its fields without a comment are
@@ -350,7 +352,7 @@ func (l *ledger) take(url string) {
 func (l *ledger) verdict() feedhistory.Verdict {
 	v := feedhistory.Whole
 	switch {
-	case l.Kind == feedhistory.KindUnknown, l.Known.URL == "" && l.Census == noCensus, len(l.Debts) > 0, l.Kind == feedhistory.Archived && l.Unsettled:
+	case l.Kind == feedhistory.KindUnknown, l.Known.URL == "" && l.Census == noCensus, len(l.Debts) > 0, l.Unsettled:
 		v = feedhistory.Partial
 	case l.Kind == feedhistory.Paged || l.Kind == feedhistory.Plain && l.Census == openCensus:
 		v = feedhistory.Lossy
@@ -394,7 +396,7 @@ func (l Ledger) Missing() []Debt {
 	})
 }
 
-// Gaps returns what is missing, in the order of Missing.
+// Gaps returns Missing as gaps.
 func (l Ledger) Gaps() (gaps []*feedhistory.Gap) {
 	for _, d := range l.Missing() {
 		gaps = append(gaps, d.Gap())
@@ -445,7 +447,7 @@ func (l *ledger) isUnverified() bool {
 // hasReading reports whether there is a reading, or anything else that a feed read before
 // there were ledgers lacks.
 func (l *ledger) hasReading() bool {
-	return l.Shown != nil || l.IDs != nil || l.Recent != nil || l.Stranger != nil || l.Past != nil || l.Since != 0 || !l.Inherited.IsZero()
+	return l.Shown != nil || l.IDs != nil || l.Recent != nil || l.Stranger != nil || l.Past != nil || l.Elsewhere || l.Since != 0 || !l.Inherited.IsZero()
 }
 
 // forget removes an erased entry.

@@ -258,7 +258,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 		next = gap.Document
 	}
 	if isGap && gap.Reason == feedhistory.ReasonContradiction && isWithin(gap) { // it belongs to the commit of the document before
-		if (p.brought || p.anew || p.ledger.Kind == feedhistory.Complete) && !p.backlog.dropped {
+		if (p.brought || p.rereads || p.ledger.Kind == feedhistory.Complete) && !p.backlog.dropped {
 			p.oweWithin(gap)
 		}
 		return nil
@@ -456,8 +456,8 @@ type poll struct {
 	brought   bool      // the latest document has entries never known before
 	had       bool      // the feed had entries before the poll
 	late      bool      // a document was read that had failed before
-	anew      bool      // all documents are read anew; see settle
-	rereads   int       // how often that was in vain
+	rereads   bool      // the poll reads all documents again; see settle
+	vain      int       // the number of polls that have done so in vain
 	cut       bool      // the walk did not reach its end
 	unended   bool      // an earlier poll has still not finished
 	snapshot  *Feed     // a copy of the state, while a document is being processed
@@ -541,7 +541,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
 	p.chain.gone, p.chain.ranks = map[string]bool{}, map[string][]int64{}
 	if i := slices.IndexFunc(ledger.Debts, Debt.isAlternative); i >= 0 {
-		p.anew, p.rereads = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
+		p.rereads, p.vain = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
 	}
 	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d Debt) bool { return d.Again })
 	p.backlog.fill(p)
@@ -580,7 +580,7 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 // options returns the options of the walk.
 func (p *poll) options() *feedhistory.WalkOptions {
 	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
-	if p.m.Revalidate || p.anew {
+	if p.m.Revalidate || p.rereads {
 		opt.Processed = nil
 	}
 	for _, d := range p.ledger.Debts {
@@ -621,7 +621,7 @@ func (p *poll) leavesAlone(d *Debt) bool {
 // known returns the validators for a conditional request. If the first of
 // several pages has not changed, the second is not requested.
 func (p *poll) known(url string) feedhistory.Known {
-	if p.anew {
+	if p.rereads {
 		return feedhistory.Known{}
 	}
 	if url == iri.WithoutFragment(p.request.url) {

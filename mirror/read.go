@@ -39,7 +39,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	l.crossOut(func(d Debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
 	p.late = p.late || late
-	l.crossOut(func(d Debt) bool { return d.isAlternative() && p.anew && d.Poll < f.Polls })
+	l.crossOut(func(d Debt) bool { return d.isAlternative() && p.rereads && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
 	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
@@ -414,7 +414,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	d := p.ledger.document(g.URL)
 	switch {
 	case d == nil && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.documents.get(g.URL) != nil:
-		p.late = p.late || p.anew // it has to be read with the others
+		p.late = p.late || p.rereads // it has to be read with the others
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
 			p.chain.gone[g.URL] = true

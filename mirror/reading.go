@@ -207,7 +207,7 @@ func idsOf(list []shownEntry) map[string]bool {
 // window or the entries that may have come and gone between.
 func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) error {
 	l := p.ledger
-	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != "" && !(late && l.Shown == nil)
+	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != "" && !(late && l.Elsewhere)
 	isOrdered := true
 	if !l.Inherited.IsZero() && was == nil && l.Recent == nil {
 		var err error
@@ -220,8 +220,8 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 		before, ok := r.wasAt[e.id]
 		now[i].back = wasRead && (ok && r.old[before].back || !ok && m.shown[e.id])
 	}
-	if len(p.chain.newer) > 0 && l.Shown == nil {
-		return nil // it is not known to be a subscription document
+	if l.Elsewhere = len(p.chain.newer) > 0 && (l.Known.URL == "" || l.Elsewhere); l.Elsewhere {
+		return nil
 	}
 	p.noteCopy(doc, r)
 	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
@@ -677,8 +677,8 @@ func (p *poll) settle() error {
 			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: p.now,
 			Message: "its links lead to two chains of archives, and a part of one came late: a poll that reads all of it again shows whether they are one",
 		}
-		if p.anew {
-			d.Tries = p.rereads + 1
+		if p.rereads {
+			d.Tries = p.vain + 1
 			d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, longestRetry))
 		}
 		p.owe(d)

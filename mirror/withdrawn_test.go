@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A debt says what pays it; a document that is written off is no debt any more, but named.
+// Each debt has a receipt. A document written off is no longer a debt, but still listed.
 func TestWithdrawn(t *testing.T) {
 	site := feedtest.Serve(t, string(feedtest.ReadFile(t, "testdata/leftovers-of-an-old-chain.txtar")))
 	synctest.Test(t, func(t *testing.T) {
