@@ -207,7 +207,7 @@ func (t *tally) add(url string) {
 	}
 }
 
-// tally raises a finding about the documents counted, of all: what they have.
+// tally raises a finding for the counted documents, with a text for the property they share.
 func (l *findingList) tally(code string, t tally, all int, what string) {
 	switch {
 	case t.n == 0:

@@ -340,7 +340,7 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// A sarifLog is what SARIF 2.1.0 calls so, with nothing else in it.
+// A sarifLog is a log by SARIF 2.1.0. Unknown members make a test fail.
 type sarifLog struct {
 	Schema  string `json:"$schema"`
 	Version string

@@ -430,8 +430,8 @@ func (f *SecretFile[T]) read() error {
 	return nil
 }
 
-// Change stores the value that edit makes of the present one, if it is another. edit may be
-// called twice, and must not change what it gets.
+// Change stores the result of edit, if it differs from the present value. It may call edit
+// twice. edit must not change its argument.
 func (f *SecretFile[T]) Change(edit func(T) (T, error)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -195,7 +195,7 @@ type (
 		URL     string `json:"url"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
-		Until   string `json:"until,omitempty"` // what pays it, if it is in the ledger of a mirrored feed
+		Until   string `json:"until,omitempty"` // the receipt of the debt; "" for a gap that is in no ledger
 	}
 )
 
