@@ -334,6 +334,11 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
 			continue
 		}
+		if r.post != "" && r.post == shortKey(e.Post()) { // the Store has no contents, so the copy stands for the first
+			twin := clone(e)
+			twin.ID = r.ID
+			return twin, r.Copy.Digest, nil
+		}
 		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {
 			return other, r.Copy.Digest, nil
 		}

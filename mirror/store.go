@@ -299,6 +299,8 @@ type Record struct {
 	Changed time.Time `json:"changed,omitzero"`
 
 	Content Content `json:"content,omitzero"` // the content of Copy
+
+	post string // the shortKey of the entry's Post, in a shelf
 }
 
 // Time returns the time for sorting records: when the entry was published, or else
