@@ -129,7 +129,7 @@ func ExampleQuery_changes() {
 	seen := int64(0) // the program stores it together with what it does with the entries
 	look := func() {
 		last := seen
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, AfterCommit: &seen, Deleted: true}) {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, AfterCommit: &seen, States: mirror.Current | mirror.Former}) {
 			if err != nil {
 				fmt.Println(err)
 				return

@@ -19,7 +19,7 @@ import (
 // read. A Store keeps it, in the form it marshals to, and understands nothing of it.
 //
 // The Ledger of a Walk is all that is remembered of the feed, for a program without a
-// Store: the state of the feed, its archive documents, and about a hundred bytes for each
+// Store: the state of the feed, its archive documents, and some fifty bytes for each
 // of its entries.
 type Ledger struct {
 	l    ledger

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -109,18 +110,33 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 			changes = append(changes, r)
 		}
 	}
+	posts := map[string]string{}
+	for _, r := range c.Put {
+		if e, err := r.Entry(); iri.Post(r.ID) != "" && err == nil && e.Post() != "" {
+			posts[r.ID] = shortKey(e.Post())
+		}
+	}
 	c.Put, c.Touch, c.Versions = bare(c.Put), bare(c.Touch), nil
 	if err := s.Memory.Commit(ctx, c); err != nil {
 		return err
 	}
 	f := s.feeds[c.Feed.URL]
 	f.versions = map[string][]*Version{}
+	if f.posts == nil {
+		f.posts = map[string]string{}
+	}
+	maps.Copy(f.posts, posts)
 	f.shrink()
 	kept := keptFeed{f.copied()}
 	if s.left = !s.yield(&Reading{Changes: changes, Ledger: kept.ledger()}, nil); s.left {
 		return errLeft
 	}
 	return nil
+}
+
+// isPost reports whether an entry is the post of a record, under another ID.
+func (s *shelf) isPost(r *Record, e *feedhistory.Entry) bool {
+	return s.feeds[r.Feed].posts[r.ID] == shortKey(e.Post())
 }
 
 // goneDigest is the beginning of the digest of an entry that is no longer part of the feed:
@@ -132,11 +148,6 @@ func bare(records []*Record) []*Record {
 	bare := make([]*Record, len(records))
 	for i, r := range records {
 		r = clone(r)
-		if iri.Post(r.ID) != "" && r.Content.Format != 0 {
-			if e, err := r.Entry(); err == nil && e.Post() != "" {
-				r.post = shortKey(e.Post())
-			}
-		}
 		if d := strings.TrimPrefix(r.Copy.Digest, goneDigest); r.State != Live && d != "" {
 			r.Copy.Digest = goneDigest + d
 		}
@@ -162,9 +173,10 @@ func (f *memoryFeed) shrink() {
 			archived = append(archived, r)
 		}
 	}
-	slices.SortFunc(archived, func(a, b *Record) int { return a.Copy.compare(b.Copy) })
+	slices.SortFunc(archived, func(a, b *Record) int { return a.Copy.Compare(b.Copy) })
 	for _, r := range archived[:max(0, len(archived)-keptLimit*9/10)] {
 		delete(f.records, r.ID)
+		delete(f.posts, r.ID)
 	}
 }
 
@@ -172,7 +184,7 @@ func (f *memoryFeed) shrink() {
 func (f *memoryFeed) copied() *memoryFeed {
 	return &memoryFeed{
 		state: f.state.clone(), records: maps.Clone(f.records), versions: map[string][]*Version{},
-		documents: slices.Clone(f.documents),
+		documents: slices.Clone(f.documents), posts: maps.Clone(f.posts),
 	}
 }
 
@@ -209,7 +221,7 @@ type keptRow struct {
 func (k *keptFeed) marshal(l ledger) ([]byte, error) {
 	rows := keptRows{Documents: k.documents}
 	for _, id := range slices.Sorted(maps.Keys(k.records)) {
-		rows.Entries = append(rows.Entries, keptRow{id, k.records[id].post, k.records[id]})
+		rows.Entries = append(rows.Entries, keptRow{id, k.posts[id], k.records[id]})
 	}
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
@@ -234,7 +246,7 @@ func unmarshalKept(text []byte) (*keptFeed, error) {
 		return nil, err
 	}
 	form.Feed.Commits = form.Commits
-	k := &keptFeed{&memoryFeed{state: form.Feed, records: map[string]*Record{}}}
+	k := &keptFeed{&memoryFeed{state: form.Feed, records: map[string]*Record{}, posts: map[string]string{}}}
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(form.Rows)))
 	if err != nil {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
@@ -248,8 +260,11 @@ func unmarshalKept(text []byte) (*keptFeed, error) {
 		if row.Record == nil {
 			return nil, errors.New("mirror: the rows of a Ledger: an entry without a state")
 		}
-		row.Record.ID, row.Record.Feed, row.Record.post = row.ID, form.Feed.URL, row.Post
+		row.Record.ID, row.Record.Feed = row.ID, form.Feed.URL
 		k.records[row.ID] = row.Record
+		if row.Post != "" {
+			k.posts[row.ID] = row.Post
+		}
 	}
 	return k, nil
 }
