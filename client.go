@@ -40,7 +40,7 @@ const (
 //	Walk        the same, document by document
 //	Get         one document
 //	Poll        one document, if it has changed
-//	Discover    the feeds of a web page
+//	Discover    the feeds of a web page, or of an account of the fediverse
 //	HTTPClient  anything else, by the same rules
 //
 // # Rules
@@ -212,15 +212,22 @@ func (c *Client) setUp() {
 // section as soon as it has arrived, before the rest of the document.
 func (c *Client) load(ctx context.Context, r chain.Request, known Known, head func(*Document)) *fetchResult {
 	resp, err := c.do(ctx, fetch.Request{
-		URL: iri.ForRequest(r.URL), Accept: accept,
+		URL: iri.ForRequest(r.URL), Accept: acceptFor(r.URL),
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 		Once: r.Guess, Again: r.Again, IsDoubtful: r.IsDoubtful,
 	})
 	if err != nil {
+		if isOutbox(r.URL) {
+			err = withSigned(err)
+		}
 		return &fetchResult{url: r.URL, err: err}
 	}
 	defer resp.Body.Close()
-	return c.read(resp, r.URL, known, head)
+	l := c.read(resp, r.URL, known, head)
+	if e, ok := l.err.(*NotFeedError); ok && e.actor != "" {
+		l.err = c.lookUp(ctx, e)
+	}
+	return l
 }
 
 // read reads the document from a response for url.
@@ -322,7 +329,8 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 }
 
 // notFeed turns the error of a document other than a feed into a NotFeedError, with the
-// feeds the document names if it is a web page. It returns other errors unchanged.
+// feeds the document names if it is a web page or about an account. It returns
+// other errors unchanged.
 func (c *Client) notFeed(err error, text, base string, header http.Header) error {
 	parse, ok := errors.AsType[*ParseError](err)
 	if !ok {
@@ -337,11 +345,13 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 		return err
 	}
 	e := &NotFeedError{URL: base, Page: page, Err: parse}
+	contentType, longest := header.Get("Content-Type"), c.Limits.withDefaults().URL
 	if page {
-		for _, l := range markup.FeedLinks(text, base, header.Get("Content-Type"), c.Limits.withDefaults().URL) {
+		for _, l := range markup.FeedLinks(text, base, contentType, longest) {
 			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}
+	e.readAccount(text, contentType, longest)
 	return e
 }
 
