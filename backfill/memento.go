@@ -46,12 +46,12 @@ type Memento struct {
 // Name returns "memento".
 func (Memento) Name() string { return "memento" }
 
-// Recognise returns Maybe for plain feeds, because any feed may be archived.
+// Recognise returns Any for plain feeds, because any feed may be archived.
 func (Memento) Recognise(doc *feedhistory.Document) Sign {
 	if doc == nil || doc.Kind() != feedhistory.Plain {
 		return No
 	}
-	return Maybe
+	return Any
 }
 
 // Probe returns true, because the walk begins with the list of snapshots.

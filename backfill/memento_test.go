@@ -238,7 +238,7 @@ func TestMementoLast(t *testing.T) {
 	r, err = b.Fetch(t.Context(), a.url+"/feed.rss", Probe{Method: None})
 	require.NoError(t, err)
 	require.Equal(t, "memento", r.RecoveredBy)
-	require.Equal(t, Probe{Method: None}, r.Probe, "which is as true as before")
+	require.Equal(t, Probe{Method: "memento"}, r.Probe)
 }
 
 // An archive that fails is left alone after a few tries, and there is a gap.
