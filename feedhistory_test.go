@@ -151,7 +151,7 @@ func TestWalkFirst(t *testing.T) {
 	v := newVisit(t, site, "")
 	doc, err := v.client.Get(t.Context(), v.url)
 	require.NoError(t, err)
-	v.first = doc
+	v.options.First = doc
 	v.walk(t.Context())
 	require.NoError(t, v.err)
 	require.Equal(t, Whole, v.history.Verdict())

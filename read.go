@@ -113,7 +113,7 @@ func (d *Document) noteMediaType(header http.Header) {
 	case "application/feed+json", "application/json":
 		promised = JSONFeed
 	}
-	if promised == d.Format || promised == JSONFeed && isJSON(d.raw) {
+	if promised == d.Format {
 		return
 	}
 	note := Note{Code: "media-type-mismatch", Message: "Content-Type is " + declared + ", but the document is read as " +

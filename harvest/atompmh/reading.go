@@ -14,7 +14,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest"
-	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -86,13 +85,13 @@ type walker struct {
 // context's.
 func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker) error {
 	subscription := iri.WithoutFragment(r.h.URL)
-	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: w.ended, Pending: w.pending, Known: func(url string) feedhistory.Known {
+	options := &feedhistory.WalkOptions{Processed: w.ended, Pending: w.pending, Known: func(url string) feedhistory.Known {
 		if url == subscription && !r.h.WholeChain {
 			return r.from.Subscription
 		}
 		return feedhistory.Known{}
 	}}
-	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, &feedhistory.WalkOptions{Memory: past}) {
+	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, options) {
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
 		same, isSame := errors.AsType[*feedhistory.Unchanged](err)
 		more := true

@@ -163,9 +163,12 @@ func (r *Report) aside(lines ...string) {
 	}
 }
 
+// Tell reports a message besides the polls.
+func (r *Report) Tell(message string) { r.aside(terminal.Clean(message)) }
+
 // found reports which feed replaces a web page.
 func (r *Report) found(page string, feeds feedhistory.Links) {
-	lines := []string{terminal.Clean(command.FeedOfPage(page, feeds[0]))}
+	lines := []string{terminal.Clean(terminal.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href)}
 	for _, other := range feeds[1:] {
 		lines = append(lines, "  "+terminal.Clean(command.OtherFeed(other)))
 	}
