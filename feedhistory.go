@@ -41,8 +41,9 @@
 // [Entry.XML] the entry as it was published. Package compose has everything else an entry
 // says, and package togofeed the form of gofeed.
 //
-// [Client.Poll], WalkOptions.Known and [Document.NextPoll] make polls
-// conditional, and say when to poll next.
+// [Client.Poll] polls one document conditionally, and [Document.NextPoll] says when to poll
+// next. The Walk of package mirror polls a whole history: a program stores the Ledger of
+// one walk, and passes it to the next.
 //
 // Package compose makes entries and documents, and writes them; package publish does the
 // whole job of a publisher.

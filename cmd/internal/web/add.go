@@ -227,14 +227,10 @@ func (a *adder) add(ctx context.Context, address string, listed readers.Outline)
 	}
 	feed := mirror.NewFeed(address)
 	listed.Apply(feed)
-	switch err := a.store.Commit(ctx, &mirror.Commit{Feed: feed}); {
-	case errors.Is(err, mirror.ErrConflict):
-		return false, nil // it is there already
-	case err != nil:
-		return false, err
+	if added, err = mirror.Subscribe(ctx, a.store, feed); added {
+		a.polls.Hurry(feed)
 	}
-	a.polls.Hurry(feed)
-	return true, nil
+	return added, err
 }
 
 // polled is called at the end of a poll. A feed read for the first
