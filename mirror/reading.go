@@ -975,15 +975,20 @@ func (p *poll) recheckNames(chain []step) error {
 	}
 	slices.Sort(names)
 	var known []*DocumentRecord
+	by := map[string][]string{} // the names in debts: another one may still answer, or no longer
 	for _, url := range slices.Compact(names) {
-		if d := p.documents.get(url); d != nil && !slices.Contains(known, d) {
-			known = append(known, d)
+		if d := p.documents.get(url); d != nil {
+			if by[d.URL] == nil {
+				known = append(known, d)
+			}
+			by[d.URL] = append(by[d.URL], url)
 		}
 	}
 	slices.SortStableFunc(known, func(a, b *DocumentRecord) int { return a.Read.Compare(b.Read) })
 	for _, d := range known[:share(len(known))] {
-		p.rechecks[d.URL] = true
-		p.whole[d.URL] = !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
+		name := by[d.URL][p.feed.Polls%int64(len(by[d.URL]))]
+		p.rechecks[name] = true
+		p.whole[name] = !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
 	}
 	return p.documents.err
 }
