@@ -10,8 +10,10 @@
 //	…
 //	fmt.Println(len(r.History.Entries), r.Verdict(), r.RecoveredBy)
 //
-// The feed's own links come first. If there are none, a Walk tries a [Method]. Its
-// result is at best lossy, unless the method proves it has everything.
+// The feed's own links come first. If there are none, a Walk tries the [Method] of the
+// feed's software, and then the methods for feeds of any software, each for what the one
+// before has left missing. Their result is at best lossy, unless the software's method
+// proves it has everything.
 //
 // A [Probe] has the findings of a walk. Store it with the feed, so the next walk tries
 // nothing again.
@@ -53,11 +55,13 @@ type Method interface {
 	// Probe finds out whether the method works for the feed beginning with doc, with as
 	// few requests as possible: at most two if the document does not name the software. It
 	// adds its findings to p and, if the method does not work, the Reason. With an error,
-	// Probe could not find out, so the next walk tries again.
+	// Probe could not find out, so the next walk tries again. What Probe has read already
+	// may stay in p.Read for Walk.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
 	// Walk yields the documents beyond doc, newest first as far as the method can tell. It
-	// yields an error for a missing document. It adds its findings to p.
+	// yields an error for a missing document. It adds its findings to p. With SetPlace, it
+	// can say where to continue.
 	Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
 }
 
@@ -67,12 +71,13 @@ type Sign uint8
 // The signs.
 const (
 	No    Sign = iota // the method does not suit the feed
+	Any               // the software does not matter: the method is for what the software's own has left missing
 	Maybe             // nothing contradicts the method
 	Yes               // the document names the software
 )
 
-// String returns "no", "maybe" or "yes".
-func (s Sign) String() string { return [...]string{"no", "maybe", "yes"}[min(s, Yes)] }
+// String returns "no", "any", "maybe" or "yes".
+func (s Sign) String() string { return [...]string{"no", "any", "maybe", "yes"}[min(s, Yes)] }
 
 // A Probe has a walk's findings from trying the methods on a feed. Store it, for
 // example as JSON, and pass it to the next walk of the same feed. The zero value means
@@ -82,10 +87,21 @@ type Probe struct {
 	Mode   string `json:"mode,omitempty"`   // how the method works, in a word of its own
 	Reason string `json:"reason,omitempty"` // why the method of the software named by the feed does not work, with None
 
+	Next  *Probe   `json:"next,omitempty"`  // the next method that works, for what this one leaves missing; nil if there is none
+	Tried []string `json:"tried,omitempty"` // the names of the methods for Any software that do not work
+
 	// Proven means the server counted, at one moment of the walk, as many entries as have
 	// come, and each of them existed before and after this moment. A method's Walk sets
 	// it; it is not stored.
 	Proven bool `json:"-"`
+
+	// Read is a method's own: what its Probe has read for its Walk. Nil means nothing. It is
+	// not stored.
+	Read any `json:"-"`
+
+	// Budget is what is left of the walk's budget when a method's Walk begins; zero means
+	// that of the Client. It is not stored.
+	Budget feedhistory.Budget `json:"-"`
 
 	kept map[string]answer // answers to earlier requests, by URL
 	task *task             // the walk under way
@@ -93,6 +109,65 @@ type Probe struct {
 
 // None is the Method of a Probe without success.
 const None = "none"
+
+// Names returns the names of the methods that work, in order.
+func (p *Probe) Names() (names []string) {
+	for ; p != nil; p = p.Next {
+		if p.Method != "" && p.Method != None {
+			names = append(names, p.Method)
+		}
+	}
+	return names
+}
+
+// Place returns where a method's Walk continues an earlier one, by its last SetPlace; ""
+// means at the beginning.
+func (p *Probe) Place() string {
+	if p.task == nil {
+		return ""
+	}
+	return p.task.place.Own
+}
+
+// SetPlace sets where the next walk continues if this one ends early, in a form of the
+// method's own. A Walk calls it before it yields a document, with the place after that;
+// and at its end with "", or else with where it should have gone on.
+func (p *Probe) SetPlace(own string) {
+	if p.task != nil {
+		p.task.place = place{Own: own}
+	}
+}
+
+// A KnownEntry is an entry of the feed that need not be recovered.
+type KnownEntry struct {
+	ID      string
+	Link    string    // the URL of its alternate link; "" if there is none
+	KeptBy  string    // the method to which the copy is due; "" if it is the publisher's own
+	Updated time.Time // zero if it does not say
+}
+
+func knownEntry(e *feedhistory.Entry) KnownEntry {
+	link, _ := e.Links.Rel(feedhistory.RelAlternate)
+	return KnownEntry{ID: e.ID, Link: link.Href, KeptBy: e.KeptBy, Updated: e.Updated}
+}
+
+// Known yields the entries that have come already, in this walk or, if it is one of Keep,
+// before. The error is the store's, or the context's.
+func (p *Probe) Known(ctx context.Context) iter.Seq2[KnownEntry, error] {
+	return func(yield func(KnownEntry, error) bool) {
+		if p.task == nil {
+			return
+		}
+		for _, e := range p.task.came {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if p.task.known != nil {
+			p.task.known(ctx)(yield)
+		}
+	}
+}
 
 // A Backfill walks feeds beyond the documents they declare. Its zero value is ready to
 // use. Do not change its fields while you use it.
@@ -105,8 +180,9 @@ type Backfill struct {
 	// value for ever.
 	Recount time.Duration
 
-	// Methods are the methods to try, in order; nil means the result of the
-	// function Methods. Memento is used only if you include it.
+	// Methods are the methods to try, in order; nil means the result of the function
+	// Methods. Memento, and the method of module backfill/sitemap, are used only if you
+	// include them.
 	Methods []Method
 }
 
@@ -141,7 +217,7 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 		switch sign := m.Recognise(doc); {
 		case sign == Yes && sure == nil:
 			sure = append(sure, m)
-		case sign == Maybe:
+		case sign == Maybe || sign == Any:
 			maybe = append(maybe, m)
 		}
 	}
@@ -156,7 +232,7 @@ type Recovery struct {
 	History *feedhistory.History
 
 	Probe       Probe  // the findings to store for the next walk
-	RecoveredBy string // the name of the method; "" if only the feed's own links brought documents
+	RecoveredBy string // the names of the methods, with ", " between them; "" if only the feed's own links brought documents
 	Proven      bool   // whether the method has proved the history whole
 }
 
@@ -187,7 +263,7 @@ func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery
 // links as feedhistory.Client.Walk does, with opt, which may be nil. It makes
 // no request until you range over its documents.
 func (b *Backfill) Walk(ctx context.Context, url string, from Probe, opt *feedhistory.WalkOptions) *Walk {
-	return &Walk{b: b, ctx: ctx, url: url, opt: opt, from: from, probe: from}
+	return &Walk{b: b, ctx: ctx, url: url, opt: opt, from: from, findings: findingsOf(from)}
 }
 
 // A Walk yields a feed's documents. Use it in one goroutine only.
@@ -199,10 +275,54 @@ type Walk struct {
 	from Probe
 	task *task // the known entries, and how far an earlier walk came; nil for a walk over everything
 
-	probe     Probe
-	by        string // the name of the method in use; "" if there is none
-	recovered string // the same, if the method has brought anything
-	left      bool   // the caller has left after a document, so there may be more
+	findings
+	recovered []string // the names of the methods that have brought anything
+	left      bool     // the caller has left after a document, so there may be more
+}
+
+// The findings of a walk become its Probe.
+type findings struct {
+	working []*Probe // the methods that work, in order
+	none    bool     // no other one does
+	reason  string   // why the software's does not
+	tried   []string // the methods for any software that do not
+}
+
+func findingsOf(p Probe) findings {
+	f := findings{reason: p.Reason, tried: slices.Clone(p.Tried), none: p.Method == None}
+	for at := &p; at != nil; at = at.Next {
+		if at.Method != "" && at.Method != None {
+			f.working = append(f.working, &Probe{Method: at.Method, Mode: at.Mode})
+		}
+	}
+	return f
+}
+
+// probe returns the findings as a Probe.
+func (f *findings) probe() Probe {
+	p := Probe{Reason: f.reason}
+	if f.none {
+		p.Method = None
+	}
+	for i, m := range slices.Backward(f.working) {
+		here := Probe{Method: m.Method, Mode: m.Mode, Proven: m.Proven}
+		if i < len(f.working)-1 {
+			next := p
+			here.Next = &next
+		}
+		p = here
+	}
+	p.Tried = slices.Clone(f.tried)
+	return p
+}
+
+// of returns the Probe of a method; nil if it is not known to work.
+func (f *findings) of(m Method) *Probe {
+	i := slices.IndexFunc(f.working, func(p *Probe) bool { return p.Method == m.Name() })
+	if i < 0 {
+		return nil
+	}
+	return f.working[i]
 }
 
 // Documents yields the documents for feedhistory.Merge, newest first as far as the walk
@@ -218,18 +338,20 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 		}
 		w.left = false
 		t := cmp.Or(w.task, &task{})
-		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, Reason: w.from.Reason, task: t}, "", ""
+		w.findings, w.recovered = findingsOf(w.from), nil
 		http, done := settings.Shared(w.b.HTTP)
 		defer done()
 		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
 		r.run()
-		w.probe.kept, w.probe.task = nil, nil
+		for _, p := range w.working {
+			p.kept, p.task, p.Read = nil, nil, nil
+		}
 	}
 }
 
 // Probe returns the findings to store for the next walk. Call it after ranging over the
 // documents.
-func (w *Walk) Probe() Probe { return w.probe }
+func (w *Walk) Probe() Probe { return w.probe() }
 
 // Recovery returns the outcome of the walk, given the merged history of its documents. If
 // you have left the walk before its end, the history gets a gap matching
@@ -238,9 +360,10 @@ func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
 	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) }) {
 		h.Gaps = append(h.Gaps, &feedhistory.Gap{URL: w.url, Reason: feedhistory.ReasonInterrupted, Err: feedhistory.ErrUnread, Found: time.Now()})
 	}
+	p := w.probe()
 	return &Recovery{
-		History: h, Probe: w.probe, RecoveredBy: w.recovered,
-		Proven: w.probe.Proven && w.recovered != "" && len(h.Gaps) == 0,
+		History: h, Probe: p, RecoveredBy: strings.Join(w.recovered, ", "),
+		Proven: p.Proven && w.recovered != nil && len(h.Gaps) == 0,
 	}
 }
 
@@ -255,6 +378,7 @@ type run struct {
 
 	task    *task
 	reached place // the place of the last document yielded
+	passed  bool  // a method has been used
 }
 
 // withDefaults replaces zero fields by the defaults of feedhistory.Budget.
@@ -263,7 +387,7 @@ func withDefaults(b feedhistory.Budget) feedhistory.Budget {
 	return b
 }
 
-// run follows the feed's own links, and then uses a method if there are none.
+// run follows the feed's own links, and then uses methods if there are none.
 func (r *run) run() {
 	var method Method
 	gap := false
@@ -276,20 +400,23 @@ func (r *run) run() {
 			gap = true
 		} else if r.first == nil {
 			r.first = doc
+			r.remember(doc)
 			if method, err = r.method(doc); err != nil {
 				r.yield(nil, err)
 				return
 			}
 			if method != nil {
-				r.by = method.Name()
 				break
 			}
 		}
 	}
 	switch {
 	case r.first == nil:
+		return
 	case method != nil:
-		r.pass(method)
+		if !r.read(r.first) || !r.pass(method) {
+			return
+		}
 	case r.first.Kind() == feedhistory.Paged && !gap:
 		for doc, err := range closing(r.ctx, r.http, r.first) {
 			if !r.hand(doc, err) {
@@ -297,62 +424,115 @@ func (r *run) run() {
 			}
 		}
 	}
+	r.passAny()
 }
 
-// method returns the method to use; nil if there is none. It probes the methods
-// unless the result is stored.
+// method returns the method for the feed's software; nil if there is none. It probes the
+// methods unless the result is stored.
 func (r *run) method(doc *feedhistory.Document) (Method, error) {
 	sure, maybe := r.b.Candidates(doc)
-	candidates := append(sure, maybe...)
+	candidates := slices.DeleteFunc(append(sure, maybe...), func(m Method) bool { return m.Recognise(doc) == Any })
 	for _, m := range candidates {
-		_, archive := m.(Memento) // None does not cover archives
-		if m.Name() == r.probe.Method || archive && r.probe.Method == None {
+		if r.of(m) != nil {
 			return m, nil
 		}
 	}
-	if r.probe.Method == None {
+	if r.none || slices.ContainsFunc(r.b.anyMethods(doc), func(m Method) bool { return r.of(m) != nil }) {
 		return nil, nil
 	}
-	t := &task{has: r.task.has}
-	r.probe, *r.task, r.reached = Probe{}, *t, place{}
-	unknown, reason := doc.Kind() != feedhistory.Plain, ""
+	*r.task = task{has: r.task.has, known: r.task.known, came: r.task.came}
+	r.findings, r.reached = findings{}, place{}
+	r.none = doc.Kind() == feedhistory.Plain
 	for _, m := range candidates {
-		p := Probe{Method: m.Name(), task: r.task}
-		works, err := m.Probe(r.ctx, r.http, doc, &p)
+		p, works, err := r.try(m)
 		if r.ctx.Err() != nil {
 			return nil, r.ctx.Err()
 		}
-		r.log("probed", "method", m.Name(), "works", works, "error", err)
 		if works {
-			r.probe = p
+			r.findings = findings{working: []*Probe{p}}
 			return m, nil
 		}
-		unknown, reason = unknown || err != nil, cmp.Or(reason, p.Reason)
+		r.none, r.reason = r.none && err == nil, cmp.Or(r.reason, p.Reason)
 	}
-	if !unknown {
-		r.probe.Method, r.probe.Reason = None, reason
+	if !r.none {
+		r.reason = ""
 	}
 	return nil, nil
 }
 
-func (r *run) pass(m Method) {
-	if r.task.state == ended {
-		r.task.state = unended
+// try probes a method.
+func (r *run) try(m Method) (p *Probe, works bool, err error) {
+	p = &Probe{Method: m.Name(), task: r.task}
+	works, err = m.Probe(r.ctx, r.http, r.first, p)
+	r.log("probed", "method", m.Name(), "works", works, "error", err)
+	return p, works, err
+}
+
+// anyMethods returns the methods that suit the feed whatever its software.
+func (b *Backfill) anyMethods(doc *feedhistory.Document) (all []Method) {
+	_, maybe := b.Candidates(doc)
+	return slices.DeleteFunc(maybe, func(m Method) bool { return m.Recognise(doc) != Any })
+}
+
+// passAny uses the methods for any software, each for what those before it have left
+// missing. It begins with the one in which an earlier walk ended.
+func (r *run) passAny() {
+	methods := r.b.anyMethods(r.first)
+	if n := len(r.working); n > 0 && r.task.place.begun() {
+		if i := slices.IndexFunc(methods, func(m Method) bool { return m.Name() == r.working[n-1].Method }); i > 0 {
+			methods = slices.Concat(methods[i:i+1], methods[:i], methods[i+1:])
+		}
 	}
-	if !r.read(r.first) {
-		return
+	for _, m := range methods {
+		isCut := r.passed && r.Walk.task != nil && r.task.state != ended // the next Keep continues there
+		if isCut || len(r.working) > 0 && r.working[0].Proven {
+			return
+		}
+		if r.of(m) == nil && !slices.Contains(r.tried, m.Name()) {
+			p, works, err := r.try(m)
+			switch {
+			case r.ctx.Err() != nil:
+				r.yield(nil, r.ctx.Err())
+				return
+			case works:
+				r.working = append(r.working, p)
+			case err == nil:
+				r.tried, r.reason = append(r.tried, m.Name()), cmp.Or(r.reason, p.Reason)
+			default:
+				r.none = false
+			}
+		}
+		if r.of(m) != nil && !r.pass(m) {
+			return
+		}
 	}
-	for doc, err := range m.Walk(r.ctx, r.http, r.first, &r.probe) {
-		if doc != nil && err == nil {
-			r.recovered = m.Name()
+}
+
+// pass uses a method that works, unless an earlier walk has come to its end. It reports
+// whether another method may follow.
+func (r *run) pass(m Method) bool {
+	if slices.Contains(r.task.skip, m.Name()) {
+		return true
+	}
+	if r.passed {
+		r.task.state, r.task.place, r.reached = unended, place{}, place{}
+	}
+	r.passed = true
+	p := r.of(m)
+	p.task = r.task
+	p.Budget = feedhistory.Budget{Documents: max(r.budget.Documents-r.used.Documents, 1), Bytes: max(r.budget.Bytes-r.used.Bytes, 1)}
+	for doc, err := range m.Walk(r.ctx, r.http, r.first, p) {
+		if doc != nil && err == nil && !slices.Contains(r.recovered, m.Name()) {
+			r.recovered = append(r.recovered, m.Name())
 		}
 		if !r.hand(doc, err) {
-			return
+			return false
 		}
 	}
 	if !r.task.place.begun() && r.task.state == unended {
 		r.task.state = ended
 	}
+	return r.ctx.Err() == nil
 }
 
 // hand yields a method's document or error, within the budget, and reports whether the
@@ -383,8 +563,21 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 		return false
 	}
 	r.count(doc)
+	r.remember(doc)
 	r.reached = r.task.place
 	return r.yield(doc, nil) && r.read(doc)
+}
+
+// remember adds a document's entries to the known ones, if a method may need them.
+func (r *run) remember(doc *feedhistory.Document) {
+	if len(r.b.anyMethods(r.first)) == 0 {
+		return
+	}
+	for _, e := range doc.Entries {
+		k := knownEntry(e)
+		k.ID, k.Link = strings.Clone(k.ID), strings.Clone(k.Link) // or they would keep the document in memory
+		r.task.came = append(r.task.came, k)
+	}
 }
 
 // read yields the gaps within a yielded document.
@@ -440,6 +633,10 @@ type task struct {
 	// has returns the IDs whose entries are known. Nil means none.
 	has func(ids []string) map[string]bool
 
+	known func(context.Context) iter.Seq2[KnownEntry, error] // yields the entries from before the walk; nil means there are none
+	came  []KnownEntry                                       // the entries of the walk
+	skip  []string                                           // the names of the methods whose walks have come to their end
+
 	counter string    // the URL at which the server says how many entries it has; "" if it does not
 	total   int       // the number it gave, if all of them are proved to have come
 	proven  time.Time // when it counted; zero without the proof
@@ -461,10 +658,13 @@ type place struct {
 	Until   int    `json:"until,omitempty"`   // the last page to read; zero means all
 	Entries int    `json:"entries,omitempty"` // the number of entries so far
 	Last    string `json:"last,omitempty"`    // the ID of the last of them
+	At      int64  `json:"at,omitempty"`      // when that was published, in milliseconds, in a list
 	Latest  int    `json:"latest,omitempty"`  // the next page to read of the posts modified meanwhile
 
 	// Before is the time of the last snapshot.
 	Before time.Time `json:"before,omitzero"`
+
+	Own string `json:"own,omitempty"` // set by Probe.SetPlace
 }
 
 // begun reports whether the walk continues an interrupted one.
@@ -513,6 +713,8 @@ type source struct {
 	doc  *feedhistory.Document // the first document of the feed
 	kept map[string]answer
 	task *task
+
+	*listing // the form of the pages; nil if they are feed documents
 }
 
 // newSource returns the source of a method's Walk or Probe. The error says that an argument
@@ -525,7 +727,7 @@ func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Docu
 		p.kept = map[string]answer{}
 	}
 	p.task = cmp.Or(p.task, &task{})
-	return &source{ctx, c, doc, p.kept, p.task}, nil
+	return &source{ctx: ctx, c: c, doc: doc, kept: p.kept, task: p.task}, nil
 }
 
 // keep returns the answer to a request, and keeps it for get.
@@ -548,7 +750,11 @@ func (s *source) get(url string) answer {
 }
 
 func (s *source) request(url string) answer {
-	doc, err := s.c.Get(s.ctx, url)
+	get := s.c.Get
+	if s.listing != nil {
+		get = s.listed
+	}
+	doc, err := get(s.ctx, url)
 	a := answer{doc: doc, err: err}
 	if doc != nil {
 		a.header = doc.Header

@@ -123,6 +123,8 @@ func ExampleSign() {
 			fmt.Println(m.Name(), "knows its software")
 		case backfill.Maybe:
 			fmt.Println(m.Name(), "may work")
+		case backfill.Any:
+			fmt.Println(m.Name(), "works with any software")
 		case backfill.No:
 			fmt.Println(m.Name(), "cannot work")
 		}
@@ -131,6 +133,6 @@ func ExampleSign() {
 	// Output:
 	// wordpress knows its software
 	// blogger cannot work
-	// memento may work
+	// memento works with any software
 	// none of them worked
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -17,7 +18,7 @@ import (
 // Keep recovers the undeclared history of a feed into a mirror's store: the whole
 // history of a plain feed, once; and, whenever polls have missed entries, these. The
 // store keeps the walk's findings, so nothing is tried twice; the feed's Source is then
-// the name of the method. If there is nothing to do, which is the usual case, Keep
+// the name of the first method, and SourceOf returns all. If there is nothing to do, which is the usual case, Keep
 // makes no request and returns a nil Report. A walk requests the feed's first document
 // again, even directly after Mirror.Update.
 //
@@ -47,7 +48,8 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 			return nil, nil // the mark belongs to another source
 		}
 	}
-	if feed.Kind != feedhistory.Plain || feed.Ledger.URL() == "" || !b.knows(k.mark.Method) {
+	if feed.Kind != feedhistory.Plain || feed.Ledger.URL() == "" || !b.knows(k.mark.Method) ||
+		!k.mark.Done && !b.knows(k.mark.last()) {
 		return nil, nil
 	}
 	switch k.plan() {
@@ -65,6 +67,31 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 func (b *Backfill) knows(method string) bool {
 	return method == "" || method == None ||
 		slices.ContainsFunc(b.methods(), func(m Method) bool { return m.Name() == method })
+}
+
+// last returns the name of the last method that works; "" if there is none.
+func (p *Probe) last() (name string) {
+	for _, name = range p.Names() {
+	}
+	return name
+}
+
+// SourceOf returns the names of the methods to which Keep owes a feed's history, with ", "
+// between them; the feed's Source if it is not due to Keep.
+func SourceOf(feed *mirror.Feed) string {
+	if names := findingsIn(feed).Names(); len(names) > 0 && names[0] == feed.Source {
+		return strings.Join(names, ", ")
+	}
+	return feed.Source
+}
+
+// findingsIn returns the Probe that Keep has stored with a feed; the zero Probe if there is none.
+func findingsIn(feed *mirror.Feed) *Probe {
+	var mark keepMark
+	if json.Unmarshal(feed.Mark, &mark) != nil {
+		return &Probe{}
+	}
+	return &mark.Probe
 }
 
 // A keepMark is stored with a feed.
@@ -88,6 +115,7 @@ type keepRun struct {
 	now  time.Time
 
 	refill bool      // whether to read the entries polls have missed
+	skip   []string  // the methods whose walks have come to their end
 	adds   bool      // whether the walk continues an earlier one
 	since  time.Time // the time before which entries need not be read again
 	err    error     // an error of the store
@@ -117,24 +145,41 @@ func (k *keepRun) plan() plan {
 	switch {
 	case k.mark.Method == "":
 		return walk
-	case k.mark.Method == None:
+	case k.mark.Method == None && !k.untried():
 		if fresh && k.b.asksAnArchive() {
 			return walk
 		}
 		return nothing
-	case !k.mark.Done:
+	case !k.mark.Done && k.mark.Method != None:
 		k.resume(missed)
 		return walk
 	case fresh || missed && old:
 		k.refill, k.adds = true, true
+		k.begin()
+		return walk
+	case !k.feed.Ledger.Proven() && k.untried():
+		k.skip, k.adds = k.mark.Names(), true
 		return walk
 	case (old || k.mark.Soon) && k.mark.Counter != "":
 		k.adds = true
+		k.begin()
 		return recount
 	case old && own:
+		k.begin()
 		return walk
 	}
 	return nothing
+}
+
+// begin makes the walk use the first method again, and then look which others work now.
+func (k *keepRun) begin() { k.mark.Next, k.mark.Tried = nil, nil }
+
+// untried reports whether there is a method for any software that no walk has tried.
+func (k *keepRun) untried() bool {
+	head, err := k.feed.Document()
+	return err == nil && slices.ContainsFunc(k.b.anyMethods(head), func(m Method) bool {
+		return !slices.Contains(k.mark.Names(), m.Name()) && !slices.Contains(k.mark.Tried, m.Name())
+	})
 }
 
 // gaps reports whether polls have missed windows, when the first one was found,
@@ -158,11 +203,12 @@ func (k *keepRun) gaps() (missed bool, found time.Time, own bool) {
 // missed something since then, only pages in the order of modification lead to
 // both.
 func (k *keepRun) resume(missed bool) {
-	at := k.mark.Place
-	if missed && at.Until == 0 && at.Latest == 0 && k.mark.Mode != modeModified {
+	at, names := k.mark.Place, k.mark.Names()
+	if missed && at.Until == 0 && at.Latest == 0 && at.Own == "" && k.mark.Mode != modeModified {
 		k.mark.Place = place{}
 	}
-	k.adds = !k.mark.Place.Before.IsZero() || missed && k.mark.Place.Until > 0
+	k.skip = names[:len(names)-1]
+	k.adds = !k.mark.Place.Before.IsZero() || missed && k.mark.Place.Until > 0 || at.Own != "" || len(k.skip) > 0
 }
 
 // A counter is a Method that can ask a server for the number of its entries.
@@ -206,7 +252,7 @@ func (m keepMark) json() json.RawMessage {
 
 // walk walks the feed into the mirror.
 func (k *keepRun) walk() (*mirror.Report, error) {
-	k.task = &task{place: k.mark.Place, refill: k.refill, has: k.has, counter: k.mark.Counter}
+	k.task = &task{place: k.mark.Place, refill: k.refill, has: k.has, known: k.known, skip: k.skip, counter: k.mark.Counter}
 	if k.refill || k.mark.Place.begun() {
 		k.task.holds = k.holds
 	}
@@ -221,7 +267,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 		firstErr = feedhistory.NewGap(address, firstErr)
 	}
 	before := k.mark
-	if k.learn(); k.mark.Method == before.Method && k.mark.Mode == before.Mode {
+	if k.learn(); k.mark.last() == before.last() && k.mark.Mode == before.Mode {
 		k.mark.Place = before.Place // only the first document has been stored
 	} else {
 		k.mark.Place = place{}
@@ -252,7 +298,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 			k.learn()
 			k.mark.Total, k.mark.Done = k.task.total, k.mark.Method == None || k.task.state == ended
 			k.mark.Soon = k.task.soon && !k.mark.Soon // only once
-			return k.note(), k.w.probe.Proven
+			return k.note(), k.mark.Proven
 		},
 		AsOf: func() time.Time { return cmp.Or(k.task.proven, time.Now()) },
 	})
@@ -260,10 +306,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 
 // learn records how far the walk has come.
 func (k *keepRun) learn() {
-	k.mark.Probe, k.mark.Place, k.mark.Counter, k.mark.Done = k.w.probe, k.task.place, k.task.counter, false
-	if k.w.by != "" {
-		k.mark.Method = k.w.by
-	}
+	k.mark.Probe, k.mark.Place, k.mark.Counter, k.mark.Done = k.w.Probe(), k.task.place, k.task.counter, false
 }
 
 // note returns the present mark; nil if nothing was learned.
@@ -282,6 +325,21 @@ func (k *keepRun) has(ids []string) map[string]bool {
 		found[id] = r.State == mirror.Live
 	}
 	return found
+}
+
+// known yields the entries of the mirror, with those deleted, which need not come back.
+func (k *keepRun) known(ctx context.Context) iter.Seq2[KnownEntry, error] {
+	return func(yield func(KnownEntry, error) bool) {
+		for r, err := range k.m.Store.Entries(ctx, mirror.Query{Feed: k.feed.URL, Deleted: true}) {
+			if err != nil {
+				yield(KnownEntry{}, err)
+				return
+			}
+			if !yield(KnownEntry{ID: r.ID, Link: r.Content.Link, KeptBy: r.Copy.Source, Updated: r.Content.Updated}, nil) {
+				return
+			}
+		}
+	}
 }
 
 // holds reports whether the mirror has all of these versions of entries, from

@@ -52,5 +52,5 @@ func TestCandidates(t *testing.T) {
 		}
 		require.Equal(t, want, strings.Join(got, " "), text)
 	}
-	require.Equal(t, "no maybe yes yes", strings.Join([]string{No.String(), Maybe.String(), Yes.String(), Sign(9).String()}, " "))
+	require.Equal(t, "no any maybe yes yes", strings.Join([]string{No.String(), Any.String(), Maybe.String(), Yes.String(), Sign(9).String()}, " "))
 }

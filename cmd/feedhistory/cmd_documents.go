@@ -222,7 +222,7 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 	if f.twice > 0 {
 		f.Tell(terminal.Count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
 	}
-	if h := result.History; h.Kind == feedhistory.Plain && f.verdict == feedhistory.Window && !f.limited && f.Backfill.Methods(f.client) == nil {
+	if h := result.History; h.Kind == feedhistory.Plain && f.verdict == feedhistory.Window && !f.limited && f.Backfill.Methods(f.client, nil) == nil {
 		f.Tell("to look for earlier entries: feedhistory fetch --backfill " + terminal.WithoutUser(url) + "; to keep all later ones: feedhistory sync " + terminal.WithoutUser(url))
 	}
 	return terminal.ExitOf(result.Verdict()), nil
@@ -247,7 +247,7 @@ func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
 	if (f.Format == "jsonl" || f.Format == tableFormat) && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed, f.posts = map[string]*feedhistory.Entry{}, map[string]bool{}
 	}
-	walk := f.Walk(f.Ctx, f.client, url)
+	walk := f.Walk(f.Ctx, f.client, url, f.Tell)
 	p := &command.Progress{}
 	if f.printed == nil || f.fetchCommand.Output != "" || !terminal.IsTerminal(f.Stdout) { // otherwise the entries show the progress
 		p = f.NewProgress()

@@ -138,12 +138,13 @@ func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *databa
 		page = terminal.NewPage(w.Asides())
 	}
 	s := &database.Sync{
-		Backfill: c.Methods(client), Every: c.Every, Public: c.Public,
+		Every: c.Every, Public: c.Public,
 		Report: &database.Report{
 			JSON: c.JSON, Every: c.Every, Quiet: w.Quiet, Stdout: w.Stdout, Page: page, Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
 			DB: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}
+	s.Backfill = c.Methods(client, s.Report.Tell)
 	s.Poller = c.Poller(counted, client)
 	s.Poller.Pause, s.Poller.Poll, s.Poller.Trouble = max(time.Second, w.Pace), s.Poll, s.Report.Trouble
 	return s

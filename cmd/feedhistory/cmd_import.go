@@ -43,7 +43,8 @@ func (c *importCommand) Help() string {
 		"run the same import again: it continues with the feed it had reached.\n\n" +
 		"With --from, import adds entries others have kept: newsboat's cache.db; the SQLite file of FreshRSS; Miniflux, FreshRSS, " +
 		"or any reader with the Google Reader API by its URL (greader); JSON of Google Reader, Inoreader or Feedly; a list of feeds (OPML); a directory of saved feed documents; " +
-		"or all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]. " +
+		"all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]; " +
+		"or all that web archives (WARC files, .warc or .warc.gz) have of feeds: --from warc FILE… [FEED…]. " +
 		"A file's kind is recognised without --from.\n\n" +
 		"The publisher's copy of an entry always wins over a reader's, and deleted entries do not come back. " +
 		"The verdict stays as it is, because a reader proves nothing about gaps. A missed window is closed if the memory has entries from both sides of it. " +

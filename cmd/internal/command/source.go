@@ -16,10 +16,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/backfill/sitemap"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
@@ -389,7 +391,7 @@ func (w *World) Resolve(client *feedhistory.Client, address string, read func(ad
 
 // Backfill are the flags for recovering entries to which a feed does not link.
 type Backfill struct {
-	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software."`
+	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software, and then the pages of its site."`
 	BackfillArchive string `placeholder:"URL" help:"Do the same as --backfill, and then ask a web archive: \"wayback\", or the beginning of the URLs of its TimeMaps."`
 }
 
@@ -408,9 +410,10 @@ type walk struct {
 	Result    func(*feedhistory.History) *backfill.Recovery
 }
 
-// Walk returns a walk of a feed, with the methods the flags ask for.
-func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url string) walk {
-	b := f.Methods(client)
+// Walk returns a walk of a feed, with the methods the flags ask for. It tells of work that
+// takes long.
+func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url string, tell func(string)) walk {
+	b := f.Methods(client, tell)
 	if b != nil && len(client.Credentials) > 0 {
 		b.Methods = WithoutArchives(b.Methods) // they would learn the address of a private feed
 	}
@@ -423,12 +426,13 @@ func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url str
 	return walk{w.Documents(), w.Recovery}
 }
 
-// Methods returns the Backfill the flags ask for; nil if they do not ask for one.
-func (f *Backfill) Methods(client *feedhistory.Client) *backfill.Backfill {
+// Methods returns the Backfill the flags ask for; nil if they do not ask for one. It tells of
+// work that takes long.
+func (f *Backfill) Methods(client *feedhistory.Client, tell func(string)) *backfill.Backfill {
 	if !f.Backfill && f.BackfillArchive == "" {
 		return nil
 	}
-	b := &backfill.Backfill{HTTP: client, Methods: backfill.Methods()}
+	b := &backfill.Backfill{HTTP: client, Methods: append(backfill.Methods(), sitemap.Site{Announce: func(p sitemap.Plan) { tell(planText(p)) }})}
 	switch f.BackfillArchive {
 	case "":
 	case "wayback":
@@ -439,11 +443,27 @@ func (f *Backfill) Methods(client *feedhistory.Client) *backfill.Backfill {
 	return b
 }
 
+// planText says how long a site will take to read.
+func planText(p sitemap.Plan) string {
+	pages := "its site's posts lead from one to the next"
+	if p.Pages > 0 {
+		pages = fmt.Sprintf("its site has %s that may be posts", terminal.Count(p.Pages, "more page", "more pages"))
+	}
+	text := fmt.Sprintf("%s: %s; reading one each %s", show.Address(p.Feed), pages, p.Pace)
+	if p.Pages > 0 {
+		text += " takes at least " + terminal.Span(time.Duration(min(p.Pages, p.Most))*p.Pace)
+	}
+	if p.Pages == 0 || p.Pages > p.Most {
+		text += fmt.Sprintf("; at most %d are read now (--max-documents)", p.Most)
+	}
+	return text
+}
+
 // VerdictText is the meaning of a verdict for a history of which a method may have
 // recovered a part.
 func (f *Backfill) VerdictText(r *backfill.Recovery) string {
 	v := r.Verdict()
-	by := "Recovered by " + r.RecoveredBy
+	by := "Recovered by " + strings.ReplaceAll(r.RecoveredBy, ", ", " and ")
 	switch {
 	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
 		text := show.VerdictText(v) + " No method found any"

@@ -163,6 +163,9 @@ func (r *Report) aside(lines ...string) {
 	}
 }
 
+// Tell reports a message besides the polls.
+func (r *Report) Tell(message string) { r.aside(terminal.Clean(message)) }
+
 // found reports which feed replaces a web page.
 func (r *Report) found(page string, feeds feedhistory.Links) {
 	lines := []string{terminal.Clean(command.FeedOfPage(page, feeds[0]))}

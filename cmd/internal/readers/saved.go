@@ -86,7 +86,7 @@ func isDocument(name string) bool {
 // looksLikeFeed reports whether a file may be a feed document, by its beginning.
 func looksLikeFeed(data []byte) bool {
 	start := data[:min(len(data), 1<<10)]
-	return slices.ContainsFunc([]string{"<rss", "<feed", "<rdf:RDF", ":feed", "jsonfeed.org/version"}, func(sign string) bool { return bytes.Contains(start, []byte(sign)) })
+	return slices.ContainsFunc([]string{"<rss", "<feed", "<rdf:RDF", ":feed", "jsonfeed.org/version", `"OrderedCollection`}, func(sign string) bool { return bytes.Contains(start, []byte(sign)) })
 }
 
 // readDirectory takes the documents below a directory, oldest first, and names the other

@@ -20,6 +20,7 @@ type Source struct {
 	Kind  string
 	Name  string   // a file, a directory, a repository or a URL
 	Path  string   // of the file in a repository
+	Files []string // further files like the one named
 	Feeds []string // the feeds to import; for documents that do not name theirs, this feed
 
 	kind sourceKind
@@ -57,6 +58,9 @@ var sourceKinds = []sourceKind{
 	}},
 	{name: "git", saved: true, file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
 		return readGit(ctx, s.Name, s.Path, s.feed(), yield)
+	}},
+	{name: "warc", file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+		return importWARC(ctx, append([]string{s.Name}, s.Files...), s.Feeds, yield)
 	}},
 }
 
@@ -99,6 +103,14 @@ func NewSource(ctx context.Context, kind string, args []string) (*Source, error)
 			return nil, errors.New("--from git: name the repository and the path of the feed's file in it")
 		}
 		s.Path, s.Feeds = s.Feeds[0], s.Feeds[1:]
+	}
+	if s.Kind == "warc" {
+		for len(s.Feeds) > 0 {
+			if _, err := os.Stat(s.Feeds[0]); err != nil {
+				break
+			}
+			s.Files, s.Feeds = append(s.Files, s.Feeds[0]), s.Feeds[1:]
+		}
 	}
 	if s.kind.saved && len(s.Feeds) > 1 {
 		return nil, errors.New("--from " + s.Kind + ": at most one feed: the documents are all of it")
@@ -170,6 +182,8 @@ func Recognise(ctx context.Context, name string) string {
 			}
 		}
 		return ""
+	case bytes.HasPrefix(text, []byte("WARC/")), isGzip(text) && strings.HasSuffix(name, ".warc.gz"):
+		return "warc"
 	case bytes.HasPrefix(text, []byte("<")):
 		return documentKind(name, text)
 	case isTakeout(text):

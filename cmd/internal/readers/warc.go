@@ -1,0 +1,290 @@
+package readers
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A warcReader reads the records of a WARC file (ISO 28500), which may be compressed as a
+// whole or, as most are, record by record.
+type warcReader struct {
+	in     *bufio.Reader
+	read   countingReader
+	number int              // of the current record
+	at     int64            // where it begins, decompressed
+	block  io.LimitedReader // the rest of its content
+}
+
+// A countingReader counts the bytes it has read.
+type countingReader struct {
+	io.Reader
+	n int64
+}
+
+// Read implements io.Reader.
+func (r *countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.n += int64(n)
+	return n, err
+}
+
+// mostWARCHeader is the maximum length of a record's header.
+const mostWARCHeader = 64 << 10
+
+func newWARC(r io.Reader) (*warcReader, error) {
+	in := bufio.NewReader(r)
+	w := &warcReader{read: countingReader{Reader: in}}
+	if magic, _ := in.Peek(2); isGzip(magic) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		w.read.Reader = z
+	}
+	w.in = bufio.NewReaderSize(&w.read, mostWARCHeader)
+	w.block.R = w.in
+	return w, nil
+}
+
+func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte("\x1f\x8b")) }
+
+// next returns the header of the next record, whose block is then the content; io.EOF at the
+// end. Other errors name the record and its place.
+func (w *warcReader) next() (textproto.MIMEHeader, error) {
+	_, err := io.Copy(io.Discard, &w.block)
+	if err == nil && w.block.N > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	for err == nil {
+		var b byte
+		if b, err = w.in.ReadByte(); err == nil && b != '\r' && b != '\n' {
+			_ = w.in.UnreadByte()
+			break
+		}
+	}
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	var header textproto.MIMEHeader
+	if err == nil {
+		w.number, w.at = w.number+1, w.read.n-int64(w.in.Buffered())
+		header, err = w.header()
+	}
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the file ends within it")
+	}
+	if err != nil {
+		err = fmt.Errorf("record %d, which begins at byte %d: %w", w.number, w.at, err)
+	}
+	return header, err
+}
+
+// header reads a record's header.
+func (w *warcReader) header() (textproto.MIMEHeader, error) {
+	header := textproto.MIMEHeader{}
+	for read, first := 0, true; ; first = false {
+		line, err := w.in.ReadSlice('\n')
+		if read += len(line); errors.Is(err, bufio.ErrBufferFull) || read > mostWARCHeader {
+			err = fmt.Errorf("its header has more than %d bytes", mostWARCHeader)
+		}
+		if err != nil {
+			return nil, err
+		}
+		text := strings.TrimSpace(string(line))
+		name, value, _ := strings.Cut(text, ":")
+		switch {
+		case first && !strings.HasPrefix(text, "WARC/"):
+			return nil, errors.New("this is not the beginning of a record")
+		case text != "" && !first:
+			header.Add(name, strings.TrimSpace(value))
+		case text == "":
+			w.block.N, err = strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+			if err != nil || w.block.N < 0 {
+				w.block.N = 0
+				return nil, fmt.Errorf("its length is %q", header.Get("Content-Length"))
+			}
+			return header, nil
+		}
+	}
+}
+
+// answer returns the header and the decoded body of a successful HTTP answer; no body for
+// other content. Some crawlers store a body decoded, under a header that says otherwise.
+func (w *warcReader) answer() (http.Header, []byte, error) {
+	block, err := io.ReadAll(io.LimitReader(&w.block, mostSaved))
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(block)), nil)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil, nil, nil
+	}
+	_, body, _ := bytes.Cut(block, []byte("\r\n\r\n"))
+	if len(resp.TransferEncoding) > 0 {
+		if whole, err := io.ReadAll(resp.Body); err == nil {
+			body = whole
+		}
+	}
+	if isGzip(body) {
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, nil, err
+		}
+		body, err = io.ReadAll(io.LimitReader(z, mostSaved))
+		return resp.Header, body, err
+	}
+	return resp.Header, body, nil
+}
+
+// A captured is a document of a feed in a WARC file, or damage there.
+type captured struct {
+	doc    *feedhistory.Document
+	at     time.Time
+	damage error
+}
+
+// readWARC yields the documents of feeds in a WARC file. Damage of a record ends it.
+func readWARC(ctx context.Context, file io.Reader, yield func(captured) error) error {
+	w, err := newWARC(file)
+	for err == nil && ctx.Err() == nil {
+		var header textproto.MIMEHeader
+		if header, err = w.next(); err != nil {
+			break
+		}
+		target := strings.Trim(header.Get("WARC-Target-URI"), "<>") // wget writes them
+		if header.Get("WARC-Type") != "response" || !isWeb(target) {
+			continue
+		}
+		var found captured
+		fields, body, damage := w.answer()
+		if damage == nil && looksLikeFeed(body) {
+			found.doc, damage = feedhistory.Parser{Header: fields}.Parse(bytes.NewReader(body), target)
+		}
+		if parse, ok := errors.AsType[*feedhistory.ParseError](damage); ok && parse.Reason == feedhistory.ReasonNotFeed {
+			damage = nil
+		}
+		if damage != nil {
+			found.damage = fmt.Errorf("record %d: %w", w.number, damage)
+		}
+		found.at, _ = time.Parse(time.RFC3339Nano, header.Get("WARC-Date"))
+		if found.doc != nil || damage != nil {
+			if err := yield(found); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil && err != io.EOF {
+		return yield(captured{damage: err})
+	}
+	return ctx.Err()
+}
+
+func readWARCs(ctx context.Context, names []string, yield func(captured) error) error {
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		err = readWARC(ctx, f, func(found captured) error {
+			if found.damage != nil {
+				found.damage = fmt.Errorf("%s: %w", name, found.damage)
+			}
+			return yield(found)
+		})
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importWARC takes the documents of the given feeds from WARC files; of all feeds if none are
+// given. It reads the files twice, because a document may come before those that link to it.
+func importWARC(ctx context.Context, names, feeds []string, yield func(Item) error) error {
+	g, roots := feedGroups{map[string]string{}, map[string][]string{}, len(feeds) > 0}, feeds
+	err := readWARCs(ctx, names, func(found captured) error {
+		if found.doc != nil {
+			g.add(found.doc)
+			if self := selfOf(found.doc); len(feeds) == 0 && feedhistory.HostOf(self) == feedhistory.HostOf(found.doc.URL) {
+				roots = append(roots, self)
+			} else if len(feeds) == 0 {
+				roots = append(roots, found.doc.URL)
+			}
+		}
+		return nil
+	})
+	for _, root := range roots {
+		g.assign(bare(root), root)
+	}
+	n := 0
+	return cmp.Or(err, readWARCs(ctx, names, func(found captured) error {
+		item := Item{Damage: found.damage}
+		if found.doc != nil {
+			item.Feed, item.Title = g.feed[bare(found.doc.URL)], found.doc.Title
+			item.Document = &Saved{Document: found.doc, Older: n, At: found.at}
+			n++
+		}
+		return yield(item)
+	}))
+}
+
+// feedGroups tells which feed a document belongs to. Addresses are bare.
+type feedGroups struct {
+	feed  map[string]string   // the feed of a document
+	links map[string][]string // the documents of the same feed
+	given bool                // the feeds are given, so their documents may be at any host
+}
+
+// add notes a document. It belongs to the same feed as those it links to, and as that at its
+// address without a query, as the pages of much software do. At another host, they only
+// belong to a given feed, and it never to theirs: anybody can name another's feed.
+func (g feedGroups) add(doc *feedhistory.Document) {
+	at := bare(doc.URL)
+	path, _, _ := strings.Cut(doc.URL, "?")
+	join := func(url string) {
+		to := bare(url)
+		isHost := feedhistory.HostOf(url) == feedhistory.HostOf(doc.URL)
+		if to == at || slices.Contains(g.links[at], to) || !isHost && !g.given {
+			return
+		}
+		if g.links[at] = append(g.links[at], to); isHost {
+			g.links[to] = append(g.links[to], at)
+		}
+	}
+	join(path)
+	for _, rel := range []string{
+		feedhistory.RelCurrent, feedhistory.RelSelf, feedhistory.RelFirst, feedhistory.RelNext,
+		feedhistory.RelPrevious, feedhistory.RelPrevArchive, feedhistory.RelNextArchive,
+	} {
+		if link, ok := doc.Links.Rel(rel); ok {
+			join(link.Href)
+		}
+	}
+}
+
+// assign assigns a document to a feed, with those that belong to the same.
+func (g feedGroups) assign(at, feed string) {
+	if g.feed[at] != "" {
+		return
+	}
+	g.feed[at] = feed
+	for _, to := range g.links[at] {
+		g.assign(to, feed)
+	}
+}
