@@ -330,7 +330,7 @@ func (k *keepRun) has(ids []string) map[string]bool {
 // known yields the entries of the mirror, with those deleted, which need not come back.
 func (k *keepRun) known(ctx context.Context) iter.Seq2[KnownEntry, error] {
 	return func(yield func(KnownEntry, error) bool) {
-		for r, err := range k.m.Store.Entries(ctx, mirror.Query{Feed: k.feed.URL, Deleted: true}) {
+		for r, err := range k.m.Store.Entries(ctx, mirror.Query{Feed: k.feed.URL, States: mirror.Current | mirror.Former}) {
 			if err != nil {
 				yield(KnownEntry{}, err)
 				return
