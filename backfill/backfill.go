@@ -657,6 +657,7 @@ type place struct {
 	Until   int    `json:"until,omitempty"`   // the last page to read; zero means all
 	Entries int    `json:"entries,omitempty"` // the number of entries so far
 	Last    string `json:"last,omitempty"`    // the ID of the last of them
+	At      int64  `json:"at,omitempty"`      // when that was published, in milliseconds, in a list
 	Latest  int    `json:"latest,omitempty"`  // the next page to read of the posts modified meanwhile
 
 	// Before is the time of the last snapshot.
@@ -711,6 +712,8 @@ type source struct {
 	doc  *feedhistory.Document // the first document of the feed
 	kept map[string]answer
 	task *task
+
+	*listing // the form of the pages; nil if they are feed documents
 }
 
 // newSource returns the source of a method's Walk or Probe. The error says that an argument
@@ -723,7 +726,7 @@ func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Docu
 		p.kept = map[string]answer{}
 	}
 	p.task = cmp.Or(p.task, &task{})
-	return &source{ctx, c, doc, p.kept, p.task}, nil
+	return &source{ctx: ctx, c: c, doc: doc, kept: p.kept, task: p.task}, nil
 }
 
 // keep returns the answer to a request, and keeps it for get.
@@ -746,7 +749,11 @@ func (s *source) get(url string) answer {
 }
 
 func (s *source) request(url string) answer {
-	doc, err := s.c.Get(s.ctx, url)
+	get := s.c.Get
+	if s.listing != nil {
+		get = s.listed
+	}
+	doc, err := get(s.ctx, url)
 	a := answer{doc: doc, err: err}
 	if doc != nil {
 		a.header = doc.Header

@@ -153,7 +153,9 @@ type apiPost struct {
 }
 
 func (p apiPost) listed() listedPost {
-	return listedPost{names: []string{html.UnescapeString(p.GUID.Rendered), html.UnescapeString(p.Link)}, modified: p.Modified, id: p.ID}
+	guid := html.UnescapeString(p.GUID.Rendered)
+	names := slices.DeleteFunc([]string{guid, html.UnescapeString(p.Link), otherScheme(guid)}, func(name string) bool { return name == "" })
+	return listedPost{names: names, modified: p.Modified, id: p.ID}
 }
 
 // list requests posts, and the total number of posts.

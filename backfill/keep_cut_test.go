@@ -74,10 +74,13 @@ func keptSites(t *testing.T) map[string]func() *kept {
 			return &kept{site: b.site, path: "/feeds/posts/default?alt=rss", pages: 12, want: feedhistory.Lossy, answer: b.answer}
 		},
 	}
-	for _, name := range []string{"tumblr", "github"} {
+	for _, name := range []string{"tumblr", "github", "substack", "squarespace"} {
 		sites[name] = func() *kept {
 			p := readPlatform(t, filepath.Join("testdata", "platforms", name+".txtar"))
 			p.server["size"] = "5"
+			if p.list != "" {
+				p.server["paged"] = "8"
+			}
 			p.site = newSite(60)
 			return &kept{site: p.site, path: p.server["path"], pages: 12, want: feedhistory.Lossy, answer: p.answer}
 		}
@@ -170,7 +173,7 @@ func TestKeepCut(t *testing.T) {
 	for site, begin := range keptSites(t) {
 		for by, cut := range cuts {
 			t.Run(site+"/"+by, func(t *testing.T) {
-				for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 17, 20, 21, 22, 23, 24, 28} {
+				for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 17, 20, 21, 22, 23, 24, 28} {
 					// If a request takes time, what came before it has been
 					// stored.
 					synctest.Test(t, func(t *testing.T) {

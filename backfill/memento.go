@@ -93,8 +93,10 @@ type archive struct {
 	snapshots []snapshot
 	rewritten bool // whether there is no raw form
 	tried     map[int]bool
-	failed    int  // failed snapshots in succession
-	ended     bool // by the caller, or after failures
+	live      *feedhistory.Document
+	aside     []string // snapshots of another feed
+	failed    int      // failed snapshots in succession
+	ended     bool     // by the caller, or after failures
 }
 
 // newArchive makes a separate client, because the pace is different, and
@@ -225,7 +227,8 @@ func (m *timeMap) add(target, absolute string, params map[string]string, own str
 // walk yields the snapshots, newest first, from where an earlier walk ended. It
 // requests the oldest at once, to know the range between.
 func (a *archive) walk(live *feedhistory.Document) {
-	a.original = cmp.Or(a.original, live.URL)
+	a.original, a.live = cmp.Or(a.original, live.URL), live
+	defer a.tell()
 	newest, high := live, len(a.snapshots)
 	if before := a.task.place.Before; !before.IsZero() {
 		high = slices.IndexFunc(append(a.snapshots, snapshot{Time: endOfTime}), func(s snapshot) bool { return s.Time.After(before) })
@@ -290,7 +293,9 @@ func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 			doc, err := a.snapshot(a.snapshots[at])
 			if err == nil {
 				a.failed = 0
-				if len(doc.Entries) > 0 {
+				if isOther(a.live, doc) {
+					a.aside = append(a.aside, doc.Response.Requested)
+				} else if len(doc.Entries) > 0 {
 					return doc, at
 				}
 			} else if a.failed++; a.failed >= maxFailed || a.ctx.Err() != nil {
@@ -304,6 +309,45 @@ func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 		}
 	}
 	return nil, 0
+}
+
+// tell yields a gap for the snapshots set aside.
+func (a *archive) tell() {
+	if a.ended || len(a.aside) == 0 {
+		return
+	}
+	gap := feedhistory.NewGap(a.aside[0], fmt.Errorf("%d snapshots are of another feed, as of a domain that was parked: they are left out", len(a.aside)))
+	gap.Reason, gap.From = feedhistory.ReasonForeign, a.original
+	a.ended = !a.yield(nil, gap)
+}
+
+// isOther reports whether a snapshot is of another feed than the live one: its id is
+// another or, without ids, neither its title, nor the host of its site, nor that of any entry
+// is the same.
+func isOther(live, doc *feedhistory.Document) bool {
+	if ids(live.Entries).hasAny(doc.Entries) || live.Title == doc.Title {
+		return false
+	}
+	if live.ID != "" && doc.ID != "" {
+		return live.ID != doc.ID
+	}
+	hosts := set{}
+	for _, d := range []*feedhistory.Document{live, doc} {
+		site, _ := d.Links.Rel(feedhistory.RelAlternate)
+		addresses := []string{site.Href}
+		for _, e := range d.Entries {
+			link, _ := e.Links.Rel(feedhistory.RelAlternate)
+			addresses = append(addresses, link.Href, e.ID)
+		}
+		for _, address := range addresses {
+			host := feedhistory.HostOf(address)
+			if d == doc && iri.IsHTTP(address) && hosts[host] {
+				return false
+			}
+			hosts[host] = hosts[host] || d == live
+		}
+	}
+	return true
 }
 
 // snapshot reads a snapshot, in its raw form if the archive has it.

@@ -350,3 +350,32 @@ func TestRestore(t *testing.T) {
 		require.Equal(t, want, restore(text, snapshot))
 	}
 }
+
+// A parked domain answered for a while with a feed of its own: it is not merged, and it is
+// said. A site that was renamed, or moved to another host, is the same feed.
+func TestMementoParked(t *testing.T) {
+	a := newWayback(60, 10, 5)
+	parked := capture{text: `<rss version="2.0"><channel><title>Buy this domain</title><link>http://parking.example/</link><item><title>An offer</title><guid>http://parking.example/1</guid></item></channel></rss>`}
+	for at, i := range []int{0, 4, 5} {
+		parked.at = a.captures[i].at.Add(time.Duration(at+1) * time.Minute)
+		a.captures = append(a.captures, parked)
+	}
+	renamed := a.captures[1]
+	renamed.text = strings.Replace(renamed.text, "A site", "Its old name", 1)
+	a.captures[1] = renamed
+	parked.text = strings.ReplaceAll(parked.text, "http://parking.example/1", "http://example.org/?p=1")
+	require.False(t, isOther(feedOf(t, a.text()), feedOf(t, parked.text)))
+	a.serve(t, a.answer)
+	r := a.recover(t, "/feed.rss", Memento{TimeMap: a.method().TimeMap, Pace: time.Nanosecond, All: true})
+	a.has(t, r.History, a.guid)
+	require.Len(t, r.History.Entries, 60)
+	require.Len(t, r.History.Gaps, 1)
+	require.Equal(t, feedhistory.ReasonForeign, r.History.Gaps[0].Reason)
+	require.ErrorContains(t, r.History.Gaps[0], "3 snapshots are of another feed")
+}
+
+func feedOf(t *testing.T, text string) *feedhistory.Document {
+	doc, err := feedhistory.Parse(strings.NewReader(text), original)
+	require.NoError(t, err)
+	return doc
+}

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // Name returns the platform's label.
@@ -42,7 +44,10 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 	if err != nil {
 		return false, err
 	}
-	works, err := p.series(s).works()
+	works := false
+	if p.Page != "" {
+		works, err = p.series(s).works()
+	}
 	if !works && err == nil {
 		probe.Reason = "it seems to be made by " + p.Label + ", but another page brings nothing else"
 		if p.Only != "" {
@@ -63,7 +68,14 @@ func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhist
 }
 
 func (p platform) series(s *source) *series {
-	return &series{progress: progress{source: s}, ending: p.End, n: p.First, cursor: strings.Contains(p.Page, "{last}"), url: p.pageURL}
+	if p.List != nil {
+		list := *p.List
+		list.by, s.listing = p.Label, &list
+	}
+	return &series{
+		progress: progress{source: s}, ending: p.End, n: p.First, apart: strings.Contains(p.Page, "{count}"), url: p.pageURL,
+		cursor: strings.Contains(p.Page, "{last}") || strings.Contains(p.Page, "{before}"),
+	}
 }
 
 // pageURL returns the URL of a page.
@@ -74,7 +86,18 @@ func (p platform) pageURL(s *series) string {
 			last = m[1]
 		}
 	}
-	fill := strings.NewReplacer("{n}", strconv.Itoa(s.n), "{last}", last).Replace
+	before := ""
+	if s.last != nil && !s.last.Published.IsZero() {
+		at := s.last.Published
+		if s.n == s.first {
+			at = at.Add(time.Second) // the feed's times are in seconds, and the list should have its last entry
+		}
+		before = strconv.FormatInt(at.UnixMilli(), 10)
+	}
+	fill := strings.NewReplacer("{n}", strconv.Itoa(s.n), "{last}", last, "{before}", before, "{count}", strconv.Itoa(s.count)).Replace
+	if strings.HasPrefix(p.Page, "/") {
+		return iri.Resolve(s.doc.URL, fill(p.Page))
+	}
 	if query, ok := strings.CutPrefix(p.Page, "?"); ok {
 		var params []string
 		for param := range strings.SplitSeq(query, "&") {
@@ -185,7 +208,7 @@ func (s *series) begin() {
 	s.until = s.task.place.Until
 	if at := s.task.place; at.Page > 0 || at.Entries > 0 {
 		s.n, s.count, s.before = max(at.Page, s.n), at.Entries, nil
-		s.last = &feedhistory.Entry{ID: at.Last}
+		s.last = &feedhistory.Entry{ID: at.Last, Published: time.UnixMilli(at.At)}
 	} else if s.task.refill {
 		s.until = max(s.n-1, 1)
 	}
@@ -196,7 +219,9 @@ func (s *series) begin() {
 func (s *series) here() place {
 	at := place{Page: s.n, Until: s.until, Entries: s.count}
 	if s.last != nil {
-		at.Last = s.last.ID
+		if at.Last = s.last.ID; s.listing != nil {
+			at.At = s.last.Published.UnixMilli()
+		}
 	}
 	return at
 }
@@ -216,7 +241,8 @@ func (s *series) note(doc *feedhistory.Document) {
 func (s *series) works() (bool, error) {
 	s.begin()
 	a := s.keep(s.url(s))
-	return a.err == nil && s.seen.add(a.doc.Entries) > 0, a.failure()
+	named := a.err == nil && (s.listing == nil || s.seen.hasAny(a.doc.Entries)) // by the IDs of the feed
+	return named && s.seen.add(a.doc.Entries) > 0, a.failure()
 }
 
 // walk reads the pages from where an earlier walk ended.

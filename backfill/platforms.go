@@ -11,7 +11,10 @@ import "regexp"
 // SoundCloud are for feeds whose links were lost on the way.
 var platforms = []platform{
 	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: atMissing},
-	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: atMissing, Only: "before version 3.0 (2019)"},
+	{
+		Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: atMissing,
+		Only: "before version 3.0 (2019); since then, only the owner has a key for the list of all posts",
+	},
 	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: atEmpty},
 	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: atEmpty},
 	{
@@ -22,9 +25,18 @@ var platforms = []platform{
 		Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: atEmpty,
 		Only: "views with a full pager; the front page's rss.xml has none",
 	},
-	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: atOnce, Only: "accounts with more than 20 posts, and up to 200"},
+	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: atOnce, Only: "accounts with more than 20 posts, and up to 200; the account itself, as @name@host, has all"},
 	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: atEmpty},
 	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: atEmpty},
+	{
+		Label: "substack", Generator: "Substack", Page: "/api/v1/archive?sort=new&limit=50&offset={count}", End: atEmpty,
+		List: &listing{ID: "id", URL: "canonical_url", Title: "title", Summary: "subtitle", Published: "post_date"},
+	},
+	{
+		Label: "squarespace", Generator: "Site-Server", Page: "?format=json&offset={before}", End: atEmpty,
+		List: &listing{Items: "items", ID: "id", URL: "fullUrl", Title: "title", Summary: "excerpt", Content: "body", Published: "publishOn", Updated: "updatedOn"},
+	},
+	{Label: "medium", Generator: "Medium", Only: "none: the latest ten posts are all that Medium gives readers"},
 	{
 		Label: "lemmy", URL: regexp.MustCompile(`^https?://[^/]+/feeds/(all|local|[cu]/[^/?]+)\.xml(\?|$)`),
 		Page: "?page={n}&limit=50&sort=New", First: 0, End: atEmpty, Only: "feeds of all posts, of communities and of users",
@@ -41,12 +53,17 @@ type platform struct {
 	Entry     *regexp.Regexp // matches all IDs of its entries, of which it has some
 	URL       *regexp.Regexp // matches its URL
 
-	// Page is the address of another page, relative to the feed's URL. Query parameters
-	// after a ? are added to those of the URL. {n} is replaced by the number of the page,
-	// and {last} by the match of the group in Entry, in the ID of the last entry so far.
+	// Page is the address of another page, relative to the feed's URL; "" if there are none.
+	// Query parameters after a ? are added to those of the URL. {n} is replaced by the number
+	// of the page, {last} by the match of the group in Entry, in the ID of the last entry so
+	// far, {before} by the time of that entry in milliseconds, and {count} by their number.
 	Page  string
 	First int     // the number of the page at the feed's own URL
 	End   pageEnd // how the server ends the pages
+
+	// List is the form of pages that are the software's own lists of posts, which begin with
+	// the newest, as the feed does; nil means they are feeds.
+	List *listing
 
 	// Only says which feeds of which versions have pages, for the Reason of a
 	// Probe. "" means all, as far as is known.

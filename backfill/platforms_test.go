@@ -23,6 +23,8 @@ type platformSite struct {
 	*site
 	server     map[string]string // the fixture's settings
 	feed, item string
+
+	list, listed string // the form of the software's own list; "" if there is none
 }
 
 func readPlatform(t testing.TB, file string) *platformSite {
@@ -37,6 +39,8 @@ func readPlatform(t testing.TB, file string) *platformSite {
 	}
 	p.feed, _ = a.File("feed")
 	p.item, _ = a.File("item")
+	p.list, _ = a.File("list")
+	p.listed, _ = a.File("listed")
 	p.site = newSite(p.number("posts"))
 	return p
 }
@@ -49,8 +53,15 @@ func (p *platformSite) answer(w http.ResponseWriter, r *http.Request) {
 	if unescaped, err := http.NewRequest("GET", strings.ReplaceAll(uri, "%2F", "/"), nil); err == nil {
 		uri = unescaped.URL.RequestURI()
 	}
-	from := 0
-	if value, ok := match(p.server["page"], uri); ok {
+	from, form, item, between := 0, p.feed, p.item, ""
+	if value, ok := match(p.server["count"], uri); ok {
+		from, size, form, item, between = atoi(value), p.number("paged"), p.list, p.listed, ","
+	} else if value, ok := match(p.server["before"], uri); ok || p.server["newest"] != "" && uri == p.server["newest"] {
+		size, form, item, between = max(size, 2), p.list, p.listed, "," // it shows the feed's last entry, too
+		for from = 0; ok && from < len(posts) && posts[from].published.UnixMilli() >= int64(atoi(value)); {
+			from++
+		}
+	} else if value, ok := match(p.server["page"], uri); ok {
 		size = max(size, p.number("paged"))
 		from = (atoi(value) - p.number("first")) * size
 	} else if value, ok := match(p.server["limit"], uri); ok {
@@ -71,16 +82,19 @@ func (p *platformSite) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var items strings.Builder
-	for _, post := range page {
-		items.WriteString(p.write(p.item, post))
+	for i, post := range page {
+		if i > 0 {
+			items.WriteString(between)
+		}
+		items.WriteString(p.write(item, post))
 	}
 	w.Header().Set("Content-Type", "application/xml")
-	_, _ = w.Write([]byte(strings.ReplaceAll(p.write(p.feed, posts[0]), "{items}", items.String())))
+	_, _ = w.Write([]byte(strings.ReplaceAll(p.write(form, posts[0]), "{items}", items.String())))
 }
 
 func (p *platformSite) write(template string, of post) string {
 	return strings.NewReplacer("{site}", p.url, "{id}", strconv.Itoa(of.id), "{title}", of.text,
-		"{date}", of.published.Format(time.RFC1123Z), "{time}", of.published.Format(time.RFC3339)).Replace(template)
+		"{date}", of.published.Format(time.RFC1123Z), "{time}", of.published.Format(time.RFC3339), "{ms}", strconv.FormatInt(of.published.UnixMilli(), 10)).Replace(template)
 }
 
 func fill(template, name string, n int) string {
@@ -119,7 +133,8 @@ func (p *platformSite) complete(t require.TestingT, r *Recovery) {
 
 func platformFiles(t testing.TB) []string {
 	files := feedtest.Glob(t, "testdata/platforms/*.txtar")
-	require.Len(t, files, len(platforms), "a fixture for each line")
+	pages := slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return p.Page == "" })
+	require.Len(t, files, len(pages), "a fixture for each line with pages")
 	return files
 }
 
@@ -186,7 +201,8 @@ func TestPlatformsIgnored(t *testing.T) {
 	for _, file := range platformFiles(t) {
 		p := readPlatform(t, file)
 		handler := func(w http.ResponseWriter, r *http.Request) {
-			r.URL.Path, r.URL.RawPath, r.URL.RawQuery = p.server["path"], "", ""
+			r.URL.Path, r.URL.RawQuery, _ = strings.Cut(p.server["path"], "?")
+			r.URL.RawPath = ""
 			p.answer(w, r)
 		}
 		r := p.fetch(t, handler, p.server["path"])
@@ -195,6 +211,38 @@ func TestPlatformsIgnored(t *testing.T) {
 		require.Contains(t, r.Probe.Reason, strings.TrimSuffix(filepath.Base(file), ".txtar"), "it says why")
 		require.LessOrEqual(t, len(p.requests), 3, "%s: %s", file, p.requests)
 	}
+}
+
+// A list has no more than a feed's own copies: those count.
+func TestPlatformsLists(t *testing.T) {
+	p := readPlatform(t, "testdata/platforms/substack.txtar")
+	p.serve(t, p.answer)
+	r := p.recover(t, p.server["path"])
+	kept := 0
+	for _, e := range r.History.Entries {
+		if e.KeptBy == "substack" {
+			kept++
+			require.Equal(t, "On "+e.Title().Body, e.Summary().Body)
+		} else {
+			require.Equal(t, "<p>The whole "+e.Title().Body+"</p>", e.Content().Body)
+		}
+	}
+	require.Equal(t, 310, kept, "of 330; the feed has the others")
+
+	// A list by other names proves nothing, and is not merged.
+	p = readPlatform(t, "testdata/platforms/substack.txtar")
+	p.listed = strings.ReplaceAll(p.listed, "/p/light", "/p/other")
+	p.serve(t, p.answer)
+	r = p.recover(t, p.server["path"])
+	require.Equal(t, None, r.Probe.Method)
+	require.Len(t, r.History.Entries, 20)
+
+	// Medium has nothing, and it is said.
+	p.feed = strings.ReplaceAll(p.feed, "Substack", "Medium")
+	p.requests = nil
+	r = p.recover(t, p.server["path"])
+	require.Contains(t, r.Probe.Reason, "the latest ten posts are all")
+	require.Len(t, p.requests, 1)
 }
 
 // If a method that seems to suit a feed does not work, the reason is reported

@@ -103,6 +103,7 @@ func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhis
 			yield(nil, err)
 			return
 		}
+		yield = s.oneScheme(yield)
 		oldest := stablePage(s, 1)
 		if p.Mode == modeModified && s.keep(oldest).failure() != nil {
 			s.task.state = restart
@@ -118,6 +119,43 @@ func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhis
 		}
 		w.series(s).walk(yield)
 	}
+}
+
+// oneScheme gives a post the ID by which it came first, if the two differ in their scheme
+// alone: caches of sites that have moved to https have some pages from before.
+func (s *source) oneScheme(yield func(*feedhistory.Document, error) bool) func(*feedhistory.Document, error) bool {
+	came := ids(s.doc.Entries)
+	return func(doc *feedhistory.Document, err error) bool {
+		if doc != nil {
+			var others []string
+			for _, e := range doc.Entries {
+				others = append(others, otherScheme(e.ID))
+			}
+			known := map[string]bool{}
+			if s.task.has != nil {
+				known = s.task.has(others)
+			}
+			for i, e := range doc.Entries {
+				if !came[e.ID] && others[i] != "" && (came[others[i]] || known[others[i]]) {
+					e.ID = others[i]
+				}
+				came[e.ID] = true
+			}
+		}
+		return yield(doc, err)
+	}
+}
+
+// otherScheme returns WordPress's guid of a post with the other scheme; "" for another ID.
+func otherScheme(id string) string {
+	_, rest, ok := strings.Cut(id, "://")
+	switch {
+	case !ok || !strings.Contains(rest, "?p=") && !strings.Contains(rest, "&p="):
+		return ""
+	case strings.HasPrefix(id, "https:"):
+		return "http://" + rest
+	}
+	return "https://" + rest
 }
 
 // count asks for the number of posts.

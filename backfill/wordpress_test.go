@@ -27,6 +27,7 @@ type blog struct {
 	unpaged    bool // and paged
 	withoutAPI bool
 	bare       bool // whether it sends no header fields of its own
+	schemes    bool // whether every other page has the guids of before the site moved to https
 }
 
 func newBlog(t testing.TB, n, size int) *blog {
@@ -93,7 +94,11 @@ func (b *blog) feed(w http.ResponseWriter, posts []post, paged int) {
 	if b.nameless {
 		generator = ""
 	}
-	fmt.Fprint(w, rss(page, b.url, lastBuild(page)+generator, b.guid))
+	guid := b.guid
+	if b.schemes && paged%2 == 0 {
+		guid = func(p post) string { return otherScheme(b.guid(p)) }
+	}
+	fmt.Fprint(w, rss(page, b.url, lastBuild(page)+generator, guid))
 }
 
 // rest lists posts, at most a hundred at a time. A page after the last is a bad
@@ -376,5 +381,33 @@ func TestWordPressRepeatsItsLastPage(t *testing.T) {
 			require.NotNil(t, r.History)
 			require.LessOrEqual(t, len(b.requests), 150)
 		})
+	}
+}
+
+// A post whose guid has another scheme on another page is one post, and is counted as one.
+func TestWordPressSchemes(t *testing.T) {
+	for _, unordered := range []bool{false, true} {
+		for moment := range 24 {
+			b := newBlog(t, 65, 10)
+			b.schemes, b.unordered = true, unordered
+			b.before = func(n int) {
+				if n == moment {
+					b.publish()
+					b.edit(5)
+				}
+			}
+			r := b.recover(t, "/feed/")
+			got := map[string]int{}
+			for _, e := range r.History.Entries {
+				_, rest, _ := strings.Cut(e.ID, "://")
+				got[rest]++
+				require.Equal(t, 1, got[rest], e.ID)
+			}
+			require.Len(t, got, len(b.posts), moment)
+			require.Empty(t, r.History.Gaps)
+			if !unordered {
+				require.Equal(t, feedhistory.Whole, r.Verdict(), moment)
+			}
+		}
 	}
 }
