@@ -318,10 +318,10 @@ func (k *keepRun) has(ids []string) map[string]bool {
 	return found
 }
 
-// known yields the entries of the mirror, with those deleted, which need not come back.
+// known yields the entries of the mirror, with those deleted or erased, which need not come back.
 func (k *keepRun) known(ctx context.Context) iter.Seq2[KnownEntry, error] {
 	return func(yield func(KnownEntry, error) bool) {
-		for r, err := range k.m.Store.Entries(ctx, mirror.Query{Feed: k.feed.URL, Deleted: true}) {
+		for r, err := range k.m.Store.Entries(ctx, mirror.Query{Feed: k.feed.URL, States: mirror.AllStates}) {
 			if err != nil {
 				yield(KnownEntry{}, err)
 				return
