@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -196,7 +197,7 @@ func TestFirstDocument(t *testing.T) {
 	doc, err := private(t).Get(t.Context(), b.url+"/feed/")
 	require.NoError(t, err)
 	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{}, &feedhistory.WalkOptions{
-		Known: func(string) feedhistory.Known { return doc.Known() },
+		Memory: &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: func(string) feedhistory.Known { return doc.Known() }},
 	})
 	_, err = feedhistory.Merge(w.Documents())
 	require.ErrorAs(t, err, new(*feedhistory.Unchanged))
