@@ -234,14 +234,17 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	return nil
 }
 
-// archive processes an archive document. It may be a known one, by its URL or by the
-// name it gives itself.
+// archive processes an archive document. It may be a known one, by its URL, by the one that
+// a redirect leads to, or by the name it gives itself.
 func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentRecord) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
 		return err
 	}
 	d := p.newDocument(doc, rank)
+	if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
+		known = there // to which a redirect leads
+	}
 	if self, other := p.ownName(doc, d.Digest); known == nil && other != nil {
 		known = other
 	} else if self != "" {
