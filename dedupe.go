@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A History is the logical feed, as far as it could be reconstructed, with each entry
@@ -77,7 +79,9 @@ func (h *History) Coverage() *Coverage {
 // so far, which then has a gap, and the readable part of the failed document. The
 // history is nil if there was neither a document nor a gap, and its Head is nil if
 // there was no document. If docs ends before its walk, the history has a gap for the
-// rest, which matches ErrUnread.
+// rest, which matches ErrUnread. Of documents without a walk, which [Parse] or Client.Get
+// has read, it has such a gap for each link to an older document, or to the beginning of
+// the feed, that is not among them.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	if docs == nil {
 		return nil, errors.New("feedhistory: Merge: the sequence is nil")
@@ -110,6 +114,8 @@ type Merger struct {
 	docs    []feedtime.Rank
 	deleted map[string]deletion
 	last    *Document
+	links   map[string]string // where the links of documents without a walk lead, and from where
+	read    map[string]bool   // the names of these documents
 
 	unchanged error // the first *Unchanged
 	kindKnown bool  // the newest document is unchanged, and its kind is known
@@ -129,6 +135,9 @@ func (m *Merger) Add(doc *Document, err error) bool {
 	}
 	if err == nil {
 		m.h.Documents++
+		if m.h.Head == nil && doc.place.walk == nil {
+			m.links, m.read = map[string]string{}, map[string]bool{}
+		}
 		m.add(doc)
 	} else if gap, ok := errors.AsType[*Gap](err); ok {
 		if slices.Contains(m.h.Gaps, gap) {
@@ -186,7 +195,8 @@ func (m *Merger) add(doc *Document) {
 	m.last = doc
 	m.h.Gaps = append(m.h.Gaps, doc.Gaps...)
 	n := m.rank(doc)
-	if m.h.Head == nil {
+	first := m.h.Head == nil
+	if first {
 		head := doc.headOnly()
 		m.h.Head = &head
 		if !m.kindKnown {
@@ -196,6 +206,9 @@ func (m *Merger) add(doc *Document) {
 	} else if doc.reread {
 		m.h.Head.Coverage = m.h.Head.Coverage.join(doc.Coverage)
 		m.declare(doc)
+	}
+	if m.links != nil {
+		m.follow(doc, first)
 	}
 	if m.Streaming {
 		return
@@ -215,6 +228,34 @@ func (m *Merger) add(doc *Document) {
 	for _, t := range doc.Deleted {
 		m.delete(t, n)
 	}
+}
+
+// follow notes where the links of a document without a walk lead.
+func (m *Merger) follow(doc *Document, first bool) {
+	self, _ := doc.Links.Rel(RelSelf)
+	for _, name := range []string{doc.URL, doc.Response.Requested, self.Href} {
+		m.read[iri.WithoutFragment(name)] = true
+	}
+	targets := doc.Links.targets(m.h.Kind.Older())
+	if link, ok := doc.beginning(); first && !doc.isSubscription() {
+		if !ok {
+			link.Href = "" // nothing says where the newer ones are
+		}
+		targets = append(targets, link.Href)
+	}
+	for _, url := range targets {
+		m.links[iri.WithoutFragment(url)] = doc.URL
+	}
+}
+
+// unread returns the gaps of the links that lead to none of the documents without a walk.
+func (m *Merger) unread() (gaps []*Gap) {
+	for _, url := range slices.Sorted(maps.Keys(m.links)) {
+		if url == "" || !m.read[url] {
+			gaps = append(gaps, &Gap{URL: cmp.Or(url, m.links[url]), From: m.links[url], Reason: ReasonInterrupted, Err: ErrUnread, Found: time.Now()})
+		}
+	}
+	return gaps
 }
 
 // declare collects the gaps declared by the newest document itself.
@@ -293,6 +334,7 @@ func (m *Merger) history() *History {
 	if m.err == nil && m.last != nil && !m.last.place.isLast() {
 		h.Gaps = append(h.Gaps, m.rest(ErrUnread))
 	}
+	h.Gaps = append(h.Gaps, m.unread()...)
 	if len(m.deleted) == 0 {
 		h.Entries = onePost(h.Entries)
 		return &h

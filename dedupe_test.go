@@ -603,3 +603,59 @@ func isUnread(h *History) bool {
 	}
 	return false
 }
+
+// Documents read without a walk are not taken for a whole feed: each link that leads to none
+// of them is a gap.
+func TestMergeWithoutAWalk(t *testing.T) {
+	read := func(path, links string) *Document {
+		doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">`+
+			links+`<entry><id>`+path+`</id></entry></feed>`), "http://a.example"+path)
+		require.NoError(t, err)
+		return doc
+	}
+	archive := func(n string, older string) *Document {
+		links := `<fh:archive/><link rel="current" href="/feed"/>`
+		if older != "" {
+			links += `<link rel="prev-archive" href="` + older + `"/>`
+		}
+		return read(n, links)
+	}
+	feed := read("/feed", `<link rel="prev-archive" href="/3"/>`)
+	three, two, one := archive("/3", "/2"), archive("/2", "/1"), archive("/1", "")
+	for name, test := range map[string]struct {
+		docs    []*Document
+		unread  []string
+		verdict Verdict
+	}{
+		"all":                    {[]*Document{feed, three, two, one}, nil, Whole},
+		"in another order":       {[]*Document{feed, one, three, two}, nil, Whole},
+		"the first":              {[]*Document{feed}, []string{"/3"}, Partial},
+		"two of four":            {[]*Document{feed, three}, []string{"/2"}, Partial},
+		"without the middle":     {[]*Document{feed, three, one}, []string{"/2"}, Partial},
+		"one archive":            {[]*Document{one}, []string{"/feed"}, Partial},
+		"archives":               {[]*Document{three, two, one}, []string{"/feed"}, Partial},
+		"an archive of a feed":   {[]*Document{read("/x", `<fh:archive/>`)}, []string{"/x"}, Partial},
+		"a page":                 {[]*Document{read("/p", `<link rel="next" href="/p2"/>`)}, []string{"/p2"}, Partial},
+		"pages":                  {[]*Document{read("/p", `<link rel="next" href="/p2"/>`), read("/p2", `<link rel="previous" href="/p"/>`)}, nil, Lossy},
+		"a plain feed":           {[]*Document{read("/plain", "")}, nil, Window},
+		"a complete one":         {[]*Document{read("/c", `<fh:complete/>`)}, nil, Whole},
+		"by the name it has":     {[]*Document{feed, read("/elsewhere", `<fh:archive/><link rel="self" href="/3"/>`)}, nil, Whole},
+		"with a part of its own": {[]*Document{read("/feed", `<link rel="prev-archive" href="/3#part"/>`), archive("/3", "")}, nil, Whole},
+	} {
+		for _, streaming := range []bool{false, true} {
+			m := Merger{Streaming: streaming}
+			for _, doc := range test.docs {
+				m.Add(doc, nil)
+			}
+			h, err := m.History()
+			require.NoError(t, err, name)
+			var unread []string
+			for _, g := range h.Gaps {
+				require.ErrorIs(t, g, ErrUnread, name)
+				unread = append(unread, strings.TrimPrefix(g.URL, "http://a.example"))
+			}
+			require.Equal(t, test.unread, unread, name)
+			require.Equal(t, test.verdict, h.Verdict(), name)
+		}
+	}
+}

@@ -386,7 +386,7 @@ func TestFetchGivesWhatCouldBeRead(t *testing.T) {
 // If the chain has moved, the second reading of a subscription document may declare
 // something else: the worse verdict counts.
 func TestCoverageOfASecondReading(t *testing.T) {
-	first, second := &Document{URL: "http://example.net/feed", Archive: true}, &Document{URL: "http://example.net/feed", reread: true}
+	first, second := &Document{URL: "http://example.net/feed", Archive: true, place: place{walk: new(progress)}}, &Document{URL: "http://example.net/feed", reread: true}
 	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declaredGap("status")}}}
 	h, err := Merge(feedtest.Values(first, second))
 	require.NoError(t, err)
