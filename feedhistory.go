@@ -396,7 +396,7 @@ const (
 // A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3). The zero
 // value means there is none.
 type Text struct {
-	Type string // TextPlain, TextHTML, TextXHTML or, for content, a media type; "" if there is no text
+	Type string // TextPlain, TextHTML, TextXHTML or, for content, a media type; "" with a Body means TextPlain
 	Body string // characters, HTML, the markup inside xhtml's div, or the bytes of the media type
 	Src  string // the absolute URL of content elsewhere; "" if it is in Body
 	Base string // the base for relative references in Body

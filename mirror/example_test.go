@@ -137,7 +137,7 @@ func ExampleQuery_changes() {
 			fmt.Println(r.ID, r.State)
 			last = r.LastCommit
 		}
-		seen = last // not before: several entries may have the same Change
+		seen = last // not before: several entries may have the same LastCommit
 	}
 	look()
 	merge(&feedhistory.Document{Complete: true}) // the document lacks the entry

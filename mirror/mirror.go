@@ -514,10 +514,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
-		if u, bad := feedhistory.ParseURL(url); bad != nil || u.Host == "" {
-			return nil, fmt.Errorf("mirror: %q is not an absolute URL", feedhistory.Redact(url))
-		}
-		feed, err = NewFeed(url), nil
+		feed, err = NewFeed(url), checkURL(url)
 	}
 	if err != nil {
 		return nil, err
@@ -549,6 +546,14 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d Debt) bool { return d.Again })
 	p.backlog.fill(p)
 	return p, nil
+}
+
+// checkURL returns an error if a URL is not absolute.
+func checkURL(url string) error {
+	if u, err := feedhistory.ParseURL(url); err != nil || u.Host == "" {
+		return fmt.Errorf("mirror: %q is not an absolute URL", feedhistory.Redact(url))
+	}
+	return nil
 }
 
 // fill decides which of the documents owed the walk requests. Those with the fewest tries

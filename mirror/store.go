@@ -26,7 +26,7 @@ var (
 //
 // All methods may be called at the same time, even by other processes with a
 // store over the same data. None of them ever sees part of a Commit. When its
-// context ends, a call returns the context's error.
+// context ends, a call returns the context's error, and a sequence under way ends with it.
 //
 // A Store leaves nothing out because it cannot read it: a damaged state, record or
 // document is an error, in a sequence too, with the name of the feed, entry or
@@ -72,6 +72,9 @@ type Store interface {
 	// durable: once Commit has returned nil, it survives a loss of power. After
 	// an error the change may or may not be stored, unless the error matches
 	// ErrConflict: then nothing is stored.
+	//
+	// The caller sets everything in a record, FirstCommit, LastCommit and the times too. To
+	// erase an entry, it puts a record without Content, and Keep is 0.
 	//
 	// Commit stores the change only if the feed's stored Commits are those of c.Feed; if
 	// they are zero, only if the store does not have the feed. Afterwards Commits, both
@@ -163,8 +166,8 @@ type Commit struct {
 	Number int64
 
 	// Put are records with content, new or changed. The replaced content of a record
-	// becomes a version, if its Digest differs and Keep allows. Put and Touch together
-	// contain each ID at most once.
+	// becomes a version, if its Digest differs and Keep allows; a version with the Digest of
+	// the new content goes. Put and Touch together contain each ID at most once.
 	Put []*Record
 
 	// Touch are records whose stored content does not change, or records without content.
@@ -180,7 +183,8 @@ type Commit struct {
 	Keep int
 
 	// Documents are processed documents. A document replaces the stored one with the same
-	// URL. If several documents share a name, the name belongs to the one committed last.
+	// URL. If several documents share a name, the name belongs to the one committed last,
+	// of those that still have it.
 	Documents []*DocumentRecord
 
 	// Forget drops all documents stored before this commit.
@@ -495,10 +499,13 @@ func (t TombstoneRecord) IsZero() bool { return t.When.IsZero() && t.Rank == Ran
 
 // Subscribe adds a feed to a store, such as a NewFeed, and reports whether it was new: of a
 // feed that is there already, it changes nothing. A Mirror that polls the store then polls
-// the feed. The error is the store's.
+// the feed. The error is the store's, or says that the feed's URL is not an absolute one.
 func Subscribe(ctx context.Context, s Store, f *Feed) (added bool, err error) {
 	if s == nil || f == nil {
 		return false, errors.New("mirror: Subscribe: the Store or the Feed is nil")
+	}
+	if err := checkURL(f.URL); err != nil {
+		return false, err
 	}
 	err = s.Commit(ctx, &Commit{Feed: f})
 	if errors.Is(err, ErrConflict) {

@@ -185,7 +185,10 @@ func TestWalkLedger(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, string(texts[i]), string(text), "stored and read")
 	}
-	require.Nil(t, (mirror.Ledger{}).Feed())
+	require.Zero(t, (mirror.Ledger{}).Feed().Commits)
+	for _, err := range m.Walk(t.Context(), "/relative", mirror.Ledger{}) {
+		require.ErrorContains(t, err, "not an absolute URL")
+	}
 
 	// A column of a database.
 	var scanned mirror.Ledger
@@ -197,15 +200,17 @@ func TestWalkLedger(t *testing.T) {
 	}
 	for _, column := range []any{nil, "", []byte{}} {
 		require.NoError(t, scanned.Scan(column))
-		require.Nil(t, scanned.Feed())
+		require.Zero(t, scanned.Feed().Commits)
 	}
 	require.ErrorContains(t, scanned.Scan(1), "a int is no Ledger")
 	for _, err := range m.Walk(t.Context(), "http://other.example/feed", ledgers[0]) {
 		require.ErrorContains(t, err, "of another feed, "+modelURL)
 	}
 	for text, want := range map[string]string{
-		`{"feed":{"url":"http://a.example/"},"rows":"AAAA"}`: "rows of a Ledger",
-		`{"feed":{"url":1}}`: "cannot unmarshal",
+		`{"commits":1,"rows":"AAAA"}`:         "rows of a Ledger",
+		`{"commits":1,"rows":"qgMA"}`:         "rows of a Ledger",
+		`{"commits":1,"rows":"qqgFAAAA//8="}`: "rows of a Ledger",
+		`{"commits":1,"rows":1}`:              "cannot unmarshal",
 	} {
 		require.ErrorContains(t, json.Unmarshal([]byte(text), new(mirror.Ledger)), want)
 	}

@@ -78,10 +78,11 @@ func (r *Reading) XML() ([]byte, error) {
 // most a hundred thousand entries of archives, the newest: an older one that comes again is
 // in Changes again. So may be an entry with signatures in its addresses.
 //
-// The error ends the walk: there is no subscription document, or it is damaged, and the
-// error is the one of Report.Failure; the Ledger is another feed's; or the context has ended.
-// Unless it is a *WaitError, the last Reading before has a Ledger that says when to try again. What
-// is missing otherwise is in Ledger.Gaps.
+// The error ends the walk. If there is no subscription document, or it is damaged, it is the
+// one of Report.Failure, and the last Reading before it has a Ledger that says when to try
+// again, unless it is a *WaitError. If the context has ended, the Readings before it have
+// all that was read. If the Ledger is another feed's, or the URL is not absolute, there is
+// no Reading. What is missing otherwise is in Ledger.Gaps.
 func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
 		s := &shelf{yield: yield}
@@ -109,10 +110,11 @@ func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*R
 }
 
 // Feed returns the state of the feed, when the Ledger is of a Walk: Verdict, Kind, Title and
-// the time of the next poll, for instance. It returns nil for any other Ledger.
+// the time of the next poll, for instance. Of the zero Ledger, and of a Store's, it is that
+// of a feed never read, without a URL.
 func (l Ledger) Feed() *Feed {
 	if l.kept == nil {
-		return nil
+		return NewFeed("")
 	}
 	return l.kept.state.clone()
 }
@@ -252,15 +254,16 @@ func (k *keptFeed) ledger() Ledger {
 	return Ledger{l: k.state.Ledger.l, kept: k}
 }
 
-// A keptForm is a Walk's Ledger as it is stored. Its Rows are compressed.
+// A keptForm is a Walk's Ledger as it is stored. Its Rows are compressed, so there is no
+// U+0000 in it, which some databases refuse.
 type keptForm struct {
-	Feed    *Feed  `json:"feed"`
 	Commits int64  `json:"commits"`
 	Rows    []byte `json:"rows"`
 }
 
-// keptRows are the documents and entries of a Walk's Ledger.
+// keptRows are the state, the documents and the entries of a Walk's Ledger.
 type keptRows struct {
+	Feed      *Feed             `json:"feed"`
 	Documents []*DocumentRecord `json:"documents,omitempty"`
 	Entries   []keptRow         `json:"entries,omitempty"`
 }
@@ -272,7 +275,9 @@ type keptRow struct {
 }
 
 func (k *keptFeed) marshal(l ledger) ([]byte, error) {
-	rows := keptRows{Documents: k.documents}
+	state := clone(k.state)
+	state.Ledger = Ledger{l: l}
+	rows := keptRows{Feed: state, Documents: k.documents}
 	for _, id := range slices.Sorted(maps.Keys(k.records)) {
 		rows.Entries = append(rows.Entries, keptRow{id, k.posts[id], k.records[id]})
 	}
@@ -287,19 +292,16 @@ func (k *keptFeed) marshal(l ledger) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := clone(k.state)
-	state.Ledger = Ledger{l: l}
-	return unescaped(keptForm{state, state.Commits, b.Bytes()})
+	return unescaped(keptForm{state.Commits, b.Bytes()})
 }
 
 // unmarshalKept reads what marshal has written. It returns nil for the Ledger of a Store.
 func unmarshalKept(text []byte) (*keptFeed, error) {
 	var form keptForm
-	if err := json.Unmarshal(text, &form); err != nil || form.Feed == nil {
+	if err := json.Unmarshal(text, &form); err != nil || form.Rows == nil {
 		return nil, err
 	}
-	form.Feed.Commits = form.Commits
-	k := &keptFeed{&memoryFeed{state: form.Feed, records: map[string]*Record{}, posts: map[string]string{}}}
+	k := &keptFeed{&memoryFeed{records: map[string]*Record{}, posts: map[string]string{}}}
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(form.Rows)))
 	if err != nil {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
@@ -308,12 +310,16 @@ func unmarshalKept(text []byte) (*keptFeed, error) {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
 	}
-	k.documents = rows.Documents
+	if rows.Feed == nil {
+		return nil, errors.New("mirror: the rows of a Ledger: no feed")
+	}
+	k.state, k.documents = rows.Feed, rows.Documents
+	k.state.Commits = form.Commits
 	for _, row := range rows.Entries {
 		if row.Record == nil {
 			return nil, errors.New("mirror: the rows of a Ledger: an entry without a state")
 		}
-		row.Record.ID, row.Record.Feed = row.ID, form.Feed.URL
+		row.Record.ID, row.Record.Feed = row.ID, rows.Feed.URL
 		k.records[row.ID] = row.Record
 		if row.Post != "" {
 			k.posts[row.ID] = row.Post

@@ -23,8 +23,7 @@ import (
 // A Reader reads the feed at a URL, and reports its contents. The state is a directory,
 // the same for all polls of a case, and new for each case; a reader that keeps nothing
 // ignores it. An error is a failed run, and everything required of it counts as not
-// met. To find no feed is no error: it returns a Result with Failed, or a runError
-// with Exited.
+// met. To find no feed is no error: it returns a Result with Failed.
 type Reader func(ctx context.Context, url, state string) (*Result, error)
 
 // Options are the settings of Run. The zero value is ready to use.

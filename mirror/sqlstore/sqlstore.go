@@ -600,14 +600,11 @@ func (s *Store) checkReader(ctx context.Context) error {
 
 // A Hook changes tables of your own in the transaction of a commit, so they always
 // agree with the mirror, after any crash. An error of the hook prevents the commit, and
-// is returned by it. A mirror.Poller takes it for a failing Store: Drain ends, and Run waits
-// for a minute.
+// is returned by it. A mirror.Poller takes it for a failing Store: Drain ends for all feeds,
+// and Run waits for a minute. So return errors of the database only.
 //
 // A hook is not told of entries committed before it was set: if the mirror has any, fill
 // your tables from Store.Entries first.
-//
-// A hook added later misses earlier commits: fill your tables from Store.Entries first. An
-// error for one feed ends Poller.Drain for all, so return errors of the database only.
 //
 // A hook gets each change once, however often a commit is tried again: earlier tries
 // are rolled back. It must not use the Store, nor keep tx.
@@ -616,7 +613,7 @@ type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
 // A Delta is the difference one commit makes to a feed's live entries. Polls without
 // news have a Delta, too.
 type Delta struct {
-	Feed    *mirror.Feed // the feed's new state, with its new Version; the last state if Removed
+	Feed    *mirror.Feed // the feed's new state, with its new Commits; the last state if Removed
 	From    string       // the URL of the feed before Store.Move; "" if it has not moved
 	Removed bool         // whether the feed is removed, with all of its entries
 
