@@ -1054,11 +1054,11 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 }
 
 func (c *faultyChain) options() *WalkOptions {
-	return &WalkOptions{
+	return &WalkOptions{Memory: &chain.Memory[Known, *Document]{
 		Processed: func(url string) bool { return slices.Contains(c.processed, url) },
 		Known:     func(url string) Known { return c.known[url] },
 		Pending:   c.pending,
-	}
+	}}
 }
 
 // all returns everything that a walk yields.

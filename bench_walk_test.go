@@ -17,6 +17,7 @@ import (
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -120,7 +121,7 @@ func BenchmarkWalkAhead(b *testing.B) {
 			read := func(noGuess bool) time.Duration {
 				site.asked = make(chan string, 2*n)
 				c := &Client{Transport: site, NoGuess: noGuess}
-				opt := &WalkOptions{Known: func(url string) Known { return known[url] }}
+				opt := &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: func(url string) Known { return known[url] }}}
 				started, documents := time.Now(), 0
 				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", opt) {
 					if !is[*Unchanged](err) {

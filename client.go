@@ -40,7 +40,7 @@ const (
 //	Walk        the same, document by document
 //	Get         one document
 //	Poll        one document, if it has changed
-//	Discover    the feeds of a web page
+//	Discover    the feeds of a web page, or of an account of the fediverse
 //	HTTPClient  anything else, by the same rules
 //
 // # Rules
@@ -212,15 +212,22 @@ func (c *Client) setUp() {
 // section as soon as it has arrived, before the rest of the document.
 func (c *Client) load(ctx context.Context, r chain.Request, known Known, head func(*Document)) *fetchResult {
 	resp, err := c.do(ctx, fetch.Request{
-		URL: iri.ForRequest(r.URL), Accept: accept,
+		URL: iri.ForRequest(r.URL), Accept: acceptFor(r.URL),
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 		Once: r.Guess, Again: r.Again, IsDoubtful: r.IsDoubtful,
 	})
 	if err != nil {
+		if isOutbox(r.URL) {
+			err = withSigned(err)
+		}
 		return &fetchResult{url: r.URL, err: err}
 	}
 	defer resp.Body.Close()
-	return c.read(resp, r.URL, known, head)
+	l := c.read(resp, r.URL, known, head)
+	if e, ok := l.err.(*NotFeedError); ok && e.actor != "" {
+		l.err = c.lookUp(ctx, e)
+	}
+	return l
 }
 
 // read reads the document from a response for url.
@@ -322,7 +329,8 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 }
 
 // notFeed turns the error of a document other than a feed into a NotFeedError, with the
-// feeds the document names if it is a web page. It returns other errors unchanged.
+// feeds the document names if it is a web page or about an account. It returns
+// other errors unchanged.
 func (c *Client) notFeed(err error, text, base string, header http.Header) error {
 	parse, ok := errors.AsType[*ParseError](err)
 	if !ok {
@@ -337,11 +345,13 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 		return err
 	}
 	e := &NotFeedError{URL: base, Page: page, Err: parse}
+	contentType, longest := header.Get("Content-Type"), c.Limits.withDefaults().URL
 	if page {
-		for _, l := range markup.FeedLinks(text, base, header.Get("Content-Type"), c.Limits.withDefaults().URL) {
+		for _, l := range markup.FeedLinks(text, base, contentType, longest) {
 			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}
+	e.readAccount(text, contentType, longest)
 	return e
 }
 
@@ -562,52 +572,14 @@ func newResponse(resp *fetch.Response) Response {
 	}
 }
 
-// WalkOptions tell a walk about the documents you already have. This package remembers
-// nothing between calls; package mirror does.
+// WalkOptions say how a walk begins.
 type WalkOptions struct {
-	// Processed reports whether you processed (stored) the archive document at a URL
-	// before this walk: the walk does not go beyond it (5005#19). Nil means you have
-	// processed none. It is called by the goroutine ranging over the walk. It may look
-	// into the store you are filling: documents of this walk do not end it.
-	//
-	// In the transaction that marks a document as processed, store the document it links
-	// to (see Document.Older) as Pending for the next walk, unless already processed.
-	// Otherwise, if this walk is interrupted, nothing ever reads the older documents.
-	// Mark a document under the URL by which it was requested, Response.Requested: links
-	// lead there. Mark doc.URL as well if a redirect led elsewhere. Package mirror does all
-	// this; sqlstore.Store.Hook tells your own tables.
-	Processed func(url string) bool
-
-	// Last reports whether a page of a paged feed is the last one to read. Pages change, so
-	// only their entries tell whether you know the older ones. Nil means to read all pages.
-	// If Last is set, the walk requests no page in advance.
-	//
-	// The walk calls Last after the body of your loop has dealt with the page. If that
-	// stores the entries, all of them are known by then, on the first page, too: note in
-	// the body, before you store them, whether any was new, and let Last return the note.
-	Last func(page *Document) bool
-
 	// First is the document at the given URL, if you have just read it, for instance to
 	// recognise it as a feed: the walk does not request it again. It yields a copy. Nil
 	// means to request it.
 	First *Document
 
-	// Known returns the Known of a document from an earlier reading, or the zero value.
-	// The walk requests such a document conditionally. If it has not changed, the walk
-	// yields a nil document and an *Unchanged, and continues where Known.Older leads. It
-	// is called in the same goroutine as Processed.
-	Known func(url string) Known
-
-	// Pending are the archive documents at which earlier walks were cut short, and
-	// PendingPages such pages of a paged feed. At its end, the walk continues at
-	// each Pending document in this order, and then at each of PendingPages.
-	//
-	// These are URLs as links have them. Processed is asked with such a URL, and with the
-	// Document.URL, which may differ after redirects.
-	//
-	// When you store a page, store the page it links to for PendingPages, unless Last
-	// returns true for it, and remove the page itself: what is left after an interruption
-	// is where to continue. Beyond a page of PendingPages, let Last return false, because
-	// older pages may be unread even if this one has nothing new.
-	Pending, PendingPages []string
+	// Memory is for this module's own packages: it has what they have stored. Programs
+	// with tables of their own use the Walk of package mirror.
+	Memory *chain.Memory[Known, *Document]
 }

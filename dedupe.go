@@ -24,9 +24,8 @@ type History struct {
 }
 
 // Verdict returns how much of the logical feed this is: Unknown if there is neither a
-// document nor a gap, and for a nil History, as Fetch returns it after a 404. It is never better than the Coverage declared by the newest
-// document. After a walk with WalkOptions.Processed or Last, it assumes you have the
-// documents these functions report, and all documents they lead to.
+// document nor a gap, and for a nil History, as Fetch returns it after a 404. It is never
+// better than the Coverage declared by the newest document.
 //
 // A walk cannot detect everything: a document may have vanished from the chain
 // without a trace, or an archive may have been emptied.

@@ -585,7 +585,7 @@ func leave(t *testing.T, site string, n int) (h *History, items int) {
 	v.client.PerHost = 1
 	defer v.client.CloseIdle()
 	var m Merger
-	for doc, err := range v.client.Walk(t.Context(), v.url, &v.options) {
+	for doc, err := range v.client.Walk(t.Context(), v.url, v.options()) {
 		m.Add(doc, err)
 		if items++; items == n {
 			break

@@ -246,16 +246,21 @@ func public(f *fetch.Failure) *FetchError {
 // any markup is a damaged document instead: a *ParseError with ReasonMalformed.
 type NotFeedError struct {
 	URL  string // where it was found, after redirects
-	Page bool   // whether it is a web page
+	Page bool   // whether it is a web page, or the description of an account by WebFinger or ActivityPub
 
 	// Feeds are the feeds the page names: its links with rel="alternate" and the media
 	// type of a feed, resolved, with "alternate" as their Rel. The best comes first: a
 	// feed in several formats counts once, in Atom if possible, and feeds of comments come
 	// last. Only the first 1 MiB of the page and 64 links count, and only links no longer
 	// than Limits.URL. They have not been requested. See [Client.Discover].
+	//
+	// An account's feed is its outbox. A Client makes one more request to find it, for a
+	// WebFinger answer, or for a page that names an account but no feed.
 	Feeds Links
 
 	Err *ParseError // in detail; its Reason is ReasonNotFeed
+
+	actor string // the URL of the account's description, which may name its outbox; "" if there is none
 }
 
 // Error is the text of Err.

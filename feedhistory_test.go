@@ -151,7 +151,7 @@ func TestWalkFirst(t *testing.T) {
 	v := newVisit(t, site, "")
 	doc, err := v.client.Get(t.Context(), v.url)
 	require.NoError(t, err)
-	v.options.First = doc
+	v.first = doc
 	v.walk(t.Context())
 	require.NoError(t, v.err)
 	require.Equal(t, Whole, v.history.Verdict())

@@ -58,11 +58,14 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 			r = p.readJSON(text, base, mended)
 		}
 	}
+	if isCollection(r.kind) && !isJSONFeed(r.doc.version) && r.values.Err() == nil {
+		return p.parseActivities(text, base)
+	}
 	r.addNotes(twice)
 	if !clean {
 		r.note("invalid-bytes", "JSON is always UTF-8 (RFC 8259 §8.1), but this document is not", 0)
 	}
-	if !strings.Contains(r.doc.version, "jsonfeed.org/version/") {
+	if !isJSONFeed(r.doc.version) {
 		if len(r.doc.Entries) == 0 {
 			return nil, cmp.Or(r.err, &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseJSON,
 				Err: errors.New("a JSON object without version and items is not a feed")})
@@ -73,6 +76,8 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	return r.finish(&r.list)
 }
 
+func isJSONFeed(version string) bool { return strings.Contains(version, "jsonfeed.org/version/") }
+
 // A jsonReader reads a JSON Feed.
 type jsonReader struct {
 	reading
@@ -82,6 +87,7 @@ type jsonReader struct {
 	mended *jsonfeed.Mended // the text of values
 	item   jsonfeed.Item    // memory for the next item
 	items  string           // the member with the items; "" if there is none
+	kind   string           // the type of an object of ActivityStreams; "" if it is none
 }
 
 // readJSON reads a text, which may be mended.
@@ -116,6 +122,8 @@ func (r *jsonReader) member(name string) {
 	switch name {
 	case "version":
 		r.doc.version = r.values.Text()
+	case "type":
+		r.kind, _ = r.values.URL()
 	case "title":
 		r.doc.Title = r.headText()
 	case "description":

@@ -113,7 +113,7 @@ func (d *Document) noteMediaType(header http.Header) {
 	case "application/feed+json", "application/json":
 		promised = JSONFeed
 	}
-	if promised == d.Format {
+	if promised == d.Format || promised == JSONFeed && isJSON(d.raw) {
 		return
 	}
 	note := Note{Code: "media-type-mismatch", Message: "Content-Type is " + declared + ", but the document is read as " +

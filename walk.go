@@ -23,9 +23,9 @@ import (
 // says the feed begins, by current (5005#13) or first.
 //
 // Walk requests nothing before you range over the sequence. A break ends all requests. If
-// the links in a chain differ by one step, such as archive-41 and archive-40, or if
-// WalkOptions.Known knows where they lead, Walk requests up to four documents at a time,
-// or Client.PerHost, under the URLs it expects next: two if the pages name the last one.
+// the links in a chain differ by one step, such as archive-41 and archive-40, Walk
+// requests up to four documents at a time, or Client.PerHost, under the URLs it expects
+// next: two if the pages name the last one.
 // Only links decide which of them it yields, and a page is requested again if an entry may
 // have moved from there meanwhile. At most four requests of a walk turn out to be wasted;
 // none go to hosts that have asked for patience or refused such a request. A request that
@@ -35,9 +35,11 @@ import (
 // If the first document fails, Walk yields the error with the readable part of the
 // document, and ends, as it does when the context ends. For a missing later document,
 // Walk yields a nil document and a *Gap, and continues if it can follow the chain
-// beyond. For an unchanged document known to WalkOptions.Known, it yields a nil
-// document and an *Unchanged. After a document with Damage comes a *Gap whose URL and
-// From are both the document's.
+// beyond. After a document with Damage comes a *Gap whose URL and From are both the
+// document's.
+//
+// Walk remembers nothing between calls. The Walk of package mirror reads only what is new,
+// and what earlier walks have missed.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		if c == nil {
@@ -49,9 +51,10 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 			loops: chain.NewLoopDetector(), claimed: chain.NewSet(), progress: new(progress),
 		}
 		if opt != nil {
-			w.opt = *opt
+			w.given = opt.First
+			w.past = *cmp.Or(opt.Memory, &w.past)
 		}
-		w.pending = len(w.opt.Pending) + len(w.opt.PendingPages)
+		w.pending = len(w.past.Pending) + len(w.past.PendingPages)
 		w.ahead = chain.NewPrefetcher(ctx, c.PerHost, w.source())
 		defer w.ahead.Stop()
 		w.run(iri.WithoutFragment(url))
@@ -63,7 +66,8 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 type walk struct {
 	c     *Client
 	ctx   context.Context
-	opt   WalkOptions
+	past  chain.Memory[Known, *Document]
+	given *Document // WalkOptions.First
 	yield func(*Document, error) bool
 	ahead *chain.Prefetcher[*fetchResult, *Document]
 	loops *chain.LoopDetector
@@ -120,8 +124,8 @@ func (w *walk) run(url string) {
 		w.unreached(l)
 	}
 	w.explore()
-	w.resume(Archived, w.opt.Pending)
-	w.resume(Paged, w.opt.PendingPages)
+	w.resume(Archived, w.past.Pending)
+	w.resume(Paged, w.past.PendingPages)
 	w.explore()
 	if !w.ended {
 		w.progress.more.Store(false)
@@ -130,11 +134,11 @@ func (w *walk) run(url string) {
 
 // first returns the document at the walk's URL.
 func (w *walk) first(url string) *fetchResult {
-	if w.opt.First == nil {
+	if w.given == nil {
 		return w.load(url)
 	}
 	w.loops.See(url)
-	doc := *w.opt.First
+	doc := *w.given
 	doc.place = place{}
 	return &fetchResult{url: url, doc: &doc, text: doc.Received()}
 }
@@ -355,15 +359,15 @@ func (w *walk) log(msg string, args ...any) {
 }
 
 func (w *walk) known(url string) Known {
-	if w.opt.Known == nil {
+	if w.past.Known == nil {
 		return Known{}
 	}
-	return w.opt.Known(url)
+	return w.past.Known(url)
 }
 
 // isLast reports whether the caller wants no page beyond this one.
 func (w *walk) isLast(l *fetchResult) bool {
-	return w.kind == Paged && w.opt.Last != nil && l.doc != nil && w.opt.Last(l.doc)
+	return w.kind == Paged && w.past.Last != nil && l.doc != nil && w.past.Last(l.doc)
 }
 
 // fail yields the error of a document not read completely.
@@ -898,17 +902,17 @@ func (w *walk) unreached(l *fetchResult) {
 // document it has read.
 func (w *walk) processed(url string) bool {
 	url = iri.WithoutFragment(url)
-	return w.opt.Processed != nil && !w.loops.HasSeen(url) && !w.claimed.Has(url) && w.opt.Processed(url)
+	return w.past.Processed != nil && !w.loops.HasSeen(url) && !w.claimed.Has(url) && w.past.Processed(url)
 }
 
 // wasProcessed reports whether an archive about to be yielded had been processed,
 // perhaps under a URL different from the link to it.
 func (w *walk) wasProcessed(l *fetchResult) bool {
-	if w.opt.Processed == nil || l.doc == nil {
+	if w.past.Processed == nil || l.doc == nil {
 		return false
 	}
-	processed := w.opt.Processed(l.url) || w.knows(l.doc)
-	if self, ok := l.doc.Links.Rel(RelSelf); ok && !w.opt.Processed(iri.WithoutFragment(self.Href)) {
+	processed := w.past.Processed(l.url) || w.knows(l.doc)
+	if self, ok := l.doc.Links.Rel(RelSelf); ok && !w.past.Processed(iri.WithoutFragment(self.Href)) {
 		w.claimed.Add(iri.WithoutFragment(self.Href))
 	}
 	return processed && l.url != w.start
@@ -1054,7 +1058,7 @@ func (w *walk) named(head *Document) (url string, early bool) {
 // may reports whether a document may be requested before the walk needs it.
 func (w *walk) may(url string) bool {
 	return !w.loops.HasSeen(url) && !w.foreign(url) && !w.ahead.Has(url) && !w.spent(w.ahead.Len()-1) && !w.processed(url) &&
-		(w.kind != Paged || w.opt.Last == nil)
+		(w.kind != Paged || w.past.Last == nil)
 }
 
 // mayGuess reports whether a document not named by a link yet may be requested. Pages need
@@ -1063,7 +1067,7 @@ func (w *walk) may(url string) bool {
 func (w *walk) mayGuess(url string) bool {
 	switch {
 	case w.start == "", w.c.NoGuess, w.c.Pace > 0, w.kind != Archived && w.kind != Paged, w.kind == Paged && w.newest.IsZero(),
-		(w.kind == Paged || w.opt.Processed != nil) && w.known(url) != (Known{}):
+		(w.kind == Paged || w.past.Processed != nil) && w.known(url) != (Known{}):
 		return false
 	}
 	return iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/stretchr/testify/require"
@@ -105,15 +106,18 @@ func relevant(got, want string) string {
 
 // A visit is a walk over a site.
 type visit struct {
-	site    *feedtest.Site
-	client  Client
-	url     string
-	options WalkOptions
+	site   *feedtest.Site
+	client Client
+	url    string
+	past   chain.Memory[Known, *Document]
+	first  *Document
 
 	history *History
 	err     error
 	docs    []*Document
 }
+
+func (v *visit) options() *WalkOptions { return &WalkOptions{First: v.first, Memory: &v.past} }
 
 func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 	t.Helper()
@@ -123,7 +127,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 		url:    site.URL + "/feed.atom",
 	}
 	var processed []string
-	v.options.Processed = func(url string) bool { return slices.Contains(processed, url) }
+	v.past.Processed = func(url string) bool { return slices.Contains(processed, url) }
 	for line := range strings.Lines(options) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		value = strings.TrimSpace(value)
@@ -151,7 +155,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 		case "processed":
 			processed = append(processed, url)
 		case "pending":
-			v.options.Pending = append(v.options.Pending, url)
+			v.past.Pending = append(v.past.Pending, url)
 		case "same-origin":
 			v.client.SameOrigin = true
 		case "tries":
@@ -164,7 +168,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 }
 
 func (v *visit) walk(ctx context.Context) {
-	v.history, v.err = Merge(tee(v.client.Walk(ctx, v.url, &v.options), &v.docs))
+	v.history, v.err = Merge(tee(v.client.Walk(ctx, v.url, v.options()), &v.docs))
 }
 
 // tee collects the documents of a walk, including damaged ones.
@@ -435,9 +439,9 @@ func TestWalkAnyWeb(t *testing.T) {
 		for _, perHost := range []int{0, 1} {
 			c := Client{Transport: w, PerHost: perHost, Tries: 1}
 			stored := map[string]bool{}
-			opt := &WalkOptions{}
+			opt := &WalkOptions{Memory: &chain.Memory[Known, *Document]{}}
 			if perHost == 1 {
-				opt.Processed = func(url string) bool { return stored[url] }
+				opt.Memory.Processed = func(url string) bool { return stored[url] }
 			}
 			var docs []*Document
 			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), opt), &docs)
@@ -507,9 +511,9 @@ func TestWalkKnown(t *testing.T) {
 
 			second := newVisit(t, site, options)
 			unchanged, again := map[string]Known{}, map[string]Reason{}
-			for _, err := range second.client.Walk(t.Context(), second.url, &WalkOptions{
+			for _, err := range second.client.Walk(t.Context(), second.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
 				Known: func(url string) Known { return known[url] },
-			}) {
+			}}) {
 				if u, ok := errors.AsType[*Unchanged](err); ok {
 					unchanged[u.Response.Requested] = u.Known
 				} else if g, ok := errors.AsType[*Gap](err); ok {
@@ -589,22 +593,22 @@ func TestWalkUnchangedHead(t *testing.T) {
 		client.PerHost = perHost
 
 		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
-			walked(t, client, &WalkOptions{Known: knownOf(known)}))
+			walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.Took())
 
 		// What has been processed ends it; what is pending is gone on to.
 		processed := func(url string) bool { return url == "http://a.example/2" }
-		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &WalkOptions{
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
 			Known: knownOf(known), Processed: processed, Pending: []string{"http://a.example/2", "http://a.example/1"},
-		}))
+		}}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.Took())
 
 		// A feed that had nothing older still has not.
 		last := known[feedURL]
 		last.Older = ""
-		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &WalkOptions{
+		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
 			Known: func(string) Known { return last },
-		}))
+		}}))
 	}
 }
 
@@ -628,7 +632,7 @@ func TestWalkKnownArchives(t *testing.T) {
 			client := clientOf(s)
 			client.PerHost = perHost
 			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
-				walked(t, client, &WalkOptions{Known: knownOf(known)}))
+				walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
 			require.ElementsMatch(t, conditions, s.Took())
 		}
 	}
@@ -641,7 +645,7 @@ func TestWalkKnownLoop(t *testing.T) {
 	k := known["http://a.example/1"]
 	k.Older = feedURL
 	known["http://a.example/1"] = k
-	yields := walked(t, clientOf(s), &WalkOptions{Known: knownOf(known)})
+	yields := walked(t, clientOf(s), &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}})
 	require.Len(t, yields, 4)
 	require.Contains(t, yields[3], "loop: "+feedURL)
 	require.Len(t, s.Took(), 3)
@@ -653,7 +657,7 @@ func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	s.Replies["http://a.example/2"] = siteReply{Status: 404}
-	yields := walked(t, clientOf(s), &WalkOptions{Known: knownOf(known)})
+	yields := walked(t, clientOf(s), &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}})
 	require.Len(t, yields, 2)
 	require.Equal(t, "unchanged "+feedURL, yields[0])
 	require.Contains(t, yields[1], "status: http://a.example/2")
@@ -667,20 +671,20 @@ func TestMergeUnchanged(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	client := clientOf(s)
-	h, err := Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
+	h, err := Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
 	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
 	require.Nil(t, h, "nothing was read")
 
 	s.Replies["http://a.example/2"] = archivedSites().Replies["http://a.example/2"]
 	delete(known, "http://a.example/2")
-	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
+	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
 	require.ErrorAs(t, err, &unchanged)
 	require.Equal(t, []string{"urn:2"}, ids(h.Entries))
 	require.Equal(t, 1, h.Documents)
 	require.Empty(t, h.Gaps)
 
-	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
+	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}}))
 	require.ErrorAs(t, err, &unchanged)
 	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
 }
@@ -696,9 +700,9 @@ func TestProcessedMeanwhile(t *testing.T) {
 		want, _ := archive.File("want")
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			v := newVisit(t, feedtest.Serve(t, string(text)), options)
-			before, stored := v.options.Processed, map[string]bool{}
-			v.options.Processed = func(url string) bool { return stored[url] || before(url) }
-			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, &v.options), func(doc *Document, err error) {
+			before, stored := v.past.Processed, map[string]bool{}
+			v.past.Processed = func(url string) bool { return stored[url] || before(url) }
+			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, v.options()), func(doc *Document, err error) {
 				if doc != nil && err == nil {
 					self, _ := doc.Links.Rel(RelSelf)
 					for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
@@ -741,8 +745,8 @@ func TestProcessedInPart(t *testing.T) {
 			}
 		}
 		second := newVisit(t, site, "")
-		second.options.Processed = func(url string) bool { return slices.Contains(processed, url) }
-		second.options.Pending = pending
+		second.past.Processed = func(url string) bool { return slices.Contains(processed, url) }
+		second.past.Pending = pending
 		second.walk(t.Context())
 		require.NoError(t, second.err)
 		require.Equal(t, Whole, second.history.Verdict())
@@ -810,7 +814,7 @@ func TestWalkLeftAtAGap(t *testing.T) {
 -- /feed.atom --
 <feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/></feed>
 `), "")
-	for doc, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{Pending: []string{v.site.URL + "/1.atom"}}) {
+	for doc, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Pending: []string{v.site.URL + "/1.atom"}}}) {
 		if err == nil {
 			continue
 		}
@@ -929,9 +933,9 @@ func TestLastEndsThePages(t *testing.T) {
 		site := feedtest.Serve(t, threePages)
 		v := newVisit(t, site, "")
 		yielded := 0
-		for page, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{
+		for page, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
 			Last: func(page *Document) bool { return page.Entries[0].ID == "urn:"+strconv.Itoa(4-last) },
-		}) {
+		}}) {
 			require.NoError(t, err)
 			require.NotNil(t, page)
 			yielded++
@@ -945,10 +949,10 @@ func TestLastEndsThePages(t *testing.T) {
 func TestPendingPages(t *testing.T) {
 	site := feedtest.Serve(t, threePages)
 	v := newVisit(t, site, "")
-	h, err := Merge(v.client.Walk(t.Context(), v.url, &WalkOptions{
+	h, err := Merge(v.client.Walk(t.Context(), v.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
 		Last:         func(page *Document) bool { return page.URL == v.url },
 		PendingPages: []string{site.URL + "/2.atom"},
-	}))
+	}}))
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 3)
 	require.Len(t, site.Requests(), 3)

@@ -108,7 +108,7 @@ func (cs *commits) depart() {
 			cancel()
 		}
 	})
-	go func() {
+	commit := func() {
 		defer func() {
 			f.panic = recover()
 			close(f.done)
@@ -116,7 +116,12 @@ func (cs *commits) depart() {
 			cancel()
 		}()
 		f.err = cs.store.Commit(ctx, c)
-	}()
+	}
+	if _, yields := cs.store.(*shelf); yields { // to the loop that ranges over a Walk, in its goroutine
+		commit()
+	} else {
+		go commit()
+	}
 }
 
 // land waits for the commit under way. After its error nothing more may be committed,

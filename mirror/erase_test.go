@@ -44,13 +44,13 @@ func TestErase(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, f.Entries)
 		require.Less(t, f.Usage.Contents, before.Usage.Contents/2)
-		left := feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{Deleted: true}))
+		left := feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{States: mirror.Current | mirror.Former}))
 		require.Len(t, left, 1)
 		require.Equal(t, "urn:2", left[0].ID)
 		for range m.Store.Versions(t.Context(), server.URL, "urn:1") {
 			require.Fail(t, "a version is left")
 		}
-		for _, r := range feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{Bare: true})) {
+		for _, r := range feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{States: mirror.Traces})) {
 			require.Equal(t, mirror.Erased, r.State)
 		}
 	}

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,6 +45,70 @@ func Example() {
 	// 2 documents, 2 new entries: whole
 }
 
+// A table is a program's own table of entries, with the memory of one feed. Each Reading
+// changes it in one transaction.
+type table struct {
+	titles map[string]string
+	ledger []byte // as it is stored
+}
+
+// read reads what is new, and continues where earlier walks ended. It stops after a
+// number of readings, as though the program were interrupted.
+func (t *table) read(m *mirror.Mirror, url string, most int) error {
+	var ledger mirror.Ledger
+	if t.ledger != nil {
+		if err := json.Unmarshal(t.ledger, &ledger); err != nil {
+			return err
+		}
+	}
+	for r, err := range m.Walk(context.Background(), url, ledger) {
+		if err != nil {
+			return err
+		}
+		// From here to the end of the loop: one transaction.
+		for _, change := range r.Changes {
+			if _, deleted := change.Deletion(); deleted {
+				delete(t.titles, change.ID)
+			} else {
+				t.titles[change.ID] = change.Content.Title
+			}
+		}
+		if t.ledger, err = json.Marshal(r.Ledger); err != nil {
+			return err
+		}
+		fmt.Println(len(r.Changes), "changes,", len(t.titles), "entries:", r.Ledger.Feed().Verdict)
+		if most--; most == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// A program with its own tables walks an archived feed, and a paged one. The first walks
+// are interrupted, the second ones read the rest, and the third ones only look for news.
+func ExampleMirror_Walk() {
+	client, home, stop := website.Start()
+	defer stop()
+	m := &mirror.Mirror{Client: client}
+	for _, path := range []string{website.Archived, website.Paged} {
+		t := &table{titles: map[string]string{}}
+		for _, most := range []int{1, 100, 100} {
+			if err := t.read(m, home+path, most); err != nil {
+				fmt.Println(err)
+			}
+		}
+	}
+	// Output:
+	// 2 changes, 2 entries: partial
+	// 1 changes, 3 entries: partial
+	// 1 changes, 4 entries: whole
+	// 0 changes, 4 entries: whole
+	// 0 changes, 4 entries: whole
+	// 1 changes, 1 entries: partial
+	// 1 changes, 2 entries: lossy
+	// 0 changes, 2 entries: lossy
+}
+
 // A program asks for the changes since it last looked, deletions included.
 func ExampleQuery_changes() {
 	store := &mirror.Memory{}
@@ -64,7 +129,7 @@ func ExampleQuery_changes() {
 	seen := int64(0) // the program stores it together with what it does with the entries
 	look := func() {
 		last := seen
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, AfterCommit: &seen, Deleted: true}) {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, AfterCommit: &seen, States: mirror.Current | mirror.Former}) {
 			if err != nil {
 				fmt.Println(err)
 				return

@@ -113,9 +113,8 @@ type Feed struct {
 // order of Record.Changed is the order of Record.LastCommit.
 func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, now) }
 
-// NewFeed returns the state of a feed never polled. To subscribe to it, commit the
-// state: the feed is then due. If the Store has the feed already, the error of Commit
-// matches ErrConflict. A feed whose URL seems to have a secret, such as ?token=…, is
+// NewFeed returns the state of a feed never polled, for Subscribe: the feed is then due. A
+// feed whose URL seems to have a secret, such as ?token=…, is
 // Private unless you set that to false.
 func NewFeed(url string) *Feed {
 	return &Feed{URL: url, Verdict: feedhistory.Partial, Private: iri.HasSecret(url)}
@@ -163,6 +162,12 @@ type DocumentRecord struct {
 
 	Oldest time.Time `json:"oldest,omitzero"` // the earliest time of an entry; zero if none has a time
 	Newest time.Time `json:"newest,omitzero"` // the latest time of an entry; zero if none has a time
+}
+
+// Compare orders the documents of a feed: the newest first, by Rank, and of equal ones the
+// one with the greater URL.
+func (d *DocumentRecord) Compare(other *DocumentRecord) int {
+	return cmp.Or(other.Rank.compare(d.Rank), cmp.Compare(other.URL, d.URL))
 }
 
 // debtOf returns the debt for a gap of the poll, by the mirror's clock.

@@ -53,7 +53,7 @@ func (s *slow) check(ctx context.Context, url string) {
 		return
 	}
 	var got, size [3]int64
-	for r, err := range s.Entries(ctx, mirror.Query{Feed: url, Deleted: true}) {
+	for r, err := range s.Entries(ctx, mirror.Query{Feed: url, States: mirror.Current | mirror.Former}) {
 		if err != nil {
 			s.t.Error(err, s.story)
 		}

@@ -17,7 +17,14 @@ import (
 // entered when it is seen, and only the receipt named for its kind crosses it out. A
 // reading that brought nothing cancels nothing. The zero value is that of a feed never
 // read. A Store keeps it, in the form it marshals to, and understands nothing of it.
-type Ledger struct{ l ledger }
+//
+// The Ledger of a Walk is all that is remembered of the feed, for a program without a
+// Store: the state of the feed, its archive documents, and some fifty bytes for each
+// of its entries.
+type Ledger struct {
+	l    ledger
+	kept *keptFeed // nil if it is not of a Walk
+}
 
 // A ledger is the content of a Ledger, as it is stored.
 type ledger struct {
@@ -510,7 +517,12 @@ func (l ledger) clone() ledger {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (l Ledger) MarshalJSON() ([]byte, error) { return unescaped(l.l.utc()) }
+func (l Ledger) MarshalJSON() ([]byte, error) {
+	if l.kept != nil {
+		return l.kept.marshal(l.l)
+	}
+	return unescaped(l.l.utc())
+}
 
 // utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
 func (l ledger) utc() *ledger {
@@ -538,7 +550,11 @@ func (l ledger) utc() *ledger {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Ledger) UnmarshalJSON(text []byte) error {
-	l.l = ledger{}
+	*l = Ledger{}
+	if kept, err := unmarshalKept(text); kept != nil || err != nil {
+		*l = kept.ledger()
+		return err
+	}
 	if err := json.Unmarshal(text, &l.l); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	walks "github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -22,10 +23,10 @@ func TestProcessedLive(t *testing.T) {
 		ids, processed, pending := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		client := newMirror(nil, model).Client
 		walk := func(left int) {
-			opt := &feedhistory.WalkOptions{
+			opt := &feedhistory.WalkOptions{Memory: &walks.Memory[feedhistory.Known, *feedhistory.Document]{
 				Processed: func(url string) bool { return processed[url] },
 				Pending:   slices.Sorted(maps.Keys(pending)),
-			}
+			}}
 			for doc, err := range client.Walk(t.Context(), modelURL, opt) {
 				if left--; left == 0 {
 					return

@@ -26,6 +26,7 @@ type memoryFeed struct {
 	versions  map[string][]*Version // the earlier versions of each entry, newest first
 	documents []*DocumentRecord     // in the order of their commits
 	marks     map[string]*Marks     // by ID
+	posts     map[string]string     // the shortKey of each entry's Post, by ID; only in a shelf
 }
 
 // Feed implements Store.
@@ -58,17 +59,12 @@ func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 		if q.After != "" && !q.Due.IsZero() {
 			return nil, errors.New("mirror: a FeedQuery cannot have both Due and After")
 		}
-		for url, f := range m.feeds {
-			if url > q.After && (q.Due.IsZero() || !f.state.Gone && f.state.Alias == "" && !f.state.Next.After(q.Due)) {
+		for _, f := range m.feeds {
+			if q.Has(f.state) {
 				found = append(found, f.state)
 			}
 		}
-		slices.SortFunc(found, func(a, b *Feed) int {
-			if q.Due.IsZero() {
-				return cmp.Compare(a.URL, b.URL)
-			}
-			return cmp.Or(a.Next.Compare(b.Next), cmp.Compare(a.URL, b.URL))
-		})
+		slices.SortFunc(found, q.Compare)
 		return limited(found, q.Limit), nil
 	})
 }
@@ -116,9 +112,7 @@ func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 		if f == nil {
 			return nil, nil
 		}
-		return slices.SortedFunc(slices.Values(f.documents), func(a, b *DocumentRecord) int {
-			return cmp.Or(b.Rank.compare(a.Rank), cmp.Compare(b.URL, a.URL))
-		}), nil
+		return slices.SortedFunc(slices.Values(f.documents), (*DocumentRecord).Compare), nil
 	})
 }
 
@@ -144,49 +138,14 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 				continue
 			}
 			for _, r := range f.records {
-				if q.has(r) && r.says(search, q.Prefix) {
+				if q.Has(r) && r.says(search, q.Prefix) {
 					found = append(found, r)
 				}
 			}
 		}
-		slices.SortFunc(found, func(a, b *Record) int { return q.compare(a.Place(), b.Place()) })
+		slices.SortFunc(found, q.Compare)
 		return limited(found, q.Limit), nil
 	})
-}
-
-// has reports whether the query selects a record, Search aside.
-func (q *Query) has(r *Record) bool {
-	return q.hasState(r) && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
-		(q.AfterCommit == nil || r.LastCommit > *q.AfterCommit) &&
-		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
-}
-
-// hasState reports whether the query selects records in the state of this one.
-func (q *Query) hasState(r *Record) bool {
-	switch bare := r.Content.Format == 0; {
-	case q.Every:
-		return true
-	case q.Bare:
-		return r.State != Live && bare
-	case r.State == Live:
-		return !q.Gone
-	default:
-		return (q.Deleted || q.Gone) && !bare
-	}
-}
-
-// compare compares places in the order of the query.
-func (q *Query) compare(a, b *Place) int {
-	if q.AfterCommit != nil {
-		if q.Latest {
-			a, b = b, a
-		}
-		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.ID, b.ID))
-	}
-	if q.Oldest {
-		a, b = b, a
-	}
-	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 }
 
 // says reports whether the title and the content together contain all of the
@@ -302,13 +261,8 @@ func (f *memoryFeed) prune(id string, keep int) {
 	kept := slices.DeleteFunc(f.versions[id], func(v *Version) bool {
 		return current != nil && current.Copy.Digest == v.Copy.Digest
 	})
-	slices.SortFunc(kept, compareVersions)
+	slices.SortFunc(kept, (*Version).Compare)
 	f.versions[id] = kept[:min(len(kept), max(keep, 0))]
-}
-
-// compareVersions orders the versions of an entry, newest first.
-func compareVersions(a, b *Version) int {
-	return cmp.Or(b.Copy.compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
 }
 
 // file stores the documents of a change.

@@ -66,8 +66,8 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		c.Source = "" // the publisher has shown this very copy
 	}
 	switch {
-	case !known || from.replaces || back || c.compare(r.Copy) >= 0:
-		did.touched = r.Copy.compare(c) != 0 || r.Copy.Source != c.Source || back
+	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
+		did.touched = r.Copy.Compare(c) != 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = contentOf(e), false
 		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
@@ -334,6 +334,11 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
 			continue
 		}
+		if s, ok := mg.store.(*shelf); ok && s.isPost(r, e) { // it has no contents, so the copy stands for the first
+			twin := clone(e)
+			twin.ID = r.ID
+			return twin, r.Copy.Digest, nil
+		}
 		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {
 			return other, r.Copy.Digest, nil
 		}
@@ -364,7 +369,7 @@ func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Rec
 	if left == 0 {
 		return nil, nil
 	}
-	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, AfterCommit: &after, Every: true}) {
+	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, AfterCommit: &after, States: AllStates}) {
 		if err != nil {
 			return nil, err
 		}
@@ -630,7 +635,7 @@ func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
 		}
 	}
 	kept = slices.DeleteFunc(kept, func(v *Version) bool { return v.Copy.Digest == r.Copy.Digest })
-	slices.SortFunc(kept, compareVersions)
+	slices.SortFunc(kept, (*Version).Compare)
 	kept = kept[:min(len(kept), a.keep)]
 	for _, v := range kept {
 		after += v.Content.Size

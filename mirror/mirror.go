@@ -61,6 +61,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/settings"
@@ -193,7 +194,7 @@ func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
 // Update polls a feed, and adds it to the Store if it is not there yet, even if it cannot
 // be read: Remove it then, unless it should be polled again. Update requests the
 // subscription document even if you have just read it, because it keeps the validators
-// and the place in the chain itself; WalkOptions.First is for walks of your own.
+// and the place in the chain itself.
 //
 // The error comes from the Store or from the context, or says that the URL of a new feed is
 // not an absolute one. The Store keeps everything read before an error of the context, and
@@ -237,7 +238,7 @@ func (p *poll) walk(address string) error {
 			p.commits.hold()
 		}
 	}()
-	for doc, err := range client.Walk(p.ctx, address, p.options()) {
+	for doc, err := range client.Walk(p.ctx, address, &feedhistory.WalkOptions{Memory: p.past()}) {
 		if err := p.take(doc, err); errors.Is(err, errEnded) {
 			return nil
 		} else if err != nil {
@@ -443,7 +444,7 @@ type poll struct {
 	source  string // the Source.Name of a Merge, as Debt.From has it
 
 	request   request
-	chain     chain
+	chain     chainWalk
 	pages     pageWalk
 	backlog   backlog
 	completed *mergeResult    // the complete document whose links contradict its mark
@@ -475,8 +476,8 @@ type request struct {
 	doubted bool   // the answer from there counts only if it is the same feed
 }
 
-// chain is how far the walk has come from the subscription document.
-type chain struct {
+// A chainWalk is how far the walk has come from the subscription document.
+type chainWalk struct {
 	read   bool     // the subscription document has come
 	start  string   // the URL by which it was requested
 	linked string   // the older document linked by the latest one
@@ -577,26 +578,26 @@ func (p *poll) prepare(c *Commit) {
 // later returns when the feed is due again, given the time it asks for.
 func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p.now.Add(p.m.every())) }
 
-// options returns the options of the walk.
-func (p *poll) options() *feedhistory.WalkOptions {
-	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
+// past returns the memory of the walk.
+func (p *poll) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
+	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: p.processed, Known: p.known}
 	if p.m.Revalidate || p.rereads {
-		opt.Processed = nil
+		past.Processed = nil
 	}
 	for _, d := range p.ledger.Debts {
 		switch {
 		case !d.isDocument() || !p.backlog.urls[d.URL]:
 		case d.Page:
-			opt.PendingPages = append(opt.PendingPages, d.URL)
+			past.PendingPages = append(past.PendingPages, d.URL)
 		default:
-			opt.Pending = append(opt.Pending, d.URL)
+			past.Pending = append(past.Pending, d.URL)
 		}
 	}
-	opt.Pending = append(opt.Pending, slices.Sorted(maps.Keys(p.rechecks))...)
+	past.Pending = append(past.Pending, slices.Sorted(maps.Keys(p.rechecks))...)
 	if !p.pages.toEnd {
-		opt.Last = func(*feedhistory.Document) bool { return !p.pages.goesOn() && !p.backlog.reached }
+		past.Last = func(*feedhistory.Document) bool { return !p.pages.goesOn() && !p.backlog.reached }
 	}
-	return opt
+	return past
 }
 
 // processed reports whether an archive document was processed in an earlier poll.

@@ -287,7 +287,7 @@ func testCounts(t *testing.T, store mirror.Store, story string) {
 	feed, err := store.Feed(t.Context(), modelURL)
 	require.NoError(t, err, story)
 	var live, gone int64
-	for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: modelURL, Deleted: true})) {
+	for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: modelURL, States: mirror.Current | mirror.Former})) {
 		if r.State == mirror.Live {
 			live++
 		} else {

@@ -2,8 +2,10 @@ package mirror_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +72,11 @@ func TestOnePost(t *testing.T) {
 				fetched = append(fetched, e.ID)
 			}
 			require.ElementsMatch(t, fetched, held)
+			own := &rows{titles: map[string]string{}}
+			for range 2 {
+				require.NoError(t, own.walk(t.Context(), t, m, server.URL+"/f", 1000))
+			}
+			require.ElementsMatch(t, fetched, slices.Collect(maps.Keys(own.titles)))
 
 			page("/f", "", ids.first, 6, 5, 4, 3)
 			_, err = m.Update(t.Context(), server.URL+"/g")

@@ -23,7 +23,7 @@ func testUsage(t *testing.T, store mirror.Store, url string, story string) {
 	t.Helper()
 	feed := feedOf(t, store, url)
 	want := mirror.Usage{}
-	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true}) {
+	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url, States: mirror.Current | mirror.Former}) {
 		require.NoError(t, err)
 		require.NotZero(t, r.Content.Size)
 		want.Contents += r.Content.Size

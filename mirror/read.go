@@ -194,7 +194,7 @@ func (p *poll) isLate(url string) bool {
 }
 
 // leadsTo reports whether the latest document of the chain links to a URL.
-func (c *chain) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
+func (c *chainWalk) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
 
 // neighbour returns the rank of a document without a time of its own.
 func (p *poll) neighbour(url string, known *DocumentRecord) Rank {

@@ -247,7 +247,7 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 func (p *poll) inherit(rising bool) (shown []shownEntry, isOrdered bool, err error) {
 	seq := int64(0)
 	isOrdered = true
-	for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Deleted: true}) {
+	for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, States: Current | Former}) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -535,7 +535,7 @@ func (f *Feed) fillSides(ctx context.Context, store Store) error {
 		return nil
 	}
 	newest, oldest := make([]*Record, len(l.Debts)), make([]*Record, len(l.Debts))
-	for rec, err := range store.Entries(ctx, Query{Feed: f.URL, Deleted: true}) {
+	for rec, err := range store.Entries(ctx, Query{Feed: f.URL, States: Current | Former}) {
 		if err != nil {
 			return err
 		}

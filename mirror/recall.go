@@ -565,7 +565,7 @@ func (r *Recall) knownOf(ctx context.Context, feed string) (*knownEntries, error
 		r.known, r.entries = map[string]*knownEntries{}, 0
 	}
 	k := &knownEntries{byID: map[[2]uint64]int{}, byHash: map[[2]uint64]int{}, byLink: map[[2]uint64][]int{}}
-	for _, q := range []Query{{Feed: feed, Deleted: true, Limit: mostKnown}, {Feed: feed, Bare: true, Limit: mostKnown}} {
+	for _, q := range []Query{{Feed: feed, States: Current | Former, Limit: mostKnown}, {Feed: feed, States: Traces, Limit: mostKnown}} {
 		for rec, err := range r.Mirror.Store.Entries(ctx, q) {
 			if err != nil {
 				return nil, err

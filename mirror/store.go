@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ type Store interface {
 	// Store has no feed with this URL.
 	Feed(ctx context.Context, url string) (*Feed, error)
 
-	// Feeds yields the feeds selected by a query.
+	// Feeds yields the feeds selected by a query, ordered by FeedQuery.Compare.
 	Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 
 	// Records returns the records of entries, by ID, whatever their State. Unknown IDs are
@@ -64,7 +65,7 @@ type Store interface {
 	// ErrNotFound if there is none.
 	Document(ctx context.Context, feed, url string) (*DocumentRecord, error)
 
-	// Documents yields all documents of a feed by Rank, newest first.
+	// Documents yields all documents of a feed, ordered by DocumentRecord.Compare.
 	Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error]
 
 	// Commit stores a change, either all of it or nothing. The change is
@@ -80,13 +81,14 @@ type Store interface {
 	// documents. A change may combine several documents.
 	Commit(ctx context.Context, c *Commit) error
 
-	// Entries yields the records selected by a query, with their contents. If the query's
-	// Search has no searchable words, the error matches errors.ErrUnsupported. The values
+	// Entries yields the records selected by a query, with their contents, ordered by
+	// Query.Compare. If the query's Search has no searchable words, or the store does not
+	// search, the error matches errors.ErrUnsupported. The values
 	// the query points to may change afterwards: Entries copies them.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
-	// Versions yields the earlier versions kept of an entry, newest first, without the
-	// current one.
+	// Versions yields the earlier versions kept of an entry, ordered by Version.Compare,
+	// without the current one.
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error]
 
 	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
@@ -110,8 +112,7 @@ type Calendar interface {
 
 	// Months returns the months in which the query selects entries, oldest
 	// first. Without a Feed it returns an error; of the other fields only
-	// Search, Prefix, Deleted and Gone count. Entries without any time are
-	// left out.
+	// Search, Prefix and States count. Entries without any time are left out.
 	Months(ctx context.Context, q Query) ([]Month, error)
 }
 
@@ -134,7 +135,7 @@ func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 	if calendar, ok := s.(Calendar); ok {
 		return calendar.Months(ctx, q)
 	}
-	q = Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Deleted: q.Deleted, Gone: q.Gone}
+	q = Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, States: q.States}
 	for r, err := range s.Entries(ctx, q) {
 		if err != nil {
 			return nil, err
@@ -201,6 +202,19 @@ type FeedQuery struct {
 	Limit int // Limit is the maximum number of feeds; zero means all, a negative one is an error.
 }
 
+// Has reports whether the query selects a feed, Limit aside.
+func (q FeedQuery) Has(f *Feed) bool {
+	return f.URL > q.After && (q.Due.IsZero() || !f.Gone && f.Alias == "" && !f.Next.After(q.Due))
+}
+
+// Compare compares feeds in the order of the query.
+func (q FeedQuery) Compare(a, b *Feed) int {
+	if q.Due.IsZero() {
+		return cmp.Compare(a.URL, b.URL)
+	}
+	return cmp.Or(a.Next.Compare(b.Next), cmp.Compare(a.URL, b.URL))
+}
+
 // A Query selects entries. The zero value selects all live entries of all
 // feeds, newest first: by Record.Time, then Feed, then ID, all descending.
 type Query struct {
@@ -236,16 +250,55 @@ type Query struct {
 	// Latest, with AfterCommit, puts the latest changes first.
 	Latest bool
 
-	Deleted bool // Deleted includes entries no longer live but with a Content.
-	Gone    bool // Gone selects only entries no longer live but with a Content.
-	Limit   int  // Limit is the maximum number of entries; zero means all, a negative one is an error.
+	States States // States selects by the State of entries; zero means Current.
+	Limit  int    // Limit is the maximum number of entries; zero means all, a negative one is an error.
+}
 
-	// Bare selects instead the entries neither live nor with a Content: entries of which
-	// only a tombstone is known, and erased ones. Search finds none of them.
-	Bare bool
+// Has reports whether the query selects a record, Search and Limit aside.
+func (q Query) Has(r *Record) bool {
+	return (q.Feed == "" || q.Feed == r.Feed) && q.States.has(r) &&
+		(q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
+		(q.AfterCommit == nil || r.LastCommit > *q.AfterCommit) &&
+		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
+}
 
-	// Every selects all entries, whatever their State.
-	Every bool
+// Compare compares records in the order of the query. No two are equal.
+func (q Query) Compare(a, b *Record) int { return q.compare(a.Place(), b.Place()) }
+
+func (q Query) compare(a, b *Place) int {
+	if q.AfterCommit != nil {
+		if q.Latest {
+			a, b = b, a
+		}
+		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.ID, b.ID))
+	}
+	if q.Oldest {
+		a, b = b, a
+	}
+	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
+}
+
+// States is a set of kinds of entries, by their State.
+type States uint8
+
+// The kinds of entries. A Search finds no Traces.
+const (
+	Current States = 1 << iota // entries that are part of their feed: Live
+	Former                     // entries no longer part of it, whose Content is kept
+	Traces                     // entries without a Content: only a tombstone is known, or they are erased
+
+	AllStates = Current | Former | Traces
+)
+
+// has reports whether a record is of one of the kinds.
+func (s States) has(r *Record) bool {
+	switch {
+	case r.State == Live:
+		return s == 0 || s&Current != 0
+	case r.Content.Format != 0:
+		return s&Former != 0
+	}
+	return s&Traces != 0
 }
 
 // A Place is where a Record is in the order of a Query.
@@ -334,6 +387,12 @@ type Version struct {
 	Content Content `json:"content"`
 }
 
+// Compare orders the versions of an entry: the newest first, by Copy.Compare, and of equal
+// ones the one with the greater Digest.
+func (v *Version) Compare(other *Version) int {
+	return cmp.Or(other.Copy.Compare(v.Copy), cmp.Compare(other.Copy.Digest, v.Copy.Digest))
+}
+
 // Entry returns the version as it was published; see Record.Entry.
 func (v *Version) Entry() (*feedhistory.Entry, error) { return v.Content.entry(v.ID) }
 
@@ -413,8 +472,8 @@ type Copy struct {
 	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
 }
 
-// compare orders the copies of an entry, older first (5005#20, 5005#21).
-func (c Copy) compare(other Copy) int {
+// Compare orders the copies of an entry, older first (5005#20, 5005#21).
+func (c Copy) Compare(other Copy) int {
 	return c.precedence().Compare(other.precedence())
 }
 
@@ -435,6 +494,20 @@ func (t TombstoneRecord) precedence() feedtime.Tombstone {
 // IsZero reports whether there is no tombstone.
 func (t TombstoneRecord) IsZero() bool { return t.When.IsZero() && t.Rank == Rank{} }
 
+// Subscribe adds a feed to a store, such as a NewFeed, and reports whether it was new: of a
+// feed that is there already, it changes nothing. A Mirror that polls the store then polls
+// the feed. The error is the store's.
+func Subscribe(ctx context.Context, s Store, f *Feed) (added bool, err error) {
+	if s == nil || f == nil {
+		return false, errors.New("mirror: Subscribe: the Store or the Feed is nil")
+	}
+	err = s.Commit(ctx, &Commit{Feed: f})
+	if errors.Is(err, ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Lookup returns a record with its content. The error matches ErrNotFound if the
 // Store has no such entry, or only a tombstone of it. The error may be the context's.
 func Lookup(ctx context.Context, s Store, feed, id string) (*Record, error) {
@@ -448,7 +521,7 @@ func Lookup(ctx context.Context, s Store, feed, id string) (*Record, error) {
 	if known := records[id]; known != nil {
 		beyond := known.Place()
 		beyond.ID += "\x01"
-		query := Query{Feed: feed, Until: beyond.Time.Add(time.Second), Beyond: beyond, Deleted: true, Limit: 1}
+		query := Query{Feed: feed, Until: beyond.Time.Add(time.Second), Beyond: beyond, States: Current | Former, Limit: 1}
 		for r, err := range s.Entries(ctx, query) {
 			if err != nil {
 				return nil, err

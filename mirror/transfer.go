@@ -138,7 +138,7 @@ func (x *Export) feed(ctx context.Context, w io.Writer, f *Feed) error {
 	if err := x.state(ctx, w, f); err != nil {
 		return err
 	}
-	for _, q := range []Query{{Feed: f.URL, Deleted: true, Oldest: true}, {Feed: f.URL, Bare: true, Oldest: true}} {
+	for _, q := range []Query{{Feed: f.URL, States: Current | Former, Oldest: true}, {Feed: f.URL, States: Traces, Oldest: true}} {
 		for r, err := range x.Store.Entries(ctx, q) {
 			if err == nil {
 				err = x.entry(ctx, w, r)
@@ -480,7 +480,7 @@ func (in *Import) markPrivate(f *importedFeed) error {
 // clear removes a feed from the store. It records the IDs of erased entries, because an
 // import must not bring them back.
 func (in *Import) clear(f *importedFeed) error {
-	for r, err := range in.Store.Entries(in.ctx, Query{Feed: f.line.Feed, Bare: true}) {
+	for r, err := range in.Store.Entries(in.ctx, Query{Feed: f.line.Feed, States: Traces}) {
 		if err != nil {
 			return err
 		}

@@ -310,7 +310,7 @@ func (h *Handler) known(ctx context.Context, p *part, document string, tags []st
 		if !ok || commits > p.feed.Commits {
 			continue
 		}
-		for r, err := range h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: new(int64), Limit: 1, Deleted: true}) {
+		for r, err := range h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: new(int64), Limit: 1, States: mirror.Current | mirror.Former}) {
 			if err != nil {
 				return 0, err
 			}
@@ -324,7 +324,7 @@ func (h *Handler) known(ctx context.Context, p *part, document string, tags []st
 
 // deleted returns the deletions after a version.
 func (h *Handler) deleted(ctx context.Context, p *part, after int64) (deleted []feedhistory.Tombstone, err error) {
-	for r, err := range h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, Every: true}) {
+	for r, err := range h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, States: mirror.AllStates}) {
 		if err != nil {
 			return nil, err
 		}

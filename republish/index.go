@@ -466,7 +466,7 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		b = batch{}
 		return err
 	}
-	for r, err := range p.h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, Deleted: true}) {
+	for r, err := range p.h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, States: mirror.Current | mirror.Former}) {
 		if err != nil {
 			return err
 		}

@@ -629,7 +629,7 @@ func (h *Handler) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces,
 func (h *Handler) readPlaces(ctx context.Context, feed *mirror.Feed) (knownPlaces, error) {
 	now := knownPlaces{version: feed.Commits}
 	var list []place
-	for r, err := range h.store.Entries(ctx, mirror.Query{Feed: feed.URL, Deleted: true}) {
+	for r, err := range h.store.Entries(ctx, mirror.Query{Feed: feed.URL, States: mirror.Current | mirror.Former}) {
 		if err != nil {
 			return now, err
 		}

@@ -221,7 +221,7 @@ func (w *world) feedAt(url string) (string, error) {
 	case fleet.CheckURL(feeds[0].Href) != nil:
 		return "", fmt.Errorf("%s: this is not a feed, and the feed it names cannot be subscribed to: %s", url, feeds[0].Href)
 	}
-	w.Tell(url + ": a web page; its feed is " + feeds[0].Href)
+	w.Tell(command.FeedOfPage(url, feeds[0]))
 	return feeds[0].Href, nil
 }
 

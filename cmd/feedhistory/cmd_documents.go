@@ -82,7 +82,7 @@ func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error
 
 // A fetchCommand is the verb fetch.
 type fetchCommand struct {
-	URLs   []string        `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
+	URLs   []string        `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them, or accounts such as @ada@example.org."`
 	Since  terminal.Moment `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Limit  int             `least:"0" placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
 	Format string          `default:"" enum:",jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default, but for a terminal, which shows a table); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`

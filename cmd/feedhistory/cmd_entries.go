@@ -80,7 +80,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	query := mirror.Query{
-		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
+		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, States: statesOf(c.Deleted), Limit: c.Limit,
 	}
 	pager := &terminal.Pager{Writer: w.Stdout}
 	if !c.JSON {
@@ -219,7 +219,7 @@ func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirr
 		return nil, err
 	}
 	at := known[id].Time()
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Since: at, Until: at.Add(time.Microsecond), Deleted: true}) {
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Since: at, Until: at.Add(time.Microsecond), States: mirror.Current | mirror.Former}) {
 		if err != nil || r.ID == id {
 			return r, err
 		}

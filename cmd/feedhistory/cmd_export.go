@@ -119,7 +119,15 @@ func (c *exportCommand) isPart() bool { return !c.Since.IsZero() || !c.Until.IsZ
 
 // query returns the query for the entries the flags ask for, of a feed or of all feeds.
 func (c *exportCommand) query(feed string) mirror.Query {
-	return mirror.Query{Feed: feed, Since: c.Since.Time, Until: c.Until.Time, Deleted: c.Deleted}
+	return mirror.Query{Feed: feed, Since: c.Since.Time, Until: c.Until.Time, States: statesOf(c.Deleted)}
+}
+
+// statesOf returns the kinds of entries that a flag asks for.
+func statesOf(deleted bool) mirror.States {
+	if deleted {
+		return mirror.Current | mirror.Former
+	}
+	return mirror.Current
 }
 
 // verdict returns the verdict on the exported part of a feed: a part is never whole.
@@ -338,7 +346,7 @@ func tombstones(ctx context.Context, store mirror.Store, feed string, n int64) (
 	if n == 0 {
 		return nil, nil
 	}
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, States: mirror.Current | mirror.Former}) {
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ import (
 // A syncCommand is the verb sync.
 type syncCommand struct {
 	database.Location
-	URLs  []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll, by their address; feeds that are in it already also by their title or a part of either (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
+	URLs  []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll, by their address, or accounts such as @ada@example.org; feeds that are in it already also by their title or a part of either (default: poll the feeds of the database that are due, or not finished by an earlier sync)."`
 	OPML  []string `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
 	All   bool     `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
 	Every bool     `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`

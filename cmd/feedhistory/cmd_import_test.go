@@ -36,8 +36,8 @@ func contentsOf(t *testing.T, db string) (all everything) {
 	all.Feeds = feedtest.All(t, store.Feeds(t.Context(), mirror.FeedQuery{}))
 	for _, f := range all.Feeds {
 		all.Documents = append(all.Documents, feedtest.All(t, store.Documents(t.Context(), f.URL))...)
-		for _, bare := range []bool{false, true} {
-			for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: f.URL, Deleted: true, Bare: bare})) {
+		for _, states := range []mirror.States{mirror.Current | mirror.Former, mirror.Traces} {
+			for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: f.URL, States: states})) {
 				all.Records = append(all.Records, r)
 				all.Versions = append(all.Versions, feedtest.All(t, store.Versions(t.Context(), f.URL, r.ID))...)
 			}

@@ -35,7 +35,7 @@ import (
 type publishCommand struct {
 	Out            string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
 	Base           string `required:"" placeholder:"URL" help:"URL where that directory is served."`
-	From           string `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
+	From           string `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address or an account such as @ada@example.org, or JSON lines on standard input (the default)."`
 	Name           string `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
 	Format         string `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
 	Size           int    `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
@@ -314,6 +314,9 @@ type input struct {
 
 // load reads the source named by --from.
 func (c *publishCommand) load(w *command.World) (*input, error) {
+	if c.DB == "" && terminal.IsAccount(c.From) {
+		c.From = terminal.SourceAddress(c.From)
+	}
 	if info, err := os.Stat(c.From); c.DB == "" && err == nil && info.IsDir() {
 		return c.loadMarkdown()
 	}

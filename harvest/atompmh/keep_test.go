@@ -83,7 +83,7 @@ type testingContext interface {
 // deleted there.
 func kept(t testingContext, m *mirror.Mirror, url string) map[string]copied {
 	all := map[string]copied{}
-	for r, err := range m.Store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true}) {
+	for r, err := range m.Store.Entries(t.Context(), mirror.Query{Feed: url, States: mirror.Current | mirror.Former}) {
 		require.NoError(t, err)
 		e, err := r.Entry()
 		require.NoError(t, err)

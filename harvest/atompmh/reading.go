@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest"
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -85,13 +86,13 @@ type walker struct {
 // context's.
 func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker) error {
 	subscription := iri.WithoutFragment(r.h.URL)
-	options := &feedhistory.WalkOptions{Processed: w.ended, Pending: w.pending, Known: func(url string) feedhistory.Known {
+	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: w.ended, Pending: w.pending, Known: func(url string) feedhistory.Known {
 		if url == subscription && !r.h.WholeChain {
 			return r.from.Subscription
 		}
 		return feedhistory.Known{}
 	}}
-	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, options) {
+	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, &feedhistory.WalkOptions{Memory: past}) {
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
 		same, isSame := errors.AsType[*feedhistory.Unchanged](err)
 		more := true

@@ -101,7 +101,7 @@ func (j *Journal) update(ctx context.Context, until time.Time) error {
 	}
 	var batch []datareplication.Entity
 	size, last := 0, done
-	q := mirror.Query{Feed: j.URL, AfterCommit: &done, Every: true}
+	q := mirror.Query{Feed: j.URL, AfterCommit: &done, States: mirror.AllStates}
 	for r, err := range j.Store.Entries(ctx, q) {
 		if err != nil {
 			return err

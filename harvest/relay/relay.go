@@ -62,7 +62,7 @@ func (f Upstream) recent(ctx context.Context, start, end time.Time, limit int) (
 		}
 	}
 	q := mirror.Query{
-		Feed: f.URL, AfterCommit: &after, Latest: true, Every: true, Limit: limit, Beyond: &mirror.Place{Commit: upTo + 1},
+		Feed: f.URL, AfterCommit: &after, Latest: true, States: mirror.AllStates, Limit: limit, Beyond: &mirror.Place{Commit: upTo + 1},
 	}
 	for r, err := range f.Store.Entries(ctx, q) {
 		if err != nil {
@@ -94,7 +94,7 @@ func (f Upstream) versionBefore(ctx context.Context, at time.Time, last int64) (
 
 // after returns the first record changed after a version; nil if there is none.
 func (f Upstream) after(ctx context.Context, version int64) (*mirror.Record, error) {
-	q := mirror.Query{Feed: f.URL, AfterCommit: &version, Every: true, Limit: 1}
+	q := mirror.Query{Feed: f.URL, AfterCommit: &version, States: mirror.AllStates, Limit: 1}
 	for r, err := range f.Store.Entries(ctx, q) {
 		return r, err
 	}

@@ -32,6 +32,20 @@ const (
 // It reads the first 1 MiB of the page, and returns at most 64 links, none of them
 // longer than longest.
 func FeedLinks(page, address, contentType string, longest int) []FeedLink {
+	return bestFirst(links(page, address, contentType, longest, isFeedLink))
+}
+
+// ActorLink returns the first link of a page to its ActivityPub actor or post, by the rules
+// of FeedLinks; "" if there is none.
+func ActorLink(page, address, contentType string, longest int) string {
+	for _, link := range links(page, address, contentType, longest, isActorLink) {
+		return link.Href
+	}
+	return ""
+}
+
+// links returns the wanted links of a page.
+func links(page, address, contentType string, longest int, wants func(FeedLink) bool) []FeedLink {
 	base, err := url.Parse(address)
 	if err != nil {
 		return nil
@@ -40,7 +54,7 @@ func FeedLinks(page, address, contentType string, longest int) []FeedLink {
 	if err != nil {
 		return nil // the page is empty
 	}
-	found, ref := scanPage(io.LimitReader(text, 3*mostPage))
+	found, ref := scanPage(io.LimitReader(text, 3*mostPage), wants)
 	if u, err := base.Parse(ref); err == nil && isWeb(u) {
 		base = u
 	}
@@ -60,13 +74,13 @@ func FeedLinks(page, address, contentType string, longest int) []FeedLink {
 			break
 		}
 	}
-	return bestFirst(links)
+	return links
 }
 
 func isWeb(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
-// scanPage returns a page's links to feeds, as written, and its first base.
-func scanPage(page io.Reader) (links []FeedLink, base string) {
+// scanPage returns the wanted links of a page, as written, and its first base.
+func scanPage(page io.Reader, wants func(FeedLink) bool) (links []FeedLink, base string) {
 	z := html.NewTokenizer(page)
 	z.SetMaxBuf(mostPage)
 	for {
@@ -82,7 +96,7 @@ func scanPage(page io.Reader) (links []FeedLink, base string) {
 			continue
 		} else if link := linkOf(z); name == "base" && base == "" {
 			base = link.Href
-		} else if name == "link" && isFeedLink(link) {
+		} else if name == "link" && wants(link) {
 			links = append(links, link)
 		}
 	}
@@ -133,6 +147,10 @@ func isFeedLink(link FeedLink) bool {
 		return false
 	}
 	return slices.ContainsFunc(strings.Fields(link.rel), func(rel string) bool { return rel == "alternate" || rel == "feed" })
+}
+
+func isActorLink(link FeedLink) bool {
+	return link.Href != "" && link.Type == "application/activity+json" && slices.Contains(strings.Fields(link.rel), "alternate")
 }
 
 // bestFirst returns one link for each feed, in the preferred one of its formats. Feeds

@@ -137,19 +137,21 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 	return ask
 }
 
+// conditions select by the kinds of entries.
+var conditions = map[mirror.States]string{
+	0:                              " AND state = 'live'",
+	mirror.Current:                 " AND state = 'live'",
+	mirror.Former:                  " AND state <> 'live' AND format <> ''",
+	mirror.Traces:                  " AND state <> 'live' AND format = ''",
+	mirror.Current | mirror.Former: " AND (state = 'live' OR format <> '')",
+	mirror.Current | mirror.Traces: " AND (state = 'live' OR format = '')",
+	mirror.Former | mirror.Traces:  " AND state <> 'live'",
+	mirror.AllStates:               "",
+}
+
 // narrow adds the conditions of a query, except for the feed and the place.
 func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
-	switch {
-	case q.Every:
-	case q.Bare:
-		ask.add(" AND state <> 'live' AND format = ''")
-	case q.Gone:
-		ask.add(" AND state <> 'live' AND format <> ''")
-	case q.Deleted:
-		ask.add(" AND (state = 'live' OR format <> '')")
-	default:
-		ask.add(" AND state = 'live'")
-	}
+	ask.add(conditions[q.States])
 	if !q.Since.IsZero() {
 		ask.add(" AND time >= ?", timeText(q.Since))
 	}
@@ -476,7 +478,7 @@ func (s *Store) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, err
 	if q.Feed == "" {
 		return nil, errors.New("a Query for Months needs a Feed")
 	}
-	if q.Search == "" && !q.Deleted && !q.Gone {
+	if q.Search == "" && (q.States == 0 || q.States == mirror.Current) {
 		key := keyOf(q.Feed)
 		return s.months(ctx, s.countMonths(), key, key, key)
 	}

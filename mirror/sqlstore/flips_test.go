@@ -183,7 +183,7 @@ func everything(t *testing.T, s *sqlstore.Store) string {
 	var b strings.Builder
 	for _, f := range feedtest.All(t, s.Feeds(t.Context(), mirror.FeedQuery{})) {
 		fmt.Fprintf(&b, "%+v\n", *f)
-		for _, r := range feedtest.All(t, s.Entries(t.Context(), mirror.Query{Feed: f.URL, Deleted: true})) {
+		for _, r := range feedtest.All(t, s.Entries(t.Context(), mirror.Query{Feed: f.URL, States: mirror.Current | mirror.Former})) {
 			fmt.Fprintf(&b, "%+v\n", *r)
 			for _, v := range feedtest.All(t, s.Versions(t.Context(), f.URL, r.ID)) {
 				fmt.Fprintf(&b, "%+v\n", *v)

@@ -86,7 +86,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 		Search: rapid.SampledFrom([]string{"all", "also", "some", "rare", "all some", "some also", "none"}).Draw(t, "search"),
 		Feed:   rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "feed"),
 		Limit:  rapid.IntRange(0, 20).Draw(t, "limit"), Oldest: rapid.Bool().Draw(t, "oldest"),
-		Deleted: rapid.Bool().Draw(t, "deleted"), Gone: rapid.Bool().Draw(t, "gone") && rapid.Bool().Draw(t, "only gone"),
+		States: mirror.States(rapid.IntRange(0, int(mirror.AllStates)).Draw(t, "states")),
 	}
 	if rapid.Bool().Draw(t, "prefix") {
 		q.Prefix, q.Search = true, rapid.SampledFrom([]string{"a", "al", "all s", "so", "r", "x"}).Draw(t, "beginning")

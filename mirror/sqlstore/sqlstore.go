@@ -141,6 +141,7 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows
 // because preparing takes a separate connection, and there may be no other.
 type transaction struct {
 	*Store
+	conn *sql.Conn
 	tx   *sql.Tx
 	ctx  context.Context
 	new  *[]string
@@ -162,15 +163,8 @@ func (s *Store) transact(ctx context.Context, do func(transaction) error) (err e
 			return ctx.Err()
 		}
 	}
-	tx, err := s.db.BeginTx(ctx, nil)
+	queries, err := s.commit(ctx, do)
 	if err != nil {
-		return err
-	}
-	var queries []string
-	if err := do(transaction{s, tx, ctx, &queries, &summer{}}); err != nil {
-		return errors.Join(err, rollback(tx))
-	}
-	if err := tx.Commit(); err != nil {
 		return err
 	}
 	for _, query := range queries {
@@ -179,6 +173,24 @@ func (s *Store) transact(ctx context.Context, do func(transaction) error) (err e
 		}
 	}
 	return nil
+}
+
+// commit runs do in a transaction of a connection of its own, and returns the queries to
+// prepare.
+func (s *Store) commit(ctx context.Context, do func(transaction) error) (queries []string, err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := do(transaction{s, conn, tx, ctx, &queries, &summer{}}); err != nil {
+		return nil, errors.Join(err, rollback(tx))
+	}
+	return queries, tx.Commit()
 }
 
 func rollback(tx *sql.Tx) error {
@@ -609,7 +621,13 @@ type Delta struct {
 	Added   []*mirror.Record // new live entries, deleted ones back again included
 	Changed []*mirror.Record // live entries with other content than before
 	Deleted []*mirror.Record // entries no longer live; they may lack their Content
+
+	conn *sql.Conn
 }
+
+// Conn returns the connection of the transaction, for what the driver alone can do, by its
+// Raw. Package pgxtx makes a pgx.Tx of it.
+func (d *Delta) Conn() *sql.Conn { return d.conn }
 
 // A liveCopy is the state of an entry before a commit.
 type liveCopy struct {
@@ -714,7 +732,7 @@ func (t transaction) tell(f *mirror.Feed, version int64, d *Delta) error {
 	}
 	state := *f
 	state.Commits = version
-	d.Feed = &state
+	d.Feed, d.conn = &state, t.conn
 	return t.Hook(t.ctx, t.tx, d)
 }
 

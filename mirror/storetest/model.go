@@ -121,7 +121,7 @@ func (w *world) compare(t *rapid.T, changed string) {
 	}
 	after := rapid.Int64Range(-1, 4).Draw(t, "changes")
 	q := mirror.Query{
-		Deleted: rapid.Bool().Draw(t, "with deleted"), Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
+		States: mirror.States(rapid.IntRange(0, int(mirror.AllStates)).Draw(t, "states")), Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
 		Since: drawTime.Draw(t, "since"), Until: drawTime.Draw(t, "until"),
 	}
 	word := rapid.StringMatching(`[a-c]{1,2}`).Draw(t, "word")
@@ -129,9 +129,9 @@ func (w *world) compare(t *rapid.T, changed string) {
 	for _, url := range []string{"", changed} {
 		q.Feed = url
 		beyond := &mirror.Place{Time: drawTime.Draw(t, "time"), Feed: "a", Commit: 2, ID: drawID.Draw(t, "id")}
-		w.entries(mirror.Query{Feed: url, Deleted: true}, mirror.Query{Feed: url, Beyond: beyond}, q, mirror.Query{Feed: url, Search: word})
+		w.entries(mirror.Query{Feed: url, States: mirror.Current | mirror.Former}, mirror.Query{Feed: url, Beyond: beyond}, q, mirror.Query{Feed: url, Search: word})
 		if url != "" {
-			w.entries(mirror.Query{Feed: url, AfterCommit: &after, Deleted: true}, mirror.Query{Feed: url, AfterCommit: &after, Beyond: beyond})
+			w.entries(mirror.Query{Feed: url, AfterCommit: &after, States: mirror.Current | mirror.Former}, mirror.Query{Feed: url, AfterCommit: &after, Beyond: beyond})
 		}
 	}
 }

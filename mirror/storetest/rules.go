@@ -217,7 +217,7 @@ func testRecordRoundTrip(_ *testing.T, w *world) {
 	}
 	same(w, map[string]*mirror.Record{"unseen": unseen, "full": &known, "bare": bare},
 		w.records(feedURL, "unseen", "unknown", "full", "bare", "full"))
-	same(w, []*mirror.Record{&full, bare}, w.entries(mirror.Query{Feed: feedURL, Deleted: true}), "a tombstone alone is no entry")
+	same(w, []*mirror.Record{&full, bare}, w.entries(mirror.Query{Feed: feedURL, States: mirror.Current | mirror.Former}), "a tombstone alone is no entry")
 	w.records(feedURL)
 	w.records("another feed", "full")
 }
@@ -390,20 +390,22 @@ func testDeleted(_ *testing.T, w *world) {
 	w.entries(mirror.Query{},
 		mirror.Query{Feed: feedURL, AfterCommit: &zero},
 		mirror.Query{Search: "content"},
-		mirror.Query{Deleted: true},
-		mirror.Query{Deleted: true, Feed: feedURL, AfterCommit: &zero},
-		mirror.Query{Deleted: true, Search: "content"},
-		mirror.Query{Gone: true},
-		mirror.Query{Gone: true, Deleted: true, Search: "conten", Prefix: true, Until: records[1].Time()},
-		mirror.Query{Gone: true, Feed: feedURL, AfterCommit: &zero},
-		mirror.Query{Deleted: true, Limit: 2, Beyond: records[0].Place()},
-		mirror.Query{Bare: true},
-		mirror.Query{Bare: true, Deleted: true, Feed: feedURL, Oldest: true},
-		mirror.Query{Bare: true, Feed: feedURL, AfterCommit: &zero},
-		mirror.Query{Bare: true, Feed: "another feed"},
-		mirror.Query{Every: true, Feed: feedURL, AfterCommit: &zero, Latest: true},
-		mirror.Query{Every: true, Feed: feedURL, AfterCommit: &zero},
-		mirror.Query{Every: true, Feed: feedURL, AfterCommit: &zero, Latest: true, Beyond: &mirror.Place{Commit: 4}, Limit: 2},
+		mirror.Query{States: mirror.Current | mirror.Former},
+		mirror.Query{States: mirror.Current | mirror.Former, Feed: feedURL, AfterCommit: &zero},
+		mirror.Query{States: mirror.Current | mirror.Former, Search: "content"},
+		mirror.Query{States: mirror.Former},
+		mirror.Query{States: mirror.Former, Search: "conten", Prefix: true, Until: records[1].Time()},
+		mirror.Query{States: mirror.Former, Feed: feedURL, AfterCommit: &zero},
+		mirror.Query{States: mirror.Current | mirror.Former, Limit: 2, Beyond: records[0].Place()},
+		mirror.Query{States: mirror.Traces},
+		mirror.Query{States: mirror.Traces, Feed: feedURL, Oldest: true},
+		mirror.Query{States: mirror.Traces, Feed: feedURL, AfterCommit: &zero},
+		mirror.Query{States: mirror.Traces, Feed: "another feed"},
+		mirror.Query{States: mirror.Current | mirror.Traces},
+		mirror.Query{States: mirror.Former | mirror.Traces, Feed: feedURL},
+		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Latest: true},
+		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero},
+		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Latest: true, Beyond: &mirror.Place{Commit: 4}, Limit: 2},
 		mirror.Query{Feed: feedURL, AfterCommit: &zero, Latest: true, Limit: 1})
 	back := *records[2]
 	back.State = mirror.Live

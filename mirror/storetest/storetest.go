@@ -23,7 +23,8 @@ import (
 // They may be the same store, if there is no way to open two.
 //
 // Most tests make the same changes in the stores and in a mirror.Memory, and require the
-// same answers of all three.
+// same answers of all three. A store that does not search says so by errors.ErrUnsupported;
+// it is then not asked.
 func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 	for _, test := range append(rules, calls...) {
 		t.Run(test.name, func(t *testing.T) {
@@ -173,9 +174,20 @@ func (w *world) records(url string, ids ...string) map[string]*mirror.Record {
 func (w *world) entries(queries ...mirror.Query) (all []*mirror.Record) {
 	w.Helper()
 	for _, q := range queries {
+		if q.Search != "" && !w.searches() {
+			continue
+		}
 		all = askAll(w, "entries"+brief(q), func(s mirror.Store) iter.Seq2[*mirror.Record, error] { return s.Entries(w.ctx, q) })
 	}
 	return all
+}
+
+// searches reports whether the store searches.
+func (w *world) searches() bool {
+	for _, err := range w.Store.Entries(w.ctx, mirror.Query{Search: "a"}) {
+		return !errors.Is(err, errors.ErrUnsupported)
+	}
+	return true
 }
 
 func (w *world) versions(url, id string) []*mirror.Version {
@@ -197,7 +209,7 @@ func (w *world) documents(url string) []*mirror.DocumentRecord {
 // More are names of entries and documents that may be missing.
 func (w *world) look(url string, more ...string) {
 	w.Helper()
-	w.entries(mirror.Query{}, mirror.Query{Deleted: true})
+	w.entries(mirror.Query{}, mirror.Query{States: mirror.Current | mirror.Former})
 	w.lookAt(url, more...)
 	for _, f := range w.feeds(mirror.FeedQuery{}) {
 		if f.URL != url {
@@ -210,8 +222,8 @@ func (w *world) lookAt(url string, more ...string) {
 	w.Helper()
 	w.feed(url)
 	all, names := int64(-1), append([]string{"", "unknown"}, more...)
-	w.entries(mirror.Query{Feed: url}, mirror.Query{Feed: url, Deleted: true})
-	for _, r := range w.entries(mirror.Query{Feed: url, Every: true, AfterCommit: &all}) {
+	w.entries(mirror.Query{Feed: url}, mirror.Query{Feed: url, States: mirror.Current | mirror.Former})
+	for _, r := range w.entries(mirror.Query{Feed: url, States: mirror.AllStates, AfterCommit: &all}) {
 		names = append(names, r.ID)
 	}
 	w.records(url, names...)

@@ -345,13 +345,22 @@ func FeedsOf(ctx context.Context, client *feedhistory.Client, address string, er
 
 // TellFeeds says which feed of a page the command reads, and which others the page has.
 func (w *World) TellFeeds(page string, feeds feedhistory.Links) {
-	w.Tell(terminal.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href)
+	w.Tell(FeedOfPage(page, feeds[0]))
 	for _, other := range feeds[1:] {
 		w.Tell(OtherFeed(other))
 	}
 	if len(feeds) > 1 {
 		w.Tell("to read another, give its address in place of the page's")
 	}
+}
+
+// FeedOfPage says which feed belongs to a page, or to an account.
+func FeedOfPage(page string, feed feedhistory.Link) string {
+	what := "a web page"
+	if feed.Type == "application/activity+json" {
+		what = "an account"
+	}
+	return terminal.PageName(page) + ": " + what + "; its feed is " + feed.Href
 }
 
 // OtherFeed names another feed of a page.

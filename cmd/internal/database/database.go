@@ -851,7 +851,7 @@ func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (s
 	}
 	var found []string
 	for _, feed := range feeds {
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Deleted: true}) {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, States: mirror.Current | mirror.Former}) {
 			if err != nil {
 				return "", err
 			}

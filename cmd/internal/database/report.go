@@ -168,7 +168,7 @@ func (r *Report) Tell(message string) { r.aside(terminal.Clean(message)) }
 
 // found reports which feed replaces a web page.
 func (r *Report) found(page string, feeds feedhistory.Links) {
-	lines := []string{terminal.Clean(terminal.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href)}
+	lines := []string{terminal.Clean(command.FeedOfPage(page, feeds[0]))}
 	for _, other := range feeds[1:] {
 		lines = append(lines, "  "+terminal.Clean(command.OtherFeed(other)))
 	}

@@ -77,11 +77,11 @@ func (s *Sync) Subscribe(ctx context.Context, given []readers.Outline, bar *term
 func subscribe(ctx context.Context, store mirror.Store, feed readers.Outline) (isNew bool, err error) {
 	f := mirror.NewFeed(feed.URL)
 	feed.Apply(f)
-	err = store.Commit(ctx, &mirror.Commit{Feed: f})
-	if errors.Is(err, mirror.ErrConflict) { // the store has it
-		return false, Amend(ctx, store, feed.URL, feed.Apply)
+	isNew, err = mirror.Subscribe(ctx, store, f)
+	if err == nil && !isNew {
+		err = Amend(ctx, store, feed.URL, feed.Apply)
 	}
-	return err == nil, err
+	return isNew, err
 }
 
 // end reports the outcome of a poll, and replaces or removes an address other than a

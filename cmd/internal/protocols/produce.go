@@ -464,7 +464,7 @@ func rangeItem(r *mirror.Record) (modifiedrange.Item, error) {
 
 // query returns the records of a range, most recent first.
 func (p *Pooled) query(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
-	q := mirror.Query{Feed: p.feed.URL, Since: start, Until: end, Limit: limit, Deleted: true}
+	q := mirror.Query{Feed: p.feed.URL, Since: start, Until: end, Limit: limit, States: mirror.Current | mirror.Former}
 	for r, err := range p.store.Entries(ctx, q) {
 		if err != nil {
 			return nil, err

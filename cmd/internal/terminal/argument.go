@@ -78,9 +78,13 @@ func IsWeb(address string) bool {
 
 // WebAddress returns the URL people mean by example.org/feed or feed://example.org/; it
 // returns other text unchanged. If there is no scheme, it is https, or http for this
-// machine itself.
+// machine itself. For an account, such as @ada@example.org, it is where WebFinger (RFC 7033)
+// tells the account's address.
 func WebAddress(arg string) string {
 	address := strings.TrimSpace(arg)
+	if name, host, ok := account(address); ok {
+		return WebAddress(host + webFinger + name + "@" + host)
+	}
 	isFeed := isFeedScheme(address)
 	if isFeed {
 		address = strings.TrimPrefix(address[len("feed:"):], "//")
@@ -98,6 +102,36 @@ func WebAddress(arg string) string {
 		return scheme + address
 	}
 	return arg
+}
+
+// webFinger is the path of a query for an account.
+const webFinger = "/.well-known/webfinger?resource=acct:"
+
+// account returns the name and the host of an account, as in @ada@example.org or
+// acct:ada@example.org.
+func account(text string) (name, host string, ok bool) {
+	rest, ok := strings.CutPrefix(text, "acct:")
+	if !ok {
+		rest, ok = strings.CutPrefix(text, "@")
+	}
+	name, host, found := strings.Cut(rest, "@")
+	ok = ok && found && name != "" && !strings.ContainsAny(text, "/?#&% \t") && isHost(host)
+	return name, host, ok
+}
+
+// IsAccount reports whether text is the address of an account, such as @ada@example.org.
+func IsAccount(text string) bool {
+	_, _, ok := account(strings.TrimSpace(text))
+	return ok
+}
+
+// PageName returns the name of a page for messages: that of an account, if the page is where
+// WebFinger tells its address.
+func PageName(address string) string {
+	if _, account, ok := strings.Cut(address, webFinger); ok {
+		return "@" + account
+	}
+	return WithoutUser(address)
 }
 
 func isFeedScheme(address string) bool {
@@ -162,7 +196,7 @@ func isLoopback(host string) bool {
 // has no slash, unless the argument begins with feed:.
 func SourceAddress(arg string) string {
 	if address := WebAddress(arg); address != arg {
-		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "/") || strings.HasPrefix(strings.ToLower(arg), "feed:") {
+		if _, err := os.Stat(arg); err != nil && (IsAccount(arg) || strings.Contains(arg, "/")) || strings.HasPrefix(strings.ToLower(arg), "feed:") {
 			return address
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish/serve"
 	"github.com/feedhistory/feedhistory/republish"
@@ -135,6 +136,9 @@ func outcome(added, here int, unreadable []string) string {
 // URL may be requested at all.
 func feedAddress(typed string) (address, wrong string) {
 	typed, _, _ = strings.Cut(strings.TrimSpace(typed), "#")
+	if terminal.IsAccount(typed) {
+		typed = terminal.WebAddress(typed)
+	}
 	if rest, ok := strings.CutPrefix(typed, "feed:"); ok {
 		typed = strings.TrimPrefix(rest, "//")
 	}
@@ -223,14 +227,10 @@ func (a *adder) add(ctx context.Context, address string, listed readers.Outline)
 	}
 	feed := mirror.NewFeed(address)
 	listed.Apply(feed)
-	switch err := a.store.Commit(ctx, &mirror.Commit{Feed: feed}); {
-	case errors.Is(err, mirror.ErrConflict):
-		return false, nil // it is there already
-	case err != nil:
-		return false, err
+	if added, err = mirror.Subscribe(ctx, a.store, feed); added {
+		a.polls.Hurry(feed)
 	}
-	a.polls.Hurry(feed)
-	return true, nil
+	return added, err
 }
 
 // polled is called at the end of a poll. A feed read for the first
@@ -434,6 +434,8 @@ func explain(err error) string {
 	failed = cmp.Or(failed, &feedhistory.FetchError{})
 	_, parsed := errors.AsType[*feedhistory.ParseError](err)
 	switch {
+	case errors.Is(err, feedhistory.ErrSigned):
+		return "The account cannot be read: " + feedhistory.ErrSigned.Error() + "."
 	case failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden:
 		return needsLogin
 	case errors.Is(failed, fs.ErrNotExist):

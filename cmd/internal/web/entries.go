@@ -161,7 +161,7 @@ func portions(ctx context.Context, store mirror.Store, q mirror.Query) iter.Seq2
 
 // countHits counts the entries of a feed's list by month.
 func countHits(ctx context.Context, store mirror.Store, v *entriesView, q mirror.Query) (err error) {
-	v.hits, err = mirror.Months(ctx, store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
+	v.hits, err = mirror.Months(ctx, store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, States: q.States})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // the list reports it
 	}
@@ -283,11 +283,19 @@ type selection struct {
 	Oldest bool      // oldest entries first
 }
 
+// states returns the kinds of entries on the page.
+func (s selection) states() mirror.States {
+	if s.Gone {
+		return mirror.Former
+	}
+	return mirror.Current
+}
+
 // newSelection reads the query of a URL, and returns the query for the entries of its page.
 // It ignores invalid values.
 func newSelection(q url.Values) (selection, mirror.Query) {
 	s := selection{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != "", Oldest: q.Get("order") == "oldest"}
-	query := mirror.Query{Search: s.Search, Prefix: isBeginning(s.Search), Gone: s.Gone, Oldest: s.Oldest, Limit: entriesPerPage + 1}
+	query := mirror.Query{Search: s.Search, Prefix: isBeginning(s.Search), States: s.states(), Oldest: s.Oldest, Limit: entriesPerPage + 1}
 	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
 		s.Month, s.From, s.Span = q.Get("month"), from, 1
 		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {

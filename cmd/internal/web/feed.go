@@ -184,7 +184,7 @@ func monthsOf(v *entriesView, months []mirror.Month) (all []period) {
 
 // daysOf returns the days of a month with entries.
 func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Feed, m mirror.Month) (all []period, err error) {
-	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Oldest: true, Limit: mostDays}
+	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), States: v.states(), Oldest: true, Limit: mostDays}
 	for record, err := range portions(ctx, d.store, query) {
 		if err != nil {
 			return nil, err

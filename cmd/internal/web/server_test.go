@@ -701,7 +701,7 @@ func TestSQLite(t *testing.T) {
 	walked, err := mirror.Months(t.Context(), struct{ mirror.Store }{w.Store}, mirror.Query{Feed: f.URL})
 	require.NoError(t, err)
 	require.Equal(t, walked, counted)
-	for _, q := range []mirror.Query{{Search: "storm pet", Prefix: true}, {Search: "fog"}, {Gone: true}, {Search: "zebra"}} {
+	for _, q := range []mirror.Query{{Search: "storm pet", Prefix: true}, {Search: "fog"}, {States: mirror.Former}, {Search: "zebra"}} {
 		q.Feed = f.URL
 		counted, err := mirror.Months(t.Context(), w.Store, q)
 		require.NoError(t, err)

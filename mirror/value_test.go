@@ -1,0 +1,239 @@
+package mirror_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/website"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A rows is a program's own table of one feed's entries, and its Ledger as it is stored.
+type rows struct {
+	titles  map[string]string
+	text    []byte
+	commits int64
+}
+
+// ledger returns the stored Ledger.
+func (s *rows) ledger(t testing.TB) (l mirror.Ledger) {
+	if s.text != nil {
+		require.NoError(t, json.Unmarshal(s.text, &l))
+	}
+	return l
+}
+
+// walk polls the feed, until most readings are stored.
+func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url string, most int) error {
+	for r, err := range m.Walk(ctx, url, s.ledger(t)) {
+		if err != nil {
+			require.Nil(t, r)
+			return err
+		}
+		if most--; most < 0 {
+			return nil // it could not be stored
+		}
+		for _, c := range r.Changes {
+			if _, deleted := c.Deletion(); deleted {
+				delete(s.titles, c.ID)
+				continue
+			}
+			e, err := c.Entry()
+			require.NoError(t, err)
+			s.titles[e.ID] = e.Title().Plain()
+		}
+		text, err := json.Marshal(r.Ledger)
+		require.NoError(t, err)
+		s.text, s.commits = text, s.commits+1
+		require.Equal(t, s.commits, r.Ledger.Feed().Commits, "for compare and swap")
+	}
+	return nil
+}
+
+// Walk does what Update does, with every fixture and at every poll: it makes the same
+// requests, and comes to the same entries, gaps and verdict.
+func TestWalkOfFixtures(t *testing.T) {
+	for _, file := range append(feedtest.Glob(t, "testdata/*.txtar"), feedtest.Glob(t, "../conformance/cases/polls/*.txtar")...) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			text := string(feedtest.ReadFile(t, file))
+			synctest.Test(t, func(t *testing.T) { testWalkOfFixture(t, text) })
+		})
+	}
+}
+
+func testWalkOfFixture(t *testing.T, text string) {
+	polls, _ := feedtest.Parse(text).File("polls")
+	store, own := &mirror.Memory{}, &rows{titles: map[string]string{}}
+	sites := make([]*website.Site, 2)
+	for i := range sites {
+		site, err := website.New(text)
+		require.NoError(t, err)
+		site.URL, site.Other = "http://site.example", "http://other.example"
+		sites[i] = site
+	}
+	url := sites[0].URL + "/feed.atom"
+	for i, words := range strings.Split(strings.TrimSuffix(polls, "\n"), "\n") {
+		time.Sleep(time.Hour)
+		mirrors := make([]*mirror.Mirror, 2)
+		for k, site := range sites {
+			if i > 0 {
+				site.Poll()
+			}
+			mirrors[k] = newMirror(nil, site)
+			mirrors[k].Revalidate = strings.Contains(words, "revalidate")
+			if _, words, ok := strings.Cut(words, "budget"); ok {
+				_, _ = fmt.Sscan(words, &mirrors[k].Client.Budget.Documents)
+			}
+		}
+		mirrors[0].Store = store
+		report, err := mirrors[0].Update(t.Context(), url)
+		require.NoError(t, err)
+		if err := own.walk(t.Context(), t, mirrors[1], url, 1000); report.Failure == nil {
+			require.NoError(t, err, "poll %d", i)
+		} else {
+			require.EqualError(t, err, report.Failure.Error(), "poll %d", i)
+		}
+		ledger, want := own.ledger(t), feedOf(t, store, url)
+		require.Equal(t, held(t, store, url), own.titles, "poll %d", i)
+		require.Equal(t, sites[0].Requests(), sites[1].Requests(), "poll %d", i)
+		require.Equal(t, fmt.Sprint(report.Gaps), fmt.Sprint(ledger.Gaps()), "poll %d", i)
+		got := ledger.Feed()
+		require.Equal(t, want.Verdict, got.Verdict, "poll %d", i)
+		require.Equal(t, []any{want.Kind, want.Title, want.Entries, want.Deleted, want.Documents, want.Address, want.Failures, want.Unfinished, want.More, want.Gone},
+			[]any{got.Kind, got.Title, got.Entries, got.Deleted, got.Documents, got.Address, got.Failures, got.Unfinished, got.More, got.Gone}, "poll %d", i)
+		require.True(t, want.Next.Equal(got.Next), "poll %d", i)
+	}
+}
+
+var walkSchedules = flag.Int("walk-schedules", 200, "the number of schedules to test Walk with")
+
+// However often walks are interrupted, cannot be stored or fail, a few more make the table
+// equal to what is published.
+func TestWalkInterrupted(t *testing.T) {
+	for seed := range uint64(*walkSchedules) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 7))
+			model, own := feedtest.NewModel("/feed", seed), &rows{titles: map[string]string{}}
+			walk := func(most int) error {
+				time.Sleep(26 * time.Hour)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				m := newMirror(nil, model)
+				m.Client.NoGuess = seed%2 == 0
+				m.Client.Budget.Documents = []int{0, 0, 2, 5}[random.IntN(4)]
+				return own.walk(ctx, t, m, modelURL, most)
+			}
+			for range 5 + random.IntN(30) {
+				if random.IntN(2) == 0 {
+					model.Step()
+					continue
+				}
+				model.Fail([]float64{0, 0.1, 0.5}[random.IntN(3)])
+				_ = walk(random.IntN(5)) // however it ends
+			}
+			model.Fail(0)
+			model.Close()
+			model.Become([]string{"archived", "complete"}[random.IntN(2)])
+			for polls := 0; polls == 0 || own.ledger(t).Feed().Verdict != feedhistory.Whole; polls++ {
+				require.Less(t, polls, 20, "seed %d: %v", seed, own.ledger(t).Gaps())
+				_ = walk(1000)
+			}
+			require.Equal(t, model.Published(), own.titles, "seed %d", seed)
+		})
+	}
+}
+
+// A Ledger is one feed's, and stays as it is while later readings go on.
+func TestWalkLedger(t *testing.T) {
+	model := feedtest.NewModel("/feed", 1)
+	for range 60 {
+		model.Step()
+	}
+	model.Become("archived")
+	m := newMirror(nil, model)
+	var ledgers []mirror.Ledger
+	var texts [][]byte
+	for r, err := range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
+		require.NoError(t, err)
+		text, err := json.Marshal(r.Ledger)
+		require.NoError(t, err)
+		ledgers, texts = append(ledgers, r.Ledger), append(texts, text)
+	}
+	require.Greater(t, len(ledgers), 2)
+	for i, l := range ledgers {
+		text, err := json.Marshal(l)
+		require.NoError(t, err)
+		require.JSONEq(t, string(texts[i]), string(text))
+		var again mirror.Ledger
+		require.NoError(t, json.Unmarshal(text, &again))
+		text, err = json.Marshal(again)
+		require.NoError(t, err)
+		require.JSONEq(t, string(texts[i]), string(text), "stored and read")
+	}
+	require.Nil(t, (mirror.Ledger{}).Feed())
+	for _, err := range m.Walk(t.Context(), "http://other.example/feed", ledgers[0]) {
+		require.ErrorContains(t, err, "of another feed, "+modelURL)
+	}
+	for text, want := range map[string]string{
+		`{"feed":{"url":"http://a.example/"},"rows":"AAAA"}`: "rows of a Ledger",
+		`{"feed":{"url":1}}`: "cannot unmarshal",
+	} {
+		require.ErrorContains(t, json.Unmarshal([]byte(text), new(mirror.Ledger)), want)
+	}
+
+	// Reset, as for a Store's.
+	last := ledgers[len(ledgers)-1]
+	requests := 0
+	m = newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		require.Empty(t, r.Header.Get("If-None-Match"))
+		model.ServeHTTP(w, r)
+	}))
+	last.Reset(false)
+	for _, err := range m.Walk(t.Context(), modelURL, last) {
+		require.NoError(t, err)
+	}
+	require.Positive(t, requests)
+}
+
+// An error that ends a walk comes alone, after what was read before it.
+func TestWalkFails(t *testing.T) {
+	own := &rows{titles: map[string]string{}}
+	m := newMirror(nil, http.NotFoundHandler())
+	err := own.walk(t.Context(), t, m, modelURL, 10)
+	require.ErrorAs(t, err, new(*feedhistory.FetchError))
+	require.Equal(t, 1, own.ledger(t).Feed().Failures)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	m = newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		older := map[string]string{"/feed": "/1", "/1": "/2"}[r.URL.Path]
+		if older == "" {
+			cancel()
+		}
+		_, _ = fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><link rel="prev-archive" href="%s"/><entry><id>urn:%s</id><title>T</title></entry></feed>`, older, strings.Trim(r.URL.Path, "/"))
+	}))
+	err = own.walk(ctx, t, m, modelURL, 10)
+	require.True(t, errors.Is(err, context.Canceled), err)
+	require.Contains(t, own.titles, "urn:feed")
+	require.True(t, own.ledger(t).Feed().Unfinished)
+
+	require.PanicsWithValue(t, "in the loop", func() {
+		for range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
+			panic("in the loop")
+		}
+	})
+}
