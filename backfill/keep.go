@@ -7,7 +7,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -17,8 +16,8 @@ import (
 
 // Keep recovers the undeclared history of a feed into a mirror's store: the whole
 // history of a plain feed, once; and, whenever polls have missed entries, these. The
-// store keeps the walk's findings, so nothing is tried twice; the feed's Source is then
-// the name of the first method, and SourceOf returns all. If there is nothing to do, which is the usual case, Keep
+// store keeps the walk's Findings, so nothing is tried twice; the feed's Source is then
+// the name of the first method. If there is nothing to do, which is the usual case, Keep
 // makes no request and returns a nil Report. A walk requests the feed's first document
 // again, even directly after Mirror.Update.
 //
@@ -76,22 +75,14 @@ func (p *Probe) last() (name string) {
 	return name
 }
 
-// SourceOf returns the names of the methods to which Keep owes a feed's history, with ", "
-// between them; the feed's Source if it is not due to Keep.
-func SourceOf(feed *mirror.Feed) string {
-	if names := findingsIn(feed).Names(); len(names) > 0 && names[0] == feed.Source {
-		return strings.Join(names, ", ")
-	}
-	return feed.Source
-}
-
-// findingsIn returns the Probe that Keep has stored with a feed; the zero Probe if there is none.
-func findingsIn(feed *mirror.Feed) *Probe {
+// Findings returns the Probe that Keep has stored with a feed; the zero Probe if there is
+// none.
+func Findings(feed *mirror.Feed) Probe {
 	var mark keepMark
-	if json.Unmarshal(feed.Mark, &mark) != nil {
-		return &Probe{}
+	if feed == nil || json.Unmarshal(feed.Mark, &mark) != nil || feed.Source != "" && feed.Source != mark.Method {
+		return Probe{}
 	}
-	return &mark.Probe
+	return mark.Probe
 }
 
 // A keepMark is stored with a feed.
@@ -327,10 +318,10 @@ func (k *keepRun) has(ids []string) map[string]bool {
 	return found
 }
 
-// known yields the entries of the mirror, with those deleted, which need not come back.
+// known yields the entries of the mirror, with those deleted or erased, which need not come back.
 func (k *keepRun) known(ctx context.Context) iter.Seq2[KnownEntry, error] {
 	return func(yield func(KnownEntry, error) bool) {
-		for r, err := range k.m.Store.Entries(ctx, mirror.Query{Feed: k.feed.URL, Deleted: true}) {
+		for r, err := range k.m.Store.Entries(ctx, mirror.Query{Feed: k.feed.URL, States: mirror.AllStates}) {
 			if err != nil {
 				yield(KnownEntry{}, err)
 				return

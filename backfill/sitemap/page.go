@@ -312,7 +312,11 @@ func (w *walk) document(p *page, id, address string) (*feedhistory.Document, err
 		if err := p.article.RenderHTML(&b); err != nil {
 			return nil, err
 		}
-		d.Content = feedhistory.Text{Type: feedhistory.TextHTML, Body: b.String()}
+		body, ok := strings.CutPrefix(b.String(), `<div id="readability-page-1" class="page">`)
+		if ok {
+			body = strings.TrimSuffix(body, "</div>")
+		}
+		d.Content = feedhistory.Text{Type: feedhistory.TextHTML, Body: body}
 	}
 	e, err := d.Entry()
 	if err != nil {

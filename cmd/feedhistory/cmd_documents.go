@@ -76,7 +76,8 @@ func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error
 		return terminal.WriteJSON(w.Stdout, show.NewDocument(doc, command.BackfillMethods(doc)))
 	}
 	p := terminal.NewPage(w.Stdout)
-	show.PrintDocument(p, doc, command.BackfillMethods(doc))
+	url := cmp.Or(terminal.WithoutUser(doc.URL), "URL")
+	show.PrintDocument(p, doc, command.OlderHint("fetch", url, doc, feedhistory.Window, backfill.Probe{}, false))
 	return p.Err
 }
 
@@ -191,6 +192,7 @@ type feedFetch struct {
 	client *feedhistory.Client
 	out    *bufio.Writer
 	of     string // the feed's address, as the entries give it; "" before the first document
+	first  *feedhistory.Document
 
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
@@ -222,8 +224,9 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 	if f.twice > 0 {
 		f.Tell(terminal.Count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
 	}
-	if h := result.History; h.Kind == feedhistory.Plain && f.verdict == feedhistory.Window && !f.limited && f.Backfill.Methods(f.client, nil) == nil {
-		f.Tell("to look for earlier entries: feedhistory fetch --backfill " + terminal.WithoutUser(url) + "; to keep all later ones: feedhistory sync " + terminal.WithoutUser(url))
+	name := terminal.WithoutUser(url)
+	if hint := command.OlderHint("fetch", name, f.first, f.verdict, result.Probe, f.isPrivate(url)); hint != "" && !f.limited && f.Ctx.Err() == nil {
+		f.Tell(hint + "; to keep all later ones: feedhistory sync " + name)
 	}
 	return terminal.ExitOf(result.Verdict()), nil
 }
@@ -243,7 +246,7 @@ func deadHint(url string, err error) error {
 // first document is damaged, the history has a gap. If there is no history, history
 // returns the error of the first document or of the output.
 func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
-	f.merger, f.of, f.deleted = feedhistory.Merger{}, "", map[string]time.Time{}
+	f.merger, f.of, f.first, f.deleted = feedhistory.Merger{}, "", nil, map[string]time.Time{}
 	if (f.Format == "jsonl" || f.Format == tableFormat) && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed, f.posts = map[string]*feedhistory.Entry{}, map[string]bool{}
 	}
@@ -254,6 +257,7 @@ func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
 	}
 	defer p.End()
 	for doc, err := range p.Watch(walk.Documents) {
+		f.first = cmp.Or(f.first, doc)
 		more := f.merger.Add(doc, err)
 		if printErr := f.printNew(doc, err); printErr != nil {
 			return nil, &terminal.OutputError{Err: printErr}

@@ -321,7 +321,7 @@ func (c *listCommand) one(l *listing) error {
 		l.page.JSON(show.NewFeed(f, newest[f.URL]))
 		return nil
 	}
-	show.PrintFeed(l.page, f, newest[f.URL], l.now)
+	show.PrintFeed(l.page, f, newest[f.URL], l.now, command.OlderHintOf(f))
 	for other, err := range l.store.Feeds(l.ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return err

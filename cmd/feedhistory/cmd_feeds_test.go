@@ -388,7 +388,7 @@ func TestFetchBackfill(t *testing.T) {
 		{"WordPress", []string{"--backfill", url + "/feed/"}, 35, terminal.ExitOK,
 			[]string{`"kind":"plain"`, `"verdict":"lossy"`, `"recovered_by":"wordpress"`}, "verdict: lossy. Recovered by wordpress"},
 		{"nothing", []string{"--backfill", url + "/old.rss"}, 2, terminal.ExitOK,
-			[]string{`"verdict":"window"`}, "No method found any."},
+			[]string{`"verdict":"window"`}, "No method found any: most entries have no page on its site. feedhistory: a web archive may have older entries; to ask one: feedhistory fetch --backfill-archive wayback " + url + "/old.rss"},
 		{"an archive", []string{"--backfill-archive", url + "/timemap/", url + "/old.rss"}, 3, terminal.ExitOK,
 			[]string{`"verdict":"lossy"`, `"recovered_by":"memento"`}, "Recovered by memento"},
 		{"too much", []string{"--backfill", "--max-documents", "3", url + "/feed/"}, 30, terminal.ExitPartial,

@@ -25,6 +25,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // interrupted returns the exit status of an interrupted verb. The status depends on
@@ -508,13 +509,47 @@ func WithoutArchives(methods []backfill.Method) []backfill.Method {
 	})
 }
 
-// BackfillMethods returns the names of the methods for the software named by a document.
+// BackfillMethods returns the names of the methods that --backfill uses for a document: that
+// of the software it names, and those for any.
 func BackfillMethods(doc *feedhistory.Document) (names []string) {
-	sure, _ := new(backfill.Backfill).Candidates(doc)
-	for _, m := range sure {
-		names = append(names, m.Name())
+	sure, maybe := (&Backfill{Backfill: true}).Methods(nil, nil).Candidates(doc)
+	for _, m := range append(sure, maybe...) {
+		if m.Recognise(doc) != backfill.Maybe {
+			names = append(names, m.Name())
+		}
 	}
 	return names
+}
+
+// OlderHint says in one line how to look for entries to which a feed does not link, given its
+// first document or head and the findings so far; "" if there is nothing to look for. Only a
+// public feed's address may be told to an archive.
+func OlderHint(verb, url string, doc *feedhistory.Document, v feedhistory.Verdict, found backfill.Probe, isPrivate bool) string {
+	if doc == nil || doc.Kind() != feedhistory.Plain || v == feedhistory.Whole {
+		return ""
+	}
+	tried := append(found.Names(), found.Tried...)
+	untried := slices.DeleteFunc(BackfillMethods(doc), func(name string) bool {
+		isSoftware := name != sitemap.Site{}.Name() // of which all have been tried if one has
+		return slices.Contains(tried, name) || isSoftware && found.Method != ""
+	})
+	command := "feedhistory " + verb + " --backfill"
+	switch {
+	case len(untried) > 0:
+		return fmt.Sprintf("the feed may have older entries; to look for them (%s): %s %s", strings.Join(untried, ", "), command, url)
+	case slices.Contains(tried, backfill.Memento{}.Name()) || isPrivate:
+		return ""
+	}
+	return fmt.Sprintf("a web archive may have older entries; to ask one: %s-archive wayback %s", command, url)
+}
+
+// OlderHintOf is OlderHint for a mirrored feed.
+func OlderHintOf(f *mirror.Feed) string {
+	head, err := f.Document()
+	if err != nil || f.Kind != feedhistory.Plain || f.Alias != "" || f.Gone || show.IsHarvested(f) {
+		return ""
+	}
+	return OlderHint("sync", show.Address(f.URL), head, f.Verdict, backfill.Findings(f), f.Private)
 }
 
 // A Root is a directory. No name or symbolic link leads out of it. Open opens the

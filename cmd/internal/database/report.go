@@ -38,6 +38,8 @@ type Report struct {
 	Told    map[string]int // the exit status of each feed's last poll
 	last    string         // the trouble reported last
 
+	hints []string // how to look for older entries of the feeds polled so far
+
 	polls, added, changed, deleted int // so far
 	Ended                          int // polls not ended by an interrupt
 	left                           int // feeds whose poll an interrupt ended before it had a result
@@ -131,6 +133,7 @@ func (r *Report) End(left int) {
 		r.Asides.Para("", "", terminal.Count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
 		r.Told[""] = terminal.ExitPartial
 	}
+	r.endHints()
 	if r.polls < 2 {
 		return
 	}
@@ -151,6 +154,25 @@ func (r *Report) End(left int) {
 		text += " · " + terminal.Count(partial, "feed lacks", "feeds lack") + " something"
 	}
 	r.Asides.Para("", "", text)
+}
+
+// older collects a hint about older entries; "" is none.
+func (r *Report) older(hint string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if hint != "" {
+		r.hints = append(r.hints, hint)
+	}
+}
+
+// endHints prints the hint about the only feed polled, or how many feeds have one.
+func (r *Report) endHints() {
+	switch {
+	case r.polls == 1 && len(r.hints) == 1:
+		r.Asides.Line(terminal.Clean(r.hints[0]))
+	case len(r.hints) > 0:
+		r.Asides.Para("", "", terminal.Count(len(r.hints), "feed", "feeds")+" may have older entries; feedhistory list FEED says how to look for them")
+	}
 }
 
 // aside reports something besides the polls, line by line.

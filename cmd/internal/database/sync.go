@@ -95,12 +95,28 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 	}
 	feeds, stray := s.Strays.of(o.URL)
 	if o.stray = stray; !stray {
-		return errors.Join(s.Report.tell(o), s.passCredentials(&o))
+		if err := s.Report.tell(o); err != nil {
+			return errors.Join(err, s.passCredentials(&o))
+		}
+		return errors.Join(s.hint(ctx, o), s.passCredentials(&o))
 	}
 	if err := s.forget(ctx, o.URL, feeds); err != nil || len(feeds) > 0 {
 		return err
 	}
 	return s.Report.tell(o)
+}
+
+// hint collects what may be done for a feed that does not declare its history. It returns an
+// error of the store.
+func (s *Sync) hint(ctx context.Context, o Outcome) error {
+	if o.kind != polled || o.Report.Kind != feedhistory.Plain || s.Every {
+		return nil
+	}
+	f, err := s.Poller.Mirror.Store.Feed(ctx, o.URL)
+	if err == nil {
+		s.Report.older(command.OlderHintOf(f))
+	}
+	return err
 }
 
 // Poll polls a feed, and recovers entries to which it does not link.

@@ -30,9 +30,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// PrintDocument shows a document, with the names of the backfill methods for its software.
-func PrintDocument(p *terminal.Page, d *feedhistory.Document, methods []string) {
-	head(p, d, methods)
+// PrintDocument shows a document. Older says how to look for older entries; "" for nothing.
+func PrintDocument(p *terminal.Page, d *feedhistory.Document, older string) {
+	head(p, d, older)
 	p.Line("")
 	p.Line("  " + terminal.Count(len(d.Entries), "entry", "entries"))
 	for _, e := range d.Entries {
@@ -44,7 +44,7 @@ func PrintDocument(p *terminal.Page, d *feedhistory.Document, methods []string) 
 }
 
 // head shows a document's description of itself.
-func head(p *terminal.Page, d *feedhistory.Document, methods []string) {
+func head(p *terminal.Page, d *feedhistory.Document, backfill string) {
 	p.Para("", "", titled(d.Title))
 	p.Line("")
 	p.Field("format", FormatText(d.Format))
@@ -57,9 +57,7 @@ func head(p *terminal.Page, d *feedhistory.Document, methods []string) {
 	if older, ok := d.Older(); ok {
 		p.Field("older", older.Href)
 	}
-	if len(methods) > 0 {
-		p.Field("backfill", strings.Join(methods, ", ")+": may have older entries (fetch --backfill)")
-	}
+	p.Command("backfill", backfill)
 	if len(d.Links) > 0 {
 		p.Line("")
 		p.Line("  links")
@@ -199,7 +197,7 @@ type (
 	}
 )
 
-// NewDocument returns the record of a document, with the names of the methods for its software.
+// NewDocument returns the record of a document, with the names of the backfill methods for it.
 func NewDocument(d *feedhistory.Document, methods []string) Document {
 	j := Document{
 		URL: d.URL, Format: d.Format.String(), Kind: d.Kind().String(),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -84,15 +85,21 @@ func failuresOf(f *mirror.Feed) string {
 	return terminal.Count(f.Failures, "poll", "polls") + " failed: " + f.Error
 }
 
-// PrintFeed shows a feed in full.
-func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
+// sourceOf returns the names of the methods that have brought a feed's history.
+func sourceOf(f *mirror.Feed) string {
+	found := backfill.Findings(f)
+	return cmp.Or(strings.Join(found.Names(), ", "), f.Source)
+}
+
+// PrintFeed shows a feed in full. Older says how to look for older entries; "" for nothing.
+func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time, older string) {
 	p.Para("", "", titled(cmp.Or(f.Named, f.Title)))
 	p.Line("")
 	p.Field("feed", Address(f.URL))
 	p.Field("moved to", Address(f.Address))
 	p.Field("alias of", Address(f.Alias))
 	p.Field("kind", f.Kind.String())
-	p.Field("source", f.Source)
+	p.Field("source", sourceOf(f))
 	p.Field("entries", entriesOf(f, newest))
 	if f.Documents > 0 {
 		p.Field("archives", archivesOf(f))
@@ -120,6 +127,7 @@ func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time
 		p.Field("wait", "its host asks for no requests until "+terminal.Time(f.Wait))
 	}
 	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
+	p.Command("older", older)
 	for _, d := range f.Ledger.Missing() {
 		PrintGap(p, d.Gap())
 		p.Para("    ", "    ", "missing until "+d.Receipt())
@@ -214,7 +222,7 @@ type Feed struct {
 // NewFeed returns a mirrored feed in JSON, given the time of its newest entry.
 func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 	j := Feed{
-		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
+		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: sourceOf(f),
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: Second(f.Changed), Polled: Second(f.Polled), NextPoll: Second(f.Next),
 		Wait: Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,

@@ -535,6 +535,14 @@ func (p *Page) Field(label, value string) {
 	}
 }
 
+// Command prints a labelled value that ends in a command, on one line, so people can copy it.
+// Without a value, it prints nothing.
+func (p *Page) Command(label, value string) {
+	if value != "" {
+		p.Line(fmt.Sprintf("  %-9s %s", label, Clean(value)))
+	}
+}
+
 // Count returns a number with its noun.
 func Count(n int, one, many string) string {
 	if n == 1 {

@@ -5,9 +5,11 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -21,6 +23,7 @@ type feedPage struct {
 	Source    string   // the URL of the feed, if it can be a link
 	Published string   // the path under which the feed is published again
 	Periods   []period // the months of the year, or the days of the month, in the list
+	Older     string   // how to look for older entries; "" if there is nothing to look for
 	Said      string
 	Found     feedhistory.Links // the feeds of the page, if it is not a feed
 	Places    []*readingPlace   // where the visitor was
@@ -47,7 +50,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 	if err != nil {
 		return err
 	}
-	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: republish.Site(feed), Source: webLink(feed.URL)}
+	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: republish.Site(feed), Source: webLink(feed.URL), Older: capital(command.OlderHintOf(feed))}
 	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err
@@ -71,6 +74,14 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		}
 	}
 	return s.render(w, r, http.StatusOK, "feed", v.Title(), p)
+}
+
+// capital returns a text with a capital letter.
+func capital(message string) string {
+	if message == "" {
+		return ""
+	}
+	return strings.ToUpper(message[:1]) + message[1:]
 }
 
 // Lang returns the language of the feed, according to its newest entry.
