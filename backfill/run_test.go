@@ -196,9 +196,9 @@ func TestFirstDocument(t *testing.T) {
 	b := newBlog(t, 30, 10)
 	doc, err := private(t).Get(t.Context(), b.url+"/feed/")
 	require.NoError(t, err)
-	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{}, &feedhistory.WalkOptions{Memory: &chain.Memory[feedhistory.Known, *feedhistory.Document]{
-		Known: func(string) feedhistory.Known { return doc.Known() },
-	}})
+	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{}, &feedhistory.WalkOptions{
+		Memory: &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: func(string) feedhistory.Known { return doc.Known() }},
+	})
 	_, err = feedhistory.Merge(w.Documents())
 	require.ErrorAs(t, err, new(*feedhistory.Unchanged))
 	require.Len(t, b.requests, 2)

@@ -537,7 +537,7 @@ func OlderHint(verb, url string, doc *feedhistory.Document, v feedhistory.Verdic
 	switch {
 	case len(untried) > 0:
 		return fmt.Sprintf("the feed may have older entries; to look for them (%s): %s %s", strings.Join(untried, ", "), command, url)
-	case slices.Contains(tried, backfill.Memento{}.Name()) || isPrivate:
+	case slices.Contains(tried, backfill.Memento{}.Name()) || isPrivate || v == feedhistory.Partial:
 		return ""
 	}
 	return fmt.Sprintf("a web archive may have older entries; to ask one: %s-archive wayback %s", command, url)
