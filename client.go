@@ -122,7 +122,7 @@ func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 }
 
 // Fetch returns the whole history of the feed at url, read by a Client with the
-// default settings. See Client.Fetch. The error may be the context's.
+// default settings. See Client.Fetch.
 func Fetch(ctx context.Context, url string) (*History, error) {
 	c := new(Client)
 	defer c.CloseIdle()
@@ -139,7 +139,6 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 
 // Poll is Get for a document you have read before. It makes a conditional request, and
 // returns an *Unchanged error if the document has not changed.
-// The error may be the context's.
 func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
 	l := c.load(ctx, chain.Request{URL: url}, known, nil)
 	return l.doc, l.err
@@ -451,7 +450,6 @@ func (c Credential) authorization() string {
 // To find no feed is not an error; the errors are those of Get, among them the
 // *ParseError for text without markup, which is no web page. Discover does not request
 // the feeds a page names, which may be at any host, or missing.
-// The error may be the context's.
 func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 	address = iri.WithoutFragment(address)
 	doc, err := c.Get(ctx, address)

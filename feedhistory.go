@@ -71,6 +71,8 @@
 // Retry-After, and sends neither cookies nor a Referer.
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
+//
+// A function that takes a context may return the error of the context.
 package feedhistory
 
 import (

@@ -7,7 +7,8 @@ go 1.26.0
 // itself, this module needs x/net v0.57.0 (GO-2026-5026 with Go 1.26: x/net/idna) and x/text
 // v0.39.0 (GO-2026-5970: x/text/unicode/norm). Any x/time/rate works; v0.1.0 is its first
 // release. The package jsontext of go-json-experiment reads JSON token by token with places;
-// in Go 1.26 the standard library has it only with GOEXPERIMENT=jsonv2.
+// in Go 1.26 the standard library has it only with GOEXPERIMENT=jsonv2. The tokens of its
+// encoding/json take three times as long and 35 times the allocations, and pass a name twice.
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875

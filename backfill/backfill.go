@@ -17,6 +17,8 @@
 //
 // A [Probe] has the findings of a walk. Store it with the feed, so the next walk tries
 // nothing again.
+//
+// A function that takes a context may return the error of the context.
 package backfill
 
 import (
@@ -248,7 +250,6 @@ func (r *Recovery) Verdict() feedhistory.Verdict {
 
 // Fetch walks a feed and merges its documents. The errors are those of
 // feedhistory.Client.Fetch; a result may come with an error.
-// The error may be the context's.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery, error) {
 	w := b.Walk(ctx, url, from, nil)
 	h, err := feedhistory.Merge(w.Documents())

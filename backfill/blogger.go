@@ -55,7 +55,7 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the answers of the server. The error may be the context's.
+// Walk yields the answers of the server.
 func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		s, err := newSource(ctx, c, doc, p)

@@ -60,7 +60,7 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 }
 
 // Walk yields the snapshots, newest first. Between two without a common entry, entries
-// may be missing: there it yields a *feedhistory.Gap. The error may be the context's.
+// may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		s, err := newSource(ctx, c, doc, p)

@@ -70,7 +70,7 @@ func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 
 // Probe requests the oldest page and, if the server ignores the order, the
 // second page. If the feed does not name its software, the header of the answer
-// must. The error may be the context's.
+// must.
 func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
 	s, err := newSource(ctx, c, doc, p)
 	if err != nil {
@@ -95,7 +95,7 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	return works, err
 }
 
-// Walk yields the pages. The error may be the context's.
+// Walk yields the pages.
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		s, err := newSource(ctx, c, doc, p)

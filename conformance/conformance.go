@@ -24,7 +24,7 @@ import (
 // the same for all polls of a case, and new for each case; a reader that keeps nothing
 // ignores it. Several goroutines call a Reader at the same time. To find no feed is no
 // error but a [Result] with Failed: an error is a failed run, and fails the test.
-type Reader = suite.Reader
+type Reader func(ctx context.Context, url, state string) (*Result, error)
 
 // A Result is a reader's report: its Entries; and, as far as it knows of them, its
 // Verdict (whole, window, lossy or partial), the addresses of its Gaps, and the ids of
@@ -57,7 +57,7 @@ func Run(t *testing.T, reader Reader, o *Options) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			report, err := suite.Run(t.Context(), reader, []*suite.Case{c}, &suite.Options{Timeout: o.Timeout, NoState: o.NoState})
+			report, err := suite.Run(t.Context(), suite.Reader(reader), []*suite.Case{c}, &suite.Options{Timeout: o.Timeout, NoState: o.NoState})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,7 +45,7 @@ var schema string
 //
 // There are two pools of connections, one for the store and one for the jobs.
 // Each has up to two connections per core, at least 4 and at most 16; or as
-// many as pool_max_conns says. The error may be the context's.
+// many as pool_max_conns says.
 func Open(ctx context.Context, dsn string) (*Database, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -414,7 +414,7 @@ func (d *Database) forgotten(ctx context.Context, t *turn) error {
 // Subscribe subscribes to feeds, and workers keep them up to date. If one of the
 // addresses is invalid, it does nothing, and the error is a *URLError. Feeds that are
 // gone or dead letters are polled again. It returns how many feeds were not subscribed
-// to before. The error may be the context's.
+// to before.
 func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
 	rows := make([][]any, 0, len(urls))
 	for _, address := range urls {
@@ -466,7 +466,7 @@ const addFeeds = `
 
 // Unsubscribe stops polling feeds, and removes them from the store with everything
 // belonging to them. It ignores addresses not subscribed to, and returns how many were.
-// If an address is invalid, the error is a *URLError. The error may be the context's.
+// If an address is invalid, the error is a *URLError.
 func (d *Database) Unsubscribe(ctx context.Context, urls []string) (removed int, err error) {
 	feeds := make([]string, 0, len(urls))
 	for _, address := range urls {

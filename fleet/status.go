@@ -72,7 +72,6 @@ type StatusQuery struct {
 }
 
 // Status returns an overview of the feeds. It reads a row of each feed.
-// The error may be the context's.
 func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
 	switch {
 	case q.Late < 0:

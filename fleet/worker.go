@@ -34,6 +34,8 @@
 // take too long or cannot be stored, is tried less and less often. Then it
 // becomes a dead letter, with the reason. The other feeds of its host are
 // polled meanwhile.
+//
+// A function that takes a context may return the error of the context.
 package fleet
 
 import (

@@ -702,7 +702,7 @@ func isShort(d Debt) bool { return d.Quota && d.Kind == debtLimit }
 // ErrNotFound and nothing is erased.
 //
 // A database may keep the bytes in its files until it is told to release free
-// space: see sqlstore.Store.Scrub. The error may be the context's.
+// space: see sqlstore.Store.Scrub.
 func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 	if err := m.check(); err != nil {
 		return err

@@ -48,6 +48,8 @@
 // Whatever the order of the documents, and over however many polls they come, the
 // mirror keeps the same one of several duplicates (5005#20, 5005#21). A tombstone (RFC
 // 6721) counts even if it comes before the entry it deletes.
+//
+// A function that takes a context may return the error of the context.
 package mirror
 
 import (

@@ -100,7 +100,6 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntr
 // Document adds a document of the feed itself that somebody has saved, such as a version in
 // a repository. Older is the number of documents that the source has from before; at is
 // when it was saved, in case it does not say when it was updated.
-// The error may be the context's.
 func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (RecallReport, error) {
 	if doc == nil {
 		return RecallReport{}, errors.New("mirror: Recall.Document: the Document is nil")

@@ -554,7 +554,7 @@ func (p *Poller) Add(f *Feed) {
 
 // AddAll puts the feeds of the Store for which accept returns true into the queue, the
 // longest due first. A nil accept accepts the due feeds. AddAll returns the number of
-// feeds waiting now. The error is the Store's. The error may be the context's.
+// feeds waiting now. The error is the Store's.
 func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool) (waiting int, err error) {
 	if err := p.check(); err != nil {
 		return 0, err

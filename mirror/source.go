@@ -59,7 +59,7 @@ type Source struct {
 //
 // Merge changes neither the polls' memory of the feed nor when the feed is due, unless
 // it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
-// Feed.Polled. The error may be the context's.
+// Feed.Polled.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
 	if src.Documents == nil {
 		return nil, errors.New("mirror: Merge: Source.Documents must be set")
@@ -162,7 +162,7 @@ func (p *poll) end(src Source, whole bool) {
 
 // ReadMark decodes the Mark left with a feed by the source of the given name into mark.
 // If there is no such Mark, mark stays unchanged. The error comes from the Store or
-// from encoding/json. The error may be the context's.
+// from encoding/json.
 func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
 	if err := m.check(); err != nil {
 		return err

@@ -124,7 +124,6 @@ type Month struct {
 
 // Months counts by month the entries selected by a query, as Calendar.Months does. It
 // asks the Store if it is a Calendar, and reads the entries otherwise.
-// The error may be the context's.
 func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 	if s == nil {
 		return nil, errors.New("mirror: Months: the Store is nil")
@@ -509,7 +508,7 @@ func Subscribe(ctx context.Context, s Store, f *Feed) (added bool, err error) {
 }
 
 // Lookup returns a record with its content. The error matches ErrNotFound if the
-// Store has no such entry, or only a tombstone of it. The error may be the context's.
+// Store has no such entry, or only a tombstone of it.
 func Lookup(ctx context.Context, s Store, feed, id string) (*Record, error) {
 	if s == nil {
 		return nil, errors.New("mirror: Lookup: the Store is nil")

@@ -112,7 +112,7 @@ type Export struct {
 
 // Feeds writes feeds, one after the other. The error is the Store's or the writer's, or
 // reports a feed that cannot be exported now: an import of it has not ended, or it has
-// changed meanwhile. The error may be the context's.
+// changed meanwhile.
 func (x *Export) Feeds(ctx context.Context, w io.Writer, feeds iter.Seq2[*Feed, error]) error {
 	if x.Store == nil {
 		return errors.New("mirror: Export.Store must be set")

@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,6 +186,20 @@ func TestWalkLedger(t *testing.T) {
 		require.JSONEq(t, string(texts[i]), string(text), "stored and read")
 	}
 	require.Nil(t, (mirror.Ledger{}).Feed())
+
+	// A column of a database.
+	var scanned mirror.Ledger
+	stored, err := ledgers[0].Value()
+	require.NoError(t, err)
+	for _, column := range []any{stored, []byte(stored.(string))} {
+		require.NoError(t, scanned.Scan(column))
+		require.Equal(t, ledgers[0].Feed().Commits, scanned.Feed().Commits)
+	}
+	for _, column := range []any{nil, "", []byte{}} {
+		require.NoError(t, scanned.Scan(column))
+		require.Nil(t, scanned.Feed())
+	}
+	require.ErrorContains(t, scanned.Scan(1), "a int is no Ledger")
 	for _, err := range m.Walk(t.Context(), "http://other.example/feed", ledgers[0]) {
 		require.ErrorContains(t, err, "of another feed, "+modelURL)
 	}
@@ -208,6 +223,35 @@ func TestWalkLedger(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Positive(t, requests)
+}
+
+// XML gives the entries to another parser as they were published, in RSS if they were.
+func TestReadingXML(t *testing.T) {
+	const head = `<link rel="self" href="http://model.example/feed"/>`
+	for feed, want := range map[string][]string{
+		`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title>` + head + `<entry><id>urn:1</id><title>One &amp; all</title></entry></feed>`: {
+			"<feed", "<title>F</title>", "One &amp; all",
+		},
+		`<rss version="2.0"><channel><title>F</title><item><guid isPermaLink="false">1</guid><x:y xmlns:x="urn:x">z</x:y></item></channel></rss>`: {
+			"<rss", "<title>F</title>", `<guid isPermaLink="false">1</guid>`, `<x:y xmlns:x="urn:x">z</x:y>`,
+		},
+		`{"version": "https://jsonfeed.org/version/1.1", "title": "F", "items": [{"id": "1", "content_text": "T"}]}`: {"<feed", "<id>1</id>"},
+	} {
+		m := newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(feed)) }))
+		n := 0
+		for r, err := range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
+			require.NoError(t, err)
+			text, err := r.XML()
+			require.NoError(t, err)
+			doc, err := feedhistory.Parse(bytes.NewReader(text), modelURL)
+			require.NoError(t, err)
+			n += len(doc.Entries)
+			for _, part := range want {
+				require.Contains(t, string(text), part)
+			}
+		}
+		require.Equal(t, 1, n)
+	}
 }
 
 // An error that ends a walk comes alone, after what was read before it.

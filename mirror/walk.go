@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -27,6 +29,32 @@ type Reading struct {
 	// Ledger is what to remember of the feed after the Reading. Store it together with the
 	// Changes, in place of the Ledger before.
 	Ledger Ledger
+}
+
+// XML returns a document of the feed with the current entries of the Changes, as they were
+// published, for a program with a parser of its own. It is in RSS if one of them was, else
+// in Atom. The error is that of Record.Entry, or of compose.Write.
+func (r *Reading) XML() ([]byte, error) {
+	doc, err := r.Ledger.Feed().Document()
+	if err != nil {
+		doc = &feedhistory.Document{} // the head was never read
+	}
+	doc.Format = feedhistory.Atom
+	for _, c := range r.Changes {
+		if c.State != Live {
+			continue
+		}
+		e, err := c.Entry()
+		if err != nil {
+			return nil, err
+		}
+		if doc.Entries = append(doc.Entries, e); c.Content.Format == feedhistory.RSS {
+			doc.Format = feedhistory.RSS
+		}
+	}
+	var text bytes.Buffer
+	err = compose.Write(&text, doc)
+	return text.Bytes(), err
 }
 
 // Walk polls a feed for a program that keeps entries in tables of its own, where Update
@@ -87,6 +115,31 @@ func (l Ledger) Feed() *Feed {
 		return nil
 	}
 	return l.kept.state.clone()
+}
+
+// Value implements driver.Valuer: a Ledger is stored as text, its JSON.
+func (l Ledger) Value() (driver.Value, error) {
+	text, err := l.MarshalJSON()
+	return string(text), err
+}
+
+// Scan implements sql.Scanner. NULL and an empty text are the zero Ledger.
+func (l *Ledger) Scan(value any) error {
+	var text []byte
+	switch value := value.(type) {
+	case nil:
+	case string:
+		text = []byte(value)
+	case []byte:
+		text = value
+	default:
+		return fmt.Errorf("mirror: a %T is no Ledger", value)
+	}
+	if len(text) == 0 {
+		*l = Ledger{}
+		return nil
+	}
+	return l.UnmarshalJSON(text)
 }
 
 // A shelf is the Store of a Walk. It has no contents, and each Commit is a Reading.

@@ -22,7 +22,7 @@ import (
 // delete the entry first: deletions stay.
 //
 // Erase reads all archives. If an id is not there, an *EntryError says which,
-// and nothing is erased. The error may be the context's.
+// and nothing is erased.
 func (p *Publisher) Erase(ctx context.Context, ids ...string) error {
 	return p.exclusively(ctx, func(p *session, s *state) error {
 		published := map[string]bool{}

@@ -41,6 +41,8 @@
 // the rest. So no link ever dangles, and a call is published either whole or not at
 // all. At worst a crash leaves unreferenced archives. A list of them is written before
 // the archives, and the next call removes those nobody can know.
+//
+// A function that takes a context may return the error of the context.
 package publish
 
 import (
@@ -148,7 +150,7 @@ func (p *Publisher) URL() string { return p.url(p.name()) }
 // call.
 //
 // An entry without an update time, as in RSS, counts as new or changed unless
-// the subscription document has the same entry. The error may be the context's.
+// the subscription document has the same entry.
 func (p *Publisher) Append(ctx context.Context, entries ...*feedhistory.Entry) error {
 	return p.publish(ctx, change{entries: entries})
 }
@@ -156,7 +158,6 @@ func (p *Publisher) Append(ctx context.Context, entries ...*feedhistory.Entry) e
 // AppendHistory publishes the history of another feed, as Client.Fetch returns it, its
 // deletions included. It leaves out an entry if this version or a later one is
 // published, however many archives it must read to find out.
-// The error may be the context's.
 func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) error {
 	if h == nil {
 		return errors.New("publish: AppendHistory: the history is nil")
@@ -200,14 +201,13 @@ func ShownIn(h *feedhistory.History) (n int) {
 // 6721); the zero time means now. Its archived copies remain, and readers that support
 // deletions ignore them; see Erase. A later version may bring the entry back. Delete
 // does not check whether the entry exists, but returns an *EntryError if a newer
-// version is published. The error may be the context's.
+// version is published.
 func (p *Publisher) Delete(ctx context.Context, id string, when time.Time) error {
 	return p.publish(ctx, change{deleted: []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}}})
 }
 
 // Correct publishes a new version of an entry (5005#17). It is Append for a published
 // entry. To find the entry, it reads the archives, back to the one with the entry.
-// The error may be the context's.
 func (p *Publisher) Correct(ctx context.Context, e *feedhistory.Entry) error {
 	return p.publish(ctx, change{entries: []*feedhistory.Entry{e}, correction: true})
 }

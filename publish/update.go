@@ -76,7 +76,7 @@ type Report struct {
 // update if it differs from the published one without being newer, because readers
 // would otherwise keep the older one (5005#16, 5005#20); so do new entries without any
 // time. To compare, Publish reads all archives. It writes a missing archive again if
-// the source still has exactly its entries. The error may be the context's.
+// the source still has exactly its entries.
 func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	if err := settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)}); err != nil {
 		return nil, err

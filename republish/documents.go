@@ -110,7 +110,7 @@ const mostSized = 8
 // Slices cuts a feed into slices of at most a size in bytes, from its oldest entry on,
 // so existing slices stay when the feed grows. Entries with the same time stay
 // together, so a slice may be larger; with a size of zero, each time has its own. A
-// negative size is an error. The error may be the context's.
+// negative size is an error.
 func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
 	if err := cmp.Or(h.ready(), settings.Check("republish", settings.Number{Name: "Slices: the size", Value: size})); err != nil {
 		return Plan{}, err

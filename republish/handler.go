@@ -22,6 +22,8 @@
 // much of the feed the mirror has: for people in its subtitle, for programs in a
 // feedhistory.Coverage. An entry also reports each gap (5005#23). An entry the mirror
 // cannot read is such a gap: no document without it claims to be complete.
+//
+// A function that takes a context may return the error of the context.
 package republish
 
 import (
@@ -488,7 +490,7 @@ func (d *directory) owns(ctx context.Context, feed string) (bool, error) {
 }
 
 // Feed returns the feed with a name. The error matches mirror.ErrNotFound if
-// there is none, or if several feeds share the name. The error may be the context's.
+// there is none, or if several feeds share the name.
 func (h *Handler) Feed(ctx context.Context, name string) (*mirror.Feed, error) {
 	if err := h.ready(); err != nil {
 		return nil, err
@@ -497,7 +499,7 @@ func (h *Handler) Feed(ctx context.Context, name string) (*mirror.Feed, error) {
 }
 
 // Reserve prepares for a feed about to join the Store. The error
-// is ErrNameTaken if another feed has one of its names. The error may be the context's.
+// is ErrNameTaken if another feed has one of its names.
 func (h *Handler) Reserve(ctx context.Context, feed string) error {
 	if err := h.ready(); err != nil {
 		return err
@@ -515,7 +517,7 @@ func (h *Handler) Reserve(ctx context.Context, feed string) error {
 
 // Name returns the name under which a feed is published: its Name, or a shorter
 // one under which something was published before names became longer, because
-// the URLs of archives do not change (5005#10). The error may be the context's.
+// the URLs of archives do not change (5005#10).
 func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if err := h.ready(); err != nil {
 		return "", err
@@ -537,7 +539,6 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 }
 
 // Remove removes a feed from the Store, and everything published of it.
-// The error may be the context's.
 func (h *Handler) Remove(ctx context.Context, feed string) error {
 	name, err := h.Name(ctx, feed)
 	if err != nil {
@@ -553,7 +554,6 @@ func (h *Handler) Remove(ctx context.Context, feed string) error {
 // Handler, and returns the feeds with documents. A Handler with such a feed publishes
 // it again on request, with the entries the Store has by then. If somebody is
 // publishing, the error matches publish.ErrLocked, and nothing is removed.
-// The error may be the context's.
 func Forget(ctx context.Context, out publish.Output, feeds ...string) (forgotten []string, err error) {
 	if out == nil {
 		return nil, errors.New("republish: Forget: the Output is nil")
@@ -622,7 +622,6 @@ func removeAll(ctx context.Context, out publish.Output, dir string) (n int, err 
 // wait for them: the archived feed in the formats somebody has asked for. If the feed has
 // at least some number of entries, its index.atom takes long to make, and Prepare makes it
 // before anybody asks. While the feed is being polled, Prepare does nothing.
-// The error may be the context's.
 func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 	if err := h.ready(); err != nil {
 		return err

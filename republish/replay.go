@@ -575,7 +575,6 @@ type Release struct {
 
 // Preview returns the next releases of a replay, at most n (none, if n is not positive),
 // and fixes the order of its entries. The error is an *Error if the feed has no such replay.
-// The error may be the context's.
 func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n int) (*Preview, error) {
 	if feed == nil || r == nil {
 		return nil, errors.New("republish: Handler.Preview: the Feed or the Replay is nil")

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The comment of each exported function and method with a context says that its error may
-// be the context's: it has the word context, or says it implements an interface, whose
-// comment does.
+// The comment of each exported function and method with a context, or of its package, says
+// that its error may be the context's: it has the word context, or says it implements an
+// interface, whose comment does.
 func TestContextErrors(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
@@ -27,6 +27,10 @@ func TestContextErrors(t *testing.T) {
 		if !library(pkg) {
 			continue
 		}
+		about := ""
+		for _, file := range pkg.Syntax {
+			about += file.Doc.Text()
+		}
 		for _, file := range pkg.Syntax {
 			for _, decl := range file.Decls {
 				f, ok := decl.(*ast.FuncDecl)
@@ -34,9 +38,9 @@ func TestContextErrors(t *testing.T) {
 					continue
 				}
 				n++
-				says := strings.Contains(f.Doc.Text(), "context") || strings.Contains(f.Doc.Text(), " implements ")
+				says := strings.Contains(f.Doc.Text(), "context") || strings.Contains(about, "the error of the context") || strings.Contains(f.Doc.Text(), " implements ")
 				if !says {
-					t.Errorf("%s: %s.%s: the comment does not say its error may be the context's", pkg.Fset.Position(f.Pos()), receiver(f), f.Name.Name)
+					t.Errorf("%s: %s.%s: neither its comment nor its package's says its error may be the context's", pkg.Fset.Position(f.Pos()), receiver(f), f.Name.Name)
 				}
 			}
 		}

@@ -24,6 +24,8 @@
 //
 // Comments cite the duties of the specification as atom-pmh#7, and the answers to
 // questions left to consumers as atom-pmh consumer#2. The README lists the latter.
+//
+// A function that takes a context may return the error of the context.
 package atompmh
 
 import (

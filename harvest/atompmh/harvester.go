@@ -288,7 +288,7 @@ type FetchResult struct {
 //
 // The Mark records the changes harvested, not the bodies fetched: FetchQueued remembers
 // those to fetch again later. If you leave the sequence early, some changes were taken
-// but not yielded, so do not store the Mark then. The error may be the context's.
+// but not yielded, so do not store the Mark then.
 func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[FetchResult, error] {
 	type result struct {
 		FetchResult
@@ -365,7 +365,6 @@ type QueuedRecord struct {
 // queue's other records, oldest first, without their Entry.
 //
 // The queue changes until the sequence has ended, or you leave it.
-// The error may be the context's.
 func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[FetchResult, error] {
 	return func(yield func(FetchResult, error) bool) {
 		for f, err := range h.Fetch(ctx, queue.all(changes)) {

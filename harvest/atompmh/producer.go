@@ -129,7 +129,7 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // If the published feed shows deletions in the other way, the error is a
 // *DeletionsError: for ByAbsence, if there are deletion entries or archives;
 // for ByEntry, if records may have vanished without a trace. Begin a new feed
-// then, with a different Name. The error may be the context's.
+// then, with a different Name.
 func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
 		return errors.New("atompmh: Producer.Output and Producer.Pool must be set")

@@ -23,6 +23,8 @@
 //
 // The README lists the duties of both sides; comments and errors cite them as
 // datareplication#consumer-3.
+//
+// A function that takes a context may return the error of the context.
 package datareplication
 
 import (

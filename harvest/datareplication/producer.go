@@ -59,7 +59,6 @@ type Producer struct {
 // Append makes two writes: of the entities, and of the feed's state, some 500
 // bytes. If entities come one at a time, each is written again about ten times
 // over the life of its page; if they come in large lots, it is not.
-// The error may be the context's.
 func (p *Producer) Append(ctx context.Context, entities ...Entity) error {
 	return p.locked(ctx, func(s *state) error {
 		if len(entities) == 0 {
@@ -129,7 +128,7 @@ func (p *Producer) Last() (Mark, error) {
 
 // CleanUp removes the old pages, those no consumer needs whose mark is at or after
 // the given time. So of the pages ending before that time, it keeps the newest. It
-// never removes the newest page of the feed. The error may be the context's.
+// never removes the newest page of the feed.
 func (p *Producer) CleanUp(ctx context.Context, before time.Time) error {
 	return p.locked(ctx, func(s *state) error {
 		var old []piece
@@ -452,7 +451,7 @@ const keptSnapshots = 2
 //
 // Of a resource, only Type, Body, Header and Modified are published. If the
 // sequence yields an error, there is no snapshot, and Snapshot returns the
-// error. The error may be the context's.
+// error.
 func (p *Producer) Snapshot(ctx context.Context, resources iter.Seq2[Entity, error]) error {
 	snap := &snapshot{ID: rand.Text()}
 	err := p.locked(ctx, func(s *state) error {

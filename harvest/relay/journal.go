@@ -70,7 +70,6 @@ func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Update appends all changes of the mirror since the last call. Each of its steps is
 // durable: after an error, or a kill, the next call goes on.
-// The error may be the context's.
 func (j *Journal) Update(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

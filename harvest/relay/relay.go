@@ -7,6 +7,8 @@
 // The mirror may go on changing: each answer shows the store as it is. An entry is given
 // out with the time of its last change in the mirror, not with its own: consumers look for
 // later times only, and a mirror also receives entries with old ones.
+//
+// A function that takes a context may return the error of the context.
 package relay
 
 import (

@@ -84,7 +84,7 @@ type checker struct {
 // the words in the index, and the tables with each other. SQLite checks the structure of
 // its file. Check is not interrupted by damage. Others may use the database meanwhile;
 // their changes during Check may appear as damage, so check again if there is any. It
-// takes about as long as reading and indexing everything. The error may be the context's.
+// takes about as long as reading and indexing everything.
 func (s *Store) Check(ctx context.Context) (*Inspection, error) {
 	c := &checker{
 		store: s, Inspection: &Inspection{rows: map[string][][]any{}, refetch: map[string]bool{}},
@@ -568,7 +568,7 @@ func (i *Inspection) Index() bool { return i.index }
 // damaged rows. Until then damaged entries stay as they are. Heal removes damaged versions,
 // builds the index again if it differs, and adds the missing checksums. If the structure of a
 // SQLite file is damaged beyond its indexes, the error matches ErrStructure: export the
-// readable part, and import it into a new database. The error may be the context's.
+// readable part, and import it into a new database.
 func (s *Store) Heal(ctx context.Context, found *Inspection) (feeds []string, err error) {
 	if found == nil {
 		return nil, errors.New("sqlstore: Heal: the Inspection is nil")
@@ -794,7 +794,6 @@ var scrubbing = map[bool][]string{
 // reads it, Scrub returns an error.
 //
 // Scrub does not reach PostgreSQL's own write-ahead log, nor backups.
-// The error may be the context's.
 func (s *Store) Scrub(ctx context.Context) (err error) {
 	if s.reads {
 		return ErrReadOnly

@@ -71,7 +71,6 @@ func (s *Store) feeds(ctx context.Context, limit int, query func(*mirror.Feed) (
 // Newest returns the time of the newest live entry of each feed, by
 // mirror.Record.Time and by URL. Feeds without entries are missing from the
 // result. One call for many feeds is faster than a call for each.
-// The error may be the context's.
 func (s *Store) Newest(ctx context.Context, feeds []string) (map[string]time.Time, error) {
 	rows, err := s.query(ctx, "SELECT coalesce(long_url, url), (SELECT time FROM fh.entries WHERE feed = fh.feeds.key"+
 		s.every("time >= ''")+" AND state = 'live' ORDER BY time DESC LIMIT 1) FROM fh.feeds WHERE url"+s.in,
@@ -135,7 +134,7 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 
 // Move changes the URL of a feed, and stores its state. Everything belonging to the feed
 // stays. If the feed has changed since it was read, the error matches
-// mirror.ErrConflict. The error may be the context's.
+// mirror.ErrConflict.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 	if f == nil {
 		return errors.New("sqlstore: Move: the Feed is nil")
@@ -198,7 +197,6 @@ func stateText(f *mirror.Feed) (string, error) {
 
 // FeedsByURL returns the states of feeds. Feeds unknown to the store are missing
 // from the result. One call for many feeds is faster than a call for each.
-// The error may be the context's.
 func (s *Store) FeedsByURL(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
 	rows, err := s.query(ctx, selectFeeds+" AND url"+s.in, list(&s.dialect, keysOf(urls)))
 	if err != nil {
@@ -437,7 +435,7 @@ type Info struct {
 	Unindexed int64 `json:"unindexed"` // entries waiting to be indexed
 }
 
-// Describe returns an overview. It counts all rows. The error may be the context's.
+// Describe returns an overview. It counts all rows.
 func (s *Store) Describe(ctx context.Context) (*Info, error) {
 	i := &Info{}
 	bytes, unused := "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size"
@@ -464,7 +462,6 @@ func (s *Store) Describe(ctx context.Context) (*Info, error) {
 
 // Backup copies a SQLite database, as it is now, to a new or empty file. Others may use
 // the database meanwhile. The copy has no unused pages and needs no log.
-// The error may be the context's.
 func (s *Store) Backup(ctx context.Context, file string) error {
 	if !s.one {
 		return fmt.Errorf("sqlstore: %w: use pg_dump", errors.ErrUnsupported)

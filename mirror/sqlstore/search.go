@@ -16,7 +16,6 @@ import (
 
 // Index indexes the entries waiting for it, for full-text search. A search does this,
 // too; calling Index after large commits makes the first search fast.
-// The error may be the context's.
 func (s *Store) Index(ctx context.Context) error {
 	waiting, err := s.numbers(ctx, "SELECT count(*) FROM fh.unindexed")
 	for err == nil && waiting[0] > 0 {

@@ -9,6 +9,8 @@
 //
 // Entries are indexed for full-text search after they have been committed, by
 // the first search or by Store.Index.
+//
+// A function that takes a context may return the error of the context.
 package sqlstore
 
 import (
@@ -60,7 +62,7 @@ var (
 // with an error that matches ErrForeign; a database written to by a newer version of
 // this package; a server or a user of PostgreSQL that cannot write, with an error that
 // matches ErrReadOnly; and connections to SQLite that could break the store's promises.
-// The caller owns the database, and closes it. The error may be the context's.
+// The caller owns the database, and closes it.
 //
 // A database behind a pooler that shares connections, such as PgBouncer in transaction
 // mode, needs default_query_exec_mode=cache_describe in the URL of pgx.
@@ -564,7 +566,7 @@ func (s *Store) logAhead(ctx context.Context) (err error) {
 // nor changes a table; writing methods return an error that matches ErrReadOnly. The
 // error matches ErrNone or ErrOutdated if the database cannot be read as it is, and
 // ErrForeign, too, if a SQLite database without a mirror belongs to another program.
-// See SQLiteReaderDSN. The error may be the context's.
+// See SQLiteReaderDSN.
 func OpenReader(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {
