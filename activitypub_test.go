@@ -478,3 +478,30 @@ func TestActivityPubActors(t *testing.T) {
 		require.Len(t, feedtest.ErrorAs[*feedhistory.NotFeedError](t, err).Feeds, feeds, about)
 	}
 }
+
+// An outbox of any form takes space in proportion, and speaks for its own host only.
+func FuzzOutbox(f *testing.F) {
+	for _, form := range forms {
+		server := &fediverse{form: form, posts: 12, url: "https://a.example"}
+		for _, at := range []int{0, 9} {
+			text, err := json.Marshal(form.page(server, at))
+			require.NoError(f, err)
+			f.Add(string(text))
+		}
+	}
+	f.Add(`{"type":"OrderedCollection","first":{"type":"CollectionPage","items":{"type":"Delete","object":["https://a.example/1"]}},"next":"//a.example"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		doc, err := feedhistory.Parse(strings.NewReader(text), "https://a.example/outbox")
+		if doc == nil || doc.Format != feedhistory.Atom || !strings.HasPrefix(text, "{") {
+			return
+		}
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(doc.Text()), 80*len(text)+4096*(len(doc.Entries)+1))
+		for _, e := range doc.Entries {
+			require.Equal(t, "a.example", feedhistory.HostOf(e.ID))
+		}
+		if next, ok := doc.Older(); ok {
+			require.Equal(t, "a.example", feedhistory.HostOf(next.Href))
+		}
+	})
+}
