@@ -112,6 +112,8 @@ func TestPages(t *testing.T) {
 	}
 	require.Contains(t, w.page(tides, http.StatusOK), `class="block complete"`)
 	require.Contains(t, w.page(news, http.StatusOK), `class="block window"`)
+	require.Contains(t, w.page(news, http.StatusOK), "The feed may have older entries; to look for them (sitemap): feedhistory sync --backfill "+w.feedURL("/news.rss"))
+	require.NotContains(t, page, "--backfill", "it declares its history")
 
 	require.Regexp(t, `force \d\. Nothing is so calm`, page)
 
