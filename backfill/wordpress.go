@@ -431,15 +431,10 @@ func (s *stable) shown() int {
 		return len(a.doc.Entries)
 	}
 	n := (s.total + s.size - 1) / s.size
-	last := length(n)
-	if n > 1 && last >= 0 {
-		switch before := length(n - 1); {
-		case before < s.size:
-			return 0
-		case last == 0:
-			return (n - 1) * s.size
-		}
+	if n > 1 && length(n-1) < s.size {
+		return 0
 	}
+	last := length(n) // the latest, so a post that came between the two is on it
 	if last == s.size {
 		if next := length(n + 1); 0 <= next && next < s.size {
 			return n*s.size + next

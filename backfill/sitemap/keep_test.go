@@ -26,9 +26,9 @@ func keepAll(t *testing.T, k *backfill.Backfill, m *mirror.Mirror) (rounds int) 
 // In a mirror, one method follows the other, whatever ends a walk in between.
 func TestKeepInOrder(t *testing.T) {
 	b := &blog{n: 60, head: "<generator>Ghost 2.1</generator>"}
-	pages := *b
+	pages := b.like()
 	pages.n, pages.shown = 50, 10
-	last := pages
+	last := pages.like()
 	last.n = 40
 	b.pages = map[string]string{"/2/": pages.feed(), "/3/": last.feed(), "/4/": "404"}
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: b.client()}
