@@ -397,7 +397,7 @@ func links(o object) (all []feedxml.Link) {
 	return append(all, files...)
 }
 
-// readTime returns the first time that can be read.
+// readTime returns the first readable time.
 func readTime(texts ...string) time.Time {
 	var r reading
 	for _, text := range texts {

@@ -248,7 +248,7 @@ func (m *Merger) follow(doc *Document, first bool) {
 	}
 }
 
-// unread returns the gaps of the links that lead to none of the documents without a walk.
+// unread returns the gaps of the links to none of the documents without a walk.
 func (m *Merger) unread() (gaps []*Gap) {
 	for _, url := range slices.Sorted(maps.Keys(m.links)) {
 		if url == "" || !m.read[url] {

@@ -110,7 +110,7 @@ type Probe struct {
 // None is the Method of a Probe without success.
 const None = "none"
 
-// Names returns the names of the methods that work, in order.
+// Names returns the names of the working methods, in order.
 func (p *Probe) Names() (names []string) {
 	for ; p != nil; p = p.Next {
 		if p.Method != "" && p.Method != None {
@@ -138,7 +138,7 @@ func (p *Probe) SetPlace(own string) {
 	}
 }
 
-// A KnownEntry is an entry of the feed that need not be recovered.
+// A KnownEntry is an entry of the feed, which need not be recovered.
 type KnownEntry struct {
 	ID      string
 	Link    string    // the URL of its alternate link; "" if there is none
@@ -468,7 +468,7 @@ func (r *run) try(m Method) (p *Probe, works bool, err error) {
 	return p, works, err
 }
 
-// anyMethods returns the methods that suit the feed whatever its software.
+// anyMethods returns the methods for feeds of any software.
 func (b *Backfill) anyMethods(doc *feedhistory.Document) (all []Method) {
 	_, maybe := b.Candidates(doc)
 	return slices.DeleteFunc(maybe, func(m Method) bool { return m.Recognise(doc) != Any })
@@ -508,7 +508,7 @@ func (r *run) passAny() {
 	}
 }
 
-// pass uses a method that works, unless an earlier walk has come to its end. It reports
+// pass uses a working method, unless an earlier walk has come to its end. It reports
 // whether another method may follow.
 func (r *run) pass(m Method) bool {
 	if slices.Contains(r.task.skip, m.Name()) {

@@ -68,14 +68,14 @@ func (b *Backfill) knows(method string) bool {
 		slices.ContainsFunc(b.methods(), func(m Method) bool { return m.Name() == method })
 }
 
-// last returns the name of the last method that works; "" if there is none.
+// last returns the name of the last working method; "" if there is none.
 func (p *Probe) last() (name string) {
 	for _, name = range p.Names() {
 	}
 	return name
 }
 
-// Findings returns the Probe that Keep has stored with a feed; the zero Probe if there is
+// Findings returns the Probe Keep has stored with a feed; the zero Probe if there is
 // none.
 func Findings(feed *mirror.Feed) Probe {
 	var mark keepMark
@@ -165,7 +165,7 @@ func (k *keepRun) plan() plan {
 // begin makes the walk use the first method again, and then look which others work now.
 func (k *keepRun) begin() { k.mark.Next, k.mark.Tried = nil, nil }
 
-// untried reports whether there is a method for any software that no walk has tried.
+// untried reports whether there is a method for any software no walk has tried.
 func (k *keepRun) untried() bool {
 	head, err := k.feed.Document()
 	return err == nil && slices.ContainsFunc(k.b.anyMethods(head), func(m Method) bool {

@@ -23,7 +23,7 @@ import (
 // of its entries.
 type Ledger struct {
 	l    ledger
-	kept *keptFeed // nil if it is not of a Walk
+	kept *ledgerFeed // nil if it is not of a Walk
 }
 
 // A ledger is the content of a Ledger, as it is stored.
@@ -551,7 +551,7 @@ func (l ledger) utc() *ledger {
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Ledger) UnmarshalJSON(text []byte) error {
 	*l = Ledger{}
-	if kept, err := unmarshalKept(text); kept != nil || err != nil {
+	if kept, err := unmarshalFeed(text); kept != nil || err != nil {
 		*l = kept.ledger()
 		return err
 	}

@@ -184,7 +184,7 @@ type Commit struct {
 
 	// Documents are processed documents. A document replaces the stored one with the same
 	// URL. If several documents share a name, the name belongs to the one committed last,
-	// of those that still have it.
+	// of those still having it.
 	Documents []*DocumentRecord
 
 	// Forget drops all documents stored before this commit.
@@ -499,7 +499,7 @@ func (t TombstoneRecord) IsZero() bool { return t.When.IsZero() && t.Rank == Ran
 
 // Subscribe adds a feed to a store, such as a NewFeed, and reports whether it was new: of a
 // feed that is there already, it changes nothing. A Mirror that polls the store then polls
-// the feed. The error is the store's, or says that the feed's URL is not an absolute one.
+// the feed. The error is the store's, or says the feed's URL is not an absolute one.
 func Subscribe(ctx context.Context, s Store, f *Feed) (added bool, err error) {
 	if s == nil || f == nil {
 		return false, errors.New("mirror: Subscribe: the Store or the Feed is nil")

@@ -182,7 +182,7 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 	}
 	maps.Copy(f.posts, posts)
 	f.shrink()
-	kept := keptFeed{f.copied()}
+	kept := ledgerFeed{f.copied()}
 	if s.left = !s.yield(&Reading{Changes: changes, Ledger: kept.ledger()}, nil); s.left {
 		return errLeft
 	}
@@ -243,43 +243,43 @@ func (f *memoryFeed) copied() *memoryFeed {
 	}
 }
 
-// A keptFeed is the content of a Walk's Ledger.
-type keptFeed struct{ *memoryFeed }
+// A ledgerFeed is the content of a Walk's Ledger.
+type ledgerFeed struct{ *memoryFeed }
 
 // ledger returns the Ledger; the zero one of none.
-func (k *keptFeed) ledger() Ledger {
+func (k *ledgerFeed) ledger() Ledger {
 	if k == nil {
 		return Ledger{}
 	}
 	return Ledger{l: k.state.Ledger.l, kept: k}
 }
 
-// A keptForm is a Walk's Ledger as it is stored. Its Rows are compressed, so there is no
+// A ledgerForm is a Walk's Ledger as it is stored. Its Rows are compressed, so there is no
 // U+0000 in it, which some databases refuse.
-type keptForm struct {
+type ledgerForm struct {
 	Commits int64  `json:"commits"`
 	Rows    []byte `json:"rows"`
 }
 
-// keptRows are the state, the documents and the entries of a Walk's Ledger.
-type keptRows struct {
+// ledgerRows are the state, the documents and the entries of a Walk's Ledger.
+type ledgerRows struct {
 	Feed      *Feed             `json:"feed"`
 	Documents []*DocumentRecord `json:"documents,omitempty"`
-	Entries   []keptRow         `json:"entries,omitempty"`
+	Entries   []ledgerRow         `json:"entries,omitempty"`
 }
 
-type keptRow struct {
+type ledgerRow struct {
 	ID   string `json:"id"`
 	Post string `json:"post,omitempty"`
 	*Record
 }
 
-func (k *keptFeed) marshal(l ledger) ([]byte, error) {
+func (k *ledgerFeed) marshal(l ledger) ([]byte, error) {
 	state := clone(k.state)
 	state.Ledger = Ledger{l: l}
-	rows := keptRows{Feed: state, Documents: k.documents}
+	rows := ledgerRows{Feed: state, Documents: k.documents}
 	for _, id := range slices.Sorted(maps.Keys(k.records)) {
-		rows.Entries = append(rows.Entries, keptRow{id, k.posts[id], k.records[id]})
+		rows.Entries = append(rows.Entries, ledgerRow{id, k.posts[id], k.records[id]})
 	}
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
@@ -292,21 +292,21 @@ func (k *keptFeed) marshal(l ledger) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unescaped(keptForm{state.Commits, b.Bytes()})
+	return unescaped(ledgerForm{state.Commits, b.Bytes()})
 }
 
-// unmarshalKept reads what marshal has written. It returns nil for the Ledger of a Store.
-func unmarshalKept(text []byte) (*keptFeed, error) {
-	var form keptForm
+// unmarshalFeed reads what marshal has written. It returns nil for the Ledger of a Store.
+func unmarshalFeed(text []byte) (*ledgerFeed, error) {
+	var form ledgerForm
 	if err := json.Unmarshal(text, &form); err != nil || form.Rows == nil {
 		return nil, err
 	}
-	k := &keptFeed{&memoryFeed{records: map[string]*Record{}, posts: map[string]string{}}}
+	k := &ledgerFeed{&memoryFeed{records: map[string]*Record{}, posts: map[string]string{}}}
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(form.Rows)))
 	if err != nil {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
 	}
-	var rows keptRows
+	var rows ledgerRows
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A scope is the part of a site that a feed is about.
+// A scope is the part of a site a feed is about.
 type scope struct {
 	home   *url.URL
 	host   string          // of the feed's links, as a key has it
@@ -32,25 +32,25 @@ var notPost = regexp.MustCompile(`(?i)^(tags?|categor(y|ies)|topics?|authors?|us
 // blogs matches the last segment of the address of a blog whose posts are elsewhere.
 var blogs = regexp.MustCompile(`(?i)^(blogs?|news|posts?|articles?|journal|writing|archives?|weblog|index\.[a-z]+)$`)
 
-// scopeOf returns the scope of a feed. The error is unsuited if the feed is not about the
+// scopeOf returns the scope of a feed. The error is a misfit if the feed is not about the
 // site's posts.
 func scopeOf(doc *feedhistory.Document, sameOrigin bool) (s scope, err error) {
 	links := ownLinks(doc)
 	if len(links)*2 <= len(doc.Entries) {
-		return s, unsuited("most entries have no page on its site")
+		return s, misfit("most entries have no page on its site")
 	}
 	root := links[0].ResolveReference(&url.URL{Path: "/"})
 	s.home, s.host, s.oldest = root, hostKey(root), links[len(links)-1].String()
 	if l, ok := doc.Links.Rel(feedhistory.RelAlternate); ok {
 		u, err := feedhistory.ParseURL(l.Href)
 		if err != nil || hostKey(u) != s.host {
-			return s, unsuited("the pages of its entries are on another site than its own")
+			return s, misfit("the pages of its entries are on another site than its own")
 		}
 		s.home = root.ResolveReference(&url.URL{Path: cmp.Or(u.Path, "/"), RawQuery: u.RawQuery})
 	}
 	if sameOrigin {
 		if s.same = doc.URL; !feedhistory.SameOrigin(s.same, s.home.String()) {
-			return s, unsuited("its site has another origin")
+			return s, misfit("its site has another origin")
 		}
 	}
 	s.under = s.home.Path[:strings.LastIndex(s.home.Path, "/")+1]
@@ -60,7 +60,7 @@ func scopeOf(doc *feedhistory.Document, sameOrigin bool) (s scope, err error) {
 	}
 	feed, err := feedhistory.ParseURL(doc.URL)
 	if err != nil || isOutside || part.MatchString(s.home.Path) || part.MatchString(s.home.RawQuery) || part.MatchString(path.Dir(feed.Path)) || part.MatchString(feed.RawQuery) {
-		return s, unsuited("it is about a part of its site only")
+		return s, misfit("it is about a part of its site only")
 	}
 	s.form, s.plain = formOf(links), map[string]bool{}
 	for _, u := range links {
@@ -87,7 +87,7 @@ func ownLinks(doc *feedhistory.Document) (links []*url.URL) {
 
 func hostKey(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Host), "www.") }
 
-// key returns the same for all addresses that surely lead to one page.
+// key returns the same for all addresses surely leading to one page.
 func key(address string) string {
 	u, err := feedhistory.ParseURL(address)
 	if err != nil {

@@ -51,7 +51,7 @@ func (w *walk) load(address string, most int64, header http.Header) (body []byte
 	return body, resp, err
 }
 
-// readAll reads a body that has at most so many bytes.
+// readAll reads a body of at most so many bytes.
 func readAll(r io.Reader, most int64, address string) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(body)) > most {
@@ -90,7 +90,7 @@ func (w *walk) robots(address string) (*robotstxt.RobotsData, error) {
 // product names the program in robots.txt.
 const product = "feedhistory"
 
-// isMissing reports whether an answer means that there is no such document.
+// isMissing reports whether an answer means there is no such document.
 func isMissing(r *http.Response) bool {
 	return r != nil && r.StatusCode >= 400 && r.StatusCode < 500 && r.StatusCode != http.StatusTooManyRequests
 }
@@ -105,8 +105,8 @@ func (w *walk) mayRead(address string) bool {
 	return err == nil && r.TestAgent(u.RequestURI(), product)
 }
 
-// sitemaps returns the pages in the sitemaps that may be posts, each once. Of several
-// sitemaps whose names say that they have posts, it reads only those.
+// sitemaps returns the possible posts in the sitemaps, each once. Of several
+// sitemaps whose names say they have posts, it reads only those.
 func (w *walk) sitemaps(robots *robotstxt.RobotsData) (all []address, err error) {
 	queue := slices.Clone(robots.Sitemaps)
 	if len(queue) == 0 {
@@ -168,7 +168,7 @@ func ofPosts(sitemap string) bool {
 	return err == nil && postsName.MatchString(u.Path) && !othersName.MatchString(u.Path)
 }
 
-// chosen returns those of an index's sitemaps that may have posts.
+// chosen returns those of an index's sitemaps with possible posts.
 func chosen(maps []string) []string {
 	isOther := func(at string) bool { return !ofPosts(at) }
 	if posts := slices.DeleteFunc(slices.Clone(maps), isOther); len(posts) > 0 {
@@ -180,7 +180,7 @@ func chosen(maps []string) []string {
 	})
 }
 
-// unzip decompresses a sitemap that is a file of gzip.
+// unzip decompresses a sitemap in a file of gzip.
 func unzip(body []byte, address string) ([]byte, error) {
 	if !bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
 		return body, nil

@@ -35,7 +35,7 @@ type page struct {
 // A pageLink is a link on a page.
 type pageLink struct{ URL, Rel string }
 
-// A sign tells that a page is a post. Each comes with a time.
+// A sign tells a post from other pages. Each comes with a time.
 type sign uint8
 
 // The signs.
@@ -238,7 +238,7 @@ func (w *walk) postLinks(p *page) int {
 	return len(seen)
 }
 
-// notFound matches the titles of pages that say that there is none.
+// notFound matches the titles of pages for addresses without one.
 var notFound = regexp.MustCompile(`(?i)(^|[^0-9])404([^0-9]|$)|(page|seite|página|pagina) (not found|nicht gefunden|no encontrada|non trovata)|^not found|page introuvable`)
 
 // addressOf returns the address of a page's post in the form of the feed's links: the one
@@ -260,7 +260,7 @@ func (w *walk) titleOf(p *page) string {
 	return p.titles[0]
 }
 
-// isPost reports whether a page is a post that belongs to the feed.
+// isPost reports whether a page is a post of the feed.
 func (w *walk) isPost(p *page, a address, at string) bool {
 	alien, ok := w.holds(at)
 	lang := languageOf(p)
@@ -356,7 +356,7 @@ func (w *walk) previous(begun time.Time) {
 	}
 }
 
-// neighbour returns the post beside a page's that is not known; "" if there is none. Sites
+// neighbour returns the unknown post beside a page's; "" if there is none. Sites
 // do not agree on which of the two is the previous one.
 func (w *walk) neighbour(p *page, seen map[string]bool) string {
 	for _, rel := range []string{"prev", "previous", "next"} {

@@ -2,7 +2,7 @@
 //
 // Many sites show ten entries in their feed, but list all their pages in a sitemap. A
 // [Site] is a backfill.Method that reads this list, tells the posts from other pages, and
-// makes an entry of each post that the feed no longer has:
+// makes an entry of each post the feed no longer has:
 //
 //	b := backfill.Backfill{Methods: append(backfill.Methods(), sitemap.Site{})}
 //	r, err := b.Fetch(ctx, "https://example.org/index.xml", backfill.Probe{})
@@ -89,7 +89,7 @@ func (m Site) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 	if err == nil {
 		err = w.survey()
 	}
-	if reason, ok := errors.AsType[unsuited](err); ok {
+	if reason, ok := errors.AsType[misfit](err); ok {
 		p.Reason = string(reason)
 		return false, nil
 	}
@@ -110,7 +110,7 @@ func (m Site) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.
 			if w, err = m.begin(ctx, c, doc, p); err == nil {
 				err = w.survey()
 			}
-			if _, none := errors.AsType[unsuited](err); none {
+			if _, none := errors.AsType[misfit](err); none {
 				p.SetPlace("")
 				return
 			}
@@ -125,11 +125,11 @@ func (m Site) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.
 	}
 }
 
-// unsuited is the error of a site without posts to be recovered.
-type unsuited string
+// A misfit is the error of a site without posts to be recovered.
+type misfit string
 
 // Error implements error.
-func (u unsuited) Error() string { return string(u) }
+func (m misfit) Error() string { return string(m) }
 
 // A walk is one use of a Site.
 type walk struct {
@@ -205,7 +205,7 @@ func titleKey(title string, at time.Time) string {
 	return strings.Join(strings.Fields(title), " ") + " " + at.UTC().Format(time.DateOnly)
 }
 
-// survey finds the addresses of the site's posts. The error is unsuited if there are none
+// survey finds the addresses of the site's posts. The error is a misfit if there are none
 // but known ones.
 func (w *walk) survey() error {
 	rules, err := w.robots(w.home.String())
@@ -213,7 +213,7 @@ func (w *walk) survey() error {
 		return err
 	}
 	if !w.mayRead(w.home.String()) {
-		return unsuited("the site's robots.txt forbids reading its pages")
+		return misfit("the site's robots.txt forbids reading its pages")
 	}
 	w.mode = modeSitemap
 	listed, err := w.sitemaps(rules)
@@ -234,7 +234,7 @@ func (w *walk) survey() error {
 		return nil
 	}
 	if len(w.posts) == 0 {
-		return unsuited("the site lists no other posts than the feed shows")
+		return misfit("the site lists no other posts than the feed shows")
 	}
 	return nil
 }
@@ -345,7 +345,7 @@ func (w *walk) announce(pages int) {
 	}
 }
 
-// most is the number of pages that the budget allows.
+// most is the number of pages the budget allows.
 func (w *walk) most() int {
 	return cmp.Or(w.probe.Budget.Documents, w.http.Budget.Documents, 10_000)
 }
@@ -382,7 +382,7 @@ func (w *walk) page(a address) (*page, bool) {
 	return nil, w.yield(nil, gap) && w.failed < mostFailed
 }
 
-// post yields a page's entry, if it is a post that has not come. It reports whether to go on.
+// post yields a page's entry, if it is a post still to come. It reports whether to go on.
 func (w *walk) post(p *page, a address) bool {
 	address := w.addressOf(p, a)
 	known, isKnown := w.known[key(address)]

@@ -122,7 +122,7 @@ func (c *exportCommand) query(feed string) mirror.Query {
 	return mirror.Query{Feed: feed, Since: c.Since.Time, Until: c.Until.Time, States: statesOf(c.Deleted)}
 }
 
-// statesOf returns the kinds of entries that a flag asks for.
+// statesOf returns the kinds of entries a flag asks for.
 func statesOf(deleted bool) mirror.States {
 	if deleted {
 		return mirror.Current | mirror.Former

@@ -33,7 +33,7 @@ const (
 // listingTime is how long a list may take.
 var listingTime = 10 * time.Minute
 
-// channelSites are the sites whose feeds lead to channels that yt-dlp lists. It is not run for
+// channelSites are the sites whose feeds lead to channels yt-dlp lists. It is not run for
 // others: it would look for videos at any address a feed names.
 var channelSites = []string{"youtube.com", "vimeo.com", "dailymotion.com", "soundcloud.com", "bandcamp.com", "twitch.tv", "odysee.com", "rumble.com", "bitchute.com"}
 

@@ -509,7 +509,7 @@ func WithoutArchives(methods []backfill.Method) []backfill.Method {
 	})
 }
 
-// BackfillMethods returns the names of the methods that --backfill uses for a document: that
+// BackfillMethods returns the names of the methods --backfill uses for a document: that
 // of the software it names, and those for any.
 func BackfillMethods(doc *feedhistory.Document) (names []string) {
 	sure, maybe := (&Backfill{Backfill: true}).Methods(nil, nil).Candidates(doc)

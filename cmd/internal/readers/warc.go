@@ -151,15 +151,15 @@ func (w *warcReader) answer() (http.Header, []byte, error) {
 	return resp.Header, body, nil
 }
 
-// A captured is a document of a feed in a WARC file, or damage there.
-type captured struct {
+// A capture is a document of a feed in a WARC file, or damage there.
+type capture struct {
 	doc    *feedhistory.Document
 	at     time.Time
 	damage error
 }
 
 // readWARC yields the documents of feeds in a WARC file. Damage of a record ends it.
-func readWARC(ctx context.Context, file io.Reader, yield func(captured) error) error {
+func readWARC(ctx context.Context, file io.Reader, yield func(capture) error) error {
 	w, err := newWARC(file)
 	for err == nil && ctx.Err() == nil {
 		var header textproto.MIMEHeader
@@ -170,7 +170,7 @@ func readWARC(ctx context.Context, file io.Reader, yield func(captured) error) e
 		if header.Get("WARC-Type") != "response" || !isWeb(target) {
 			continue
 		}
-		var found captured
+		var found capture
 		fields, body, damage := w.answer()
 		if damage == nil && looksLikeFeed(body) {
 			found.doc, damage = feedhistory.Parser{Header: fields}.Parse(bytes.NewReader(body), target)
@@ -189,18 +189,18 @@ func readWARC(ctx context.Context, file io.Reader, yield func(captured) error) e
 		}
 	}
 	if err != nil && err != io.EOF {
-		return yield(captured{damage: err})
+		return yield(capture{damage: err})
 	}
 	return ctx.Err()
 }
 
-func readWARCs(ctx context.Context, names []string, yield func(captured) error) error {
+func readWARCs(ctx context.Context, names []string, yield func(capture) error) error {
 	for _, name := range names {
 		f, err := os.Open(name)
 		if err != nil {
 			return err
 		}
-		err = readWARC(ctx, f, func(found captured) error {
+		err = readWARC(ctx, f, func(found capture) error {
 			if found.damage != nil {
 				found.damage = fmt.Errorf("%s: %w", name, found.damage)
 			}
@@ -218,7 +218,7 @@ func readWARCs(ctx context.Context, names []string, yield func(captured) error) 
 // given. It reads the files twice, because a document may come before those that link to it.
 func importWARC(ctx context.Context, names, feeds []string, yield func(Item) error) error {
 	g, roots := feedGroups{map[string]string{}, map[string][]string{}, len(feeds) > 0}, feeds
-	err := readWARCs(ctx, names, func(found captured) error {
+	err := readWARCs(ctx, names, func(found capture) error {
 		if found.doc != nil {
 			g.add(found.doc)
 			if self := selfOf(found.doc); len(feeds) == 0 && feedhistory.HostOf(self) == feedhistory.HostOf(found.doc.URL) {
@@ -233,7 +233,7 @@ func importWARC(ctx context.Context, names, feeds []string, yield func(Item) err
 		g.assign(bare(root), root)
 	}
 	n := 0
-	return cmp.Or(err, readWARCs(ctx, names, func(found captured) error {
+	return cmp.Or(err, readWARCs(ctx, names, func(found capture) error {
 		item := Item{Damage: found.damage}
 		if found.doc != nil {
 			item.Feed, item.Title = g.feed[bare(found.doc.URL)], found.doc.Title

@@ -85,7 +85,7 @@ func failuresOf(f *mirror.Feed) string {
 	return terminal.Count(f.Failures, "poll", "polls") + " failed: " + f.Error
 }
 
-// sourceOf returns the names of the methods that have brought a feed's history.
+// sourceOf returns the names of the methods with a part in a feed's history.
 func sourceOf(f *mirror.Feed) string {
 	found := backfill.Findings(f)
 	return cmp.Or(strings.Join(found.Names(), ", "), f.Source)

@@ -535,7 +535,7 @@ func (p *Page) Field(label, value string) {
 	}
 }
 
-// Command prints a labelled value that ends in a command, on one line, so people can copy it.
+// Command prints a labelled value ending in a command, on one line, so people can copy it.
 // Without a value, it prints nothing.
 func (p *Page) Command(label, value string) {
 	if value != "" {

@@ -17,7 +17,7 @@ import (
 // ErrStores is the error of Commit and Rollback of a Hook's transaction: it is the store's.
 var ErrStores = errors.New("pgxtx: the transaction is the store's; return an error to roll it back")
 
-// Hook returns a sqlstore.Hook that calls do with the transaction of the commit. The
+// Hook returns a sqlstore.Hook calling do with the transaction of the commit. The
 // store's database must be one of pgx: open it by stdlib.OpenDBFromPool, for instance. do
 // must not keep tx, and ends a transaction that it begins in it; tx has no large objects.
 func Hook(do func(ctx context.Context, tx pgx.Tx, d *sqlstore.Delta) error) sqlstore.Hook {
@@ -37,7 +37,7 @@ type outer struct{ *connection }
 
 type connection = pgx.Conn // another name for it, because pgx.Tx has a method Conn
 
-// Begin begins a part that can be rolled back alone.
+// Begin begins a part to be committed or rolled back alone.
 func (t *outer) Begin(ctx context.Context) (pgx.Tx, error) {
 	if _, err := t.Exec(ctx, "SAVEPOINT hook"); err != nil {
 		return nil, err
