@@ -265,7 +265,7 @@ type ledgerForm struct {
 type ledgerRows struct {
 	Feed      *Feed             `json:"feed"`
 	Documents []*DocumentRecord `json:"documents,omitempty"`
-	Entries   []ledgerRow         `json:"entries,omitempty"`
+	Entries   []ledgerRow       `json:"entries,omitempty"`
 }
 
 type ledgerRow struct {
