@@ -52,6 +52,19 @@ type table struct {
 	ledger []byte // as it is stored
 }
 
+// store stores a reading, in one transaction.
+func (t *table) store(r *mirror.Reading) (err error) {
+	for _, change := range r.Changes {
+		if _, deleted := change.Deletion(); deleted {
+			delete(t.titles, change.ID)
+		} else {
+			t.titles[change.ID] = change.Content.Title
+		}
+	}
+	t.ledger, err = json.Marshal(r.Ledger)
+	return err
+}
+
 // read reads what is new, and continues where earlier walks ended. It stops after a
 // number of readings, as though the program were interrupted.
 func (t *table) read(m *mirror.Mirror, url string, most int) error {
@@ -65,15 +78,7 @@ func (t *table) read(m *mirror.Mirror, url string, most int) error {
 		if err != nil {
 			return err
 		}
-		// From here to the end of the loop: one transaction.
-		for _, change := range r.Changes {
-			if _, deleted := change.Deletion(); deleted {
-				delete(t.titles, change.ID)
-			} else {
-				t.titles[change.ID] = change.Content.Title
-			}
-		}
-		if t.ledger, err = json.Marshal(r.Ledger); err != nil {
+		if err := t.store(r); err != nil {
 			return err
 		}
 		fmt.Println(len(r.Changes), "changes,", len(t.titles), "entries:", r.Ledger.Feed().Verdict)

@@ -167,6 +167,9 @@ type DocumentRecord struct {
 // Compare orders the documents of a feed: the newest first, by Rank, and of equal ones the
 // one with the greater URL.
 func (d *DocumentRecord) Compare(other *DocumentRecord) int {
+	if d == nil || other == nil {
+		return nilLast(d == nil, other == nil)
+	}
 	return cmp.Or(other.Rank.compare(d.Rank), cmp.Compare(other.URL, d.URL))
 }
 

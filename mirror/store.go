@@ -207,15 +207,29 @@ type FeedQuery struct {
 
 // Has reports whether the query selects a feed, Limit aside.
 func (q FeedQuery) Has(f *Feed) bool {
-	return f.URL > q.After && (q.Due.IsZero() || !f.Gone && f.Alias == "" && !f.Next.After(q.Due))
+	return f != nil && f.URL > q.After && (q.Due.IsZero() || !f.Gone && f.Alias == "" && !f.Next.After(q.Due))
 }
 
 // Compare compares feeds in the order of the query.
 func (q FeedQuery) Compare(a, b *Feed) int {
-	if q.Due.IsZero() {
+	switch {
+	case a == nil || b == nil:
+		return nilLast(a == nil, b == nil)
+	case q.Due.IsZero():
 		return cmp.Compare(a.URL, b.URL)
 	}
 	return cmp.Or(a.Next.Compare(b.Next), cmp.Compare(a.URL, b.URL))
+}
+
+// nilLast compares values of which one is nil at least: it comes last.
+func nilLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // A Query selects entries. The zero value selects all live entries of all
@@ -259,14 +273,19 @@ type Query struct {
 
 // Has reports whether the query selects a record, Search and Limit aside.
 func (q Query) Has(r *Record) bool {
-	return (q.Feed == "" || q.Feed == r.Feed) && q.States.has(r) &&
+	return r != nil && (q.Feed == "" || q.Feed == r.Feed) && q.States.has(r) &&
 		(q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.AfterCommit == nil || r.LastCommit > *q.AfterCommit) &&
 		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
 }
 
 // Compare compares records in the order of the query. No two are equal.
-func (q Query) Compare(a, b *Record) int { return q.compare(a.Place(), b.Place()) }
+func (q Query) Compare(a, b *Record) int {
+	if a == nil || b == nil {
+		return nilLast(a == nil, b == nil)
+	}
+	return q.compare(a.Place(), b.Place())
+}
 
 func (q Query) compare(a, b *Place) int {
 	if q.AfterCommit != nil {
@@ -393,6 +412,9 @@ type Version struct {
 // Compare orders the versions of an entry: the newest first, by Copy.Compare, and of equal
 // ones the one with the greater Digest.
 func (v *Version) Compare(other *Version) int {
+	if v == nil || other == nil {
+		return nilLast(v == nil, other == nil)
+	}
 	return cmp.Or(other.Copy.Compare(v.Copy), cmp.Compare(other.Copy.Digest, v.Copy.Digest))
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/backfill/sitemap"
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/compose"
@@ -85,6 +86,7 @@ func numberedSettings(t *testing.T) map[string]setting {
 	batch, objects := &publish.Batch{}, bucket(t)
 	again := &republish.Handler{Store: &mirror.Memory{}}
 	memento := &backfill.Memento{TimeMap: "x:"}
+	site := &sitemap.Site{}
 	pmh, pmp := &atompmh.Harvester{URL: "x:"}, &atompmh.Producer{Output: &publish.MemoryOutput{}, Pool: noItems, Base: "https://example.org/"}
 	live, sample := &atompmh.Handler{URL: "https://example.org/feed.atom", Items: noRecords}, &check.Sample{}
 	drc, of := &datareplication.Harvester{URL: "x:"}, &datareplication.Resources{}
@@ -116,6 +118,9 @@ func numberedSettings(t *testing.T) map[string]setting {
 		"s3":        {objects, func() error { _, err := objects.Lock(ended(ctx)); return err }, ""},
 		"republish": {again, func() error { _, err := again.Name(ctx, "https://example.org/"); return err }, ""},
 		"Backfill":  {&backfill.Backfill{}, func() error { return nil }, "Recount"},
+		"Site": {site, func() error {
+			return first(site.Walk(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
+		}, ""},
 		"Memento": {memento, func() error {
 			return first(memento.Walk(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
 		}, ""},
@@ -184,7 +189,7 @@ func stored(t *testing.T) *sqlstore.Store {
 // unset are the exported numbers that no program sets, or that have no meaning to test: the
 // reason, by type or field.
 var unset = map[string]string{
-	"check.Finding": "a result", "check.Rule": "a result",
+	"backfill/sitemap.Plan": "a result", "check.Finding": "a result", "check.Rule": "a result",
 	"conformance.Options":               "suite.Options is in the table",
 	"conformance/suite.PublisherReport": "a result", "conformance/suite.Report": "a result", "conformance/suite.Requirement": "a result",
 	"conformance/suite.Score": "a result", "conformance/suite.Trial": "a result",

@@ -162,7 +162,9 @@ var questions = []struct {
 
 // The same question has the same answer, whoever writes the document.
 func TestHeaders(t *testing.T) {
-	for name, a := range addresses(t) {
+	all := addresses(t)
+	time.Sleep(2100 * time.Millisecond) // a younger document has no Last-Modified, because it may still change
+	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
 			ask(a, "GET", a.path) // a stream knows its size now
 			plain := ask(a, "GET", a.path)

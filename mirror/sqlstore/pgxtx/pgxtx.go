@@ -14,12 +14,14 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// ErrStores is the error of Commit and Rollback of a Hook's transaction: it is the store's.
-var ErrStores = errors.New("pgxtx: the transaction is the store's; return an error to roll it back")
+// errStores is the error of Commit and Rollback of a Hook's transaction: it is the store's.
+var errStores = errors.New("pgxtx: the transaction is the store's; return an error to roll it back")
 
 // Hook returns a sqlstore.Hook calling do with the transaction of the commit. The
 // store's database must be one of pgx: open it by stdlib.OpenDBFromPool, for instance. do
-// must not keep tx, and ends a transaction that it begins in it; tx has no large objects.
+// must not keep tx, and ends a transaction that it begins in it. The Commit and Rollback of
+// tx are errors, because it is the store's: an error of do rolls it back. tx has no large
+// objects.
 func Hook(do func(ctx context.Context, tx pgx.Tx, d *sqlstore.Delta) error) sqlstore.Hook {
 	return func(ctx context.Context, _ *sql.Tx, d *sqlstore.Delta) error {
 		return d.Conn().Raw(func(conn any) error {
@@ -45,11 +47,11 @@ func (t *outer) Begin(ctx context.Context) (pgx.Tx, error) {
 	return &inner{outer: t}, nil
 }
 
-// Commit returns ErrStores.
-func (t *outer) Commit(context.Context) error { return ErrStores }
+// Commit returns an error.
+func (t *outer) Commit(context.Context) error { return errStores }
 
-// Rollback returns ErrStores.
-func (t *outer) Rollback(context.Context) error { return ErrStores }
+// Rollback returns an error.
+func (t *outer) Rollback(context.Context) error { return errStores }
 
 // LargeObjects returns no usable value.
 func (t *outer) LargeObjects() pgx.LargeObjects { return pgx.LargeObjects{} }
