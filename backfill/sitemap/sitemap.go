@@ -172,7 +172,7 @@ func (m Site) begin(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 		return nil, errors.New("sitemap: Site: the Client, the Document or the Probe is nil")
 	}
 	if m.Pace < 0 {
-		return nil, errors.New("sitemap: Site: Pace must not be negative")
+		return nil, errors.New("sitemap: Site.Pace is negative")
 	}
 	w := &walk{Site: m, ctx: ctx, http: c.Clone(), doc: doc, probe: p, rules: map[string]*robotstxt.RobotsData{},
 		known: map[string]backfill.KnownEntry{}, ids: map[string]bool{}, titles: map[string]bool{}}
