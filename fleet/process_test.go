@@ -164,8 +164,11 @@ func (config processConfig) worker(db *fleet.Database) *fleet.Worker {
 	if config.Random {
 		w.Random()
 	}
-	if config.Proxy != "" {
+	switch {
+	case config.Proxy != "":
 		w.Client.Transport = proxyTransport(config.Proxy)
+	case config.Waits != "":
+		w.Client.Transport = stamp{http.DefaultTransport}
 	}
 	return w
 }

@@ -132,7 +132,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.now.Add(-1)
 	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
 	}
-	if !s.mood.isAway(w) {
+	if !s.mood.isAway(w, r) {
 		s.mux.ServeHTTP(w, r)
 	}
 }
