@@ -379,6 +379,8 @@ type run struct {
 	task    *task
 	reached place // the place of the last document yielded
 	passed  bool  // a method has been used
+
+	remembers bool // a method for any software may need the entries that have come
 }
 
 // withDefaults replaces zero fields by the defaults of feedhistory.Budget.
@@ -399,7 +401,7 @@ func (r *run) run() {
 		if err != nil {
 			gap = true
 		} else if r.first == nil {
-			r.first = doc
+			r.first, r.remembers = doc, len(r.b.anyMethods(doc)) > 0
 			r.remember(doc)
 			if method, err = r.method(doc); err != nil {
 				r.yield(nil, err)
@@ -570,7 +572,7 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 
 // remember adds a document's entries to the known ones, if a method may need them.
 func (r *run) remember(doc *feedhistory.Document) {
-	if len(r.b.anyMethods(r.first)) == 0 {
+	if !r.remembers {
 		return
 	}
 	for _, e := range doc.Entries {

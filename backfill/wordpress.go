@@ -148,14 +148,10 @@ func (s *source) oneScheme(yield func(*feedhistory.Document, error) bool) func(*
 
 // otherScheme returns WordPress's guid of a post with the other scheme; "" for another ID.
 func otherScheme(id string) string {
-	_, rest, ok := strings.Cut(id, "://")
-	switch {
-	case !ok || !strings.Contains(rest, "?p=") && !strings.Contains(rest, "&p="):
+	if !strings.Contains(id, "?p=") && !strings.Contains(id, "&p=") {
 		return ""
-	case strings.HasPrefix(id, "https:"):
-		return "http://" + rest
 	}
-	return "https://" + rest
+	return iri.OtherScheme(id)
 }
 
 // count asks for the number of posts.

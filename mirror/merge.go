@@ -277,7 +277,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 	}
 	for _, e := range doc.Entries {
 		if post := iri.Post(e.ID); records[e.ID] == nil && e.Post() != "" {
-			names = append(names, "http://"+post, "https://"+post, otherScheme(e.ID))
+			names = append(names, "http://"+post, "https://"+post, iri.OtherScheme(e.ID))
 		}
 	}
 	if len(names) == 0 {
@@ -323,7 +323,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (other *feedhistory.Entry, digest string, err error) {
 	post := iri.Post(e.ID)
 	query := Query{Feed: mg.feed.URL, Since: e.Time(), Until: e.Time().Add(1)}
-	isIn := known["http://"+post] != nil || known["https://"+post] != nil || known[otherScheme(e.ID)] != nil
+	isIn := known["http://"+post] != nil || known["https://"+post] != nil || known[iri.OtherScheme(e.ID)] != nil
 	if !isIn && strings.HasSuffix(e.ID, "://"+post) {
 		return nil, "", nil
 	}
@@ -334,7 +334,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
 			continue
 		}
-		if s, ok := mg.store.(*shelf); ok && s.isPost(r, e) { // it has no contents, so the copy stands for the first
+		if s, ok := mg.store.(*shelf); ok && s.isPost(r, e) { // a shelf has no contents, so this copy is used under the earlier ID
 			twin := clone(e)
 			twin.ID = r.ID
 			return twin, r.Copy.Digest, nil
@@ -344,14 +344,6 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		}
 	}
 	return nil, "", nil
-}
-
-// otherScheme returns an http URL with https, and the other way round.
-func otherScheme(url string) string {
-	if rest, ok := strings.CutPrefix(url, "http://"); ok {
-		return "https://" + rest
-	}
-	return "http://" + strings.TrimPrefix(url, "https://")
 }
 
 // resigned returns the contents of the entries that are stored with other signatures in

@@ -167,7 +167,10 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 	}
 	posts := map[string]string{}
 	for _, r := range c.Put {
-		if e, err := r.Entry(); iri.Post(r.ID) != "" && err == nil && e.Post() != "" {
+		if iri.Post(r.ID) == "" {
+			continue
+		}
+		if e, err := r.Entry(); err == nil && e.Post() != "" {
 			posts[r.ID] = shortKey(e.Post())
 		}
 	}

@@ -61,7 +61,7 @@ func readAll(r io.Reader, most int64, address string) ([]byte, error) {
 }
 
 // robots returns the robots.txt of a URL's host, which it reads once (RFC 9309). A host
-// whose robots.txt cannot be had or understood forbids everything: the error says so.
+// whose robots.txt cannot be read or parsed forbids everything: the error says why.
 func (w *walk) robots(address string) (*robotstxt.RobotsData, error) {
 	u, err := feedhistory.ParseURL(address)
 	if err != nil {
@@ -251,8 +251,7 @@ func parseSitemap(body []byte, at string) (s sitemap, err error) {
 				return s, err
 			}
 			for _, e := range doc.Entries {
-				link, _ := e.Links.Rel(feedhistory.RelAlternate)
-				s.Pages = append(s.Pages, address{URL: link.Href, Modified: e.Changed()})
+				s.Pages = append(s.Pages, address{URL: linkOf(e), Modified: e.Changed()})
 			}
 			return s, nil
 		default:

@@ -1,6 +1,7 @@
 package sitemap
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/url"
@@ -65,7 +66,7 @@ func (w *walk) get(address string) (*page, error) {
 	if !strings.Contains(kind, "html") || !w.mayRead(resp.Request.URL.String()) {
 		return nil, errNoPage
 	}
-	decoded, err := charset.NewReader(strings.NewReader(string(body)), kind)
+	decoded, err := charset.NewReader(bytes.NewReader(body), kind)
 	if err != nil {
 		return nil, errNoPage
 	}
@@ -356,8 +357,8 @@ func (w *walk) previous(begun time.Time) {
 	}
 }
 
-// neighbour returns the unknown post beside a page's; "" if there is none. Sites
-// do not agree on which of the two is the previous one.
+// neighbour returns the post before or after a page's, if it is not known yet; "" if there
+// is none. Sites do not agree on which of the two is the previous one.
 func (w *walk) neighbour(p *page, seen map[string]bool) string {
 	for _, rel := range []string{"prev", "previous", "next"} {
 		for _, l := range p.links {

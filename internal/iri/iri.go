@@ -264,6 +264,17 @@ func IsHTTP(u string) bool {
 	return strings.HasPrefix(u, "http://") || strings.HasPrefix(u, "https://")
 }
 
+// OtherScheme returns an http URL with https, and the other way round; "" for any other text.
+func OtherScheme(u string) string {
+	if rest, ok := strings.CutPrefix(u, "http://"); ok {
+		return "https://" + rest
+	}
+	if rest, ok := strings.CutPrefix(u, "https://"); ok {
+		return "http://" + rest
+	}
+	return ""
+}
+
 // A Step is the difference between two URLs with one number, or month, changed.
 type Step struct {
 	at    int  // the index of the changing number

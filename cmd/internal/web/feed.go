@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -50,7 +49,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 	if err != nil {
 		return err
 	}
-	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: republish.Site(feed), Source: webLink(feed.URL), Older: capital(command.OlderHintOf(feed))}
+	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: republish.Site(feed), Source: webLink(feed.URL), Older: capitalised(command.OlderHintOf(feed))}
 	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err
@@ -74,14 +73,6 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		}
 	}
 	return s.render(w, r, http.StatusOK, "feed", v.Title(), p)
-}
-
-// capital returns a text with a capital letter.
-func capital(message string) string {
-	if message == "" {
-		return ""
-	}
-	return strings.ToUpper(message[:1]) + message[1:]
 }
 
 // Lang returns the language of the feed, according to its newest entry.

@@ -270,7 +270,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	return s.send(w, r, status, all.Bytes())
 }
 
-// capitalised returns an error's message as the title of a page.
+// capitalised returns a message with a capital letter.
 func capitalised(message string) string {
 	if message == "" {
 		return ""
