@@ -44,12 +44,12 @@ func (c *importCommand) Help() string {
 		"With --from, import adds entries others have kept: newsboat's cache.db; the SQLite file of FreshRSS; Miniflux, FreshRSS, " +
 		"or any reader with the Google Reader API by its URL (greader); JSON of Google Reader, Inoreader or Feedly; a list of feeds (OPML); a directory of saved feed documents; " +
 		"all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]; " +
-		"or all that web archives (WARC files, .warc or .warc.gz) have of feeds: --from warc FILE… [FEED…]. " +
+		"or all that web archives (WARC files, .warc or .warc.gz) have of feeds, and of the posts at their sites: --from warc FILE… [FEED…]. " +
 		"A file's kind is recognised without --from.\n\n" +
 		"The publisher's copy of an entry always wins over a reader's, and deleted entries do not come back. " +
 		"The verdict stays as it is, because a reader proves nothing about gaps. A missed window is closed if the memory has entries from both sides of it. " +
 		"The exit status is 3 if rows were skipped because they cannot be read.\n\n" +
-		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room."
+		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room; so do the pages in WARC files."
 }
 
 // Validate refuses flags that do not go together.
@@ -223,6 +223,7 @@ func (c *importCommand) importSource(w *command.World, source *readers.Source) (
 	if err != nil {
 		return err
 	}
+	source.Mirrored = store
 	m := &sourceImport{importCommand: c, w: w, source: source, errors: terminal.NewPage(w.Stderr)}
 	m.importer = &readers.Importer{
 		Recall:  &mirror.Recall{Mirror: &mirror.Mirror{Store: store, Quota: c.Limits()}, Name: source.Kind, DryRun: c.DryRun},

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A Source is a source to import from. NewSource makes one.
@@ -22,6 +23,8 @@ type Source struct {
 	Path  string   // of the file in a repository
 	Files []string // further files like the one named
 	Feeds []string // the feeds to import; for documents that do not name theirs, this feed
+
+	Mirrored mirror.Store // the feeds whose documents the source may lack; nil means none
 
 	kind sourceKind
 }
@@ -60,7 +63,7 @@ var sourceKinds = []sourceKind{
 		return readGit(ctx, s.Name, s.Path, s.feed(), yield)
 	}},
 	{name: "warc", file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
-		return importWARC(ctx, append([]string{s.Name}, s.Files...), s.Feeds, yield)
+		return importWARC(ctx, s, yield)
 	}},
 }
 

@@ -3,7 +3,6 @@ package readers
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -151,14 +150,19 @@ func (w *warcReader) answer() (http.Header, []byte, error) {
 	return resp.Header, body, nil
 }
 
-// A capture is a document of a feed in a WARC file, or damage there.
+// A capture is an answer in a WARC file: the document of a feed or a page; or damage there.
 type capture struct {
-	doc    *feedhistory.Document
+	url    string
 	at     time.Time
+	header http.Header
+	body   []byte
+	doc    *feedhistory.Document // nil if it is no feed
+	isPage bool                  // a whole page in HTML
 	damage error
 }
 
-// readWARC yields the documents of feeds in a WARC file. Damage of a record ends it.
+// readWARC yields the documents of feeds and the pages in a WARC file. Damage of a record
+// ends it.
 func readWARC(ctx context.Context, file io.Reader, yield func(capture) error) error {
 	w, err := newWARC(file)
 	for err == nil && ctx.Err() == nil {
@@ -166,23 +170,24 @@ func readWARC(ctx context.Context, file io.Reader, yield func(capture) error) er
 		if header, err = w.next(); err != nil {
 			break
 		}
-		target := strings.Trim(header.Get("WARC-Target-URI"), "<>") // wget writes them
-		if header.Get("WARC-Type") != "response" || !isWeb(target) {
+		found := capture{url: strings.Trim(header.Get("WARC-Target-URI"), "<>")} // wget writes them
+		if header.Get("WARC-Type") != "response" || !isWeb(found.url) {
 			continue
 		}
-		var found capture
-		fields, body, damage := w.answer()
-		if damage == nil && looksLikeFeed(body) {
-			found.doc, damage = feedhistory.Parser{Header: fields}.Parse(bytes.NewReader(body), target)
+		found.header, found.body, found.damage = w.answer()
+		if found.damage == nil && looksLikeFeed(found.body) {
+			found.doc, found.damage = feedhistory.Parser{Header: found.header}.Parse(bytes.NewReader(found.body), found.url)
 		}
-		if parse, ok := errors.AsType[*feedhistory.ParseError](damage); ok && parse.Reason == feedhistory.ReasonNotFeed {
-			damage = nil
+		if parse, ok := errors.AsType[*feedhistory.ParseError](found.damage); ok && parse.Reason == feedhistory.ReasonNotFeed {
+			found.damage = nil
 		}
-		if damage != nil {
-			found.damage = fmt.Errorf("record %d: %w", w.number, damage)
+		if found.damage != nil {
+			found.damage = fmt.Errorf("record %d: %w", w.number, found.damage)
 		}
+		isWhole := found.damage == nil && w.block.N == 0 && header.Get("WARC-Truncated") == ""
+		found.isPage = isWhole && found.doc == nil && strings.Contains(found.header.Get("Content-Type"), "html")
 		found.at, _ = time.Parse(time.RFC3339Nano, header.Get("WARC-Date"))
-		if found.doc != nil || damage != nil {
+		if found.doc != nil || found.isPage || found.damage != nil {
 			if err := yield(found); err != nil {
 				return err
 			}
@@ -214,34 +219,57 @@ func readWARCs(ctx context.Context, names []string, yield func(capture) error) e
 	return nil
 }
 
-// importWARC takes the documents of the given feeds from WARC files; of all feeds if none are
-// given. It reads the files twice, because a document may come before those that link to it.
-func importWARC(ctx context.Context, names, feeds []string, yield func(Item) error) error {
-	g, roots := feedGroups{map[string]string{}, map[string][]string{}, len(feeds) > 0}, feeds
-	err := readWARCs(ctx, names, func(found capture) error {
+// importWARC takes the documents of the given feeds from WARC files, and then the posts among
+// the pages of their sites; of all feeds if none are given. It reads the files twice, because
+// a document may come before those that link to it.
+func importWARC(ctx context.Context, s *Source, yield func(Item) error) (err error) {
+	names, roots := append([]string{s.Name}, s.Files...), slices.Clone(s.Feeds)
+	g := feedGroups{map[string]string{}, map[string][]string{}, len(roots) > 0}
+	pages, err := newSavedPages()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pages.close()) }()
+	for _, feed := range s.Feeds {
+		if err := pages.expectMirrored(ctx, s.Mirrored, feed); err != nil {
+			return err
+		}
+	}
+	err = readWARCs(ctx, names, func(found capture) error {
 		if found.doc != nil {
 			g.add(found.doc)
-			if self := selfOf(found.doc); len(feeds) == 0 && feedhistory.HostOf(self) == feedhistory.HostOf(found.doc.URL) {
+			pages.expect(found.doc)
+			if self := selfOf(found.doc); len(s.Feeds) == 0 && feedhistory.HostOf(self) == feedhistory.HostOf(found.doc.URL) {
 				roots = append(roots, self)
-			} else if len(feeds) == 0 {
+			} else if len(s.Feeds) == 0 {
 				roots = append(roots, found.doc.URL)
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 	for _, root := range roots {
 		g.assign(bare(root), root)
 	}
 	n := 0
-	return cmp.Or(err, readWARCs(ctx, names, func(found capture) error {
+	err = readWARCs(ctx, names, func(found capture) error {
 		item := Item{Damage: found.damage}
 		if found.doc != nil {
 			item.Feed, item.Title = g.feed[bare(found.doc.URL)], found.doc.Title
 			item.Document = &Saved{Document: found.doc, Older: n, At: found.at}
 			n++
 		}
+		if err := pages.add(&found, item.Feed); err != nil || found.isPage {
+			return err
+		}
 		return yield(item)
-	}))
+	})
+	if err != nil {
+		return err
+	}
+	return pages.posts(ctx, yield)
 }
 
 // feedGroups tells which feed a document belongs to. Addresses are bare.
