@@ -14,8 +14,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
-// A Code says why a harvest failed, or may have missed something. It is an error itself, so
-// errors.Is(err, harvest.ErrBudget) finds an *Error with this Code.
+// A Code says why a harvest failed, or may have missed something, or why something cannot be
+// published. It is an error itself, so errors.Is(err, harvest.ErrBudget) finds an *Error with
+// this Code.
 type Code string
 
 // The codes, with the protocols that use them where these are not all.
@@ -34,7 +35,22 @@ const (
 	ErrLoss      Code = "loss"      // items of one stamp, or of a part without items, may be missing; older ones were harvested if they can be (modifiedrange)
 	ErrStuck     Code = "stuck"     // the same, and items older than these cannot be retrieved (modifiedrange)
 	ErrIgnored   Code = "ignored"   // the server ignores ranges, in all dialects tried; its answer may or may not be everything (modifiedrange)
+	ErrAccept    Code = "accept"    // the Item is no media type to accept (atompmh)
+
+	ErrRecord    Code = "record"    // a record lacks a required field (atompmh)
+	ErrLate      Code = "late"      // a record appeared after a later one, or a later state of its own, was published (atompmh)
+	ErrSameTime  Code = "same-time" // a record was changed again without a later modified time (atompmh)
+	ErrFuture    Code = "future"    // a record is more than a minute ahead of the producer's clock; an update after that time publishes it (atompmh)
+	ErrDeletions Code = "deletions" // the published feed shows deletions as the Item says, so it cannot show them in the other way (atompmh)
+	ErrEntity    Code = "entity"    // an entity cannot be published; Err says why (datareplication)
+	ErrReplaced  Code = "replaced"  // a feed was removed from the mirror and added again: remove the journal's Output, so consumers notice and begin again (relay)
 )
+
+// texts are those of the errors about a record.
+var texts = map[Code]string{
+	ErrRecord: "not a publishable record", ErrLate: "a later change is published already",
+	ErrSameTime: "another state of the record with this time is published", ErrFuture: "its time is still to come",
+}
 
 // Error returns the code.
 func (c Code) Error() string { return string(c) }
@@ -48,16 +64,17 @@ var reasons = map[Code]feedhistory.Reason{
 	ErrIgnored: feedhistory.ReasonMissedWindow, // the part received is only a window
 }
 
-// An Error is a failure of a harvest that a clause of its protocol names.
+// An Error is a failure of a harvest, or of a producer, mostly one that a clause of its protocol
+// names.
 type Error struct {
 	Code   Code
-	URL    string // the document or page concerned; the collection, if it is none in particular
-	Clause string // the clause, with its words
-	Text   string // what happened; "" if Err says so
+	URL    string // the document or page concerned; the collection, if it is none in particular; "" for a producer's
+	Clause string // the clause, with its words; "" if there is none
+	Text   string // what happened; "" if Err or the Code says so
 
 	From  string    // the page with the link to URL (ErrPage, ErrSnapshot); "" for the index of a snapshot
 	Item  string    // the ID of the item concerned; "" if it is none in particular
-	At    time.Time // the stamp of the lost items (ErrLoss, ErrStuck), or of the oldest entity there is (ErrReach); zero if unknown
+	At    time.Time // the stamp of the lost items (ErrLoss, ErrStuck), of the oldest entity there is (ErrReach), or of the record; zero if unknown
 	Limit string    // the limit exceeded (ErrBudget): "requests", "items", "bytes" or "entity"
 	Max   int64     // its value
 	Err   error     // the cause; nil if there is no other
@@ -65,7 +82,10 @@ type Error struct {
 
 // Error is Detail with the URL and, if the page cannot be retrieved, with what leads to it.
 func (e *Error) Error() string {
-	if !e.isOfPage() {
+	switch {
+	case e.URL == "":
+		return e.Detail()
+	case !e.isOfPage():
 		return e.URL + ": " + e.Detail()
 	}
 	from := ""
@@ -80,7 +100,17 @@ func (e *Error) Detail() string {
 	if e.isOfPage() {
 		return feedhistory.Describe(e.Err)
 	}
-	return e.Text + " (" + e.Clause + ")"
+	text := e.Text
+	if what, ok := texts[e.Code]; ok {
+		if text != "" {
+			what += ": " + text
+		}
+		text = fmt.Sprintf("record %q, modified %s: %s", e.Item, e.At.UTC().Format(time.RFC3339Nano), what)
+	}
+	if e.Clause == "" {
+		return text
+	}
+	return text + " (" + e.Clause + ")"
 }
 
 func (e *Error) isOfPage() bool { return e.Code == ErrPage || e.Code == ErrSnapshot }

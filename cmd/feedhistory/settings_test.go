@@ -196,7 +196,7 @@ var unset = map[string]string{
 	"harvest/atompmh.KnownChain": "a state that a harvest writes",
 	"feedhistory.FetchError":     "a result", "feedhistory.History": "a result", "feedhistory.Note": "a result", "feedhistory.Schedule": "read from a document",
 	"fleet.FailingFeed": "a result", "fleet.HostStatus": "a result", "fleet.Status": "a result",
-	"harvest/atompmh.QueuedRecord": "written by FetchQueued",
+	"harvest/atompmh.QueuedRecord": "written by Fetch",
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
 	"mirror.Feed": "written by a Mirror", "mirror.Debt": "written by a Mirror", "mirror.Marks": "stored as it is", "mirror.Month": "a result",
 	"mirror.Import": "counts of what was read", "mirror.Place": "from a Record; any number is a place", "mirror.Query.AfterCommit": "any number is a commit",

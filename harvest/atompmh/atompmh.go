@@ -80,6 +80,20 @@ type Change struct {
 	// Historical are entries of earlier states of the record, oldest first, as
 	// far as the harvest has read them, if the Harvester asks for them.
 	Historical []*feedhistory.Entry
+
+	// The other fields come from Fetch, for a Record with a chosen representation.
+
+	Body []byte // the chosen representation
+	Type string // its media type, according to the server, or else to the link
+
+	// Gone means the representation no longer exists (403, 404, 410). Only the
+	// representation of an active entry must exist, so the record has been modified or
+	// deleted since (atom-pmh consumer#6); the next harvest shows which.
+	Gone bool
+
+	// Err is the reason the body could not be retrieved. Unless Gone is set, it says
+	// nothing about the record: fetch it again later.
+	Err error
 }
 
 // A Representation is where a record can be retrieved in a certain format.
@@ -177,7 +191,7 @@ func isEmpty(s *xmlscan.Cursor) bool {
 }
 
 // Entry returns the entry of the item: an active entry, or a deletion entry. The error is a
-// *RecordError.
+// harvest.ErrRecord.
 func (it Item) Entry() (*feedhistory.Entry, error) {
 	if !isTime(it.Modified) {
 		return nil, it.refused("atom-pmh#11", "it has no last modified time that can be written")
@@ -219,7 +233,7 @@ func (it Item) link(d *compose.Draft) error {
 }
 
 func (it Item) refused(clause, why string) error {
-	return &RecordError{ID: it.ID, Modified: it.Modified, Clause: clause, Err: fmt.Errorf("%w: %s", ErrRecord, why)}
+	return &harvest.Error{Code: harvest.ErrRecord, Item: it.ID, At: it.Modified, Clause: clause, Text: why}
 }
 
 // A mediaRange is an element of Accept (RFC 9110 §12.5.1): a media type, with
@@ -241,7 +255,7 @@ func readRanges(accept []string) ([]mediaRange, error) {
 			err = errors.New("a weight has no meaning here: the order is the preference")
 		}
 		if err != nil {
-			return nil, &AcceptError{Value: value, Err: err}
+			return nil, &harvest.Error{Code: harvest.ErrAccept, Item: value, Text: fmt.Sprintf("accept %q: %v", value, err), Err: err}
 		}
 		ranges[i] = r
 	}
@@ -301,64 +315,3 @@ func choose(all []Representation, ranges []mediaRange) *Representation {
 func notAtom(doc *feedhistory.Document) error {
 	return &harvest.Error{Code: harvest.ErrFormat, URL: doc.URL, Text: fmt.Sprintf("this is %s, not Atom", doc.Format), Clause: "atom-pmh#3"}
 }
-
-// An AcceptError reports an invalid media type.
-type AcceptError struct {
-	Value string // the value as it was given
-	Err   error
-}
-
-// Error quotes the value.
-func (e *AcceptError) Error() string { return fmt.Sprintf("accept %q: %v", e.Value, e.Err) }
-
-// Unwrap returns the fault of the value.
-func (e *AcceptError) Unwrap() error { return e.Err }
-
-// A RecordError reports a record of the pool that cannot be published: not at all, not
-// yet, or no longer. Nothing of the update has been published then, unless the only
-// errors are ErrFuture: such records wait, and the others have been published.
-type RecordError struct {
-	ID       string
-	Modified time.Time
-	Clause   string // the clause of Atom-PMH
-	Err      error  // matches ErrRecord, ErrLate, ErrSameTime or ErrFuture
-}
-
-// Error names the record and the clause.
-func (e *RecordError) Error() string {
-	return fmt.Sprintf("record %q, modified %s: %v (%s)", e.ID, e.Modified.UTC().Format(time.RFC3339Nano), e.Err, e.Clause)
-}
-
-// Unwrap returns the reason.
-func (e *RecordError) Unwrap() error { return e.Err }
-
-// The reasons why a record cannot be published. A RecordError matches one of
-// them.
-var (
-	// ErrRecord means the record lacks a required field.
-	ErrRecord = errors.New("not a publishable record")
-	// ErrLate means the record appeared after a later one, or a later state of its own,
-	// was published.
-	ErrLate = errors.New("a later change is published already")
-	// ErrSameTime means the record was changed again without a later modified time.
-	ErrSameTime = errors.New("another state of the record with this time is published")
-	// ErrFuture means the record's last modified time is more than a minute ahead of the
-	// producer's clock. An update after that time publishes it.
-	ErrFuture = errors.New("its time is still to come")
-)
-
-// A DeletionsError reports a feed that cannot change the way it shows deletions,
-// because of something it has published.
-type DeletionsError struct {
-	Published Deletions // how the published feed shows deletions
-	Clause    string
-	Err       error // the published fact that forbids the change
-}
-
-// Error names the published fact that forbids the change.
-func (e *DeletionsError) Error() string {
-	return fmt.Sprintf("the published feed shows deletions by %s: %v (%s)", e.Published, e.Err, e.Clause)
-}
-
-// Unwrap returns the published fact that forbids the change.
-func (e *DeletionsError) Unwrap() error { return e.Err }

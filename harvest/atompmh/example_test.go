@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -105,7 +106,7 @@ func ExampleHarvester_Fetch() {
 	}
 	defer h.HTTP.CloseIdle()
 	harvest := h.Harvest(ctx, atompmh.Mark{})
-	for record, err := range h.Fetch(ctx, harvest.Changes()) {
+	for record, err := range h.Fetch(ctx, harvest.Changes(), nil) {
 		switch {
 		case err != nil:
 			fmt.Println("something is missing:", err)
@@ -136,7 +137,7 @@ func pool(items ...atompmh.Item) atompmh.Pool {
 }
 
 // A feed with a deletion entry cannot show deletions by absence from then on.
-func ExampleDeletionsError() {
+func ExampleProducer_deletions() {
 	ctx := context.Background()
 	producer := atompmh.Producer{
 		Output: &publish.MemoryOutput{}, Base: "https://example.org/", Deletions: atompmh.ByEntry,
@@ -146,8 +147,8 @@ func ExampleDeletionsError() {
 		panic(err)
 	}
 	producer.Deletions = atompmh.ByAbsence
-	if e, ok := errors.AsType[*atompmh.DeletionsError](producer.Update(ctx)); ok {
-		fmt.Println("the feed shows deletions by", e.Published)
+	if e, ok := errors.AsType[*harvest.Error](producer.Update(ctx)); ok && e.Code == harvest.ErrDeletions {
+		fmt.Println("the feed shows deletions by", e.Item)
 	}
 	// Output: the feed shows deletions by entry
 }
@@ -189,7 +190,7 @@ func ExampleUnacceptable() {
 }
 
 // Records that could not be fetched stay in the queue, which a program stores.
-func ExampleHarvester_FetchQueued() {
+func ExampleQueue() {
 	ctx, out := context.Background(), &publish.MemoryOutput{}
 	mux := http.NewServeMux()
 	mux.Handle("/", &publish.Handler{FS: out})
@@ -208,7 +209,7 @@ func ExampleHarvester_FetchQueued() {
 	h := atompmh.Harvester{URL: producer.URL(), HTTP: &feedhistory.Client{AllowPrivate: true}}
 	defer h.HTTP.CloseIdle()
 	queue := atompmh.Queue{}
-	for record, err := range h.FetchQueued(ctx, h.Harvest(ctx, atompmh.Mark{}).Changes(), queue) {
+	for record, err := range h.Fetch(ctx, h.Harvest(ctx, atompmh.Mark{}).Changes(), queue) {
 		fmt.Println(record.ID, feedhistory.Describe(record.Err), err)
 	}
 	rows := []atompmh.QueuedRecord{} // a program's own table of what is to be fetched

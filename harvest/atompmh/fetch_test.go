@@ -55,7 +55,7 @@ func TestFetchOutcomes(t *testing.T) {
 		"/401": {false, true}, "/500": {false, true}, "/400": {false, true}, "/cut": {false, true},
 	} {
 		n := 0
-		for f, err := range h.Fetch(t.Context(), changesOf(server.URL+path)) {
+		for f, err := range h.Fetch(t.Context(), changesOf(server.URL+path), nil) {
 			n++
 			require.NoError(t, err)
 			require.Equal(t, want.gone, f.Gone, path)
@@ -69,7 +69,7 @@ func TestFetchOutcomes(t *testing.T) {
 		require.Equal(t, 1, n)
 	}
 	private := Harvester{}
-	for _, f := range feedtest.All(t, private.Fetch(t.Context(), changesOf(server.URL+"/200"))) {
+	for _, f := range feedtest.All(t, private.Fetch(t.Context(), changesOf(server.URL+"/200"), nil)) {
 		feedtest.ErrorAs[*feedhistory.FetchError](t, f.Err)
 		require.False(t, f.Gone)
 	}
@@ -114,7 +114,7 @@ func TestFetchOrder(t *testing.T) {
 				return
 			}
 		}
-	}) {
+	}, nil) {
 		require.NoError(t, f.Err)
 		if err != nil {
 			require.Equal(t, failed, err)
@@ -136,7 +136,7 @@ func TestFetchLeft(t *testing.T) {
 	}))
 	h := Harvester{HTTP: loopback()}
 	defer h.HTTP.CloseIdle()
-	for f, err := range h.Fetch(t.Context(), changesOf(server.URL+"/1", server.URL+"/2", server.URL+"/3")) {
+	for f, err := range h.Fetch(t.Context(), changesOf(server.URL+"/1", server.URL+"/2", server.URL+"/3"), nil) {
 		require.NoError(t, err)
 		require.NoError(t, f.Err)
 		break
@@ -205,7 +205,7 @@ func take(t *rapid.T, h *Harvester, queue Queue, pending []Change, has map[strin
 	taken := 0
 	changes := feedtest.Watch(feedtest.Values(pending...), func(Change, error) { taken++ })
 	known := maps.Clone(queue)
-	for f, err := range h.FetchQueued(t.Context(), changes, queue) {
+	for f, err := range h.Fetch(t.Context(), changes, queue) {
 		require.NoError(t, err)
 		switch {
 		case f.Kind == Deleted || f.Gone:

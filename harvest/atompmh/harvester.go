@@ -135,7 +135,7 @@ type outcome struct {
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been
 // deleted since; the next harvest, which begins where this one did, corrects them. An
 // error on the first document is yielded as it is, as is the context's, without any
-// change: the errors of feedhistory.Client.Get, a *harvest.Error, or an *AcceptError if
+// change: the errors of feedhistory.Client.Get, or a *harvest.Error, which is ErrAccept if
 // Accept is invalid. An error of the temporary file is yielded as it is, and ends the changes.
 // Ranging again starts the harvest again.
 //
@@ -265,89 +265,6 @@ func digestOf(e *feedhistory.Entry) digest {
 	return digest(sum[:])
 }
 
-// A FetchResult is a change with its record.
-type FetchResult struct {
-	Change
-	Body []byte // the chosen representation; nil if there is none
-	Type string // its media type, according to the server
-
-	// Gone means the representation no longer exists (403, 404, 410). Only the
-	// representation of an active entry must exist, so the record has been modified or
-	// deleted since (atom-pmh consumer#6); the next harvest shows which.
-	Gone bool
-
-	// Err is the reason the body could not be retrieved. Unless Gone is set, it says
-	// nothing about the record: fetch it again later.
-	Err error
-}
-
-// Fetch yields changes in their order, and fetches the chosen representations of
-// Records. It makes a few requests at a time (Parallel), and keeps only their results
-// in memory. It yields the errors of changes as they are; the error of a single
-// representation is in its Err.
-//
-// The Mark records the changes harvested, not the bodies fetched: FetchQueued remembers
-// those to fetch again later. If you leave the sequence early, some changes were taken
-// but not yielded, so do not store the Mark then.
-func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[FetchResult, error] {
-	type result struct {
-		FetchResult
-		err error
-	}
-	return func(yield func(FetchResult, error) bool) {
-		if changes == nil {
-			yield(FetchResult{}, errors.New("atompmh: Fetch: the changes are nil"))
-			return
-		}
-		ctx, cancel := context.WithCancel(h.with(ctx))
-		client, done := settings.Cloned(h.HTTP)
-		var queue []chan result // the requests under way, in order
-		defer func() {
-			cancel()
-			for _, c := range queue {
-				<-c
-			}
-			done()
-		}()
-		next := func() bool {
-			r := <-queue[0]
-			queue = queue[1:]
-			return yield(r.FetchResult, r.err)
-		}
-		for change, err := range changes {
-			if len(queue) == cmp.Or(max(h.Parallel, 0), 4) && !next() {
-				return
-			}
-			c := make(chan result, 1)
-			queue = append(queue, c)
-			if err != nil || change.Kind != Record || change.Chosen == nil {
-				c <- result{FetchResult{Change: change}, err}
-				continue
-			}
-			go func() { c <- result{FetchResult: get(ctx, client, change)} }()
-		}
-		for len(queue) > 0 && next() {
-		}
-	}
-}
-
-// get requests the chosen representation.
-func get(ctx context.Context, client *feedhistory.Client, change Change) FetchResult {
-	f := FetchResult{Change: change}
-	resp, err := settings.Get(ctx, client, http.MethodGet, change.Chosen.URL, http.Header{"Accept": {cmp.Or(change.Chosen.Type, "*/*")}})
-	if err != nil {
-		f.Gone = errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
-		f.Err = err
-		return f
-	}
-	defer resp.Body.Close()
-	f.Type = resp.Header.Get("Content-Type")
-	if f.Body, f.Err = io.ReadAll(resp.Body); f.Err != nil {
-		f.Body = nil // a part is not the record
-	}
-	return f
-}
-
 // A Queue has the records still to be fetched, by identifier. Store it as JSON,
 // together with the Mark. The zero value is empty; make the map before you use it.
 type Queue map[string]QueuedRecord
@@ -360,22 +277,77 @@ type QueuedRecord struct {
 	Failed int       `json:"failed,omitempty"` // the number of failed tries
 }
 
-// FetchQueued is Fetch with a memory: a record is in the queue from when its change is
-// taken until the record has come, or turns out to be gone. After the changes come the
-// queue's other records, oldest first, without their Entry.
+// Fetch yields changes in their order, and fetches the chosen representations of
+// Records. It makes a few requests at a time (Parallel), and keeps only their results
+// in memory. It yields the errors of changes as they are; the error of a single
+// representation is in its Err.
 //
-// The queue changes until the sequence has ended, or you leave it.
-func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[FetchResult, error] {
-	return func(yield func(FetchResult, error) bool) {
-		for f, err := range h.Fetch(ctx, queue.all(changes)) {
-			if err == nil && f.Kind == Record && f.Chosen != nil {
-				queue.done(f)
+// The Mark records the changes harvested, not the bodies fetched. These the queue
+// remembers: a record is in it from when its change is taken until the record has come, or
+// turns out to be gone. After the changes come the queue's other records, oldest first,
+// without their Entry. The queue changes until the sequence has ended, or you leave it. With
+// a nil queue, nothing is remembered; if you leave the sequence early, some changes were
+// taken but not yielded, so do not store the Mark then.
+func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[Change, error] {
+	type result struct {
+		Change
+		err error
+	}
+	return func(yield func(Change, error) bool) {
+		if changes == nil {
+			yield(Change{}, errors.New("atompmh: Fetch: the changes are nil"))
+			return
+		}
+		ctx, cancel := context.WithCancel(h.with(ctx))
+		client, done := settings.Cloned(h.HTTP)
+		var pending []chan result // the requests under way, in order
+		defer func() {
+			cancel()
+			for _, c := range pending {
+				<-c
 			}
-			if !yield(f, err) {
+			done()
+		}()
+		next := func() bool {
+			r := <-pending[0]
+			pending = pending[1:]
+			queue.done(r.Change, r.err)
+			return yield(r.Change, r.err)
+		}
+		for change, err := range queue.all(changes) {
+			if len(pending) == cmp.Or(max(h.Parallel, 0), 4) && !next() {
 				return
 			}
+			c := make(chan result, 1)
+			pending = append(pending, c)
+			if err != nil || !change.isToFetch() {
+				c <- result{change, err}
+				continue
+			}
+			go func() { c <- result{get(ctx, client, change), nil} }()
+		}
+		for len(pending) > 0 && next() {
 		}
 	}
+}
+
+// isToFetch reports whether a change has a representation to fetch.
+func (c *Change) isToFetch() bool { return c.Kind == Record && c.Chosen != nil }
+
+// get requests the chosen representation.
+func get(ctx context.Context, client *feedhistory.Client, c Change) Change {
+	resp, err := settings.Get(ctx, client, http.MethodGet, c.Chosen.URL, http.Header{"Accept": {cmp.Or(c.Chosen.Type, "*/*")}})
+	if err != nil {
+		c.Gone = errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
+		c.Err = err
+		return c
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if c.Err = err; err == nil { // a part is not the record
+		c.Body, c.Type = body, cmp.Or(resp.Header.Get("Content-Type"), c.Chosen.Type)
+	}
+	return c
 }
 
 // all yields changes, which it adds to the queue, and then the rest of the
@@ -383,16 +355,12 @@ func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, e
 func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 	before := maps.Clone(q)
 	return func(yield func(Change, error) bool) {
-		if changes == nil {
-			yield(Change{}, errors.New("atompmh: FetchQueued: the changes are nil"))
-			return
-		}
 		for c, err := range changes {
 			if err == nil && c.Kind != Other {
 				delete(before, c.ID)
 				delete(q, c.ID)
 			}
-			if err == nil && c.Kind == Record && c.Chosen != nil {
+			if q != nil && err == nil && c.isToFetch() {
 				q[c.ID] = QueuedRecord{Time: c.Time, URL: c.Chosen.URL, Type: c.Chosen.Type}
 			}
 			if !yield(c, err) {
@@ -414,13 +382,14 @@ func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 }
 
 // done records the outcome of fetching a record.
-func (q Queue) done(f FetchResult) {
-	p, ok := q[f.ID]
+func (q Queue) done(c Change, err error) {
+	p, ok := q[c.ID]
 	switch {
-	case f.Err == nil || f.Gone:
-		delete(q, f.ID)
+	case err != nil || !c.isToFetch():
+	case c.Err == nil || c.Gone:
+		delete(q, c.ID)
 	case ok:
 		p.Failed++
-		q[f.ID] = p
+		q[c.ID] = p
 	}
 }

@@ -654,10 +654,8 @@ func TestFuture(t *testing.T) {
 			p.Pool = items(ahead, item("urn:b", noon), soon)
 			for range 2 {
 				err := p.Update(t.Context())
-				var record *RecordError
-				require.ErrorIs(t, err, ErrFuture)
-				require.ErrorAs(t, err, &record)
-				require.Equal(t, RecordError{ID: "urn:a", Modified: ahead.Modified, Clause: "atom-pmh#7", Err: ErrFuture}, *record)
+				record := feedtest.ErrorAs[*harvest.Error](t, err)
+				require.Equal(t, harvest.Error{Code: harvest.ErrFuture, Item: "urn:a", At: ahead.Modified, Clause: "atom-pmh#7"}, *record)
 				require.NotContains(t, err.Error(), "urn:soon") // clocks may differ by as much
 				require.Equal(t, []string{"urn:b", "urn:a"}, published(t, &p))
 			}
@@ -667,7 +665,7 @@ func TestFuture(t *testing.T) {
 
 			now = noon.Add(time.Minute)
 			p.Pool = items(ahead, item("urn:b", noon), soon, item("urn:c", now))
-			require.ErrorIs(t, p.Update(t.Context()), ErrFuture)
+			require.ErrorIs(t, p.Update(t.Context()), harvest.ErrFuture)
 			require.Equal(t, []string{"urn:c", "urn:soon", "urn:b", "urn:a"}, published(t, &p))
 
 			now = ahead.Modified
@@ -698,7 +696,7 @@ func TestPublishedFuture(t *testing.T) {
 	now = noon
 	p.Pool = items(item("urn:a", noon.AddDate(80, 0, 0)), item("urn:b", noon))
 	err := p.Update(t.Context())
-	require.ErrorIs(t, err, ErrLate)
+	require.ErrorIs(t, err, harvest.ErrLate)
 	require.ErrorContains(t, err, "the published feed is dated 2092-11-01T12:00:00Z")
 	require.ErrorContains(t, err, "urn:b")
 }
@@ -717,13 +715,13 @@ func TestCompare(t *testing.T) {
 		clause  string
 		after   time.Duration // time until it is found; negative: never
 	}{
-		"by default":          {0, late, ErrLate, "atom-pmh#7", 24 * time.Hour},
-		"by the hour":         {time.Hour, late, ErrLate, "atom-pmh#7", time.Hour},
+		"by default":          {0, late, harvest.ErrLate, "atom-pmh#7", 24 * time.Hour},
+		"by the hour":         {time.Hour, late, harvest.ErrLate, "atom-pmh#7", time.Hour},
 		"never":               {-1, late, nil, "", -1},
-		"an archived one":     {time.Hour, item("urn:c", noon.AddDate(0, -2, 0)), ErrLate, "atom-pmh#7", time.Hour},
-		"a deletion":          {time.Hour, older, ErrSameTime, "atom-pmh#13, atom-pmh#24", time.Hour},
-		"an earlier state":    {time.Hour, item("urn:c", noon.AddDate(0, -4, 0)), ErrLate, "atom-pmh#12, atom-pmh#23", time.Hour},
-		"an earlier deletion": {time.Hour, Item{ID: "urn:c", Modified: noon.AddDate(0, -4, 0), Deleted: true}, ErrLate, "atom-pmh#12, atom-pmh#23", time.Hour},
+		"an archived one":     {time.Hour, item("urn:c", noon.AddDate(0, -2, 0)), harvest.ErrLate, "atom-pmh#7", time.Hour},
+		"a deletion":          {time.Hour, older, harvest.ErrSameTime, "atom-pmh#13, atom-pmh#24", time.Hour},
+		"an earlier state":    {time.Hour, item("urn:c", noon.AddDate(0, -4, 0)), harvest.ErrLate, "atom-pmh#12, atom-pmh#23", time.Hour},
+		"an earlier deletion": {time.Hour, Item{ID: "urn:c", Modified: noon.AddDate(0, -4, 0), Deleted: true}, harvest.ErrLate, "atom-pmh#12, atom-pmh#23", time.Hour},
 		"what was there then": {time.Hour, item("urn:c", noon.AddDate(0, -3, 0)), nil, "", -1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -753,11 +751,10 @@ func TestCompare(t *testing.T) {
 					require.NoError(t, err)
 					continue
 				}
-				var record *RecordError
 				require.ErrorIs(t, err, test.want)
-				require.ErrorAs(t, err, &record)
+				record := feedtest.ErrorAs[*harvest.Error](t, err)
 				require.Equal(t, test.clause, record.Clause)
-				require.Equal(t, test.it.ID, record.ID)
+				require.Equal(t, test.it.ID, record.Item)
 			}
 			fresh := p
 			fresh.compared = time.Time{}
@@ -785,7 +782,7 @@ func TestCompareWithoutArchive(t *testing.T) {
 	fresh := Producer{Output: out, Base: base, Pool: p.Pool, Split: p.Split}
 	require.NoError(t, fresh.Update(t.Context()))
 	fresh = Producer{Output: out, Base: base, Split: p.Split, Pool: items(item("urn:b", noon.AddDate(0, -1, 0)))}
-	require.ErrorIs(t, fresh.Update(t.Context()), ErrLate)
+	require.ErrorIs(t, fresh.Update(t.Context()), harvest.ErrLate)
 }
 
 // An entry from the future does not move the mark there: later changes are
@@ -892,7 +889,7 @@ func TestHeader(t *testing.T) {
 	}
 	harvest := h.Harvest(t.Context(), Mark{})
 	n := 0
-	for _, f := range feedtest.All(t, h.Fetch(t.Context(), harvest.Changes())) {
+	for _, f := range feedtest.All(t, h.Fetch(t.Context(), harvest.Changes(), nil)) {
 		require.NoError(t, f.Err)
 		require.Len(t, f.Body, 1)
 		n++
@@ -967,8 +964,9 @@ func TestAcceptError(t *testing.T) {
 	for _, value := range []string{"", "text", "text/", "/html", "*/html", "text/html;q=0.5", "text/html; q", "text html"} {
 		h := Harvester{URL: "http://127.0.0.1:1/", Accept: []string{"text/html", value}}
 		for _, err := range h.Harvest(t.Context(), Mark{}).Changes() {
-			accept := feedtest.ErrorAs[*AcceptError](t, err, value)
-			require.Equal(t, value, accept.Value)
+			accept := feedtest.ErrorAs[*harvest.Error](t, err, value)
+			require.Equal(t, harvest.ErrAccept, accept.Code)
+			require.Equal(t, value, accept.Item)
 			require.ErrorIs(t, err, accept.Err)
 			require.ErrorContains(t, err, fmt.Sprintf("accept %q: ", value))
 		}

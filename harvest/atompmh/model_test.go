@@ -18,6 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/stretchr/testify/require"
@@ -135,7 +136,7 @@ func (m *machine) update() error {
 			m.publish()
 			return nil
 		}
-		if !errors.Is(err, ErrLate) || m.producer.Deletions != ByEntry {
+		if !errors.Is(err, harvest.ErrLate) || m.producer.Deletions != ByEntry {
 			return err
 		}
 		m.touch(err)
@@ -144,7 +145,7 @@ func (m *machine) update() error {
 
 // onlyFuture reports whether an error says only that records wait.
 func onlyFuture(err error) bool {
-	return errors.Is(err, ErrFuture) && !errors.Is(err, ErrLate) && !errors.Is(err, ErrSameTime) && !errors.Is(err, ErrRecord)
+	return errors.Is(err, harvest.ErrFuture) && !errors.Is(err, harvest.ErrLate) && !errors.Is(err, harvest.ErrSameTime) && !errors.Is(err, harvest.ErrRecord)
 }
 
 // publish records what is published, if that is certain.
@@ -164,11 +165,11 @@ func (m *machine) publish() {
 // touch modifies the records that an error names.
 func (m *machine) touch(err error) {
 	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
-		late, _ := errors.AsType[*RecordError](err)
-		if !errors.Is(late, ErrLate) {
+		late, _ := errors.AsType[*harvest.Error](err)
+		if !errors.Is(late, harvest.ErrLate) {
 			continue
 		}
-		it := m.items[late.ID]
+		it := m.items[late.Item]
 		it.Modified = m.now
 		m.set(it)
 	}
@@ -192,7 +193,7 @@ func (m *machine) crash() {
 	err := fresh.Update(m.t.Context())
 	m.out.Fail = nil
 	if err != nil && !errors.Is(err, feedtest.ErrDisk) && !onlyFuture(err) {
-		require.ErrorIs(m.t, err, ErrLate)
+		require.ErrorIs(m.t, err, harvest.ErrLate)
 	}
 	if m.published = nil; err == nil || onlyFuture(err) { // otherwise it may or may not have taken effect
 		m.publish()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -116,9 +117,9 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // If it refuses one, it publishes none. More than 2,000 changes are published in portions,
 // oldest first: after a crash the next update goes on. The items are in memory meanwhile.
 //
-// If a record cannot be published, the error is a *RecordError. It is ErrLate
-// if the record appeared after a later one was published: consumers no longer
-// look for it (atom-pmh#7), so modify it again. It is ErrSameTime if the record
+// If a record cannot be published, the error is a *harvest.Error: ErrRecord if the record lacks
+// something; ErrLate if it appeared after a later one was published: consumers no longer
+// look for it (atom-pmh#7), so modify it again; or ErrSameTime if it
 // has changed again without a later modified time.
 //
 // A record whose time is ahead of the clock waits for its time, because otherwise
@@ -126,10 +127,9 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // earlier state. If the time is more than a minute ahead, the error is ErrFuture, but
 // the other records have been published.
 //
-// If the published feed shows deletions in the other way, the error is a
-// *DeletionsError: for ByAbsence, if there are deletion entries or archives;
-// for ByEntry, if records may have vanished without a trace. Begin a new feed
-// then, with a different Name.
+// If the published feed shows deletions in the other way, the error is ErrDeletions: for
+// ByAbsence, if there are deletion entries or archives; for ByEntry, if records may have
+// vanished without a trace. Begin a new feed then, with a different Name.
 func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
 		return errors.New("atompmh: Producer.Output and Producer.Pool must be set")
@@ -191,7 +191,7 @@ func (p *Producer) append(ctx context.Context, items []Item, published *feedhist
 		items = items[n:]
 		err = publisher.Append(ctx, entries...)
 		if errors.Is(err, publish.ErrForeign) && published != nil && published.Complete {
-			return &DeletionsError{Published: ByAbsence, Clause: "atom-pmh#17", Err: errVanished}
+			return otherwise(ByAbsence, "atom-pmh#17", "records may have been deleted without a deletion entry")
 		}
 		if err != nil {
 			return recordErrors(err)
@@ -200,7 +200,14 @@ func (p *Producer) append(ctx context.Context, items []Item, published *feedhist
 	return nil
 }
 
-var errVanished = errors.New("records may have been deleted without a deletion entry")
+// otherwise reports a feed that shows deletions in another way, because of something it has
+// published.
+func otherwise(published Deletions, clause, why string) error {
+	return &harvest.Error{
+		Code: harvest.ErrDeletions, Item: published.String(), Clause: clause,
+		Text: fmt.Sprintf("the published feed shows deletions by %s: %s", published, why),
+	}
+}
 
 // publisher returns the Publisher for a feed with deletion entries.
 func (p *Producer) publisher() *publish.Publisher {
@@ -309,14 +316,14 @@ func recordError(err error) error {
 	if !ok {
 		return err
 	}
-	r := &RecordError{ID: refused.ID, Modified: refused.Given, Clause: "atom-pmh#3", Err: ErrRecord}
+	r := &harvest.Error{Code: harvest.ErrRecord, Item: refused.ID, At: refused.Given, Clause: "atom-pmh#3"}
 	switch {
 	case errors.Is(err, publish.ErrSameTime):
-		r.Clause, r.Err = "atom-pmh#13, atom-pmh#24", ErrSameTime
+		r.Clause, r.Code = "atom-pmh#13, atom-pmh#24", harvest.ErrSameTime
 	case errors.Is(err, publish.ErrStale):
-		r.Clause, r.Err = "atom-pmh#12, atom-pmh#23", ErrLate
+		r.Clause, r.Code = "atom-pmh#12, atom-pmh#23", harvest.ErrLate
 	case errors.Is(err, publish.ErrLate):
-		r.Clause, r.Err = "atom-pmh#7", ErrLate
+		r.Clause, r.Code = "atom-pmh#7", harvest.ErrLate
 	}
 	return r
 }
@@ -396,7 +403,7 @@ func (p *Producer) canReplace(published *feedhistory.Document) error {
 	default:
 		return nil
 	}
-	return &DeletionsError{Published: ByEntry, Clause: "atom-pmh#17, atom-pmh#18", Err: errors.New(why)}
+	return otherwise(ByEntry, "atom-pmh#17, atom-pmh#18", why)
 }
 
 // withHistory adds the published entries of the records' earlier states.
@@ -482,7 +489,7 @@ func early(future []Item, now time.Time) error {
 	var all []error
 	for _, it := range future {
 		if it.Modified.After(now.Add(slack)) {
-			all = append(all, &RecordError{ID: it.ID, Modified: it.Modified, Clause: "atom-pmh#7", Err: ErrFuture})
+			all = append(all, &harvest.Error{Code: harvest.ErrFuture, Item: it.ID, At: it.Modified, Clause: "atom-pmh#7"})
 		}
 	}
 	return errors.Join(all...)
@@ -491,7 +498,7 @@ func early(future []Item, now time.Time) error {
 // ahead adds to an error why nothing can be published, if the published feed is
 // itself ahead of the clock.
 func ahead(err error, published *feedhistory.Document, now time.Time) error {
-	if published == nil || !errors.Is(err, ErrLate) || !published.Updated.After(now.Add(slack)) {
+	if published == nil || !errors.Is(err, harvest.ErrLate) || !published.Updated.After(now.Add(slack)) {
 		return err
 	}
 	return fmt.Errorf("%w\nthe published feed is dated %s, and nothing can be published before that: begin a new feed with a different Name",
@@ -524,12 +531,12 @@ func (p *Producer) window(items []Item, window, since time.Time) ([]Item, error)
 
 // compare returns why an old item cannot be published; nil if it is published already.
 func compare(it Item, published SeenRecord) error {
-	r := &RecordError{ID: it.ID, Modified: it.Modified, Clause: "atom-pmh#7", Err: ErrLate}
+	r := &harvest.Error{Code: harvest.ErrLate, Item: it.ID, At: it.Modified, Clause: "atom-pmh#7"}
 	switch c := it.Modified.Compare(published.Time); {
 	case c == 0 && it.Deleted == published.Deleted:
 		return nil
 	case c == 0:
-		r.Clause, r.Err = "atom-pmh#13, atom-pmh#24", ErrSameTime
+		r.Clause, r.Code = "atom-pmh#13, atom-pmh#24", harvest.ErrSameTime
 	case c < 0:
 		r.Clause = "atom-pmh#12, atom-pmh#23"
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/stretchr/testify/require"
@@ -62,12 +63,10 @@ func TestRecordErrors(t *testing.T) {
 			t.Run(name+" "+mode.String(), func(t *testing.T) {
 				out := newMemory()
 				p := Producer{Output: out, Base: base, Pool: items(item("urn:b", noon), test.it), Deletions: mode}
-				var record *RecordError
-				err := p.Update(t.Context())
-				require.ErrorAs(t, err, &record)
-				require.ErrorIs(t, err, ErrRecord)
+				record := feedtest.ErrorAs[*harvest.Error](t, p.Update(t.Context()))
+				require.Equal(t, harvest.ErrRecord, record.Code)
 				require.Equal(t, test.clause, record.Clause)
-				require.Equal(t, test.it.ID, record.ID)
+				require.Equal(t, test.it.ID, record.Item)
 				require.Empty(t, out.Names())
 				out.requireUnlocked(t)
 			})
@@ -94,13 +93,13 @@ func TestRecordErrors(t *testing.T) {
 func TestLate(t *testing.T) {
 	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon))}
 	require.NoError(t, p.Update(t.Context()))
-	var record *RecordError
+	var record *harvest.Error
 
 	p.Pool = items(item("urn:a", noon), item("urn:late", noon.Add(-time.Second)))
 	err := p.Update(t.Context())
-	require.ErrorIs(t, err, ErrLate)
+	require.ErrorIs(t, err, harvest.ErrLate)
 	require.ErrorAs(t, err, &record)
-	require.Equal(t, "urn:late", record.ID)
+	require.Equal(t, "urn:late", record.Item)
 	require.Equal(t, "atom-pmh#7", record.Clause)
 
 	other := item("urn:a", noon)
@@ -108,13 +107,13 @@ func TestLate(t *testing.T) {
 	for _, it := range []Item{other, {ID: "urn:a", Modified: noon, Deleted: true}} {
 		p.Pool = items(it)
 		err = p.Update(t.Context())
-		require.ErrorIs(t, err, ErrSameTime)
+		require.ErrorIs(t, err, harvest.ErrSameTime)
 		require.ErrorAs(t, err, &record)
 		require.Equal(t, "atom-pmh#13, atom-pmh#24", record.Clause)
 	}
 	p.Pool = items(item("urn:a", noon.Add(-time.Second)))
 	err = p.Update(t.Context())
-	require.ErrorIs(t, err, ErrLate)
+	require.ErrorIs(t, err, harvest.ErrLate)
 	require.ErrorAs(t, err, &record)
 	require.Equal(t, "atom-pmh#12, atom-pmh#23", record.Clause)
 
@@ -170,9 +169,9 @@ func TestChangeOfDeletions(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			deletions := feedtest.ErrorAs[*DeletionsError](t, err)
-			require.Equal(t, test.first, deletions.Published)
-			require.ErrorIs(t, err, deletions.Err)
+			deletions := feedtest.ErrorAs[*harvest.Error](t, err)
+			require.Equal(t, harvest.ErrDeletions, deletions.Code)
+			require.Equal(t, test.first.String(), deletions.Item)
 			require.ErrorContains(t, err, "shows deletions by "+test.first.String())
 			require.Equal(t, before, out.text(t, "feed.atom"))
 			out.requireUnlocked(t)

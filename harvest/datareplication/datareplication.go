@@ -146,7 +146,7 @@ type Mark struct {
 func (c Mark) IsZero() bool { return c.Time.IsZero() && c.ContentID == "" }
 
 // The faults of entities. A harvest.ErrMalformed about an entity's content, and each
-// EntityError, match one of them.
+// harvest.ErrEntity, match one of them.
 var (
 	ErrNoID       = errors.New("an entity without Content-ID: a harvest could not continue exactly after it")
 	ErrRepeatedID = errors.New("an entity with the Content-ID of an earlier one: a mark could mean either")

@@ -100,16 +100,14 @@ func ExampleProducer_Snapshot() {
 }
 
 // A producer refuses the entities it cannot write, and publishes none of the call.
-func ExampleEntityError() {
+func ExampleProducer_refused() {
 	producer := &datareplication.Producer{Output: &publish.MemoryOutput{}}
 	err := producer.Append(context.Background(),
 		datareplication.Entity{ContentID: "1", Type: "text/plain", Body: []byte("planes")},
 		datareplication.Entity{ContentID: "2", Operation: datareplication.Patch, Header: textproto.MIMEHeader{"X-Name": {"a\nb"}}},
 	)
-	if e, ok := errors.AsType[*datareplication.EntityError](err); ok {
-		fmt.Println(e.Index, e.ContentID, errors.Is(err, datareplication.ErrField))
-	}
-	// Output: 1 2 true
+	fmt.Println(err, errors.Is(err, datareplication.ErrField))
+	// Output: entity 1, "2": "a\nb": a header field cannot contain it true
 }
 
 // A harvest ends at an entity it cannot trust.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/stretchr/testify/require"
@@ -94,8 +95,9 @@ func TestAppendRefuses(t *testing.T) {
 		{Entity{Operation: "POST"}, ErrOperation}, {Entity{ContentID: "e0"}, ErrRepeatedID},
 		{Entity{Header: map[string][]string{"X Y": {"z"}}}, ErrField}, {Entity{Header: map[string][]string{"X": {"\x00"}}}, ErrField},
 	} {
-		refused := feedtest.ErrorAs[*EntityError](t, p.Append(t.Context(), append(entities(0, 2), test.bad)...), "%+v", test.bad)
-		require.Equal(t, 2, refused.Index)
+		refused := feedtest.ErrorAs[*harvest.Error](t, p.Append(t.Context(), append(entities(0, 2), test.bad)...), "%+v", test.bad)
+		require.Equal(t, harvest.ErrEntity, refused.Code)
+		require.ErrorContains(t, refused, "entity 2, ")
 		require.ErrorIs(t, refused, test.why)
 	}
 	require.Empty(t, out.Names())

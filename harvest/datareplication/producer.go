@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory/harvest"
 	wire "github.com/feedhistory/feedhistory/internal/harvest"
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/publish"
@@ -48,7 +49,8 @@ type Producer struct {
 
 // Append publishes entities in the given order, either all of them or none. They are
 // stamped with the present time, or with the stamp of the entity before if the clock is
-// behind it (datareplication#producer-2). An *EntityError names the refused entity.
+// behind it (datareplication#producer-2). A harvest.ErrEntity names the refused entity, and its number in the call, from 0; nothing of
+// the call has been published then.
 //
 // Entities without a ContentID get one. A ContentID must differ from those of earlier
 // entities: Append checks only those of the call, and consumers stop at a repeated one.
@@ -224,21 +226,10 @@ func (p *Producer) sweep(ctx context.Context, s *state) {
 	p.discard(ctx, unused)
 }
 
-// An EntityError says which entity was refused. Nothing of the call has been
-// published then.
-type EntityError struct {
-	Index     int // the index of the entity in the call, from 0
-	ContentID string
-	Err       error // matches ErrOperation, ErrRepeatedID or ErrField
+// refused says which entity of a call was refused.
+func refused(index int, id string, err error) error {
+	return &harvest.Error{Code: harvest.ErrEntity, Item: id, Text: fmt.Sprintf("entity %d, %q: %v", index, clip(id), err), Err: err}
 }
-
-// Error names the entity.
-func (e *EntityError) Error() string {
-	return fmt.Sprintf("entity %d, %q: %v", e.Index, clip(e.ContentID), e.Err)
-}
-
-// Unwrap returns Err.
-func (e *EntityError) Unwrap() error { return e.Err }
 
 // A writer writes the pages of a feed or of a snapshot, one after another.
 type writer struct {
@@ -414,21 +405,20 @@ func ready(entities []Entity, stamp time.Time) ([]Entity, error) {
 	seen := make(map[string]bool, len(all))
 	for i := range all {
 		e := &all[i]
-		refused := func(err error) ([]Entity, error) { return nil, &EntityError{i, e.ContentID, err} }
 		e.Modified, e.Operation = stamp, cmp.Or(e.Operation, Put)
 		switch e.Operation {
 		case Put, Delete, Patch:
 		default:
-			return refused(ErrOperation)
+			return nil, refused(i, e.ContentID, ErrOperation)
 		}
 		if e.ContentID == "" {
 			e.ContentID = rand.Text()
 		}
 		if err := e.check(); err != nil {
-			return refused(err)
+			return nil, refused(i, e.ContentID, err)
 		}
 		if seen[e.ContentID] {
-			return refused(ErrRepeatedID)
+			return nil, refused(i, e.ContentID, ErrRepeatedID)
 		}
 		seen[e.ContentID] = true
 	}
@@ -505,7 +495,7 @@ func (p *Producer) resources(ctx context.Context, snap *snapshot, resources iter
 			return err
 		}
 		if err := e.check(); err != nil {
-			return &EntityError{n, e.ContentID, err}
+			return refused(n, e.ContentID, err)
 		}
 		n++
 		if e.Modified.IsZero() {

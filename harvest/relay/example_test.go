@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/relay"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -48,7 +49,7 @@ func ExampleJournal() {
 		panic(err)
 	}
 	merge("urn:1")
-	if e, ok := errors.AsType[*relay.ReplacedError](journal.Update(ctx)); ok {
+	if e, ok := errors.AsType[*harvest.Error](journal.Update(ctx)); ok && e.Code == harvest.ErrReplaced {
 		fmt.Println("remove the journal of", e.URL)
 	}
 	// Output:

@@ -15,8 +15,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
-	"github.com/feedhistory/feedhistory/internal/harvest"
+	wire "github.com/feedhistory/feedhistory/internal/harvest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -39,19 +40,6 @@ type Journal struct {
 	producer datareplication.Producer
 }
 
-// A ReplacedError reports a journal of a feed that was removed from the mirror, and added
-// again. Remove its Output, so that consumers notice and begin again.
-type ReplacedError struct {
-	URL             string
-	Journal, Mirror int64 // the last change in the journal, and the one in the mirror
-}
-
-// Error says how the two differ.
-func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("%s: the journal has change %d, but the mirror's last is %d: the feed was removed and added again; "+
-		"remove the journal, so that consumers begin again", e.URL, e.Journal, e.Mirror)
-}
-
 // catchUp is how long a request for the newest page waits for changes to be appended.
 const catchUp = 5 * time.Second
 
@@ -61,7 +49,7 @@ func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err := j.update(r.Context(), time.Now().Add(catchUp))
 		j.mu.Unlock()
 		if err != nil {
-			harvest.Fail(w, r, j.Logger, "the journal of "+j.URL+" cannot be continued", err)
+			wire.Fail(w, r, j.Logger, "the journal of "+j.URL+" cannot be continued", err)
 			return
 		}
 	}
@@ -69,7 +57,8 @@ func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Update appends all changes of the mirror since the last call. Each of its steps is
-// durable: after an error, or a kill, the next call goes on.
+// durable: after an error, or a kill, the next call goes on. The error is harvest.ErrReplaced
+// if the feed was removed from the mirror and added again.
 func (j *Journal) Update(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -94,7 +83,8 @@ func (j *Journal) update(ctx context.Context, until time.Time) error {
 	case err != nil:
 		return err
 	case state.Commits < done:
-		return &ReplacedError{j.URL, done, state.Commits}
+		return &harvest.Error{Code: harvest.ErrReplaced, URL: j.URL, Text: fmt.Sprintf("the journal has change %d, but the mirror's last is %d: "+
+			"the feed was removed and added again; remove the journal, so that consumers begin again", done, state.Commits)}
 	case state.Commits == done:
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -237,7 +238,7 @@ func TestRepresentation(t *testing.T) {
 	h := atompmh.Harvester{HTTP: w.client(), URL: root + "pmh/"}
 	changes := h.Harvest(t.Context(), atompmh.Mark{})
 	n := 0
-	for f, err := range h.Fetch(t.Context(), changes.Changes()) {
+	for f, err := range h.Fetch(t.Context(), changes.Changes(), nil) {
 		require.NoError(t, err)
 		require.NoError(t, f.Err)
 		if f.Kind != atompmh.Record {
@@ -286,7 +287,7 @@ func TestReplaced(t *testing.T) {
 	require.NoError(t, j.Update(t.Context()))
 	require.NoError(t, w.Store.Remove(t.Context(), feedURL))
 	w.change(5)
-	require.ErrorAs(t, j.Update(t.Context()), new(*ReplacedError))
+	require.ErrorIs(t, j.Update(t.Context()), harvest.ErrReplaced)
 }
 
 // Entries of other formats, without IDs or times, and with characters XML cannot have, come

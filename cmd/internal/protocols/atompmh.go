@@ -1,7 +1,6 @@
 package protocols
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -88,13 +87,12 @@ func (h *pmhHarvest) news() iter.Seq2[atompmh.Change, error] {
 	return func(yield func(atompmh.Change, error) bool) {
 		for change, err := range h.Changes() {
 			gap, isGap := errors.AsType[*feedhistory.Gap](err)
-			accept, isAccept := errors.AsType[*atompmh.AcceptError](err)
 			switch {
 			case isGap:
 				h.gaps = append(h.gaps, gap)
 				continue
-			case isAccept:
-				err = terminal.UsageError("--" + accept.Error())
+			case errors.Is(err, harvest.ErrAccept):
+				err = terminal.UsageError("--" + err.Error())
 			case err != nil:
 				err = show.Failure(h.URL, err)
 			default:
@@ -155,13 +153,21 @@ func changeJSON(c atompmh.Change) Change {
 	representation := func(r atompmh.Representation) jsonRepresentation { return jsonRepresentation(r) }
 	j := Change{
 		Kind: c.Kind.String(), ID: c.ID, Time: show.Time(c.Time.UTC()), Representations: show.Each(c.Representations, representation),
+		Type: c.Type, Gone: c.Gone,
 	}
 	if c.Entry != nil {
 		j.Title = c.Entry.Title().Plain()
 	}
 	if c.Chosen != nil {
-		chosen := representation(*c.Chosen)
-		j.Chosen = &chosen
+		j.Chosen = new(representation(*c.Chosen))
+	}
+	switch {
+	case c.Err != nil:
+		j.Error = show.Detail(c.Err)
+	case utf8.Valid(c.Body):
+		j.Body = string(c.Body)
+	default:
+		j.Base64 = c.Body
 	}
 	return j
 }
@@ -206,8 +212,8 @@ func (h *pmhHarvest) fetched(harvester *atompmh.Harvester) iter.Seq2[Change, err
 		h.queue = atompmh.Queue{}
 	}
 	return func(yield func(Change, error) bool) {
-		for f, err := range harvester.FetchQueued(h.Ctx, h.news(), h.queue) {
-			j := fetchedJSON(f)
+		for c, err := range harvester.Fetch(h.Ctx, h.news(), h.queue) {
+			j := changeJSON(c)
 			if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
 				h.brought++
 			}
@@ -216,21 +222,4 @@ func (h *pmhHarvest) fetched(harvester *atompmh.Harvester) iter.Seq2[Change, err
 			}
 		}
 	}
-}
-
-func fetchedJSON(f atompmh.FetchResult) Change {
-	j := changeJSON(f.Change)
-	j.Type, j.Gone = f.Type, f.Gone
-	switch {
-	case f.Err != nil:
-		j.Type, j.Error = "", show.Detail(f.Err)
-	case utf8.Valid(f.Body):
-		j.Body = string(f.Body)
-	default:
-		j.Base64 = f.Body
-	}
-	if f.Err == nil && f.Chosen != nil && f.Kind == atompmh.Record {
-		j.Type = cmp.Or(j.Type, f.Chosen.Type)
-	}
-	return j
 }

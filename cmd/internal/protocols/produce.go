@@ -22,6 +22,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -116,7 +117,7 @@ func (c *Production) linesSince(in io.Reader, since time.Time) iter.Seq2[atompmh
 // onlyFuture says which records have a time in the future; "" if something else is wrong,
 // too.
 func onlyFuture(err error) string {
-	if !errors.Is(err, atompmh.ErrFuture) || errors.Is(err, atompmh.ErrLate) || errors.Is(err, atompmh.ErrSameTime) || errors.Is(err, atompmh.ErrRecord) {
+	if !errors.Is(err, harvest.ErrFuture) || errors.Is(err, harvest.ErrLate) || errors.Is(err, harvest.ErrSameTime) || errors.Is(err, harvest.ErrRecord) {
 		return ""
 	}
 	return "not published yet: " + strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -590,18 +591,18 @@ var errSame = errors.New("the pool has it already")
 
 // judge returns why a state cannot follow the known one of the item, nil if there is none.
 func (p *Pooled) judge(old, r *mirror.Record) error {
-	refused := func(clause string, why error) error {
-		return &atompmh.RecordError{ID: r.ID, Modified: r.Copy.At, Clause: clause, Err: why}
+	refused := func(code harvest.Code, clause string) error {
+		return &harvest.Error{Code: code, Item: r.ID, At: r.Copy.At, Clause: clause}
 	}
 	switch {
 	case old != nil && old.Copy.At.Equal(r.Copy.At) && old.Copy.Digest == r.Copy.Digest && old.State == r.State:
 		return errSame
 	case old != nil && old.Copy.At.Equal(r.Copy.At):
-		return refused("atom-pmh#13, atom-pmh#24", atompmh.ErrSameTime)
+		return refused(harvest.ErrSameTime, "atom-pmh#13, atom-pmh#24")
 	case old != nil && old.Copy.At.After(r.Copy.At):
-		return refused("atom-pmh#12, atom-pmh#23", atompmh.ErrLate)
+		return refused(harvest.ErrLate, "atom-pmh#12, atom-pmh#23")
 	case p.isLoaded.Load() && r.Copy.At.Before(p.newest):
-		return refused("atom-pmh#7", atompmh.ErrLate)
+		return refused(harvest.ErrLate, "atom-pmh#7")
 	}
 	return nil
 }
