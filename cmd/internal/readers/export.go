@@ -165,7 +165,7 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 				if err == nil {
 					m := cmp.Or(marks[r.ID], &mirror.Marks{})
 					o.read = x.Status == Read || x.Status == "" && !m.Read.IsZero()
-					o.starred = x.Starred || !m.Starred.IsZero()
+					o.starred, o.labels = x.Starred || !m.Starred.IsZero(), m.Labels
 					o.article = articleOf(r, e, o.site)
 				}
 				if !yield(o, err) || err != nil {
@@ -182,6 +182,7 @@ type origin struct {
 	feed          *mirror.Feed
 	site          string
 	read, starred bool
+	labels        []string
 }
 
 // An exportFormat is a list in JSON.
@@ -232,6 +233,9 @@ func googleReaderItem(a origin) any {
 	}
 	if a.starred {
 		states = append(states, greaderState+"starred")
+	}
+	for _, label := range a.labels {
+		states = append(states, "user/-/label/"+label)
 	}
 	item := greaderItem{
 		ID: a.id, Title: a.title, Published: number(max(a.at.Unix(), 0)), Author: a.author,

@@ -1,6 +1,7 @@
 package readers
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"cmp"
@@ -104,18 +105,33 @@ func (i *greaderItem) feed() string {
 	return url
 }
 
-// is reports whether the item has a state: a category as in user/-/state/com.google/read or,
-// in Feedly, the tag global.read.
-func (i *greaderItem) is(state string) bool {
+// marks returns the item's marks: a state is a category as in user/-/state/com.google/read or,
+// in Feedly, the tag global.read; a label is one as in user/-/label/News.
+func (i *greaderItem) marks() mirror.Marks {
+	read, starred := i.Unread != nil && !*i.Unread, false
+	var labels []string
 	all, _ := i.States.([]any)
-	return slices.ContainsFunc(all, func(one any) bool {
+	for _, one := range all {
 		if tag, ok := one.(map[string]any); ok {
 			one = tag["id"]
 		}
 		name, _ := one.(string)
-		return strings.HasSuffix(name, "/state/com.google/"+state) || strings.HasSuffix(name, "/tag/global."+state)
-	})
+		_, label, isLabel := strings.Cut(name, "/label/")
+		_, state, _ := strings.Cut(strings.Replace(name, "/tag/global.", greaderStates, 1), greaderStates)
+		switch {
+		case isLabel && strings.HasPrefix(name, "user/") && label != "" && !slices.Contains(labels, label):
+			labels = append(labels, label)
+		case state == "read":
+			read = true
+		case state == "starred", state == "saved":
+			starred = true
+		}
+	}
+	return marks(read, starred, time.Time{}, labels...)
 }
+
+// greaderStates precedes the name of a state.
+const greaderStates = "/state/com.google/"
 
 // found returns the item as an entry of a feed. The item is named so if it cannot be read.
 func (i *greaderItem) found(feed, title, name string) Item {
@@ -135,7 +151,7 @@ func (i *greaderItem) found(feed, title, name string) Item {
 		found.Damage = fmt.Errorf("%s: %w", name, errNameless)
 		return found
 	}
-	k.Marks = marks(i.Unread != nil && !*i.Unread || i.is("read"), i.is("starred") || i.is("saved"), time.Time{})
+	k.Marks = i.marks()
 	if k.Updated.Before(k.Published) {
 		k.Updated = k.Published
 	}
@@ -365,15 +381,44 @@ type takeout struct {
 	yield   func(Item) error
 }
 
-// readTakeout takes the items of a file in its order.
+// readTakeout takes the items of a file in its order; of a zip, those of all takeouts in it.
 func readTakeout(ctx context.Context, file, feed, mark string, yield func(Item) error) error {
-	f, err := os.Open(file)
+	after, _ := strconv.Atoi(mark)
+	t := &takeout{ctx: ctx, feed: feed, after: after, yield: yield}
+	if z, err := zip.OpenReader(file); err == nil {
+		defer z.Close()
+		for _, f := range z.File {
+			if !isTakeout(zipped(f)) {
+				continue
+			}
+			if err := t.read(file+", "+f.Name, f.Open); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return t.read(file, func() (io.ReadCloser, error) { return os.Open(file) })
+}
+
+// zipped returns the beginning of a file in a zip; nothing if it cannot be read.
+func zipped(f *zip.File) []byte {
+	r, err := f.Open()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	text, _ := io.ReadAll(io.LimitReader(r, revealing)) // damage shows when all of it is read
+	return text
+}
+
+// read takes the items of a file.
+func (t *takeout) read(file string, open func() (io.ReadCloser, error)) error {
+	f, err := open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	after, _ := strconv.Atoi(mark)
-	t := &takeout{ctx: ctx, decoder: json.NewDecoder(bufio.NewReader(f)), feed: feed, after: after, yield: yield}
+	t.decoder = json.NewDecoder(bufio.NewReader(f))
 	err = t.values()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the file is cut short")

@@ -1,6 +1,7 @@
 package readers
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/xml"
@@ -190,6 +191,21 @@ func Recognise(ctx context.Context, name string) string {
 	case bytes.HasPrefix(text, []byte("<")):
 		return documentKind(name, text)
 	case isTakeout(text):
+		return "google-reader"
+	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
+		return zipKind(name)
+	}
+	return ""
+}
+
+// zipKind returns "google-reader" for a zip with a takeout.
+func zipKind(name string) string {
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		return ""
+	}
+	defer z.Close()
+	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return isTakeout(zipped(f)) }) {
 		return "google-reader"
 	}
 	return ""

@@ -1,9 +1,11 @@
 package readers_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -184,7 +186,35 @@ INSERT INTO entry VALUES (1, 'urn:1', 'One', '', '', 'http://a.example/1', 17000
 			"categories": [{"id": "user/123/tag/global.saved", "label": ""}]}]}`), 0o600))
 	r = imported(t, source(t, "google-reader", takeout), nil, "")
 	require.NoError(t, r.err)
-	require.Equal(t, map[string]string{"urn:1": "S", "urn:2": "R", "urn:3": "S"}, marked(t, r, feed))
+	want := map[string]string{"urn:1": "S News", "urn:2": "R", "urn:3": "S"}
+	require.Equal(t, want, marked(t, r, feed))
+
+	// A takeout comes as a zip, among other files.
+	text, err := os.ReadFile(takeout)
+	require.NoError(t, err)
+	archive := filepath.Join(t.TempDir(), "takeout.zip")
+	f, err := os.Create(archive)
+	require.NoError(t, err)
+	z := zip.NewWriter(f)
+	for _, file := range []struct{ name, text string }{{"Reader/notes.txt", "no takeout"}, {"Reader/starred.json", string(text)}, {"Reader/liked.json", `{"items": []}`}} {
+		part, err := z.Create(file.name)
+		require.NoError(t, err)
+		_, err = io.WriteString(part, file.text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, errors.Join(z.Close(), f.Close()))
+	r = imported(t, source(t, "google-reader", archive), nil, "")
+	require.NoError(t, r.err)
+	require.Equal(t, want, marked(t, r, feed))
+
+	// And out again, with the labels.
+	var out bytes.Buffer
+	require.NoError(t, (&readers.Export{Store: r.store}).Write(t.Context(), &out, "greader", r.store.Feeds(t.Context(), mirror.FeedQuery{})))
+	exported := filepath.Join(t.TempDir(), "exported.json")
+	require.NoError(t, os.WriteFile(exported, out.Bytes(), 0o600))
+	r = imported(t, source(t, "google-reader", exported), nil, "")
+	require.NoError(t, r.err)
+	require.Equal(t, map[string]string{"http://a.example/1": "S News", "http://a.example/2": "R", "http://a.example/3": "S"}, marked(t, r, feed), "its ids are a reader's own")
 }
 
 // The rows of a damaged page are skipped and named; those before and after it come.
