@@ -114,6 +114,38 @@ func TestTerminalInput(t *testing.T) {
 	}
 }
 
+// Without a password in the environment, a terminal asks for it and does not show it.
+func TestPasswordAsked(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "ann" || password != "s3cret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>Locked</title></channel></rss>`)
+	}))
+	p := onTerminal(t, nil, "inspect", "--allow-private", "--user", "ann", server.URL+"/feed.rss")
+	p.await("password of ann: ")
+	_, err := io.WriteString(p.pty, "s3cret\n")
+	require.NoError(t, err)
+	require.Zero(t, p.wait(), p)
+	require.Contains(t, p.screen(), "Locked")
+	require.NotContains(t, p.screen(), "s3cret")
+}
+
+// A terminal that can only print line after line gets no control sequences.
+func TestDumbTerminal(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>Plain</title><item><guid>1</guid></item></channel></rss>`)
+	}))
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	for _, args := range [][]string{{"sync", "--allow-private", "--db", db, server.URL + "/feed.rss"}, {"fetch", "--allow-private", server.URL + "/feed.rss"}, {"entries", "--db", db}} {
+		p := onTerminal(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "TERM=dumb", "PAGER=less") }, args...)
+		require.Zero(t, p.wait(), p)
+		require.NotContains(t, p.screen(), "\x1b")
+		require.NotContains(t, p.screen(), "\r")
+	}
+}
+
 // With piped input, the command does not say that it reads from a terminal.
 func TestPipedInput(t *testing.T) {
 	p := onTerminal(t, func(cmd *exec.Cmd) {
