@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -93,14 +94,37 @@ func key(address string) string {
 	if err != nil {
 		return address
 	}
+	p := strings.TrimSuffix(strings.TrimSuffix(u.Path, "index.html"), "/")
+	return strings.TrimSuffix(hostKey(u)+p+"?"+pageQuery(u).Encode(), "?")
+}
+
+// pageQuery returns the parameters that tell pages apart, without those which say where a
+// reader comes from.
+func pageQuery(u *url.URL) url.Values {
 	query := u.Query()
-	for name := range query {
-		if strings.HasPrefix(name, "utm_") {
+	for name, values := range query {
+		if strings.HasPrefix(name, "utm_") || name == "source" && strings.HasPrefix(values[0], "rss") {
 			query.Del(name)
 		}
 	}
-	p := strings.TrimSuffix(strings.TrimSuffix(u.Path, "index.html"), "/")
-	return strings.TrimSuffix(hostKey(u)+p+"?"+query.Encode(), "?")
+	return query
+}
+
+// likeLinks returns an address of the site with the scheme and host of the feed's links, and
+// without the parameters that pageQuery leaves out.
+func (s *scope) likeLinks(address string) string {
+	u, err := feedhistory.ParseURL(address)
+	if err != nil {
+		return address
+	}
+	if site, _, _ := strings.Cut(address, u.EscapedPath()); hostKey(u) == s.host && u.Path != "" {
+		address = strings.TrimSuffix(s.home.ResolveReference(&url.URL{Path: "/"}).String(), "/") + address[len(site):]
+	}
+	if query := pageQuery(u); len(query) < len(u.Query()) {
+		address, _, _ = strings.Cut(address, "?")
+		address = strings.TrimSuffix(address+"?"+query.Encode(), "?")
+	}
+	return address
 }
 
 // holds reports whether a page may be a post of the feed, by its address; alien, that its
@@ -108,6 +132,7 @@ func key(address string) string {
 func (s *scope) holds(address string) (alien, ok bool) {
 	u, err := feedhistory.ParseURL(address)
 	if err != nil || hostKey(u) != s.host || !strings.HasPrefix(u.Path, s.under) ||
+		pageNumber.MatchString(address) && !pageNumber.MatchString(s.oldest) ||
 		s.same != "" && !feedhistory.SameOrigin(s.same, address) {
 		return false, false
 	}
@@ -116,16 +141,32 @@ func (s *scope) holds(address string) (alien, ok bool) {
 			return false, false
 		}
 	}
-	if s.form.MatchString(u.RequestURI()) {
+	query := pageQuery(u).Encode()
+	if s.form.MatchString(strings.TrimSuffix(u.EscapedPath()+"?"+query, "?")) {
 		return false, true
 	}
-	return true, u.RawQuery == "" && strings.Trim(u.Path, "/") != ""
+	return true, query == "" && strings.Trim(u.Path, "/") != ""
 }
 
 // isOwn reports whether a page has the form of the feed's links.
 func (s *scope) isOwn(address string) bool {
 	alien, ok := s.holds(address)
 	return ok && !alien
+}
+
+// datePath matches a day in a path.
+var datePath = regexp.MustCompile(`/((?:19|20)[0-9]{2})/([0-9]{1,2}|[A-Z][a-z]{2})/([0-9]{1,2})/`)
+
+// dateIn returns the day in an address; zero if there is none.
+func dateIn(u *url.URL) (t time.Time) {
+	if found := datePath.FindStringSubmatch(u.Path); found != nil {
+		for _, layout := range []string{"2006-1-2", "2006-Jan-2"} {
+			if day, err := time.Parse(layout, strings.Join(found[1:], "-")); err == nil {
+				t = day
+			}
+		}
+	}
+	return t
 }
 
 // number matches a number in a path, such as those of a date.
@@ -165,7 +206,7 @@ func formOf(links []*url.URL) *regexp.Regexp {
 			}
 		}
 		form += "/?"
-		for i, name := range slices.Sorted(maps.Keys(links[i].Query())) {
+		for i, name := range slices.Sorted(maps.Keys(pageQuery(links[i]))) {
 			form += map[bool]string{true: `\?`, false: "&"}[i == 0] + regexp.QuoteMeta(name) + "=[^&]+"
 		}
 		forms[form] = true
@@ -177,18 +218,53 @@ func formOf(links []*url.URL) *regexp.Regexp {
 type idRule struct {
 	ok                      bool
 	from, before, to, after string // the beginnings of addresses and of IDs, and their ends
+	decoded                 bool   // IDs have no percent-encoding
+	dated                   bool   // IDs have the day, as those of Pelican: tag:example.org,2020-01-31:/one.html
 }
 
-// learnIDs learns how a feed makes IDs of links; the result's ok is false if that cannot be
-// told.
-func learnIDs(links, ids []string) (r idRule) {
+// day stands for the day in an ID.
+const day = "\x00"
+
+// learnIDs learns how a feed makes IDs of links and days; the result's ok is false if that
+// cannot be told.
+func learnIDs(links, ids, days []string) idRule {
 	if len(links) == 0 || slices.Equal(links, ids) {
 		return idRule{ok: len(links) > 0}
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(links)))) < 2 {
-		return r
+		return idRule{}
 	}
-	r.from, r.before = common(links, false), common(ids, false)
+	for _, dated := range []bool{false, true} {
+		for _, decoded := range []bool{false, true} {
+			r := idRule{decoded: decoded, dated: dated}
+			forms, parts := make([]string, len(links)), make([]string, len(links))
+			for i := range links {
+				forms[i], parts[i] = r.form(links[i]), ids[i]
+				if dated {
+					parts[i] = strings.Replace(ids[i], days[i], day, 1)
+				}
+			}
+			if r.learn(forms, parts); slices.EqualFunc(links, ids, func(link, id string) bool {
+				return r.of(link, days[slices.Index(links, link)]) == id
+			}) {
+				return r
+			}
+		}
+	}
+	return idRule{}
+}
+
+// form returns an address as it is in IDs.
+func (r idRule) form(address string) string {
+	if plain, err := url.PathUnescape(address); r.decoded && err == nil {
+		return plain
+	}
+	return address
+}
+
+// learn learns the beginnings and ends.
+func (r *idRule) learn(links, ids []string) {
+	r.ok, r.from, r.before = true, common(links, false), common(ids, false)
 	rest := func(all []string, beginning string) (out []string) {
 		for _, s := range all {
 			out = append(out, s[len(beginning):])
@@ -200,11 +276,6 @@ func learnIDs(links, ids []string) (r idRule) {
 	r.from, r.before = strings.TrimSuffix(r.from, both), strings.TrimSuffix(r.before, both)
 	both = common([]string{r.to, r.after}, false)
 	r.to, r.after = strings.TrimPrefix(r.to, both), strings.TrimPrefix(r.after, both)
-	r.ok = true
-	for i, link := range links {
-		r.ok = r.ok && r.of(link) == ids[i]
-	}
-	return r
 }
 
 // common returns the longest common beginning or, if at the end, end of texts.
@@ -222,12 +293,12 @@ func common(texts []string, atEnd bool) string {
 	return s
 }
 
-// of returns the ID for an address; "" if the rule does not tell.
-func (r idRule) of(address string) string {
-	middle, begins := strings.CutPrefix(address, r.from)
+// of returns the ID for an address and a day; "" if the rule does not tell.
+func (r idRule) of(address, on string) string {
+	middle, begins := strings.CutPrefix(r.form(address), r.from)
 	middle, ends := strings.CutSuffix(middle, r.to)
 	if !r.ok || !begins || !ends {
 		return ""
 	}
-	return r.before + middle + r.after
+	return strings.Replace(r.before+middle+r.after, day, on, 1)
 }

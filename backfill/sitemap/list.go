@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -316,14 +317,14 @@ func (w *walk) archives() (all []address, err error) {
 func (w *walk) lists(home *page) (all []string) {
 	for _, l := range home.links {
 		u, err := url.Parse(l.URL)
-		if err == nil && hostKey(u) == w.host && listNames.MatchString(lastSegment(u)) && len(all) < 5 {
+		if err == nil && hostKey(u) == w.host && listNames.MatchString(lastSegment(u)) && !part.MatchString(path.Dir(u.Path)) && len(all) < 5 {
 			all = append(all, l.URL)
 		}
 	}
 	if len(all) > 0 {
 		return all
 	}
-	for _, usual := range []string{"archive/", "archives/", "blog/", "posts/"} {
+	for _, usual := range []string{"archive/", "archives/", "archives.html", "blog/", "posts/"} {
 		all = append(all, w.home.ResolveReference(&url.URL{Path: usual}).String())
 	}
 	return all

@@ -2,6 +2,7 @@ package sitemap
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -26,6 +27,7 @@ type page struct {
 	shortlink string
 	titles    [2]string // by JSON-LD, Open Graph or title, and by h1
 	published time.Time // zero if it does not say
+	kind      string    // the type of article that JSON-LD describes; "" if none
 	signs     sign
 	entries   int                // the number of h-entries
 	times     map[time.Time]bool // of time elements
@@ -41,9 +43,11 @@ type sign uint8
 
 // The signs.
 const (
-	byData  sign = 1 << iota // JSON-LD or Open Graph describes one article
-	byEntry                  // there is one h-entry
-	byTime                   // there are one or two time elements
+	byData    sign = 1 << iota // JSON-LD or Open Graph describes one article
+	byEntry                    // there is one h-entry
+	byTime                     // there are one or two time elements
+	byAddress                  // the address has a date
+	byList                     // the list has the time
 )
 
 // errNoPage means there is no HTML page, or robots.txt forbids reading it.
@@ -97,12 +101,21 @@ func newPage(doc *html.Node, at *url.URL) *page {
 	if n := len(p.times); n == 1 || n == 2 {
 		p.signs |= byTime
 	}
+	if t := dateIn(at); !t.IsZero() {
+		p.signs |= byAddress
+		if p.published.IsZero() {
+			p.published = t
+		}
+	}
 	if t, err := p.article.PublishedTime(); err == nil {
 		p.published = t
 		p.signs |= byData
 	}
 	return p
 }
+
+// articleType matches the type of an article in JSON-LD.
+var articleType = regexp.MustCompile(`"@type"\s*:\s*\[?\s*"(\w*(?:Article|Posting))"`)
 
 // element reads an element of a page.
 func (p *page) element(n *html.Node, at *url.URL) {
@@ -114,14 +127,25 @@ func (p *page) element(n *html.Node, at *url.URL) {
 	case atom.Link, atom.A:
 		p.link(attr(n, "href"), strings.ToLower(attr(n, "rel")), at)
 	case atom.Time:
-		if t := parseTime(attr(n, "datetime")); !t.IsZero() {
-			p.times[t] = true
+		p.time(cmp.Or(attr(n, "datetime"), textOf(n)))
+	case atom.Script:
+		if found := articleType.FindStringSubmatch(textOf(n)); found != nil && p.kind == "" && attr(n, "type") == "application/ld+json" {
+			p.kind = found[1]
 		}
 	}
 	for class := range strings.FieldsSeq(attr(n, "class")) {
-		if class == "h-entry" || class == "hentry" {
+		switch class {
+		case "h-entry", "hentry":
 			p.entries++
+		case "published", "dt-published": // hAtom and microformats2
+			p.time(attr(n, "title"))
 		}
+	}
+}
+
+func (p *page) time(text string) {
+	if t := parseTime(text); !t.IsZero() {
+		p.times[t] = true
 	}
 }
 
@@ -163,7 +187,7 @@ func textOf(n *html.Node) string {
 }
 
 // pageNumber matches the end of the address of a page of a list.
-var pageNumber = regexp.MustCompile(`(/page/?[0-9]+/?|[?&](page|paged)=[0-9]+)$`)
+var pageNumber = regexp.MustCompile(`(/page/?[0-9]+/?|/index-?[0-9]+\.html|[?&](page|paged)=[0-9]+)$`)
 
 // pagers returns the links to the next pages of a list.
 func (p *page) pagers() (all []string) {
@@ -178,7 +202,8 @@ func (p *page) pagers() (all []string) {
 // A model is what the pages of a feed's entries have in common.
 type model struct {
 	signs sign // zero if there are none, or no page could be read
-	links int  // the most links to posts on one of them
+	kinds []string
+	links int // the most links to posts on one of them
 	lang  string
 	title int // which of a page's titles is that of the entry
 	rule  idRule
@@ -187,14 +212,15 @@ type model struct {
 
 // learn reads the pages of the feed's latest and oldest entry.
 func (w *walk) learn() error {
-	var links, ids []string
+	var links, ids, days []string
 	var entries []*feedhistory.Entry
 	for _, e := range w.doc.Entries {
 		if link := linkOf(e); w.isOwn(link) {
-			links, ids, entries = append(links, link), append(ids, e.ID), append(entries, e)
+			links, ids, days = append(links, w.likeLinks(link)), append(ids, e.ID), append(days, e.Time().Format(time.DateOnly))
+			entries = append(entries, e)
 		}
 	}
-	w.model = model{rule: learnIDs(links, ids)}
+	w.model = model{rule: learnIDs(links, ids, days)}
 	if len(entries) > 2 {
 		entries = []*feedhistory.Entry{entries[0], entries[len(entries)-1]}
 	}
@@ -210,6 +236,7 @@ func (w *walk) learn() error {
 			w.model.signs, w.model.lang = p.signs, languageOf(p)
 		}
 		w.model.signs &= p.signs
+		w.model.kinds = append(w.model.kinds, p.kind)
 		w.model.links = max(w.model.links, w.postLinks(p))
 		w.model.short = p.shortlink != "" && p.shortlink == e.ID
 		w.model.title = max(slices.Index(p.titles[:], strings.Join(strings.Fields(e.Title().Plain()), " ")), 0)
@@ -247,7 +274,7 @@ var notFound = regexp.MustCompile(`(?i)(^|[^0-9])404([^0-9]|$)|(page|seite|pági
 func (w *walk) addressOf(p *page, a address) string {
 	for _, at := range []string{p.canonical, a.URL} {
 		if w.isOwn(at) {
-			return at
+			return w.likeLinks(at)
 		}
 	}
 	return p.url
@@ -273,6 +300,8 @@ func (w *walk) isPost(p *page, a address, at string) bool {
 		return false
 	case p.canonical != "" && key(p.canonical) != key(at): // a copy of another page
 		return false
+	case len(w.model.kinds) > 0 && !slices.Contains(w.model.kinds, p.kind): // JSON-LD says it is something else
+		return false
 	case lang != "" && w.model.lang != "" && lang != w.model.lang:
 		return false
 	case w.postLinks(p) > 2*w.model.links+10: // a list
@@ -289,7 +318,7 @@ func (w *walk) idOf(p *page, address string, others ...string) string {
 		return p.shortlink
 	}
 	for _, at := range append([]string{address}, others...) {
-		if id := w.model.rule.of(at); id != "" {
+		if id := w.model.rule.of(at, p.published.Format(time.DateOnly)); id != "" {
 			return id
 		}
 	}
@@ -301,6 +330,9 @@ func (w *walk) document(p *page, id, address string) (*feedhistory.Document, err
 	d := compose.Draft{
 		ID: id, Title: feedhistory.Text{Type: feedhistory.TextPlain, Body: w.titleOf(p)}, Published: p.published, Updated: p.published,
 		Links: feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: address}}, Extensions: []string{compose.KeptBy(name)},
+	}
+	if p.signs&byList != 0 {
+		d.Published = time.Time{} // a list knows when a page was changed last
 	}
 	if t, err := p.article.ModifiedTime(); err == nil && t.After(p.published) {
 		d.Updated = t

@@ -19,6 +19,8 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -152,6 +154,8 @@ type walk struct {
 	ids    map[string]bool                  // of the known entries
 	titles map[string]bool                  // of the feed's entries, with their days
 	dated  bool                             // the sitemap's times can be believed
+	timed  bool                             // and are those at which posts were published
+	listed map[string]bool                  // the keys of all pages in the list, and of those that have come
 	model  model                            // what the pages of the feed's entries have in common
 
 	read   int   // the number of pages read
@@ -175,7 +179,7 @@ func (m Site) begin(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 		return nil, errors.New("sitemap: Site.Pace is negative")
 	}
 	w := &walk{Site: m, ctx: ctx, http: c.Clone(), doc: doc, probe: p, rules: map[string]*robotstxt.RobotsData{},
-		known: map[string]backfill.KnownEntry{}, ids: map[string]bool{}, titles: map[string]bool{}}
+		known: map[string]backfill.KnownEntry{}, ids: map[string]bool{}, titles: map[string]bool{}, listed: map[string]bool{}}
 	w.http.Pace, w.http.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
 	var err error
 	if w.scope, err = scopeOf(doc, c.SameOrigin); err != nil {
@@ -231,6 +235,10 @@ func (w *walk) survey() error {
 		}
 	}
 	w.dated = areTimes(listed, time.Now())
+	for _, a := range listed {
+		w.listed[key(a.URL)] = true
+	}
+	w.learnTimes(listed)
 	w.posts = slices.DeleteFunc(listed, func(a address) bool { return !w.isNews(a) })
 	slices.SortFunc(w.posts, w.compare)
 	if len(listed) == 0 {
@@ -241,6 +249,27 @@ func (w *walk) survey() error {
 		return misfit("the site lists no other posts than the feed shows")
 	}
 	return nil
+}
+
+// learnTimes learns whether the list's times are those at which posts were published, as with
+// Hugo: they are for all entries of the feed. Posts at the root of a site could be any page,
+// so pages there have to say more.
+func (w *walk) learnTimes(listed []address) {
+	times, same := map[string]time.Time{}, 0
+	for _, a := range listed {
+		times[key(a.URL)] = a.Modified
+	}
+	for _, e := range w.doc.Entries {
+		u, err := url.Parse(linkOf(e))
+		switch t := times[key(linkOf(e))]; {
+		case t.IsZero():
+		case err != nil || path.Dir(strings.TrimSuffix(u.Path, "/")) == "/" || !t.Equal(e.Time()):
+			return
+		default:
+			same++
+		}
+	}
+	w.timed = w.dated && same > 1
 }
 
 // isNews reports whether a page has to be read: it is not known, or has changed since.
@@ -389,6 +418,12 @@ func (w *walk) page(a address) (*page, bool) {
 // post yields a page's entry, if it is a post still to come. It reports whether to go on.
 func (w *walk) post(p *page, a address) bool {
 	address := w.addressOf(p, a)
+	if key(address) != key(a.URL) && w.listed[key(address)] {
+		return true // a copy of another page
+	}
+	if p.published.IsZero() && w.timed {
+		p.published, p.signs = a.Modified, p.signs|byList
+	}
 	known, isKnown := w.known[key(address)]
 	if isKnown && known.KeptBy != name || !w.isPost(p, a, address) {
 		return true
@@ -402,5 +437,6 @@ func (w *walk) post(p *page, a address) bool {
 		return w.yield(nil, feedhistory.NewGap(a.URL, err))
 	}
 	w.know(backfill.KnownEntry{ID: id, Link: address})
+	w.listed[key(address)] = true
 	return w.yield(doc, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -227,6 +228,17 @@ func TestIDs(t *testing.T) {
 		b.guid = func(i int) string { return guid(b.link(i)) }
 		require.Equal(t, b.want(1), idsOf(b.fetch(t).History.Entries), name)
 	}
+	for name, guid := range map[string]func(b *blog, i int) string{
+		"pelican": func(b *blog, i int) string {
+			return fmt.Sprintf("tag:example.org,%s:/h\u00e9/post-%d.html", b.at(i).Format(time.DateOnly), i)
+		},
+		"decoded":           func(_ *blog, i int) string { return fmt.Sprintf("%s/h\u00e9/post-%d.html", root, i) },
+		"https and without": func(_ *blog, i int) string { return fmt.Sprintf("https://example.org/h%%C3%%A9/post-%d", i) },
+	} {
+		b := &blog{n: 30, path: func(i int) string { return fmt.Sprintf("/h%%C3%%A9/post-%d.html", i) }}
+		b.guid = func(i int) string { return guid(b, i) }
+		require.Equal(t, b.want(1), idsOf(b.fetch(t).History.Entries), name)
+	}
 	b := &blog{n: 30, guid: func(i int) string { return fmt.Sprintf("urn:uuid:%08x", i*7919) }}
 	ids := idsOf(b.fetch(t).History.Entries)
 	require.Len(t, ids, 30)
@@ -239,6 +251,8 @@ func TestSigns(t *testing.T) {
 	for name, format := range map[string]string{
 		"open graph": `<head><meta property="og:type" content="article"><meta property="og:title" content="%[1]s"><meta property="article:published_time" content="%[2]s"></head><h1>%[1]s</h1>%[3]s`,
 		"h-entry":    `<article class="h-entry"><h1 class="p-name">%[1]s</h1><time class="dt-published" datetime="%[2]s">then</time>%[3]s</article>`,
+		"hAtom":      `<title>%[1]s</title><h1>%[1]s</h1><abbr class="published" title="%[2]s">then</abbr>%[3]s`,
+		"bare time":  `<title>%[1]s</title><h1>%[1]s</h1><time>%[2]s</time>%[3]s`,
 		"time":       `<title>%[1]s</title><article><h1>%[1]s</h1><time datetime="%[2]s">then</time>%[3]s</article>`,
 	} {
 		b := &blog{n: 30, pages: map[string]string{"/posts/about/": "<title>About</title><h1>About me</h1>" + prose(0)}}
@@ -253,6 +267,57 @@ func TestSigns(t *testing.T) {
 			require.False(t, e.Time().IsZero())
 		}
 	}
+}
+
+// If pages say nothing of their time, their addresses do, or a list that has the times of
+// the feed's own entries. A list knows only when a page was changed.
+func TestTimes(t *testing.T) {
+	silent := func(i int) string { return "<html><title>" + title(i) + "</title><h1>" + title(i) + "</h1>" + prose(i) }
+	about := map[string]string{"/about/": silent(99), "/archive/2020/": silent(99)}
+	for name, b := range map[string]*blog{
+		"numbers": {path: func(i int) string { return (&blog{}).at(i).Format("/2006/01/02/") + fmt.Sprint("post-", i) }, sitemap: func(*blog) string { return "" }},
+		"months":  {path: func(i int) string { return (&blog{}).at(i).Format("/blog/2006/Jan/2/") + fmt.Sprint("post-", i, "/") }},
+		"list":    {},
+	} {
+		b.n, b.page, b.pages = 30, silent, about
+		if b.sitemap == nil {
+			b.sitemap = func(b *blog) string {
+				return urlset(append(b.all(), root+"/about/ 2020-01-09", root+"/archive/2020/ 2020-01-10")...)
+			}
+		} else {
+			b.pages = map[string]string{"/": "<p>Welcome", "/archives.html": `<a href="` + strings.Join(func() (all []string) {
+				for i := range b.n {
+					all = append(all, b.link(i+1))
+				}
+				return all
+			}(), `"></a><a href="`) + `"></a>`}
+		}
+		r := b.fetch(t)
+		require.Equal(t, b.want(1), idsOf(r.History.Entries), name)
+		for _, e := range r.History.Entries {
+			if e.ID == b.id(3) {
+				require.Equal(t, b.at(3).Format(time.DateOnly), e.Time().Format(time.DateOnly), name)
+				require.Equal(t, name == "list", e.Published.IsZero())
+			}
+		}
+	}
+	b := &blog{n: 30, page: silent, last: map[int]time.Time{25: time.Date(2020, 5, 1, 0, 0, 0, 0, time.UTC)}}
+	require.Equal(t, b.want(21), idsOf(b.fetch(t).History.Entries), "one of the feed's entries has another time in the list")
+}
+
+// Parameters that say where a reader comes from are no part of an address, and the scheme
+// and host are those of the feed's links.
+func TestTracked(t *testing.T) {
+	b := &blog{n: 30, guid: func(i int) string { return fmt.Sprintf("https://www.example.org/posts/post-%d/", i) }}
+	tracked := regexp.MustCompile(`<link>http://(example.org/posts/[^<]*)`)
+	b.pages = map[string]string{"/feed.xml": tracked.ReplaceAllString(b.feed(), "<link>https://www.$1?utm_source=all&amp;source=rss-1&amp;utm_medium=RSS")}
+	for i := range 10 {
+		b.pages[fmt.Sprintf("/posts/post-%d/?source=rss-1&utm_medium=RSS&utm_source=all", 30-i)] = b.jsonLD(30 - i)
+		b.pages[fmt.Sprintf("/posts/post-%d/?utm_source=all&source=rss-1&utm_medium=RSS", 30-i)] = b.jsonLD(30 - i)
+	}
+	r := b.fetch(t)
+	require.Equal(t, b.want(1), idsOf(r.History.Entries))
+	require.Equal(t, "https://www.example.org/posts/post-1/", linkOf(r.History.Entries[29]))
 }
 
 // No page that is no post becomes an entry, in whatever way it is listed.
@@ -280,14 +345,20 @@ func TestPrecision(t *testing.T) {
 		"translation in place":   {"/posts/troisieme/", strings.Replace(article("Le titre", ""), `lang="en"`, `lang="fr"`, 1)},
 		"about":                  {"/about/", "<title>About</title><h1>About</h1>" + prose(1)},
 		"about among the posts":  {"/posts/about/", "<title>About</title><h1>About</h1>" + prose(1)},
-		"copy":                   {"/posts/copy/", article(title(3), `<link rel="canonical" href="`+root+`/posts/post-3/">`)},
+		"copy":                   {"/posts/copy/", strings.Replace(article("No post", `<link rel="canonical" href="`+root+`/posts/post-3/">`), "2019", "2021", 1)},
+		"another type":           {"/posts/reach-me/", strings.Replace(article("No post", ""), "BlogPosting", "NewsArticle", 1)},
+		"numbered list":          {"/posts/index2.html", article("No post", "")},
 		"another address":        {"/posts/print/", strings.Replace(article(title(25), ""), "2019-05-01", "2020-01-27T13:00:00Z", 1)},
 		"not found":              {"/posts/lost/", "404"},
 		"no page":                {"/posts/robots.txt", "410"},
 	} {
 		b := &blog{n: 25, pages: map[string]string{page[0]: page[1], "/": "<html>" + many}}
-		b.sitemap = func(b *blog) string { return urlset(append(b.all(), root+page[0])...) }
-		require.Equal(t, b.want(1), idsOf(b.fetch(t).History.Entries), name)
+		b.sitemap = func(b *blog) string { return urlset(append(b.all(), root+page[0]+" 2021-06-01")...) }
+		entries := b.fetch(t).History.Entries
+		require.Equal(t, b.want(1), idsOf(entries), name)
+		for _, e := range entries {
+			require.Contains(t, e.Title().Plain(), "The title of number", name)
+		}
 	}
 }
 
