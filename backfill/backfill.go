@@ -640,6 +640,7 @@ type task struct {
 	skip  []string                                           // the names of the methods whose walks have come to their end
 
 	counter string    // the URL at which the server says how many entries it has; "" if it does not
+	listed  bool      // everything the server lists has come
 	total   int       // the number it gave, if all of them are proved to have come
 	proven  time.Time // when it counted; zero without the proof
 }

@@ -114,7 +114,8 @@ type blogger struct {
 // whether the server supports ranges, and whether all entries are proved to have come.
 // If the server does not support them, more documents follow.
 func (b *blogger) walk() (heeded, proven bool) {
-	for range 2 {
+	said := "" // by the last gap: a post may go while the server lists them
+	for {
 		heeded, whole := b.ranges()
 		if !heeded || !whole {
 			if b.task.state = unended; heeded {
@@ -122,14 +123,17 @@ func (b *blogger) walk() (heeded, proven bool) {
 			}
 			return heeded, false
 		}
-		missing, proven := b.prove()
-		if proven || len(missing) == 0 {
-			b.task.place = place{}
-			return true, proven
+		gap, proven := b.prove()
+		if gap != nil && said == "" {
+			said = gap.Err.Error()
+			continue
 		}
+		if gap != nil && gap.Err.Error() == said {
+			b.yield(nil, gap)
+		}
+		b.task.place = place{}
+		return true, proven
 	}
-	b.task.place = place{}
-	return true, false
 }
 
 // ranges reads all entries, and then those changed meanwhile. It reports whether the
@@ -175,8 +179,9 @@ func (b *blogger) ranges() (heeded, whole bool) {
 }
 
 // prove requests the list of all entries without their contents, and the count. It
-// returns the IDs of missing entries, and reports whether all are proved to have come.
-func (b *blogger) prove() (missing []string, proven bool) {
+// returns the gap for those that have not come, and reports whether all are proved to have
+// come.
+func (b *blogger) prove() (gap *feedhistory.Gap, proven bool) {
 	url := strings.Replace(b.doc.URL, "/posts/default", "/posts/summary", 1)
 	if url == b.doc.URL {
 		return nil, false
@@ -202,10 +207,12 @@ func (b *blogger) prove() (missing []string, proven bool) {
 			}
 		}
 	}
-	if missing, proven = list.compare(b.has); proven {
+	missing, proven := list.compare(b.has)
+	gap = list.gap(b.task.counter, missing)
+	if b.task.listed = len(missing) == 0 && gap == nil; proven {
 		b.task.total, b.task.proven = list.total, list.at
 	}
-	return missing, proven
+	return gap, proven
 }
 
 // unsuited reports whether a walk by ranges is impossible: the server ignores

@@ -3,6 +3,7 @@ package backfill
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,8 +21,9 @@ import (
 // protocol reference, and Blogger's own).
 type blogspot struct {
 	*site
-	most int  // maximum entries in one answer
-	deaf bool // ignores ranges
+	withheld int  // the post that only the list without contents has; 0 for none
+	most     int  // maximum entries in one answer
+	deaf     bool // ignores ranges
 
 	unstamped bool // RSS items do not say when they were updated
 }
@@ -40,6 +42,9 @@ func (b *blogspot) answer(w http.ResponseWriter, r *http.Request) {
 		if !b.deaf {
 			posts = within(posts, q.Get("updated-min"), q.Get("updated-max"))
 		}
+	}
+	if !strings.HasSuffix(r.URL.Path, "/summary") {
+		posts = slices.DeleteFunc(posts, func(p post) bool { return p.id == b.withheld })
 	}
 	start, most := max(1, atoi(q.Get("start-index"))), 25
 	if q.Has("max-results") {
@@ -129,6 +134,18 @@ func TestBlogger(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A post that the server lists, and does not show, is a gap.
+func TestBloggerWithheld(t *testing.T) {
+	b := newBlogspot(260)
+	b.withheld = 100
+	r := b.fetch(t, b.answer, "/feeds/posts/default")
+	require.Len(t, r.History.Entries, 259)
+	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Len(t, r.History.Gaps, 1)
+	require.ErrorContains(t, r.History.Gaps[0], "1 of the 260 entries that the server lists have not come: tag:blogger.com,1999:blog-1.post-100")
+	require.Less(t, len(b.requests), 20, "%s", strings.Join(b.requests, "\n"))
 }
 
 // A post that is published or edited at any moment is neither lost nor comes

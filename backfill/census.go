@@ -58,6 +58,26 @@ func (c *census) compare(has func([]string) map[string]bool) (missing []string, 
 	return missing, c.total > 0 && len(confirmed) == c.total
 }
 
+// gap returns the gap for posts listed that have not come, or counted that are not listed;
+// nil if there are none, or so many that the list or the count seems to be of another feed, or
+// the list to name its posts otherwise.
+func (c *census) gap(counter string, missing []string) *feedhistory.Gap {
+	var err error
+	switch {
+	case 2*len(missing) > len(c.posts), 2*len(c.posts) < c.total:
+		return nil
+	case len(missing) > 3:
+		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s, …", len(missing), len(c.posts), strings.Join(missing[:3], ", "))
+	case len(missing) > 0:
+		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s", len(missing), len(c.posts), strings.Join(missing, ", "))
+	case c.total > len(c.posts):
+		err = fmt.Errorf("the server counts %d entries, but lists %d", c.total, len(c.posts))
+	default:
+		return nil
+	}
+	return &feedhistory.Gap{URL: counter, Reason: feedhistory.ReasonDeclared, Err: err, Found: time.Now()}
+}
+
 // pagesOf returns the numbers of the posts' pages, for pages of a size: last page
 // first, each once.
 func (c *census) pagesOf(guids []string, size int) (pages []int) {

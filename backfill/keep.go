@@ -173,6 +173,11 @@ func (k *keepRun) untried() bool {
 	})
 }
 
+// owes reports whether an earlier walk has left a gap at a URL.
+func (k *keepRun) owes(url string) bool {
+	return slices.ContainsFunc(k.feed.Ledger.Debts(), func(d mirror.Debt) bool { return d.URL == url && d.From == "source:"+k.feed.Source })
+}
+
 // gaps reports whether polls have missed windows, when the first one was found,
 // and whether an earlier walk has left gaps.
 func (k *keepRun) gaps() (missed bool, found time.Time, own bool) {
@@ -280,6 +285,8 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 			}
 			if k.err != nil {
 				yield(nil, k.err)
+			} else if counter := k.mark.Counter; k.task.listed && k.owes(counter) { // the list is the receipt
+				yield(&feedhistory.Document{URL: counter, Response: feedhistory.Response{Requested: counter}}, nil)
 			}
 		},
 		End: func() (json.RawMessage, bool) {

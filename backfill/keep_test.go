@@ -99,6 +99,62 @@ func TestKeepFails(t *testing.T) {
 	require.Equal(t, feedhistory.Window, changes.Verdict)
 }
 
+// Posts that the server lists or counts, and that have not come, are a debt. It stays while
+// the server cannot be asked, or another walk brings something, and ends when only posts
+// that have come are listed, and all that are counted.
+func TestKeepCount(t *testing.T) {
+	withhold := func(b *blog, withheld bool) {
+		for _, id := range []int{30, 40} {
+			p := b.posts[id]
+			p.withheld = withheld
+			b.posts[id] = p
+		}
+	}
+	for name, part := range map[string]struct {
+		lacks func(b *blog, lacks bool)
+		says  string
+	}{
+		"listed":  {withhold, "2 of the 95 entries that the server lists have not come: "},
+		"counted": {func(b *blog, lacks bool) { b.secret = map[bool]int{true: 3}[lacks] }, "the server counts 98 entries, but lists 95"},
+		"taken from both": {func(b *blog, lacks bool) {
+			if withhold(b, true); !lacks {
+				delete(b.posts, 30)
+				delete(b.posts, 40)
+			}
+		}, "2 of the 95"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			blog := newBlog(t, 95, 10)
+			part.lacks(blog, true)
+			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+			b := &Backfill{HTTP: m.Client, Recount: time.Nanosecond}
+			keep := func(want feedhistory.Verdict, debts int) mirror.Feed {
+				_, err := m.Update(t.Context(), blog.url+"/feed/")
+				require.NoError(t, err)
+				_, err = b.Keep(t.Context(), m, blog.url+"/feed/")
+				require.NoError(t, err)
+				feed, err := m.Store.Feed(t.Context(), blog.url+"/feed/")
+				require.NoError(t, err)
+				require.Len(t, feed.Ledger.Debts(), debts)
+				require.Equal(t, want, feed.Verdict)
+				return *feed
+			}
+			debt := keep(feedhistory.Partial, 1).Ledger.Debts()[0]
+			require.Equal(t, mirror.DebtKind("count"), debt.Kind)
+			require.Contains(t, debt.Message, part.says)
+			require.Equal(t, "the server lists only entries that have come, and as many as it counts", debt.Receipt())
+			blog.withoutAPI = true
+			keep(feedhistory.Partial, 1)
+			blog.publish()
+			keep(feedhistory.Partial, 1)
+			blog.withoutAPI = false
+			keep(feedhistory.Partial, 1)
+			part.lacks(blog, false)
+			keep(feedhistory.Whole, 0)
+		})
+	}
+}
+
 // A plain feed costs two extra requests, once.
 func TestKeepNothing(t *testing.T) {
 	s := newSite(5)

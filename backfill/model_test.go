@@ -27,6 +27,7 @@ type post struct {
 	published, modified time.Time
 	text                string
 	podcast             bool // of a kind that the feed shows, and the API neither counts nor lists
+	withheld            bool // of a kind that the API counts and lists, and the feed leaves out
 }
 
 // A site is what the models of real servers have in common: posts, a log of

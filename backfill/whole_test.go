@@ -25,19 +25,32 @@ func (s *site) count(mark string) int {
 }
 
 // requireTrue checks that a whole history has every post that existed at the moment of
-// the count: for WordPress, when the feed's last page was read before it.
+// the count: for WordPress, while the feed's last pages were read before it. A post that
+// came between two of these requests came after the count.
 func (s *site) requireTrue(t require.TestingT, r *Recovery, mark string) {
+	got := ids(r.History.Entries)
+	for _, g := range r.History.Gaps {
+		_, names, listed := strings.Cut(g.Error(), "have not come: ")
+		for name := range strings.SplitSeq(names, ", ") {
+			require.False(t, listed && got[name], "%s", g)
+		}
+		require.NotContains(t, g.Error(), "the server counts", "%s", strings.Join(s.requests, "\n"))
+	}
 	if r.Verdict() != feedhistory.Whole {
 		return
 	}
-	got := ids(r.History.Entries)
 	n := s.count(mark)
 	require.GreaterOrEqual(t, n, 0, "%s", strings.Join(s.requests, "\n"))
-	for mark == wordPressCount && !strings.Contains(s.requests[n], "order=ASC&orderby") {
+	isLast := func(n int) bool { return strings.Contains(s.requests[n], "order=ASC&orderby") }
+	for mark == wordPressCount && !isLast(n) {
 		n--
 	}
 	for guid := range s.moments[n] {
-		require.Contains(t, got, guid, "%s", strings.Join(s.requests, "\n"))
+		existed := true
+		for i := n - 1; mark == wordPressCount && isLast(i); i-- {
+			existed = existed && s.moments[i][guid]
+		}
+		require.True(t, got[guid] || !existed, "%s: %s", guid, strings.Join(s.requests, "\n"))
 	}
 }
 
@@ -159,6 +172,11 @@ func TestWordPressUncounted(t *testing.T) {
 					}
 				}
 				r := b.fetch(t, b.answer, "/feed/")
+				if r.Verdict() == feedhistory.Partial { // a listed post has moved, too, and its page cannot be told from the list
+					require.Len(t, r.History.Gaps, 1)
+					require.Less(t, len(r.History.Entries), len(b.posts))
+					continue
+				}
 				require.Equal(t, feedhistory.Lossy, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
 			}
 		})

@@ -450,7 +450,7 @@ const rounds = 4
 // whole.
 func (s *stable) settle(posts string, latest int) (proven bool) {
 	s.come(place{Latest: latest})
-	var missed []string
+	said := "" // by the last gap: a post may go while the server lists them
 	was := [2]int{-1, -1}
 	for range rounds {
 		unchanged, ok := s.close(latest)
@@ -482,10 +482,17 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 			proven = true
 			break
 		}
-		if len(missing) == 0 || slices.Equal(missing, missed) || 2*len(missing) > len(c.posts) {
-			break // the feed has different posts, or different names for them
+		gap := c.gap(s.task.counter, missing)
+		if gap == nil {
+			s.task.listed = len(missing) == 0
+			break // there are others, which the server does not count, or the feed has different names
 		}
-		if missed = missing; !s.fill(c, missing) {
+		if gap.Err.Error() == said {
+			s.come(place{})
+			s.yield(nil, gap)
+			return false
+		}
+		if said = gap.Err.Error(); len(missing) > 0 && !s.fill(c, missing) {
 			return false
 		}
 	}

@@ -27,6 +27,7 @@ type blog struct {
 	unpaged    bool // and paged
 	withoutAPI bool
 	bare       bool // whether it sends no header fields of its own
+	secret     int  // how many posts the API counts and does not list
 	schemes    bool // whether every other page has the guids of before the site moved to https
 }
 
@@ -61,7 +62,8 @@ func (b *blog) answer(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.TrimSuffix("/feed/?"+q.Encode(), "?"), http.StatusMovedPermanently)
 		return
 	}
-	b.feed(w, b.query(q.Get("orderby"), q.Get("order")), max(1, atoi(q.Get("paged"))))
+	posts := slices.DeleteFunc(b.query(q.Get("orderby"), q.Get("order")), func(p post) bool { return p.withheld })
+	b.feed(w, posts, max(1, atoi(q.Get("paged"))))
 }
 
 // query returns all posts in the requested order, by default newest first.
@@ -116,7 +118,7 @@ func (b *blog) rest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	w.Header().Set("X-WP-Total", strconv.Itoa(len(posts)))
+	w.Header().Set("X-WP-Total", strconv.Itoa(len(posts)+b.secret))
 	list := []string{}
 	for _, p := range window(posts, (page-1)*size, size) {
 		if q.Get("_fields") == "id" {

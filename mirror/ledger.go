@@ -110,6 +110,7 @@ const (
 	debtStranger      DebtKind = "stranger"      // another feed answers
 	debtDeclared      DebtKind = "declared"      // the feed says that it lacks a part
 	debtSource        DebtKind = "source"        // a Merge has not brought a part
+	debtCount         DebtKind = "count"         // a server counts or lists other entries than a Merge has brought
 )
 
 // receipts has the receipt of each kind of debt.
@@ -125,6 +126,7 @@ var receipts = map[DebtKind]string{
 	debtStranger:      "the feed itself answers again, or the other one has answered three polls over at least a day",
 	debtDeclared:      "the feed no longer says that a part is missing",
 	debtSource:        "a later harvest or recovery has brought it",
+	debtCount:         "the server lists only entries that have come, and as many as it counts",
 }
 
 // Receipt returns the event that pays the debt; nothing else crosses it out.
@@ -174,6 +176,8 @@ func (d *Debt) kind() DebtKind {
 	switch {
 	case d.From == declaredGap:
 		return debtDeclared
+	case strings.HasPrefix(d.From, sourceGap) && d.Reason == feedhistory.ReasonDeclared:
+		return debtCount
 	case strings.HasPrefix(d.From, sourceGap):
 		return debtSource
 	case d.Reason == feedhistory.ReasonMissedWindow && d.Entry != "":

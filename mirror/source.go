@@ -75,7 +75,8 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	l.Kind = cmp.Or(l.Kind, feedhistory.Plain) // or the feed itself would have a history
 	l.Census = censusOf(src.Name, l.Census == provenCensus)
 	l.crossOut(func(d Debt) bool {
-		return d.From == sourceGap || d.From == p.source && (!src.Adds || d.isCut()) // debts of sourceGap stay only while no source was known
+		return d.From == sourceGap || // stay only while no source was known
+			d.From == p.source && (!src.Adds && d.Kind != debtCount || d.isCut())
 	})
 	whole := true
 	for doc, err := range src.Documents {
