@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"log"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -159,6 +161,46 @@ func ExampleClient_tracing() {
 		log.Fatal(err)
 	}
 	// Output: GET /queue.atom
+}
+
+// Documents that only the proxy can reach come through it.
+func ExampleClient_proxy() {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("the proxy is asked for", r.URL)
+		_, _ = w.Write([]byte(small))
+	}))
+	defer proxy.Close()
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := &feedhistory.Client{Proxy: http.ProxyURL(address)} // or http.ProxyFromEnvironment
+	defer client.CloseIdle()
+	doc, err := client.Get(context.Background(), "http://feeds.example.org/small")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(doc.Title)
+	// Output:
+	// the proxy is asked for http://feeds.example.org/small
+	// Small
+}
+
+// An episode is downloaded by the rules of the Client that reads the feed.
+func ExampleClient_HTTPClient() {
+	client, home, stop := site.Start()
+	defer stop()
+	client.Credentials = []feedhistory.Credential{{Origin: home, User: "ada", Password: "secret"}}
+	resp, err := client.HTTPClient().Get(home + "/episodes/1.mp3")
+	if err != nil {
+		log.Fatal(err) // a *feedhistory.FetchError says why there was no answer
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		failed := feedhistory.NewFetchError(resp)
+		fmt.Println(failed.Status, errors.Is(failed, fs.ErrNotExist))
+	}
+	// Output: 404 true
 }
 
 // parse reads a document of these examples.

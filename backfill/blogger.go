@@ -76,7 +76,7 @@ func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 			return
 		}
 		if b.task.place.Latest > 0 { // only a comparison is needed
-			if _, p.Proven = b.prove(); p.Proven {
+			if _, _, p.Proven = b.prove(); p.Proven {
 				b.task.place = place{}
 				return
 			}
@@ -90,7 +90,7 @@ func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 			return yield(doc, err)
 		})
 		if ctx.Err() == nil && !b.task.place.begun() {
-			_, p.Proven = b.prove()
+			_, _, p.Proven = b.prove()
 		}
 	}
 }
@@ -114,7 +114,7 @@ type blogger struct {
 // whether the server supports ranges, and whether all entries are proved to have come.
 // If the server does not support them, more documents follow.
 func (b *blogger) walk() (heeded, proven bool) {
-	said := "" // by the last gap: a post may go while the server lists them
+	var last *census // with a gap: a post may go while the server lists them
 	for {
 		heeded, whole := b.ranges()
 		if !heeded || !whole {
@@ -123,12 +123,12 @@ func (b *blogger) walk() (heeded, proven bool) {
 			}
 			return heeded, false
 		}
-		gap, proven := b.prove()
-		if gap != nil && said == "" {
-			said = gap.Err.Error()
+		c, gap, proven := b.prove()
+		if gap != nil && last == nil {
+			last = c
 			continue
 		}
-		if gap != nil && gap.Err.Error() == said {
+		if gap != nil && c.equal(last) {
 			b.yield(nil, gap)
 		}
 		b.task.place = place{}
@@ -181,15 +181,15 @@ func (b *blogger) ranges() (heeded, whole bool) {
 // prove requests the list of all entries without their contents, and the count. It
 // returns the gap for those that have not come, and reports whether all are proved to have
 // come.
-func (b *blogger) prove() (gap *feedhistory.Gap, proven bool) {
+func (b *blogger) prove() (list *census, gap *feedhistory.Gap, proven bool) {
 	url := strings.Replace(b.doc.URL, "/posts/default", "/posts/summary", 1)
 	if url == b.doc.URL {
-		return nil, false
+		return nil, nil, false
 	}
 	client := modifiedrange.Harvester{
 		HTTP: b.c, URL: with(url, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
 	}
-	list := &census{at: time.Now()}
+	list = &census{at: time.Now()}
 	seen := set{}
 	for doc, err := range client.Harvest(b.ctx, modifiedrange.Mark{}).Documents() {
 		if err != nil {
@@ -197,7 +197,7 @@ func (b *blogger) prove() (gap *feedhistory.Gap, proven bool) {
 				err = gap.Err
 			}
 			b.task.soon = !unsuited(err) && answer{err: err}.failure() != nil
-			return nil, false
+			return nil, nil, false
 		}
 		list.total = cmp.Or(list.total, readHead(doc).total) // of the first answer, which has no range
 		for _, e := range doc.Entries {
@@ -208,11 +208,10 @@ func (b *blogger) prove() (gap *feedhistory.Gap, proven bool) {
 		}
 	}
 	missing, proven := list.compare(b.has)
-	gap = list.gap(b.task.counter, missing)
-	if b.task.listed = len(missing) == 0 && gap == nil; proven {
+	if b.task.listed = len(missing) == 0 && list.total <= len(list.posts); proven {
 		b.task.total, b.task.proven = list.total, list.at
 	}
-	return gap, proven
+	return list, list.gap(b.task.counter, missing), proven
 }
 
 // unsuited reports whether a walk by ranges is impossible: the server ignores

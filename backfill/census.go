@@ -25,9 +25,10 @@ import (
 // server counted. If there are as many such entries as the server counted, they are
 // all of the kind it counts; and if the feed had as many just before, all of the feed's.
 type census struct {
-	at    time.Time // when the server counted
-	total int
-	posts []listedPost // in the order of the feed's pages
+	at     time.Time // when the server counted
+	total  int
+	steady bool         // it gave the same total with each part of the list
+	posts  []listedPost // in the order of the feed's pages
 }
 
 // A listedPost is a post in the server's list.
@@ -58,6 +59,12 @@ func (c *census) compare(has func([]string) map[string]bool) (missing []string, 
 	return missing, c.total > 0 && len(confirmed) == c.total
 }
 
+// equal reports whether another census, nil if there was none, had the same entries.
+func (c *census) equal(d *census) bool {
+	return d != nil && c.total == d.total &&
+		slices.EqualFunc(c.posts, d.posts, func(a, b listedPost) bool { return a.names[0] == b.names[0] })
+}
+
 // gap returns the gap for posts listed that have not come, or counted that are not listed;
 // nil if there are none, or so many that the list or the count seems to be of another feed, or
 // the list to name its posts otherwise.
@@ -70,7 +77,7 @@ func (c *census) gap(counter string, missing []string) *feedhistory.Gap {
 		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s, …", len(missing), len(c.posts), strings.Join(missing[:3], ", "))
 	case len(missing) > 0:
 		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s", len(missing), len(c.posts), strings.Join(missing, ", "))
-	case c.total > len(c.posts):
+	case c.total > len(c.posts) && c.steady:
 		err = fmt.Errorf("the server counts %d entries, but lists %d", c.total, len(c.posts))
 	default:
 		return nil
@@ -131,7 +138,7 @@ const (
 // census requests the list of all posts, with the count, and hardly more pages than the
 // count needs.
 func (s *source) census(posts string) (*census, error) {
-	c := &census{}
+	c := &census{steady: true}
 	seen := map[int]bool{}
 	for n := 1; n <= c.total/listSize+mostClosing; n++ { // posts may come meanwhile
 		url := posts + "_fields=id,guid,link,modified&orderby=id&order=asc&per_page=" + strconv.Itoa(listSize) + "&page=" + strconv.Itoa(n)
@@ -142,9 +149,10 @@ func (s *source) census(posts string) (*census, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n == 1 {
-			c.total = min(total, mostListed)
+		if total = min(total, mostListed); n == 1 {
+			c.total = total
 		}
+		c.steady = c.steady && total == c.total
 		before := len(c.posts)
 		for _, p := range page {
 			if !seen[p.ID] {

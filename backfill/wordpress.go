@@ -450,7 +450,7 @@ const rounds = 4
 // whole.
 func (s *stable) settle(posts string, latest int) (proven bool) {
 	s.come(place{Latest: latest})
-	said := "" // by the last gap: a post may go while the server lists them
+	var last *census // with a gap: a post may go while the server lists them
 	was := [2]int{-1, -1}
 	for range rounds {
 		unchanged, ok := s.close(latest)
@@ -484,15 +484,15 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 		}
 		gap := c.gap(s.task.counter, missing)
 		if gap == nil {
-			s.task.listed = len(missing) == 0
+			s.task.listed = len(missing) == 0 && c.total <= len(c.posts)
 			break // there are others, which the server does not count, or the feed has different names
 		}
-		if gap.Err.Error() == said {
+		if c.equal(last) {
 			s.come(place{})
 			s.yield(nil, gap)
 			return false
 		}
-		if said = gap.Err.Error(); len(missing) > 0 && !s.fill(c, missing) {
+		if last = c; len(missing) > 0 && !s.fill(c, missing) {
 			return false
 		}
 	}

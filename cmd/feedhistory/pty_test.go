@@ -26,6 +26,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/term"
 )
 
 // A pseudoTerminal runs the command on a pseudo-terminal.
@@ -84,6 +85,20 @@ func (p *pseudoTerminal) await(what string) {
 	require.Eventually(p.t, func() bool { return strings.Contains(p.screen(), what) }, patience, 5*time.Millisecond, "%q in %q", what, p)
 }
 
+// awaitSilence waits until the terminal no longer shows keys: its state differs from a new one's.
+func (p *pseudoTerminal) awaitSilence() {
+	other, tty, err := pty.Open()
+	require.NoError(p.t, err)
+	defer other.Close()
+	defer tty.Close()
+	fresh, err := term.GetState(int(other.Fd()))
+	require.NoError(p.t, err)
+	require.Eventually(p.t, func() bool {
+		state, err := term.GetState(int(p.pty.Fd()))
+		return err == nil && *state != *fresh
+	}, patience, 5*time.Millisecond)
+}
+
 func (p *pseudoTerminal) String() string { return p.screen() }
 
 // wait waits for the end, and returns the exit status.
@@ -125,6 +140,7 @@ func TestPasswordAsked(t *testing.T) {
 	}))
 	p := onTerminal(t, nil, "inspect", "--allow-private", "--user", "ann", server.URL+"/feed.rss")
 	p.await("password of ann: ")
+	p.awaitSilence()
 	_, err := io.WriteString(p.pty, "s3cret\n")
 	require.NoError(t, err)
 	require.Zero(t, p.wait(), p)
