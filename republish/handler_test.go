@@ -257,6 +257,9 @@ func answer(h http.Handler, r *http.Request) (status int, body string, header ht
 // asked returns the document at a path.
 func asked(t *testing.T, h *Handler, path string) string {
 	status, body, _ := answer(h, getRequest(t.Context(), path))
+	for status == http.StatusServiceUnavailable && strings.Contains(body, "being made") { // the machine is busy
+		status, body, _ = answer(h, getRequest(t.Context(), path))
+	}
 	require.Equal(t, http.StatusOK, status, body)
 	return body
 }
