@@ -237,16 +237,7 @@ func learnIDs(links, ids, days []string) idRule {
 	for _, dated := range []bool{false, true} {
 		for _, decoded := range []bool{false, true} {
 			r := idRule{decoded: decoded, dated: dated}
-			forms, parts := make([]string, len(links)), make([]string, len(links))
-			for i := range links {
-				forms[i], parts[i] = r.form(links[i]), ids[i]
-				if dated {
-					parts[i] = strings.Replace(ids[i], days[i], day, 1)
-				}
-			}
-			if r.learn(forms, parts); slices.EqualFunc(links, ids, func(link, id string) bool {
-				return r.of(link, days[slices.Index(links, link)]) == id
-			}) {
+			if r.learn(links, ids, days); r.ok {
 				return r
 			}
 		}
@@ -262,8 +253,14 @@ func (r idRule) form(address string) string {
 	return address
 }
 
-// learn learns the beginnings and ends.
-func (r *idRule) learn(links, ids []string) {
+// learn learns the beginnings and ends. The rule is ok if it gives all of the IDs.
+func (r *idRule) learn(addresses, all, days []string) {
+	links, ids := make([]string, len(addresses)), slices.Clone(all)
+	for i, address := range addresses {
+		if links[i] = r.form(address); r.dated {
+			ids[i] = strings.Replace(ids[i], days[i], day, 1)
+		}
+	}
 	r.ok, r.from, r.before = true, common(links, false), common(ids, false)
 	rest := func(all []string, beginning string) (out []string) {
 		for _, s := range all {
@@ -276,6 +273,9 @@ func (r *idRule) learn(links, ids []string) {
 	r.from, r.before = strings.TrimSuffix(r.from, both), strings.TrimSuffix(r.before, both)
 	both = common([]string{r.to, r.after}, false)
 	r.to, r.after = strings.TrimPrefix(r.to, both), strings.TrimPrefix(r.after, both)
+	for i, address := range addresses {
+		r.ok = r.ok && r.of(address, days[i]) == all[i]
+	}
 }
 
 // common returns the longest common beginning or, if at the end, end of texts.

@@ -129,8 +129,10 @@ func (p *page) element(n *html.Node, at *url.URL) {
 	case atom.Time:
 		p.time(cmp.Or(attr(n, "datetime"), textOf(n)))
 	case atom.Script:
-		if found := articleType.FindStringSubmatch(textOf(n)); found != nil && p.kind == "" && attr(n, "type") == "application/ld+json" {
-			p.kind = found[1]
+		if p.kind == "" && attr(n, "type") == "application/ld+json" {
+			if found := articleType.FindStringSubmatch(textOf(n)); found != nil {
+				p.kind = found[1]
+			}
 		}
 	}
 	for class := range strings.FieldsSeq(attr(n, "class")) {
@@ -201,9 +203,9 @@ func (p *page) pagers() (all []string) {
 
 // A model is what the pages of a feed's entries have in common.
 type model struct {
-	signs sign // zero if there are none, or no page could be read
-	kinds []string
-	links int // the most links to posts on one of them
+	signs sign     // zero if there are none, or no page could be read
+	kinds []string // of the articles on them
+	links int      // the most links to posts on one of them
 	lang  string
 	title int // which of a page's titles is that of the entry
 	rule  idRule
