@@ -269,7 +269,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 		k.mark.Place = place{}
 	}
 	name := k.mark.Method
-	if name == None {
+	if name == None || !more && k.feed.Source == "" { // it has brought nothing
 		name = ""
 	}
 	return k.m.Merge(k.ctx, k.feed.URL, mirror.Source{

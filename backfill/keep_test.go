@@ -99,6 +99,31 @@ func TestKeepFails(t *testing.T) {
 	require.Equal(t, feedhistory.Window, changes.Verdict)
 }
 
+// A walk that brings nothing pays for nothing that polls have missed.
+func TestKeepNothingForMissed(t *testing.T) {
+	s := newSite(8)
+	s.serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(rss(window(s.sorted(published), 0, 5), s.url, "", func(p post) string { return p.guid(s.url) })))
+	})
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	b := &Backfill{HTTP: m.Client, Recount: time.Nanosecond}
+	for range 2 {
+		_, err := m.Update(t.Context(), s.url+"/feed")
+		require.NoError(t, err)
+		for range 12 {
+			s.publish()
+		}
+		changes, err := m.Update(t.Context(), s.url+"/feed")
+		require.NoError(t, err)
+		require.Equal(t, feedhistory.Partial, changes.Verdict)
+		changes, err = b.Keep(t.Context(), m, s.url+"/feed")
+		require.NoError(t, err)
+		if changes != nil {
+			require.Equal(t, feedhistory.Partial, changes.Verdict)
+		}
+	}
+}
+
 // Posts that the server lists or counts, and that have not come, are a debt. It stays while
 // the server cannot be asked, or another walk brings something, and ends when only posts
 // that have come are listed, and all that are counted.

@@ -55,7 +55,8 @@ type Source struct {
 //
 // Merge records each *Gap among the errors, and continues. Any other error ends Merge,
 // which returns it; the feed's Mark is then the last document's. After a Merge without
-// gaps, windows missed by polls no longer count as gaps.
+// gaps, windows missed by polls no longer count as gaps, if it has brought any document but
+// the feed's own, or a proof.
 //
 // Merge changes neither the polls' memory of the feed nor when the feed is due, unless
 // it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
@@ -78,7 +79,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 		return d.From == sourceGap || // stay only while no source was known
 			d.From == p.source && (!src.Adds && d.Kind != debtCount || d.isCut())
 	})
-	whole := true
+	whole, brought := true, false
 	for doc, err := range src.Documents {
 		if p.allowance.full { // the rest would not fit either
 			whole = false
@@ -111,6 +112,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			return p.stop(err)
 		}
 		p.snapshot = nil
+		brought = brought || doc.Response.Requested != f.address()
 		p.more(src, doc.Response.Requested)
 		if src.Mark != nil { // what is stored need not be requested again
 			p.commits.gather()
@@ -120,7 +122,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 		}
 	}
 	l.crossOut(func(d Debt) bool { return d.From == p.source && d.Reason == feedhistory.ReasonInterrupted })
-	p.end(src, whole)
+	p.end(src, whole, brought)
 	return p.finish()
 }
 
@@ -141,8 +143,9 @@ func (p *poll) more(src Source, url string) {
 	})
 }
 
-// end processes the source's result at its end.
-func (p *poll) end(src Source, whole bool) {
+// end processes the source's result at its end: whether there was no gap, and whether it has
+// brought more than the feed's own document.
+func (p *poll) end(src Source, whole, brought bool) {
 	f := p.feed
 	isProven := false
 	f.AsOf, f.Counted = time.Time{}, 0
@@ -157,7 +160,7 @@ func (p *poll) end(src Source, whole bool) {
 		f.AsOf, f.Counted = src.AsOf(), f.Entries
 	}
 	if whole { // everything missed by polls is here now
-		p.ledger.crossOut(func(d Debt) bool { return d.isMissed() || isProven && d.From == p.source })
+		p.ledger.crossOut(func(d Debt) bool { return d.isMissed() && (brought || isProven) || isProven && d.From == p.source })
 	}
 }
 
