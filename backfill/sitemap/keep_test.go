@@ -2,6 +2,7 @@ package sitemap
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +55,22 @@ func TestKeepInOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, changes)
 	require.Len(t, b.requests.All(), asked)
+}
+
+// If all pages of a site's list are gone, nothing was recovered, in a mirror as without one.
+func TestKeepGone(t *testing.T) {
+	b := &blog{n: 30, pages: map[string]string{}}
+	for i := 1; i <= 20; i++ {
+		b.pages[fmt.Sprintf("/posts/post-%d/", i)] = "404"
+	}
+	require.Equal(t, feedhistory.Window, b.fetch(t).Verdict())
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: b.client()}
+	_, err := m.Update(t.Context(), root+"/feed.xml")
+	require.NoError(t, err)
+	keepAll(t, &backfill.Backfill{HTTP: m.Client, Methods: methods()}, m)
+	feed, err := m.Store.Feed(t.Context(), root+"/feed.xml")
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Window, feed.Verdict)
 }
 
 // Findings of versions without this method mean what they meant: it is tried once, and what
