@@ -59,6 +59,8 @@ func (c *syncCommand) Validate() error {
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
+	case c.Given() && len(c.URLs) == 0:
+		return errors.New("--header, --user and --token-env are for feeds that URL names, not for those of the database or of --opml")
 	}
 	for _, url := range c.URLs {
 		if d, err := time.ParseDuration(url); err == nil && c.Every {

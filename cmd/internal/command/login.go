@@ -90,10 +90,13 @@ func credentialOf(address string, header http.Header) (*feedhistory.Credential, 
 	return c, nil
 }
 
+// Given reports whether there are flags for one origin.
+func (f *Login) Given() bool { return len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" }
+
 // Authorize returns a client for the addresses. If the flags give credentials, all
 // addresses must have one origin.
 func (f *Login) Authorize(client *feedhistory.Client, addresses []string) (*feedhistory.Client, error) {
-	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
+	if f.Given() {
 		for _, other := range addresses[min(1, len(addresses)):] {
 			if !feedhistory.SameOrigin(addresses[0], other) {
 				return nil, terminal.UsageError("--header, --user, --token-env: credentials are for one origin, but the addresses have two: " +
