@@ -226,6 +226,7 @@ func (w *walk) learn() error {
 	if len(entries) > 2 {
 		entries = []*feedhistory.Entry{entries[0], entries[len(entries)-1]}
 	}
+	var matches [2]int // of the titles
 	for i, e := range entries {
 		p, err := w.get(linkOf(e))
 		if w.ctx.Err() != nil {
@@ -241,7 +242,14 @@ func (w *walk) learn() error {
 		w.model.kinds = append(w.model.kinds, p.kind)
 		w.model.links = max(w.model.links, w.postLinks(p))
 		w.model.short = p.shortlink != "" && p.shortlink == e.ID
-		w.model.title = max(slices.Index(p.titles[:], strings.Join(strings.Fields(e.Title().Plain()), " ")), 0)
+		for k, title := range p.titles {
+			if title == strings.Join(strings.Fields(e.Title().Plain()), " ") {
+				matches[k]++
+			}
+		}
+	}
+	if matches[1] > 0 && matches[1] >= matches[0] { // the other may be a guess
+		w.model.title = 1
 	}
 	return nil
 }

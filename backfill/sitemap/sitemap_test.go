@@ -269,6 +269,20 @@ func TestSigns(t *testing.T) {
 	}
 }
 
+// If the title of each page is that of the site, the heading is the post's, however many
+// there are.
+func TestHeadings(t *testing.T) {
+	b := &blog{n: 30}
+	b.page = func(i int) string {
+		page := strings.Replace(b.jsonLD(i), "<title>"+title(i)+" | The blog</title>", "<title>A blog</title>", 1)
+		page = strings.Replace(page, `"headline":"`+title(i)+`",`, "", 1)
+		return page + strings.Repeat("<h1>References</h1>", min(20/i, 1)) // of posts the feed does not show
+	}
+	for _, e := range b.fetch(t).History.Entries {
+		require.Contains(t, e.Title().Plain(), "The title of number")
+	}
+}
+
 // If pages say nothing of their time, their addresses do, or a list that has the times of
 // the feed's own entries. A list knows only when a page was changed.
 func TestTimes(t *testing.T) {
