@@ -73,10 +73,9 @@ func (c *census) gap(counter string, missing []string) *feedhistory.Gap {
 	switch {
 	case 2*len(missing) > len(c.posts), 2*len(c.posts) < c.total:
 		return nil
-	case len(missing) > 3:
-		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s, …", len(missing), len(c.posts), strings.Join(missing[:3], ", "))
 	case len(missing) > 0:
-		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s", len(missing), len(c.posts), strings.Join(missing, ", "))
+		more := map[bool]string{true: ", …"}[len(missing) > 3]
+		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s%s", len(missing), len(c.posts), strings.Join(missing[:min(len(missing), 3)], ", "), more)
 	case c.total > len(c.posts) && c.steady:
 		err = fmt.Errorf("the server counts %d entries, but lists %d", c.total, len(c.posts))
 	default:

@@ -173,17 +173,15 @@ func (k *keepRun) untried() bool {
 	})
 }
 
-// owes reports whether an earlier walk has left a gap at a URL.
-func (k *keepRun) owes(url string) bool {
-	return slices.ContainsFunc(k.feed.Ledger.Debts(), func(d mirror.Debt) bool { return d.URL == url && d.From == "source:"+k.feed.Source })
-}
+// isOwn reports whether an earlier walk has left a debt.
+func (k *keepRun) isOwn(d mirror.Debt) bool { return d.From == "source:"+k.feed.Source }
 
 // gaps reports whether polls have missed windows, when the first one was found,
 // and whether an earlier walk has left gaps.
 func (k *keepRun) gaps() (missed bool, found time.Time, own bool) {
 	for _, g := range k.feed.Ledger.Debts() {
 		switch {
-		case g.From == "source:"+k.feed.Source:
+		case k.isOwn(g):
 			own = true
 		case g.Reason == feedhistory.ReasonMissedWindow:
 			if !missed || g.Found.Before(found) {
@@ -283,10 +281,11 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 					return
 				}
 			}
+			owed := func(d mirror.Debt) bool { return d.URL == k.mark.Counter && k.isOwn(d) }
 			if k.err != nil {
 				yield(nil, k.err)
-			} else if counter := k.mark.Counter; k.task.listed && k.owes(counter) { // the list is the receipt
-				yield(&feedhistory.Document{URL: counter, Response: feedhistory.Response{Requested: counter}}, nil)
+			} else if k.task.listed && slices.ContainsFunc(k.feed.Ledger.Debts(), owed) { // the list is the receipt
+				yield(&feedhistory.Document{URL: k.mark.Counter, Response: feedhistory.Response{Requested: k.mark.Counter}}, nil)
 			}
 		},
 		End: func() (json.RawMessage, bool) {

@@ -176,6 +176,10 @@ func TestKeepCount(t *testing.T) {
 			keep(feedhistory.Partial, 1)
 			part.lacks(blog, false)
 			keep(feedhistory.Whole, 0)
+			for d, err := range m.Store.Documents(t.Context(), blog.url+"/feed/") {
+				require.NoError(t, err)
+				require.NotContains(t, d.URL, "wp-json", "the list is no document of the feed")
+			}
 		})
 	}
 }

@@ -226,7 +226,7 @@ func ExampleMirror_Update_importer() {
 	// 1 documents, 1 new entries: whole
 }
 
-// A reader keeps marks beside the entries: stars, labels, and where it stopped.
+// A feed reader stores stars and labels next to the entries.
 func ExampleMarker() {
 	ctx := context.Background()
 	client, home, stop := website.Start()

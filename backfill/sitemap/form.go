@@ -117,8 +117,9 @@ func (s *scope) likeLinks(address string) string {
 	if err != nil {
 		return address
 	}
-	if site, _, _ := strings.Cut(address, u.EscapedPath()); hostKey(u) == s.host && u.Path != "" {
-		address = strings.TrimSuffix(s.home.ResolveReference(&url.URL{Path: "/"}).String(), "/") + address[len(site):]
+	_, rest, _ := strings.Cut(address, "//")
+	if i := strings.IndexByte(rest, '/'); i >= 0 && hostKey(u) == s.host {
+		address = s.home.Scheme + "://" + s.home.Host + rest[i:]
 	}
 	if query := pageQuery(u); len(query) < len(u.Query()) {
 		address, _, _ = strings.Cut(address, "?")
@@ -222,7 +223,7 @@ type idRule struct {
 	dated                   bool   // IDs have the day, as those of Pelican: tag:example.org,2020-01-31:/one.html
 }
 
-// day stands for the day in an ID.
+// day is the placeholder for a day in an ID.
 const day = "\x00"
 
 // learnIDs learns how a feed makes IDs of links and days; the result's ok is false if that

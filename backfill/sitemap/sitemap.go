@@ -260,8 +260,9 @@ func (w *walk) learnTimes(listed []address) {
 		times[key(a.URL)] = a.Modified
 	}
 	for _, e := range w.doc.Entries {
-		u, err := url.Parse(linkOf(e))
-		switch t := times[key(linkOf(e))]; {
+		link := linkOf(e)
+		u, err := url.Parse(link)
+		switch t := times[key(link)]; {
 		case t.IsZero():
 		case err != nil || path.Dir(strings.TrimSuffix(u.Path, "/")) == "/" || !t.Equal(e.Time()):
 			return

@@ -239,7 +239,9 @@ func TestIDs(t *testing.T) {
 		b.guid = func(i int) string { return guid(b, i) }
 		require.Equal(t, b.want(1), idsOf(b.fetch(t).History.Entries), name)
 	}
-	b := &blog{n: 30, guid: func(i int) string { return fmt.Sprintf("urn:uuid:%08x", i*7919) }}
+	b := &blog{n: 30, path: func(i int) string { return []string{fmt.Sprintf("/post-%d", i), "/example"}[1/i] }}
+	require.Equal(t, b.want(1), idsOf(b.fetch(t).History.Entries), "the host begins as the path of the first post")
+	b = &blog{n: 30, guid: func(i int) string { return fmt.Sprintf("urn:uuid:%08x", i*7919) }}
 	ids := idsOf(b.fetch(t).History.Entries)
 	require.Len(t, ids, 30)
 	require.Contains(t, ids, b.link(1))

@@ -78,7 +78,7 @@ func (b savedBlog) records() (all []string) {
 }
 
 // Of the pages of a feed's site, the posts join its history, as at the site itself: each once,
-// as it was last saved. Whatever the publisher has itself counts more, and no import twice.
+// as it was last saved. The publisher's own copies count more, and a second import adds nothing.
 func TestWARCPages(t *testing.T) {
 	const feed = savedSite + "/feed"
 	for name, b := range map[string]savedBlog{"address": {}, "unguessable": {"urn:number:%03d"}} {
