@@ -22,11 +22,10 @@ type Memory struct {
 
 type memoryFeed struct {
 	state     *Feed
-	records   map[string]*Record
-	versions  map[string][]*Version // the earlier versions of each entry, newest first
-	documents []*DocumentRecord     // in the order of their commits
-	marks     map[string]*Marks     // by ID
-	posts     map[string]string     // the shortKey of each entry's Post, by ID; only in a shelf
+	entries   map[string]StoredEntry // by ID
+	documents []*DocumentRecord      // in the order of their commits
+	marks     map[string]*Marks      // by ID
+	posts     map[string]string      // the shortKey of each entry's Post, by ID; only in a shelf
 }
 
 // Feed implements Store.
@@ -79,7 +78,7 @@ func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[st
 		return found, ctx.Err()
 	}
 	for _, id := range ids {
-		if r := f.records[id]; r != nil {
+		if r := f.entries[id].Record; r != nil {
 			r = clone(r)
 			c := r.Content
 			r.Content = Content{Format: c.Format, Updated: c.Updated, Published: c.Published, Size: c.Size}
@@ -137,9 +136,9 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 			if q.Feed != "" && q.Feed != url {
 				continue
 			}
-			for _, r := range f.records {
-				if q.Has(r) && r.says(search, q.Prefix) {
-					found = append(found, r)
+			for _, e := range f.entries {
+				if q.Has(e.Record) && e.Record.says(search, q.Prefix) {
+					found = append(found, e.Record)
 				}
 			}
 		}
@@ -166,7 +165,7 @@ func (r *Record) says(all []string, prefix bool) bool {
 func (m *Memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
 	return sequence(ctx, m, clone, func() ([]*Version, error) {
 		if f := m.feeds[feed]; f != nil {
-			return slices.Clone(f.versions[id]), nil
+			return slices.Clone(f.entries[id].Versions), nil
 		}
 		return nil, nil
 	})
@@ -195,7 +194,7 @@ func (m *Memory) Commit(ctx context.Context, c *Commit) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		f = &memoryFeed{state: &Feed{}, records: map[string]*Record{}, versions: map[string][]*Version{}}
+		f = &memoryFeed{state: &Feed{}, entries: map[string]StoredEntry{}}
 	}
 	if f.state.Commits != c.Feed.Commits {
 		return fmt.Errorf("%s: %w", c.Feed.URL, ErrConflict)
@@ -206,64 +205,13 @@ func (m *Memory) Commit(ctx context.Context, c *Commit) error {
 	m.feeds[c.Feed.URL] = f
 	c.Feed.Commits = c.next()
 	f.state = c.Feed.clone()
-	f.put(c)
+	c.Apply(func(id string) StoredEntry { return f.entries[id] }, func(id string, e StoredEntry) { f.entries[id] = e })
 	f.file(c)
 	return nil
 }
 
 // next returns the number of the commit.
 func (c *Commit) next() int64 { return cmp.Or(c.Number, c.Feed.Commits+1) }
-
-// put stores the entries of a change.
-func (f *memoryFeed) put(c *Commit) {
-	touched := map[string]bool{}
-	for _, r := range c.Put {
-		if old := f.records[r.ID]; old != nil && old.Content.Format != 0 {
-			f.add(&Version{ID: old.ID, Copy: old.Copy, Content: old.Content})
-		}
-		f.set(c, r, r.Content)
-		touched[r.ID] = true
-	}
-	for _, r := range c.Touch {
-		var content Content
-		if old := f.records[r.ID]; old != nil {
-			content = old.Content
-		}
-		f.set(c, r, content)
-		touched[r.ID] = true
-	}
-	for _, v := range c.Versions {
-		f.add(v)
-		touched[v.ID] = true
-	}
-	for id := range touched {
-		f.prune(id, c.Keep)
-	}
-}
-
-func (f *memoryFeed) set(c *Commit, r *Record, content Content) {
-	r = clone(r)
-	r.Feed, r.Content = c.Feed.URL, content
-	f.records[r.ID] = r
-}
-
-func (f *memoryFeed) add(v *Version) {
-	same := func(o *Version) bool { return o.Copy.Digest == v.Copy.Digest }
-	if !slices.ContainsFunc(f.versions[v.ID], same) {
-		f.versions[v.ID] = append(f.versions[v.ID], clone(v))
-	}
-}
-
-// prune removes all but the newest versions of an entry; the current one is not
-// among them.
-func (f *memoryFeed) prune(id string, keep int) {
-	current := f.records[id]
-	kept := slices.DeleteFunc(f.versions[id], func(v *Version) bool {
-		return current != nil && current.Copy.Digest == v.Copy.Digest
-	})
-	slices.SortFunc(kept, (*Version).Compare)
-	f.versions[id] = kept[:min(len(kept), max(keep, 0))]
-}
 
 // file stores the documents of a change.
 func (f *memoryFeed) file(c *Commit) {

@@ -191,6 +191,73 @@ type Commit struct {
 	Forget bool
 }
 
+// A StoredEntry is everything a Store keeps of one entry.
+type StoredEntry struct {
+	Record   *Record    `json:"record,omitempty"`   // nil if the Store has only versions
+	Versions []*Version `json:"versions,omitempty"` // ordered by Version.Compare
+}
+
+// Apply applies the Put, Touch, Versions and Keep of the commit, for a Store that holds each
+// entry as one value. It calls get for the value of each entry in the commit, the zero one
+// if there is none, and then put with the value after the commit.
+func (c *Commit) Apply(get func(id string) StoredEntry, put func(id string, e StoredEntry)) {
+	if c == nil || c.Feed == nil || get == nil || put == nil {
+		return
+	}
+	changed := map[string]*StoredEntry{}
+	at := func(id string) *StoredEntry {
+		if changed[id] == nil {
+			e := get(id)
+			e.Versions = slices.Clone(e.Versions)
+			changed[id] = &e
+		}
+		return changed[id]
+	}
+	for _, r := range c.Put {
+		e := at(r.ID)
+		if old := e.Record; old != nil && old.Content.Format != 0 {
+			e.Versions = append(e.Versions, &Version{ID: old.ID, Copy: old.Copy, Content: old.Content})
+		}
+		e.set(c, r, r.Content)
+	}
+	for _, r := range c.Touch {
+		e := at(r.ID)
+		var content Content
+		if e.Record != nil {
+			content = e.Record.Content
+		}
+		e.set(c, r, content)
+	}
+	for _, v := range c.Versions {
+		e := at(v.ID)
+		e.Versions = append(e.Versions, clone(v))
+	}
+	for id, e := range changed {
+		e.prune(c.Keep)
+		put(id, *e)
+	}
+}
+
+func (e *StoredEntry) set(c *Commit, r *Record, content Content) {
+	e.Record = clone(r)
+	e.Record.Feed, e.Record.Content = c.Feed.URL, content
+}
+
+// prune keeps the newest versions, each once, and not the current one.
+func (e *StoredEntry) prune(keep int) {
+	seen := map[string]bool{}
+	if e.Record != nil {
+		seen[e.Record.Copy.Digest] = true
+	}
+	e.Versions = slices.DeleteFunc(e.Versions, func(v *Version) bool {
+		known := seen[v.Copy.Digest] // of equal ones, the first counts
+		seen[v.Copy.Digest] = true
+		return known
+	})
+	slices.SortFunc(e.Versions, (*Version).Compare)
+	e.Versions = e.Versions[:min(len(e.Versions), max(keep, 0))]
+}
+
 // A FeedQuery selects feeds. The zero value selects all, ordered by URL, byte
 // by byte.
 type FeedQuery struct {

@@ -175,11 +175,11 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 		}
 	}
 	c.Put, c.Touch, c.Versions = bare(c.Put), bare(c.Touch), nil
+	c.Keep = 0
 	if err := s.Memory.Commit(ctx, c); err != nil {
 		return err
 	}
 	f := s.feeds[c.Feed.URL]
-	f.versions = map[string][]*Version{}
 	if f.posts == nil {
 		f.posts = map[string]string{}
 	}
@@ -222,18 +222,18 @@ const keptLimit = 100_000
 // shrink forgets the oldest entries beyond a limit. They are in archives read to their end,
 // which polls do not read again unless they change.
 func (f *memoryFeed) shrink() {
-	if len(f.records) <= keptLimit {
+	if len(f.entries) <= keptLimit {
 		return
 	}
 	var archived []*Record
-	for _, r := range f.records {
-		if r.Archived && r.State != Erased {
-			archived = append(archived, r)
+	for _, e := range f.entries {
+		if e.Record.Archived && e.Record.State != Erased {
+			archived = append(archived, e.Record)
 		}
 	}
 	slices.SortFunc(archived, func(a, b *Record) int { return a.Copy.Compare(b.Copy) })
 	for _, r := range archived[:max(0, len(archived)-keptLimit*9/10)] {
-		delete(f.records, r.ID)
+		delete(f.entries, r.ID)
 		delete(f.posts, r.ID)
 	}
 }
@@ -241,7 +241,7 @@ func (f *memoryFeed) shrink() {
 // copied returns a copy that later commits do not change.
 func (f *memoryFeed) copied() *memoryFeed {
 	return &memoryFeed{
-		state: f.state.clone(), records: maps.Clone(f.records), versions: map[string][]*Version{},
+		state: f.state.clone(), entries: maps.Clone(f.entries),
 		documents: slices.Clone(f.documents), posts: maps.Clone(f.posts),
 	}
 }
@@ -281,8 +281,8 @@ func (k *ledgerFeed) marshal(l ledger) ([]byte, error) {
 	state := clone(k.state)
 	state.Ledger = Ledger{l: l}
 	rows := ledgerRows{Feed: state, Documents: k.documents}
-	for _, id := range slices.Sorted(maps.Keys(k.records)) {
-		rows.Entries = append(rows.Entries, ledgerRow{id, k.posts[id], k.records[id]})
+	for _, id := range slices.Sorted(maps.Keys(k.entries)) {
+		rows.Entries = append(rows.Entries, ledgerRow{id, k.posts[id], k.entries[id].Record})
 	}
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
@@ -304,7 +304,7 @@ func unmarshalFeed(text []byte) (*ledgerFeed, error) {
 	if err := json.Unmarshal(text, &form); err != nil || form.Rows == nil {
 		return nil, err
 	}
-	k := &ledgerFeed{&memoryFeed{records: map[string]*Record{}, posts: map[string]string{}}}
+	k := &ledgerFeed{&memoryFeed{entries: map[string]StoredEntry{}, posts: map[string]string{}}}
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(form.Rows)))
 	if err != nil {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
@@ -323,7 +323,7 @@ func unmarshalFeed(text []byte) (*ledgerFeed, error) {
 			return nil, errors.New("mirror: the rows of a Ledger: an entry without a state")
 		}
 		row.Record.ID, row.Record.Feed = row.ID, rows.Feed.URL
-		k.records[row.ID] = row.Record
+		k.entries[row.ID] = StoredEntry{Record: row.Record}
 		if row.Post != "" {
 			k.posts[row.ID] = row.Post
 		}

@@ -33,13 +33,8 @@ func TestValues(t *testing.T) {
 type value struct {
 	Feed      *mirror.Feed
 	Commits   int64
-	Entries   map[string]*entry
+	Entries   map[string]mirror.StoredEntry
 	Documents []*mirror.DocumentRecord // in the order of their commits
-}
-
-type entry struct {
-	Record   *mirror.Record
-	Versions []*mirror.Version
 }
 
 // get returns the value of a feed; one without a Feed if there is none.
@@ -50,7 +45,7 @@ func (s *values) get(ctx context.Context, url string) (*value, error) {
 }
 
 func (s *values) read(ctx context.Context, url string) (*value, error) {
-	v := &value{Entries: map[string]*entry{}}
+	v := &value{Entries: map[string]mirror.StoredEntry{}}
 	text, ok := s.texts[url]
 	if !ok {
 		return v, ctx.Err()
@@ -146,10 +141,10 @@ func (s *values) Records(ctx context.Context, feed string, ids []string) (map[st
 	}
 	found := map[string]*mirror.Record{}
 	for _, id := range ids {
-		if e := v.Entries[id]; e != nil && e.Record != nil {
-			c := e.Record.Content
-			e.Record.Content = mirror.Content{Format: c.Format, Updated: c.Updated, Published: c.Published, Size: c.Size}
-			found[id] = e.Record
+		if r := v.Entries[id].Record; r != nil {
+			c := r.Content
+			r.Content = mirror.Content{Format: c.Format, Updated: c.Updated, Published: c.Published, Size: c.Size}
+			found[id] = r
 		}
 	}
 	return found, nil
@@ -184,7 +179,7 @@ func (s *values) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.
 	}
 	return each(ctx, s, q.Feed, q.Limit, q.Compare, func(v *value) (found []*mirror.Record) {
 		for _, e := range v.Entries {
-			if e.Record != nil && q.Has(e.Record) {
+			if q.Has(e.Record) {
 				found = append(found, e.Record)
 			}
 		}
@@ -193,12 +188,7 @@ func (s *values) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.
 }
 
 func (s *values) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
-	return each(ctx, s, feed, 0, (*mirror.Version).Compare, func(v *value) []*mirror.Version {
-		if e := v.Entries[id]; e != nil {
-			return e.Versions
-		}
-		return nil
-	})
+	return each(ctx, s, feed, 0, (*mirror.Version).Compare, func(v *value) []*mirror.Version { return v.Entries[id].Versions })
 }
 
 func (s *values) Remove(ctx context.Context, url string) error {
@@ -225,66 +215,16 @@ func (s *values) Commit(ctx context.Context, c *mirror.Commit) error {
 		return err
 	}
 	v.Feed, v.Commits = c.Feed, cmp.Or(c.Number, c.Feed.Commits+1)
-	v.change(c)
-	text, err := json.Marshal(v)
-	if err == nil {
-		s.texts[c.Feed.URL], c.Feed.Commits = text, v.Commits
-	}
-	return err
-}
-
-// change applies a commit.
-func (v *value) change(c *mirror.Commit) {
-	touched := map[string]bool{}
-	at := func(id string) *entry {
-		touched[id] = true
-		if v.Entries[id] == nil {
-			v.Entries[id] = &entry{}
-		}
-		return v.Entries[id]
-	}
-	for _, r := range c.Put {
-		e := at(r.ID)
-		if old := e.Record; old != nil && old.Content.Format != 0 {
-			e.Versions = append(e.Versions, &mirror.Version{ID: r.ID, Copy: old.Copy, Content: old.Content})
-		}
-		e.Record = r
-	}
-	for _, r := range c.Touch {
-		e, twin := at(r.ID), *r
-		if twin.Content = (mirror.Content{}); e.Record != nil {
-			twin.Content = e.Record.Content
-		}
-		e.Record = &twin
-	}
-	for _, old := range c.Versions {
-		e := at(old.ID)
-		e.Versions = append(e.Versions, old)
-	}
-	for id := range touched {
-		v.Entries[id].prune(c.Keep)
-	}
+	c.Apply(func(id string) mirror.StoredEntry { return v.Entries[id] }, func(id string, e mirror.StoredEntry) { v.Entries[id] = e })
 	if c.Forget {
 		v.Documents = nil
 	}
 	for _, d := range c.Documents {
 		v.Documents = append(slices.DeleteFunc(v.Documents, func(o *mirror.DocumentRecord) bool { return o.URL == d.URL }), d)
 	}
-}
-
-// prune keeps the newest versions, each once, and not the current one.
-func (e *entry) prune(keep int) {
-	seen := map[string]bool{}
-	if e.Record != nil {
-		seen[e.Record.Copy.Digest] = true
+	text, err := json.Marshal(v)
+	if err == nil {
+		s.texts[c.Feed.URL], c.Feed.Commits = text, v.Commits
 	}
-	var kept []*mirror.Version
-	for _, v := range e.Versions {
-		if !seen[v.Copy.Digest] {
-			seen[v.Copy.Digest] = true
-			kept = append(kept, v)
-		}
-	}
-	slices.SortFunc(kept, (*mirror.Version).Compare)
-	e.Versions = kept[:min(len(kept), keep)]
+	return err
 }
