@@ -192,7 +192,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	for _, t := range s.doc.Deleted {
 		ids = append(ids, t.Ref)
 	}
-	records, err := mg.store.Records(mg.ctx, mg.feed.URL, ids)
+	records, err := mg.records(ids)
 	if err != nil {
 		return nil, err
 	}
@@ -267,6 +267,14 @@ func (mg *merger) buryAll(m *mergeResult, s source, deleted []feedhistory.Tombst
 	}
 }
 
+// records returns the stored records of entries; of a feed without a commit there are none.
+func (mg *merger) records(ids []string) (map[string]*Record, error) {
+	if mg.feed.Commits == 0 {
+		return map[string]*Record{}, nil
+	}
+	return mg.store.Records(mg.ctx, mg.feed.URL, ids)
+}
+
 // joinPosts puts an earlier copy of a post in the place of one under another ID, and
 // reports whether there was any: see feedhistory.Entry.Post. The earlier ID stays.
 func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool, err error) {
@@ -283,7 +291,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 	if len(names) == 0 {
 		return false, nil
 	}
-	known, err := mg.store.Records(mg.ctx, mg.feed.URL, names)
+	known, err := mg.records(names)
 	if err != nil {
 		return false, err
 	}

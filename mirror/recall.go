@@ -403,7 +403,7 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 	if len(all) == 0 {
 		return nil, nil
 	}
-	known, err := mg.store.Records(mg.ctx, mg.feed.URL, all)
+	known, err := mg.records(all)
 	if err != nil {
 		return nil, err
 	}

@@ -684,7 +684,7 @@ func (t transaction) replaceFeed(key any, f *mirror.Feed) error {
 		return err
 	}
 	poll := pollValues(f, version)
-	return t.exec(insertPoll, append(poll, t.sums.of(poll), key)...)
+	return t.exec("INSERT INTO fh.polls ("+newPollColumns+") VALUES "+marks(newPollColumns), append(poll, t.sums.of(poll), key)...)
 }
 
 // isHealed is true of entries changed by healEntries, until they are replaced.

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -13,7 +16,11 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 	if c == nil || c.Feed == nil {
 		return errors.New("sqlstore: Commit: the Change, or its Feed, is nil")
 	}
-	version := cmp.Or(c.Number, c.Feed.Commits+1)
+	if c.Feed.Commits == 0 {
+		errs, err := s.CommitNew(ctx, []*mirror.Commit{c})
+		return cmp.Or(err, errors.Join(errs...))
+	}
+	version := numberOf(c)
 	err := s.transact(ctx, func(t transaction) error {
 		feed, err := t.feed(c.Feed, version) // locks the feed
 		if err != nil {
@@ -28,14 +35,7 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 		if err := t.entries(feed, c); err != nil {
 			return err
 		}
-		if err := t.documents(feed, c); err != nil || s.Hook == nil {
-			return err
-		}
-		d, err := t.difference(feed, c, before)
-		if err != nil {
-			return err
-		}
-		return t.tell(c.Feed, version, d)
+		return t.finish(feed, c, before)
 	})
 	if err == nil {
 		c.Feed.Commits = version
@@ -43,44 +43,168 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 	return err
 }
 
-// entries stores the entries of a change and their versions.
-func (t transaction) entries(feed int64, c *mirror.Commit) error {
-	touched := make([]string, 0, len(c.Put)+len(c.Touch)+len(c.Versions))
+func numberOf(c *mirror.Commit) int64 { return cmp.Or(c.Number, c.Feed.Commits+1) }
+
+// finish stores the documents of a change, and tells the Hook.
+func (t transaction) finish(feed int64, c *mirror.Commit, before map[string]liveCopy) error {
+	if err := t.documents(feed, c); err != nil || t.Hook == nil {
+		return err
+	}
+	d, err := t.difference(feed, c, before)
+	if err != nil {
+		return err
+	}
+	return t.tell(c.Feed, numberOf(c), d)
+}
+
+// CommitNew stores the first commits of feeds, which have no Commits yet, in one
+// transaction. One call for many feeds is faster than a Commit for each. The results are in
+// the order of the commits: one matches mirror.ErrConflict if the store has the feed already,
+// or it is that of an earlier commit of the call, and nothing of it is stored. If err is not
+// nil, nothing is stored at all.
+func (s *Store) CommitNew(ctx context.Context, commits []*mirror.Commit) (results []error, err error) {
+	for _, c := range commits {
+		if c == nil || c.Feed == nil || c.Feed.Commits != 0 {
+			return nil, errors.New("sqlstore: CommitNew: a Commit, or its Feed, is nil, or is not the first")
+		}
+	}
+	results = make([]error, len(commits))
+	err = s.transact(ctx, func(t transaction) error {
+		keys, err := t.addFeeds(commits)
+		if err != nil {
+			return err
+		}
+		if err := t.newEntries(keys, commits); err != nil {
+			return err
+		}
+		for i, c := range commits {
+			if results[i] = nil; keys[i] == 0 {
+				results[i] = fmt.Errorf("%s: %w", c.Feed.URL, mirror.ErrConflict)
+			} else if err := t.finish(keys[i], c, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i, c := range commits {
+		if err == nil && results[i] == nil {
+			c.Feed.Commits = numberOf(c)
+		}
+	}
+	return results, err
+}
+
+// addFeeds stores the states of new feeds, and returns their keys: 0 for a feed that is not new.
+func (t transaction) addFeeds(commits []*mirror.Commit) ([]int64, error) {
+	places := make(map[string]int, len(commits))
+	for i, c := range slices.Backward(commits) {
+		places[keyOf(c.Feed.URL)] = i
+	}
+	urls := slices.Sorted(maps.Keys(places)) // in one order, or two transactions would wait for each other
+	var feeds, polls []any
+	for _, url := range urls {
+		f := commits[places[url]].Feed
+		state, err := stateText(f)
+		if err != nil {
+			return nil, err
+		}
+		name, values := nameOf(f.URL), feedValues(f, state)
+		feeds = append(append(feeds, values...), t.sums.of([]any{name.key, name.long}, values), name.key, name.long)
+	}
+	if err := t.insert("fh.feeds", newFeedColumns, marks(newFeedColumns), " ON CONFLICT (url) DO NOTHING", feeds); err != nil {
+		return nil, err
+	}
+	added, err := t.query("SELECT url, key FROM fh.feeds WHERE url"+t.in+" AND NOT EXISTS (SELECT 1 FROM fh.polls WHERE feed = key)", list(&t.dialect, urls))
+	if err != nil {
+		return nil, err
+	}
+	defer added.Close()
+	keys := make([]int64, len(commits))
+	for added.Next() {
+		var url string
+		var key int64
+		if err := added.Scan(&url, &key); err != nil {
+			return nil, err
+		}
+		i := places[url]
+		poll := pollValues(commits[i].Feed, numberOf(commits[i]))
+		keys[i], polls = key, append(append(polls, poll...), t.sums.of(poll), key)
+	}
+	if err := cmp.Or(added.Err(), added.Close()); err != nil {
+		return nil, err
+	}
+	return keys, t.insert("fh.polls", newPollColumns, marks(newPollColumns), "", polls)
+}
+
+// newEntries stores the entries of new feeds. Without other versions, there is nothing to
+// replace or to prune.
+func (t transaction) newEntries(keys []int64, commits []*mirror.Commit) error {
+	var all rows
+	for i, c := range commits {
+		switch {
+		case keys[i] == 0:
+		case len(c.Versions) == 0:
+			all.add(&t, keys[i], c)
+		default:
+			if err := t.entries(keys[i], c); err != nil {
+				return err
+			}
+		}
+	}
+	if err := cmp.Or(t.upsert(t.put, all.puts), t.upsert(t.mark, all.marked)); err != nil || len(all.puts) == 0 {
+		return err
+	}
+	return t.exec("INSERT INTO fh.unindexed SELECT key FROM fh.entries WHERE feed"+t.in+
+		" AND format <> '' ORDER BY key ON CONFLICT (key) DO NOTHING", list(&t.dialect, keys))
+}
+
+// rows are the rows of entries and their versions.
+type rows struct {
+	puts, marked, versions []any
+	touched                []string // the keys of their IDs
+}
+
+// add adds the rows of a feed's change.
+func (all *rows) add(t *transaction, feed int64, c *mirror.Commit) {
 	key := func(values []any, id string) []any {
 		n := nameOf(id)
-		touched = append(touched, n.key)
+		all.touched = append(all.touched, n.key)
 		return appendKey(values, feed, n)
 	}
-	var puts, marked, versions []any
 	for _, r := range c.Put {
-		begin := len(puts)
-		puts = t.appendRecord(key(puts, r.ID), r, true)
-		puts = t.appendSummed(puts, puts[begin:begin+3], &r.Content)
+		begin := len(all.puts)
+		all.puts = t.appendRecord(key(all.puts, r.ID), r, true)
+		all.puts = t.appendSummed(all.puts, all.puts[begin:begin+3], &r.Content)
 	}
 	for _, r := range c.Touch {
-		marked = t.appendRecord(key(marked, r.ID), r, false) // its content is not known here
+		all.marked = t.appendRecord(key(all.marked, r.ID), r, false) // its content is not known here
 	}
 	for _, v := range c.Versions {
-		begin := len(versions)
-		versions = key(versions, v.ID)
-		of := versions[begin:]
-		versions = appendCopy(versions, v.Copy)
-		versions = append(versions, t.sums.ofCopy(of, versions[begin+3:]))
-		versions = t.appendSummed(versions, versions[begin:begin+3], &v.Content)
+		begin := len(all.versions)
+		all.versions = key(all.versions, v.ID)
+		of := all.versions[begin:]
+		all.versions = appendCopy(all.versions, v.Copy)
+		all.versions = append(all.versions, t.sums.ofCopy(of, all.versions[begin+3:]))
+		all.versions = t.appendSummed(all.versions, all.versions[begin:begin+3], &v.Content)
 	}
-	if len(touched) == 0 {
+}
+
+// entries stores the entries of a change and their versions.
+func (t transaction) entries(feed int64, c *mirror.Commit) error {
+	var all rows
+	if all.add(&t, feed, c); len(all.touched) == 0 {
 		return nil
 	}
-	if err := t.replace(feed, list(&t.dialect, touched[:len(c.Put)]), c.Keep, puts); err != nil {
+	if err := t.replace(feed, list(&t.dialect, all.touched[:len(c.Put)]), c.Keep, all.puts); err != nil {
 		return err
 	}
-	if err := t.upsert(t.mark, marked); err != nil {
+	if err := t.upsert(t.mark, all.marked); err != nil {
 		return err
 	}
-	if err := t.insert("fh.versions", versionColumns, versionRow, " ON CONFLICT (feed, id, digest) DO NOTHING", versions); err != nil {
+	if err := t.insert("fh.versions", versionColumns, versionRow, " ON CONFLICT (feed, id, digest) DO NOTHING", all.versions); err != nil {
 		return err
 	}
-	return t.prune(feed, list(&t.dialect, touched), c.Keep)
+	return t.prune(feed, list(&t.dialect, all.touched), c.Keep)
 }
 
 const versionColumns = keyColumns + ", " + copyColumns + ", copy_checksum, " + contentColumns + ", content_checksum"

@@ -214,8 +214,8 @@ func (s *Store) FeedsByURL(ctx context.Context, urls []string) (map[string]*mirr
 	return states, failure(ctx, rows.Err())
 }
 
-// feed stores the state of a feed at a version, which locks the feed, and
-// returns its key.
+// feed stores the state of a known feed at a version, which locks the feed, and returns its
+// key.
 func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) {
 	state, err := stateText(f)
 	if err != nil {
@@ -225,23 +225,14 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 	values := feedValues(f, state)
 	values = append(values, t.sums.of([]any{url.key, url.long}, values))
 	poll := pollValues(f, version)
-	poll = append(poll, t.sums.of(poll))
-	query, args := updatePoll, append(poll, url.key, f.Commits)
-	if f.Commits == 0 {
-		query, args = insertFeed, append(values, url.key, url.long)
-	}
-	keys, err := t.numbers(query, args...)
+	keys, err := t.numbers(updatePoll, append(poll, t.sums.of(poll), url.key, f.Commits)...)
 	switch {
 	case err != nil:
 		return 0, err
 	case len(keys) == 0:
 		return 0, fmt.Errorf("%s: %w", f.URL, mirror.ErrConflict)
-	case f.Commits == 0:
-		err = t.exec(insertPoll, append(poll, keys[0])...)
-	default:
-		err = t.exec(updateFeed, append(values, keys[0], state)...)
 	}
-	return keys[0], err
+	return keys[0], t.exec(updateFeed, append(values, keys[0], state)...)
 }
 
 func feedValues(f *mirror.Feed, state string) []any {
@@ -253,14 +244,13 @@ func pollValues(f *mirror.Feed, version int64) []any {
 }
 
 const (
-	feedColumns = "title, kind, verdict, entries, deleted, documents, error, state"
-	insertFeed  = "INSERT INTO fh.feeds (" + feedColumns + ", checksum, url, long_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
-		" ON CONFLICT (url) DO NOTHING RETURNING key"
-	updateFeed = "UPDATE fh.feeds SET (" + feedColumns + ", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ? AND state <> ?"
+	feedColumns    = "title, kind, verdict, entries, deleted, documents, error, state"
+	newFeedColumns = feedColumns + ", checksum, url, long_url"
+	updateFeed     = "UPDATE fh.feeds SET (" + feedColumns + ", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ? AND state <> ?"
 
-	pollColumns = "version, polls, polled, next, gone"
-	insertPoll  = "INSERT INTO fh.polls (" + pollColumns + ", checksum, feed) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	updatePoll  = "UPDATE fh.polls SET (" + pollColumns + ", checksum) = (?, ?, ?, ?, ?, ?) WHERE " + ofFeed + " AND version = ? RETURNING feed"
+	pollColumns    = "version, polls, polled, next, gone"
+	newPollColumns = pollColumns + ", checksum, feed"
+	updatePoll     = "UPDATE fh.polls SET (" + pollColumns + ", checksum) = (?, ?, ?, ?, ?, ?) WHERE " + ofFeed + " AND version = ? RETURNING feed"
 )
 
 // UpdatePolls returns a statement for PostgreSQL to record polls of many feeds at once:
