@@ -262,9 +262,10 @@ type claim struct {
 type turn struct {
 	hold
 	url      string
-	tries    int       // polls in a row begun but not ended properly, including this one once it is recorded
-	due      time.Time // when the feed was due
-	state    *mirror.Feed
+	tries    int          // polls in a row begun but not ended properly, including this one once it is recorded
+	due      time.Time    // when the feed was due
+	state    *mirror.Feed // as the store has it; nil if the feed is new
+	sought   bool         // whether the state is known
 	doubtful bool
 	noted    bool // whether the beginning of the poll is recorded
 }
@@ -304,7 +305,7 @@ func (d *Database) claim(ctx context.Context, claims []*claim) error {
 	}
 	for _, c := range claims {
 		for _, t := range c.turns {
-			t.state = states[t.url]
+			t.state, t.sought = states[t.url], true
 		}
 	}
 	return nil

@@ -3,12 +3,14 @@ package fleet
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -85,6 +87,7 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 	var pauses []time.Duration
 	var due []time.Time
 	var states []*mirror.Feed
+	verdicts := slices.Repeat([]string{feedhistory.Whole.String()}, n*n)
 	for i := range n {
 		hosts, tokens, most, pauses = append(hosts, host(i)), append(tokens, 7), append(most, int64(n)), append(pauses, time.Second)
 		for j := range n {
@@ -102,7 +105,7 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 		{"claim", dueFeeds, []any{hosts, tokens, most}},
 		{"lock", lockHosts, []any{hosts, tokens}},
 		{"store", update, args},
-		{"note", noteFeeds, []any{urls, due}},
+		{"note", noteFeeds, []any{urls, due, verdicts}},
 		{"release", releaseHosts, []any{hosts, pauses, pauses}},
 	} {
 		rows, err := d.pool.Query(ctx, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "+q.query, q.args...)

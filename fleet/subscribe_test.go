@@ -1,9 +1,11 @@
 package fleet_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,8 +89,10 @@ func TestUnsubscribe(t *testing.T) {
 	require.Equal(t, 1, removed)
 	close(answer)
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
-	_, err = db.Store.Feed(t.Context(), first)
-	require.ErrorIs(t, err, mirror.ErrNotFound)
+	require.Eventually(t, func() bool { // when the poll is recorded
+		_, err := db.Store.Feed(t.Context(), first)
+		return errors.Is(err, mirror.ErrNotFound)
+	}, patience, 10*time.Millisecond)
 	_, err = db.Store.Feed(t.Context(), second)
 	require.NoError(t, err)
 	_, err = db.Unsubscribe(t.Context(), []string{second})

@@ -118,6 +118,7 @@ type Worker struct {
 
 	claims combiner[*claim]
 	writes combiner[*write]
+	firsts combiner[*first]
 	most   func() (feeds int, late time.Duration) // for tests; nil means the usual values
 }
 
@@ -186,6 +187,7 @@ func (w *Worker) setUp() error {
 		w.room, w.freed = make(chan struct{}, w.hosts()), make(chan struct{}, 1)
 		w.claims.do = w.claim
 		w.writes.do = w.Database.write
+		w.firsts.do = w.Database.commitNew
 		workers := river.NewWorkers()
 		river.AddWorker(workers, &visitWorker{w: w})
 		river.AddWorker(workers, &sweepWorker{w: w})
@@ -474,8 +476,8 @@ func (v *visit) take(ctx context.Context, t *turn) error {
 	began, late := time.Now(), d.clock.now().Sub(t.due)
 	e := w.poll(ctx, t)
 	w.metrics.poll(e, began, late)
-	if e.held != nil {
-		v.holdBack(&routine{turn: t, state: e.held})
+	if r := e.routine(t); r != nil {
+		v.holdBack(r)
 		return nil
 	}
 	after, cancel := afterwards(ctx)
@@ -536,10 +538,10 @@ func (v *visit) writeHeld(release bool) error {
 		return v.writeHeld(release)
 	}
 	for _, p := range n.polls {
-		if !p.stored {
+		if !p.stored && !p.committed {
 			v.w.metrics.overtaken()
 		}
-		if n.held && !p.there {
+		if !p.there && (n.held || p.committed) {
 			ctx, cancel := afterwards(context.Background())
 			err = errors.Join(err, v.w.Database.forgotten(ctx, p.turn))
 			cancel()
@@ -555,7 +557,10 @@ func (v *visit) writeAlone(p *routine) error {
 	ctx, cancel := afterwards(context.Background())
 	defer cancel()
 	e := pollResult{outcome: unchanged, feed: p.state, due: p.state.Next}
-	err := d.Store.Commit(ctx, &mirror.Commit{Feed: p.state})
+	var err error
+	if !p.committed {
+		err = d.Store.Commit(ctx, &mirror.Commit{Feed: p.state})
+	}
 	switch {
 	case errors.Is(err, mirror.ErrConflict):
 		w.metrics.overtaken()
@@ -623,6 +628,7 @@ var outcomes = []outcome{changed, unchanged, failed, gone, sliced, interrupted, 
 // A session is the store as one poll sees it.
 type session struct {
 	mirror.Store
+	worker  *Worker
 	turn    *turn
 	again   bool         // an earlier poll may have ended without a record
 	feed    *mirror.Feed // as it was read or last committed
@@ -641,8 +647,10 @@ var errEarly = errors.New("the feed is not due")
 // Feed implements mirror.Store.
 func (s *session) Feed(ctx context.Context, url string) (f *mirror.Feed, err error) {
 	own := url == s.turn.url
-	if f = s.turn.state; own && f != nil {
-		s.turn.state = nil
+	if f = s.turn.state; own && s.turn.sought {
+		if s.turn.state, s.turn.sought = nil, false; f == nil {
+			return nil, fmt.Errorf("%s: %w", url, mirror.ErrNotFound)
+		}
 	} else if f, err = s.Store.Feed(ctx, url); err != nil || !own {
 		return f, err
 	}
@@ -669,10 +677,45 @@ func (s *session) Commit(ctx context.Context, c *mirror.Commit) error {
 		c.Feed.Commits++
 		return nil
 	}
-	err := s.Store.Commit(ctx, c)
+	err := s.store(ctx, c)
 	if err == nil {
 		s.feed = c.Feed
 		s.commits++
+	}
+	return err
+}
+
+// mostTogether is the maximum number of bytes of a first commit that is stored with others.
+const mostTogether = 256 << 10
+
+// store commits a change: the first one of a feed together with those of other feeds.
+func (s *session) store(ctx context.Context, c *mirror.Commit) error {
+	size := int64(0)
+	for _, r := range c.Put {
+		size += r.Content.Size
+	}
+	if c.Feed.Commits > 0 || size > mostTogether || s.Store != mirror.Store(s.worker.Database.states) {
+		return s.Store.Commit(ctx, c)
+	}
+	f := &first{commit: c}
+	return cmp.Or(s.worker.firsts.ask(f), f.err)
+}
+
+// A first is the first commit of a feed.
+type first struct {
+	commit *mirror.Commit
+	err    error // result: mirror.ErrConflict if the feed is there already
+}
+
+// commitNew stores the first commits of several feeds together.
+func (d *Database) commitNew(ctx context.Context, firsts []*first) error {
+	commits := make([]*mirror.Commit, len(firsts))
+	for i, f := range firsts {
+		commits[i] = f.commit
+	}
+	results, err := d.states.CommitNew(ctx, commits)
+	for i, err := range results {
+		firsts[i].err = err
 	}
 	return err
 }
@@ -724,7 +767,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 		return pollResult{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
 	}
 	now := w.Database.clock.now
-	s := &session{Store: w.Database.Store, now: now, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
+	s := &session{Store: w.Database.Store, worker: w, now: now, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
 	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1), Now: now}
 	limited, cancel := context.WithTimeout(context.WithValue(ctx, hostKey{}, t.host), w.slice())
 	defer cancel()
@@ -859,13 +902,27 @@ type write struct {
 	held bool // result: whether the host was still the worker's
 }
 
-// A routine is a poll without news. Its state has not been stored yet; if it never is,
-// the feed is polled again.
+// A routine is a poll whose record may wait for others. Of a poll without news, the state
+// has not been stored yet; if it never is, or the record is lost, the feed is polled again.
 type routine struct {
 	*turn
-	state  *mirror.Feed // with the Commits it was made from
-	stored bool         // result: whether the state was stored
-	there  bool         // result: whether the feed is subscribed to
+	state     *mirror.Feed // with the Commits it was made from, unless it is committed
+	committed bool         // whether the poll has committed the state, with news
+	stored    bool         // result: whether the state is stored
+	there     bool         // result: whether the feed is subscribed to
+}
+
+// routine returns the record of a poll that has ended well; nil if it cannot wait.
+func (e *pollResult) routine(t *turn) *routine {
+	switch f := e.feed; {
+	case e.held != nil:
+		return &routine{turn: t, state: e.held}
+	case f == nil, t.noted, e.outcome != changed && e.outcome != unchanged, f.Gone, f.Alias != "", f.Failures > 0, e.err != "",
+		!e.due.Equal(f.Next), hostOf(f) != t.host:
+		return nil
+	default:
+		return &routine{turn: t, state: f, committed: true}
+	}
 }
 
 // write carries out several writes together. It is not durable.
@@ -875,7 +932,7 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 		if err != nil {
 			return err
 		}
-		var polls []*routine
+		var polls, open []*routine
 		var states []*mirror.Feed
 		var released []string
 		var pauses, waits []time.Duration
@@ -884,17 +941,21 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 				continue
 			}
 			for _, p := range w.polls {
-				p.stored, p.there = false, false
-				polls, states = append(polls, p), append(states, p.state)
+				p.stored, p.there = p.committed, false
+				if polls = append(polls, p); !p.committed {
+					open, states = append(open, p), append(states, p.state)
+				}
 			}
 			if w.release {
 				released, pauses, waits = append(released, w.host), append(pauses, w.pause), append(waits, w.wait)
 			}
 		}
-		if len(polls) > 0 {
-			if err := store(ctx, tx, polls, states); err != nil {
+		if len(open) > 0 {
+			if err := store(ctx, tx, open, states); err != nil {
 				return err
 			}
+		}
+		if len(polls) > 0 {
 			if err := d.note(ctx, tx, polls); err != nil {
 				return err
 			}
@@ -947,14 +1008,14 @@ func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Fe
 // soon.
 func (d *Database) note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
 	by := make(map[string]*routine, len(polls))
-	urls, due := make([]string, len(polls)), make([]time.Time, len(polls))
+	urls, due, verdicts := make([]string, len(polls)), make([]time.Time, len(polls)), make([]string, len(polls))
 	for i, p := range polls {
-		by[p.url], urls[i], due[i] = p, p.url, p.state.Next
+		by[p.url], urls[i], due[i], verdicts[i] = p, p.url, p.state.Next, p.state.Verdict.String()
 		if !p.stored {
 			due[i] = d.clock.now().Add(afterConflict)
 		}
 	}
-	rows, err := tx.Query(ctx, noteFeeds, urls, due)
+	rows, err := tx.Query(ctx, noteFeeds, urls, due, verdicts)
 	if err != nil {
 		return err
 	}
@@ -972,8 +1033,8 @@ const (
 		ORDER BY h.host FOR UPDATE OF h`
 	// The hosts are locked, so nobody else changes several of these feeds.
 	noteFeeds = `
-		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = a.due, failures = 0, error = '', gone = false
-		FROM unnest($1::text[], $2::timestamptz[]) AS a (url, due) WHERE f.url = a.url
+		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = a.due, verdict = a.verdict, failures = 0, error = '', gone = false
+		FROM unnest($1::text[], $2::timestamptz[], $3::text[]) AS a (url, due, verdict) WHERE f.url = a.url
 		RETURNING f.url`
 	// A host is due when one of its feeds is, but not before the pause and the wait are over.
 	releaseHosts = `

@@ -154,8 +154,16 @@ func (t transaction) newEntries(keys []int64, commits []*mirror.Commit) error {
 	if err := cmp.Or(t.upsert(t.put, all.puts), t.upsert(t.mark, all.marked)); err != nil || len(all.puts) == 0 {
 		return err
 	}
-	return t.exec("INSERT INTO fh.unindexed SELECT key FROM fh.entries WHERE feed"+t.in+
-		" AND format <> '' ORDER BY key ON CONFLICT (key) DO NOTHING", list(&t.dialect, keys))
+	var ids []string
+	var feeds []int64
+	for i, c := range commits {
+		for _, r := range c.Put {
+			if keys[i] != 0 && len(c.Versions) == 0 {
+				ids, feeds = append(ids, keyOf(r.ID)), append(feeds, keys[i])
+			}
+		}
+	}
+	return t.exec("INSERT INTO fh.unindexed SELECT key"+t.several, list(&t.dialect, ids), list(&t.dialect, feeds))
 }
 
 // rows are the rows of entries and their versions.

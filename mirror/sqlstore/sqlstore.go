@@ -294,6 +294,7 @@ type dialect struct {
 	one       bool      // whether there is only one writer at a time
 	in        string    // follows a column: it is in the list given as a parameter
 	known     [2]string // the entries with IDs in the list given as a parameter, in the feed inserted between the two parts
+	several   string    // the entries of new feeds that have contents, by two lists given as parameters, of IDs and of their feeds
 	locked    string    // follows a query: its rows are locked
 	found     string    // the key is among the results of the search given as a parameter
 	among     string    // the same, for entries read in an order
@@ -318,14 +319,15 @@ var dialects = map[Dialect]dialect{
 		known: [2]string{
 			" FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN fh.entries ON id = wanted AND feed = (", ")",
 		},
-		hits:   "SELECT rowid FROM fh.search WHERE fh.search MATCH ?",
-		found:  "key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)",
-		among:  "+key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)", // gathers all results once
-		steps:  256,
-		newest: " INDEXED BY feedhistory_entries_by_time",
-		words:  "?",
-		mark:   upsertOf(own.Replace(markColumns)),
-		put:    upsertOf(own.Replace(putColumns)),
+		several: " FROM fh.entries WHERE feed IN (SELECT value FROM json_each(?2)) AND format <> '' AND ?1 <> ''", // of new feeds, so all are meant
+		hits:    "SELECT rowid FROM fh.search WHERE fh.search MATCH ?",
+		found:   "key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)",
+		among:   "+key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)", // gathers all results once
+		steps:   256,
+		newest:  " INDEXED BY feedhistory_entries_by_time",
+		words:   "?",
+		mark:    upsertOf(own.Replace(markColumns)),
+		put:     upsertOf(own.Replace(putColumns)),
 	},
 	PostgreSQL: {
 		directory: "postgresql",
@@ -333,9 +335,11 @@ var dialects = map[Dialect]dialect{
 		own:       "SELECT relname FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('feedhistory')",
 		earlier: "SELECT t.name || '.' || attname FROM unnest(ARRAY['schema_versions', 'feeds', 'entries', 'documents']) AS t (name) " +
 			"JOIN pg_catalog.pg_attribute ON attrelid = to_regclass(t.name) WHERE attnum > 0",
-		claim:   "SELECT pg_advisory_xact_lock(7378697629483820646)", // everybody else who migrates waits
-		in:      " = ANY (?)",
-		known:   [2]string{" FROM fh.entries_known(?::text[], (", "))"},
+		claim: "SELECT pg_advisory_xact_lock(7378697629483820646)", // everybody else who migrates waits
+		in:    " = ANY (?)",
+		known: [2]string{" FROM fh.entries_known(?::text[], (", "))"},
+		several: " FROM (SELECT owner, array_agg(id) AS ids FROM unnest(?::text[], ?::bigint[]) AS given (id, owner) GROUP BY owner) AS given " +
+			"CROSS JOIN LATERAL fh.entries_known(ids, owner)",
 		locked:  " FOR UPDATE",
 		hits:    "SELECT rowid FROM fh.search WHERE words @@ ?::tsquery",
 		found:   "key = ANY (ARRAY(SELECT rowid FROM fh.search WHERE words @@ ?::tsquery))",

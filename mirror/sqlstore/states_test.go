@@ -2,13 +2,19 @@ package sqlstore_test
 
 import (
 	"database/sql"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
@@ -77,4 +83,69 @@ func openOther(t *testing.T) *sqlstore.Store {
 	store, err := sqlstore.Open(t.Context(), db, sqlstore.PostgreSQL)
 	require.NoError(t, err)
 	return store
+}
+
+// First commits stored together are what Commit would have stored of each: those of feeds
+// there already, or twice in the call, are conflicts, and two calls do not block each other.
+func TestCommitNew(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		ctx, store, other := t.Context(), create(t).open(t), create(t).open(t)
+		first := func(url string, entries int) *mirror.Commit {
+			c := &mirror.Commit{Feed: &mirror.Feed{URL: url, Title: "nul \x00", Private: true, Entries: int64(entries)}, Keep: 2}
+			for i := range entries {
+				c.Put = append(c.Put, &mirror.Record{ID: fmt.Sprint(url, "#", i), State: mirror.Live, FirstCommit: 1, LastCommit: 1,
+					Copy: mirror.Copy{Digest: "new"}, Content: mirror.Content{Format: feedhistory.Atom, Title: "word", Data: "<entry/>"}})
+			}
+			return c
+		}
+		batch := func() []*mirror.Commit {
+			kept := first("http://c.example/"+strings.Repeat("long", 400), 1)
+			kept.Versions = []*mirror.Version{{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "old"}, Content: mirror.Content{Format: feedhistory.RSS, Data: "<item/>"}},
+				{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "new"}, Content: mirror.Content{Format: feedhistory.RSS, Data: "<item/>"}}}
+			kept.Touch = []*mirror.Record{{ID: "trace", State: mirror.Unseen}}
+			filed := first("http://d.example/", 3)
+			filed.Documents = []*mirror.DocumentRecord{{URL: "http://d.example/1", Names: []string{"http://d.example/1"}}}
+			return []*mirror.Commit{first("http://z.example/", 2), first("http://known.example/", 1), kept, filed, first("http://z.example/", 1), first("http://empty.example/", 0)}
+		}
+		known := first("http://known.example/", 0)
+		require.NoError(t, store.Commit(ctx, known))
+		var stored [6]atomic.Int64
+		var both sync.WaitGroup
+		for _, backwards := range []bool{false, true} {
+			both.Go(func() {
+				commits := batch()
+				if backwards {
+					slices.Reverse(commits[2:4])
+				}
+				results, err := store.CommitNew(ctx, commits)
+				assert.NoError(t, err)
+				for i, err := range results {
+					if err == nil {
+						assert.EqualValues(t, 1, commits[i].Feed.Commits)
+						stored[i].Add(1)
+					} else {
+						assert.ErrorIs(t, err, mirror.ErrConflict)
+					}
+				}
+			})
+		}
+		both.Wait()
+		require.EqualValues(t, 2, stored[2].Load()+stored[3].Load())
+		for i, want := range []int64{1, 0, -1, -1, 0, 1} {
+			if want >= 0 {
+				require.Equal(t, want, stored[i].Load(), i)
+			}
+		}
+		require.NoError(t, other.Commit(ctx, first("http://known.example/", 0)))
+		for i, c := range batch() {
+			if i != 1 && i != 4 {
+				require.NoError(t, other.Commit(ctx, c))
+			}
+		}
+		require.Equal(t, everything(t, other), everything(t, store))
+		require.Empty(t, check(t, store).Damages)
+		require.Len(t, feedtest.All(t, store.Entries(ctx, mirror.Query{Search: "word"})), 6)
+		_, err := store.CommitNew(ctx, []*mirror.Commit{known})
+		require.ErrorContains(t, err, "is not the first")
+	})
 }
