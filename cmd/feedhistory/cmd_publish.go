@@ -230,9 +230,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Report) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
-	if done.Deleted > 0 {
-		what += fmt.Sprintf(" · %d deleted", done.Deleted)
-	}
+	what = terminal.Counts(what, terminal.Part{N: done.Deleted, Says: "deleted"})
 	if done.Archives > 0 {
 		what += " · " + terminal.Count(done.Archives, "archive", "archives") + " closed"
 	}
