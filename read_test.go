@@ -265,6 +265,26 @@ func TestStrict(t *testing.T) {
 	require.Len(t, doc.Entries, 2)
 }
 
+// What PHP says around a feed is no text that quotes it.
+func TestFeedAmongWarnings(t *testing.T) {
+	const feed = `<rss><channel><item><guid>1</guid></item></channel></rss>`
+	for text, quoted := range map[string]bool{
+		"Notice: Undefined index: x in /a.php on line 12\n" + feed + "\nWarning: Unknown: write failed in Unknown on line 0": false,
+		"PHP Deprecated:  x in a.php on line 1\n\n" + feed + "\n\nFatal error: y in b.php on line 2\n":                       false,
+		"Warning: something in index.php on line 3\n" + feed:                                                                 false,
+		"Warning: this feed has one item, see index.php on line 3:\n" + feed + "\nand nobody reads it":                       true,
+		"A feed:\n" + feed + "\nWarning: Unknown: write failed in Unknown on line 0":                                         true,
+	} {
+		doc, err := Parse(strings.NewReader(text), "")
+		if quoted {
+			require.ErrorContains(t, err, "only quotes a feed", text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.Len(t, doc.Entries, 1)
+	}
+}
+
 // The texts of a mended entry are those of a well-formed one.
 func TestMendedTexts(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{

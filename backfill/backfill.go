@@ -251,7 +251,7 @@ func (r *Recovery) Verdict() feedhistory.Verdict {
 // Fetch walks a feed and merges its documents. The errors are those of
 // feedhistory.Client.Fetch; a result may come with an error.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery, error) {
-	w := b.Walk(ctx, url, from, nil)
+	w := b.Walk(ctx, url, from)
 	h, err := feedhistory.Merge(w.Documents())
 	if h == nil {
 		return nil, err
@@ -260,10 +260,10 @@ func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery
 }
 
 // Walk returns the walk of the feed at url. The walk follows the feed's own
-// links as feedhistory.Client.Walk does, with opt, which may be nil. It makes
-// no request until you range over its documents.
-func (b *Backfill) Walk(ctx context.Context, url string, from Probe, opt *feedhistory.WalkOptions) *Walk {
-	return &Walk{b: b, ctx: ctx, url: url, opt: opt, from: from, findings: findingsOf(from)}
+// links as feedhistory.Client.Walk does. It makes no request until you range
+// over its documents.
+func (b *Backfill) Walk(ctx context.Context, url string, from Probe) *Walk {
+	return &Walk{b: b, ctx: ctx, url: url, from: from, findings: findingsOf(from)}
 }
 
 // A Walk yields a feed's documents. Use it in one goroutine only.
@@ -271,7 +271,6 @@ type Walk struct {
 	b    *Backfill
 	ctx  context.Context
 	url  string
-	opt  *feedhistory.WalkOptions
 	from Probe
 	task *task // the known entries, and how far an earlier walk came; nil for a walk over everything
 
@@ -393,7 +392,7 @@ func withDefaults(b feedhistory.Budget) feedhistory.Budget {
 func (r *run) run() {
 	var method Method
 	gap := false
-	for doc, err := range r.http.Walk(r.ctx, r.url, r.opt) {
+	for doc, err := range r.http.Walk(r.ctx, r.url, nil) {
 		r.count(doc)
 		if !r.yield(doc, err) {
 			return

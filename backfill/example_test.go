@@ -66,7 +66,7 @@ func ExampleBackfill_Walk() {
 				panic(err)
 			}
 		}
-		walk := b.Walk(context.Background(), server.URL+"/rss", probe, nil)
+		walk := b.Walk(context.Background(), server.URL+"/rss", probe)
 		documents := 0
 		for _, err := range walk.Documents() {
 			if err != nil {

@@ -251,7 +251,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 		k.task.holds = k.holds
 	}
 	address := cmp.Or(k.feed.Address, k.feed.URL)
-	k.w = k.b.Walk(k.ctx, address, k.mark.Probe, nil)
+	k.w = k.b.Walk(k.ctx, address, k.mark.Probe)
 	k.w.task = k.task
 	next, stop := iter.Pull2(k.w.Documents())
 	defer stop()

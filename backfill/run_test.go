@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -164,7 +163,7 @@ func TestInterrupted(t *testing.T) {
 	b.mu.Lock() // a request may still be in flight
 	b.before = nil
 	b.mu.Unlock()
-	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{}, nil)
+	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{})
 	n := 0
 	var merger feedhistory.Merger
 	for doc, err := range w.Documents() {
@@ -190,19 +189,9 @@ func TestInterrupted(t *testing.T) {
 	require.NotEqual(t, feedhistory.Partial, w.Recovery(h).Verdict())
 }
 
-// An unchanged feed costs nothing more. A first document that cannot be
-// retrieved is an error.
+// A first document that cannot be retrieved is an error.
 func TestFirstDocument(t *testing.T) {
 	b := newBlog(t, 30, 10)
-	doc, err := private(t).Get(t.Context(), b.url+"/feed/")
-	require.NoError(t, err)
-	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{}, &feedhistory.WalkOptions{
-		Memory: &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: func(string) feedhistory.Known { return doc.Known() }},
-	})
-	_, err = feedhistory.Merge(w.Documents())
-	require.ErrorAs(t, err, new(*feedhistory.Unchanged))
-	require.Len(t, b.requests, 2)
-
 	r, err := (&Backfill{HTTP: private(t)}).Fetch(t.Context(), b.url+"/nowhere", Probe{})
 	require.Nil(t, r)
 	require.ErrorAs(t, err, new(*feedhistory.FetchError))

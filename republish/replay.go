@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // the server may run where no zones are installed
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"

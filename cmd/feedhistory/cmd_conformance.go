@@ -189,7 +189,7 @@ func (c *conformanceServeCommand) Run(w *command.World) error {
 		return errors.Join(err, listener.Close())
 	}
 	defer server.Close()
-	w.Tell(fmt.Sprintf("%d cases at http://%s/", len(cases), address(listener)))
+	w.Tell(fmt.Sprintf("%d cases at http://%s/", len(cases), terminal.AddressOf(listener)))
 	return serveHTTP(w, listener, server, slog.New(slog.NewTextHandler(w.Stderr, nil)))
 }
 

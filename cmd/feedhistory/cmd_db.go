@@ -99,10 +99,10 @@ func (c *dbCheckCommand) heal(w *command.World, found *sqlstore.Inspection) erro
 func (c *dbCheckCommand) report(w *command.World, found *sqlstore.Inspection) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, d := range found.Damages {
-		if !c.JSON {
+		if c.JSON {
+			p.JSON(d)
+		} else {
 			p.Para("", "  ", d.String())
-		} else if err := terminal.WriteJSON(w.Stdout, d); err != nil {
-			return err
 		}
 	}
 	if !c.JSON {

@@ -523,10 +523,7 @@ func reportHistory(w *command.World, h *feedhistory.History, v feedhistory.Verdi
 	p := terminal.NewPage(w.Asides())
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, terminal.Count(h.Documents, "document", "documents"),
 		terminal.Count(len(h.Entries), "entry", "entries"))
-	if n := len(h.Deleted); n > 0 {
-		what += fmt.Sprintf(" · %d deleted", n)
-	}
-	p.Para("", "", what)
+	p.Para("", "", terminal.Counts(what, terminal.Part{N: len(h.Deleted), Says: "deleted"}))
 	p.Para("", "", fmt.Sprintf("verdict: %s. %s", v, meaning))
 	missing := terminal.NewPage(w.Stderr)
 	for _, g := range h.Gaps {

@@ -214,17 +214,11 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 // recordWith returns the entry of a feed with an id, with its content; nil if the feed has
 // no such entry, or if the mirror knows only its deletion.
 func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirror.Record, error) {
-	known, err := store.Records(ctx, feed, []string{id})
-	if err != nil || known[id] == nil {
-		return nil, err
+	r, err := mirror.Lookup(ctx, store, feed, id)
+	if errors.Is(err, mirror.ErrNotFound) {
+		return nil, nil
 	}
-	at := known[id].Time()
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Since: at, Until: at.Add(time.Microsecond), States: mirror.Current | mirror.Former}) {
-		if err != nil || r.ID == id {
-			return r, err
-		}
-	}
-	return nil, nil
+	return r, err
 }
 
 // A newCommand is the verb new.
@@ -496,11 +490,7 @@ func (c *downloadCommand) Run(w *command.World) (err error) {
 
 // download downloads files, and reports on each.
 func (c *downloadCommand) download(w *command.World, store *database.Store, d *database.Downloader, files []database.File) error {
-	transport, err := c.Transport()
-	if err != nil {
-		return err
-	}
-	d.Transport, d.UserAgent = transport, cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version)
+	d.Transport, d.UserAgent = c.Transport(), cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version)
 	d.Credential, d.Parallel, d.MaxBytes = store.Keys.Credential, c.Parallel, int64(c.MaxFile)
 	d.Pause = max(time.Second, c.Pace)
 	if c.Rate > 0 {
@@ -533,7 +523,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 			missing.Para("  - ", "    ", r.Saved+": "+what)
 		}
 	}
-	err = d.Download(w.Ctx, files)
+	err := d.Download(w.Ctx, files)
 	bar.End()
 	switch {
 	case w.Ctx.Err() != nil:

@@ -287,17 +287,8 @@ func outcomes(r *readers.Report) string {
 	if r.DryRun {
 		added = "%d to hand over"
 	}
-	text := fmt.Sprintf(added, r.Added)
-	for _, part := range []struct {
-		n    int
-		says string
-	}{
-		{r.Had, "there already"}, {r.Shown, "still in the feed"},
-		{r.Removed, "deleted in the reader"}, {len(r.Refused), "refused"},
-	} {
-		if part.n > 0 {
-			text += fmt.Sprintf(" · %d %s", part.n, part.says)
-		}
-	}
-	return text
+	return terminal.Counts(fmt.Sprintf(added, r.Added), []terminal.Part{
+		{N: r.Had, Says: "there already"}, {N: r.Shown, Says: "still in the feed"},
+		{N: r.Removed, Says: "deleted in the reader"}, {N: len(r.Refused), Says: "refused"},
+	}...)
 }

@@ -63,18 +63,19 @@ func (c *importCommand) Validate() error {
 // source returns the source the arguments name; nil for the lines of export
 // --raw.
 func (c *importCommand) source(w *command.World) (*readers.Source, error) {
-	if c.From == "" {
-		if len(c.Files) == 0 || readers.Recognise(w.Ctx, c.Files[0]) == "" {
-			if c.DryRun {
-				return nil, terminal.UsageError("--dry-run: only with --from, or with a recognised source")
-			}
-			return nil, nil
-		}
-		if c.Replace {
-			return nil, terminal.UsageError("--replace: only for the output of export --raw")
-		}
+	kind := c.From
+	if kind == "" && len(c.Files) > 0 {
+		kind = readers.Recognise(w.Ctx, c.Files[0])
 	}
-	source, err := readers.NewSource(w.Ctx, c.From, c.Files)
+	switch {
+	case kind == "" && c.DryRun:
+		return nil, terminal.UsageError("--dry-run: only with --from, or with a recognised source")
+	case kind == "":
+		return nil, nil
+	case c.Replace:
+		return nil, terminal.UsageError("--replace: only for the output of export --raw")
+	}
+	source, err := readers.NewSource(kind, c.Files)
 	if err != nil {
 		return nil, terminal.UsageError(err.Error())
 	}
@@ -119,11 +120,8 @@ func (c *importCommand) Run(w *command.World) (err error) {
 		return c.Failure(err)
 	}
 	what := terminal.Count(in.Feeds, "feed", "feeds") + " · " + terminal.Count(in.Entries, "entry", "entries") + " imported"
-	if in.Same > 0 {
-		what += fmt.Sprintf(" · %d already there", in.Same)
-	}
 	p := terminal.NewPage(w.Asides())
-	p.Para("", "", what)
+	p.Para("", "", terminal.Counts(what, terminal.Part{N: in.Same, Says: "already there"}))
 	if p.Err == nil && status != terminal.ExitOK {
 		return terminal.StatusError(status)
 	}
@@ -308,12 +306,8 @@ func (c *importCommand) server(w *command.World, source *readers.Source) (*reade
 	}
 	flags := *w.NetworkFlags
 	flags.AllowPrivate = true // whoever names a reader means it, wherever it is
-	transport, err := flags.Transport()
-	if err != nil {
-		return nil, err
-	}
 	s := &readers.Server{
-		URL: source.Name, Header: http.Header{}, Transport: transport, UserAgent: w.UserAgent,
+		URL: source.Name, Header: http.Header{}, Transport: flags.Transport(), UserAgent: w.UserAgent,
 		Tries: 4, MaxWait: 5 * time.Minute, Login: "--user, --token-env, --header or --netrc",
 	}
 	if credential == nil {
@@ -432,15 +426,8 @@ func countsOf(r mirror.RecallReport, dry bool) string {
 	if dry {
 		added, changed = "to add", "to change"
 	}
-	text := fmt.Sprintf("%d %s", r.Added, added)
-	for _, part := range []struct {
-		n    int
-		text string
-	}{{r.Changed, changed}, {r.Same, "already there"}, {r.Refused, "without room"}} {
-		if part.n > 0 {
-			text += fmt.Sprintf(" · %d %s", part.n, part.text)
-		}
-	}
+	text := terminal.Counts(fmt.Sprintf("%d %s", r.Added, added), terminal.Part{N: r.Changed, Says: changed},
+		terminal.Part{N: r.Same, Says: "already there"}, terminal.Part{N: r.Refused, Says: "without room"})
 	if r.Closed > 0 {
 		text += " · " + terminal.Count(r.Closed, "gap", "gaps") + " closed"
 	}

@@ -79,7 +79,7 @@ func (c *produceCommand) Run(w *command.World) (err error) {
 		}
 		defer listener.Close()
 		if c.Base == "" {
-			c.Base = "http://" + address(listener) + "/"
+			c.Base = "http://" + terminal.AddressOf(listener) + "/"
 		}
 	}
 	pools := c.Pools()

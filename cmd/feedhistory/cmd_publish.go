@@ -230,9 +230,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Report) {
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
-	if done.Deleted > 0 {
-		what += fmt.Sprintf(" · %d deleted", done.Deleted)
-	}
+	what = terminal.Counts(what, terminal.Part{N: done.Deleted, Says: "deleted"})
 	if done.Archives > 0 {
 		what += " · " + terminal.Count(done.Archives, "archive", "archives") + " closed"
 	}
@@ -369,7 +367,8 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 	}
 	loaded.whole, loaded.cut = about.IsWhole(), about.CutShort()
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
-		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
+		loaded.head = about.head(c.IncludePrivate)
+		loaded.head.Coverage = about.Coverage(own)
 		loaded.partial = loaded.head.Coverage != nil && terminal.ExitOf(loaded.head.Coverage.Verdict) != terminal.ExitOK
 	}
 	return loaded, nil
@@ -385,13 +384,14 @@ func (in *input) add(r *publish.Line) error {
 	return nil
 }
 
-// isFeed reports whether an input is a feed document rather than lines of JSON: XML, or an
-// object over several lines or with the version of JSON Feed.
+// isFeed reports whether an input is a feed document rather than lines of JSON: XML, an
+// object over several lines or with the version of JSON Feed, or anything in UTF-16 or UTF-32.
 func isFeed(in *bufio.Reader) bool {
 	start, _ := in.Peek(4096)
+	wide := bytes.IndexByte(start[:min(len(start), 4)], 0) >= 0
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
 	line, _, _ := bytes.Cut(start, []byte("\n"))
-	return bytes.HasPrefix(start, []byte("<")) || bytes.Equal(bytes.TrimSpace(line), []byte("{")) ||
+	return wide || bytes.HasPrefix(start, []byte("<")) || bytes.Equal(bytes.TrimSpace(line), []byte("{")) ||
 		bytes.HasPrefix(line, []byte("{")) && bytes.Contains(line, []byte("jsonfeed.org/version/"))
 }
 
@@ -436,8 +436,9 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if more {
-		return nil, show.Failure(c.From, errors.New("the feed has older documents; give the feed's address instead, so that publish reads them: "+older.Href))
+	if more && !c.Force {
+		return nil, show.Failure(c.From, errors.New("the feed has older documents; give the feed's address instead, so that publish reads them: "+older.Href+
+			"; or --force to publish the entries of this document alone"))
 	}
 	return fromHistory(h), nil
 }
@@ -562,6 +563,9 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := feed.Document(); err != nil {
+		return nil, fmt.Errorf("%s: the feed could not be read yet: %s", terminal.WithoutUser(c.From), feed.Error)
+	}
 	c.From = feed.URL
 	export := &exportCommand{Location: *location}
 	feeds, err := location.FeedsOrAll(w.Ctx, store, []string{feed.URL})
@@ -571,30 +575,8 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 	lines, out := io.Pipe()
 	go func() { out.CloseWithError(export.exportRaw(w.Ctx, out, store, feeds)) }()
 	defer lines.Close()
-	if in, err = c.loadLines(lines, false); err != nil {
-		return nil, location.Failure(err)
-	}
-	if in.about.Private || c.IncludePrivate {
-		feed.Private = true
-	}
-	in.head, err = c.mirroredHead(feed, in)
-	return in, err
-}
-
-// mirroredHead returns the description of a feed from its mirror.
-func (c *publishCommand) mirroredHead(feed *mirror.Feed, in *input) (*feedhistory.Document, error) {
-	head, err := feed.Redacted().Document()
-	if err != nil {
-		return nil, fmt.Errorf("%s: the feed could not be read yet: %s", terminal.WithoutUser(c.From), feed.Error)
-	}
-	head.Coverage = nil
-	if in.head != nil {
-		head.Coverage = in.head.Coverage
-	}
-	if feed.Private {
-		head = anonymous(head)
-	}
-	return head, nil
+	in, err = c.loadLines(lines, false)
+	return in, location.Failure(err)
 }
 
 // redact removes the address of a private feed.
@@ -846,6 +828,26 @@ func (p *provenance) Feed(url string) *mirror.Feed {
 		p.Feeds[url] = nil
 	}
 	return f
+}
+
+// head returns the description of the feed the lines come from, without its addresses if it is
+// private; an empty one if they come from several, or do not describe it.
+func (p *provenance) head(private bool) *feedhistory.Document {
+	for _, f := range p.Feeds {
+		if f == nil || len(p.Feeds) > 1 {
+			break
+		}
+		one := *f
+		one.Private = one.Private || p.Private || private
+		switch head, err := one.Redacted().Document(); {
+		case err != nil:
+		case one.Private:
+			return anonymous(head)
+		default:
+			return head
+		}
+	}
+	return &feedhistory.Document{}
 }
 
 // HasVerdicts reports whether the lines are those of --raw, which have verdicts.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -282,5 +284,20 @@ func TestDockerfile(t *testing.T) {
 		if words := strings.Fields(line); len(words) == 3 && words[0] == "COPY" && words[1] != "." {
 			require.FileExists(t, "../../"+words[1])
 		}
+	}
+}
+
+// A feed document in UTF-16 is one, with and without a mark.
+func TestPublishWideDocument(t *testing.T) {
+	for _, mark := range []string{"", "\ufeff"} {
+		var wide []byte
+		for _, c := range mark + `<rss><channel><title>F</title><item><guid>1</guid></item></channel></rss>` {
+			wide = binary.LittleEndian.AppendUint16(wide, uint16(c))
+		}
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(dir+"/feed.rss", wide, 0o600))
+		status, _, stderr := call(t.Context(), "", "publish", "--out", dir+"/out", "--base", "https://example.org/", "--from", dir+"/feed.rss")
+		require.Equal(t, terminal.ExitOK, status, stderr)
+		require.Contains(t, stderr, "1 new")
 	}
 }

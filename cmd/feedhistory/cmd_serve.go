@@ -88,7 +88,7 @@ func (c *serveCommand) Run(w *command.World) error {
 	}
 	files := command.Root(c.Dir)
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
-	site := "http://" + address(listener) + "/"
+	site := "http://" + terminal.AddressOf(listener) + "/"
 	w.Tell("serving " + c.Dir + " at " + site)
 	for name, doc := range subscriptions(files, site) {
 		w.Tell("the feed: " + site + name)
@@ -111,9 +111,6 @@ func serveHTTP(w *command.World, listener net.Listener, handler http.Handler, lo
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}, listener, func() { w.Tell("ending") })
 }
-
-// address returns the host and port at which this machine can reach a listener.
-func address(l net.Listener) string { return terminal.AddressOf(l) }
 
 // mostLooked is the maximum number of files read by subscriptions.
 const mostLooked = 200
@@ -198,7 +195,7 @@ func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) err
 		level = slog.LevelInfo
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
-	site := "http://" + address(listener) + "/"
+	site := "http://" + terminal.AddressOf(listener) + "/"
 	server := &web.Server{
 		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.Client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
 		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log,
@@ -294,7 +291,7 @@ func (c *serveCommand) serveProtocol(w *command.World) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
-	site := strings.TrimSuffix(cmp.Or(c.Base, "http://"+address(listener)), "/") + "/"
+	site := strings.TrimSuffix(cmp.Or(c.Base, "http://"+terminal.AddressOf(listener)), "/") + "/"
 	handlers := &feedHandlers{feeds: republish.Handler{Store: mirror.Public(store)}, make: func(f relay.Upstream, name string) http.Handler {
 		return c.protocolHandler(f, site+name+"/", log)
 	}}

@@ -37,126 +37,80 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Files may be removed after the state is read and before they are opened.
 	const tries = 5
-	var a *answer
 	var err error
 	for range tries {
-		if a, err = h.answer(strings.Trim(r.URL.Path, "/"), r.Method == http.MethodGet); !errors.Is(err, fs.ErrNotExist) {
+		if err = h.answer(w, r, strings.Trim(r.URL.Path, "/")); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
 	if err != nil {
 		wire.Fail(w, r, h.Logger, "a page cannot be served", err)
-		return
-	}
-	defer a.close()
-	if err := a.send(w); err != nil {
-		if h.Logger != nil && r.Context().Err() == nil {
-			h.Logger.Error("a page cannot be served", "url", r.URL.String(), "err", err)
-		}
-		panic(http.ErrAbortHandler) // tells the client of the incomplete body
 	}
 }
 
-// An answer is a response to a request.
-type answer struct {
-	status int
-	header [][2]string
-	length int64
-	body   []io.Reader
-	files  []fs.File
-}
-
-func (a *answer) add(name, value string) { a.header = append(a.header, [2]string{name, value}) }
-
-func (a *answer) close() {
-	for _, f := range a.files {
-		_ = f.Close()
-	}
-}
-
-func (a *answer) send(w http.ResponseWriter) error {
-	for _, field := range a.header {
-		w.Header().Add(field[0], field[1])
-	}
-	if a.length > 0 {
-		w.Header().Set("Content-Length", strconv.FormatInt(a.length, 10))
-	}
-	w.WriteHeader(a.status)
-	if len(a.body) == 0 {
-		return nil
-	}
-	n, err := io.Copy(w, io.MultiReader(a.body...))
-	if err == nil && n != a.length {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// answer returns the response for a name. If the error matches fs.ErrNotExist, a file
-// is gone that existed a moment ago.
-func (h *Handler) answer(name string, body bool) (*answer, error) {
+// answer answers a request for a name. After an error, nothing is written yet; if it matches
+// fs.ErrNotExist, a file is gone that existed a moment ago.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, name string) error {
 	if h.FS == nil {
-		return nil, errors.New("datareplication: Handler.FS must be set")
+		return errors.New("datareplication: Handler.FS must be set")
 	}
 	s, err := loadState(h.FS)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	switch {
-	case name == "" && s.Newest == nil:
-		return &answer{status: http.StatusNoContent}, nil
-	case name == "":
-		return h.page(s, s.Newest.Number, body)
-	case name == "snapshot":
-		return h.index(s, body)
-	}
-	if rest, ok := strings.CutPrefix(name, "snapshots/"); ok {
-		return h.snapshotPage(s, rest, body)
-	}
+	rest, inSnapshot := strings.CutPrefix(name, "snapshots/")
 	number, err := strconv.Atoi(name)
 	switch {
+	case name == "" && s.Newest == nil:
+		w.WriteHeader(http.StatusNoContent)
+	case name == "":
+		return h.page(w, r, s, s.Newest.Number)
+	case name == "snapshot":
+		return h.index(w, r, s)
+	case inSnapshot:
+		return h.snapshotPage(w, r, s, rest)
 	case err != nil || strconv.Itoa(number) != name || number < 1:
-		return h.none(http.StatusNotFound), nil
+		none(w, http.StatusNotFound)
 	case number < s.Oldest:
-		return h.none(http.StatusGone), nil // datareplication#feed-6
+		none(w, http.StatusGone) // datareplication#feed-6
 	case s.Newest == nil || number > s.Newest.Number:
-		return h.none(http.StatusNotFound), nil
+		none(w, http.StatusNotFound)
+	default:
+		return h.page(w, r, s, number)
 	}
-	return h.page(s, number, body)
+	return nil
 }
 
-// none returns the response for an unknown name.
-func (h *Handler) none(status int) *answer {
-	a := &answer{status: status}
-	a.add("Content-Type", "text/plain; charset=utf-8")
-	return a
+// none answers that there is nothing of this name.
+func none(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
 }
 
 // url returns the URL at which the handler serves a name.
 func (h *Handler) url(name string) string { return strings.TrimSuffix(h.Base, "/") + "/" + name }
 
+// link returns the value of a header field Link.
+func (h *Handler) link(name, rel string) string { return "<" + h.url(name) + ">; rel=" + rel }
+
 // page answers with a page of the feed (datareplication#feed-2).
-func (h *Handler) page(s *state, number int, body bool) (*answer, error) {
+func (h *Handler) page(w http.ResponseWriter, r *http.Request, s *state, number int) error {
 	page, err := s.page(h.FS, number)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a := new(answer)
-	link := func(number int, rel string) {
-		a.add("Link", "<"+h.url(strconv.Itoa(number))+">; rel="+rel)
-	}
-	link(number, "self")
+	links := []string{h.link(strconv.Itoa(number), "self")}
 	if number > s.Oldest {
-		link(number-1, "prev")
+		links = append(links, h.link(strconv.Itoa(number-1), "prev"))
 	}
 	if number < s.Newest.Number {
-		link(number+1, "next")
+		links = append(links, h.link(strconv.Itoa(number+1), "next"))
 	}
-	return a, h.entities(a, page, body)
+	return h.entities(w, r, page, links)
 }
 
 // snapshotPage answers with a page of a snapshot, "id/number".
-func (h *Handler) snapshotPage(s *state, name string, body bool) (*answer, error) {
+func (h *Handler) snapshotPage(w http.ResponseWriter, r *http.Request, s *state, name string) error {
 	id, number, _ := strings.Cut(name, "/")
 	n, err := strconv.Atoi(number)
 	for _, snap := range s.Snapshots {
@@ -165,45 +119,62 @@ func (h *Handler) snapshotPage(s *state, name string, body bool) (*answer, error
 		}
 		page, err := loadSheet(h.FS, snapshotStem(id, n))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		a := new(answer)
-		a.add("Link", "<"+h.url("snapshots/"+name)+">; rel=self")
-		return a, h.entities(a, page, body)
+		return h.entities(w, r, page, []string{h.link("snapshots/"+name, "self")})
 	}
-	return h.none(http.StatusNotFound), nil
+	none(w, http.StatusNotFound)
+	return nil
 }
 
-// entities adds a page's entities to an answer.
-func (h *Handler) entities(a *answer, page *sheet, body bool) (err error) {
-	a.status, a.length = http.StatusOK, page.bytes()+int64(len(page.ending()))
-	a.add("Content-Type", "multipart/mixed; boundary="+page.Boundary)
-	a.add("Last-Modified", page.Modified.UTC().Format(http.TimeFormat))
-	if !body {
-		return nil
-	}
-	defer func() {
-		if err != nil {
-			a.close()
-		}
-	}()
+// entities answers with the entities of a page.
+func (h *Handler) entities(w http.ResponseWriter, r *http.Request, page *sheet, links []string) error {
+	var body []io.Reader
 	for _, piece := range page.Parts {
+		if r.Method == http.MethodHead {
+			break
+		}
 		f, err := h.FS.Open(piece.Name)
 		if err != nil {
 			return err
 		}
-		a.files = append(a.files, f)
-		a.body = append(a.body, io.LimitReader(f, piece.Size))
+		defer f.Close()
+		body = append(body, io.LimitReader(f, piece.Size))
 	}
-	a.body = append(a.body, strings.NewReader(page.ending()))
+	body = append(body, strings.NewReader(page.ending()))
+	w.Header()[wire.FieldLink] = links
+	w.Header().Set(wire.FieldType, "multipart/mixed; boundary="+page.Boundary)
+	h.send(w, r, page.Modified, page.bytes()+int64(len(page.ending())), io.MultiReader(body...))
 	return nil
+}
+
+// send sends an answer with a body of a known length.
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, modified time.Time, length int64, body io.Reader) {
+	w.Header().Set(wire.FieldModified, modified.UTC().Format(http.TimeFormat))
+	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	n, err := io.Copy(w, body)
+	if err == nil && n != length {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		return
+	}
+	if h.Logger != nil && r.Context().Err() == nil {
+		h.Logger.Error("a page cannot be served", "url", r.URL.String(), "err", err)
+	}
+	panic(http.ErrAbortHandler) // tells the client of the incomplete body
 }
 
 // index answers with the index of the newest snapshot
 // (datareplication#snapshot-1).
-func (h *Handler) index(s *state, body bool) (*answer, error) {
+func (h *Handler) index(w http.ResponseWriter, r *http.Request, s *state) error {
 	if len(s.Snapshots) == 0 {
-		return h.none(http.StatusNotFound), nil
+		none(w, http.StatusNotFound)
+		return nil
 	}
 	snap := s.Snapshots[len(s.Snapshots)-1]
 	i := index{ID: snap.ID, CreatedAt: snap.Created.UTC().Format(time.RFC3339), Pages: []string{}}
@@ -212,13 +183,9 @@ func (h *Handler) index(s *state, body bool) (*answer, error) {
 	}
 	data, err := json.Marshal(i)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a := &answer{status: http.StatusOK, length: int64(len(data))}
-	a.add("Content-Type", "application/json")
-	a.add("Last-Modified", snap.Created.UTC().Format(http.TimeFormat))
-	if body {
-		a.body = []io.Reader{bytes.NewReader(data)}
-	}
-	return a, nil
+	w.Header().Set(wire.FieldType, "application/json")
+	h.send(w, r, snap.Created, int64(len(data)), bytes.NewReader(data))
+	return nil
 }

@@ -7,7 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	_ "time/tzdata" // the same date has one meaning on all machines
 )
 
 // The layouts of nearly every RSS feed; readDate handles the others.
@@ -406,7 +408,7 @@ func has(words, word string) bool { return strings.Contains(words, " "+word+" ")
 // word reads a word.
 func (d *dateText) word() bool {
 	start := d.at
-	for d.at < len(d.text) && (d.text[d.at] >= 0x80 || isLetter(d.text[d.at]) || d.clock.set && d.text[d.at] == '/') {
+	for d.at < len(d.text) && (d.text[d.at] >= 0x80 || isLetter(d.text[d.at]) || d.clock.set && strings.IndexByte("/_", d.text[d.at]) >= 0) {
 		d.at++
 	}
 	word := d.text[start:d.at]
@@ -500,7 +502,8 @@ type Zone struct {
 	Name  string // as written; "" for an offset
 	Doubt Doubt
 
-	offset int // seconds east of UTC
+	offset int            // seconds east of UTC
+	place  *time.Location // for the name of a place, whose offset depends on the date
 }
 
 // A Doubt says how certain the meaning of a zone is.
@@ -558,6 +561,9 @@ func namedZone(name, lower string) (Zone, bool) {
 		}
 		return z, true
 	}
+	if z.place = placeOf(name); z.place != nil {
+		return z, true
+	}
 	// RFC 822 gave the military zone letters the wrong sign, so they are ambiguous. A word
 	// in lower case is not a name.
 	z.Doubt = Unknown
@@ -569,9 +575,41 @@ func namedZone(name, lower string) (Zone, bool) {
 	return z, len(name) != 2 && len(name) <= 5 || strings.Contains(name, "/")
 }
 
+// placeNames are the names by place, of the IANA's database, that feeds have. A list bounds the
+// cost of looking names up.
+var placeNames = strings.Fields(`
+	Africa/Cairo Africa/Johannesburg Africa/Lagos Africa/Nairobi America/Argentina/Buenos_Aires America/Bogota
+	America/Chicago America/Denver America/Los_Angeles America/Mexico_City America/New_York America/Sao_Paulo
+	America/Toronto America/Vancouver Asia/Bangkok Asia/Calcutta Asia/Dubai Asia/Hong_Kong Asia/Jakarta
+	Asia/Jerusalem Asia/Kolkata Asia/Seoul Asia/Shanghai Asia/Singapore Asia/Taipei Asia/Tehran Asia/Tokyo
+	Australia/Brisbane Australia/Melbourne Australia/Perth Australia/Sydney Europe/Amsterdam Europe/Athens
+	Europe/Berlin Europe/Brussels Europe/Bucharest Europe/Budapest Europe/Copenhagen Europe/Dublin Europe/Helsinki
+	Europe/Istanbul Europe/Kiev Europe/Kyiv Europe/Lisbon Europe/London Europe/Madrid Europe/Moscow Europe/Oslo
+	Europe/Paris Europe/Prague Europe/Rome Europe/Stockholm Europe/Vienna Europe/Warsaw Europe/Zurich
+	Pacific/Auckland US/Central US/Eastern US/Pacific`)
+
+// places are the locations looked up so far, by their names.
+var places sync.Map
+
+// placeOf returns the location with a name; nil if the name is not in placeNames.
+func placeOf(name string) *time.Location {
+	if known, ok := places.Load(name); ok {
+		return known.(*time.Location)
+	}
+	if !slices.Contains(placeNames, name) {
+		return nil
+	}
+	place, _ := time.LoadLocation(name) // which tzdata has
+	places.Store(name, place)
+	return place
+}
+
 // Location returns a location with the offset of the zone.
 func (z Zone) Location() *time.Location {
-	if z.offset == 0 {
+	switch {
+	case z.place != nil:
+		return z.place
+	case z.offset == 0:
 		return time.UTC
 	}
 	return time.FixedZone("", z.offset)

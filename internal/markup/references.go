@@ -21,11 +21,11 @@ import (
 // several sizes, pictures loaded late, buttons, and SVG.
 var urlAttributes = [...]string{
 	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
-	"data-src", "formaction", "srcset", "xlink:href",
+	"data-src", "data-srcset", "formaction", "srcset", "xlink:href",
 }
 
-// srcset is the attribute with a list of references, each perhaps followed by a size.
-const srcset = "srcset"
+// isSet reports whether an attribute has a list of references, each perhaps followed by a size.
+func isSet(attr string) bool { return strings.HasSuffix(attr, "srcset") }
 
 // Resolve returns an HTML attribute's value with its references made absolute. A reference to
 // a place in the same text, such as a footnote, stays.
@@ -33,7 +33,7 @@ func Resolve(name, base, value string) string {
 	switch {
 	case !slices.Contains(urlAttributes[:], name), isFragment(value):
 		return value
-	case name == srcset:
+	case isSet(name):
 		return resolveSet(base, value)
 	}
 	return iri.Resolve(base, value)
@@ -122,7 +122,7 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	if isFragment(raw) {
 		return "", 0
 	}
-	if urlAttributes[ref.attr] == srcset {
+	if isSet(urlAttributes[ref.attr]) {
 		return b.absoluteSet(raw, ref)
 	}
 	amps := strings.Count(raw, "&")
@@ -464,7 +464,7 @@ func relativeReferences(markup string) iter.Seq[int] {
 // reference, or with a set of them.
 func endsInReference(text string) (named, isSet bool) {
 	text = strings.TrimRight(text, " \t\r\n\f")
-	isSet = endsIn(text, srcset)
+	isSet = endsIn(text, "srcset")
 	return isSet || slices.ContainsFunc(urlAttributes[:], func(attr string) bool { return endsIn(text, attr) }) ||
 		endsIn(text, "url") || endsIn(text, "uri"), isSet // of extensions
 }

@@ -39,7 +39,7 @@ func FuzzReferences(f *testing.F) {
 		`<iframe src="//x/y"></iframe><script>"<a href=x>"</script><a href='b&amp;c&copy'><xmp><a href=x></xmp ><a href=x>`,
 		`<a href="/x&#46;"><title><a href=x></title><a href="mailto:x"><plaintext><a href=x>`, `<a href="/x`, `<a href=x`, `<a href="http://a/b&amp;c/..&#47;.">`,
 		`<a href="x&copyx&copy;&copy=&copy&notit;&#65&#x41;&amp;amp;&semi;&bogus;&` + "\r\n" + `'">`, `<a href='"x&#x26;'>`, `<a title href=x>`,
-		`<img srcset="a 1x, /b 2x,c"><source srcset=d,e,><svg xlink:href=#f><a href="#g">`,
+		`<img srcset="a 1x, /b 2x,c"><source srcset=d,e,><svg xlink:href=#f><a href="#g"><img data-srcset="h 1x,i">`,
 	} {
 		f.Add(text)
 	}
@@ -77,6 +77,7 @@ func TestReferencesInPlace(t *testing.T) {
 		`<svg><image xlink:href="c.png"/>`:                              `<svg><image xlink:href="http://example.org/a/c.png"/>`,
 		`<img srcset="https://a.example/x 1x, https://a.example/y 2x">`: `<img srcset="https://a.example/x 1x, https://a.example/y 2x">`,
 		`<source srcset="a,1.png, b.png 2x ,c.png 100w,">`:              `<source srcset="http://example.org/a/a,1.png, http://example.org/a/b.png 2x ,http://example.org/a/c.png 100w,">`,
+		`<img data-srcset="a.png 1x, /b.png 2x">`:                       `<img data-srcset="http://example.org/a/a.png 1x, http://example.org/b.png 2x">`,
 		`<img srcset=a.png>`:                                            `<img srcset="http://example.org/a/a.png">`,
 		`<img srcset=" , ">`:                                            `<img srcset=" , ">`,
 	} {

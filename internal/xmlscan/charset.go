@@ -3,6 +3,7 @@ package xmlscan
 import (
 	"fmt"
 	"mime"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -750,11 +751,16 @@ func FindFeed(text string) (begin int, page bool) {
 }
 
 // IsQuoted reports whether a feed at an offset of a text has words before it and after its
-// end: then the text, such as an article or a message, only quotes it.
+// end, other than PHP's messages: then the text, such as an article or a message, only quotes it.
 func IsQuoted(text string, begin int) bool {
 	end := strings.LastIndexByte(text, '>') + 1
-	return end > begin && hasWords(text[:begin]) && hasWords(text[end:])
+	return end > begin && hasWords(text[:begin]) && hasWords(text[end:]) && !(isPHP(text[:begin]) && isPHP(text[end:]))
 }
+
+// isPHP reports whether text begins with a message of PHP.
+func isPHP(text string) bool { return phpMessage.MatchString(text[:min(len(text), 4096)]) }
+
+var phpMessage = regexp.MustCompile(`^\s*(PHP )?(Warning|Notice|Deprecated|Strict Standards|[A-Z][a-z]+ (fatal )?error): [^\n]* on line \d`)
 
 func hasWords(text string) bool {
 	return strings.IndexFunc(text, unicode.IsLetter) >= 0

@@ -73,11 +73,11 @@ func (f *NetworkFlags) Prepare() error {
 
 // Transport returns the transport for requests without a Client. Like a Client, it
 // refuses private addresses unless the flags allow them.
-func (f *NetworkFlags) Transport() (*http.Transport, error) {
+func (f *NetworkFlags) Transport() *http.Transport {
 	if f.transport != nil {
-		return f.transport, nil
+		return f.transport
 	}
-	return f.newTransport(nil, nil), nil
+	return f.newTransport(nil, nil)
 }
 
 // A proxyFunc returns the proxy for a request to a URL; nil means no proxy.

@@ -423,7 +423,7 @@ func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url str
 			return &backfill.Recovery{History: h}
 		}}
 	}
-	w := b.Walk(ctx, url, backfill.Probe{}, nil)
+	w := b.Walk(ctx, url, backfill.Probe{})
 	return walk{w.Documents(), w.Recovery}
 }
 

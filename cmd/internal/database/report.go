@@ -147,9 +147,7 @@ func (r *Report) End(left int) {
 		}
 	}
 	text := terminal.Count(r.polls, "poll", "polls") + " · " + changesText(r.added, r.changed, r.deleted)
-	if failures > 0 {
-		text += fmt.Sprintf(" · %d failed", failures)
-	}
+	text = terminal.Counts(text, terminal.Part{N: failures, Says: "failed"})
 	if partial > 0 {
 		text += " · " + terminal.Count(partial, "feed lacks", "feeds lack") + " something"
 	}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // for --timezone, on systems without time zones of their own
 	"unicode"
 
 	"github.com/BurntSushi/toml"

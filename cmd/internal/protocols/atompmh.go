@@ -175,16 +175,8 @@ func changeJSON(c atompmh.Change) Change {
 // report reports a harvest's changes and gaps.
 func (h *pmhHarvest) report() error {
 	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
-	if n := h.counts[atompmh.Deleted]; n > 0 {
-		what += fmt.Sprintf(" · %d deleted", n)
-	}
-	if n := h.counts[atompmh.Other]; n > 0 {
-		what += fmt.Sprintf(" · %d of no known kind", n)
-	}
-	if h.brought > 0 {
-		what += fmt.Sprintf(" · %d fetched", h.brought)
-	}
-	h.say(what)
+	h.say(terminal.Counts(what, terminal.Part{N: h.counts[atompmh.Deleted], Says: "deleted"},
+		terminal.Part{N: h.counts[atompmh.Other], Says: "of no known kind"}, terminal.Part{N: h.brought, Says: "fetched"}))
 	if n := len(h.queue); n > 0 {
 		terminal.NewPage(h.Stderr).Para("", "", terminal.Count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
 	}

@@ -150,10 +150,7 @@ func utcTombstone(t feedhistory.Tombstone) show.Tombstone {
 func (r *rangeRun) report(from modifiedrange.Mark) error {
 	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(r.entries, "entry", "entries"),
 		terminal.Count(r.Requests(), "request", "requests"), r.Harvest.Dialect())
-	if r.deleted > 0 {
-		what += fmt.Sprintf(" · %d deleted", r.deleted)
-	}
-	r.say(what)
+	r.say(terminal.Counts(what, terminal.Part{N: r.deleted, Says: "deleted"}))
 	next, whole := r.Harvest.Mark()
 	switch {
 	case !whole && next.Rest != (modifiedrange.Rest{}):

@@ -184,20 +184,28 @@ func (s *subscription) feed() string {
 	return ""
 }
 
+// readFreshRSS does the same as readGreader for an address of FreshRSS itself.
+func readFreshRSS(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
+	if !strings.Contains(server.URL, "greader.php") {
+		server.URL = strings.TrimSuffix(server.URL, "/") + "/api/greader.php"
+	}
+	return readGreader(ctx, s, server, mark, yield)
+}
+
 // readGreader reads the entries of all wanted feeds by the API of Google Reader, feed by
 // feed. It logs in if the server's header has a user and a password; a bearer token is sent
 // as it is.
-func readGreader(ctx context.Context, s *Server, wanted func(feed string) bool, mark string, yield func(Item) error) error {
-	if err := greaderLogin(ctx, s); err != nil {
+func readGreader(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
+	if err := greaderLogin(ctx, server); err != nil {
 		return err
 	}
 	var answer struct{ Subscriptions []subscription }
-	if err := s.Get(ctx, greaderBase+"subscription/list", url.Values{"output": {"json"}}, &answer); err != nil {
+	if err := server.Get(ctx, greaderBase+"subscription/list", url.Values{"output": {"json"}}, &answer); err != nil {
 		return err
 	}
 	from, continuation, _ := strings.Cut(mark, " ")
 	for _, sub := range inOrder(answer.Subscriptions, func(s subscription) string { return s.ID }, from) {
-		if !wanted(sub.feed()) {
+		if !s.Wants(sub.feed()) {
 			continue
 		}
 		token := ""
@@ -214,7 +222,7 @@ func readGreader(ctx context.Context, s *Server, wanted func(feed string) bool, 
 		if found.Damage != nil {
 			continue
 		}
-		if err := (&greaderStream{ctx: ctx, server: s, sub: sub}).read(token, yield); err != nil {
+		if err := (&greaderStream{ctx: ctx, server: server, sub: sub}).read(token, yield); err != nil {
 			return err
 		}
 	}
@@ -382,22 +390,22 @@ type takeout struct {
 }
 
 // readTakeout takes the items of a file in its order; of a zip, those of all takeouts in it.
-func readTakeout(ctx context.Context, file, feed, mark string, yield func(Item) error) error {
+func readTakeout(ctx context.Context, s *Source, mark string, yield func(Item) error) error {
 	after, _ := strconv.Atoi(mark)
-	t := &takeout{ctx: ctx, feed: feed, after: after, yield: yield}
-	if z, err := zip.OpenReader(file); err == nil {
+	t := &takeout{ctx: ctx, feed: s.feed(), after: after, yield: yield}
+	if z, err := zip.OpenReader(s.Name); err == nil {
 		defer z.Close()
 		for _, f := range z.File {
 			if !isTakeout(zipped(f)) {
 				continue
 			}
-			if err := t.read(file+", "+f.Name, f.Open); err != nil {
+			if err := t.read(s.Name+", "+f.Name, f.Open); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return t.read(file, func() (io.ReadCloser, error) { return os.Open(file) })
+	return t.read(s.Name, func() (io.ReadCloser, error) { return os.Open(s.Name) })
 }
 
 // zipped returns the beginning of a file in a zip; nothing if it cannot be read.

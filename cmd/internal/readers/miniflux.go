@@ -22,7 +22,7 @@ type Miniflux struct{ Server }
 // NewMiniflux returns the instance at an address such as https://reader.example.org/. A
 // bearer token in the header is an API key, created in the reader's settings.
 func NewMiniflux(s Server) *Miniflux {
-	if token := s.Token(); token != "" {
+	if token, ok := strings.CutPrefix(s.Header.Get("Authorization"), "Bearer "); ok && token != "" {
 		s.Header = s.Header.Clone()
 		s.Header.Del("Authorization")
 		s.Header.Set("X-Auth-Token", token)
@@ -80,7 +80,8 @@ func (e *minifluxEntry) kept() *mirror.KeptEntry {
 }
 
 // readMiniflux takes the entries of all wanted feeds, feed by feed, oldest first.
-func readMiniflux(ctx context.Context, m *Miniflux, wanted func(feed string) bool, mark string, yield func(Item) error) error {
+func readMiniflux(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
+	m := NewMiniflux(*server)
 	feeds, err := m.Feeds(ctx)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func readMiniflux(ctx context.Context, m *Miniflux, wanted func(feed string) boo
 	from, _ := strconv.ParseInt(first, 10, 64)
 	after, _ := strconv.ParseInt(rest, 10, 64)
 	for _, f := range inOrder(feeds, func(f ReaderFeed) int64 { return f.ID }, from) {
-		if !wanted(f.FeedURL) {
+		if !s.Wants(f.FeedURL) {
 			continue
 		}
 		if f.ID != from {

@@ -78,8 +78,8 @@ func ReadOPML(r io.Reader) ([]Outline, error) {
 }
 
 // readSubscriptions takes the feeds of an OPML file, without entries.
-func readSubscriptions(ctx context.Context, file string, yield func(Item) error) error {
-	f, err := os.Open(file)
+func readSubscriptions(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+	f, err := os.Open(s.Name)
 	if err != nil {
 		return err
 	}

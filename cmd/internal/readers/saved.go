@@ -90,9 +90,9 @@ func looksLikeFeed(data []byte) bool {
 }
 
 // readDirectory takes the documents below a directory, oldest first, and names the other
-// files. The feed is the one they are all of; "" if each says so itself.
-func readDirectory(ctx context.Context, dir, feed string, yield func(Item) error) error {
-	files, err := listSaved(ctx, dir)
+// files.
+func readDirectory(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+	files, err := listSaved(ctx, s.Name)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func readDirectory(ctx context.Context, dir, feed string, yield func(Item) error
 			data, err := readSaved(f.name)
 			found = Item{Damage: err}
 			if err == nil {
-				found = documentItem(f.name, data, feed, documents, f.saved)
+				found = documentItem(f.name, data, s.feed(), documents, f.saved)
 			}
 			documents++
 		}
@@ -158,9 +158,9 @@ type version struct {
 }
 
 // readGit takes all committed versions of a file, oldest first, as the git program finds them.
-// The feed is the one they are of; "" if the newest says so itself.
-func readGit(ctx context.Context, repository, name, feed string, yield func(Item) error) error {
-	g := &git{ctx: ctx, dir: repository, path: name}
+// If the source names no feed, the newest one does.
+func readGit(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+	g := &git{ctx: ctx, dir: s.Name, path: s.Path}
 	versions, err := g.versions()
 	if err == nil {
 		err = g.locate()
@@ -172,6 +172,7 @@ func readGit(ctx context.Context, repository, name, feed string, yield func(Item
 		return err
 	}
 	defer g.stop()
+	feed := s.feed()
 	if feed == "" {
 		if feed, err = g.feed(versions); err != nil {
 			return err

@@ -221,12 +221,3 @@ func (s *Server) User() (name, password string, ok bool) {
 	r := http.Request{Header: s.Header}
 	return r.BasicAuth()
 }
-
-// Token returns the bearer token of the header; "" if there is none.
-func (s *Server) Token() string {
-	token, _ := strings.CutPrefix(s.Header.Get("Authorization"), "Bearer ")
-	if token == s.Header.Get("Authorization") {
-		return ""
-	}
-	return token
-}

@@ -41,39 +41,16 @@ type sourceKind struct {
 // sourceKinds has a row for each kind, in the order in which messages name them.
 var sourceKinds = []sourceKind{
 	{name: "newsboat", file: databaseForms[0].source},
-	{name: "miniflux", server: func(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
-		return readMiniflux(ctx, NewMiniflux(*server), s.Wants, mark, yield)
-	}},
-	{name: "freshrss", file: databaseForms[1].source, server: func(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
-		if !strings.Contains(server.URL, "greader.php") {
-			server.URL = strings.TrimSuffix(server.URL, "/") + "/api/greader.php"
-		}
-		return readGreader(ctx, server, s.Wants, mark, yield)
-	}},
-	{name: "greader", server: greaderServer},
-	{name: "google-reader", file: takeoutFile},
-	{name: "inoreader", file: takeoutFile, server: greaderServer},
-	{name: "feedly", file: takeoutFile},
-	{name: "opml", file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
-		return readSubscriptions(ctx, s.Name, yield)
-	}},
-	{name: "directory", saved: true, file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
-		return readDirectory(ctx, s.Name, s.feed(), yield)
-	}},
-	{name: "git", saved: true, file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
-		return readGit(ctx, s.Name, s.Path, s.feed(), yield)
-	}},
-	{name: "warc", file: func(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
-		return importWARC(ctx, s, yield)
-	}},
-}
-
-func greaderServer(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
-	return readGreader(ctx, server, s.Wants, mark, yield)
-}
-
-func takeoutFile(ctx context.Context, s *Source, mark string, yield func(Item) error) error {
-	return readTakeout(ctx, s.Name, s.feed(), mark, yield)
+	{name: "miniflux", server: readMiniflux},
+	{name: "freshrss", file: databaseForms[1].source, server: readFreshRSS},
+	{name: "greader", server: readGreader},
+	{name: "google-reader", file: readTakeout},
+	{name: "inoreader", file: readTakeout, server: readGreader},
+	{name: "feedly", file: readTakeout},
+	{name: "opml", file: readSubscriptions},
+	{name: "directory", saved: true, file: readDirectory},
+	{name: "git", saved: true, file: readGit},
+	{name: "warc", file: readWARCs},
 }
 
 // KindNames returns the kinds of sources.
@@ -85,18 +62,12 @@ func KindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// NewSource returns the source named by the arguments after --from KIND. With the kind "",
-// it looks at the file.
-func NewSource(ctx context.Context, kind string, args []string) (*Source, error) {
+// NewSource returns the source of a kind, as Recognise returns it, that the arguments name.
+func NewSource(kind string, args []string) (*Source, error) {
 	if len(args) == 0 {
 		return nil, errors.New("--from: name the source: a file, a directory or a URL")
 	}
 	s := &Source{Kind: kind, Name: args[0], Feeds: args[1:]}
-	if kind == "" {
-		if s.Kind = Recognise(ctx, s.Name); s.Kind == "" {
-			return nil, fmt.Errorf("%s: not a recognised source: use --from KIND, one of %s", s.Name, KindNames())
-		}
-	}
 	i := slices.IndexFunc(sourceKinds, func(k sourceKind) bool { return k.name == s.Kind })
 	if i < 0 {
 		return nil, fmt.Errorf("--from: %q is not a kind of source: %s", s.Kind, KindNames())

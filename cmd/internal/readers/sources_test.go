@@ -72,7 +72,7 @@ func (r *result) into(t *testing.T, s *readers.Source, server *readers.Server, m
 func source(t *testing.T, kind string, args ...string) *readers.Source {
 	t.Helper()
 	require.Equal(t, kind, readers.Recognise(t.Context(), args[0]))
-	s, err := readers.NewSource(t.Context(), "", args)
+	s, err := readers.NewSource(kind, args)
 	require.NoError(t, err)
 	return s
 }
@@ -196,16 +196,19 @@ INSERT INTO entry VALUES (1, 'urn:1', 'One', '', '', 'http://a.example/1', 17000
 	f, err := os.Create(archive)
 	require.NoError(t, err)
 	z := zip.NewWriter(f)
-	for _, file := range []struct{ name, text string }{{"Reader/notes.txt", "no takeout"}, {"Reader/starred.json", string(text)}, {"Reader/liked.json", `{"items": []}`}} {
+	for _, file := range []struct{ name, text string }{{"Reader/notes.txt", "no takeout"}, {"Reader/starred.json", string(text)}, {"Reader/liked.json", `{"items": [{"id": "y", "originId": "urn:4", "title": "Four", "unread": false, "origin": {"streamId": "feed/http://a.example/feed"}}]}`}} {
 		part, err := z.Create(file.name)
 		require.NoError(t, err)
 		_, err = io.WriteString(part, file.text)
 		require.NoError(t, err)
 	}
 	require.NoError(t, errors.Join(z.Close(), f.Close()))
-	r = imported(t, source(t, "google-reader", archive), nil, "")
-	require.NoError(t, r.err)
-	require.Equal(t, want, marked(t, r, feed))
+	fromZip := imported(t, source(t, "google-reader", archive), nil, "")
+	require.NoError(t, fromZip.err)
+	require.Equal(t, map[string]string{"urn:1": "S News", "urn:2": "R", "urn:3": "S", "urn:4": "R"}, marked(t, fromZip, feed))
+	rest := imported(t, source(t, "google-reader", archive), nil, "2")
+	require.NoError(t, rest.err)
+	require.Equal(t, map[string]string{"urn:3": "S", "urn:4": "R"}, marked(t, rest, feed), "a mark counts the items of all files")
 
 	// And out again, with the labels.
 	var out bytes.Buffer
@@ -352,7 +355,7 @@ func TestMiniflux(t *testing.T) {
 	server := func() *readers.Server {
 		return &readers.Server{URL: m.URL, Wait: time.Millisecond, Header: http.Header{"Authorization": {"Bearer " + m.Token}}, Transport: plain(t)}
 	}
-	s, err := readers.NewSource(t.Context(), "miniflux", []string{m.URL})
+	s, err := readers.NewSource("miniflux", []string{m.URL})
 	require.NoError(t, err)
 	r := &result{store: &mirror.Memory{}}
 	_, err = (&mirror.Recall{Mirror: &mirror.Mirror{Store: r.store}, Name: "newsboat"}).Entries(t.Context(), "http://a.example/feed", "", []mirror.KeptEntry{
@@ -396,7 +399,7 @@ func TestMinifluxInterrupted(t *testing.T) {
 	failing := &readers.Server{URL: m.URL, Header: header, Transport: plain(t), Tries: 1}
 	_, err := failing.Call(t.Context(), http.MethodPut, "v1/feeds/2/refresh", nil, nil, nil)
 	require.Error(t, err, "its address does not answer")
-	s, err := readers.NewSource(t.Context(), "miniflux", []string{m.URL})
+	s, err := readers.NewSource("miniflux", []string{m.URL})
 	require.NoError(t, err)
 	n := 0
 	m.Break(func(int, *http.Request) *readertest.Fault {
@@ -495,7 +498,7 @@ func TestGreader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := httptest.NewServer(&greader{items: 230, numbered: numbered})
 			defer site.Close()
-			s, err := readers.NewSource(t.Context(), "freshrss", []string{site.URL})
+			s, err := readers.NewSource("freshrss", []string{site.URL})
 			require.NoError(t, err)
 			r, _ := http.NewRequest(http.MethodGet, site.URL, nil)
 			r.SetBasicAuth("ann", "pass:word")
@@ -619,10 +622,10 @@ func TestGit(t *testing.T) {
 	require.Equal(t, "partial Saved", f.Verdict.String()+" "+f.Title)
 	r.into(t, s, nil, "")
 	require.Zero(t, r.sum.Added+r.sum.Changed)
-	inside, err := readers.NewSource(t.Context(), "git", []string{filepath.Join(dir, "public"), "feed.xml", "http://b.example/"})
+	inside, err := readers.NewSource("git", []string{filepath.Join(dir, "public"), "feed.xml", "http://b.example/"})
 	require.NoError(t, err)
 	require.Len(t, imported(t, inside, nil, "").entries, versions)
-	missing, err := readers.NewSource(t.Context(), "git", []string{dir, "other.xml"})
+	missing, err := readers.NewSource("git", []string{dir, "other.xml"})
 	require.NoError(t, err)
 	require.ErrorContains(t, imported(t, missing, nil, "").err, "no commit has the file other.xml")
 }
@@ -632,9 +635,9 @@ func TestUsage(t *testing.T) {
 		{"newsboat"}, {"nonsense", "x"}, {"git", "repository"}, {"miniflux", "file"}, {"newsboat", "http://a.example/"}, {"", "missing"},
 		{"directory", "x", "http://a.example/", "http://b.example/"}, {"newsboat", "cache.db", "not a feed"},
 	} {
-		_, err := readers.NewSource(t.Context(), args[0], args[1:])
+		_, err := readers.NewSource(args[0], args[1:])
 		require.Error(t, err, "%q", args)
 	}
-	_, err := readers.NewSource(t.Context(), "opml", []string{"feeds.opml"})
+	_, err := readers.NewSource("opml", []string{"feeds.opml"})
 	require.NoError(t, err)
 }

@@ -199,7 +199,7 @@ func readWARC(ctx context.Context, file io.Reader, yield func(capture) error) er
 	return ctx.Err()
 }
 
-func readWARCs(ctx context.Context, names []string, yield func(capture) error) error {
+func readCaptures(ctx context.Context, names []string, yield func(capture) error) error {
 	for _, name := range names {
 		f, err := os.Open(name)
 		if err != nil {
@@ -219,10 +219,10 @@ func readWARCs(ctx context.Context, names []string, yield func(capture) error) e
 	return nil
 }
 
-// importWARC takes the documents of the given feeds from WARC files, and then the posts among
+// readWARCs takes the documents of the given feeds from WARC files, and then the posts among
 // the pages of their sites; of all feeds if none are given. It reads the files twice, because
 // a document may come before those that link to it.
-func importWARC(ctx context.Context, s *Source, yield func(Item) error) (err error) {
+func readWARCs(ctx context.Context, s *Source, _ string, yield func(Item) error) (err error) {
 	names, roots := append([]string{s.Name}, s.Files...), slices.Clone(s.Feeds)
 	g := feedGroups{map[string]string{}, map[string][]string{}, len(roots) > 0}
 	pages, err := newSavedPages()
@@ -235,7 +235,7 @@ func importWARC(ctx context.Context, s *Source, yield func(Item) error) (err err
 			return err
 		}
 	}
-	err = readWARCs(ctx, names, func(found capture) error {
+	err = readCaptures(ctx, names, func(found capture) error {
 		if found.doc != nil {
 			g.add(found.doc)
 			pages.expect(found.doc)
@@ -254,7 +254,7 @@ func importWARC(ctx context.Context, s *Source, yield func(Item) error) (err err
 		g.assign(bare(root), root)
 	}
 	n := 0
-	err = readWARCs(ctx, names, func(found capture) error {
+	err = readCaptures(ctx, names, func(found capture) error {
 		item := Item{Damage: found.damage}
 		if found.doc != nil {
 			item.Feed, item.Title = g.feed[bare(found.doc.URL)], found.doc.Title

@@ -134,7 +134,7 @@ func TestWARCDamage(t *testing.T) {
 		require.NotEmpty(t, r.damaged, want)
 		require.Regexp(t, `a\.warc(\.gz)?: `+want, r.damaged[len(r.damaged)-1])
 	}
-	s, err := readers.NewSource(t.Context(), "warc", []string{writeWARC(t, "a.warc", ""), feed})
+	s, err := readers.NewSource("warc", []string{writeWARC(t, "a.warc", ""), feed})
 	require.NoError(t, err)
 	r := imported(t, s, nil, "")
 	require.NoError(t, r.err)
@@ -194,7 +194,7 @@ func FuzzWARC(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		name := filepath.Join(t.TempDir(), "a.warc")
 		require.NoError(t, os.WriteFile(name, data, 0o600))
-		s, err := readers.NewSource(t.Context(), "warc", []string{name})
+		s, err := readers.NewSource("warc", []string{name})
 		require.NoError(t, err)
 		documents := 0
 		err = s.Read(t.Context(), nil, "", func(found readers.Item) error {

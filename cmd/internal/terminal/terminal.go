@@ -551,6 +551,22 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
+// A Part is a number of things, with their name for any number.
+type Part struct {
+	N    int
+	Says string
+}
+
+// Counts returns text, and after it the parts that are not empty: "3 new · 2 deleted".
+func Counts(text string, parts ...Part) string {
+	for _, part := range parts {
+		if part.N > 0 {
+			text += fmt.Sprintf(" · %d %s", part.N, part.Says)
+		}
+	}
+	return text
+}
+
 // Span returns a length of time: rounded, in the largest unit it fills.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour

@@ -277,9 +277,7 @@ func (p *preparation) element(n *html.Node) {
 		p.drawing(n)
 		return
 	case "annotation", "annotation-xml": // the same in another language, such as TeX
-		for n.FirstChild != nil {
-			n.RemoveChild(n.FirstChild)
-		}
+		clearChildren(n)
 		return
 	case "th", "td":
 		p.align(n)
@@ -339,10 +337,7 @@ func (p *preparation) link(n *html.Node, name string) {
 		} else if host := p.base.ResolveReference(parsed(source)).Host; alt+title == "" && n.Data == "iframe" && host != "" {
 			name += " of " + host
 		}
-		for n.FirstChild != nil {
-			n.RemoveChild(n.FirstChild)
-		}
-		n.AppendChild(&html.Node{Type: html.TextNode, Data: "[" + name + "]"})
+		setText(n, "["+name+"]")
 	}
 	inLink := false
 	for a := n.Parent; a != nil; a = a.Parent {
@@ -379,11 +374,20 @@ func (p *preparation) drawing(n *html.Node) {
 		n.Attr = append(n.Attr, html.Attribute{Key: "role", Val: "img"}, html.Attribute{Key: "aria-label", Val: title})
 		return
 	}
+	n.Data, n.DataAtom, n.Namespace, n.Attr = "span", atom.Span, "", nil
+	setText(n, "["+title+"]")
+}
+
+// setText replaces the content of an element.
+func setText(n *html.Node, text string) {
+	clearChildren(n)
+	n.AppendChild(&html.Node{Type: html.TextNode, Data: text})
+}
+
+func clearChildren(n *html.Node) {
 	for n.FirstChild != nil {
 		n.RemoveChild(n.FirstChild)
 	}
-	n.Data, n.DataAtom, n.Namespace, n.Attr = "span", atom.Span, "", nil
-	n.AppendChild(&html.Node{Type: html.TextNode, Data: "[" + title + "]"})
 }
 
 // alignedText matches the alignment of a cell in its style.
