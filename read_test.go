@@ -265,7 +265,7 @@ func TestStrict(t *testing.T) {
 	require.Len(t, doc.Entries, 2)
 }
 
-// What PHP says around a feed is no text that quotes it.
+// Messages of PHP around a feed are no text that quotes it.
 func TestFeedAmongWarnings(t *testing.T) {
 	const feed = `<rss><channel><item><guid>1</guid></item></channel></rss>`
 	for text, quoted := range map[string]bool{

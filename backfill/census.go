@@ -74,8 +74,11 @@ func (c *census) gap(counter string, missing []string) *feedhistory.Gap {
 	case 2*len(missing) > len(c.posts), 2*len(c.posts) < c.total:
 		return nil
 	case len(missing) > 0:
-		more := map[bool]string{true: ", …"}[len(missing) > 3]
-		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s%s", len(missing), len(c.posts), strings.Join(missing[:min(len(missing), 3)], ", "), more)
+		some := strings.Join(missing[:min(len(missing), 3)], ", ")
+		if len(missing) > 3 {
+			some += ", …"
+		}
+		err = fmt.Errorf("%d of the %d entries that the server lists have not come: %s", len(missing), len(c.posts), some)
 	case c.total > len(c.posts) && c.steady:
 		err = fmt.Errorf("the server counts %d entries, but lists %d", c.total, len(c.posts))
 	default:

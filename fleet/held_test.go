@@ -108,6 +108,23 @@ func TestHeldConflict(t *testing.T) {
 	require.EqualValues(t, 1, h.conflicts(t))
 }
 
+// A feed that something else adds during its first poll stays as that has stored it.
+func TestFirstConflict(t *testing.T) {
+	t.Parallel()
+	db := open(t, server.Database(t))
+	s := newSite(t)
+	asked, answer := s.gate("/first")
+	subscribe(t, db, s.URL+"/first")
+	h := &heldPoll{db: db, w: newWorker(t, db), url: s.URL + "/first"}
+	start(t, h.w)
+	<-asked
+	other := mirror.NewFeed(h.url)
+	require.NoError(t, db.Store.Commit(t.Context(), &mirror.Commit{Feed: other}))
+	close(answer)
+	require.Eventually(t, func() bool { return h.conflicts(t) == 1 }, patience, 10*time.Millisecond)
+	require.Equal(t, other, h.state(t))
+}
+
 // Nothing is written after another worker has taken the host.
 func TestHeldLost(t *testing.T) {
 	h := newHeldPoll(t, time.Hour)

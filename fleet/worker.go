@@ -690,15 +690,21 @@ const mostTogether = 256 << 10
 
 // store commits a change: the first one of a feed together with those of other feeds.
 func (s *session) store(ctx context.Context, c *mirror.Commit) error {
+	if c.Feed.Commits > 0 || s.Store != mirror.Store(s.worker.Database.states) {
+		return s.Store.Commit(ctx, c)
+	}
 	size := int64(0)
 	for _, r := range c.Put {
 		size += r.Content.Size
 	}
-	if c.Feed.Commits > 0 || size > mostTogether || s.Store != mirror.Store(s.worker.Database.states) {
+	if size > mostTogether {
 		return s.Store.Commit(ctx, c)
 	}
 	f := &first{commit: c}
-	return cmp.Or(s.worker.firsts.ask(f), f.err)
+	if err := s.worker.firsts.ask(f); err != nil {
+		return err
+	}
+	return f.err
 }
 
 // A first is the first commit of a feed.

@@ -675,16 +675,13 @@ func (t transaction) replaceFeed(key any, f *mirror.Feed) error {
 	if err != nil {
 		return err
 	}
-	url, values := nameOf(f.URL), feedValues(f, state)
-	values = append(values, t.sums.of([]any{url.key, url.long}, values))
-	if err := t.exec("UPDATE fh.feeds SET ("+feedColumns+", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?", append(values, key)...); err != nil {
+	if err := t.exec("UPDATE fh.feeds SET ("+feedColumns+", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?", append(t.feedRow(f, state), key)...); err != nil {
 		return err
 	}
 	if err := t.exec("DELETE FROM fh.polls WHERE feed = ?", key); err != nil {
 		return err
 	}
-	poll := pollValues(f, version)
-	return t.exec("INSERT INTO fh.polls ("+newPollColumns+") VALUES "+marks(newPollColumns), append(poll, t.sums.of(poll), key)...)
+	return t.exec("INSERT INTO fh.polls ("+newPollColumns+") VALUES "+marks(newPollColumns), append(t.pollRow(f, version), key)...)
 }
 
 // isHealed is true of entries changed by healEntries, until they are replaced.

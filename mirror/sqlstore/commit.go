@@ -108,8 +108,8 @@ func (t transaction) addFeeds(commits []*mirror.Commit) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		name, values := nameOf(f.URL), feedValues(f, state)
-		feeds = append(append(feeds, values...), t.sums.of([]any{name.key, name.long}, values), name.key, name.long)
+		name := nameOf(f.URL)
+		feeds = append(append(feeds, t.feedRow(f, state)...), name.key, name.long)
 	}
 	if err := t.insert("fh.feeds", newFeedColumns, marks(newFeedColumns), " ON CONFLICT (url) DO NOTHING", feeds); err != nil {
 		return nil, err
@@ -127,8 +127,7 @@ func (t transaction) addFeeds(commits []*mirror.Commit) ([]int64, error) {
 			return nil, err
 		}
 		i := places[url]
-		poll := pollValues(commits[i].Feed, numberOf(commits[i]))
-		keys[i], polls = key, append(append(polls, poll...), t.sums.of(poll), key)
+		keys[i], polls = key, append(append(polls, t.pollRow(commits[i].Feed, numberOf(commits[i]))...), key)
 	}
 	if err := cmp.Or(added.Err(), added.Close()); err != nil {
 		return nil, err
@@ -140,28 +139,27 @@ func (t transaction) addFeeds(commits []*mirror.Commit) ([]int64, error) {
 // replace or to prune.
 func (t transaction) newEntries(keys []int64, commits []*mirror.Commit) error {
 	var all rows
+	var ids []string // of puts
+	var feeds []int64
 	for i, c := range commits {
 		switch {
 		case keys[i] == 0:
 		case len(c.Versions) == 0:
 			all.add(&t, keys[i], c)
+			for _, r := range c.Put {
+				ids, feeds = append(ids, keyOf(r.ID)), append(feeds, keys[i])
+			}
 		default:
 			if err := t.entries(keys[i], c); err != nil {
 				return err
 			}
 		}
 	}
-	if err := cmp.Or(t.upsert(t.put, all.puts), t.upsert(t.mark, all.marked)); err != nil || len(all.puts) == 0 {
+	if err := t.upsert(t.put, all.puts); err != nil {
 		return err
 	}
-	var ids []string
-	var feeds []int64
-	for i, c := range commits {
-		for _, r := range c.Put {
-			if keys[i] != 0 && len(c.Versions) == 0 {
-				ids, feeds = append(ids, keyOf(r.ID)), append(feeds, keys[i])
-			}
-		}
+	if err := t.upsert(t.mark, all.marked); err != nil || len(ids) == 0 {
+		return err
 	}
 	return t.exec("INSERT INTO fh.unindexed SELECT key"+t.several, list(&t.dialect, ids), list(&t.dialect, feeds))
 }

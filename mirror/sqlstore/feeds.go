@@ -221,18 +221,26 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	url := nameOf(f.URL)
-	values := feedValues(f, state)
-	values = append(values, t.sums.of([]any{url.key, url.long}, values))
-	poll := pollValues(f, version)
-	keys, err := t.numbers(updatePoll, append(poll, t.sums.of(poll), url.key, f.Commits)...)
+	keys, err := t.numbers(updatePoll, append(t.pollRow(f, version), keyOf(f.URL), f.Commits)...)
 	switch {
 	case err != nil:
 		return 0, err
 	case len(keys) == 0:
 		return 0, fmt.Errorf("%s: %w", f.URL, mirror.ErrConflict)
 	}
-	return keys[0], t.exec(updateFeed, append(values, keys[0], state)...)
+	return keys[0], t.exec(updateFeed, append(t.feedRow(f, state), keys[0], state)...)
+}
+
+// feedRow returns the values of feedColumns, and their checksum.
+func (t transaction) feedRow(f *mirror.Feed, state string) []any {
+	url, values := nameOf(f.URL), feedValues(f, state)
+	return append(values, t.sums.of([]any{url.key, url.long}, values))
+}
+
+// pollRow returns the values of pollColumns, and their checksum.
+func (t transaction) pollRow(f *mirror.Feed, version int64) []any {
+	values := pollValues(f, version)
+	return append(values, t.sums.of(values))
 }
 
 func feedValues(f *mirror.Feed, state string) []any {

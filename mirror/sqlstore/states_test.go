@@ -85,8 +85,8 @@ func openOther(t *testing.T) *sqlstore.Store {
 	return store
 }
 
-// First commits stored together are what Commit would have stored of each: those of feeds
-// there already, or twice in the call, are conflicts, and two calls do not block each other.
+// First commits stored together have the same result as one Commit after the other. A feed
+// that is there already, or twice in the call, is a conflict. Two calls do not block each other.
 func TestCommitNew(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		ctx, store, other := t.Context(), create(t).open(t), create(t).open(t)
