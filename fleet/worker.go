@@ -633,7 +633,6 @@ type session struct {
 	again   bool         // an earlier poll may have ended without a record
 	feed    *mirror.Feed // as it was read or last committed
 	commits int
-	now     func() time.Time // by the database's clock
 
 	// A routine change may be held, to be stored with others. Then before is the state as
 	// it was read, and held the state to store.
@@ -656,7 +655,7 @@ func (s *session) Feed(ctx context.Context, url string) (f *mirror.Feed, err err
 	}
 	before := *f
 	s.feed, s.before = f, &before
-	if s.again && !f.Gone && f.Alias == "" && !f.Due(s.now()) {
+	if s.again && !f.Gone && f.Alias == "" && !f.Due(s.worker.Database.clock.now()) {
 		return nil, errEarly
 	}
 	return f, nil
@@ -690,14 +689,11 @@ const mostTogether = 256 << 10
 
 // store commits a change: the first one of a feed together with those of other feeds.
 func (s *session) store(ctx context.Context, c *mirror.Commit) error {
-	if c.Feed.Commits > 0 || s.Store != mirror.Store(s.worker.Database.states) {
-		return s.Store.Commit(ctx, c)
-	}
 	size := int64(0)
 	for _, r := range c.Put {
 		size += r.Content.Size
 	}
-	if size > mostTogether {
+	if c.Feed.Commits > 0 || size > mostTogether || s.Store != mirror.Store(s.worker.Database.states) {
 		return s.Store.Commit(ctx, c)
 	}
 	f := &first{commit: c}
@@ -773,7 +769,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 		return pollResult{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
 	}
 	now := w.Database.clock.now
-	s := &session{Store: w.Database.Store, worker: w, now: now, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
+	s := &session{Store: w.Database.Store, worker: w, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
 	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1), Now: now}
 	limited, cancel := context.WithTimeout(context.WithValue(ctx, hostKey{}, t.host), w.slice())
 	defer cancel()

@@ -675,13 +675,13 @@ func (t transaction) replaceFeed(key any, f *mirror.Feed) error {
 	if err != nil {
 		return err
 	}
-	if err := t.exec("UPDATE fh.feeds SET ("+feedColumns+", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?", append(t.feedRow(f, state), key)...); err != nil {
+	if err := t.exec("UPDATE fh.feeds SET ("+feedColumns+", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ?", append(t.sums.feedRow(f, state), key)...); err != nil {
 		return err
 	}
 	if err := t.exec("DELETE FROM fh.polls WHERE feed = ?", key); err != nil {
 		return err
 	}
-	return t.exec("INSERT INTO fh.polls ("+newPollColumns+") VALUES "+marks(newPollColumns), append(t.pollRow(f, version), key)...)
+	return t.exec("INSERT INTO fh.polls ("+newPollColumns+") VALUES "+marks(newPollColumns), append(t.sums.pollRow(f, version), key)...)
 }
 
 // isHealed is true of entries changed by healEntries, until they are replaced.

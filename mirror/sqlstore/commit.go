@@ -109,7 +109,7 @@ func (t transaction) addFeeds(commits []*mirror.Commit) ([]int64, error) {
 			return nil, err
 		}
 		name := nameOf(f.URL)
-		feeds = append(append(feeds, t.feedRow(f, state)...), name.key, name.long)
+		feeds = append(append(feeds, t.sums.feedRow(f, state)...), name.key, name.long)
 	}
 	if err := t.insert("fh.feeds", newFeedColumns, marks(newFeedColumns), " ON CONFLICT (url) DO NOTHING", feeds); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (t transaction) addFeeds(commits []*mirror.Commit) ([]int64, error) {
 			return nil, err
 		}
 		i := places[url]
-		keys[i], polls = key, append(append(polls, t.pollRow(commits[i].Feed, numberOf(commits[i]))...), key)
+		keys[i], polls = key, append(append(polls, t.sums.pollRow(commits[i].Feed, numberOf(commits[i]))...), key)
 	}
 	if err := cmp.Or(added.Err(), added.Close()); err != nil {
 		return nil, err

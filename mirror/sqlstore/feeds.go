@@ -151,9 +151,9 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 		if err != nil {
 			return err
 		}
-		url, values := nameOf(to), feedValues(&moved, state)
+		url, row := nameOf(to), t.sums.feedRow(&moved, state)
 		if err := t.exec("UPDATE fh.feeds SET url = ?, long_url = ?, state = ?, checksum = ? WHERE url = ?",
-			url.key, url.long, state, t.sums.of([]any{url.key, url.long}, values), keyOf(from)); err != nil {
+			url.key, url.long, state, row[len(row)-1], keyOf(from)); err != nil {
 			return err
 		}
 		return t.tell(&moved, version, &Delta{From: from})
@@ -221,34 +221,27 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	keys, err := t.numbers(updatePoll, append(t.pollRow(f, version), keyOf(f.URL), f.Commits)...)
+	keys, err := t.numbers(updatePoll, append(t.sums.pollRow(f, version), keyOf(f.URL), f.Commits)...)
 	switch {
 	case err != nil:
 		return 0, err
 	case len(keys) == 0:
 		return 0, fmt.Errorf("%s: %w", f.URL, mirror.ErrConflict)
 	}
-	return keys[0], t.exec(updateFeed, append(t.feedRow(f, state), keys[0], state)...)
+	return keys[0], t.exec(updateFeed, append(t.sums.feedRow(f, state), keys[0], state)...)
 }
 
 // feedRow returns the values of feedColumns, and their checksum.
-func (t transaction) feedRow(f *mirror.Feed, state string) []any {
-	url, values := nameOf(f.URL), feedValues(f, state)
-	return append(values, t.sums.of([]any{url.key, url.long}, values))
+func (s *summer) feedRow(f *mirror.Feed, state string) []any {
+	url := nameOf(f.URL)
+	values := []any{escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents, escaped(f.Error), state}
+	return append(values, s.of([]any{url.key, url.long}, values))
 }
 
 // pollRow returns the values of pollColumns, and their checksum.
-func (t transaction) pollRow(f *mirror.Feed, version int64) []any {
-	values := pollValues(f, version)
-	return append(values, t.sums.of(values))
-}
-
-func feedValues(f *mirror.Feed, state string) []any {
-	return []any{escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents, escaped(f.Error), state}
-}
-
-func pollValues(f *mirror.Feed, version int64) []any {
-	return []any{version, f.Polls, timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != ""}
+func (s *summer) pollRow(f *mirror.Feed, version int64) []any {
+	values := []any{version, f.Polls, timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != ""}
+	return append(values, s.of(values))
 }
 
 const (
@@ -277,7 +270,8 @@ func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
 			panic("sqlstore: UpdatePolls: a Feed is nil")
 		}
 		urls[i], versions[i], polls[i], polled[i], next[i] = keyOf(f.URL), f.Commits, f.Polls, timeText(f.Polled), timeText(f.Next)
-		gone[i], checksums[i] = f.Gone || f.Alias != "", sums.of(pollValues(f, f.Commits+1))
+		row := sums.pollRow(f, f.Commits+1)
+		gone[i], checksums[i] = f.Gone || f.Alias != "", row[len(row)-1].(int64)
 	}
 	return updatePolls, []any{urls, versions, polls, polled, next, gone, checksums}
 }
