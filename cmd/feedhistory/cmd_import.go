@@ -41,7 +41,7 @@ func (c *importCommand) Help() string {
 		"With it, you can move a mirror from one database to another, such as from SQLite to PostgreSQL and back.\n\n" +
 		"Import skips a feed that the database already has in the same state. So after an error or an interrupt, " +
 		"run the same import again: it continues with the feed it had reached.\n\n" +
-		"With --from, import adds entries others have kept: newsboat's cache.db; the SQLite file of FreshRSS; Miniflux, FreshRSS, " +
+		"With --from, import adds entries others have kept, with their marks, labels and folders: newsboat's cache.db, and its list of feeds (urls); the SQLite file of FreshRSS; Miniflux, FreshRSS, Feedbin, NewsBlur, " +
 		"or any reader with the Google Reader API by its URL (greader); JSON of Google Reader, Inoreader or Feedly; a list of feeds (OPML); a directory of saved feed documents; " +
 		"all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]; " +
 		"or all that web archives (WARC files, .warc or .warc.gz) have of feeds, and of the posts at their sites: --from warc FILE… [FEED…]. " +
@@ -232,6 +232,10 @@ func (c *importCommand) importSource(w *command.World, source *readers.Source) (
 	}
 	mark := ""
 	if !c.DryRun {
+		m.importer.Subscribe = func(ctx context.Context, feed readers.Outline) error {
+			_, err := database.Subscribe(ctx, store, feed)
+			return err
+		}
 		m.place = m.placeOf()
 		if mark = m.read(); mark != "" && !isEmpty(w.Ctx, store) {
 			w.Tell("continuing where the last import of this source ended")

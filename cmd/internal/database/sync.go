@@ -58,7 +58,7 @@ func (s *Sync) Subscribe(ctx context.Context, given []readers.Outline, bar *term
 			return terminal.InterruptedError{Err: fmt.Errorf("interrupted: %d of %s added; run the same command again to continue", i, terminal.Count(len(given), "feed", "feeds"))}
 		}
 		bar.Step()
-		isNew, err := subscribe(context.WithoutCancel(ctx), s.Poller.Mirror.Store, feed)
+		isNew, err := Subscribe(context.WithoutCancel(ctx), s.Poller.Mirror.Store, feed)
 		if err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func (s *Sync) Subscribe(ctx context.Context, given []readers.Outline, bar *term
 	return nil
 }
 
-// subscribe adds a feed to the store, and reports whether it is new. A feed in the store
+// Subscribe adds a feed to the store, and reports whether it is new. A feed in the store
 // gets the title and the folders of a list.
-func subscribe(ctx context.Context, store mirror.Store, feed readers.Outline) (isNew bool, err error) {
+func Subscribe(ctx context.Context, store mirror.Store, feed readers.Outline) (isNew bool, err error) {
 	f := mirror.NewFeed(feed.URL)
 	feed.Apply(f)
 	isNew, err = mirror.Subscribe(ctx, store, f)
@@ -295,7 +295,7 @@ func (s *Sync) forget(ctx context.Context, url string, feeds feedhistory.Links) 
 		return nil
 	}
 	s.Report.found(url, feeds)
-	isNew, err := subscribe(ctx, store, readers.Outline{URL: feed})
+	isNew, err := Subscribe(ctx, store, readers.Outline{URL: feed})
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,19 @@
 package readers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -28,6 +31,8 @@ type databaseForm struct {
 	entryFeed    string // the column with the feed's id
 	byURL        bool   // the id is the URL, which the table of feeds may lack
 	entry        func(row) (*mirror.KeptEntry, error)
+
+	folders, labels string // queries for the folders by feed id, and for the labels by entry id
 }
 
 // databaseForms are the databases known. The first columns of each table tell them apart.
@@ -50,7 +55,31 @@ var databaseForms = []databaseForm{
 		},
 		entries: "entry", entryFeed: "id_feed", entry: freshrssEntry,
 		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes", "is_read", "is_favorite"},
+		// The first category is that of feeds without one.
+		folders: "SELECT feed.id, category.name FROM feed JOIN category ON category.id = feed.category WHERE category.id <> 1",
+		labels:  "SELECT id_entry, name FROM entrytag JOIN tag ON tag.id = id_tag ORDER BY name",
 	},
+}
+
+// pairs returns the texts for each key that a query finds; none if a reader's version has no
+// such tables.
+func pairs(ctx context.Context, c *databaseCopy, query string) map[string][]string {
+	all := map[string][]string{}
+	if query == "" {
+		return all
+	}
+	rows, err := c.QueryContext(ctx, query)
+	if err != nil {
+		return all
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key, text string
+		if rows.Scan(&key, &text) == nil && text != "" {
+			all[key] = append(all[key], text)
+		}
+	}
+	return all
 }
 
 // isDatabase reports whether a file is a database of this form.
@@ -72,6 +101,7 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 		}
 	}
 	feeds := map[string]Item{} // by id
+	folders, labels := pairs(ctx, db, f.folders), pairs(ctx, db, f.labels)
 	for r, err := range readRows(ctx, db, f.feeds, f.feedKey, 0, f.feedColumns...) {
 		if r == nil {
 			return err
@@ -83,6 +113,9 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 			var id string
 			id, found.Feed, found.Title = f.feed(r)
 			feeds[id] = found
+			for _, name := range folders[id] {
+				found.Folders = append(found.Folders, []string{html.UnescapeString(name)})
+			}
 		}
 		if err := yield(found); err != nil {
 			return err
@@ -101,7 +134,9 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 		switch {
 		case err != nil:
 		case found.Feed != "":
-			found.Entry, err = f.entry(r)
+			if found.Entry, err = f.entry(r); err == nil {
+				found.Entry.Marks.Labels = append(found.Entry.Marks.Labels, labels[r["id"]]...)
+			}
 		case f.byURL:
 			err = errors.New("it names no feed")
 		default:
@@ -116,6 +151,45 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 	}
 	return nil
 }
+
+// readNewsboat takes newsboat's cache, or its list of feeds.
+func readNewsboat(ctx context.Context, s *Source, mark string, yield func(Item) error) error {
+	if !isURLs(start(s.Name)) {
+		return databaseForms[0].source(ctx, s, mark, yield)
+	}
+	text, err := readSaved(s.Name)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := urlFields.FindAllString(line, -1)
+		if len(fields) == 0 || !terminal.IsURL(fields[0]) {
+			continue
+		}
+		found := Item{Feed: terminal.FeedName(fields[0])}
+		for _, field := range fields[1:] {
+			field = strings.Trim(field, `"`)
+			if title, ok := strings.CutPrefix(field, "~"); ok {
+				found.Named = title
+			} else if tag := strings.TrimPrefix(field, "!"); tag != "" { // a feed that is not shown
+				found.Folders = append(found.Folders, []string{tag})
+			}
+		}
+		if err := cmp.Or(ctx.Err(), yield(found)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// urlFields matches a word of newsboat's list, which may be in quotation marks.
+var urlFields = regexp.MustCompile(`"(\\.|[^"\\])*"|[^\s"]+`)
+
+// isURLs reports whether a file is newsboat's list: after comments, it has a line with an
+// address, a query or a program whose output is the feed.
+func isURLs(text []byte) bool { return urlsBegin.Match(text) }
+
+var urlsBegin = regexp.MustCompile(`^(\s*(#.*)?\n)*\s*(https?:|file:|exec:|filter:|"query:)`)
 
 func newsboatEntry(r row) (*mirror.KeptEntry, error) {
 	if r["guid"]+r["url"]+r["title"] == "" {

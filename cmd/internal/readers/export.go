@@ -122,10 +122,10 @@ type Export struct {
 	Starred bool         // whether to star all entries, not only the starred ones
 }
 
-// marked returns the marks of a feed's entries, by ID.
-func (x *Export) marked(ctx context.Context, feed string) (map[string]*mirror.Marks, error) {
+// marksOf returns the marks of a feed's entries, by ID.
+func marksOf(ctx context.Context, store mirror.Store, feed string) (map[string]*mirror.Marks, error) {
 	all := map[string]*mirror.Marks{}
-	marker, ok := x.Store.(mirror.Marker)
+	marker, ok := store.(mirror.Marker)
 	if !ok {
 		return all, nil
 	}
@@ -150,7 +150,7 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 				return
 			}
 			o := origin{feed: f, site: siteOf(f)}
-			marks, err := x.marked(ctx, f.URL)
+			marks, err := marksOf(ctx, x.Store, f.URL)
 			if err != nil {
 				yield(origin{}, err)
 				return

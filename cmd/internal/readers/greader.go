@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -143,7 +142,7 @@ func (i *greaderItem) found(feed, title, name string) Item {
 	}
 	found := Item{Feed: feed, Title: title}
 	k := &mirror.KeptEntry{Draft: compose.Draft{
-		ID: cmp.Or(strings.TrimSpace(i.OriginID), publisherID(i.GUID)), Title: htmlText(i.Title), Authors: authors(i.Author), Links: alternate(href),
+		ID: cmp.Or(strings.TrimSpace(i.OriginID), publisherID(i.GUID)), Title: titleText(i.Title), Authors: authors(i.Author), Links: alternate(href),
 		Content:   htmlText(cmp.Or(i.Content.Text, i.Summary.Text)),
 		Published: unixTime(int64(i.Published)), Updated: unixTime(int64(i.Updated)),
 	}}
@@ -154,9 +153,6 @@ func (i *greaderItem) found(feed, title, name string) Item {
 	k.Marks = i.marks()
 	if k.Updated.Before(k.Published) {
 		k.Updated = k.Published
-	}
-	if !strings.ContainsAny(i.Title, "<&") {
-		k.Title = plainText(html.UnescapeString(i.Title))
 	}
 	for _, l := range i.Enclosure {
 		k.Links = enclosure(k.Links, cmp.Or(l.Href, l.URL), l.Type, l.Length.String())
@@ -171,6 +167,8 @@ type subscription struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	URL   string `json:"url"`
+
+	Categories []struct{ Label string } `json:"categories"`
 }
 
 // feed returns the feed's URL; "" if the server does not have it.
@@ -203,30 +201,20 @@ func readGreader(ctx context.Context, s *Source, server *Server, mark string, yi
 	if err := server.Get(ctx, greaderBase+"subscription/list", url.Values{"output": {"json"}}, &answer); err != nil {
 		return err
 	}
-	from, continuation, _ := strings.Cut(mark, " ")
-	for _, sub := range inOrder(answer.Subscriptions, func(s subscription) string { return s.ID }, from) {
-		if !s.Wants(sub.feed()) {
-			continue
-		}
-		token := ""
-		if sub.ID == from {
-			token = continuation
-		}
+	streams := map[string]*greaderStream{}
+	var feeds []remoteFeed[string]
+	for _, sub := range answer.Subscriptions {
+		streams[sub.ID] = &greaderStream{ctx: ctx, server: server, id: sub.ID, feed: sub.feed()}
 		found := Item{Feed: sub.feed(), Title: sub.Title}
 		if found.Feed == "" {
 			found.Damage = fmt.Errorf("subscription %q: it has no address", sub.ID)
 		}
-		if err := yield(found); err != nil {
-			return err
+		for _, c := range sub.Categories {
+			found.Folders = append(found.Folders, folder(c.Label, "Uncategorized")...)
 		}
-		if found.Damage != nil {
-			continue
-		}
-		if err := (&greaderStream{ctx: ctx, server: server, sub: sub}).read(token, yield); err != nil {
-			return err
-		}
+		feeds = append(feeds, remoteFeed[string]{id: sub.ID, Item: found})
 	}
-	return nil
+	return readPages(s, mark, feeds, func(feed, token string) ([]Item, string, error) { return streams[feed].read(token) }, yield)
 }
 
 // greaderLogin exchanges a user and a password for a token.
@@ -255,37 +243,22 @@ func greaderLogin(ctx context.Context, s *Server) error {
 
 // A greaderStream is one feed of the server.
 type greaderStream struct {
-	ctx     context.Context
-	server  *Server
-	sub     subscription
-	numbers bool // the server gives items only by their numbers
+	ctx      context.Context
+	server   *Server
+	id, feed string
+	numbers  bool // the server gives items only by their numbers
 }
 
-// read takes the items from a continuation on.
-func (r *greaderStream) read(token string, yield func(Item) error) error {
-	seen := map[string]bool{}
-	for {
-		items, next, err := r.page(token)
-		if err != nil {
-			return err
-		}
-		for i := range items {
-			found := items[i].found(r.sub.feed(), r.sub.Title, fmt.Sprintf("%s, item %q", r.sub.feed(), items[i].ID))
-			if i == len(items)-1 && next != "" {
-				found.Mark = r.sub.ID + " " + next
-			}
-			if err := yield(found); err != nil {
-				return err
-			}
-		}
-		if next == "" {
-			return nil
-		}
-		if seen[next] {
-			return fmt.Errorf("%s: the reader repeats a part of %s", r.server.URL, r.sub.feed())
-		}
-		seen[next], token = true, next
+// read returns the items after a continuation as entries.
+func (r *greaderStream) read(token string) (found []Item, next string, err error) {
+	items, next, err := r.page(token)
+	for i := range items {
+		found = append(found, items[i].found(r.feed, "", fmt.Sprintf("%s, item %q", r.feed, items[i].ID)))
 	}
+	if len(found) > 0 {
+		found[len(found)-1].Mark = next
+	}
+	return found, next, err
 }
 
 // page returns the items after a continuation, and the next continuation. Miniflux gives
@@ -302,7 +275,7 @@ func (r *greaderStream) page(token string) ([]greaderItem, string, error) {
 		Items        []greaderItem
 		Continuation string
 	}
-	kind, id, _ := strings.Cut(r.sub.ID, "/")
+	kind, id, _ := strings.Cut(r.id, "/")
 	err := r.server.Get(r.ctx, greaderBase+"stream/contents/"+kind+"/"+url.PathEscape(id), query, &answer)
 	failed, refused := errors.AsType[*ServerError](err)
 	_, other := errors.AsType[*json.UnmarshalTypeError](err)
@@ -319,7 +292,7 @@ func (r *greaderStream) page(token string) ([]greaderItem, string, error) {
 
 // numbered returns a page of items by way of their numbers.
 func (r *greaderStream) numbered(query url.Values) ([]greaderItem, string, error) {
-	query.Set("s", r.sub.ID)
+	query.Set("s", r.id)
 	var list struct {
 		Refs []struct {
 			ID string `json:"id"`

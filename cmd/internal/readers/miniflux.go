@@ -41,6 +41,8 @@ type ReaderFeed struct {
 	ID      int64  `json:"id"`       // the reader's number of the feed
 	FeedURL string `json:"feed_url"` // the URL the reader polls
 	Title   string `json:"title"`
+
+	Category struct{ Title string } `json:"category"`
 }
 
 // A minifluxEntry is an entry in the reader.
@@ -86,29 +88,26 @@ func readMiniflux(ctx context.Context, s *Source, server *Server, mark string, y
 	if err != nil {
 		return err
 	}
-	first, rest, _ := strings.Cut(mark, " ") // a feed, and the last of its entries
-	from, _ := strconv.ParseInt(first, 10, 64)
-	after, _ := strconv.ParseInt(rest, 10, 64)
-	for _, f := range inOrder(feeds, func(f ReaderFeed) int64 { return f.ID }, from) {
-		if !s.Wants(f.FeedURL) {
-			continue
-		}
-		if f.ID != from {
-			after = 0
-		}
-		if err := yield(Item{Feed: f.FeedURL, Title: f.Title}); err != nil {
-			return err
-		}
-		for e, err := range m.entries(ctx, f.ID, after) {
-			if err == nil {
-				err = yield(Item{Feed: f.FeedURL, Title: f.Title, Entry: e.kept(), Mark: fmt.Sprint(f.ID, " ", e.ID)})
-			}
-			if err != nil {
-				return err
-			}
-		}
+	var all []remoteFeed[int64]
+	for _, f := range feeds {
+		all = append(all, remoteFeed[int64]{id: f.ID, Item: Item{Feed: f.FeedURL, Title: f.Title, Folders: folder(f.Category.Title, "All")}})
 	}
-	return nil
+	return readPages(s, mark, all, func(feed int64, token string) (items []Item, next string, err error) {
+		after, _ := strconv.ParseInt(token, 10, 64)
+		list, next, err := m.page(ctx, feed, after)
+		for _, e := range list {
+			items = append(items, Item{Entry: e.kept(), Mark: strconv.FormatInt(e.ID, 10)})
+		}
+		return items, next, err
+	}, yield)
+}
+
+// folder returns the folders of a feed in one, whose name is not the reader's for none.
+func folder(name, none string) [][]string {
+	if name == "" || name == none {
+		return nil
+	}
+	return [][]string{{name}}
 }
 
 // A minifluxDraft is an entry to import.
@@ -218,33 +217,46 @@ func (m *Miniflux) Feeds(ctx context.Context) (feeds []ReaderFeed, err error) {
 	return feeds, err
 }
 
-// entries yields the entries of a feed after one of them, except those deleted in the reader.
-func (m *Miniflux) entries(ctx context.Context, feed, after int64) iter.Seq2[*minifluxEntry, error] {
+// entries yields the entries of a feed, except those deleted in the reader.
+func (m *Miniflux) entries(ctx context.Context, feed int64) iter.Seq2[*minifluxEntry, error] {
 	return func(yield func(*minifluxEntry, error) bool) {
-		for {
-			query := url.Values{"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(atOnce)}}
-			if after > 0 {
-				query.Set("after_entry_id", strconv.FormatInt(after, 10))
-			}
-			var answer struct{ Entries []*minifluxEntry }
-			if _, err := m.call(ctx, http.MethodGet, fmt.Sprintf("feeds/%d/entries", feed), query, nil, &answer); err != nil {
+		for after, more := int64(0), true; more; {
+			list, next, err := m.page(ctx, feed, after)
+			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for _, e := range answer.Entries {
-				if e.ID <= after {
-					yield(nil, fmt.Errorf("%s: the entries of feed %d are not in order: Miniflux 2.0.49 or newer is needed", m.URL, feed))
-					return
-				}
+			for _, e := range list {
 				if after = e.ID; !yield(e, nil) {
 					return
 				}
 			}
-			if len(answer.Entries) < atOnce {
-				return
-			}
+			more = next != ""
 		}
 	}
+}
+
+// page returns the entries of a feed after one of them, and the last of these if there may be
+// more.
+func (m *Miniflux) page(ctx context.Context, feed, after int64) (list []*minifluxEntry, next string, err error) {
+	query := url.Values{"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(atOnce)}}
+	if after > 0 {
+		query.Set("after_entry_id", strconv.FormatInt(after, 10))
+	}
+	var answer struct{ Entries []*minifluxEntry }
+	if _, err := m.call(ctx, http.MethodGet, fmt.Sprintf("feeds/%d/entries", feed), query, nil, &answer); err != nil {
+		return nil, "", err
+	}
+	for _, e := range answer.Entries {
+		if e.ID <= after {
+			return nil, "", fmt.Errorf("%s: the entries of feed %d are not in order: Miniflux 2.0.49 or newer is needed", m.URL, feed)
+		}
+		after = e.ID
+	}
+	if len(answer.Entries) == atOnce {
+		next = strconv.FormatInt(after, 10)
+	}
+	return answer.Entries, next, nil
 }
 
 // importEntry imports an entry not listed by the reader. Repeating it has no
@@ -278,8 +290,7 @@ func (m *Miniflux) settle(ctx context.Context, id int64) (Outcome, error) {
 	if entry.URL != "" {
 		return Added, nil
 	}
-	change := map[string]any{"entry_ids": []int64{id}, "status": "removed"}
-	if _, err := m.call(ctx, http.MethodPut, "entries", nil, change, nil); err != nil {
+	if err := m.setStatus(ctx, []int64{id}, "removed"); err != nil {
 		return Refused, err
 	}
 	return Removed, nil

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -86,7 +87,7 @@ func readSubscriptions(ctx context.Context, s *Source, _ string, yield func(Item
 	defer f.Close()
 	feeds, err := ReadOPML(f)
 	for _, feed := range feeds {
-		if err := cmp.Or(ctx.Err(), yield(Item{Feed: feed.URL, Title: feed.Text})); err != nil {
+		if err := cmp.Or(ctx.Err(), yield(Item{Feed: terminal.FeedName(feed.URL), Title: feed.Text, Named: feed.Text, Folders: feed.Folders})); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,10 @@ type Item struct {
 	Feed  string // the feed's URL; "" if unknown
 	Title string // the feed's title; "" if the source has none
 
+	// Of a subscription: the subscriber's own title, and the folders as in an Outline.
+	Named   string
+	Folders [][]string
+
 	Entry    *mirror.KeptEntry
 	Document *Saved
 	Damage   error  // why a row cannot be read, with its place in the source
@@ -93,6 +97,14 @@ func htmlText(body string) feedhistory.Text {
 	return feedhistory.Text{Type: feedhistory.TextHTML, Body: body}
 }
 
+// titleText returns a title, which is HTML if it has markup.
+func titleText(body string) feedhistory.Text {
+	if strings.ContainsAny(body, "<&") {
+		return htmlText(body)
+	}
+	return plainText(body)
+}
+
 // plainText returns plain text.
 func plainText(body string) feedhistory.Text { return feedhistory.Text{Body: body} }
 
@@ -147,6 +159,10 @@ type Importer struct {
 	Recall *mirror.Recall
 	Wanted func(feed string) bool  // whether to import a feed; nil means all
 	Check  func(feed string) error // why a feed cannot be mirrored; nil means each can
+
+	// Subscribe adds a feed with its title and folders, or gives them to the feed; nil means
+	// titles and folders are not wanted.
+	Subscribe func(ctx context.Context, feed Outline) error
 
 	// Stored is called with the mark after everything up to there has been stored; nil
 	// means nobody wants to know.
@@ -282,6 +298,11 @@ func (i *Importer) add(ctx context.Context, found *Item) error {
 		done, err := i.Recall.Document(ctx, t.Feed, found.Document.Document, found.Document.Older, found.Document.At)
 		return i.note(t, done, err)
 	case found.Entry == nil:
+		if i.Subscribe != nil && (found.Named != "" || len(found.Folders) > 0) {
+			if err := i.Subscribe(ctx, Outline{URL: t.Feed, Text: found.Named, Folders: found.Folders}); err != nil {
+				return fmt.Errorf("%s: %w", t.Feed, err)
+			}
+		}
 		if known {
 			return nil
 		}

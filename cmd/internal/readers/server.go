@@ -33,6 +33,8 @@ type Server struct {
 	Tries         int
 	Wait, MaxWait time.Duration
 	Login         string // the flags to check if the server rejects the credentials; "" for none
+
+	cookies http.CookieJar // of a login; nil means none are kept
 }
 
 // A ServerError is an unsuccessful answer.
@@ -165,7 +167,7 @@ func (s *Server) once(ctx context.Context, method, address string, query url.Val
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
-	client := http.Client{Transport: s.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: s.Transport, Jar: s.cookies, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)
 	if err != nil {
 		if cause := errors.Unwrap(err); cause != nil {
@@ -203,11 +205,58 @@ func message(resp *http.Response, body []byte) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), 200)])), "")
 }
 
-// inOrder returns the feeds of a server from an ID on, in the order of their IDs: the order of
-// the server may differ each time, so it does not tell which feeds were read before a mark.
-func inOrder[F any, ID cmp.Ordered](feeds []F, id func(F) ID, from ID) []F {
-	slices.SortFunc(feeds, func(a, b F) int { return cmp.Compare(id(a), id(b)) })
-	return slices.DeleteFunc(feeds, func(f F) bool { return id(f) < from })
+// A remoteFeed is a subscription at a server. The Item has its address, title and folders.
+type remoteFeed[ID cmp.Ordered] struct {
+	id    ID
+	mixed bool // its entries name their feeds
+	Item
+}
+
+// readPages takes the wanted feeds of a server and their entries, page by page. The function
+// page returns the entries after a token, and the next token; "" is the first and the last one.
+// An entry's Mark is the token after it. The feeds are read in the order of their IDs: that of
+// the server may differ each time, so it does not tell which were read before a mark.
+func readPages[ID cmp.Ordered](s *Source, mark string, feeds []remoteFeed[ID], page func(feed ID, token string) ([]Item, string, error), yield func(Item) error) error {
+	first, token, _ := strings.Cut(mark, " ")
+	var from ID
+	_, _ = fmt.Sscan(first, &from)
+	slices.SortFunc(feeds, func(a, b remoteFeed[ID]) int { return cmp.Compare(a.id, b.id) })
+	for _, f := range feeds {
+		if f.id < from || !f.mixed && !s.Wants(f.Feed) {
+			continue
+		}
+		if f.id != from {
+			token = ""
+		}
+		if err := yield(f.Item); err != nil {
+			return err
+		}
+		for seen := map[string]bool{}; f.Damage == nil; {
+			items, next, err := page(f.id, token)
+			if err != nil {
+				return err
+			}
+			for _, found := range items {
+				if !f.mixed {
+					found.Feed, found.Title = f.Feed, f.Title
+				}
+				if found.Mark != "" {
+					found.Mark = fmt.Sprint(f.id, " ", found.Mark)
+				}
+				if err := yield(found); err != nil {
+					return err
+				}
+			}
+			if next == "" {
+				break
+			}
+			if seen[next] {
+				return fmt.Errorf("%s: the reader repeats a part of %s", s.Name, f.Feed)
+			}
+			seen[next], token = true, next
+		}
+	}
+	return nil
 }
 
 // SetUser makes the header log in with a user and a password.

@@ -40,10 +40,12 @@ type sourceKind struct {
 
 // sourceKinds has a row for each kind, in the order in which messages name them.
 var sourceKinds = []sourceKind{
-	{name: "newsboat", file: databaseForms[0].source},
+	{name: "newsboat", file: readNewsboat},
 	{name: "miniflux", server: readMiniflux},
 	{name: "freshrss", file: databaseForms[1].source, server: readFreshRSS},
 	{name: "greader", server: readGreader},
+	{name: "feedbin", server: readFeedbin},
+	{name: "newsblur", server: readNewsBlur},
 	{name: "google-reader", file: readTakeout},
 	{name: "inoreader", file: readTakeout, server: readGreader},
 	{name: "feedly", file: readTakeout},
@@ -140,16 +142,8 @@ func Recognise(ctx context.Context, name string) string {
 	case !info.Mode().IsRegular():
 		return ""
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, revealing))
-	text = bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\ufeff")), " \t\r\n")
+	text := start(name)
 	switch {
-	case err != nil:
-		return ""
 	case bytes.HasPrefix(text, []byte("SQLite format 3\x00")):
 		for i := range databaseForms {
 			if databaseForms[i].isDatabase(ctx, name) {
@@ -161,12 +155,28 @@ func Recognise(ctx context.Context, name string) string {
 		return "warc"
 	case bytes.HasPrefix(text, []byte("<")):
 		return documentKind(name, text)
+	case isURLs(text):
+		return "newsboat"
 	case isTakeout(text):
 		return "google-reader"
 	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
 		return zipKind(name)
 	}
 	return ""
+}
+
+// start returns as much of a file as reveals its kind; nothing if it cannot be read.
+func start(name string) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, revealing))
+	if err != nil {
+		return nil
+	}
+	return bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\ufeff")), " \t\r\n")
 }
 
 // zipKind returns "google-reader" for a zip with a takeout.

@@ -3,6 +3,7 @@ package readers_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers/readertest"
 	"github.com/feedhistory/feedhistory/compose"
@@ -55,6 +57,10 @@ func (r *result) into(t *testing.T, s *readers.Source, server *readers.Server, m
 		Wanted:  s.Wants,
 		Damaged: func(err error) { r.damaged = append(r.damaged, err.Error()) },
 		Stored:  func(mark string) error { r.marks = append(r.marks, mark); return nil },
+		Subscribe: func(ctx context.Context, feed readers.Outline) error {
+			_, err := database.Subscribe(ctx, r.store, feed)
+			return err
+		},
 	}
 	r.err = i.Run(t.Context(), func(yield func(readers.Item) error) error { return s.Read(t.Context(), server, mark, yield) })
 	r.sum, r.entries = mirror.RecallReport{}, map[string]*mirror.Record{}
@@ -75,6 +81,14 @@ func source(t *testing.T, kind string, args ...string) *readers.Source {
 	s, err := readers.NewSource(kind, args)
 	require.NoError(t, err)
 	return s
+}
+
+// folders returns the folders of a feed.
+func (r *result) folders(t *testing.T, feed string) [][]string {
+	t.Helper()
+	f, err := r.store.Feed(t.Context(), feed)
+	require.NoError(t, err)
+	return f.Folders
 }
 
 func execute(t *testing.T, file, statements string) {
@@ -168,14 +182,22 @@ INSERT INTO rss_item VALUES
 
 	user := filepath.Join(t.TempDir(), "ann.sqlite")
 	execute(t, user, `
-CREATE TABLE feed (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, url VARCHAR(32768) NOT NULL, name VARCHAR(191) NOT NULL);
+CREATE TABLE category (id INTEGER PRIMARY KEY, name VARCHAR(191) NOT NULL);
+CREATE TABLE feed (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, url VARCHAR(32768) NOT NULL, name VARCHAR(191) NOT NULL, category INTEGER);
+CREATE TABLE tag (id INTEGER PRIMARY KEY, name VARCHAR(191) NOT NULL);
+CREATE TABLE entrytag (id_tag INTEGER, id_entry BIGINT);
+INSERT INTO category VALUES (1, 'Uncategorized'), (2, 'R &amp; D');
+INSERT INTO tag VALUES (4, 'later'), (5, 'best');
+INSERT INTO entrytag VALUES (4, 1), (5, 1);
 CREATE TABLE entry (id BIGINT NOT NULL, guid VARCHAR(767) NOT NULL, title VARCHAR(8192) NOT NULL, author VARCHAR(1024), content TEXT,
 	link VARCHAR(16383) NOT NULL, date BIGINT, is_read BOOLEAN NOT NULL DEFAULT 0, is_favorite BOOLEAN NOT NULL DEFAULT 0, id_feed INTEGER, tags VARCHAR(2048), PRIMARY KEY (id));
-INSERT INTO feed VALUES (7, 'http://a.example/feed', 'A');
+INSERT INTO feed VALUES (7, 'http://a.example/feed', 'A', 2), (8, 'http://b.example/feed', 'B', 1);
 INSERT INTO entry VALUES (1, 'urn:1', 'One', '', '', 'http://a.example/1', 1700000000, 0, 1, 7, ''), (2, 'urn:2', 'Two', '', '', 'http://a.example/2', 1700000001, 1, 0, 7, '')`)
 	r.into(t, source(t, "freshrss", user), nil, "")
 	require.NoError(t, r.err)
-	require.Equal(t, map[string]string{"urn:1": "RS a,s", "urn:2": "R", "urn:3": "R"}, marked(t, r, feed), "nothing that was marked is forgotten")
+	require.Equal(t, map[string]string{"urn:1": "RS a,s,best,later", "urn:2": "R", "urn:3": "R"}, marked(t, r, feed), "nothing that was marked is forgotten")
+	require.Equal(t, [][]string{{"R & D"}}, r.folders(t, feed))
+	require.Empty(t, r.folders(t, "http://b.example/feed"))
 
 	takeout := filepath.Join(t.TempDir(), "starred.json")
 	require.NoError(t, os.WriteFile(takeout, []byte(`{"items": [
@@ -460,7 +482,8 @@ func (g *greader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch path := r.URL.Path[strings.Index(r.URL.Path, "/reader/"):]; {
 	case path == "/reader/api/0/subscription/list":
-		answer(map[string]any{"subscriptions": []any{map[string]any{"id": "feed/52", "title": "A", "url": "http://a.example/feed"}}})
+		answer(map[string]any{"subscriptions": []any{map[string]any{"id": "feed/52", "title": "A", "url": "http://a.example/feed",
+			"categories": []any{map[string]any{"id": "user/-/label/News", "label": "News"}, map[string]any{"id": "user/-/label/Uncategorized", "label": "Uncategorized"}}}}})
 	case path == "/reader/api/0/stream/contents/feed/52" && !g.numbered:
 		items := []any{}
 		for n := from; n < end; n++ {
@@ -508,6 +531,7 @@ func TestGreader(t *testing.T) {
 			require.Len(t, got.entries, 230)
 			e := got.entries["Entry & 7"]
 			require.Equal(t, "http://a.example/feed http://a.example/7", e.Feed+" "+e.ID)
+			require.Equal(t, [][]string{{"News"}}, got.folders(t, "http://a.example/feed"))
 			require.Len(t, imported(t, s, &readers.Server{URL: site.URL, Header: server.Header, Transport: plain(t)}, "feed/51 100").entries, 230, "the feed of the mark is gone")
 			r.SetBasicAuth("ann", "wrong")
 			require.ErrorContains(t, imported(t, s, &readers.Server{URL: site.URL, Header: r.Header, Transport: plain(t), Login: "--user"}, "").err, "rejected the credentials")
