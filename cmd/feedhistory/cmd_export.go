@@ -86,7 +86,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
-	readable := &readableEntries{Store: store}
+	readable := &readableEntries{Marker: store}
 	out := bufio.NewWriterSize(file, 64<<10)
 	switch c.Format {
 	case "opml":

@@ -19,7 +19,7 @@ import (
 //	reader delete URL          deletes an entry
 //	reader fail N STATUS       makes imports fail, from the N-th from now on
 //	reader heal                makes imports succeed again
-//	reader shows               writes its entries into the file "shown"
+//	reader shows               writes its entries into the file "shown", with a * if they are starred, and their tags
 func reader(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: reader VERB [ARG...]")
@@ -59,7 +59,11 @@ func reader(ts *testscript.TestScript, neg bool, args []string) {
 	case "shows":
 		var b strings.Builder
 		for _, e := range m.Entries() {
-			fmt.Fprintln(&b, e.Status, e.PublishedAt.Format("2006-01-02"), e.Title, e.URL)
+			line := fmt.Sprint(e.Status, " ", e.PublishedAt.Format("2006-01-02"), " ", e.Title, " ", e.URL)
+			if e.Starred {
+				line += " *"
+			}
+			fmt.Fprintln(&b, strings.Join(append([]string{line}, e.Tags...), " "))
 		}
 		ts.Check(os.WriteFile(ts.MkAbs("shown"), []byte(b.String()), 0o600))
 	default:
