@@ -11,6 +11,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 	"golang.org/x/time/rate"
@@ -373,6 +375,7 @@ type downloadCommand struct {
 	Rate     terminal.Size `placeholder:"SIZE" help:"Download at most this much in a second, such as 500kB (default: 0, for no limit)."`
 	Again    bool          `help:"Download also files downloaded before. The new copy replaces the old one, if that is still in the directory."`
 	Verify   bool          `help:"Also read the files downloaded before, and name those that differ from what was downloaded. With --again, download these again, and no others."`
+	Tags     bool          `help:"Write the titles of entry and feed, the author and the date into audio files, by ffmpeg, which must be installed."`
 	DryRun   bool          `help:"Print the files to be downloaded, and download nothing."`
 
 	terminal.JSONFlag `set:"record=each file"`
@@ -400,6 +403,9 @@ func (c *downloadCommand) Validate() error {
 	}
 	if err := database.CheckPattern(c.Name); err != nil {
 		return fmt.Errorf("--name: %w", err)
+	}
+	if _, err := exec.LookPath(database.Tagger); c.Tags && err != nil {
+		return errors.New("--tags: " + database.Tagger + " is not installed")
 	}
 	return nil
 }
@@ -490,9 +496,10 @@ func (c *downloadCommand) Run(w *command.World) (err error) {
 
 // download downloads files, and reports on each.
 func (c *downloadCommand) download(w *command.World, store *database.Store, d *database.Downloader, files []database.File) error {
-	d.Transport, d.UserAgent = c.Transport(), cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version)
-	d.Credential, d.Parallel, d.MaxBytes = store.Keys.Credential, c.Parallel, int64(c.MaxFile)
-	d.Pause = max(time.Second, c.Pace)
+	d.Client = c.Client(w.Stderr)
+	defer d.Client.CloseIdle()
+	d.Client.Pace, d.Client.PerHost = max(time.Second, c.Pace), 1
+	d.ClientFor, d.Parallel, d.MaxBytes = store.Keys.ClientFor(d.Client), c.Parallel, int64(c.MaxFile)
 	if c.Rate > 0 {
 		d.Rate = rate.NewLimiter(rate.Limit(c.Rate), copyBuffer)
 	}
@@ -619,15 +626,23 @@ func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed s
 		if l.Rel != feedhistory.RelEnclosure || !terminal.IsWeb(l.Href) || !c.isOfType(l) {
 			continue
 		}
+		title := cmp.Or(terminal.Clean(e.Title().Plain()), "untitled")
 		length, _ := strconv.ParseInt(strings.TrimSpace(l.Length), 10, 64)
 		address := feedhistory.Unsigned(l.Href)
 		signed[address]++
 		files = append(files, database.File{
 			Feed: r.Feed, ID: r.ID, Time: r.Time(), URL: l.Href, Of: fmt.Sprint(r.ID, " ", signed[address]), Length: max(length, 0), Type: l.Type,
 			Name: database.Expand(c.Name, database.Fields{
-				Feed: feed, Title: cmp.Or(terminal.Clean(e.Title().Plain()), "untitled"), Date: r.Time(), ID: r.ID, URL: l.Href, Type: l.Type,
+				Feed: feed, Title: title, Date: r.Time(), ID: r.ID, URL: l.Href, Type: l.Type,
 			}),
 		})
+		if c.Tags {
+			tags := database.Tags{Title: title, Album: terminal.Clean(feed), Date: r.Time().UTC().Format(time.DateOnly)}
+			if authors := compose.DraftOf(e).Authors; len(authors) > 0 {
+				tags.Artist = terminal.Clean(authors[0].Name)
+			}
+			files[len(files)-1].Tags = tags
+		}
 	}
 	return files
 }

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -40,6 +41,8 @@ type File struct {
 	Of     string    `json:"-"` // Of names the entry, and the file within it. It tells files of signed URLs apart.
 	Length int64     `json:"-"` // Length is the number of bytes given by the feed; 0 if it gives none.
 	Old    string    `json:"-"` // Old is the path of the copy to replace; "" for none.
+
+	Tags Tags `json:"-"` // Tags are written into an audio file by the Tagger; zero leaves it as it is.
 }
 
 // A DownloadResult is the outcome of a File, and its record in JSON.
@@ -54,15 +57,13 @@ type DownloadResult struct {
 
 // A Downloader downloads files into a directory.
 type Downloader struct {
-	Root       *os.Root
-	Downloads  *Downloads
-	Transport  http.RoundTripper                         // Transport refuses private addresses, unless they are allowed.
-	UserAgent  string                                    //
-	Credential func(feed string) *feedhistory.Credential // Credential returns the credential required by a feed's origin; nil means none.
-	Parallel   int                                       // Parallel is the number of hosts at the same time; 0 means 4.
-	Pause      time.Duration                             // Pause is the time between two requests to a host.
-	Rate       *rate.Limiter                             // Rate limits the bytes of a second, in parts of 32 KiB; nil does not.
-	MaxBytes   int64                                     // MaxBytes is the maximum size of a file; 0 means 10 GiB.
+	Root      *os.Root
+	Downloads *Downloads
+	Client    *feedhistory.Client
+	ClientFor func(feed string) *feedhistory.Client // ClientFor returns a client with a feed's credentials; nil means Client.
+	Parallel  int                                   // Parallel is the number of hosts at the same time; 0 means 4.
+	Rate      *rate.Limiter                         // Rate limits the bytes of a second, in parts of 32 KiB; nil does not.
+	MaxBytes  int64                                 // MaxBytes is the maximum size of a file; 0 means 10 GiB.
 
 	// Each is called after each file, and Read for each part of a file. Neither is called
 	// twice at the same time; nil means nobody.
@@ -76,7 +77,6 @@ type Downloader struct {
 const (
 	defaultParallel = 4
 	defaultMaxBytes = 10 << 30
-	idle            = 30 * time.Second // the maximum time without a byte
 )
 
 // Download downloads files: those of one host one after the other, and several hosts at
@@ -121,13 +121,6 @@ func (d *Downloader) Download(ctx context.Context, files []File) (err error) {
 // another run.
 func (d *Downloader) host(ctx context.Context, files []File) error {
 	for i, f := range files {
-		if i > 0 {
-			select {
-			case <-time.After(d.Pause):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
 		r := d.file(ctx, f)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -198,7 +191,15 @@ func (d *Downloader) file(ctx context.Context, f File) (r DownloadResult) {
 		r.Err = errors.Join(fmt.Errorf("the server announced %d bytes, and sent %d: nothing was saved", announced, info.Size()), d.Root.Remove(part))
 		return r
 	}
-	r.Bytes, r.Differs = info.Size(), differences(f, info.Size(), resp.Header.Get("Content-Type"))
+	r.Differs = differences(f, info.Size(), resp.Header.Get("Content-Type"))
+	if err := d.tag(ctx, part, f); err != nil {
+		r.Differs = append(r.Differs, err.Error())
+	}
+	if info, err = d.Root.Stat(part); err != nil {
+		r.Err = &localError{err}
+		return r
+	}
+	r.Bytes = info.Size()
 	digest, err := digestOf(d.Root, part) // of the bytes on the disk, whoever wrote them
 	if err == nil {
 		r.Saved, err = d.settle(part, f)
@@ -232,7 +233,7 @@ func (d *Downloader) save(ctx context.Context, f File, resp *http.Response, part
 	if most <= 0 {
 		most = defaultMaxBytes
 	}
-	n, err := io.Copy(&counter{ctx, out, d}, io.LimitReader(&patient{resp.Body, time.AfterFunc(idle, func() { _ = resp.Body.Close() })}, most+1))
+	n, err := io.Copy(&counter{ctx, out, d}, io.LimitReader(resp.Body, most+1))
 	if failed := errors.Join(out.Sync(), out.Close()); failed != nil {
 		return &localError{failed}
 	}
@@ -311,25 +312,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A patient reader closes the body after a time without a byte.
-type patient struct {
-	io.Reader
-	timer *time.Timer
-}
-
-// Read implements io.Reader.
-func (p *patient) Read(b []byte) (int, error) {
-	p.timer.Reset(idle)
-	n, err := p.Reader.Read(b)
-	if err != nil {
-		p.timer.Stop()
-	}
-	return n, err
-}
-
-// mostRedirects is the maximum number of redirects a request follows.
-const mostRedirects = 5
-
 // request requests a file, from the byte at which an earlier download ended if the file is
 // still the same.
 func (d *Downloader) request(ctx context.Context, f File, size int64, validator string) (*http.Response, error) {
@@ -337,14 +319,15 @@ func (d *Downloader) request(ctx context.Context, f File, size int64, validator 
 	if err != nil || req.URL.Host == "" || req.URL.Scheme != "https" && req.URL.Scheme != "http" || req.URL.User != nil {
 		return nil, errors.New("not a downloadable address")
 	}
-	req.Header.Set("User-Agent", d.UserAgent)
-	req.Header.Set("Accept-Encoding", "identity") // a range is one of the file's own bytes
 	if size > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", size))
 		req.Header.Set("If-Range", validator)
 	}
-	client := &http.Client{Transport: &loggedIn{d.Transport, d.credential(f.Feed)}, CheckRedirect: checkRedirect}
-	resp, err := client.Do(req)
+	client := d.Client
+	if d.ClientFor != nil {
+		client = cmp.Or(d.ClientFor(f.Feed), client)
+	}
+	resp, err := client.HTTPClient().Do(req)
 	if err != nil {
 		if broken, ok := errors.AsType[*url.Error](err); ok {
 			err = broken.Err // the message must not contain a secret of the address
@@ -369,48 +352,6 @@ func (d *Downloader) request(ctx context.Context, f File, size int64, validator 
 		return nil, errors.New("the server sends a web page instead of the file; does it require a login?")
 	}
 	return resp, nil
-}
-
-func (d *Downloader) credential(feed string) *feedhistory.Credential {
-	if d.Credential == nil {
-		return nil
-	}
-	return d.Credential(feed)
-}
-
-// A loggedIn transport adds a credential to the requests to its origin, and to no others.
-type loggedIn struct {
-	http.RoundTripper
-	credential *feedhistory.Credential // nil if there is none
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t *loggedIn) RoundTrip(req *http.Request) (*http.Response, error) {
-	if c := t.credential; c != nil && feedhistory.SameOrigin(c.Origin, req.URL.String()) {
-		req = req.Clone(req.Context())
-		for name, values := range c.Header {
-			req.Header[http.CanonicalHeaderKey(name)] = values
-		}
-		if c.Authorization != "" {
-			req.Header.Set("Authorization", c.Authorization)
-		}
-	}
-	return t.RoundTripper.RoundTrip(req)
-}
-
-// checkRedirect refuses unsafe redirects.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	before := via[len(via)-1].URL
-	switch {
-	case len(via) > mostRedirects:
-		return fmt.Errorf("more than %d redirects", mostRedirects)
-	case req.URL.User != nil:
-		return errors.New("it redirects to an address with a user")
-	case before.Scheme == "https" && req.URL.Scheme != "https":
-		return errors.New("it redirects from https to " + req.URL.Scheme)
-	}
-	req.Header.Del("Referer")
-	return nil
 }
 
 // lengthOf returns the length of the whole file, as its server announces it; -1 if it does

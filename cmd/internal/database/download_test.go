@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,7 +36,8 @@ func newDownloader(t *testing.T) (d *Downloader, results *[]DownloadResult) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	results = new([]DownloadResult)
-	d = &Downloader{Root: root, Downloads: &Downloads{DB: db}, Transport: http.DefaultTransport, Each: func(r DownloadResult) { *results = append(*results, r) }}
+	d = &Downloader{Root: root, Downloads: &Downloads{DB: db}, Client: &feedhistory.Client{AllowPrivate: true}, Each: func(r DownloadResult) { *results = append(*results, r) }}
+	t.Cleanup(d.Client.CloseIdle)
 	require.NoError(t, d.Downloads.Open(t.Context()))
 	return d, results
 }
@@ -197,9 +199,9 @@ func TestManners(t *testing.T) {
 	}))
 	defer own.Close()
 	d, results := newDownloader(t)
-	d.Credential = func(string) *feedhistory.Credential {
-		return &feedhistory.Credential{Origin: own.URL, Authorization: "Bearer t", Header: http.Header{"X-Key": {"k"}}}
-	}
+	login := d.Client.Clone()
+	login.Credentials = []feedhistory.Credential{{Origin: own.URL, Authorization: "Bearer t", Header: http.Header{"X-Key": {"k"}}}}
+	d.ClientFor = func(string) *feedhistory.Client { return login }
 	require.NoError(t, d.Download(t.Context(), []File{{Feed: "f", URL: own.URL + "/a", Name: "a"}, {Feed: "f", URL: own.URL + "/busy", Name: "b"}, {Feed: "f", URL: own.URL + "/c", Name: "c"}}))
 	require.Equal(t, []string{"own Bearer tk", "other ", "own Bearer tk"}, asked.All())
 	require.NoError(t, (*results)[0].Err)
@@ -233,4 +235,62 @@ func TestNames(t *testing.T) {
 			require.False(t, strings.HasPrefix(part, "."), name)
 		}
 	})
+}
+
+// Tags are written into a file's own, and the file is the same otherwise; a file that is none
+// stays as it is.
+func TestTags(t *testing.T) {
+	ffmpeg, err := exec.LookPath(Tagger)
+	if err != nil {
+		t.Skip(err)
+	}
+	site := t.TempDir()
+	for name, codec := range map[string]string{"1.mp3": "libmp3lame", "1.m4a": "aac", "1.ogg": "libvorbis", "1.opus": "libopus", "1.flac": "flac"} {
+		said, err := exec.Command(ffmpeg, "-v", "error", "-f", "lavfi", "-i", "sine=duration=1", "-c:a", codec, "-metadata", "genre=Talk", "-metadata", "title=Old", filepath.Join(site, name)).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(site, "2.mp3"), []byte("#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n"), 0o600))
+	server := httptest.NewServer(http.FileServer(http.Dir(site)))
+	defer server.Close()
+	d, results := newDownloader(t)
+	var files []File
+	for _, name := range []string{"1.mp3", "1.m4a", "1.ogg", "1.opus", "1.flac", "2.mp3"} {
+		files = append(files, File{URL: server.URL + "/" + name, Name: name, Tags: Tags{Title: "Folge 1: \"Äpfel\"=x", Album: "Pod", Artist: "Ann", Date: "2003-12-13"}})
+	}
+	require.NoError(t, d.Download(t.Context(), files))
+	require.Len(t, *results, 6)
+	for _, r := range *results {
+		require.NoError(t, r.Err)
+		file := filepath.Join(d.Root.Name(), r.Saved)
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, r.Bytes, info.Size())
+		saved, err := d.Downloads.Taken(t.Context(), r.File)
+		require.NoError(t, err)
+		damage, err := saved.Damage(d.Root, true)
+		require.NoError(t, err)
+		require.Empty(t, damage)
+		if r.Saved == "2.mp3" {
+			require.Len(t, r.Differs, 1)
+			require.Contains(t, r.Differs[0], "its tags could not be written: ")
+			require.EqualValues(t, 38, r.Bytes)
+			continue
+		}
+		require.Empty(t, r.Differs, r.Saved)
+		said, err := exec.Command(ffmpeg, "-v", "error", "-i", file, "-map_metadata", map[bool]string{true: "0:s:a:0", false: "0"}[strings.HasSuffix(file, ".ogg") || strings.HasSuffix(file, ".opus")], "-f", "ffmetadata", "-").Output()
+		require.NoError(t, err)
+		text := strings.ToLower(string(said))
+		for _, tag := range []string{`title=folge 1: "äpfel"\=x`, "album=pod", "artist=ann", "date=2003", "genre=talk"} {
+			require.Contains(t, text, tag, r.Saved)
+		}
+		decoded := func(name string) string {
+			out, err := exec.Command(ffmpeg, "-v", "error", "-i", name, "-map", "0:a", "-f", "md5", "-").Output()
+			require.NoError(t, err)
+			return string(out)
+		}
+		require.Equal(t, decoded(filepath.Join(site, r.Saved)), decoded(file), "the sound is the same")
+	}
+	entries, err := os.ReadDir(d.Root.Name())
+	require.NoError(t, err)
+	require.Len(t, entries, 6)
 }
