@@ -1,18 +1,14 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/blakesmith/ar"
 )
 
 // debian writes Packages and Release, which make the folder a flat repository for apt.
@@ -27,11 +23,11 @@ func (d *dist) debian() error {
 		if err != nil {
 			return err
 		}
-		control, err := control(text)
+		control, err := exec.Command("dpkg-deb", "--field", name).Output()
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("dpkg-deb --field %s: %w", name, err)
 		}
-		fmt.Fprintf(&packages, "%s\nFilename: ./%s\nSize: %d\nSHA256: %x\n\n", strings.TrimSpace(control), filepath.Base(name), len(text), sha256.Sum256(text))
+		fmt.Fprintf(&packages, "%s\nFilename: ./%s\nSize: %d\nSHA256: %x\n\n", bytes.TrimSpace(control), filepath.Base(name), len(text), sha256.Sum256(text))
 	}
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -52,33 +48,4 @@ func (d *dist) debian() error {
 		}
 	}
 	return os.WriteFile(filepath.Join(d.out, "Release"), []byte(release), 0o644)
-}
-
-// control returns the control file of a package.
-func control(deb []byte) (string, error) {
-	parts := ar.NewReader(bytes.NewReader(deb))
-	for {
-		part, err := parts.Next()
-		if err != nil {
-			return "", fmt.Errorf("no control file: %w", err)
-		}
-		if !strings.HasPrefix(part.Name, "control.tar.gz") {
-			continue
-		}
-		z, err := gzip.NewReader(parts)
-		if err != nil {
-			return "", err
-		}
-		files := tar.NewReader(z)
-		for {
-			f, err := files.Next()
-			if err != nil {
-				return "", fmt.Errorf("no control file: %w", err)
-			}
-			if filepath.Base(f.Name) == "control" {
-				text, err := io.ReadAll(files)
-				return string(text), err
-			}
-		}
-	}
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +23,8 @@ type dist struct {
 	work    string    // a temporary folder
 	version string    // vX.Y.Z
 	when    time.Time // of every file
+
+	modules map[string]licence // of others, in the commands
 }
 
 // A target is a platform as Go names it.
@@ -103,7 +107,7 @@ func (d *dist) make(targets []target) error {
 			}
 		}
 	}
-	for _, step := range []func() error{d.parts, d.suite, d.formula, d.scoop, d.debian, d.sums} {
+	for _, step := range []func() error{d.parts, d.suite, d.manifests, d.debian, d.sums} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -151,7 +155,8 @@ func (d *dist) goCommand(t target, args ...string) ([]byte, error) {
 // with the licence and the command's page.
 func (d *dist) documents(targets []target) (map[string]string, error) {
 	dir := filepath.Join(d.work, "documents")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	err := os.MkdirAll(dir, 0o755)
+	if err != nil {
 		return nil, err
 	}
 	own := filepath.Join(d.work, "feedhistory")
@@ -159,9 +164,7 @@ func (d *dist) documents(targets []target) (map[string]string, error) {
 	if _, err := d.goCommand(here, "build", "-trimpath", "-buildvcs=false", "-o", own, "./feedhistory"); err != nil {
 		return nil, err
 	}
-	files := map[string]string{
-		"LICENSE": filepath.Join(d.root, "LICENSE"), "README.md": filepath.Join(d.root, "cmd/feedhistory/README.md"),
-	}
+	files := map[string]string{"LICENSE": filepath.Join(d.root, "LICENSE")}
 	write := func(name string, text []byte) error {
 		files[name] = filepath.Join(dir, filepath.Base(name))
 		return os.WriteFile(files[name], text, 0o644)
@@ -180,30 +183,38 @@ func (d *dist) documents(targets []target) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	notices, err := d.notices(targets)
-	if err != nil {
+	if d.modules, err = d.licences(targets); err != nil {
 		return nil, err
 	}
-	return files, write("NOTICES", notices)
+	return files, errors.Join(d.page(write), write("NOTICES", notices(d.modules)))
+}
+
+// relative matches the beginning of a link to another file of the repository.
+var relative = regexp.MustCompile(`\]\(((\.\./)*)([^)#:]+[)#])`)
+
+// page writes the command's page, whose links lead to the version's files: an archive does not
+// have them.
+func (d *dist) page(write func(name string, text []byte) error) error {
+	text, err := os.ReadFile(filepath.Join(d.root, "cmd/feedhistory/README.md"))
+	if err != nil {
+		return err
+	}
+	return write("README.md", relative.ReplaceAllFunc(text, func(link []byte) []byte {
+		parts := relative.FindSubmatch(link)
+		return fmt.Appendf(nil, "](https://github.com/feedhistory/feedhistory/blob/%s/%s", d.version, path.Join("cmd/feedhistory", string(parts[1]), string(parts[3])))
+	}))
 }
 
 // sums writes the checksums of all files.
 func (d *dist) sums() error {
+	names, err := filepath.Glob(filepath.Join(d.out, "*"))
 	var b strings.Builder
-	err := filepath.WalkDir(d.out, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(d.out, path)
-		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(text), filepath.ToSlash(rel))
-		return err
-	})
-	if err != nil {
-		return err
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(text), filepath.Base(name))
 	}
-	return os.WriteFile(filepath.Join(d.out, "SHA256SUMS"), []byte(b.String()), 0o644)
+	return errors.Join(err, os.WriteFile(filepath.Join(d.out, "SHA256SUMS"), []byte(b.String()), 0o644))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -25,34 +24,16 @@ func (d *dist) asset(target string) (url, sum string, err error) {
 	return "https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name, fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
-// scoop writes the manifest for scoop, if the archive for Windows was made.
-func (d *dist) scoop() error {
-	url, sum, err := d.asset("windows-amd64.zip")
-	if url == "" || err != nil {
-		return err
-	}
-	manifest := map[string]any{
-		"version": strings.TrimPrefix(d.version, "v"), "description": description["feedhistory"][0],
-		"homepage": "https://github.com/feedhistory/feedhistory", "license": "MIT", "bin": "feedhistory.exe", "checkver": "github",
-		"architecture": map[string]any{"64bit": map[string]string{
-			"url": url, "hash": sum, "extract_dir": strings.TrimSuffix(path.Base(url), ".zip"),
-		}},
-	}
-	return d.create("feedhistory.json", func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(manifest)
-	})
-}
-
-// formula writes a Homebrew formula for the archives that were made.
-func (d *dist) formula() error {
+// manifests writes the files by which Homebrew, scoop and winget find the archives that were
+// made.
+func (d *dist) manifests() error {
 	type archive struct{ System, CPU, URL, Sum string }
 	var archives []archive
 	for _, t := range []struct{ target, system, cpu string }{
-		{"darwin-arm64", "macos", "arm"}, {"darwin-amd64", "macos", "intel"}, {"linux-arm64", "linux", "arm"}, {"linux-amd64", "linux", "intel"},
+		{"darwin-arm64.tar.gz", "macos", "arm"}, {"darwin-amd64.tar.gz", "macos", "intel"},
+		{"linux-arm64.tar.gz", "linux", "arm"}, {"linux-amd64.tar.gz", "linux", "intel"}, {"windows-amd64.zip", "", ""},
 	} {
-		url, sum, err := d.asset(t.target + ".tar.gz")
+		url, sum, err := d.asset(t.target)
 		if err != nil {
 			return err
 		}
@@ -60,23 +41,36 @@ func (d *dist) formula() error {
 			archives = append(archives, archive{t.system, t.cpu, url, sum})
 		}
 	}
-	values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Archives": archives}
-	return d.create("feedhistory.rb", func(w io.Writer) error { return formulaTemplate.Execute(w, values) })
+	for _, t := range manifests.Templates() {
+		values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Description": description["feedhistory"][0], "Archives": archives}
+		if t.Name() != "feedhistory.rb" {
+			last := len(archives) - 1
+			if last < 0 || archives[last].System != "" {
+				continue // without the archive for Windows
+			}
+			values["URL"], values["Sum"] = archives[last].URL, archives[last].Sum
+			values["Folder"] = strings.TrimSuffix(path.Base(archives[last].URL), ".zip")
+		}
+		if err := d.create(t.Name(), func(w io.Writer) error { return t.Execute(w, values) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-var formulaTemplate = template.Must(template.New("").Parse(`class Feedhistory < Formula
+var manifests = template.Must(template.New("feedhistory.rb").Parse(`class Feedhistory < Formula
   desc "Reads, mirrors and publishes the whole history of web feeds"
   homepage "https://github.com/feedhistory/feedhistory"
   version "{{.Version}}"
   license "MIT"
-{{range .Archives}}
+{{range .Archives}}{{if .System}}
   on_{{.System}} do
     on_{{.CPU}} do
       url "{{.URL}}"
       sha256 "{{.Sum}}"
     end
   end
-{{end}}
+{{end}}{{end}}
   def install
     bin.install "feedhistory"
     man1.install "feedhistory.1"
@@ -89,4 +83,41 @@ var formulaTemplate = template.Must(template.New("").Parse(`class Feedhistory < 
     assert_match version.to_s, shell_output("#{bin}/feedhistory --version")
   end
 end
-`))
+{{define "feedhistory.json"}}{
+  "version": "{{.Version}}",
+  "description": "{{.Description}}",
+  "homepage": "https://github.com/feedhistory/feedhistory",
+  "license": "MIT",
+  "bin": "feedhistory.exe",
+  "checkver": "github",
+  "architecture": {"64bit": {"url": "{{.URL}}", "hash": "{{.Sum}}", "extract_dir": "{{.Folder}}"}}
+}
+{{end}}{{define "feedhistory.feedhistory.yaml"}}PackageIdentifier: feedhistory.feedhistory
+PackageVersion: {{.Version}}
+DefaultLocale: en-US
+ManifestType: version
+ManifestVersion: 1.6.0
+{{end}}{{define "feedhistory.feedhistory.installer.yaml"}}PackageIdentifier: feedhistory.feedhistory
+PackageVersion: {{.Version}}
+InstallerType: zip
+NestedInstallerType: portable
+NestedInstallerFiles:
+  - RelativeFilePath: {{.Folder}}\feedhistory.exe
+    PortableCommandAlias: feedhistory
+Installers:
+  - Architecture: x64
+    InstallerUrl: {{.URL}}
+    InstallerSha256: {{.Sum}}
+ManifestType: installer
+ManifestVersion: 1.6.0
+{{end}}{{define "feedhistory.feedhistory.locale.en-US.yaml"}}PackageIdentifier: feedhistory.feedhistory
+PackageVersion: {{.Version}}
+PackageLocale: en-US
+Publisher: feedhistory
+PackageName: feedhistory
+PackageUrl: https://github.com/feedhistory/feedhistory
+License: MIT
+ShortDescription: {{.Description}}
+ManifestType: defaultLocale
+ManifestVersion: 1.6.0
+{{end}}`))

@@ -13,13 +13,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/licensecheck"
+
 	"github.com/feedhistory/feedhistory/.ci/modules"
 )
 
-// notices returns the licences of all modules of others whose code is in the commands
-// on any of the platforms, and that of Go.
-func (d *dist) notices(targets []target) ([]byte, error) {
-	dirs := map[string]string{} // "path version" -> folder
+// A licence is a module's, with the texts of its files.
+type licence struct {
+	texts [][]byte
+	names []string // as SPDX has them
+}
+
+// licences reads the licences of all modules of others whose code is in the commands on any of
+// the platforms, and that of Go, by path and version.
+func (d *dist) licences(targets []target) (map[string]licence, error) {
+	dirs := map[string]string{}
 	for _, t := range targets {
 		out, err := d.goCommand(t, "list", "-deps", "-json=Module", "./feedhistory", "./feedfleet")
 		if err != nil {
@@ -43,29 +51,40 @@ func (d *dist) notices(targets []target) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs["Go's standard library and runtime"] = goroot
-	var b bytes.Buffer
-	b.WriteString("The commands contain code of others. These are its licences.\n")
-	for _, name := range slices.Sorted(maps.Keys(dirs)) {
-		texts, err := licences(dirs[name])
-		if err != nil {
+	dirs[ofGo] = goroot
+	all := map[string]licence{}
+	for name, dir := range dirs {
+		if all[name], err = licenceOf(dir); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	return all, nil
+}
+
+// ofGo names Go's own code among the modules.
+const ofGo = "Go's standard library and runtime"
+
+// notices returns the texts of licences.
+func notices(all map[string]licence) []byte {
+	var b bytes.Buffer
+	b.WriteString("The commands contain code of others. These are its licences.\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&b, "\n%s\n%s\n", strings.Repeat("=", 78), name)
-		for _, text := range texts {
+		for _, text := range all[name].texts {
 			fmt.Fprintf(&b, "%s\n%s\n", strings.Repeat("-", 78), bytes.TrimSpace(text))
 		}
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 var licenceFile = regexp.MustCompile(`(?i)^(un)?licen[cs]e|^copying|^notice|^copyright`)
 
-// licences returns the licence and notice files of a module. Each module has one.
-func licences(dir string) (texts [][]byte, err error) {
+// licenceOf returns the licence and notice files of a module. Each module has one, and a
+// licence known by name.
+func licenceOf(dir string) (l licence, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	for _, e := range entries {
 		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
@@ -73,12 +92,17 @@ func licences(dir string) (texts [][]byte, err error) {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return nil, err
+			return l, err
 		}
-		texts = append(texts, text)
+		l.texts = append(l.texts, text)
+		for _, m := range licensecheck.Scan(text).Match {
+			if !m.IsURL && !slices.Contains(l.names, m.ID) {
+				l.names = append(l.names, m.ID)
+			}
+		}
 	}
-	if len(texts) == 0 {
-		return nil, errors.New("no licence")
+	if len(l.names) == 0 {
+		return l, errors.New("no licence")
 	}
-	return texts, nil
+	return l, nil
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -58,9 +61,14 @@ func (d *dist) bom(command string, builds []string) (*cyclonedx.BOM, error) {
 		seen[purl] = true
 		refs = append(refs, purl)
 		c := cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: purl, BOMRef: purl}
-		if sum != "" {
-			c.Properties = &[]cyclonedx.Property{{Name: "go:h1", Value: sum}}
+		if digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil && len(digest) > 0 {
+			c.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(digest)}} // of go.sum
 		}
+		names := d.modules[path+" "+version].names
+		if path == "std" {
+			names = d.modules[ofGo].names
+		}
+		c.Licenses = &cyclonedx.Licenses{{Expression: cmp.Or(strings.Join(names, " AND "), "MIT")}} // that of this repository's modules
 		components = append(components, c)
 	}
 	for _, build := range builds {
