@@ -195,12 +195,8 @@ func (d *Downloader) file(ctx context.Context, f File) (r DownloadResult) {
 	if err := d.tag(ctx, part, f); err != nil {
 		r.Differs = append(r.Differs, err.Error())
 	}
-	if info, err = d.Root.Stat(part); err != nil {
-		r.Err = &localError{err}
-		return r
-	}
-	r.Bytes = info.Size()
-	digest, err := digestOf(d.Root, part) // of the bytes on the disk, whoever wrote them
+	digest, size, err := digestOf(d.Root, part) // of the bytes on the disk, whoever wrote them
+	r.Bytes = size
 	if err == nil {
 		r.Saved, err = d.settle(part, f)
 	}
@@ -443,25 +439,23 @@ func (s Saved) Damage(root *os.Root, read bool) (string, error) {
 	if !read || s.Digest == "" {
 		return "", nil
 	}
-	digest, err := digestOf(root, s.File)
+	digest, _, err := digestOf(root, s.File)
 	if err == nil && digest != s.Digest {
 		return "is not the file that was downloaded", nil
 	}
 	return "", err
 }
 
-// digestOf returns the SHA-256 of a file.
-func digestOf(root *os.Root, name string) (string, error) {
+// digestOf returns the SHA-256 of a file, and its size.
+func digestOf(root *os.Root, name string) (digest string, size int64, err error) {
 	f, err := root.Open(name)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	size, err = io.Copy(h, f)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), size, err
 }
 
 // Taken returns the record of a downloaded file. Records of earlier versions are found by

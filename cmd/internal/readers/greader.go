@@ -92,16 +92,14 @@ func (c *greaderText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// feed returns the feed's URL; "" if the item does not have it.
-func (i *greaderItem) feed() string {
-	if isWeb(i.Origin.FeedURL) {
-		return i.Origin.FeedURL
+// streamFeed returns the URL of a feed, which the id of its stream may have; "" if neither is one.
+func streamFeed(url, stream string) string {
+	for _, address := range []string{url, strings.TrimPrefix(stream, "feed/")} {
+		if isWeb(address) {
+			return address
+		}
 	}
-	url, ok := strings.CutPrefix(i.Origin.StreamID, "feed/")
-	if !ok || !isWeb(url) {
-		return ""
-	}
-	return url
+	return ""
 }
 
 // marks returns the item's marks: a state is a category as in user/-/state/com.google/read or,
@@ -171,17 +169,6 @@ type subscription struct {
 	Categories []struct{ Label string } `json:"categories"`
 }
 
-// feed returns the feed's URL; "" if the server does not have it.
-func (s *subscription) feed() string {
-	if isWeb(s.URL) {
-		return s.URL
-	}
-	if url := strings.TrimPrefix(s.ID, "feed/"); isWeb(url) {
-		return url
-	}
-	return ""
-}
-
 // readFreshRSS does the same as readGreader for an address of FreshRSS itself.
 func readFreshRSS(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
 	if !strings.Contains(server.URL, "greader.php") {
@@ -204,8 +191,8 @@ func readGreader(ctx context.Context, s *Source, server *Server, mark string, yi
 	streams := map[string]*greaderStream{}
 	var feeds []remoteFeed[string]
 	for _, sub := range answer.Subscriptions {
-		streams[sub.ID] = &greaderStream{ctx: ctx, server: server, id: sub.ID, feed: sub.feed()}
-		found := Item{Feed: sub.feed(), Title: sub.Title}
+		found := Item{Feed: streamFeed(sub.URL, sub.ID), Title: sub.Title}
+		streams[sub.ID] = &greaderStream{ctx: ctx, server: server, id: sub.ID, feed: found.Feed}
 		if found.Feed == "" {
 			found.Damage = fmt.Errorf("subscription %q: it has no address", sub.ID)
 		}
@@ -470,7 +457,7 @@ func (t *takeout) found(raw []byte) (found Item) {
 	name := fmt.Sprint("item ", t.n)
 	if err := json.Unmarshal(raw, &item); err != nil {
 		found.Damage = fmt.Errorf("%s: %w", name, err)
-	} else if found = item.found(cmp.Or(item.feed(), t.feed), item.Origin.Title, name); found.Entry != nil && found.Feed == "" {
+	} else if found = item.found(cmp.Or(streamFeed(item.Origin.FeedURL, item.Origin.StreamID), t.feed), item.Origin.Title, name); found.Entry != nil && found.Feed == "" {
 		found.Damage, found.Entry = fmt.Errorf("%s: it names no feed", name), nil
 	}
 	found.Mark = strconv.Itoa(t.n)
