@@ -3,9 +3,11 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -15,6 +17,10 @@ import (
 
 // A Memory is a Store in memory, for tests and for programs beginning with an empty
 // store each time. The zero value is empty and ready to use. Do not copy a Memory.
+//
+// A Memory marshals to JSON with all that it holds. So a Store over a database of keys and
+// values can keep a Memory of each feed as the value, and leave the rules to it. A commit
+// then stores the whole feed again.
 type Memory struct {
 	mu    sync.RWMutex
 	feeds map[string]*memoryFeed
@@ -22,10 +28,15 @@ type Memory struct {
 
 type memoryFeed struct {
 	state     *Feed
-	entries   map[string]StoredEntry // by ID
+	entries   map[string]memoryEntry // by ID
 	documents []*DocumentRecord      // in the order of their commits
 	marks     map[string]*Marks      // by ID
 	posts     map[string]string      // the shortKey of each entry's Post, by ID; only in a shelf
+}
+
+type memoryEntry struct {
+	record   *Record    // nil if there are only versions
+	versions []*Version // ordered by Version.Compare
 }
 
 // Feed implements Store.
@@ -78,7 +89,7 @@ func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[st
 		return found, ctx.Err()
 	}
 	for _, id := range ids {
-		if r := f.entries[id].Record; r != nil {
+		if r := f.entries[id].record; r != nil {
 			r = clone(r)
 			c := r.Content
 			r.Content = Content{Format: c.Format, Updated: c.Updated, Published: c.Published, Size: c.Size}
@@ -137,8 +148,8 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 				continue
 			}
 			for _, e := range f.entries {
-				if q.Has(e.Record) && e.Record.says(search, q.Prefix) {
-					found = append(found, e.Record)
+				if q.Has(e.record) && e.record.says(search, q.Prefix) {
+					found = append(found, e.record)
 				}
 			}
 		}
@@ -165,7 +176,7 @@ func (r *Record) says(all []string, prefix bool) bool {
 func (m *Memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
 	return sequence(ctx, m, clone, func() ([]*Version, error) {
 		if f := m.feeds[feed]; f != nil {
-			return slices.Clone(f.entries[id].Versions), nil
+			return slices.Clone(f.entries[id].versions), nil
 		}
 		return nil, nil
 	})
@@ -194,7 +205,7 @@ func (m *Memory) Commit(ctx context.Context, c *Commit) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		f = &memoryFeed{state: &Feed{}, entries: map[string]StoredEntry{}}
+		f = &memoryFeed{state: &Feed{}, entries: map[string]memoryEntry{}}
 	}
 	if f.state.Commits != c.Feed.Commits {
 		return fmt.Errorf("%s: %w", c.Feed.URL, ErrConflict)
@@ -205,16 +216,74 @@ func (m *Memory) Commit(ctx context.Context, c *Commit) error {
 	m.feeds[c.Feed.URL] = f
 	c.Feed.Commits = c.next()
 	f.state = c.Feed.clone()
-	c.Apply(func(id string) StoredEntry { return f.entries[id] }, func(id string, e StoredEntry) { f.entries[id] = e })
-	f.file(c)
+	f.putEntries(c)
+	f.putDocuments(c)
 	return nil
 }
 
 // next returns the number of the commit.
 func (c *Commit) next() int64 { return cmp.Or(c.Number, c.Feed.Commits+1) }
 
-// file stores the documents of a change.
-func (f *memoryFeed) file(c *Commit) {
+// putEntries stores the entries of a change.
+func (f *memoryFeed) putEntries(c *Commit) {
+	changed := map[string]*memoryEntry{}
+	at := func(id string) *memoryEntry {
+		if changed[id] == nil {
+			e := f.entries[id]
+			e.versions = slices.Clone(e.versions)
+			changed[id] = &e
+		}
+		return changed[id]
+	}
+	for _, r := range c.Put {
+		e := at(r.ID)
+		if old := e.record; old != nil && old.Content.Format != 0 {
+			e.versions = append(e.versions, &Version{ID: old.ID, Copy: old.Copy, Content: old.Content})
+		}
+		e.set(c, r, r.Content)
+	}
+	for _, r := range c.Touch {
+		e := at(r.ID)
+		var content Content
+		if e.record != nil {
+			content = e.record.Content
+		}
+		e.set(c, r, content)
+	}
+	for _, v := range c.Versions {
+		e := at(v.ID)
+		e.versions = append(e.versions, clone(v))
+	}
+	for id, e := range changed {
+		e.prune(c.Keep)
+		if f.entries[id] = *e; e.record == nil && len(e.versions) == 0 {
+			delete(f.entries, id)
+		}
+	}
+}
+
+func (e *memoryEntry) set(c *Commit, r *Record, content Content) {
+	e.record = clone(r)
+	e.record.Feed, e.record.Content = c.Feed.URL, content
+}
+
+// prune keeps the newest versions, each once, and not the current one.
+func (e *memoryEntry) prune(keep int) {
+	seen := map[string]bool{}
+	if e.record != nil {
+		seen[e.record.Copy.Digest] = true
+	}
+	e.versions = slices.DeleteFunc(e.versions, func(v *Version) bool {
+		known := seen[v.Copy.Digest] // of equal ones, the first counts
+		seen[v.Copy.Digest] = true
+		return known
+	})
+	slices.SortFunc(e.versions, (*Version).Compare)
+	e.versions = e.versions[:min(len(e.versions), max(keep, 0))]
+}
+
+// putDocuments stores the documents of a change.
+func (f *memoryFeed) putDocuments(c *Commit) {
 	if c.Forget {
 		f.documents = nil
 	}
@@ -222,6 +291,102 @@ func (f *memoryFeed) file(c *Commit) {
 		f.documents = slices.DeleteFunc(f.documents, func(o *DocumentRecord) bool { return o.URL == d.URL })
 		f.documents = append(f.documents, d.clone())
 	}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m *Memory) MarshalJSON() ([]byte, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	forms := make([]*feedForm, 0, len(m.feeds))
+	for _, url := range slices.Sorted(maps.Keys(m.feeds)) {
+		forms = append(forms, m.feeds[url].form())
+	}
+	return unescaped(forms)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It adds the feeds to those of the Memory, in
+// place of any with the same URL.
+func (m *Memory) UnmarshalJSON(text []byte) error {
+	var forms []*feedForm
+	if err := json.Unmarshal(text, &forms); err != nil {
+		return fmt.Errorf("mirror: the JSON of a Memory: %w", err)
+	}
+	feeds := make(map[string]*memoryFeed, len(forms))
+	for _, form := range forms {
+		f, err := form.feed()
+		if err != nil {
+			return fmt.Errorf("mirror: the JSON of a Memory: %w", err)
+		}
+		feeds[f.state.URL] = f
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.feeds == nil {
+		m.feeds = feeds
+	}
+	maps.Copy(m.feeds, feeds)
+	return nil
+}
+
+// A feedForm is a memoryFeed as JSON.
+type feedForm struct {
+	Feed      *Feed             `json:"feed"`
+	Commits   int64             `json:"commits,omitempty"`
+	Documents []*DocumentRecord `json:"documents,omitempty"`
+	Entries   []entryForm       `json:"entries,omitempty"`
+}
+
+type entryForm struct {
+	ID       string     `json:"id"`
+	Post     string     `json:"post,omitempty"`
+	Marks    *Marks     `json:"marks,omitempty"`
+	Versions []*Version `json:"versions,omitempty"`
+	*Record
+}
+
+// form returns the JSON of a feed.
+func (f *memoryFeed) form() *feedForm {
+	form := &feedForm{Feed: f.state, Commits: f.state.Commits, Documents: f.documents}
+	ids := slices.AppendSeq(slices.Sorted(maps.Keys(f.entries)), maps.Keys(f.marks))
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		e := f.entries[id]
+		form.Entries = append(form.Entries, entryForm{id, f.posts[id], f.marks[id], e.versions, e.record})
+	}
+	return form
+}
+
+// feed returns the feed whose JSON was read.
+func (form *feedForm) feed() (*memoryFeed, error) {
+	switch {
+	case form == nil || form.Feed == nil:
+		return nil, errors.New("no feed")
+	case slices.Contains(form.Documents, nil):
+		return nil, errors.New("null in place of a document")
+	}
+	f := &memoryFeed{form.Feed, map[string]memoryEntry{}, form.Documents, map[string]*Marks{}, map[string]string{}}
+	f.state.Commits = form.Commits
+	for _, e := range form.Entries {
+		if e.Record != nil {
+			e.Record.ID, e.Record.Feed = e.ID, f.state.URL
+		}
+		for _, v := range e.Versions {
+			if v == nil {
+				return nil, errors.New("null in place of a version")
+			}
+			v.ID = e.ID
+		}
+		if e.Record != nil || len(e.Versions) > 0 {
+			f.entries[e.ID] = memoryEntry{e.Record, e.Versions}
+		}
+		if e.Marks != nil {
+			f.marks[e.ID], e.Marks.Feed = e.Marks, f.state.URL
+		}
+		if e.Post != "" {
+			f.posts[e.ID] = e.Post
+		}
+	}
+	return f, nil
 }
 
 // sequence yields copies of the values find returns when ranging begins.

@@ -227,8 +227,8 @@ func (f *memoryFeed) shrink() {
 	}
 	var archived []*Record
 	for _, e := range f.entries {
-		if e.Record.Archived && e.Record.State != Erased {
-			archived = append(archived, e.Record)
+		if e.record != nil && e.record.Archived && e.record.State != Erased {
+			archived = append(archived, e.record)
 		}
 	}
 	slices.SortFunc(archived, func(a, b *Record) int { return a.Copy.Compare(b.Copy) })
@@ -257,37 +257,21 @@ func (k *ledgerFeed) ledger() Ledger {
 	return Ledger{l: k.state.Ledger.l, kept: k}
 }
 
-// A ledgerForm is a Walk's Ledger as it is stored. Its Rows are compressed, so there is no
-// U+0000 in it, which some databases refuse.
+// A ledgerForm is a Walk's Ledger as it is stored. Its Rows, the JSON of the ledgerFeed, are
+// compressed, so there is no U+0000 in it, which some databases refuse.
 type ledgerForm struct {
 	Commits int64  `json:"commits"`
 	Rows    []byte `json:"rows"`
 }
 
-// ledgerRows are the state, the documents and the entries of a Walk's Ledger.
-type ledgerRows struct {
-	Feed      *Feed             `json:"feed"`
-	Documents []*DocumentRecord `json:"documents,omitempty"`
-	Entries   []ledgerRow       `json:"entries,omitempty"`
-}
-
-type ledgerRow struct {
-	ID   string `json:"id"`
-	Post string `json:"post,omitempty"`
-	*Record
-}
-
 func (k *ledgerFeed) marshal(l ledger) ([]byte, error) {
-	state := clone(k.state)
-	state.Ledger = Ledger{l: l}
-	rows := ledgerRows{Feed: state, Documents: k.documents}
-	for _, id := range slices.Sorted(maps.Keys(k.entries)) {
-		rows.Entries = append(rows.Entries, ledgerRow{id, k.posts[id], k.entries[id].Record})
-	}
+	f := clone(k.memoryFeed)
+	f.state = clone(f.state)
+	f.state.Ledger = Ledger{l: l}
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
 	if err == nil {
-		err = json.NewEncoder(w).Encode(rows)
+		err = json.NewEncoder(w).Encode(f.form())
 	}
 	if err == nil {
 		err = w.Close()
@@ -295,7 +279,7 @@ func (k *ledgerFeed) marshal(l ledger) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unescaped(ledgerForm{state.Commits, b.Bytes()})
+	return unescaped(ledgerForm{f.state.Commits, b.Bytes()})
 }
 
 // unmarshalFeed reads what marshal has written. It returns nil for the Ledger of a Store.
@@ -304,29 +288,18 @@ func unmarshalFeed(text []byte) (*ledgerFeed, error) {
 	if err := json.Unmarshal(text, &form); err != nil || form.Rows == nil {
 		return nil, err
 	}
-	k := &ledgerFeed{&memoryFeed{entries: map[string]StoredEntry{}, posts: map[string]string{}}}
+	var rows feedForm
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(form.Rows)))
+	if err == nil {
+		err = json.Unmarshal(text, &rows)
+	}
+	var f *memoryFeed
+	if err == nil {
+		f, err = rows.feed()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
 	}
-	var rows ledgerRows
-	if err := json.Unmarshal(text, &rows); err != nil {
-		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
-	}
-	if rows.Feed == nil {
-		return nil, errors.New("mirror: the rows of a Ledger: no feed")
-	}
-	k.state, k.documents = rows.Feed, rows.Documents
-	k.state.Commits = form.Commits
-	for _, row := range rows.Entries {
-		if row.Record == nil {
-			return nil, errors.New("mirror: the rows of a Ledger: an entry without a state")
-		}
-		row.Record.ID, row.Record.Feed = row.ID, rows.Feed.URL
-		k.entries[row.ID] = StoredEntry{Record: row.Record}
-		if row.Post != "" {
-			k.posts[row.ID] = row.Post
-		}
-	}
-	return k, nil
+	f.state.Commits = form.Commits
+	return &ledgerFeed{f}, nil
 }
