@@ -381,6 +381,9 @@ func (l Ledger) URL() string { return l.l.Known.URL }
 
 // Debts returns what is missing: the documents first.
 func (l Ledger) Debts() []Debt {
+	if len(l.l.Debts) == 0 {
+		return nil
+	}
 	debts := slices.Clone(l.l.Debts)
 	slices.SortStableFunc(debts, compareKinds)
 	return debts
