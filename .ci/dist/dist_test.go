@@ -81,6 +81,11 @@ func TestDist(t *testing.T) {
 	if home = filepath.Clean(home); home != "/" {
 		require.NotContains(t, strings.ReplaceAll(string(page), `\-`, "-"), home+"/", "no path of the computer that it is made on")
 	}
+	text, err := os.ReadFile(files["README.md"])
+	require.NoError(t, err)
+	require.Contains(t, string(text), "](https://github.com/feedhistory/feedhistory/blob/v0.998.0/publish/README.md#hugo)")
+	require.NotContains(t, string(text), "](..", "an archive has no other page")
+	require.Equal(t, []string{"BSD-3-Clause"}, d.modules[ofGo].names)
 	notices, err := os.ReadFile(files["NOTICES"])
 	require.NoError(t, err)
 	for _, has := range []string{"github.com/mmcdole/gofeed v", "modernc.org/sqlite v", "Permission is hereby granted"} {

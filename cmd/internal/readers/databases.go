@@ -61,7 +61,7 @@ var databaseForms = []databaseForm{
 	},
 }
 
-// pairs returns the texts for each key that a query finds; none if a reader's version has no
+// pairs returns the texts, stored as HTML, for each key that a query finds; none if a reader's version has no
 // such tables.
 func pairs(ctx context.Context, c *databaseCopy, query string) map[string][]string {
 	all := map[string][]string{}
@@ -76,7 +76,7 @@ func pairs(ctx context.Context, c *databaseCopy, query string) map[string][]stri
 	for rows.Next() {
 		var key, text string
 		if rows.Scan(&key, &text) == nil && text != "" {
-			all[key] = append(all[key], text)
+			all[key] = append(all[key], html.UnescapeString(text))
 		}
 	}
 	return all
@@ -114,7 +114,7 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 			id, found.Feed, found.Title = f.feed(r)
 			feeds[id] = found
 			for _, name := range folders[id] {
-				found.Folders = append(found.Folders, []string{html.UnescapeString(name)})
+				found.Folders = append(found.Folders, []string{name})
 			}
 		}
 		if err := yield(found); err != nil {

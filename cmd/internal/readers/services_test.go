@@ -1,18 +1,23 @@
 package readers_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // service imports from a service, as ann, whose answers are by path and query.
@@ -129,4 +134,51 @@ https://c.example/feed ! "!hidden"
 	require.Equal(t, [][]string{{"hidden"}}, r.folders(t, "https://c.example/feed"))
 	require.NoError(t, os.WriteFile(file, []byte("exec:~/bin/feed\nhttp://a.example/feed\n"), 0o600))
 	require.Equal(t, "newsboat", readers.Recognise(t.Context(), file))
+}
+
+// FreshRSS itself, whose sources are in the folder that FEEDHISTORY_FRESHRSS names, takes marks,
+// labels and folders, and gives them back.
+func TestRealFreshRSS(t *testing.T) {
+	sources := os.Getenv("FEEDHISTORY_FRESHRSS")
+	if sources == "" {
+		t.Skip("FEEDHISTORY_FRESHRSS names no folder")
+	}
+	dir, url := t.TempDir(), "http://a.example/feed"
+	root := filepath.Join(dir, "freshrss")
+	require.NoError(t, os.CopyFS(root, os.DirFS(sources)))
+	require.NoError(t, os.RemoveAll(filepath.Join(root, "data/users/ann")))
+	_ = os.Remove(filepath.Join(root, "data/config.php"))
+	_ = os.Remove(filepath.Join(root, "data/applied_migrations.txt"))
+	run := func(script string, args ...string) {
+		cmd := exec.Command("php", append([]string{"cli/" + script + ".php"}, args...)...)
+		cmd.Dir = root
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", script, out)
+	}
+	run("do-install", "--default-user", "ann", "--auth-type", "none", "--db-type", "sqlite", "--environment", "production", "--base-url", "http://localhost/", "--language", "en", "--title", "x")
+	run("create-user", "--user", "ann", "--password", "password")
+
+	mine := &mirror.Memory{}
+	now := time.Now().UTC()
+	_, err := (&mirror.Recall{Mirror: &mirror.Mirror{Store: mine}, Name: "x"}).Entries(t.Context(), url, "A", []mirror.KeptEntry{
+		{Draft: compose.Draft{ID: "urn:1", Title: feedhistory.Text{Body: "One"}, Updated: now}, Marks: mirror.Marks{Read: now, Labels: []string{"R & D", "later"}}},
+		{Draft: compose.Draft{ID: "urn:2", Title: feedhistory.Text{Body: "Two"}, Updated: now}, Marks: mirror.Marks{Starred: now}},
+		{Draft: compose.Draft{ID: "urn:3", Title: feedhistory.Text{Body: "Three"}, Updated: now}},
+	})
+	require.NoError(t, err)
+	var list, items bytes.Buffer
+	require.NoError(t, readers.WriteOPML(&list, now, []readers.Outline{{Text: "A", URL: url, Folders: [][]string{{"Q & A"}}}}))
+	require.NoError(t, (&readers.Export{Store: mine}).Write(t.Context(), &items, "greader", mine.Feeds(t.Context(), mirror.FeedQuery{})))
+	for name, text := range map[string][]byte{"list.opml": list.Bytes(), "items.json": items.Bytes()} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	run("import-for-user", "--user", "ann", "--filename", filepath.Join(dir, "list.opml"))
+	run("import-for-user", "--user", "ann", "--filename", filepath.Join(dir, "items.json"))
+	file := filepath.Join(dir, "ann.sqlite")
+	run("export-sqlite-for-user", "--user", "ann", "--filename", file)
+	r := imported(t, source(t, "freshrss", file), nil, "")
+	require.NoError(t, r.err)
+	require.Len(t, r.entries, 3)
+	require.Equal(t, map[string]string{"urn:1": "R R & D,later", "urn:2": "S"}, marked(t, r, url))
+	require.Equal(t, [][]string{{"Q & A"}}, r.folders(t, url))
 }
