@@ -205,10 +205,10 @@ func message(resp *http.Response, body []byte) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), 200)])), "")
 }
 
-// A remoteFeed is a subscription at a server. The Item has its address, title and folders.
+// A remoteFeed is a subscription at a server, with its address, title and folders; or, without
+// an address, a list of entries that name their feeds.
 type remoteFeed[ID cmp.Ordered] struct {
-	id    ID
-	mixed bool // its entries name their feeds
+	id ID
 	Item
 }
 
@@ -222,7 +222,7 @@ func readPages[ID cmp.Ordered](s *Source, mark string, feeds []remoteFeed[ID], p
 	_, _ = fmt.Sscan(first, &from)
 	slices.SortFunc(feeds, func(a, b remoteFeed[ID]) int { return cmp.Compare(a.id, b.id) })
 	for _, f := range feeds {
-		if f.id < from || !f.mixed && !s.Wants(f.Feed) {
+		if f.id < from || (f.Feed != "" || f.Damage != nil) && !s.Wants(f.Feed) {
 			continue
 		}
 		if f.id != from {
@@ -237,9 +237,7 @@ func readPages[ID cmp.Ordered](s *Source, mark string, feeds []remoteFeed[ID], p
 				return err
 			}
 			for _, found := range items {
-				if !f.mixed {
-					found.Feed, found.Title = f.Feed, f.Title
-				}
+				found.Feed, found.Title = cmp.Or(found.Feed, f.Feed), f.Title
 				if found.Mark != "" {
 					found.Mark = fmt.Sprint(f.id, " ", found.Mark)
 				}

@@ -137,7 +137,7 @@ func readNewsBlur(ctx context.Context, s *Source, server *Server, mark string, y
 		return err
 	}
 	const saved = 1 << 62 // after each feed
-	feeds, addresses := []remoteFeed[int64]{{id: saved, mixed: true}}, map[int64]string{}
+	feeds, addresses := []remoteFeed[int64]{{id: saved}}, map[int64]string{}
 	for _, f := range answer.Feeds {
 		found := Item{Feed: f.Address, Title: f.Title}
 		for name, inside := range answer.Folders {
