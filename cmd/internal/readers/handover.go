@@ -155,7 +155,11 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 		e, refusal := r.Entry()
 		if refusal == nil {
 			o, refusal = h.one(ctx, f, to, r, e, known)
-			if err := cmp.Or(fatal(ctx, refusal, &failures), h.mark(ctx, e, known)); err != nil {
+			err := fatal(ctx, refusal, &failures)
+			if err == nil {
+				err = h.mark(ctx, e, known)
+			}
+			if err != nil {
 				return report, err
 			}
 		}
