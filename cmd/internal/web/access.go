@@ -378,17 +378,23 @@ func showsImages(r *http.Request) bool {
 	return err == nil
 }
 
-// chooseImages makes the browser remember, or forget, to show the images of a
-// feed. It changes nothing for others, so it needs no token.
-func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request, _ *mirror.Feed) error {
+// keep makes a browser keep a visitor's choice for the pages below a path; "" makes it
+// forget the choice.
+func (s *Server) keep(w http.ResponseWriter, name, value, path string) {
 	cookie := &http.Cookie{
-		Name: imagesCookie, Value: "shown", Path: s.at("/feeds/" + r.PathValue("id")), MaxAge: 400 * 24 * 60 * 60,
+		Name: name, Value: value, Path: path, MaxAge: 400 * 24 * 60 * 60,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(s.base(), "https:"),
 	}
-	if r.FormValue("show") != "always" {
+	if value == "" {
 		cookie.MaxAge = -1
 	}
 	http.SetCookie(w, cookie)
+}
+
+// chooseImages makes the browser remember, or forget, to show the images of a
+// feed. It changes nothing for others, so it needs no token.
+func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request, _ *mirror.Feed) error {
+	s.keep(w, imagesCookie, when(r.FormValue("show") == "always", "shown"), s.at("/feeds/"+r.PathValue("id")))
 	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
 	return nil
 }

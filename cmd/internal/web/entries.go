@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"html/template"
 	"iter"
 	"net/http"
@@ -422,75 +421,4 @@ func parseToken(token string) *mirror.Place {
 		return nil
 	}
 	return &mirror.Place{Time: at, Feed: parts[1], ID: parts[2]}
-}
-
-// Continuous reading: several entries on a page, the oldest first.
-
-// entriesRead is the number of entries on a page, and mostRead the size of
-// contents after which a page ends.
-const (
-	entriesRead = 10
-	mostRead    = 1 << 20
-)
-
-// A readPage shows entries one below the other.
-type readPage struct {
-	Name, Title string
-	Entries     []readEntry
-	Next        string // the query of the next page; "" for none
-	Images      bool
-	Marks       bool // whether the visitor may set marks
-}
-
-// A readEntry is an entry to read.
-type readEntry struct {
-	Feed, ID, Link string
-	entryText
-}
-
-// showRead shows the entries of a feed from one on, or from its beginning.
-func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
-	p := &readPage{Marks: s.mayMark(r), Name: republish.Name(feed.URL), Title: titleOf(feed), Images: showsImages(r)}
-	query := mirror.Query{Feed: feed.URL, Oldest: true, Limit: entriesRead + 1}
-	if id := r.URL.Query().Get("from"); id != "" {
-		first, err := mirror.Lookup(r.Context(), s.store, feed.URL, id)
-		if err != nil {
-			return err
-		}
-		p.add(first)
-		query.Beyond, query.Limit = first.Place(), entriesRead
-	}
-	size := 0
-	for record, err := range s.store.Entries(r.Context(), query) {
-		if err != nil {
-			return err
-		}
-		if len(p.Entries) == entriesRead || size > mostRead {
-			p.Next = "?" + url.Values{"from": {record.ID}}.Encode()
-			break
-		}
-		size += len(record.Content.Data)
-		p.add(record)
-	}
-	if len(p.Entries) == 0 {
-		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
-	}
-	if p.Images {
-		w.Header().Set("Content-Security-Policy", policyWith(false, true))
-	}
-	return s.render(w, r, http.StatusOK, "read", "Reading "+p.Title, p)
-}
-
-func (p *readPage) add(record *mirror.Record) {
-	room := mostShown
-	text, _ := newWording(record.Content, record.Copy, record.Entry, display{images: p.Images, prefix: fmt.Sprintf("t%d-", len(p.Entries))}, &room)
-	p.Entries = append(p.Entries, readEntry{Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: text})
-}
-
-// Time returns when the entry was published; zero if unknown.
-func (e *readEntry) Time() time.Time {
-	if e.Published.IsZero() {
-		return e.Updated
-	}
-	return e.Published
 }

@@ -32,8 +32,8 @@ type entryPage struct {
 	entryText
 	Added, Changed time.Time
 	Link           string // the original; "" if unknown
-	Enclosures     []enclosure
-	Play, Autoplay bool // whether files can be played here, and whether audio starts
+	Sound          enclosures
+	Play           bool // whether files can be played here
 	entryImages
 	Older, Newer *entryItem // nil if there is none
 	OlderHit     *entryItem // the hits of the search before and after the entry
@@ -66,11 +66,6 @@ func (p *entryPage) More(asked string) string {
 	return "?" + q.Encode()
 }
 
-// AllAudio reports whether all enclosures are audio.
-func (p *entryPage) AllAudio() bool {
-	return !slices.ContainsFunc(p.Enclosures, func(e enclosure) bool { return !e.Audio })
-}
-
 // Day returns the entry's day, for the URL of the day in all years.
 func (p *entryPage) Day() string {
 	at := p.Updated
@@ -101,6 +96,12 @@ type entryText struct {
 	text feedhistory.Text // the Content or the Summary
 }
 
+// hasImages reports whether there are images, as such or as links.
+func (w *entryText) hasImages() bool {
+	text := string(w.Content + w.Summary)
+	return w.Episode.Artwork != "" || strings.Contains(text, ">[Image") || strings.Contains(text, "<img ")
+}
+
 // Empty reports whether there is nothing to show.
 func (w *entryText) Empty() bool {
 	return w.Summary == "" && w.Content == "" && w.Elsewhere == "" && !w.Damaged && !w.Cut
@@ -115,7 +116,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	q, always, room := r.URL.Query(), showsImages(r), mostShown
 	p := &entryPage{
-		Play: q.Has("play"), Autoplay: q.Get("play") == "on", entryImages: entryImages{Images: always || q.Has("images"), Always: always}, Search: strings.TrimSpace(q.Get("q")),
+		Play: q.Has("play"), entryImages: entryImages{Images: always || q.Has("images"), Always: always}, Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		Added: record.Added, Changed: record.Changed, Link: webLink(record.Content.Link),
 	}
@@ -126,9 +127,6 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 		if when := record.Tombstone.When; !when.IsZero() {
 			p.Removed = when
 		}
-	}
-	if e != nil {
-		p.Enclosures = enclosuresOf(e)
 	}
 	for v, err := range s.store.Versions(ctx, feed.URL, record.ID) {
 		if err != nil {
@@ -150,13 +148,23 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 			return err
 		}
 	}
-	if p.Strip, err = s.feeds.stripOf(ctx, feed, record); err != nil {
+	if p.Strip, err = s.stripOf(r, feed, record); err != nil {
 		return err
 	}
-	if p.Marks, err = s.marksOf(r, feed.URL, record.ID); err != nil {
+	marks, err := s.marksOf(r, feed.URL, record.ID)
+	if err != nil {
 		return err
 	}
-	p.HasImages = p.Episode.Artwork != "" || strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")
+	if p.Marks = marks[record.ID]; p.Marks != nil {
+		p.Marks.Next = s.at(r.URL.RequestURI())
+		if asked := run(q.Get("run")); runs[asked] != "" {
+			p.Marks.Run = asked
+		}
+	}
+	if p.Sound = newEnclosures(e, p.Marks, p.Play, p.More("play")); p.Newer != nil {
+		p.Sound.Autoplay, p.Sound.Then = q.Get("play") == "on", queryOf("id", p.Newer.ID, "play", "on", "run", "forward")
+	}
+	p.HasImages = p.hasImages()
 	p.mark()
 	if p.Play || p.Images {
 		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
@@ -231,15 +239,26 @@ func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string
 
 // showRandom redirects to a random entry of a feed.
 func (s *Server) showRandom(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
-	f, err := s.feeds.figuresOf(r.Context(), feed)
+	record, err := s.pick(r.Context(), feed, rand.Int64N)
 	if err != nil {
 		return err
 	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/entry?"+url.Values{"id": {record.ID}}.Encode()), http.StatusSeeOther)
+	return nil
+}
+
+// pick returns the entry of a feed with the number that among chooses of so many.
+func (s *Server) pick(ctx context.Context, feed *mirror.Feed, among func(all int64) int64) (found *mirror.Record, err error) {
+	f, err := s.feeds.figuresOf(ctx, feed)
+	if err != nil {
+		return nil, err
+	}
 	all := totalOf(f.months)
 	if all == 0 {
-		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
+		return nil, &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
 	}
-	n := rand.Int64N(all)
+	n := among(all)
 	query := mirror.Query{Feed: feed.URL, Oldest: true}
 	for _, m := range f.months {
 		if n < m.Entries {
@@ -248,16 +267,16 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request, feed *mirror
 		}
 		n -= m.Entries
 	}
-	id := ""
-	for record, err := range s.store.Entries(r.Context(), query) {
+	for record, err := range s.store.Entries(ctx, query) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		id = record.ID
+		found = record
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/entry?"+url.Values{"id": {id}}.Encode()), http.StatusSeeOther)
-	return nil
+	if found == nil { // it has just been removed
+		return nil, mirror.ErrNotFound
+	}
+	return found, nil
 }
 
 // showDay shows the entries of a feed on a day in all years.
@@ -307,6 +326,31 @@ func (p *dayPage) After() string  { return p.Day.AddDate(0, 0, 1).Format("01-02"
 type enclosure struct {
 	URL, Kind, Size string
 	Audio, Video    bool
+}
+
+// An enclosures is the files of an entry as a page shows them.
+type enclosures struct {
+	List           []enclosure
+	Play, Autoplay bool   // whether they can be played here, and whether audio starts
+	Ask            string // the query of the page on which they can be played
+	Then           string // the query of the page with the next episode; "" for none
+	Position       int64  // where to go on, in seconds
+}
+
+// AllAudio reports whether all files are audio.
+func (p enclosures) AllAudio() bool {
+	return !slices.ContainsFunc(p.List, func(e enclosure) bool { return !e.Audio })
+}
+
+// newEnclosures returns the files of an entry, none if it is damaged.
+func newEnclosures(e *feedhistory.Entry, marks *entryMarks, play bool, ask string) (p enclosures) {
+	if p = (enclosures{Play: play, Ask: ask}); e != nil {
+		p.List = enclosuresOf(e)
+	}
+	if marks != nil {
+		p.Position = marks.Position
+	}
+	return p
 }
 
 func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {

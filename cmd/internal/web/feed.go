@@ -68,7 +68,11 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		return err
 	}
 	if !v.Fresh() {
-		if p.Timeline, err = s.feeds.timeline(r.Context(), v, figures, p.Entries); err != nil {
+		reading, err := s.readingOf(r, feed)
+		if err != nil {
+			return err
+		}
+		if p.Timeline, err = s.feeds.timeline(r.Context(), v, figures, reading, p.Entries); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,8 @@ type feedView struct {
 	Newest      time.Time
 	Oldest      time.Time // the month of the oldest entry
 	Gaps        []gapView
-	Missing     []gapView // the gaps except those still to be read
+	Missing     []gapView  // the gaps except those still to be read
+	Years       stripPaths // in a list, on the scale of all its feeds
 }
 
 // Title returns the title of the feed.
@@ -79,6 +80,9 @@ type feedsView struct {
 	Wrong   string    // why it was refused
 	Known   *feedView // the feed it probably leads to; nil for none
 	Insist  string    // the address to add although it is wrong; "" for none
+
+	Welcome      *welcome // nil in a selection of feeds
+	Since, Until int      // the years of the strips
 }
 
 // Many reports whether there are enough feeds for a search.
@@ -119,14 +123,47 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 	if err != nil {
 		return err
 	}
+	v.Until = s.now().UTC().Year()
+	v.Since = v.Until
+	var months [][]mirror.Month // of each feed
 	for _, feed := range feeds {
-		view, _, err := s.view(r.Context(), feed)
+		view, figures, err := s.view(r.Context(), feed)
 		if err != nil {
 			return err
 		}
-		v.Feeds = append(v.Feeds, view)
+		v.Feeds, months = append(v.Feeds, view), append(months, figures.months)
+		if oldest := figures.oldest(); !oldest.Before(earliest) {
+			v.Since = min(v.Since, oldest.Year())
+		}
+	}
+	for i, view := range v.Feeds {
+		reading, err := s.readingOf(r, view.Feed)
+		if err != nil {
+			return err
+		}
+		view.Years = newStripPaths(v.byYear(months[i]), v.byYear(reading.read), v.byYear(reading.starred))
+	}
+	if len(feeds) > 0 && status == http.StatusOK && !v.Asked() && v.After == "" {
+		select {
+		case s.building <- struct{}{}: // it reads entries
+			v.Welcome, err = s.welcome(r, feeds)
+			<-s.building
+		default: // the feeds are always there
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return s.render(w, r, status, "feeds", "Feeds", v)
+}
+
+// byYear counts the entries of months in each year of the strips.
+func (v *feedsView) byYear(months []mirror.Month) []int64 {
+	bins := make([]int64, v.Until-v.Since+1)
+	for _, m := range months {
+		bins[min(max(m.Start.Year()-v.Since, 0), len(bins)-1)] += m.Entries
+	}
+	return bins
 }
 
 // usualFeeds returns all feeds. If they do not fit on one page, it orders them by URL, so

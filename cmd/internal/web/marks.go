@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // The marks of a server are its owner's: who may change anything, and the readers to whom
@@ -56,7 +58,7 @@ func (s *Server) takeMarks(w http.ResponseWriter, r *http.Request, feed *mirror.
 		return err
 	}
 	now := s.now().UTC()
-	err := s.marker.Mark(r.Context(), feed.URL, []string{id}, func(m *mirror.Marks) { setMarks(m, r.PostForm, now) })
+	err := s.mark(r.Context(), feed.URL, []string{id}, func(m *mirror.Marks) { setMarks(m, r.PostForm, now) })
 	switch next := r.FormValue("next"); {
 	case err != nil:
 		return err
@@ -66,6 +68,12 @@ func (s *Server) takeMarks(w http.ResponseWriter, r *http.Request, feed *mirror.
 		http.Redirect(w, r, s.ownPath(next), http.StatusSeeOther)
 	}
 	return nil
+}
+
+// mark changes marks of entries.
+func (s *Server) mark(ctx context.Context, feed string, ids []string, change func(*mirror.Marks)) error {
+	defer s.feeds.readings.Drop(feed)
+	return s.marker.Mark(ctx, feed, ids, change)
 }
 
 // setMarks sets the marks that a form names. The time of a mark that is set already stays.
@@ -91,27 +99,30 @@ func setMarks(m *mirror.Marks, form url.Values, now time.Time) {
 	}
 }
 
-// An entryMarks has the marks of an entry, for its page.
+// An entryMarks has the marks of an entry, for a page that shows it.
 type entryMarks struct {
+	Feed, ID      string // the short name of the feed
+	Next          string // the page to go on with after the form
 	Read, Starred bool
 	Run           run   // in which the visitor came; "" if in none
 	Position      int64 // of the enclosure, in seconds
 }
 
-// marksOf returns the marks of an entry; nil for visitors who may not set them.
-func (s *Server) marksOf(r *http.Request, feed, id string) (*entryMarks, error) {
+// marksOf returns the marks of entries by ID; nil for visitors who may not set them.
+func (s *Server) marksOf(r *http.Request, feed string, ids ...string) (map[string]*entryMarks, error) {
 	if !s.mayMark(r) {
 		return nil, nil
 	}
-	p := &entryMarks{}
-	if asked := run(r.URL.Query().Get("run")); runs[asked] != "" {
-		p.Run = asked
+	found := make(map[string]*entryMarks, len(ids))
+	for _, id := range ids {
+		found[id] = &entryMarks{Feed: republish.Name(feed), ID: id}
 	}
-	all, err := s.marks(r, mirror.MarksQuery{Feed: feed, IDs: []string{id}})
+	all, err := s.marks(r, mirror.MarksQuery{Feed: feed, IDs: ids})
 	for _, m := range all {
+		p := found[m.ID]
 		p.Read, p.Starred, p.Position = !m.Read.IsZero(), !m.Starred.IsZero(), int64(m.Position/time.Second)
 	}
-	return p, err
+	return found, err
 }
 
 // markItems notes the marks of the entries in a list.
@@ -132,9 +143,12 @@ func (s *Server) markItems(r *http.Request, feed string, items []entryItem) erro
 type readingPlace struct {
 	Run       run
 	ID, Title string
+	Time      time.Time
 	Number    int64 // among the entries of the feed, the oldest being 1; zero if it is not known
 	All       int64
 	Before    *readingPlace // the place before, if the last step was a large one
+
+	record *mirror.Record
 }
 
 // Forward reports whether the run is from the beginning.
@@ -183,7 +197,98 @@ func (d *directory) readingPlace(ctx context.Context, feed, id string, f figures
 	if err != nil {
 		return nil, err
 	}
-	p := &readingPlace{ID: id, Title: record.Content.Title}
+	p := &readingPlace{ID: id, Title: record.Content.Title, Time: record.Time(), record: record}
 	p.Number, p.All, err = d.placeOf(ctx, record, f)
 	return p, err
 }
+
+// A reading is how much of a feed has been read and starred, by month.
+type reading struct {
+	read, starred []mirror.Month
+	made          time.Time // zero for visitors who may not see marks
+}
+
+// readingTime is how long a reading is kept: another program may have set marks.
+const readingTime = time.Minute
+
+// readingOf returns how much of a feed the visitor has read.
+func (s *Server) readingOf(r *http.Request, feed *mirror.Feed) (p reading, err error) {
+	if !s.mayMark(r) {
+		return p, nil
+	}
+	if known, ok := s.feeds.readings.Get(feed.URL); ok && time.Since(known.made) < readingTime {
+		return known, nil
+	}
+	p.made = time.Now()
+	if p.read, err = s.markedMonths(r, feed.URL, mirror.MarkRead); err != nil {
+		return p, err
+	}
+	if p.starred, err = s.markedMonths(r, feed.URL, mirror.MarkStarred); err != nil {
+		return p, err
+	}
+	s.feeds.readings.Put(feed.URL, p)
+	return p, nil
+}
+
+// stripOf returns the strip of an entry, for the visitor.
+func (s *Server) stripOf(r *http.Request, feed *mirror.Feed, record *mirror.Record) (*strip, error) {
+	reading, err := s.readingOf(r, feed)
+	if err != nil {
+		return nil, err
+	}
+	return s.feeds.stripOf(r.Context(), feed, record, reading)
+}
+
+// markedMonths counts the entries of a feed with a mark by month.
+func (s *Server) markedMonths(r *http.Request, feed string, name mirror.MarkName) (months []mirror.Month, err error) {
+	all, err := s.marks(r, mirror.MarksQuery{Feed: feed, With: name})
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(all))
+	for i, m := range all {
+		ids[i] = m.ID
+	}
+	records, err := s.store.Records(r.Context(), feed, ids)
+	counts := map[time.Time]int64{}
+	for _, record := range records {
+		if record.State == mirror.Live {
+			counts[monthOf(record.Time())]++
+		}
+	}
+	for start, n := range counts {
+		months = append(months, mirror.Month{Start: start, Entries: n})
+	}
+	slices.SortFunc(months, func(a, b mirror.Month) int { return a.Start.Compare(b.Start) })
+	return months, err
+}
+
+// latestFeeds returns the feeds in which the visitor was last, the latest first.
+func (s *Server) latestFeeds(r *http.Request, most int) (feeds []string, err error) {
+	if !s.mayMark(r) {
+		return nil, nil
+	}
+	latest := map[string]time.Time{}
+	for _, name := range runs {
+		seen := 0
+		for m, err := range s.marker.Marks(r.Context(), mirror.MarksQuery{With: name, Limit: mostSteps}) {
+			if err != nil {
+				return nil, err
+			}
+			if at := m.Time(name); at.After(latest[m.Feed]) {
+				if latest[m.Feed].IsZero() {
+					seen++
+				}
+				latest[m.Feed] = at
+			}
+			if seen == most {
+				break
+			}
+		}
+	}
+	feeds = slices.SortedFunc(maps.Keys(latest), func(a, b string) int { return latest[b].Compare(latest[a]) })
+	return feeds[:min(len(feeds), most)], nil
+}
+
+// mostSteps is the number of steps of reading on among which the latest feeds are looked for.
+const mostSteps = 1000

@@ -230,6 +230,8 @@ type layout struct {
 	Token bool // whether there is a token
 	May   bool // whether the visitor may change anything
 	Out   bool // whether the visitor can log out
+	Looks []lookChoice
+	Look  string // the classes of the page
 	View  any
 }
 
@@ -252,11 +254,13 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	l := layout{
 		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: s.gate.mayChange(r), Out: s.gate.hasCookie(r), View: view,
 	}
-	var body, all bytes.Buffer
+	all, classes := lookOf(r)
+	l.Looks, l.Look = all, strings.Join(classes, " ")
+	var body, whole bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&body, name+".html", l); err != nil {
 		return err
 	}
-	err := s.templates.ExecuteTemplate(&all, "layout.html", struct {
+	err := s.templates.ExecuteTemplate(&whole, "layout.html", struct {
 		layout
 		Body template.HTML // written by a template
 	}{l, template.HTML(body.String())})
@@ -267,7 +271,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	h.Add("Vary", "Cookie") // the cookie decides on the buttons
-	return s.send(w, r, status, all.Bytes())
+	return s.send(w, r, status, whole.Bytes())
 }
 
 // capitalised returns a message with a capital letter.

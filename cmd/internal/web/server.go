@@ -153,6 +153,7 @@ func (s *Server) route() {
 		"GET /feeds/{id}/entry":     s.bounded(s.of(s.showEntry)),
 		"GET /feeds/{id}/random":    s.bounded(s.of(s.showRandom)),
 		"GET /feeds/{id}/read":      s.bounded(s.of(s.showRead)),
+		"GET /feeds/{id}/month":     s.bounded(s.of(s.showMonth)),
 		"GET /feeds/{id}/day":       s.bounded(s.of(s.showDay)),
 		"GET /feeds/{id}/progress":  s.of(s.watch),
 		"GET /feeds/{id}/remove":    s.of(s.confirmRemoval),
@@ -169,6 +170,7 @@ func (s *Server) route() {
 		"POST /feeds/{id}/poll":     s.change(s.of(s.pollNow)),
 		"POST /feeds/{id}/remove":   s.change(s.of(s.removeFeed)),
 		"POST /feeds/{id}/images":   s.of(s.chooseImages),
+		"POST /look":                s.chooseLook,
 		"POST /feeds/{id}/marks":    s.allow(s.mayMark, s.of(s.takeMarks)),
 		"/":                         s.noPage,
 	} {

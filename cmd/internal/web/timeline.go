@@ -29,6 +29,8 @@ type timeline struct {
 	HereSays    string
 	Kinds       []string // the kinds of blocks, each once
 
+	HasRead, HasStarred bool
+
 	scale scale
 }
 
@@ -54,10 +56,14 @@ func (c chart) Plot() float64 { return c.Base - c.Top }
 // A bar is the entries of some months.
 type bar struct {
 	X, Y, Width, Height float64
-	Query               string // the query of the list of these entries
+	Read, Star          float64 // the heights of the read part, and of the mark of starred entries
+	Query               string  // the query of the list of these entries
 	Says                string
 	Chosen              bool // whether the page shows this list
 }
+
+// ReadY returns where the read part begins.
+func (b bar) ReadY() float64 { return barsTop + barsHeight - b.Read }
 
 // A gridline is a number of entries at a height.
 type gridline struct {
@@ -162,7 +168,7 @@ func clamp(t, from, to time.Time) time.Time {
 }
 
 // newTimeline draws a feed's history, and marks the entries of a list.
-func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.DocumentRecord, gaps []gapView, list *entriesView) *timeline {
+func newTimeline(feed *mirror.Feed, months []mirror.Month, reading reading, documents []*mirror.DocumentRecord, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0
 	if chain.openEnd {
@@ -174,9 +180,9 @@ func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.D
 		Width: lineWidth, Axis: barsTop + barsHeight + 17, Chain: barsTop + barsHeight + 30, Lane: laneHeight,
 	}
 	if list.hits != nil || list.Search != "" || list.Gone {
-		months = list.hits
+		months, reading.read, reading.starred = list.hits, nil, nil
 	}
-	t.drawBars(s, months, list)
+	t.drawBars(s, months, reading, list)
 	t.drawTicks(s)
 	t.listYears(months, list)
 	t.Blocks = chain.draw(s)
@@ -261,8 +267,9 @@ func (h heights) marks(unit string) []gridline {
 	return marks
 }
 
-func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
-	bins := s.bins(months)
+func (t *timeline) drawBars(s scale, months []mirror.Month, reading reading, list *entriesView) {
+	bins, read, starred := s.bins(months), s.bins(reading.read), s.bins(reading.starred)
+	t.HasRead, t.HasStarred = len(reading.read) > 0, len(reading.starred) > 0
 	h := newHeights(bins)
 	t.Root = h.root
 	t.Marks = h.marks(map[int]string{1: " a month", 3: " a quarter", 12: " a year"}[s.step])
@@ -279,6 +286,12 @@ func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
 		x := s.x(from)
 		b := h.bar(min(x+0.5, lineWidth-2), tenth(max(s.x(to)-x-1, 2)), n, period)
 		b.Query, b.Chosen = list.period(from, s.step), list.contains(from, s.step)
+		if marked := min(read[i], n); marked > 0 {
+			b.Read, b.Says = h.of(marked), b.Says+", "+count(marked)+" read"
+		}
+		if starred[i] > 0 {
+			b.Star, b.Says = starHeight, b.Says+", "+count(starred[i])+" starred"
+		}
 		t.Bars = append(t.Bars, b)
 	}
 }
@@ -535,15 +548,65 @@ func span(from, to time.Time) string {
 // A strip is a small timeline above an entry, which shows the feed's history
 // and the entry's place in it.
 type strip struct {
-	Path     string  // the bars as an SVG path, in units of the strip's viewBox
+	stripPaths
 	At       float64 // the entry's position in percent
 	From, To string  // the first and the last year
 	Says     string  // the entry's place in words
 	List     string  // the URL of the list of the same month
+
+	Go            string // the URL that leads to a month
+	Month, Months int    // the number of the entry's month, and the last one
+	First         int    // the month of the year in which they begin; January is 0
+	Reads         run    // the run whose reading it leads to; "" if it leads to an entry's page
+
+	scale  scale
+	n, all int64 // the entry's number and that of all entries; zero if they are unknown
 }
 
-// stripHeight is the height of the highest bar. The width is lineWidth.
-const stripHeight = 30.0
+// place returns the position of an entry on the strip, and its place in words. It is so many
+// entries after the strip's own, or before it.
+func (p *strip) place(at time.Time, after int, isBack bool) (x float64, says string) {
+	n := p.n + int64(after)
+	if isBack {
+		n = p.n - int64(after)
+	}
+	if says = at.UTC().Format("January 2006"); p.n > 0 {
+		says = "Entry " + count(n) + " of " + count(p.all) + ", " + says
+	}
+	return tenth(100 * p.scale.x(at) / lineWidth), says
+}
+
+// stripPaths are the bars of a strip as SVG paths, in units of its viewBox: all entries, those
+// the visitor has read, and where starred ones are.
+type stripPaths struct{ Path, Read, Starred string }
+
+func newStripPaths(all, read, starred []int64) (p stripPaths) {
+	h := newHeights(all)
+	width := lineWidth / float64(len(all))
+	draw := func(bins []int64, bar func(n int64) (y, height float64)) string {
+		var path strings.Builder
+		for i, n := range bins {
+			if n > 0 {
+				y, height := bar(n)
+				fmt.Fprintf(&path, "M%g %gh%gv%gh-%[3]gz", tenth(float64(i)*width), y, math.Max(tenth(width*.8), .5), height)
+			}
+		}
+		return path.String()
+	}
+	bar := func(n int64) (y, height float64) {
+		height = max(tenth(h.of(min(n, h.most))*stripHeight/barsHeight), 1)
+		return tenth(stripHeight - height), height
+	}
+	star := func(int64) (y, height float64) { return stripHeight + 1, starHeight }
+	return stripPaths{draw(all, bar), draw(read, bar), draw(starred, star)}
+}
+
+// stripHeight is the height of the highest bar, and starHeight that of the mark of starred
+// entries under the bars. The width is lineWidth.
+const (
+	stripHeight = 30.0
+	starHeight  = 3.0
+)
 
 // mostPlaced is the maximum number of entries to count in order to find an
 // entry's number.
@@ -551,32 +614,21 @@ const mostPlaced = 500
 
 // stripOf returns the strip of an entry; nil if there is nothing to show around
 // it.
-func (d *directory) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record) (*strip, error) {
+func (d *directory) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record, reading reading) (*strip, error) {
 	f, err := d.figuresOf(ctx, feed)
 	if err != nil || r.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
 		return nil, err
 	}
 	scale := newScale(f.months, feed, 0)
+	at := d.root + "feeds/" + republish.Name(r.Feed)
 	p := &strip{
-		At:   tenth(100 * scale.x(r.Time()) / lineWidth),
-		From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
-		List: d.root + "feeds/" + republish.Name(r.Feed) + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Says: r.Time().UTC().Format("January 2006"),
+		scale: scale, From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
+		List: at + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Go: at + "/month", Months: scale.months() - 1, First: int(scale.start.Month()) - 1,
 	}
-	bins := scale.bins(f.months)
-	h := newHeights(bins)
-	width := lineWidth / float64(len(bins))
-	var path strings.Builder
-	for i, n := range bins {
-		if n > 0 {
-			height := max(tenth(h.of(n)*stripHeight/barsHeight), 1)
-			fmt.Fprintf(&path, "M%g %gh%gv%gh-%[3]gz", tenth(float64(i)*width), tenth(stripHeight-height), math.Max(tenth(width*.8), .5), height)
-		}
-	}
-	p.Path = path.String()
-	n, all, err := d.placeOf(ctx, r, f)
-	if n > 0 {
-		p.Says = "Entry " + count(n) + " of " + count(all) + ", " + p.Says
-	}
+	p.Month = min(int(scale.x(r.Time())/lineWidth*float64(p.Months+1)), p.Months)
+	p.stripPaths = newStripPaths(scale.bins(f.months), scale.bins(reading.read), scale.bins(reading.starred))
+	p.n, p.all, err = d.placeOf(ctx, r, f)
+	p.At, p.Says = p.place(r.Time(), 0, false)
 	return p, err
 }
 
@@ -610,8 +662,8 @@ func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n
 // timeline returns the drawing of a feed, with the entries of a list marked in it.
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
-func (d *directory) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
-	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
+func (d *directory) timeline(ctx context.Context, v *feedView, f figures, reading reading, list *entriesView) (template.HTML, error) {
+	key := fmt.Sprintf("%s\n%d %d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), reading.made.UnixNano(), list.Newest, list.Here())
 	if drawn, ok := d.timelines.Get(key); ok {
 		return drawn, nil
 	}
@@ -619,7 +671,7 @@ func (d *directory) timeline(ctx context.Context, v *feedView, f figures, list *
 	if err != nil {
 		return "", err
 	}
-	t := newTimeline(v.Feed, f.months, documents, v.Gaps, list)
+	t := newTimeline(v.Feed, f.months, reading, documents, v.Gaps, list)
 	if n := len(list.Items); n > 0 {
 		from, to := list.Items[n-1].Time, list.Items[0].Time
 		if list.Oldest {

@@ -49,7 +49,7 @@ func TestTimeline(t *testing.T) {
 			at += rapid.IntRange(1, 30).Draw(t, "step")
 			total += m.Entries
 		}
-		drawn := newTimeline(feed, months, documents, gapsOf(feed), &entriesView{})
+		drawn := newTimeline(feed, months, reading{read: months, starred: months}, documents, gapsOf(feed), &entriesView{})
 
 		for _, m := range drawn.Marks {
 			require.GreaterOrEqual(t, m.Y, drawn.Top)

@@ -222,8 +222,10 @@ function offerCopy(link) {
 // the place moves to it if it was reached by reading on.
 function mark(part, marks) {
   const body = new URLSearchParams({ id: part.dataset.id, ...marks });
-  return fetch(part.dataset.marks, { method: "POST", body, keepalive: true }).catch(() => {}); // The next mark may arrive.
+  marking = marking.then(() => fetch(part.dataset.marks, { method: "POST", body, keepalive: true })).catch(() => {}); // The next mark may arrive.
+  return marking;
 }
+let marking = Promise.resolve(); // One after the other, because the last one is the place.
 
 async function markOpened(article) {
   if (document.referrer === location.href) return; // a form of this page has just said what is to be
@@ -233,15 +235,78 @@ async function markOpened(article) {
   if (button) Object.assign(button, { value: "off", textContent: "Mark as unread" });
 }
 
-// markPassed marks entries while somebody scrolls through them.
-function markPassed(articles) {
-  if (!articles.length) return;
-  const seen = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) mark(target, { read: "on", run: target.dataset.run });
+// While somebody scrolls through entries, the strip and the address show which one is being
+// read, and those that one stays at are marked.
+let staying = 0;
+const passed = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    const { id, at, place, marks, run } = target.dataset;
+    document.querySelector(".passing")?.classList.remove("passing");
+    target.classList.add("passing");
+    const strip = document.querySelector("[data-strip]");
+    if (strip) showPlace(strip, at, place);
+    const query = new URLSearchParams(location.search);
+    query.delete("before");
+    query.set("from", id);
+    history.replaceState(null, "", "?" + query);
+    clearTimeout(staying);
+    if (marks) staying = setTimeout(mark, 500, target, { read: "on", run });
+  }
+}, { rootMargin: "-25% 0px -70% 0px" });
+
+// readOn shows the next page below the end of this one, before somebody comes there.
+function readOn(nav) {
+  const end = new IntersectionObserver(async ([{ isIntersecting }]) => {
+    const next = nav.querySelector("a[rel=next]");
+    if (!isIntersecting || !next) return;
+    end.disconnect();
+    try {
+      const answer = await fetch(next.href, { headers: { Accept: "text/html" } });
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      nav.before(...page.querySelectorAll("article.reading"));
+      nav.replaceWith(page.querySelector("[data-further]"));
+      setUpReading();
+    } catch {
+      // The link is still there.
     }
-  }, { rootMargin: "-25% 0px -70% 0px" });
-  articles.forEach((article) => seen.observe(article));
+  }, { rootMargin: "0px 0px 1500px 0px" });
+  end.observe(nav);
+}
+
+function setUpReading() {
+  document.querySelectorAll(".reading:not(.seen)").forEach((article) => {
+    article.classList.add("seen");
+    article.querySelectorAll("audio, video").forEach(keepPosition);
+    passed.observe(article);
+  });
+  document.querySelectorAll("[data-further]").forEach(readOn);
+}
+
+function showPlace(strip, at, place) {
+  const slide = strip.querySelector("input[type=range]");
+  slide.value = Math.floor((at * (Number(slide.max) + 1)) / 100);
+  strip.querySelector("line.at").setAttribute("x1", at + "%");
+  strip.querySelector("line.at").setAttribute("x2", at + "%");
+  strip.querySelector("circle.at").setAttribute("cx", at + "%");
+  strip.querySelector("[data-place]").lastChild.data = place;
+}
+
+// On a strip, one drags to a month; with the arrow keys, one goes there by Enter.
+function dragOn(strip) {
+  const slide = strip.querySelector("input[type=range]");
+  const from = Number(strip.dataset.from);
+  slide.addEventListener("input", () => {
+    const month = new Date(Date.UTC(from, Number(strip.dataset.month) + Number(slide.value)));
+    const says = month.toLocaleDateString("en", { month: "long", year: "numeric", timeZone: "UTC" });
+    slide.setAttribute("aria-valuetext", says);
+    showPlace(strip, (100 * slide.value + 50) / (Number(slide.max) + 1), "Go to " + says);
+  });
+  let byKey = false;
+  slide.addEventListener("keydown", () => (byKey = true));
+  slide.addEventListener("pointerdown", () => (byKey = false));
+  slide.addEventListener("change", () => byKey || strip.requestSubmit());
 }
 
 // keepPosition goes on where an episode was left, and remembers how far it was heard.
@@ -263,12 +328,14 @@ function keepPosition(player) {
 const keys = {
   j: ["The next entry of the list", () => step(1)],
   k: ["The entry before", () => step(-1)],
-  n: ["The next page, or the newer entry", () => follow("a[rel=next]")],
-  p: ["The page or the entry before", () => follow("a[rel=prev], nav.pages a:not([rel=next])")],
+  n: ["The next page, the newer entry, or the next hit", () => follow(".hits .on", "a[rel=next]")],
+  p: ["The page, the entry or the hit before", () => follow(".hits a:not(.on)", "a[rel=prev], nav.pages a:not([rel=next])")],
   "/": ["Search", () => document.querySelector("input[type=search]")?.focus()],
   s: ["Star", () => follow("[data-marked] [name=star]")],
   m: ["Read, or unread again", () => follow("[data-marked] [name=read]")],
-  o: ["The original", () => follow("[data-item].told [data-original], [data-original]")],
+  v: ["The original, also o", () => follow("[data-original]")],
+  o: ["The original", () => follow("[data-original]")],
+  g: ["Go to a month of the strip, by the arrow keys", () => document.querySelector("[data-strip] input[type=range]")?.focus()],
   "?": ["These keys", () => showKeys()],
 };
 
@@ -283,8 +350,11 @@ function step(by) {
   to.scrollIntoView({ block: to.matches("article") ? "start" : "nearest" });
 }
 
-function follow(selector) {
-  document.querySelector(selector)?.click();
+// follow clicks on the first of these: in the entry that is being read, or else on the page.
+function follow(...selectors) {
+  const part = document.querySelector("[data-item].told") ?? document.querySelector(".passing");
+  const found = selectors.flatMap((selector) => [part?.querySelector(selector), document.querySelector(selector)]);
+  found.find((item) => item)?.click();
 }
 
 function showKeys() {
@@ -314,15 +384,27 @@ document.addEventListener("keydown", (event) => {
   key[1]();
 });
 
+// Marks of an entry among others are set without leaving the place.
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest(".reading [data-marked]");
+  const button = event.submitter;
+  if (!form || !button?.dataset.other) return;
+  event.preventDefault();
+  await mark(form.closest("article"), { [button.name]: button.value });
+  [button.textContent, button.dataset.other] = [button.dataset.other, button.textContent];
+  button.value = button.value === "on" ? "off" : "on";
+});
+
 // What is played goes on with the next entry.
 function playOn(audio) {
   audio.addEventListener("ended", () => (location.href = audio.dataset.then));
 }
 
 document.querySelectorAll("audio[data-then]").forEach(playOn);
-document.querySelectorAll(".enclosures audio, .enclosures video").forEach(keepPosition);
+document.querySelectorAll("article:not(.reading) :is(audio, video)").forEach(keepPosition);
 document.querySelectorAll("article[data-marks]:not(.reading)").forEach(markOpened);
-markPassed([...document.querySelectorAll(".reading[data-marks]")]);
+setUpReading();
+document.querySelectorAll("[data-strip]").forEach(dragOn);
 document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);

@@ -1,0 +1,262 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
+)
+
+// Continuous reading: several entries on a page, in either direction.
+
+// entriesRead is the number of entries on a page, and mostRead the size of
+// contents after which a page ends.
+const (
+	entriesRead = 10
+	mostRead    = 1 << 20
+)
+
+// A readPage shows entries one below the other.
+type readPage struct {
+	Name, Title  string
+	Run          run
+	Entries      []readEntry
+	Before, Next string // the queries of the pages before and after; "" for none
+	Turned       string // the query for reading in the opposite direction
+	Strip        *strip // of the first entry; nil if there is nothing to show around it
+	Play         bool   // whether files can be played here
+	entryImages
+}
+
+// A readEntry is an entry to read.
+type readEntry struct {
+	Feed, ID, Link string
+	entryText
+	Sound enclosures
+	Marks *entryMarks // nil if the visitor may not set marks
+	At    float64     // the position on the strip in percent
+	Place string      // the place in words
+}
+
+// showRead shows the entries of a feed from one on, or those before one, or from the
+// beginning.
+func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
+	q, always := r.URL.Query(), showsImages(r)
+	p := &readPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Run: "forward", Play: q.Has("play"), entryImages: entryImages{Images: always || q.Has("images"), Always: always}}
+	if q.Get("order") == "newest" {
+		p.Run = "backward"
+	}
+	records, err := s.readRecords(r.Context(), p, feed, q)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
+	}
+	ids := make([]string, len(records))
+	for i, record := range records {
+		ids[i] = record.ID
+	}
+	marks, err := s.marksOf(r, feed.URL, ids...)
+	if err != nil {
+		return err
+	}
+	if p.Strip, err = s.stripOf(r, feed, records[0]); err != nil {
+		return err
+	}
+	if p.Strip != nil {
+		p.Strip.Reads = p.Run
+	}
+	for i, record := range records {
+		p.add(record, i, marks[record.ID], s.at(r.URL.Path))
+	}
+	p.Turned = p.query("order", when(p.Run == "forward", "newest"), "from", ids[0])
+	if p.Play || p.Images {
+		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
+	}
+	return s.render(w, r, http.StatusOK, "read", "Reading "+p.Title, p)
+}
+
+// query returns the query of another page in the same direction, with the same images.
+func (p *readPage) query(pairs ...string) string {
+	if !slices.Contains(pairs, "order") {
+		pairs = append(pairs, "order", when(p.Run == "backward", "newest"))
+	}
+	return queryOf(append(pairs, "images", when(p.Images && !p.Always, "1"), "play", when(p.Play, "1"))...)
+}
+
+// readRecords returns the records of a page, and names the pages before and after it.
+func (s *Server) readRecords(ctx context.Context, p *readPage, feed *mirror.Feed, q url.Values) (all []*mirror.Record, err error) {
+	id, isBack := q.Get("from"), q.Has("before")
+	if isBack {
+		id = q.Get("before")
+	}
+	query := mirror.Query{Feed: feed.URL, Oldest: (p.Run == "forward") != isBack, Limit: entriesRead + 1}
+	size := 0
+	if id != "" {
+		first, err := mirror.Lookup(ctx, s.store, feed.URL, id)
+		if err != nil {
+			return nil, err
+		}
+		if query.Beyond = first.Place(); !isBack {
+			all, query.Limit, size = append(all, first), entriesRead, len(first.Content.Data)
+		}
+	}
+	next := ""
+	for record, err := range s.store.Entries(ctx, query) {
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == entriesRead || size > mostRead {
+			next = record.ID
+			break
+		}
+		size += len(record.Content.Data)
+		all = append(all, record)
+	}
+	if isBack {
+		if slices.Reverse(all); next != "" {
+			p.Before = p.query("before", all[0].ID)
+		}
+		p.Next = p.query("from", id)
+		return all, nil
+	}
+	if next != "" {
+		p.Next = p.query("from", next)
+	}
+	if id != "" {
+		query := mirror.Query{Feed: feed.URL, Oldest: !query.Oldest, Beyond: all[0].Place(), Limit: 1}
+		for _, err := range s.store.Entries(ctx, query) {
+			if err != nil {
+				return nil, err
+			}
+			p.Before = p.query("before", id)
+		}
+	}
+	return all, nil
+}
+
+func (p *readPage) add(record *mirror.Record, i int, marks *entryMarks, at string) {
+	room := mostShown
+	prefix := fmt.Sprintf("t%d-", crc32.ChecksumIEEE([]byte(record.ID))) // the same on the next page, which a script adds to this one
+	text, e := newWording(record.Content, record.Copy, record.Entry, display{images: p.Images, prefix: prefix}, &room)
+	one := readEntry{Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: text, Marks: marks}
+	if e != nil {
+		one.Sound = newEnclosures(e, marks, p.Play, p.query("from", record.ID, "play", "1"))
+	}
+	if marks != nil {
+		marks.Run, marks.Next = p.Run, at+p.query("from", record.ID)
+	}
+	if p.Strip != nil {
+		one.At, one.Place = p.Strip.place(record.Time(), i, p.Run == "backward")
+	}
+	p.HasImages = p.HasImages || text.hasImages()
+	p.Entries = append(p.Entries, one)
+}
+
+// Time returns when the entry was published; zero if unknown.
+func (e *readEntry) Time() time.Time {
+	if e.Published.IsZero() {
+		return e.Updated
+	}
+	return e.Published
+}
+
+// showMonth leads to the first entry from a month of the strip on, which counts the months
+// of the feed.
+func (s *Server) showMonth(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
+	f, err := s.feeds.figuresOf(r.Context(), feed)
+	if err != nil {
+		return err
+	}
+	n, _ := strconv.Atoi(r.FormValue("month"))
+	since := newScale(f.months, feed, 0).start.AddDate(0, min(max(n, 0), 12*1000), 0)
+	id := ""
+	for _, query := range []mirror.Query{{Since: since, Oldest: true}, {Until: since}} {
+		query.Feed, query.Limit = feed.URL, 1
+		for record, err := range s.store.Entries(r.Context(), query) {
+			if err != nil {
+				return err
+			}
+			id = record.ID
+		}
+		if id != "" {
+			break
+		}
+	}
+	if id == "" {
+		return mirror.ErrNotFound
+	}
+	to := "entry" + queryOf("id", id)
+	if run := run(r.FormValue("to")); runs[run] != "" {
+		to = "read" + (&readPage{Run: run}).query("from", id)
+	}
+	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/"+to), http.StatusSeeOther)
+	return nil
+}
+
+// looks are the choices of how pages look. A browser keeps those that are not the usual ones
+// in a cookie, and they are classes of the page.
+var looks = []lookChoice{
+	{"letters", "Letters", []choice{{Says: "Serif"}, {Key: "sans", Says: "Sans"}}},
+	{"size", "Size", []choice{{Key: "small", Says: "Small"}, {Says: "Medium"}, {Key: "large", Says: "Large"}, {Key: "huge", Says: "Huge"}}},
+	{"width", "Width", []choice{{Says: "Narrow"}, {Key: "wide", Says: "Wide"}}},
+	{"theme", "Colours", []choice{{Says: "As the system"}, {Key: "light", Says: "Light"}, {Key: "dark", Says: "Dark"}}},
+}
+
+// A lookChoice is a group of choices in the form.
+type lookChoice struct {
+	Name, Says string
+	Choices    []choice
+}
+
+const lookCookie = "look"
+
+// looksOf returns the choices with the chosen ones, and those that are classes of the page.
+func looksOf(chosen []string) (all []lookChoice, classes []string) {
+	for _, group := range looks {
+		group.Choices = slices.Clone(group.Choices)
+		at := 0
+		for i, c := range group.Choices {
+			if c.Key == "" && !group.Choices[at].Chosen || c.Key != "" && slices.Contains(chosen, c.Key) {
+				group.Choices[at].Chosen = false
+				group.Choices[i].Chosen, at = true, i
+			}
+		}
+		if key := group.Choices[at].Key; key != "" {
+			classes = append(classes, key)
+		}
+		all = append(all, group)
+	}
+	return all, classes
+}
+
+// lookOf returns the look that a visitor's browser keeps.
+func lookOf(r *http.Request) ([]lookChoice, []string) {
+	cookie, err := r.Cookie(lookCookie)
+	if err != nil {
+		return looksOf(nil)
+	}
+	return looksOf(strings.Split(cookie.Value, "."))
+}
+
+// chooseLook makes the browser keep a look. It changes nothing for others, so it needs no
+// token.
+func (s *Server) chooseLook(w http.ResponseWriter, r *http.Request) error {
+	var chosen []string
+	for _, group := range looks {
+		chosen = append(chosen, r.FormValue(group.Name))
+	}
+	_, classes := looksOf(chosen)
+	s.keep(w, lookCookie, strings.Join(classes, "."), s.root)
+	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
+	return nil
+}
