@@ -24,6 +24,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,8 +121,15 @@ func TestBrowser(t *testing.T) {
 	for _, path := range []string{"/news.rss", "/tides.atom", "/pod.rss", "/100%25", "/page.html"} {
 		w.add(path)
 	}
+	ids, feed, now := w.blogIDs(), w.feedURL("/blog/feed.atom"), w.now()
+	require.NoError(t, w.mark(t.Context(), feed, ids[:130], func(m *mirror.Marks) { m.Read = now }))
+	require.NoError(t, w.mark(t.Context(), feed, []string{ids[20], ids[61], ids[129]}, func(m *mirror.Marks) { m.Starred = now }))
+	require.NoError(t, w.mark(t.Context(), feed, ids[129:130], func(m *mirror.Marks) { m.Forward = now }))
 	b.open(w.url)
+	require.Contains(t, b.text(".cards"), "130 of 382")
 	b.shoot("feeds", "light", "dark")
+	b.click(".cards .to a")
+	b.shoot("reading", "light", "dark")
 	b.open(w.url + "overview")
 	b.shoot("overview", "light", "dark")
 	b.open(w.url)
