@@ -190,6 +190,18 @@ func (e *Entry) elements() *feedxml.Elements {
 	return feedxml.Again(e.raw, e.scope, feedxml.Format(e.format()))
 }
 
+// surroundings returns the scope of the entry. RSS has no base of its own: where its publisher
+// declares none, an item's references resolve against the item's page, because the HTML was
+// written for that page, and not for the feed. FreshRSS and Miniflux do so, too; feedparser uses
+// the feed's address, as Atom requires.
+func (e *Entry) surroundings() xmlscan.Scope {
+	if !e.paged {
+		return *e.scope
+	}
+	page, _ := e.Links.Rel(RelAlternate)
+	return e.scope.At(page.Href, e.raw)
+}
+
 // Element returns the entry's element, for the packages of this module that convert entries.
 // It is the one XML returns, with its inheritance apart. The error says why there is none.
 func (e *Entry) Element() (feedxml.Element, error) {
@@ -202,6 +214,10 @@ func (e *Entry) Element() (feedxml.Element, error) {
 
 func (e *Entry) element() feedxml.Element {
 	element := feedxml.Element{Raw: e.raw, Scope: e.scope, Format: feedxml.Format(e.format()), Lenient: e.lenient, Odd: e.odd, Signed: e.signed}
+	if e.paged {
+		scope := e.surroundings()
+		element.Scope = &scope
+	}
 	for _, p := range e.authors() {
 		element.Authors = append(element.Authors, feedxml.Person(p))
 	}
@@ -219,7 +235,8 @@ func (e *Entry) XML() []byte {
 	if err != nil || e.format() == JSONFeed {
 		return nil
 	}
-	return []byte(e.scope.Standalone(e.raw, e.lenient))
+	scope := e.surroundings()
+	return []byte(scope.Standalone(e.raw, e.lenient))
 }
 
 // Signed returns the entry with the authors of its feed, if it is an entry of Atom or of a
@@ -330,7 +347,7 @@ func (r *entryReader) begin(sc *xmlscan.Scope) *Entry {
 	if own := r.Bases()[sc.Bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
 	}
-	r.odd = r.Row().Name != r.Local() || r.Space() != r.Cursor.Space()
+	r.odd, r.Relative = r.Row().Name != r.Local() || r.Space() != r.Cursor.Space(), false
 	return r.list.add(sc)
 }
 
@@ -454,11 +471,21 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 		return
 	}
 	e.raw, e.odd = r.text[r.start:r.End()], r.odd
+	e.paged = r.Format == feedxml.FormatRSS && !r.Relative && e.scope.Bases == 0 && r.reach == xmlscan.Reach{} && r.isOwnPage(e)
 	e.texts = texts.Found(len(e.raw))
 	if e.lenient = r.Lenient() > lenient; r.Mender.Mended() > r.repairs.before {
 		r.mended(e)
 	}
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.Reach())})
+}
+
+// isOwnPage reports whether an entry's link is on the host of the feed or of its site: a page
+// elsewhere is one the entry is about. An entry of a document without an address has no base at all.
+func (r *entryReader) isOwnPage(e *Entry) bool {
+	page, _ := e.Links.Rel(RelAlternate)
+	site, _ := r.doc.Links.Rel(RelAlternate)
+	host := iri.Split(page.Href).Authority
+	return r.doc.URL != "" && host != "" && (host == iri.Split(r.doc.URL).Authority || host == iri.Split(site.Href).Authority)
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or

@@ -12,6 +12,20 @@ import (
 )
 
 // Members of JSON Feed are read by their exact names.
+// An item of a JSON Feed with an image alone shows it.
+func TestPictureOfJSON(t *testing.T) {
+	for item, want := range map[string]string{
+		`{"id":"1","image":"a&b.png"}`:                     `<img src="a&amp;b.png">`,
+		`{"id":"1","image":"a.png","summary":"s"}`:         "",
+		`{"id":"1","image":"a.png","content_text":"text"}`: "text",
+		`{"id":"1"}`: "",
+	} {
+		e, err := ReadEntry(JSONFeed, item, "http://h/")
+		require.NoError(t, err)
+		require.Equal(t, want, e.Content().Body, item)
+	}
+}
+
 func TestJSONNames(t *testing.T) {
 	const feed = `{"version":"https://jsonfeed.org/version/1.1","items":[%s]}`
 	for item, want := range map[string]string{

@@ -264,6 +264,7 @@ type Entry struct {
 	lenient   bool   // raw is not well-formed
 	signed    bool   // it names its own authors
 	odd       bool   // it has misspelt names, which other programs do not read
+	paged     bool   // its references resolve against its page: see surroundings
 }
 
 // A Tombstone is the deletion of an entry: at:deleted-entry (RFC 6721).
@@ -439,7 +440,8 @@ func (e *Entry) text(which int, literal bool) Text {
 	case e.raw == "" || place < 0:
 		return Text{}
 	}
-	return Text(feedxml.Text(e.raw, e.scope, feedxml.Format(e.format()), which, place, literal))
+	scope := e.surroundings()
+	return Text(feedxml.Text(e.raw, &scope, feedxml.Format(e.format()), which, place, literal))
 }
 
 // clip shortens a quotation in a message.

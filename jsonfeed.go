@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -99,10 +101,19 @@ func (p Parser) readJSON(text, base string, mended *jsonfeed.Mended) *jsonReader
 	for _, n := range mended.Notes {
 		r.note("json-syntax", n.Message, n.Offset)
 	}
+	var rest jsonfeed.Rest
 	for name := range r.values.Members() {
+		at := r.values.Offset()
 		if r.member(name); r.err != nil {
 			return r
 		}
+		value := strings.TrimLeft(mended.Text[at:r.values.Offset()], ": \t\r\n")
+		if name != r.items && !slices.Contains(headMembers, name) && r.head.fits(len(value), r.offset()) {
+			rest.Add(name, value)
+		}
+	}
+	if rest := rest.String(); rest != "" {
+		r.doc.extra, r.doc.scope = []string{feedxml.JSONElement(rest)}, new(xmlscan.Scope)
 	}
 	r.values.End()
 	if err := r.values.Err(); err != nil {
@@ -153,8 +164,13 @@ func (r *jsonReader) member(name string) {
 		if r.items == "" && strings.EqualFold(name, "items") {
 			r.items = name
 		}
+		r.values.Raw()
 	}
 }
+
+// headMembers are the members the fields of a Document express, or that a copy of the feed must
+// not have.
+var headMembers = []string{"version", "title", "description", "icon", "home_page_url", "feed_url", "next_url", "items", "hubs"}
 
 // withoutItems notes that there are no items, or that they are a member with another name.
 func (r *jsonReader) withoutItems() {
@@ -291,6 +307,8 @@ func (e *Entry) jsonText(which int) Text {
 	}
 	t := Text{Type: TextPlain, Base: e.scope.Base}
 	switch {
+	case (place == -1 || place == 0) && which == 2:
+		return e.picture()
 	case place == -1 || place == 0:
 		return Text{}
 	case place > 0 && which == 2:
@@ -298,6 +316,15 @@ func (e *Entry) jsonText(which int) Text {
 	}
 	t.Body = jsonfeed.StringAt(e.raw, max(place, -place))
 	return t
+}
+
+// picture returns the image of a JSON Feed's item without any text, as its content.
+func (e *Entry) picture() Text {
+	item := jsonfeed.ReadItem(e.raw)
+	if item.Image == "" || item.Places.Summary != 0 {
+		return Text{}
+	}
+	return Text{Type: TextHTML, Body: `<img src="` + html.EscapeString(item.Image) + `">`, Base: e.scope.Base}
 }
 
 // JSON returns the item of a JSON Feed as published; nil in the XML formats, and if the

@@ -10,6 +10,7 @@ import (
 	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/togofeed"
 )
 
@@ -239,5 +240,44 @@ func TestTextsThatRSSDoesNotHave(t *testing.T) {
 		item, err := togofeed.Item(e)
 		require.NoError(t, err)
 		require.Equal(t, want, [2]string{item.Description, item.Content}, inner)
+	}
+}
+
+// In RSS without xml:base, references resolve against the item's own page, wherever the item is read.
+func TestBaseOfRSS(t *testing.T) {
+	const text, url = `<description>&lt;img src="i.png"></description>`, "http://h/feeds/feed.xml"
+	long := "http://h/" + strings.Repeat("x", 2000) + "/"
+	for _, tt := range []struct{ name, head, item, want string }{
+		{"its link", "", `<link>http://h/posts/1/</link>`, "http://h/posts/1/"},
+		{"its permalink", "", `<guid>http://h/posts/1/</guid>`, "http://h/posts/1/"},
+		{"on the site of a feed elsewhere", `<link>https://site/</link>`, `<link>https://site/1</link>`, "https://site/1"},
+		{"a page the item is about", `<link>https://site/</link>`, `<link>https://other/1</link>`, url},
+		{"no link", "", `<guid>1</guid>`, url},
+		{"a relative link", "", `<link>/posts/1/</link>`, url},
+		{"a relative enclosure", "", `<link>http://h/posts/1/</link><enclosure url="1.mp3"/>`, url},
+		{"a long link", "", `<link>` + long + `</link>`, long},
+		{"a long link, and many references", "", `<link>` + long + `</link><x>` + strings.Repeat("&lt;a href=x>", 2000) + `</x>`, url},
+	} {
+		doc, err := Parse(strings.NewReader("<rss><channel>"+tt.head+"<item>"+tt.item+text+"</item></channel></rss>"), url)
+		require.NoError(t, err)
+		e := doc.Entries[0]
+		require.Equal(t, tt.want, e.Summary().Base, tt.name)
+		item, err := togofeed.Item(e)
+		require.NoError(t, err)
+		require.Equal(t, `<img src="`+iri.Resolve(tt.want, "i.png")+`">`, item.Description, tt.name)
+		again, err := ReadEntry(RSS, string(e.XML()), "")
+		require.NoError(t, err)
+		require.Equal(t, e.Summary(), again.Summary(), tt.name)
+		require.Equal(t, e.Links, again.Links, tt.name)
+	}
+	for _, based := range []string{
+		`<rss xml:base="http://h/b/"><channel><item><link>http://h/1/</link>` + text + `</item></channel></rss>`,
+		`<rss><channel xml:base="http://h/b/"><item><link>http://h/1/</link>` + text + `</item></channel></rss>`,
+		`<rss><channel><item xml:base="/b/"><link>http://h/1/</link>` + text + `</item></channel></rss>`,
+		`<feed xmlns="` + feedxml.Atom + `" xml:base="/b/"><entry><link href="http://h/1/"/><summary>x</summary></entry></feed>`,
+	} {
+		doc, err := Parse(strings.NewReader(based), url)
+		require.NoError(t, err)
+		require.Equal(t, "http://h/b/", doc.Entries[0].Summary().Base)
 	}
 }

@@ -523,11 +523,6 @@ type parent struct {
 	seen  [8]bool // by the index in names
 }
 
-// newParent returns the current element as the parent with a name in the format of the document.
-func (s *outliner) newParent(name string) *parent {
-	return &parent{name: name, names: single[name]}
-}
-
 // single are the elements that RFC 4287 §4.1 allows once in a feed and in an entry, and those
 // of RSS that say one thing about a channel or an item.
 var single = map[string][]string{
@@ -711,26 +706,17 @@ func (s *outliner) rss() {
 	}
 }
 
-// rssSpaces are the namespaces of RSS 1.0 and 0.90.
-var rssSpaces = []string{
-	"http://purl.org/rss/1.0/", "http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/",
-}
-
 // isNative reports whether the current element belongs to the format, and not
 // to an extension.
 func (s *outliner) isNative() bool {
-	switch space := s.Space(); {
-	case space == s.native, feedxml.IsAtom(space), space == "" && s.bare:
-		return true
-	default:
-		return s.isRSS && (space == "" || slices.Contains(rssSpaces, space) || strings.HasPrefix(space, "http://backend.userland.com/rss"))
-	}
+	space := s.Space()
+	return space == s.native || feedxml.IsAtom(space) || space == "" && s.bare || s.isRSS && feedxml.IsRSS(space)
 }
 
 // head reads the children of feed or channel.
 func (s *outliner) head(name, entry string) {
 	s.top = s.Offset()
-	feed := s.newParent(name)
+	feed := &parent{name: name, names: single[name]}
 	for depth := s.Depth(); s.Child(depth); {
 		if s.flag(true) {
 			continue
@@ -813,7 +799,8 @@ func (s *outliner) searchNumber() {
 // entry reads the current entry or item.
 func (s *outliner) entry() {
 	e := entryPlace{at: s.Offset(), id: s.Offset()}
-	parent := s.newParent(map[bool]string{false: "entry", true: "item"}[s.isRSS])
+	name := map[bool]string{false: "entry", true: "item"}[s.isRSS]
+	parent := &parent{name: name, names: single[name]}
 	for depth := s.Depth(); s.Child(depth); {
 		if s.flag(false) {
 			continue

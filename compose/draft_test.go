@@ -101,9 +101,9 @@ func TestDraftOfPodcast(t *testing.T) {
 		`<itunes:keywords xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd">a,b</itunes:keywords>`,
 		`<podcast:chapters xmlns:podcast="https://podcastindex.org/namespace/1.0" url="https://example.org/c.json" type="application/json"/>`,
 		`<podcast:person xmlns:podcast="https://podcastindex.org/namespace/1.0" role="host">Jane &amp; Joe</podcast:person>`,
-		`<m:group xmlns:m="http://search.yahoo.com/mrss/" xml:base="https://example.org/feed"><m:content url="v.mp4" medium="video"><m:title type="plain">V</m:title></m:content></m:group>`,
+		`<m:group xmlns:m="http://search.yahoo.com/mrss/" xml:base="https://example.org/1"><m:content url="v.mp4" medium="video"><m:title type="plain">V</m:title></m:content></m:group>`,
 	}, d.Extensions)
-	require.Equal(t, "https://example.org/feed", d.Content.Base)
+	require.Equal(t, "https://example.org/1", d.Content.Base, "the item's own page")
 	require.Empty(t, d.Summary.Base)
 }
 

@@ -51,8 +51,10 @@ type Writer struct {
 	// converted element by element, and not made valid as a whole.
 	Verbatim bool
 
-	xml    xmlWriter
-	author string // the nominal author of entries without one, if the head names nobody
+	w      io.Writer
+	b      feedxml.Markup // the text to be written next
+	err    error          // the first one
+	author string         // the nominal author of entries without one, if the head names nobody
 	doc    *feedhistory.Document
 	format feedhistory.Format
 	begun  bool
@@ -67,15 +69,15 @@ type Writer struct {
 // Add. In Atom, an entry without a time has its document's, by the same order; the last
 // resort is 1970, because Atom requires a time.
 func NewWriter(w io.Writer, format feedhistory.Format, doc *feedhistory.Document) *Writer {
-	d := &Writer{xml: xmlWriter{w: w}, doc: doc, format: format}
+	d := &Writer{w: w, doc: doc, format: format}
 	if doc == nil {
 		d.doc = new(feedhistory.Document)
 	}
 	switch {
 	case w == nil:
-		d.xml.err = errors.New("compose: NewWriter: the io.Writer is nil")
+		d.err = errors.New("compose: NewWriter: the io.Writer is nil")
 	case format != feedhistory.Atom && format != feedhistory.RSS:
-		d.xml.err = fmt.Errorf("compose: NewWriter: documents are written as Atom or RSS, not as %v", format)
+		d.err = fmt.Errorf("compose: NewWriter: documents are written as Atom or RSS, not as %v", format)
 	}
 	return d
 }
@@ -88,40 +90,40 @@ func (w *Writer) Add(entries ...*feedhistory.Entry) error {
 	}
 	w.begin(entries)
 	w.write(entries)
-	return w.xml.err
+	return w.err
 }
 
 // Close ends the document. It does not close the underlying io.Writer. It returns the
 // first error of all calls; a second call does nothing else.
 func (w *Writer) Close() error {
 	if w.closed {
-		return w.xml.err
+		return w.err
 	}
 	w.begin(nil)
 	w.closed = true
 	if w.format == feedhistory.RSS {
-		w.xml.b.WriteString("</channel></rss>\n")
+		w.b.WriteString("</channel></rss>\n")
 	} else {
-		w.xml.b.WriteString("</feed>\n")
+		w.b.WriteString("</feed>\n")
 	}
-	w.xml.flush()
-	return w.xml.err
+	w.flush()
+	return w.err
 }
 
 // begin writes everything before the first entries to add, once.
 func (w *Writer) begin(added []*feedhistory.Entry) {
-	if w.begun || w.xml.err != nil {
+	if w.begun || w.err != nil {
 		return
 	}
-	w.begun, w.xml.verbatim = true, w.Verbatim
+	w.begun = true
 	updated := documentTime(w.doc, w.doc.Entries)
 	if len(w.doc.Entries) == 0 {
 		updated = documentTime(w.doc, added)
 	}
 	if w.format == feedhistory.RSS {
-		w.xml.rssHead(w.doc, updated)
+		w.rssHead(w.doc, updated)
 	} else {
-		w.xml.atomHead(w.doc, updated, len(w.doc.Entries)+len(added) > 0, w.authors(added))
+		w.atomHead(w.doc, updated, len(w.doc.Entries)+len(added) > 0, w.authors(added))
 	}
 	w.write(w.doc.Entries)
 }
@@ -170,15 +172,16 @@ func atomAuthors(d *feedhistory.Document) (authors []feedhistory.Person) {
 // write writes entries: those of the format with their own XML, the others converted.
 func (w *Writer) write(entries []*feedhistory.Entry) {
 	for _, e := range entries {
-		if w.xml.err == nil && e == nil {
-			w.xml.err = errors.New("compose: Writer: an entry is nil")
+		if w.err == nil && e == nil {
+			w.err = errors.New("compose: Writer: an entry is nil")
 		}
-		if w.xml.err != nil {
+		if w.err != nil {
 			return
 		}
+		w.flush()
 		element, err := w.element(e)
 		if err != nil {
-			w.xml.err = err
+			w.err = err
 			return
 		}
 		if !w.Verbatim {
@@ -186,8 +189,8 @@ func (w *Writer) write(entries []*feedhistory.Entry) {
 				ID: e.ID, Title: e.Title().Plain(), Published: e.Published, Changed: changed(e), Author: w.author,
 			})
 		}
-		w.xml.b.WriteString(element + "\n")
-		w.xml.flush()
+		w.put(element)
+		w.b.WriteByte('\n')
 	}
 }
 
@@ -195,22 +198,20 @@ func (w *Writer) write(entries []*feedhistory.Entry) {
 // the format, or else converted.
 func (w *Writer) element(e *feedhistory.Entry) (string, error) {
 	element, err := e.Element()
-	native, convert := feedxml.Atom, w.xml.atomEntry
+	native, convert := feedxml.Atom, w.atomEntry
 	if w.format == feedhistory.RSS {
-		native, convert = "", w.xml.rssItem
+		native, convert = "", w.rssItem
 	}
 	switch {
 	case err != nil:
 		return "", err
 	case !isNative(element, feedxml.Format(w.format), native):
-		before := w.xml.b.Len()
 		convert(e, element)
-		text := w.xml.b.String()
-		w.xml.b.Reset()
-		w.xml.b.WriteString(text[:before])
-		return strings.TrimSuffix(text[before:], "\n"), nil
+		text := w.b.String()
+		w.b.Reset()
+		return strings.TrimSuffix(text, "\n"), nil
 	case slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return feedhistory.Person(a) == b }):
-		return string(e.XML()), nil
+		return element.Scope.Standalone(element.Raw, element.Lenient), nil
 	}
 	return string(e.Signed().XML()), nil
 }
@@ -254,27 +255,24 @@ func identity(d *feedhistory.Document) string {
 	return cmp.Or(d.ID, self.Href, d.URL)
 }
 
-// An xmlWriter writes XML. It keeps the first error.
-type xmlWriter struct {
-	w        io.Writer
-	b        feedxml.Markup
-	verbatim bool // see Writer.Verbatim
-	err      error
-}
-
 // flush writes out the buffer, so memory stays small.
-func (w *xmlWriter) flush() {
-	if w.err == nil {
-		_, w.err = io.WriteString(w.w, w.b.String())
-	}
+func (w *Writer) flush() {
+	w.put(w.b.String())
 	w.b.Reset()
 }
 
+// put writes a text out without a copy.
+func (w *Writer) put(text string) {
+	if w.err == nil && text != "" {
+		_, w.err = io.WriteString(w.w, text)
+	}
+}
+
 // link writes an Atom link, under the given element name.
-func (w *xmlWriter) link(name string, l feedhistory.Link) { w.b.Link(name, feedxml.Link(l)) }
+func (w *Writer) link(name string, l feedhistory.Link) { w.b.Link(name, feedxml.Link(l)) }
 
 // flags writes the history flags and tombstones of a head section.
-func (w *xmlWriter) flags(d *feedhistory.Document) {
+func (w *Writer) flags(d *feedhistory.Document) {
 	if d.Complete {
 		w.b.Empty("fh:complete", "xmlns:fh", feedxml.History)
 	}
@@ -292,7 +290,7 @@ func (w *xmlWriter) flags(d *feedhistory.Document) {
 }
 
 // coverage writes a Coverage.
-func (w *xmlWriter) coverage(c *feedhistory.Coverage) {
+func (w *Writer) coverage(c *feedhistory.Coverage) {
 	if c == nil {
 		return
 	}
@@ -314,7 +312,7 @@ func (w *xmlWriter) coverage(c *feedhistory.Coverage) {
 
 // atomHead writes the beginning of an Atom document. Language is omitted if there are
 // entries: they have their own, and would inherit this one.
-func (w *xmlWriter) atomHead(d *feedhistory.Document, updated time.Time, hasEntries bool, authors []feedhistory.Person) {
+func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries bool, authors []feedhistory.Person) {
 	lang := ""
 	if !hasEntries {
 		lang = d.Language
@@ -333,7 +331,7 @@ func (w *xmlWriter) atomHead(d *feedhistory.Document, updated time.Time, hasEntr
 	}
 	alternates := map[string]bool{}
 	for _, l := range d.Links {
-		if kind := l.Type + " " + l.HrefLang; l.Rel == feedhistory.RelAlternate && alternates[kind] && !w.verbatim {
+		if kind := l.Type + " " + l.HrefLang; l.Rel == feedhistory.RelAlternate && alternates[kind] && !w.Verbatim {
 			l.Rel = "related" // RFC 4287 §4.1.1: one alternate of a type and language
 		} else if l.Rel == feedhistory.RelAlternate {
 			alternates[kind] = true
@@ -354,7 +352,7 @@ func nominalAuthor(d *feedhistory.Document) feedhistory.Person {
 }
 
 // atomEntry writes an entry of another format.
-func (w *xmlWriter) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
+func (w *Writer) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
 	item.ReadLists(element)
 	attrs, others := item.Foreign()
@@ -376,11 +374,11 @@ func (w *xmlWriter) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	}
 	w.text("summary", e.Summary())
 	w.text("content", e.Content())
-	w.b.WriteString(others + "</entry>\n")
+	w.b.WriteString(others + item.Own() + "</entry>\n")
 }
 
 // text writes a text construct. A title is never left out.
-func (w *xmlWriter) text(name string, t feedhistory.Text) {
+func (w *Writer) text(name string, t feedhistory.Text) {
 	switch {
 	case t == feedhistory.Text{} && name != "title":
 	case t.Src != "", feedxml.IsMedia(t.Type):
@@ -394,7 +392,7 @@ func (w *xmlWriter) text(name string, t feedhistory.Text) {
 
 // media writes content of a media type, or content at another URL. Ill-formed markup
 // becomes text.
-func (w *xmlWriter) media(name string, t feedhistory.Text) {
+func (w *Writer) media(name string, t feedhistory.Text) {
 	if t.Src != "" {
 		w.b.Empty(name, "type", feedxml.MediaType(t.Type), "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
 		return
@@ -410,7 +408,7 @@ func (w *xmlWriter) media(name string, t feedhistory.Text) {
 
 // headAs writes the other elements of the head section: those of the format and extensions as
 // they are, those of another format as extensions.
-func (w *xmlWriter) headAs(d *feedhistory.Document, format feedhistory.Format) {
+func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
 	head := d.Elements()
 	if head.Scope == nil {
 		return
@@ -425,7 +423,7 @@ func (w *xmlWriter) headAs(d *feedhistory.Document, format feedhistory.Format) {
 			elements.WriteString(element + "\n")
 		}
 	}
-	if w.verbatim {
+	if w.Verbatim {
 		w.b.WriteString(elements.String())
 	} else if elements.Len() > 0 {
 		w.b.WriteString(feedxml.RepairHead(elements.String(), format == feedhistory.RSS))
@@ -437,16 +435,14 @@ func (w *xmlWriter) headAs(d *feedhistory.Document, format feedhistory.Format) {
 // of Atom their own in RSS, so both survive the way back.
 func carried(r *feedxml.Elements, element string, format feedhistory.Format) string {
 	r.Native = ""
-	const declared = ` xmlns="` + feedxml.RSS2 + `"`
 	switch space := r.Cursor.Space(); {
 	case r.Format == feedxml.FormatRSS && space == "":
-		name := strings.IndexAny(element, " \t\r\n/>")
-		return element[:name] + declared + element[name:]
+		return feedxml.IntoRSS2(element)
 	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
-		return strings.Replace(element, declared, "", 1)
+		return feedxml.OutOfRSS2(element)
 	case space == feedxml.Atom:
 		switch r.Local() {
-		case "category", "contributor", "generator", "logo", "rights":
+		case "category", "contributor", "generator", "icon", "logo", "rights":
 			return element
 		}
 		return ""
@@ -457,7 +453,7 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 }
 
 // rssHead writes the beginning of an RSS document.
-func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
+func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")
 	w.b.Open("rss", "version", "2.0", "xmlns:atom", feedxml.Atom)
 	w.b.WriteString("><channel>\n")
@@ -469,6 +465,13 @@ func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
 		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
 		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
 	}
+	if version := d.Elements().Version; d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") { // otherwise headAs writes it as published
+		w.b.WriteString("<image>\n")
+		w.b.Element("url", iri.Writable(d.Icon))
+		w.b.Element("title", d.Title)
+		w.b.Element("link", iri.Writable(cmp.Or(home.Href, d.URL)))
+		w.b.WriteString("</image>\n")
+	}
 	for _, l := range d.Links {
 		if l != home {
 			w.link("atom:link", l)
@@ -476,17 +479,22 @@ func (w *xmlWriter) rssHead(d *feedhistory.Document, updated time.Time) {
 	}
 	if d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
 		for _, p := range d.Authors {
-			var author feedxml.Markup
-			author.Person("author", feedxml.Person(p))
-			w.b.WriteString(strings.Replace(author.String(), "<author>", `<author xmlns="`+feedxml.Atom+`">`, 1))
+			w.atomAuthor(feedxml.Person(p))
 		}
 	}
 	w.flags(d)
 	w.headAs(d, feedhistory.RSS)
 }
 
+// atomAuthor writes an author into RSS, which has no element for more than a name or an address.
+func (w *Writer) atomAuthor(p feedxml.Person) {
+	var author feedxml.Markup
+	author.Person("author", p)
+	w.b.WriteString(strings.Replace(author.String(), "<author>", `<author xmlns="`+feedxml.Atom+`">`, 1))
+}
+
 // rssItem writes an entry of another format.
-func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
+func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
 	item.ReadLists(element)
 	attrs, others := item.Foreign()
@@ -501,9 +509,15 @@ func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	}
 	w.rssLinks(e.Links)
 	for _, person := range item.Authors {
+		if person.URI != "" || person.Name != "" && person.Email != "" {
+			w.atomAuthor(person)
+		}
 		w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, cmp.Or(person.Name, person.Email))
 	}
 	for _, category := range item.Categories {
+		if category.Label != "" && category.Label != category.Term {
+			w.b.Empty("atom:category", "term", category.Term, "scheme", category.Scheme, "label", category.Label)
+		}
 		w.b.With("category", category.Term, "domain", category.Scheme)
 	}
 	summary := e.Summary()
@@ -519,12 +533,12 @@ func (w *xmlWriter) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	default:
 		w.b.Element(`content:encoded xmlns:content="`+feedxml.Content+`"`, content.HTML())
 	}
-	w.b.WriteString(others + "</item>\n")
+	w.b.WriteString(feedxml.OutOfRSS2(others) + item.Own() + "</item>\n")
 }
 
 // rssLinks writes links. RSS has elements of its own for the first alternate and for
 // enclosures.
-func (w *xmlWriter) rssLinks(links feedhistory.Links) {
+func (w *Writer) rssLinks(links feedhistory.Links) {
 	home, _ := links.Rel(feedhistory.RelAlternate)
 	for _, l := range links {
 		switch {

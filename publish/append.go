@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
 
 // A change has the items of one call.
@@ -216,7 +217,33 @@ type form func(*feedhistory.Entry) (*feedhistory.Entry, error)
 // forms returns the form in which this version publishes entries, and then those of
 // earlier versions. Whoever changes the form keeps the present one here: entries published
 // in it count as unchanged, and lost archives are restored in it.
-func (p *Publisher) forms() []form { return []form{p.normalize, p.earlier} }
+func (p *Publisher) forms() []form { return []form{p.normalize, p.uncarried, p.earlier} }
+
+// uncarried returns an entry in the form in which earlier versions published it: without
+// elements that the feed's format does not have.
+func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	normal, err := p.normalize(e)
+	if err != nil || p.format() == feedhistory.RSS && formatOf(e) == feedhistory.RSS {
+		return normal, err
+	}
+	space, names := feedxml.RSS2, []string{"comments", "source"}
+	if p.format() == feedhistory.RSS {
+		space, names = feedxml.Atom, []string{"author", "category", "contributor", "rights", "source"}
+	}
+	element := without(string(normal.XML()), feedxml.JSONMembers, "json")
+	for _, name := range names {
+		element = without(element, space, name)
+	}
+	return feedhistory.ReadEntry(p.format(), element, "")
+}
+
+// without returns an entry without the children with a name, each on a line.
+func without(element, space, local string) string {
+	for _, child := range slices.Backward(slices.Collect(children(element, space, local))) {
+		element = element[:child.start] + strings.TrimPrefix(element[child.end:], "\n")
+	}
+	return element
+}
 
 // normalize returns an entry in the form of this version: in the feed's format and valid,
 // with an id, in Atom with an update time, and with a base if it depends on one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -345,6 +346,31 @@ func TestRestored(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An entry published before its format carried elements of other formats has not changed.
+func TestPublishedUncarried(t *testing.T) {
+	doc, err := feedhistory.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title><entry xml:lang="de"><id>urn:1</id><title>T</title>`+
+		`<updated>2003-12-13T18:30:02Z</updated><author><name>Ann</name><uri>http://a.example/ann</uri></author><contributor><name>Bob</name></contributor>`+
+		`<rights>R</rights><category term="c" label="C"/><link href="http://a.example/1"/><x:y xmlns:x="urn:x">Z</x:y></entry></feed>`), "http://a.example/feed")
+	require.NoError(t, err)
+	out := newMemory()
+	publish := func() *Report {
+		p := newPublisher(out)
+		p.Format, p.Split = feedhistory.RSS, compose.Split{}
+		report, err := p.Publish(t.Context(), Batch{Entries: doc.Entries})
+		require.NoError(t, err)
+		return report
+	}
+	require.Equal(t, 1, publish().New)
+	carried := regexp.MustCompile(`(?s)<atom:category [^>]*>\n|<(author|contributor|rights) xmlns=.*?</(author|contributor|rights)>\n`)
+	for name, file := range out.files {
+		item := strings.Index(string(file.Data), "<item")
+		require.Len(t, carried.FindAll(file.Data[item:], -1), 4, "%s", file.Data)
+		file.Data = append(file.Data[:item:item], carried.ReplaceAll(file.Data[item:], nil)...)
+		out.files[name] = file
+	}
+	require.Equal(t, &Report{Unchanged: 1}, publish())
 }
 
 // An archive whose content is no longer known is reported. Older entries do not

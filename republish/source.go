@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -241,7 +242,7 @@ func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory
 	if len(head.Authors) == 0 {
 		head.Authors = []feedhistory.Person{{Name: head.Title}}
 	}
-	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != feedhistory.RelAlternate })
+	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != feedhistory.RelAlternate && l.Rel != "license" })
 	if address := addressOf(feed); address != "" {
 		head.Links = append(head.Links, feedhistory.Link{Rel: "via", Href: address})
 	}
@@ -254,11 +255,12 @@ func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory
 	return reread(head, format)
 }
 
-// reread returns a document as if it had been read in the format.
+// reread returns a document as if it had been read in the format, where it may be longer than
+// documents from elsewhere.
 func reread(doc *feedhistory.Document, format feedhistory.Format) (*feedhistory.Document, error) {
 	var b bytes.Buffer
 	if err := compose.NewWriter(&b, format, doc).Close(); err != nil {
 		return nil, err
 	}
-	return feedhistory.Parse(&b, "")
+	return feedhistory.Parser{Limits: feedhistory.Limits{Bytes: math.MaxInt64 - 1}}.Parse(&b, "")
 }

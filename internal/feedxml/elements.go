@@ -70,6 +70,8 @@ type Elements struct {
 	Native string // the namespace of the root, or of the entry read again
 	MaxURL int    // the length of the longest URL
 
+	Relative bool // a reference has needed the base
+
 	// Note is called with leniencies, each with its place; nil means to ignore them.
 	Note func(code, message string, offset int)
 
@@ -263,9 +265,7 @@ func (r *Elements) Space() string {
 func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
 
 // IsOfRSS reports whether a namespace is RSS's own.
-func (r *Elements) IsOfRSS(space string) bool {
-	return space == "" || space == r.Native || RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
-}
+func (r *Elements) IsOfRSS(space string) bool { return space == r.Native || IsRSS(space) }
 
 // IsAtom reports whether the current element belongs to Atom itself, in an Atom document
 // under whatever namespace the root has.
@@ -306,7 +306,13 @@ func Absolute(base, ref string, most int, note func(code, message string, offset
 // Reference makes a reference of the current element absolute; "" if it is longer than
 // the limit.
 func (r *Elements) Reference(ref string, offset int) string {
-	return Absolute(r.Base(), ref, r.MaxURL, r.note, offset)
+	return r.resolve(r.Base(), ref, offset)
+}
+
+func (r *Elements) resolve(base, ref string, offset int) string {
+	abs := Absolute(base, ref, r.MaxURL, r.note, offset)
+	r.Relative = r.Relative || abs != ref
+	return abs
 }
 
 // TextReference makes the current element's text absolute as a reference; "" if there is
@@ -314,7 +320,7 @@ func (r *Elements) Reference(ref string, offset int) string {
 func (r *Elements) TextReference() string {
 	offset, base := r.Offset(), r.Base()
 	if ref := r.PlainText(); ref != "" {
-		return Absolute(base, ref, r.MaxURL, r.note, offset)
+		return r.resolve(base, ref, offset)
 	}
 	return ""
 }

@@ -28,7 +28,8 @@ type Item struct {
 
 	kept    []string       // the elements that travel as published
 	foreign []string       // those of them that no format has
-	scope   *xmlscan.Scope // of both
+	own     []string       // the others, which only the entry's format has
+	scope   *xmlscan.Scope // of all
 	rss     bool
 	length  int // of the entry
 }
@@ -85,6 +86,17 @@ func (i *Item) readJSON(e Element) {
 	for _, tag := range item.Tags {
 		i.addCategory(Category{Term: tag})
 	}
+	if others := jsonfeed.Others(e.Raw, item); others != "" {
+		i.own = []string{JSONElement(others)}
+		i.kept, i.scope, i.length = i.own, new(xmlscan.Scope), len(e.Raw)
+	}
+}
+
+// JSONElement returns the element by which other formats carry members of a JSON Feed.
+func JSONElement(object string) string {
+	var w Markup
+	w.With("json", object, "xmlns", JSONMembers)
+	return strings.TrimSuffix(w.String(), "\n")
 }
 
 func (i *Item) readXML(e Element) {
@@ -97,12 +109,18 @@ func (i *Item) readXML(e Element) {
 	var others []Person // the authors in other vocabularies
 	for depth := r.Depth(); r.Child(depth); {
 		start, row, own := r.Offset(), r.Row(), r.IsOwn()
-		if i.readElement(r, row, &others) || row.Flags&NotKept != 0 || own && !(row.Entry == MeansKept && r.Format == FormatAtom) {
+		if i.readElement(r, row, &others) || row.Flags&NotKept != 0 || own && row.Entry != MeansKept {
 			continue
 		}
+		bare := i.rss && own && r.Cursor.Space() == ""
 		r.Skip()
 		element := raw[start:r.End()]
-		if i.kept = append(i.kept, element); !own {
+		if bare {
+			element = IntoRSS2(element)
+		}
+		if i.kept = append(i.kept, element); own {
+			i.own = append(i.own, element)
+		} else {
 			i.foreign = append(i.foreign, element)
 		}
 	}
@@ -112,17 +130,53 @@ func (i *Item) readXML(e Element) {
 }
 
 // ReadExtensions sets the Extensions after ReadLists.
-func (i *Item) ReadExtensions() {
+func (i *Item) ReadExtensions() { i.Extensions = i.alone(i.kept) }
+
+// alone returns elements with what they need from the entry.
+func (i *Item) alone(elements []string) (all []string) {
 	left := xmlscan.MaxInherited*i.length + xmlscan.MaxInheritedExtra
-	for _, kept := range i.kept {
-		element := i.scope.Alone(kept, i.rss)
+	for _, element := range elements {
+		element = i.scope.Alone(element, i.rss)
 		if left -= len(element); left < 0 {
 			break // too many declarations for the elements' length
 		}
 		if xmlscan.WellFormed(element) == nil {
-			i.Extensions = append(i.Extensions, element)
+			all = append(all, element)
 		}
 	}
+	return all
+}
+
+// Own returns the elements that only the entry's format has, to be carried by another one, each
+// on a line, after ReadLists.
+func (i *Item) Own() string {
+	own := i.alone(i.own)
+	if len(own) == 0 {
+		return ""
+	}
+	return strings.Join(own, "\n") + "\n"
+}
+
+// declaredRSS2 is the declaration by which elements of RSS travel in other formats.
+const declaredRSS2 = ` xmlns="` + RSS2 + `"`
+
+// IntoRSS2 returns an element of RSS for other formats.
+func IntoRSS2(element string) string {
+	name := strings.IndexAny(element, " \t\r\n/>")
+	return element[:name] + declaredRSS2 + element[name:]
+}
+
+// OutOfRSS2 returns elements for RSS, each on a line: those that have travelled through another
+// format are its own again.
+func OutOfRSS2(elements string) string {
+	var b strings.Builder
+	for line := range strings.Lines(elements) {
+		if name, rest, ok := strings.Cut(line, declaredRSS2); ok && !strings.ContainsAny(name, " \t>") {
+			line = name + rest
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // Foreign returns the elements that no format has, such as those of iTunes, Podcasting 2.0 and
@@ -181,9 +235,9 @@ func (i *Item) addAuthor(p Person) {
 	}
 }
 
-// addCategory adds a category, unless it is empty, or already there.
+// addCategory adds a category, unless it is empty, or already there, perhaps with a label.
 func (i *Item) addCategory(c Category) {
-	if c.Term != "" && !slices.Contains(i.Categories, c) {
+	if c.Term != "" && !slices.ContainsFunc(i.Categories, func(k Category) bool { return k == c || c.Label == "" && k.Term == c.Term && k.Scheme == c.Scheme }) {
 		i.Categories = append(i.Categories, c)
 	}
 }

@@ -61,8 +61,9 @@ type reviser struct {
 	rootBase string
 	rootLang string
 
-	out  strings.Builder // element[:done], repaired
-	done int
+	out   strings.Builder // element[:done], repaired
+	done  int
+	added string // the children to add at the end
 
 	seen       map[string]bool   // the elements written, by name
 	alternates map[string]string // the alternate links, by type and language
@@ -119,9 +120,9 @@ func (r *reviser) revised(add func()) string {
 		if r.prefix != "" {
 			name = r.prefix + ":" + name
 		}
-		r.out.WriteString(strings.TrimSuffix(r.element[:r.End()], "/>") + ">")
+		r.element = strings.TrimSuffix(r.element[:r.End()], "/>") + "></" + name + ">"
 		add()
-		return r.out.String() + "</" + name + ">"
+		return r.finished(strings.LastIndex(r.element, "</"))
 	}
 	for depth := r.Depth(); r.Child(depth); {
 		start := r.Offset()
@@ -134,9 +135,20 @@ func (r *reviser) revised(add func()) string {
 		return r.element
 	}
 	end := r.Offset()
-	r.out.WriteString(r.element[r.done:end])
 	add()
-	return r.out.String() + r.element[end:]
+	return r.finished(end)
+}
+
+// finished returns the element, of which the end tag begins at end. A large one is not copied if
+// nothing in it was repaired.
+func (r *reviser) finished(end int) string {
+	if r.done == 0 && r.added == "" {
+		return r.element
+	}
+	r.out.WriteString(r.element[r.done:end])
+	r.out.WriteString(r.added)
+	r.out.WriteString(r.element[end:])
+	return r.out.String()
 }
 
 // replace writes the text up to an element, and another one in its place. Without one, the
@@ -146,14 +158,15 @@ func (r *reviser) replace(start, end int, replacement string) {
 	if replacement == "" {
 		before = strings.TrimRight(before, " \t\r\n")
 	}
-	r.out.WriteString(before + replacement)
+	r.out.WriteString(before)
+	r.out.WriteString(replacement)
 	r.done = end
 }
 
 // add writes a child at the end.
 func (r *reviser) add(element string) {
 	if element != "" {
-		r.out.WriteString(element + "\n")
+		r.added += element + "\n"
 	}
 }
 

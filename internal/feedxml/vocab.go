@@ -17,6 +17,7 @@ const (
 	DCTerms     = "http://purl.org/dc/terms/"
 	History     = "http://purl.org/syndication/history/1.0"
 	ITunes      = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+	JSONMembers = "https://github.com/feedhistory/feedhistory/ns/json/1.0" // of json: members of a JSON Feed
 	Media       = "http://search.yahoo.com/mrss/"
 	RDF         = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 	Syndication = "http://purl.org/rss/1.0/modules/syndication/"
@@ -41,6 +42,11 @@ func IsDraftAtom(space string) bool {
 		return true
 	}
 	return strings.HasPrefix(space, Atom03+"draft-")
+}
+
+// IsRSS reports whether a namespace is one of RSS, of any version; none is RSS's, too.
+func IsRSS(space string) bool {
+	return space == "" || RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 
 // RDFVersion returns the version of RSS whose namespace it is, such as "1.0"; "" for

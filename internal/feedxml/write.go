@@ -157,8 +157,11 @@ func (t Construct) Absolute() string {
 
 // AsHTML returns the text as HTML with absolute references.
 func (t Construct) AsHTML() string {
-	if t.isMarkup() {
+	switch {
+	case t.isMarkup():
 		return t.Absolute()
+	case len(t.Body) >= xmlscan.LargeText:
+		return strings.ReplaceAll(strings.ReplaceAll(t.Body, "&", "&amp;"), "<", "&lt;")
 	}
 	return html.EscapeString(t.Body)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,8 +84,8 @@ func (r *Reader) End() {
 	}
 }
 
-// raw returns the next value as written.
-func (r *Reader) raw() string {
+// Raw returns the next value as written.
+func (r *Reader) Raw() string {
 	if r.err != nil {
 		return ""
 	}
@@ -104,7 +105,7 @@ func (r *Reader) is(kind jsontext.Kind) bool {
 		return r.err == nil
 	}
 	offset := r.Offset()
-	if r.raw(); r.err == nil && got != 'n' {
+	if r.Raw(); r.err == nil && got != 'n' {
 		r.note(fmt.Sprintf("%q is %s instead of %s", r.name, kindName(got), kindName(kind)), offset)
 	}
 	return false
@@ -157,13 +158,13 @@ func (r *Reader) Members() iter.Seq[string] {
 		}
 		outer := r.name
 		for r.more() {
-			r.name = unquote(r.raw())
+			r.name = unquote(r.Raw())
 			before := r.Offset()
 			if r.err != nil || !yield(r.name) {
 				return
 			}
 			if r.Offset() == before {
-				r.raw()
+				r.Raw()
 			}
 		}
 		r.name = outer
@@ -182,7 +183,7 @@ func (r *Reader) Elements() iter.Seq[int] {
 				return
 			}
 			if r.Offset() == before {
-				r.raw()
+				r.Raw()
 			}
 		}
 	}
@@ -193,7 +194,7 @@ func (r *Reader) Text() string {
 	if !r.is('"') {
 		return ""
 	}
-	return unquote(r.raw())
+	return unquote(r.Raw())
 }
 
 // URL reads a string, and reports whether it is one, or null.
@@ -205,7 +206,7 @@ func (r *Reader) URL() (ref string, ok bool) {
 // ID reads a string, or a number as written: version 1.0 has both.
 func (r *Reader) ID() string {
 	if r.d.PeekKind() == '0' {
-		return r.raw()
+		return r.Raw()
 	}
 	return strings.Trim(r.Text(), " \t\r\n")
 }
@@ -253,13 +254,59 @@ func (a Attachment) Length() string {
 
 // ReadItem reads a whole item.
 func ReadItem(raw string) *Item {
-	item, r := new(Item), readers.Get().(*Reader)
+	item := new(Item)
+	again(raw, func(r *Reader) { r.item(item, true) })
+	return item
+}
+
+// again reads an item once more, by a reader used before.
+func again(raw string, read func(r *Reader)) {
+	r := readers.Get().(*Reader)
 	r.reset(raw, func(string, int) {})
-	r.item(item, true)
+	read(r)
 	if r.text = ""; r.buf.Cap() <= 64<<10 {
 		readers.Put(r)
 	}
-	return item
+}
+
+// Others returns the members of an item for which Atom and RSS have no element, as an object;
+// "" if there are none.
+func Others(raw string, item *Item) string {
+	known := []string{"id", "url", "external_url", "title", "summary", "content_html", "date_published", "date_modified", "tags"}
+	if !item.Places.IsHTML {
+		known = append(known, "content_text")
+	}
+	var rest Rest
+	again(raw, func(r *Reader) {
+		for name := range r.Members() {
+			if value := r.Raw(); !slices.Contains(known, name) {
+				rest.Add(name, value)
+			}
+		}
+	})
+	return rest.String()
+}
+
+// A Rest collects members of an object for which other formats have no element.
+type Rest struct{ b []byte }
+
+// Add adds a member: of persons and files only those about which there is more than names,
+// addresses, types and sizes.
+func (r *Rest) Add(name, value string) {
+	needs := map[string]string{"author": `"avatar"`, "authors": `"avatar"`, "attachments": `"duration_in_seconds"`}
+	if value == "" || value == "null" || !strings.Contains(value, needs[name]) {
+		return
+	}
+	quoted, _ := jsontext.AppendQuote(append(r.b, ','), name)
+	r.b = append(append(quoted, ':'), value...)
+}
+
+// String returns the object; "" if it is empty.
+func (r *Rest) String() string {
+	if len(r.b) == 0 {
+		return ""
+	}
+	return "{" + string(r.b[1:]) + "}"
 }
 
 // Item reads the parts of the next value by which an entry is known, and returns it as
@@ -269,7 +316,7 @@ func (r *Reader) Item(item *Item) (raw string) {
 	r.name = "items"
 	if r.d.PeekKind() != '{' {
 		offset := r.Offset()
-		if r.raw(); r.err == nil {
+		if r.Raw(); r.err == nil {
 			r.note("an item is not an object", offset)
 		}
 		return ""
@@ -329,7 +376,7 @@ func (r *Reader) place(from int) int {
 	if !r.is('"') {
 		return 0
 	}
-	n := len(r.raw())
+	n := len(r.Raw())
 	if n <= len(`""`) {
 		return 0
 	}
@@ -370,7 +417,7 @@ func (r *Reader) detail(item *Item, name string, whole bool) {
 func (r *Reader) strings() (all []string) {
 	for range r.Elements() {
 		if r.is('"') {
-			all = append(all, unquote(r.raw()))
+			all = append(all, unquote(r.Raw()))
 		}
 	}
 	return all
@@ -426,7 +473,7 @@ func (r *Reader) number() float64 {
 	if !r.is('0') {
 		return 0
 	}
-	n, err := strconv.ParseFloat(r.raw(), 64)
+	n, err := strconv.ParseFloat(r.Raw(), 64)
 	if err != nil {
 		return 0
 	}

@@ -18,20 +18,20 @@ import (
 // once, as html.Tokenizer reads it, and without a copy.
 
 // urlAttributes are the HTML attributes with references: gofeed's, and those of pictures in
-// several sizes, pictures loaded late, buttons, and SVG.
+// several sizes, pictures loaded late, long descriptions, buttons, tracking, and SVG.
 var urlAttributes = [...]string{
 	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
-	"data-src", "data-srcset", "formaction", "srcset", "xlink:href",
+	"data-src", "data-srcset", "formaction", "imagesrcset", "longdesc", "ping", "srcset", "xlink:href",
 }
 
 // isSet reports whether an attribute has a list of references, each perhaps followed by a size.
 func isSet(attr string) bool { return strings.HasSuffix(attr, "srcset") }
 
 // Resolve returns an HTML attribute's value with its references made absolute. A reference to
-// a place in the same text, such as a footnote, stays.
+// a place in the same text, such as a footnote, stays; so does a ping to several addresses.
 func Resolve(name, base, value string) string {
 	switch {
-	case !slices.Contains(urlAttributes[:], name), isFragment(value):
+	case !slices.Contains(urlAttributes[:], name), stays(name, value):
 		return value
 	case isSet(name):
 		return resolveSet(base, value)
@@ -39,9 +39,10 @@ func Resolve(name, base, value string) string {
 	return iri.Resolve(base, value)
 }
 
-// isFragment reports whether a reference is to a place in the same text.
-func isFragment(value string) bool {
-	return strings.HasPrefix(strings.TrimLeft(value, " \t\r\n\f"), "#")
+// stays reports whether a value is a reference to a place in the same text, or more than one.
+func stays(attr, value string) bool {
+	value = strings.Trim(value, " \t\r\n\f")
+	return strings.HasPrefix(value, "#") || attr == "ping" && strings.ContainsAny(value, " \t\r\n\f")
 }
 
 // resolveSet makes the references in a srcset absolute, which its commas and sizes separate.
@@ -119,10 +120,11 @@ type htmlBase struct {
 // of the part of the body it replaces; 0 if the value stays.
 func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
-	if isFragment(raw) {
+	attr := urlAttributes[ref.attr]
+	if stays(attr, raw) {
 		return "", 0
 	}
-	if isSet(urlAttributes[ref.attr]) {
+	if isSet(attr) {
 		return b.absoluteSet(raw, ref)
 	}
 	amps := strings.Count(raw, "&")

@@ -105,6 +105,20 @@ func TestPlain(t *testing.T) {
 }
 
 // A set is relative if any of its references is, and each of them counts.
+// References in attributes few pages have.
+func TestRareReferences(t *testing.T) {
+	for html, want := range map[string]string{
+		`<link imagesrcset="a.png, b.png 2x">`: `<link imagesrcset="http://h/d/a.png, http://h/d/b.png 2x">`,
+		`<img longdesc="a.html">`:              `<img longdesc="http://h/d/a.html">`,
+		`<a ping="/p" href="#n">`:              `<a ping="http://h/p" href="#n">`,
+		`<a ping="/p /q">`:                     `<a ping="/p /q">`,
+	} {
+		if got := Absolute(html, "http://h/d/"); got != want {
+			t.Errorf("%s: %s", html, got)
+		}
+	}
+}
+
 func TestRelativeSets(t *testing.T) {
 	for body, want := range map[string]int{
 		`<img srcset="https://a.example/x 1x, https://a.example/y 2x">`:              0,

@@ -54,6 +54,18 @@ func (c *Cursor) Scope(base, lang string) *Scope {
 	return sc
 }
 
+// At returns the scope with another base; the same scope if that is empty, or if an element
+// cannot afford to inherit it.
+func (sc *Scope) At(base, element string) Scope {
+	at := *sc
+	at.Base, at.reach = base, ReachOf(base)
+	at.written += len(base) - len(sc.Base)
+	if base == "" || !at.Lends(Loan{Raw: element, Markup: element}) {
+		return *sc
+	}
+	return at
+}
+
 // binding returns the index of a prefix's binding; -1 if there is none.
 func (sc *Scope) binding(prefix string) int {
 	if sc.index != nil {
@@ -542,7 +554,7 @@ func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 				b.WriteString(c.doc[c.start:c.end])
 			}
 		case CData:
-			WriteText(&b, string(c.AppendText(nil)))
+			_, _ = textEscaper.WriteString(&b, strings.ToValidUTF8(string(c.AppendText(nil)), "\uFFFD"))
 		}
 	}
 	return strings.Trim(b.String(), " \t\r\n"), base

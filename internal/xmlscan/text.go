@@ -663,8 +663,9 @@ func (x *expander) value(name string) (value string, ok bool) {
 }
 
 var (
-	textEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
-	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
+	sectionEscaper = newEscaper("]]>", "]]]]><![CDATA[>")
+	textEscaper    = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+	attrEscaper    = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
 		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
 )
 
@@ -678,9 +679,20 @@ func newEscaper(oldnew ...string) *strings.Replacer {
 	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
 }
 
-// WriteText writes characters as XML or HTML text.
+// LargeText is the length from which texts are written sparingly: escapes could make them nine
+// times as long.
+const LargeText = 4 << 20
+
+// WriteText writes characters as XML text. A large one is a CDATA section.
 func WriteText(b *strings.Builder, s string) {
-	_, _ = textEscaper.WriteString(b, strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) < LargeText || strings.Contains(s, "\r") {
+		_, _ = textEscaper.WriteString(b, s)
+		return
+	}
+	b.WriteString("<![CDATA[")
+	_, _ = sectionEscaper.WriteString(b, s)
+	b.WriteString("]]>")
 }
 
 // WriteAttr writes an attribute, with the space before it.
