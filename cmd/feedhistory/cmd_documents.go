@@ -193,6 +193,7 @@ type feedFetch struct {
 	out    *bufio.Writer
 	of     string // the feed's address, as the entries give it; "" before the first document
 	first  *feedhistory.Document
+	head   *show.Head // to be printed with the first entry; nil when that is done
 
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
@@ -319,7 +320,7 @@ func (f *feedFetch) printNew(doc *feedhistory.Document, err error) error {
 		return nil
 	}
 	if f.of == "" {
-		f.of = show.AddressOf(doc)
+		f.of, f.head = show.AddressOf(doc), show.NewHead(doc)
 	}
 	for _, t := range doc.Deleted {
 		if before, ok := f.deleted[t.Ref]; !ok || t.When.After(before) {
@@ -358,7 +359,9 @@ func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 	}
 	record := publish.NewLine(e)
 	record.Feed, record.Private = f.of, f.isPrivate(f.of)
-	return terminal.WriteJSON(f.out, record)
+	head := f.head
+	f.head = nil
+	return terminal.WriteJSON(f.out, show.FirstLine{Line: record, Head: head})
 }
 
 // printRest prints the unprinted rest of the history: entries of which a newer copy
@@ -486,11 +489,13 @@ func printHistory(w io.Writer, r *backfill.Recovery, format string, private bool
 	case "csv":
 		return show.PrintTable(w, recordsOf(r))
 	}
+	head := show.NewHead(r.History.Head)
 	for record := range recordsOf(r) {
 		record.Private = private
-		if err := terminal.WriteJSON(w, record); err != nil {
+		if err := terminal.WriteJSON(w, show.FirstLine{Line: record, Head: head}); err != nil {
 			return err
 		}
+		head = nil
 	}
 	return nil
 }

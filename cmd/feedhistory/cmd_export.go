@@ -21,6 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // An exportCommand is the verb export.
@@ -105,7 +106,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 		if c.Raw { // with the damaged entries as they are
 			err = c.exportRaw(w.Ctx, out, store, feeds)
 		} else {
-			err = exportLines(w.Ctx, out, c.records(w.Ctx, readable, feeds), private)
+			err = exportLines(w.Ctx, out, readable, c.records(w.Ctx, readable, feeds), private)
 		}
 	}
 	if err := cmp.Or(c.Failure(err), out.Flush(), file.Commit()); err != nil || c.Raw || c.Format == "opml" {
@@ -186,18 +187,37 @@ func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, e
 	return readers.WriteOPML(out, time.Now(), list)
 }
 
-// exportLines writes the entries as lines. Those of private feeds say so.
-func exportLines(ctx context.Context, out io.Writer, records iter.Seq2[*publish.Line, error], private *database.PrivateFeeds) error {
+// exportLines writes the entries as lines. Those of private feeds say so, and the first of each
+// feed describes it.
+func exportLines(ctx context.Context, out io.Writer, store mirror.Store, records iter.Seq2[*publish.Line, error], private *database.PrivateFeeds) error {
+	described := map[string]bool{}
 	for record, err := range records {
-		if err == nil {
-			record.Private = private.Has(ctx, record.Feed)
-			err = terminal.WriteJSON(out, record)
-		}
 		if err != nil {
+			return err
+		}
+		line := show.FirstLine{Line: record}
+		if !described[record.Feed] {
+			f, err := store.Feed(ctx, record.Feed)
+			if err != nil {
+				return err
+			}
+			described[record.Feed], line.Head = true, headOf(f)
+		}
+		record.Private = private.Has(ctx, record.Feed)
+		if err := terminal.WriteJSON(out, line); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// headOf returns the description of a mirrored feed; nil if it was never read.
+func headOf(f *mirror.Feed) *show.Head {
+	head, err := f.Document()
+	if err != nil {
+		return nil
+	}
+	return show.NewHead(head)
 }
 
 // records yields the entries of the feeds the arguments ask for, feed by feed, or those of
@@ -242,7 +262,7 @@ func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *re
 		if err != nil {
 			return err
 		}
-		j := show.History{URL: f.URL, Kind: f.Kind.String(), Verdict: c.verdict(f).String(), Documents: int(f.Documents),
+		j := show.History{URL: f.URL, Kind: f.Kind.String(), Verdict: c.verdict(f).String(), Documents: int(f.Documents), Head: headOf(f),
 			Entries: []*publish.Line{}, Gaps: show.Each(f.Ledger.Gaps(), show.NewGap)}
 		for r, err := range store.Entries(ctx, c.query(f.URL)) {
 			if err != nil {
@@ -310,10 +330,14 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 		f = f.Redacted()
 	}
 	head, err := f.Document()
-	if errors.Is(err, mirror.ErrNotFound) {
+	switch {
+	case errors.Is(err, mirror.ErrNotFound) && f.Entries > 0: // only a part of its document could be read
+		if head = (&feedhistory.Document{Format: feedhistory.Atom, URL: f.URL}); f.Private {
+			head.URL, head.ID = "", "urn:sha256:"+republish.Name(f.URL)
+		}
+	case errors.Is(err, mirror.ErrNotFound):
 		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	history := feedhistory.History{Head: head, Kind: f.Kind, Gaps: f.Ledger.Gaps()}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -408,8 +409,9 @@ func TestFetchBackfill(t *testing.T) {
 			if text := strings.Join(strings.Fields(stderr), " "); !strings.Contains(text, test.stderr) {
 				t.Errorf("%q is missing in %q", test.stderr, text)
 			}
-			if n := strings.Count(stdout, `"id":`); n != test.entries {
-				t.Errorf("%d entries, want %d", n, test.entries)
+			var history struct{ Entries []any }
+			if err := json.Unmarshal([]byte(stdout), &history); err != nil || len(history.Entries) != test.entries {
+				t.Errorf("%d entries, want %d: %v", len(history.Entries), test.entries, err)
 			}
 			if test.name == "an archive" {
 				return // one second between requests

@@ -563,7 +563,7 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := feed.Document(); err != nil {
+	if _, err := feed.Document(); err != nil && feed.Entries == 0 {
 		return nil, fmt.Errorf("%s: the feed could not be read yet: %s", terminal.WithoutUser(c.From), feed.Error)
 	}
 	c.From = feed.URL
@@ -735,12 +735,13 @@ func (in *input) withTemplates() (n int, first string) {
 // export print lines with the verdict and the gaps.
 type provenance struct {
 	Feeds   map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
+	heads   map[string]*show.Head   // of the latter, by URL
 	Private bool                    // one of the feeds is private: its address, and those of its documents, may be secrets
 	Ended   bool                    // the last line is the one that ends the lines of --raw
 	rest    []byte                  // the part of the current line that has been written
 }
 
-var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"`)
+var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"|"head"\s*:`)
 
 // Write implements io.Writer. It looks for lines about feeds in the text, which another
 // reader reads at the same time.
@@ -781,6 +782,7 @@ func (p *provenance) line() {
 		State   *provenState `json:"state"`
 		Gap     *mirror.Debt `json:"gap"`
 		Pending *mirror.Debt `json:"pending"` // in lines of earlier versions
+		Head    *show.Head   `json:"head"`
 	}
 	err := json.Unmarshal(p.rest, &l)
 	p.Ended = err == nil && l.Type == "end"
@@ -794,6 +796,11 @@ func (p *provenance) line() {
 	case l.Type == "feed" && l.State != nil && l.State.saysVerdict:
 		l.State.feed.URL = l.Feed
 		p.Feeds[l.Feed] = &l.State.feed
+	case l.Head != nil:
+		if p.heads == nil {
+			p.heads = map[string]*show.Head{}
+		}
+		p.heads[l.Feed] = l.Head
 	case l.Type != "gap" || f == nil:
 	case l.Gap != nil:
 		f.Ledger.Add(*l.Gap)
@@ -833,21 +840,23 @@ func (p *provenance) Feed(url string) *mirror.Feed {
 // head returns the description of the feed the lines come from, without its addresses if it is
 // private; an empty one if they come from several, or do not describe it.
 func (p *provenance) head(private bool) *feedhistory.Document {
-	for _, f := range p.Feeds {
-		if f == nil || len(p.Feeds) > 1 {
-			break
-		}
+	if len(p.Feeds) != 1 {
+		return &feedhistory.Document{}
+	}
+	url := slices.Collect(maps.Keys(p.Feeds))[0]
+	head := p.heads[url].Document()
+	if f := p.Feeds[url]; f != nil {
 		one := *f
-		one.Private = one.Private || p.Private || private
-		switch head, err := one.Redacted().Document(); {
-		case err != nil:
-		case one.Private:
-			return anonymous(head)
-		default:
-			return head
+		private = private || one.Private
+		one.Private = private || p.Private
+		if doc, err := one.Redacted().Document(); err == nil {
+			head = doc
 		}
 	}
-	return &feedhistory.Document{}
+	if private || p.Private {
+		return anonymous(head)
+	}
+	return head
 }
 
 // HasVerdicts reports whether the lines are those of --raw, which have verdicts.

@@ -131,21 +131,21 @@ func notes(p *terminal.Page, all []feedhistory.Note) {
 // is present even if it is empty.
 type (
 	Document struct {
-		URL       string      `json:"url,omitempty"`
-		Format    string      `json:"format"`
-		Kind      string      `json:"kind"`
-		Complete  bool        `json:"complete"`
-		Archive   bool        `json:"archive"`
-		ID        string      `json:"id,omitempty"`
-		Title     string      `json:"title,omitempty"`
-		Updated   string      `json:"updated,omitempty"`
-		Published string      `json:"published,omitempty"`
-		Links     []Link      `json:"links"`
-		Entries   []Entry     `json:"entries"`
-		Deleted   []Tombstone `json:"deleted"`
-		Notes     []Note      `json:"notes"`
-		Backfill  []string    `json:"backfill,omitempty"` // the methods --backfill would try
-		Coverage  *Coverage   `json:"coverage,omitempty"`
+		URL       string            `json:"url,omitempty"`
+		Format    string            `json:"format"`
+		Kind      string            `json:"kind"`
+		Complete  bool              `json:"complete"`
+		Archive   bool              `json:"archive"`
+		ID        string            `json:"id,omitempty"`
+		Title     string            `json:"title,omitempty"`
+		Updated   string            `json:"updated,omitempty"`
+		Published string            `json:"published,omitempty"`
+		Links     feedhistory.Links `json:"links"`
+		Entries   []Entry           `json:"entries"`
+		Deleted   []Tombstone       `json:"deleted"`
+		Notes     []Note            `json:"notes"`
+		Backfill  []string          `json:"backfill,omitempty"` // the methods --backfill would try
+		Coverage  *Coverage         `json:"coverage,omitempty"`
 	}
 	Coverage struct { // how much of another feed a document declares to have
 		Of      string `json:"of,omitempty"`
@@ -158,28 +158,35 @@ type (
 		Kind      string          `json:"kind"`
 		Verdict   string          `json:"verdict"`
 		Documents int             `json:"documents"`
+		Head      *Head           `json:"head,omitempty"`
 		Entries   []*publish.Line `json:"entries"`
 		Deleted   []Tombstone     `json:"deleted"`
 		Gaps      []Gap           `json:"gaps"`
 
 		RecoveredBy string `json:"recovered_by,omitempty"` // a backfill method
 	}
-	Entry struct { // an entry in inspect and in dry runs; other verbs print publish.Lines
-		ID        string `json:"id"`
-		WeakID    bool   `json:"weak_id"`
-		Updated   string `json:"updated,omitempty"`
-		Published string `json:"published,omitempty"`
-		Title     string `json:"title,omitempty"`
-		Links     []Link `json:"links"`
-		Source    string `json:"source,omitempty"` // the reader that has kept it
+	FirstLine struct { // the first line of a feed's entries
+		*publish.Line
+		Head *Head `json:"head,omitempty"`
 	}
-	Link struct {
-		Rel      string `json:"rel"`
-		Href     string `json:"href"`
-		Type     string `json:"type,omitempty"`
-		Title    string `json:"title,omitempty"`
-		HrefLang string `json:"hreflang,omitempty"`
-		Length   string `json:"length,omitempty"`
+	Head struct { // the description of a feed
+		ID       string               `json:"id,omitempty"` // what Atom has for it: in RSS, the URL
+		Title    string               `json:"title,omitempty"`
+		Subtitle string               `json:"subtitle,omitempty"`
+		Language string               `json:"language,omitempty"`
+		Icon     string               `json:"icon,omitempty"`
+		Authors  []feedhistory.Person `json:"authors,omitempty"`
+		Links    feedhistory.Links    `json:"links,omitempty"` // other than those of its history
+		XML      string               `json:"xml,omitempty"`   // as Atom, if there are elements beyond these
+	}
+	Entry struct { // an entry in inspect and in dry runs; other verbs print publish.Lines
+		ID        string            `json:"id"`
+		WeakID    bool              `json:"weak_id"`
+		Updated   string            `json:"updated,omitempty"`
+		Published string            `json:"published,omitempty"`
+		Title     string            `json:"title,omitempty"`
+		Links     feedhistory.Links `json:"links"`
+		Source    string            `json:"source,omitempty"` // the reader that has kept it
 	}
 	Tombstone struct {
 		Ref  string `json:"ref"`
@@ -203,7 +210,7 @@ func NewDocument(d *feedhistory.Document, methods []string) Document {
 		URL: d.URL, Format: d.Format.String(), Kind: d.Kind().String(),
 		Complete: d.Complete, Archive: d.Archive,
 		ID: d.ID, Title: d.Title, Updated: Time(d.Updated), Published: Time(d.Published),
-		Links: newLinks(d.Links), Entries: Each(d.Entries, NewEntry), Deleted: Each(d.Deleted, NewTombstone),
+		Links: listed(d.Links), Entries: Each(d.Entries, NewEntry), Deleted: Each(d.Deleted, NewTombstone),
 		Notes: Each(d.Notes, func(n feedhistory.Note) Note { return Note{n.Code, n.Message} }), Backfill: methods,
 	}
 	if c := d.Coverage; c != nil {
@@ -212,12 +219,44 @@ func NewDocument(d *feedhistory.Document, methods []string) Document {
 	return j
 }
 
+// NewHead returns the description of a document's feed; nil if there is no document.
+func NewHead(d *feedhistory.Document) *Head {
+	if d == nil {
+		return nil
+	}
+	h := &Head{
+		ID: cmp.Or(d.ID, AddressOf(d)), Title: d.Title, Subtitle: d.Subtitle, Language: d.Language, Icon: d.Icon,
+		Links: d.Head().Links,
+	}
+	if len(d.Authors) != 1 || d.Authors[0] != (feedhistory.Person{Name: d.Title}) { // who stands for nobody in Atom
+		h.Authors = d.Authors
+	}
+	if len(d.Elements().Others) > 0 {
+		var text strings.Builder
+		w := compose.NewWriter(&text, feedhistory.Atom, d.Head())
+		w.Verbatim = true // publish repairs it
+		if w.Close() == nil {
+			h.XML = text.String()
+		}
+	}
+	return h
+}
+
+// Document returns a document with the description; an empty one without it.
+func (h *Head) Document() *feedhistory.Document {
+	h = cmp.Or(h, new(Head))
+	if d, err := feedhistory.Parse(strings.NewReader(h.XML), h.ID); err == nil {
+		return d
+	}
+	return &feedhistory.Document{ID: h.ID, Title: h.Title, Subtitle: h.Subtitle, Language: h.Language, Icon: h.Icon, Authors: h.Authors, Links: h.Links}
+}
+
 // NewHistory returns the record of a history.
 func NewHistory(r *backfill.Recovery) History {
 	h := r.History
 	return History{
 		URL: FeedOf(h), Kind: h.Kind.String(), Verdict: r.Verdict().String(), Documents: h.Documents, RecoveredBy: r.RecoveredBy,
-		Entries: Each(h.Entries, publish.NewLine), Deleted: Each(h.Deleted, NewTombstone), Gaps: Each(h.Gaps, NewGap),
+		Head: NewHead(h.Head), Entries: Each(h.Entries, publish.NewLine), Deleted: Each(h.Deleted, NewTombstone), Gaps: Each(h.Gaps, NewGap),
 	}
 }
 
@@ -225,12 +264,8 @@ func NewHistory(r *backfill.Recovery) History {
 func NewEntry(e *feedhistory.Entry) Entry {
 	return Entry{
 		ID: e.ID, WeakID: e.WeakID, Updated: Time(e.Updated), Published: Time(e.Published),
-		Title: e.Title().Plain(), Links: newLinks(e.Links), Source: e.KeptBy,
+		Title: e.Title().Plain(), Links: listed(e.Links), Source: e.KeptBy,
 	}
-}
-
-func newLinks(links feedhistory.Links) []Link {
-	return Each(links, func(l feedhistory.Link) Link { return Link(l) })
 }
 
 // NewTombstone returns the record of a deletion.
@@ -255,6 +290,9 @@ func Time(t time.Time) string {
 	}
 	return t.Format(time.RFC3339Nano)
 }
+
+// listed returns links for JSON, where a list is never null.
+func listed(links feedhistory.Links) feedhistory.Links { return append(feedhistory.Links{}, links...) }
 
 // Each applies f to each element of a list. The result is never nil.
 func Each[T, U any](list []T, f func(T) U) []U {
