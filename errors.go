@@ -199,6 +199,9 @@ func (e *proxyError) detail() string { return "the proxy " + e.host + ": " + des
 
 func (e *proxyError) Unwrap() error { return e.err }
 
+// Proxy returns the proxy's host: programs may tell its faults by this method.
+func (e *proxyError) Proxy() string { return e.host }
+
 // public returns the error of this package for a request that has failed.
 func public(f *fetch.Failure) *FetchError {
 	e := &FetchError{URL: f.URL, Reason: ReasonNetwork, Status: f.Status, RetryAt: f.At, Gone: f.Gone, Err: f.Err}

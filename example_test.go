@@ -163,6 +163,14 @@ func ExampleClient_tracing() {
 	// Output: GET /queue.atom
 }
 
+// A transport of the program's own refuses private addresses, too.
+func ExampleDialer() {
+	client := &feedhistory.Client{Transport: &http.Transport{DialContext: feedhistory.Dialer().DialContext}}
+	_, err := client.Get(context.Background(), "http://127.0.0.1/feed.atom")
+	fmt.Println(errors.Is(err, feedhistory.ErrPrivateAddress))
+	// Output: true
+}
+
 // Documents that only the proxy can reach come through it.
 func ExampleClient_proxy() {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -70,7 +70,7 @@ require (
 )
 
 require (
-	code.dny.dev/ssrf v0.3.0
+	code.dny.dev/ssrf v0.3.0 // indirect
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.1
 	github.com/dustin/go-humanize v1.1.0 // indirect

@@ -308,10 +308,9 @@ func (c *importCommand) server(w *command.World, source *readers.Source) (*reade
 	if err != nil {
 		return nil, err
 	}
-	flags := *w.NetworkFlags
-	flags.AllowPrivate = true // whoever names a reader means it, wherever it is
 	s := &readers.Server{
-		URL: source.Name, Header: http.Header{}, Transport: flags.Transport(), UserAgent: w.UserAgent,
+		URL: source.Name, Header: http.Header{}, UserAgent: w.UserAgent,
+		Transport: w.Transport(), // whoever names a reader means it, wherever it is
 		Tries: 4, MaxWait: 5 * time.Minute, Login: "--user, --token-env, --header or --netrc",
 	}
 	if credential == nil {

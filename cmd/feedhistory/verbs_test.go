@@ -765,7 +765,6 @@ func TestLineMessages(t *testing.T) {
 // Advice says what to do about rare errors.
 func TestAdviceMessages(t *testing.T) {
 	for want, err := range map[string]error{
-		"the proxy requires a user and a password": &feedhistory.FetchError{Reason: feedhistory.ReasonStatus, URL: "x", Status: http.StatusProxyAuthRequired},
 	} {
 		require.Contains(t, show.Remedy(err), want)
 	}

@@ -6,11 +6,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,7 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"code.dny.dev/ssrf"
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -39,9 +36,10 @@ type NetworkFlags struct {
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
 	Verbose          bool          `short:"v" help:"Log each request on standard error."`
 
-	traffic   *Traffic
-	transport *http.Transport // nil means the library's transport
-	proxies   []*url.URL      // the proxies named by the flag or the environment
+	traffic *Traffic
+	proxy   proxyFunc      // nil means no proxy
+	proxies []*url.URL     // the proxies named by the flag or the environment
+	roots   *x509.CertPool // nil means the system's
 }
 
 // Traffic returns the requests of the clients so far; only a terminal, without --verbose,
@@ -58,30 +56,22 @@ func (f *NetworkFlags) Network() *NetworkFlags { return f }
 
 // Prepare reads the files and the environment named by the flags, and refuses proxies and
 // authorities no client can use.
-func (f *NetworkFlags) Prepare() error {
-	proxy, err := f.proxyFunc()
-	if err != nil {
-		return err
+func (f *NetworkFlags) Prepare() (err error) {
+	if f.proxy, err = f.proxyFunc(); err == nil {
+		f.roots, err = f.readRoots()
 	}
-	roots, err := f.roots()
-	if err != nil || proxy == nil && roots == nil {
-		return err
-	}
-	f.transport = f.newTransport(proxy, roots)
-	return nil
+	return err
 }
 
-// Transport returns the transport for requests without a Client. Like a Client, it
-// refuses private addresses unless the flags allow them.
+// Transport returns a transport for requests other than a Client's, to any address.
 func (f *NetworkFlags) Transport() *http.Transport {
-	if f.transport != nil {
-		return f.transport
-	}
-	return f.newTransport(nil, nil)
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy, t.TLSClientConfig, t.DisableCompression = f.proxy, &tls.Config{RootCAs: f.roots}, true
+	return t
 }
 
-// A proxyFunc returns the proxy for a request to a URL; nil means no proxy.
-type proxyFunc func(*url.URL) (*url.URL, error)
+// A proxyFunc returns the proxy for a request; nil means no proxy.
+type proxyFunc func(*http.Request) (*url.URL, error)
 
 // proxyFunc returns a function for the proxy named by the flag, else for those of the
 // environment; nil if there is no proxy.
@@ -105,13 +95,14 @@ func (f *NetworkFlags) proxyFunc() (proxyFunc, error) {
 		if len(f.proxies) == 0 {
 			return nil, nil
 		}
-		return config.ProxyFunc(), nil
+		choose := config.ProxyFunc()
+		return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }, nil
 	}
 	u, err := f.addProxy("--proxy", f.Proxy)
 	if err != nil {
 		return nil, err
 	}
-	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+	return http.ProxyURL(u), nil
 }
 
 // addProxy parses the URL of a proxy and adds it to the proxies. Errors call it name.
@@ -124,8 +115,8 @@ func (f *NetworkFlags) addProxy(name, proxy string) (*url.URL, error) {
 	return u, nil
 }
 
-// roots returns the certificate authorities to trust; nil means the system's.
-func (f *NetworkFlags) roots() (*x509.CertPool, error) {
+// readRoots returns the certificate authorities to trust; nil means the system's.
+func (f *NetworkFlags) readRoots() (*x509.CertPool, error) {
 	if f.CAFile == "" {
 		return nil, nil
 	}
@@ -146,72 +137,6 @@ func (f *NetworkFlags) roots() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// newTransport returns a transport like the library's. Without --allow-private, it refuses
-// private addresses. A proxy resolves host names itself, so with a proxy the transport
-// refuses only localhost and private addresses written as numbers; the proxy has to refuse
-// the others.
-func (f *NetworkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transport {
-	guarded := feedhistory.Dialer()
-	guarded.Timeout = 5 * time.Second
-	free := &net.Dialer{Timeout: guarded.Timeout}
-	t := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots}, TLSHandshakeTimeout: 10 * time.Second,
-		ForceAttemptHTTP2: true, DisableCompression: true,
-		MaxIdleConns: 256, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
-	}
-	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if f.AllowPrivate || f.IsProxy(address) { // a proxy may be on this machine
-			return free.DialContext(ctx, network, address)
-		}
-		conn, err := guarded.DialContext(ctx, network, address)
-		if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrProhibitedPort) {
-			err = &feedhistory.FetchError{URL: address, Reason: feedhistory.ReasonRefused, Err: fmt.Errorf("%w: %w", feedhistory.ErrPrivateAddress, err)}
-		}
-		return conn, err
-	}
-	if proxy != nil {
-		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-			if answer.StatusCode == http.StatusOK {
-				return nil
-			}
-			return &show.ProxyRefusal{Status: answer.StatusCode}
-		}
-		t.Proxy = func(r *http.Request) (*url.URL, error) {
-			if !f.AllowPrivate {
-				if err := guard(guarded, r.URL); err != nil {
-					return nil, err
-				}
-			}
-			return proxy(r.URL)
-		}
-	}
-	return t
-}
-
-// IsProxy reports whether an address to dial is the address of a proxy.
-func (f *NetworkFlags) IsProxy(address string) bool {
-	return slices.ContainsFunc(f.proxies, func(proxy *url.URL) bool {
-		port := cmp.Or(proxy.Port(), map[string]string{"http": "80", "https": "443"}[proxy.Scheme], "1080")
-		return address == net.JoinHostPort(proxy.Hostname(), port)
-	})
-}
-
-// guard refuses a private address written as a number, and localhost.
-func guard(dialer *net.Dialer, u *url.URL) error {
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		host = "127.0.0.1"
-	}
-	if net.ParseIP(host) == nil {
-		return nil
-	}
-	network := "tcp4"
-	if strings.Contains(host, ":") {
-		network = "tcp6"
-	}
-	return dialer.Control(network, net.JoinHostPort(host, "443"), nil)
-}
-
 var addressInText = regexp.MustCompile(`https?://[^\s"\\]+`)
 
 // Log returns the log of --verbose; nil without that flag.
@@ -230,13 +155,9 @@ func (f *NetworkFlags) Log(stderr io.Writer) *slog.Logger {
 // Client returns the Client the flags ask for.
 func (f *NetworkFlags) Client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
-		UserAgent:    f.UserAgent,
-		Pace:         f.Pace,
-		AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess,
+		UserAgent: f.UserAgent, Pace: f.Pace, AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess,
+		Proxy: f.proxy, RootCAs: f.roots,
 		Limits: feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
-	}
-	if f.transport != nil {
-		c.Transport = f.transport
 	}
 	if !f.Verbose && terminal.IsTerminal(stderr) {
 		c.Logger = slog.New(f.Traffic())

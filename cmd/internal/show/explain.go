@@ -31,9 +31,6 @@ func Detail(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
-	if e := ProxyError(err); e != nil {
-		return "the proxy cannot be reached: " + feedhistory.Describe(e.Err)
-	}
 	return feedhistory.Describe(InWords(err))
 }
 
@@ -124,17 +121,15 @@ func Remedy(err error) string {
 	return networkRemedy(err)
 }
 
-const proxyLogin = "the proxy requires a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
+// A proxyError is the error of the library if the fault is a proxy's.
+type proxyError interface {
+	error
+	Proxy() (host string)
+}
 
 func networkRemedy(err error) string {
-	if ProxyError(err) != nil {
-		return "check the address in --proxy, or in HTTPS_PROXY and HTTP_PROXY, or try again later"
-	}
-	if e, ok := errors.AsType[*ProxyRefusal](err); ok {
-		if e.Status == http.StatusProxyAuthRequired {
-			return proxyLogin
-		}
-		return "check the address and the proxy, or try again later"
+	if _, ok := errors.AsType[proxyError](err); ok {
+		return "check its address and login in --proxy http://USER:PASSWORD@HOST:PORT, or in HTTPS_PROXY and HTTP_PROXY, or try again later"
 	}
 	if isTooLarge(err) {
 		return TooLargeRemedy
@@ -184,8 +179,6 @@ func statusRemedy(e *feedhistory.FetchError) string {
 		return "check the address"
 	case e.Status == http.StatusUnauthorized:
 		return "the server requires valid credentials: check --user, --token-env, --header or --netrc"
-	case e.Status == http.StatusProxyAuthRequired:
-		return proxyLogin
 	case e.Status == http.StatusForbidden:
 		return "the server refuses access"
 	case e.Status == http.StatusTooManyRequests, e.Status >= 500:
@@ -301,21 +294,4 @@ func notXML(e *xml.SyntaxError) string {
 		return fmt.Sprintf("line %d: the document breaks off", e.Line)
 	}
 	return fmt.Sprintf("line %d: the document is not well-formed XML: %s", e.Line, e.Msg)
-}
-
-// ProxyError returns the error of connecting to a proxy; nil for other errors.
-func ProxyError(err error) *net.OpError {
-	e, ok := errors.AsType[*net.OpError](err)
-	if !ok || e.Op != "proxyconnect" {
-		return nil
-	}
-	return e
-}
-
-// A ProxyRefusal is a proxy's refusal to connect to the server.
-type ProxyRefusal struct{ Status int }
-
-// Error returns the message, with the status of the answer.
-func (e *ProxyRefusal) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("the proxy answers %d %s", e.Status, http.StatusText(e.Status)))
 }
