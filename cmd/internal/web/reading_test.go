@@ -293,7 +293,7 @@ func TestBrowserWeek(t *testing.T) {
 	desk.open(w.url + strings.TrimPrefix(essays, "/") + "/read") // Thursday
 	check(desk, 1440)
 	desk.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".content sup a").click()`))
-	require.True(t, evaluate[bool](desk, `location.pathname.endsWith("/read") && document.querySelector(location.hash).textContent.startsWith("If they are small")`))
+	require.True(t, evaluate[bool](desk, `location.pathname.endsWith("/read") && document.querySelector(":target").textContent.startsWith("If they are small")`))
 	require.Greater(t, evaluate[float64](desk, `document.querySelector("math mfrac").getBoundingClientRect().height`), 20.)
 
 	phone.open(w.url + strings.TrimPrefix(essays, "/") + "/read?images=1&from=urn:essays:2") // Friday

@@ -249,7 +249,7 @@ const passed = new IntersectionObserver((entries) => {
     const query = new URLSearchParams(location.search);
     query.delete("before");
     query.set("from", id);
-    history.replaceState(null, "", "?" + query);
+    history.replaceState(null, "", "?" + query + (target.querySelector(":target") ? location.hash : ""));
     clearTimeout(staying);
     if (marks) staying = setTimeout(mark, 500, target, { read: "on", run });
   }
