@@ -148,7 +148,7 @@ func (w *walk) resume(kind Kind, pending []string) {
 	for _, url := range pending {
 		w.pending--
 		url = iri.WithoutFragment(url)
-		if w.ended || w.loops.HasSeen(url) || kind == Archived && w.processed(url) {
+		if w.ended || w.loops.HasSeen(url) || kind == Archived && w.processed(url) || w.past.Wanted != nil && !w.past.Wanted(url) {
 			continue
 		}
 		w.begin(kind)

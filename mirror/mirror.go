@@ -261,7 +261,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 		next = gap.Document
 	}
 	if isGap && gap.Reason == feedhistory.ReasonContradiction && isWithin(gap) { // it belongs to the commit of the document before
-		if (p.brought || p.rereads || p.ledger.Kind == feedhistory.Complete) && !p.backlog.dropped {
+		if p.brought || p.rereads || p.ledger.Kind == feedhistory.Complete {
 			p.oweWithin(gap)
 		}
 		return nil
@@ -270,7 +270,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	if err := p.makeRoom(next); err != nil {
 		return err
 	}
-	if isGap { // even if the document is no longer wanted
+	if isGap {
 		p.waitFor(gap)
 	}
 	p.snapshot = p.feed.clone()
@@ -315,17 +315,19 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 	}
 	switch {
 	case isGap && isWithin(gap):
-		if !p.backlog.dropped {
-			p.oweWithin(gap)
-		}
+		p.oweWithin(gap)
 		return nil
-	case isGap && p.goesOn(gap.URL):
+	case isGap:
+		p.reach(gap.URL)
 		return p.gap(gap)
-	case isUnchanged && p.goesOn(unchanged.Response.Requested):
+	case isUnchanged:
+		p.reach(unchanged.Response.Requested)
 		p.unchanged(unchanged)
 		return nil
-	case isGap || isUnchanged || doc != nil && !p.goesOn(doc.Response.Requested):
-		return nil
+	case doc != nil:
+		p.reach(doc.Response.Requested)
+	}
+	switch {
 	case err != nil && (p.chain.read || p.ctx.Err() != nil):
 		return err
 	case err != nil:
@@ -339,21 +341,25 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 	}
 }
 
-// goesOn reports whether a document is wanted. One pending when the poll began may no
-// longer be; then neither it nor its links are wanted.
-func (p *poll) goesOn(url string) bool {
-	b := &p.backlog
+// reach notes that the walk has come to a document.
+func (p *poll) reach(url string) {
 	if p.chain.read {
 		p.chain.beyond = url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.ledger.Known.Older)
 	}
-	if p.rechecks[url] { // which the feed's new kind may make needless, with what it leads to
-		b.dropped = p.ledger.Kind != feedhistory.Archived && p.completed == nil
-	} else if b.urls[url] {
-		delete(b.urls, url) // a gap naming the document may follow
-		b.reached = true
-		b.dropped = p.ledger.document(url) == nil
+	if p.backlog.urls[url] && !p.rechecks[url] {
+		delete(p.backlog.urls, url) // a gap naming the document may follow
+		p.backlog.reached = true
 	}
-	return !b.dropped
+}
+
+// wants reports whether a document owed or to be requested again is still wanted: a link
+// may have led to it under another name, or the feed's new kind may make it needless, with
+// what it leads to.
+func (p *poll) wants(url string) bool {
+	if p.rechecks[url] {
+		return p.ledger.Kind == feedhistory.Archived || p.completed != nil
+	}
+	return p.ledger.document(url) != nil
 }
 
 // unchanged notes an unchanged document.
@@ -502,7 +508,6 @@ func (w pageWalk) goesOn() bool { return w.toEnd || w.fresh }
 type backlog struct {
 	urls    map[string]bool // the documents still ahead of the walk
 	reached bool            // the walk has reached one of them
-	dropped bool            // the walk has reached one no longer pending; its links are not followed
 	unread  bool            // earlier polls left documents unread: these come before any search
 }
 
@@ -587,7 +592,7 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 
 // past returns the memory of the walk.
 func (p *poll) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
-	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: p.processed, Known: p.known}
+	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: p.processed, Known: p.known, Wanted: p.wants}
 	if p.m.Revalidate || p.rereads {
 		past.Processed = nil
 	}

@@ -311,7 +311,7 @@ func (c *importCommand) server(w *command.World, source *readers.Source) (*reade
 	s := &readers.Server{
 		URL: source.Name, Header: http.Header{}, UserAgent: w.UserAgent,
 		Transport: w.Transport(), // whoever names a reader means it, wherever it is
-		Tries: 4, MaxWait: 5 * time.Minute, Login: "--user, --token-env, --header or --netrc",
+		Tries:     4, MaxWait: 5 * time.Minute, Login: "--user, --token-env, --header or --netrc",
 	}
 	if credential == nil {
 		return nil, terminal.UsageError("the reader needs a login: --token-env VARIABLE, or --user NAME with the password in FEEDHISTORY_PASSWORD, or --netrc")

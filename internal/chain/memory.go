@@ -23,4 +23,8 @@ type Memory[K, D any] struct {
 	// PendingPages such pages of a paged feed. At its end, the walk continues at each
 	// Pending document in this order, and then at each of PendingPages.
 	Pending, PendingPages []string
+
+	// Wanted reports whether one of them is still wanted when the walk comes to it; nil
+	// means they all are. What the walk has read by then may have paid for it.
+	Wanted func(url string) bool
 }
