@@ -168,7 +168,7 @@ func (r *jsonReader) member(name string) {
 	}
 }
 
-// headMembers are the members the fields of a Document express, or that a copy of the feed must
+// headMembers are the members the fields of a Document express, or a copy of the feed must
 // not have.
 var headMembers = []string{"version", "title", "description", "icon", "home_page_url", "feed_url", "next_url", "items", "hubs"}
 

@@ -18,7 +18,7 @@ import (
 // A Memory is a Store in memory, for tests and for programs beginning with an empty
 // store each time. The zero value is empty and ready to use. Do not copy a Memory.
 //
-// A Memory marshals to JSON with all that it holds. So a Store over a database of keys and
+// A Memory marshals to JSON with all it holds. So a Store over a database of keys and
 // values can keep a Memory of each feed as the value, and leave the rules to it. A commit
 // then stores the whole feed again.
 type Memory struct {

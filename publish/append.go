@@ -220,7 +220,7 @@ type form func(*feedhistory.Entry) (*feedhistory.Entry, error)
 func (p *Publisher) forms() []form { return []form{p.normalize, p.uncarried, p.earlier} }
 
 // uncarried returns an entry in the form in which earlier versions published it: without
-// elements that the feed's format does not have.
+// elements the feed's format does not have.
 func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	normal, err := p.normalize(e)
 	if err != nil || p.format() == feedhistory.RSS && formatOf(e) == feedhistory.RSS {

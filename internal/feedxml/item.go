@@ -166,7 +166,7 @@ func IntoRSS2(element string) string {
 	return element[:name] + declaredRSS2 + element[name:]
 }
 
-// OutOfRSS2 returns elements for RSS, each on a line: those that have travelled through another
+// OutOfRSS2 returns elements for RSS, each on a line: those having travelled through another
 // format are its own again.
 func OutOfRSS2(elements string) string {
 	var b strings.Builder

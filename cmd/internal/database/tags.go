@@ -13,14 +13,14 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// Tagger is the program that writes tags.
+// Tagger is the program to write tags.
 const Tagger = "ffmpeg"
 
 // Tags are those of an audio file; "" leaves one as it is.
 type Tags struct{ Title, Album, Artist, Date string }
 
 // taggable are the files whose tags can be written, with the names of their formats in ffmpeg:
-// for reading and for writing. Only these are read, so that no file names others.
+// for reading and for writing. Only these are read, so no file names others.
 var taggable = map[string][2]string{
 	".mp3": {"mp3", "mp3"}, ".m4a": {"mov", "ipod"}, ".m4b": {"mov", "ipod"}, ".flac": {"flac", "flac"},
 	".ogg": {"ogg", "ogg"}, ".oga": {"ogg", "ogg"}, ".opus": {"ogg", "opus"},

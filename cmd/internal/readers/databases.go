@@ -55,7 +55,7 @@ var databaseForms = []databaseForm{
 		},
 		entries: "entry", entryFeed: "id_feed", entry: freshrssEntry,
 		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes", "is_read", "is_favorite"},
-		// The first category is that of feeds without one.
+		// The first category is for feeds without one.
 		folders: "SELECT feed.id, category.name FROM feed JOIN category ON category.id = feed.category WHERE category.id <> 1",
 		labels:  "SELECT id_entry, name FROM entrytag JOIN tag ON tag.id = id_tag ORDER BY name",
 	},
@@ -171,7 +171,7 @@ func readNewsboat(ctx context.Context, s *Source, mark string, yield func(Item) 
 			field = strings.Trim(field, `"`)
 			if title, ok := strings.CutPrefix(field, "~"); ok {
 				found.Named = title
-			} else if tag := strings.TrimPrefix(field, "!"); tag != "" { // a feed that is not shown
+			} else if tag := strings.TrimPrefix(field, "!"); tag != "" { // a hidden feed
 				found.Folders = append(found.Folders, []string{tag})
 			}
 		}

@@ -171,7 +171,7 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 }
 
 // mark marks an entry the reader has as it is marked in the store. It takes no mark away. Entries
-// that become read are collected.
+// becoming read are collected.
 func (h *Handover) mark(ctx context.Context, e *feedhistory.Entry, k *knownEntries) error {
 	m := h.marked[e.ID]
 	if m == nil || h.DryRun {
@@ -443,7 +443,7 @@ type knownEntries struct {
 	shown, reader *traceList
 	carried       *traceList                // entries the reader has found at a history server
 	had           map[string]*minifluxEntry // entries of the reader by their hashes
-	read          []int64                   // those that are to be read
+	read          []int64                   // those to be read
 	urls          map[string]int            // how many entries of the mirror have each address
 	moments       map[moment]int
 }

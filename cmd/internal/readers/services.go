@@ -33,7 +33,7 @@ type feedbinEntry struct {
 }
 
 // readFeedbin takes the entries of all wanted feeds by the API of Feedbin, version 2. Each
-// entry that is not in the list of the unread ones is read.
+// entry missing from the list of the unread ones is read.
 func readFeedbin(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
 	if !strings.HasSuffix(strings.TrimSuffix(server.URL, "/"), "/v2") {
 		server.URL = strings.TrimSuffix(server.URL, "/") + "/v2"

@@ -186,7 +186,7 @@ type (
 		Published string            `json:"published,omitempty"`
 		Title     string            `json:"title,omitempty"`
 		Links     feedhistory.Links `json:"links"`
-		Source    string            `json:"source,omitempty"` // the reader that has kept it
+		Source    string            `json:"source,omitempty"` // the reader keeping it
 	}
 	Tombstone struct {
 		Ref  string `json:"ref"`

@@ -99,7 +99,7 @@ func setMarks(m *mirror.Marks, form url.Values, now time.Time) {
 	}
 }
 
-// An entryMarks has the marks of an entry, for a page that shows it.
+// An entryMarks has the marks of an entry, for a page showing it.
 type entryMarks struct {
 	Feed, ID      string // the short name of the feed
 	Next          string // the page to go on with after the form

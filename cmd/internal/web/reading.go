@@ -203,7 +203,7 @@ func (s *Server) showMonth(w http.ResponseWriter, r *http.Request, feed *mirror.
 	return nil
 }
 
-// looks are the choices of how pages look. A browser keeps those that are not the usual ones
+// looks are the choices of how pages look. A browser keeps all but the usual ones
 // in a cookie, and they are classes of the page.
 var looks = []lookChoice{
 	{"letters", "Letters", []choice{{Says: "Serif"}, {Key: "sans", Says: "Sans"}}},
@@ -239,7 +239,7 @@ func looksOf(chosen []string) (all []lookChoice, classes []string) {
 	return all, classes
 }
 
-// lookOf returns the look that a visitor's browser keeps.
+// lookOf returns the look kept by a visitor's browser.
 func lookOf(r *http.Request) ([]lookChoice, []string) {
 	cookie, err := r.Cookie(lookCookie)
 	if err != nil {

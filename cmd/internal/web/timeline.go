@@ -554,13 +554,13 @@ type strip struct {
 	Says     string  // the entry's place in words
 	List     string  // the URL of the list of the same month
 
-	Go            string // the URL that leads to a month
+	Go            string // the URL of a month
 	Month, Months int    // the number of the entry's month, and the last one
 	First         int    // the month of the year in which they begin; January is 0
 	Reads         run    // the run whose reading it leads to; "" if it leads to an entry's page
 
 	scale  scale
-	n, all int64 // the entry's number and that of all entries; zero if they are unknown
+	n, all int64 // the numbers of the entry and of all entries; zero if they are unknown
 }
 
 // place returns the position of an entry on the strip, and its place in words. It is so many
