@@ -1,6 +1,8 @@
 package mirror_test
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,4 +86,51 @@ func TestLateBeginning(t *testing.T) {
 		require.Len(t, report.Gaps, 1)
 		require.Equal(t, feedhistory.ReasonMissedWindow, report.Gaps[0].Reason)
 	})
+}
+
+// A document gives itself the address of another one, to which a second link leads: its self
+// link excuses no answer from there, and what the address has later is read. Once the link
+// is gone, the feed is whole without it.
+func TestClaimedAddress(t *testing.T) {
+	for _, mended := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			there, linked := false, true
+			site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				head, ids := "", []string{"9", "8"}
+				switch {
+				case r.URL.Path == "/feed" && linked:
+					head = prev("/3") + prev("/2")
+				case r.URL.Path == "/feed":
+					head = prev("/3")
+				case r.URL.Path == "/3":
+					head, ids = `<fh:archive/><link rel="self" href="/2"/>`, []string{"8", "7"}
+				case r.URL.Path == "/2" && there:
+					head, ids = `<fh:archive/><link rel="self" href="/2"/>`, []string{"6", "5"}
+				default:
+					http.NotFound(w, r)
+					return
+				}
+				fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id>`+head)
+				for _, id := range ids {
+					fmt.Fprintf(w, `<entry><id>urn:%s</id><title>%s</title></entry>`, id, id)
+				}
+				fmt.Fprint(w, `</feed>`)
+			})
+			store := &mirror.Memory{}
+			for range 3 {
+				changes := polled(t, newMirror(store, site), modelURL)
+				require.Equal(t, feedhistory.Partial, changes.Verdict)
+				require.Equal(t, "http://model.example/2", changes.Gaps[0].URL)
+				time.Sleep(25 * time.Hour)
+			}
+			if mended {
+				there = true
+				polled(t, newMirror(store, site), modelURL)
+				require.Len(t, held(t, store, modelURL), 5)
+				return
+			}
+			linked = false
+			require.Equal(t, feedhistory.Whole, polled(t, newMirror(store, site), modelURL).Verdict)
+		})
+	}
 }

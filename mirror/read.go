@@ -247,7 +247,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 	}
 	if self, other := p.ownName(doc, d.Digest); known == nil && other != nil {
 		known = other
-	} else if self != "" {
+	} else if self != "" && !p.isLate(self) { // else nothing was found there
 		d.Names = append(d.Names, self)
 	}
 	p.commits.held, p.ledger.Unsettled, p.brought = &m.change, true, m.brings()
@@ -414,9 +414,12 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 			return err
 		}
 	}
-	d := p.ledger.document(g.URL)
+	d, known := p.ledger.document(g.URL), p.documents.get(g.URL)
 	switch {
-	case d == nil && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.documents.get(g.URL) != nil:
+	case d == nil && g.Reason != feedhistory.ReasonLoop && g.Reason != feedhistory.ReasonBudget && p.isClaim(known, g.URL):
+		p.oweFailed(g)
+		return p.documents.disown(known, g.URL)
+	case d == nil && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && known != nil:
 		p.late = p.late || p.rereads // it has to be read with the others
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
@@ -426,7 +429,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	case d == nil && g.Reason == feedhistory.ReasonLoop && p.rechecks[g.URL]: // it is now another name of a document just read
 		p.chain.gone[g.URL] = true
 		return p.documents.err
-	case d == nil && g.Reason == feedhistory.ReasonLoop && (p.documents.get(g.URL) != nil || g.URL == p.chain.start):
+	case d == nil && g.Reason == feedhistory.ReasonLoop && (known != nil || g.URL == p.chain.start):
 		p.oweAgain(g)
 		return p.documents.err
 	case d == nil:
@@ -448,6 +451,12 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, 24*time.Hour))
 	}
 	return nil
+}
+
+// isClaim reports whether a document found first in this poll has a name only by its self
+// link: a link that leads there, and fails, is not excused by it.
+func (p *poll) isClaim(d *DocumentRecord, name string) bool {
+	return d != nil && d.First == p.feed.Polls && name != d.URL && name != d.Known.URL
 }
 
 // oweFailed enters a document that could not be read.
