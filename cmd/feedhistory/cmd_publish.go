@@ -581,8 +581,11 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 
 // redact removes the address of a private feed.
 func (in *input) redact() error {
-	feed, entries := in.head.URL, in.entries
-	in.head, in.entries = anonymous(in.head), nil
+	feed, entries, declared := in.head.URL, in.entries, in.head.Coverage
+	in.head, in.entries = anonymous(*show.HeadFeed(feed, in.head)), nil
+	if declared != nil {
+		in.head.Coverage = &feedhistory.Coverage{Kind: declared.Kind, Verdict: declared.Verdict}
+	}
 	for _, e := range entries {
 		r := publish.NewLine(e)
 		r.Feed = feed
@@ -594,14 +597,16 @@ func (in *input) redact() error {
 	return nil
 }
 
-// anonymous returns a feed's description without any address of the feed.
-func anonymous(head *feedhistory.Document) *feedhistory.Document {
-	h := *head
-	h.URL, h.ID, h.Links = "", "", nil
-	if c := head.Coverage; c != nil {
-		h.Coverage = &feedhistory.Coverage{Kind: c.Kind, Verdict: c.Verdict}
+// anonymous returns the description of a private feed without any address of the feed; an
+// empty one if there is none.
+func anonymous(f mirror.Feed) *feedhistory.Document {
+	f.Private = true
+	head, err := f.Redacted().Document()
+	if err != nil {
+		return &feedhistory.Document{}
 	}
-	return &h
+	head.URL, head.ID, head.Links = "", "", nil
+	return head
 }
 
 // This file has the checks before publishing, which is permanent.
@@ -844,17 +849,18 @@ func (p *provenance) head(private bool) *feedhistory.Document {
 		return &feedhistory.Document{}
 	}
 	url := slices.Collect(maps.Keys(p.Feeds))[0]
-	head := p.heads[url].Document()
-	if f := p.Feeds[url]; f != nil {
-		one := *f
-		private = private || one.Private
-		one.Private = private || p.Private
-		if doc, err := one.Redacted().Document(); err == nil {
-			head = doc
-		}
+	f, described := p.Feeds[url], p.heads[url].Document()
+	switch private = private || p.Private || f != nil && f.Private; {
+	case private && f == nil:
+		return anonymous(*show.HeadFeed(url, described))
+	case private:
+		return anonymous(*f)
+	case f == nil:
+		return described
 	}
-	if private || p.Private {
-		return anonymous(head)
+	head, err := f.Redacted().Document()
+	if err != nil {
+		return &feedhistory.Document{}
 	}
 	return head
 }

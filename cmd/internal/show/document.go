@@ -228,18 +228,31 @@ func NewHead(d *feedhistory.Document) *Head {
 		ID: cmp.Or(d.ID, AddressOf(d)), Title: d.Title, Subtitle: d.Subtitle, Language: d.Language, Icon: d.Icon,
 		Links: d.Head().Links,
 	}
-	if len(d.Authors) != 1 || d.Authors[0] != (feedhistory.Person{Name: d.Title}) { // who stands for nobody in Atom
+	if len(d.Authors) != 1 || d.Authors[0] != (feedhistory.Person{Name: d.Title}) { // the name a mirror gives if no author is known
 		h.Authors = d.Authors
 	}
 	if len(d.Elements().Others) > 0 {
-		var text strings.Builder
-		w := compose.NewWriter(&text, feedhistory.Atom, d.Head())
-		w.Verbatim = true // publish repairs it
-		if w.Close() == nil {
-			h.XML = text.String()
-		}
+		h.XML = atomHead(d)
 	}
 	return h
+}
+
+// atomHead returns the head section of a document as Atom; "" if it cannot be written.
+func atomHead(d *feedhistory.Document) string {
+	var text strings.Builder
+	w := compose.NewWriter(&text, feedhistory.Atom, d.Head())
+	w.Verbatim = true // publish repairs it
+	if w.Close() != nil {
+		return ""
+	}
+	return text.String()
+}
+
+// HeadFeed returns a feed with the head section of a document, for Feed.Redacted.
+func HeadFeed(url string, d *feedhistory.Document) *mirror.Feed {
+	f := mirror.NewFeed(url)
+	f.Head = atomHead(d)
+	return f
 }
 
 // Document returns a document with the description; an empty one without it.
