@@ -79,13 +79,11 @@ func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time,
 		if feed.Entries == 0 {
 			return at, nil
 		}
-		for r, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL, Limit: 1}) {
-			if err != nil {
-				return at, err
-			}
+		r, err := lastOf(ctx, d.store, mirror.Query{Feed: feed.URL, Limit: 1})
+		if r != nil {
 			at = r.Time()
 		}
-		return at, nil
+		return at, err
 	})
 }
 

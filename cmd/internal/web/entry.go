@@ -226,15 +226,27 @@ func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
 func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *entryItem, err error) {
 	for oldest, found := range map[bool]**entryItem{false: &older, true: &newer} {
 		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r.Place(), Oldest: oldest, Limit: 1}
-		for other, err := range s.store.Entries(ctx, query) {
-			if err != nil {
-				return nil, nil, err
-			}
+		other, err := lastOf(ctx, s.store, query)
+		if err != nil {
+			return nil, nil, err
+		}
+		if other != nil {
 			item := s.item(other, nil)
 			*found = &item
 		}
 	}
 	return older, newer, nil
+}
+
+// lastOf returns the last entry of a query; nil if there is none.
+func lastOf(ctx context.Context, store mirror.Store, q mirror.Query) (last *mirror.Record, err error) {
+	for record, err := range store.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		last = record
+	}
+	return last, nil
 }
 
 // showRandom redirects to a random entry of a feed.
@@ -267,16 +279,10 @@ func (s *Server) pick(ctx context.Context, feed *mirror.Feed, among func(all int
 		}
 		n -= m.Entries
 	}
-	for record, err := range s.store.Entries(ctx, query) {
-		if err != nil {
-			return nil, err
-		}
-		found = record
+	if found, err = lastOf(ctx, s.store, query); err == nil && found == nil { // it has just been removed
+		err = mirror.ErrNotFound
 	}
-	if found == nil { // it has just been removed
-		return nil, mirror.ErrNotFound
-	}
-	return found, nil
+	return found, err
 }
 
 // showDay shows the entries of a feed on a day in all years.

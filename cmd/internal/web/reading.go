@@ -133,11 +133,11 @@ func (s *Server) readRecords(ctx context.Context, p *readPage, feed *mirror.Feed
 		p.Next = p.query("from", next)
 	}
 	if id != "" {
-		query := mirror.Query{Feed: feed.URL, Oldest: !query.Oldest, Beyond: all[0].Place(), Limit: 1}
-		for _, err := range s.store.Entries(ctx, query) {
-			if err != nil {
-				return nil, err
-			}
+		before, err := lastOf(ctx, s.store, mirror.Query{Feed: feed.URL, Oldest: !query.Oldest, Beyond: all[0].Place(), Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if before != nil {
 			p.Before = p.query("before", id)
 		}
 	}
@@ -179,25 +179,19 @@ func (s *Server) showMonth(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	n, _ := strconv.Atoi(r.FormValue("month"))
 	since := newScale(f.months, feed, 0).start.AddDate(0, min(max(n, 0), 12*1000), 0)
-	id := ""
-	for _, query := range []mirror.Query{{Since: since, Oldest: true}, {Until: since}} {
-		query.Feed, query.Limit = feed.URL, 1
-		for record, err := range s.store.Entries(r.Context(), query) {
-			if err != nil {
-				return err
-			}
-			id = record.ID
-		}
-		if id != "" {
-			break
-		}
+	record, err := lastOf(r.Context(), s.store, mirror.Query{Feed: feed.URL, Since: since, Oldest: true, Limit: 1})
+	if record == nil && err == nil {
+		record, err = lastOf(r.Context(), s.store, mirror.Query{Feed: feed.URL, Until: since, Limit: 1})
 	}
-	if id == "" {
+	switch {
+	case err != nil:
+		return err
+	case record == nil:
 		return mirror.ErrNotFound
 	}
-	to := "entry" + queryOf("id", id)
+	to := "entry" + queryOf("id", record.ID)
 	if run := run(r.FormValue("to")); runs[run] != "" {
-		to = "read" + (&readPage{Run: run}).query("from", id)
+		to = "read" + (&readPage{Run: run}).query("from", record.ID)
 	}
 	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/"+to), http.StatusSeeOther)
 	return nil
