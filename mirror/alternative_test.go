@@ -88,9 +88,9 @@ func TestLateBeginning(t *testing.T) {
 	})
 }
 
-// A document gives itself the address of another one, to which a second link leads: its self
-// link excuses no answer from there, and what the address has later is read. Once the link
-// is gone, the feed is whole without it.
+// A document gives itself the address of another one, to which a second link leads. Its self
+// link does not excuse a failure there, and a document that appears there later is read. Once
+// the link is gone, the feed is whole without it.
 func TestClaimedAddress(t *testing.T) {
 	for _, mended := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

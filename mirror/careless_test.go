@@ -202,7 +202,7 @@ func TestCarelessPublisher(t *testing.T) {
 }
 
 // In these schedules, a document owed is paid for by another one that names itself so, and
-// a link leads there nevertheless: what links lead to after it was read, and dropped.
+// a link leads there nevertheless. The documents that the walk read next were dropped.
 func TestCarelessAgain(t *testing.T) {
 	for _, seed := range []uint64{595189, 598633} {
 		synctest.Test(t, func(t *testing.T) { testCareless(t, seed) })

@@ -354,7 +354,7 @@ func (p *poll) reach(url string) {
 
 // wants reports whether a document owed or to be requested again is still wanted: a link
 // may have led to it under another name, or the feed's new kind may make it needless, with
-// what it leads to.
+// the documents it leads to.
 func (p *poll) wants(url string) bool {
 	if p.rechecks[url] {
 		return p.ledger.Kind == feedhistory.Archived || p.completed != nil

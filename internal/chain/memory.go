@@ -25,6 +25,6 @@ type Memory[K, D any] struct {
 	Pending, PendingPages []string
 
 	// Wanted reports whether one of them is still wanted when the walk comes to it; nil
-	// means they all are. What the walk has read by then may have paid for it.
+	// means they all are. A document read by then may have paid for it.
 	Wanted func(url string) bool
 }

@@ -132,7 +132,7 @@ func (i *Item) readXML(e Element) {
 // ReadExtensions sets the Extensions after ReadLists.
 func (i *Item) ReadExtensions() { i.Extensions = i.alone(i.kept) }
 
-// alone returns elements with what they need from the entry.
+// alone returns elements with the declarations that they need from the entry.
 func (i *Item) alone(elements []string) (all []string) {
 	left := xmlscan.MaxInherited*i.length + xmlscan.MaxInheritedExtra
 	for _, element := range elements {

@@ -64,7 +64,7 @@ func (s *values) put(url string, m *mirror.Memory) error {
 	return nil
 }
 
-// each yields what find finds in a feed, or in all feeds if the URL is "".
+// each yields the results of find in a feed, or in all feeds if the URL is "".
 func each[T any](ctx context.Context, s *values, feed string, find func(*mirror.Memory) iter.Seq2[*T, error]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		m, err := s.get(ctx, feed)
