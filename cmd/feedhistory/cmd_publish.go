@@ -582,7 +582,7 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 // redact removes the address of a private feed.
 func (in *input) redact() error {
 	feed, entries, declared := in.head.URL, in.entries, in.head.Coverage
-	in.head, in.entries = anonymous(*show.HeadFeed(feed, in.head)), nil
+	in.head, in.entries = describe(show.HeadFeed(feed, in.head), true), nil
 	if declared != nil {
 		in.head.Coverage = &feedhistory.Coverage{Kind: declared.Kind, Verdict: declared.Verdict}
 	}
@@ -597,15 +597,18 @@ func (in *input) redact() error {
 	return nil
 }
 
-// anonymous returns the description of a private feed without any address of the feed; an
-// empty one if there is none.
-func anonymous(f mirror.Feed) *feedhistory.Document {
-	f.Private = true
-	head, err := f.Redacted().Document()
+// describe returns the description of a feed, without any address of the feed if it is
+// private; an empty one if there is none.
+func describe(f *mirror.Feed, private bool) *feedhistory.Document {
+	one := *f
+	one.Private = private
+	head, err := one.Redacted().Document()
 	if err != nil {
 		return &feedhistory.Document{}
 	}
-	head.URL, head.ID, head.Links = "", "", nil
+	if private {
+		head.URL, head.ID, head.Links = "", "", nil
+	}
 	return head
 }
 
@@ -850,19 +853,10 @@ func (p *provenance) head(private bool) *feedhistory.Document {
 	}
 	url := slices.Collect(maps.Keys(p.Feeds))[0]
 	f, described := p.Feeds[url], p.heads[url].Document()
-	switch private = private || p.Private || f != nil && f.Private; {
-	case private && f == nil:
-		return anonymous(*show.HeadFeed(url, described))
-	case private:
-		return anonymous(*f)
-	case f == nil:
+	if private = private || p.Private || f != nil && f.Private; f == nil && !private {
 		return described
 	}
-	head, err := f.Redacted().Document()
-	if err != nil {
-		return &feedhistory.Document{}
-	}
-	return head
+	return describe(cmp.Or(f, show.HeadFeed(url, described)), private)
 }
 
 // HasVerdicts reports whether the lines are those of --raw, which have verdicts.

@@ -148,9 +148,9 @@ func (p *readPage) add(record *mirror.Record, i int, marks *entryMarks, at strin
 	room := mostShown
 	prefix := fmt.Sprintf("t%d-", crc32.ChecksumIEEE([]byte(record.ID))) // the same on the next page, which a script adds to this one
 	text, e := newWording(record.Content, record.Copy, record.Entry, display{images: p.Images, prefix: prefix}, &room)
-	one := readEntry{Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: text, Marks: marks}
-	if e != nil {
-		one.Sound = newEnclosures(e, marks, p.Play, p.query("from", record.ID, "play", "1"))
+	one := readEntry{
+		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: text, Marks: marks,
+		Sound: newEnclosures(e, marks, p.Play, p.query("from", record.ID, "play", "1")),
 	}
 	if marks != nil {
 		marks.Run, marks.Next = p.Run, at+p.query("from", record.ID)
