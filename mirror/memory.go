@@ -347,7 +347,7 @@ type entryForm struct {
 // form returns the JSON of a feed.
 func (f *memoryFeed) form() *feedForm {
 	form := &feedForm{Feed: f.state, Commits: f.state.Commits, Documents: f.documents}
-	ids := slices.AppendSeq(slices.Sorted(maps.Keys(f.entries)), maps.Keys(f.marks))
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(f.entries)), maps.Keys(f.marks))
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		e := f.entries[id]
