@@ -414,28 +414,33 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 			return err
 		}
 	}
-	d, known := p.ledger.document(g.URL), p.documents.get(g.URL)
+	if d := p.ledger.document(g.URL); d != nil {
+		p.failAgain(d, g)
+		return nil
+	}
+	known, isLoop := p.documents.get(g.URL), g.Reason == feedhistory.ReasonLoop
 	switch {
-	case d == nil && g.Reason != feedhistory.ReasonLoop && g.Reason != feedhistory.ReasonBudget && p.isClaim(known, g.URL):
+	case !isLoop && g.Reason != feedhistory.ReasonBudget && p.isClaim(known, g.URL):
 		p.oweFailed(g)
 		return p.documents.disown(known, g.URL)
-	case d == nil && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && known != nil:
+	case !isLoop && g.From != g.URL && known != nil: // its entries are stored; it only could not be read again
 		p.late = p.late || p.rereads // it has to be read with the others
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
 			p.chain.gone[g.URL] = true
 		}
-		return p.documents.err // its entries are stored; it only could not be read again
-	case d == nil && g.Reason == feedhistory.ReasonLoop && p.rechecks[g.URL]: // it is now another name of a document just read
+	case isLoop && p.rechecks[g.URL]: // it is now another name of a document just read
 		p.chain.gone[g.URL] = true
-		return p.documents.err
-	case d == nil && g.Reason == feedhistory.ReasonLoop && (known != nil || g.URL == p.chain.start):
+	case isLoop && (known != nil || g.URL == p.chain.start):
 		p.oweAgain(g)
-		return p.documents.err
-	case d == nil:
+	default:
 		p.oweFailed(g)
-		return p.documents.err
 	}
+	return p.documents.err
+}
+
+// failAgain notes that a document owed could not be read once more.
+func (p *poll) failAgain(d *Debt, g *feedhistory.Gap) {
 	failed, again := p.debtOf(g), d.Reason == feedhistory.ReasonLoop
 	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, p.feed.Polls
 	d.From = cmp.Or(failed.From, d.From)
@@ -450,7 +455,6 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	case again: // a later walk, which has not just read the redirect's target, may succeed
 		d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, 24*time.Hour))
 	}
-	return nil
 }
 
 // isClaim reports whether a document found first in this poll has a name only by its self

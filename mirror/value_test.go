@@ -28,6 +28,7 @@ type rows struct {
 	titles  map[string]string
 	text    []byte
 	commits int64
+	stored  func() // called after each Reading, if not nil
 }
 
 // ledger returns the stored Ledger.
@@ -61,6 +62,9 @@ func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url str
 		require.NoError(t, err)
 		s.text, s.commits = text, s.commits+1
 		require.Equal(t, s.commits, r.Ledger.Feed().Commits, "for compare and swap")
+		if s.stored != nil {
+			s.stored()
+		}
 	}
 	return nil
 }
@@ -270,15 +274,16 @@ func TestWalkFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m = newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		older := map[string]string{"/feed": "/1", "/1": "/2"}[r.URL.Path]
-		if older == "" {
-			cancel()
-		}
 		_, _ = fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><link rel="prev-archive" href="%s"/><entry><id>urn:%s</id><title>T</title></entry></feed>`, older, strings.Trim(r.URL.Path, "/"))
 	}))
+	own.stored = cancel
 	err = own.walk(ctx, t, m, modelURL, 10)
 	require.True(t, errors.Is(err, context.Canceled), err)
 	require.Contains(t, own.titles, "urn:feed")
 	require.True(t, own.ledger(t).Feed().Unfinished)
+	own.stored = nil
+	require.NoError(t, own.walk(t.Context(), t, m, modelURL, 10))
+	require.Len(t, own.titles, 3)
 
 	require.PanicsWithValue(t, "in the loop", func() {
 		for range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
