@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
@@ -73,4 +77,44 @@ func TestSchemaVersion(t *testing.T) {
 	sql(t, db, `UPDATE fleet_schema SET version = 99`)
 	_, err := fleet.Open(t.Context(), dsn)
 	require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows 2")
+}
+
+// While the records of a host wait for the database, the next host is polled.
+func TestPollWhileWriting(t *testing.T) {
+	t.Parallel()
+	dsn := server.Database(t)
+	db := open(t, dsn)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	var first sync.Once
+	second := make(chan struct{})
+	for range 2 {
+		site := newSite(t)
+		site.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			locked := false
+			first.Do(func() {
+				_, err := tx.Exec(context.Background(), `SELECT FROM fleet_hosts WHERE host = $1 FOR UPDATE`, feedhistory.HostOf(site.URL))
+				locked = assert.NoError(t, err)
+			})
+			if !locked {
+				close(second)
+			}
+			fmt.Fprintf(w, crowdFeed, "")
+		})
+		subscribe(t, db, site.URL+"/feed")
+	}
+	worker := newWorker(t, db)
+	worker.Hosts = 1
+	stop := start(t, worker)
+	select {
+	case <-second:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "the second host waits for the first one's records")
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
+	stop()
 }

@@ -113,7 +113,8 @@ type Worker struct {
 
 	visits   sync.WaitGroup
 	visiting context.Context // of the visits; ends when Grace is over
-	room     chan struct{}   // has an element for each visit, up to Hosts
+	room     chan struct{}   // has an element for each host being polled, up to Hosts
+	writing  chan struct{}   // has an element for each host whose last records are being written, up to Hosts
 	freed    chan struct{}   // says a visit has ended
 
 	claims combiner[*claim]
@@ -184,7 +185,7 @@ func (w *Worker) setUp() error {
 		w.client = keepWaits(cmp.Or(w.Client, &feedhistory.Client{
 			Budget: feedhistory.Budget{Documents: 1000}, PerHost: 1,
 		}), w.waits)
-		w.room, w.freed = make(chan struct{}, w.hosts()), make(chan struct{}, 1)
+		w.room, w.writing, w.freed = make(chan struct{}, w.hosts()), make(chan struct{}, w.hosts()), make(chan struct{}, 1)
 		w.claims.do = w.claim
 		w.writes.do = w.Database.write
 		w.firsts.do = w.Database.commitNew
@@ -415,29 +416,39 @@ type visit struct {
 	err   error       // of writing
 }
 
-// run does the work, and makes room for another visit.
+// run does the work. Once the feeds are polled, there is room for another host while the
+// last records are being written.
 func (v *visit) run(c *claim) {
 	w := v.w
 	w.metrics.hosts.Add(1)
 	ctx, cancel := context.WithTimeout(w.visiting, 2*w.slice())
-	defer func() {
-		if value := recover(); value != nil {
-			w.trouble(context.Background(), "a visit of "+v.host+" has panicked", &panicError{value, debug.Stack()})
-		}
-		cancel()
+	defer cancel()
+	leave := sync.OnceFunc(func() {
 		w.metrics.hosts.Add(-1)
 		<-w.room
 		select {
 		case w.freed <- struct{}{}:
 		default:
 		}
-	}()
-	if err := v.work(ctx, c); err != nil && w.visiting.Err() == nil {
+	})
+	defer leave()
+	err := caught(func() error {
+		err := v.work(ctx, c)
+		w.writing <- struct{}{}
+		defer func() { <-w.writing }()
+		leave()
+		if failed := v.write(true); err == nil {
+			err = failed
+		}
+		return err
+	})
+	if err != nil && w.visiting.Err() == nil {
 		w.trouble(ctx, "the polls of "+v.host+" cannot be recorded", err)
 	}
 }
 
-// work polls the claimed feeds, and claims more as long as there may be more.
+// work polls the claimed feeds, and claims more as long as there may be more. The last
+// records are not yet written.
 func (v *visit) work(ctx context.Context, c *claim) (err error) {
 	for err == nil && len(c.turns) > 0 {
 		for _, t := range c.turns {
@@ -445,7 +456,7 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 				v.w.rest(ctx)
 			}
 			if !v.w.goesOn(ctx, v.end) || v.w.waits.left(v.host) > 0 {
-				return v.write(true)
+				return nil
 			}
 			if err = v.take(ctx, t); err != nil {
 				break
@@ -458,9 +469,6 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 		if err = v.write(false); err == nil {
 			err = v.w.claims.ask(c)
 		}
-	}
-	if failed := v.write(true); err == nil {
-		err = failed
 	}
 	return err
 }
@@ -749,14 +757,14 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// update calls Mirror.Update, and returns a panic as an error.
-func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.Report, err error) {
+// caught returns a panic as an error.
+func caught(do func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{value, debug.Stack()}
 		}
 	}()
-	return m.Update(ctx, url)
+	return do()
 }
 
 // afterConflict is the time until a feed is due again after something else was
@@ -773,7 +781,11 @@ func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1), Now: now}
 	limited, cancel := context.WithTimeout(context.WithValue(ctx, hostKey{}, t.host), w.slice())
 	defer cancel()
-	changes, err := update(limited, m, t.url)
+	var changes *mirror.Report
+	err := caught(func() (err error) {
+		changes, err = m.Update(limited, t.url)
+		return err
+	})
 	ended := now()
 	e := pollResult{feed: s.feed, changes: changes}
 	rest := ended // when the rest is due
