@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -88,49 +89,53 @@ func TestLateBeginning(t *testing.T) {
 	})
 }
 
-// A document gives itself the address of another one, to which a second link leads. Its self
-// link does not excuse a failure there, and a document that appears there later is read. Once
+// A document gives itself the address of another one. That excuses no failure there, and a
+// document that appears there later is read, whether a link led to it before or not. Once
 // the link is gone, the feed is whole without it.
 func TestClaimedAddress(t *testing.T) {
-	for _, mended := range []bool{true, false} {
+	const claims = `<fh:archive/><link rel="self" href="/2"/>`
+	for _, history := range []string{"appears", "unlinked", "linked"} {
 		synctest.Test(t, func(t *testing.T) {
-			there, linked := false, true
-			site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				head, ids := "", []string{"9", "8"}
-				switch {
-				case r.URL.Path == "/feed" && linked:
-					head = prev("/3") + prev("/2")
-				case r.URL.Path == "/feed":
-					head = prev("/3")
-				case r.URL.Path == "/3":
-					head, ids = `<fh:archive/><link rel="self" href="/2"/>`, []string{"8", "7"}
-				case r.URL.Path == "/2" && there:
-					head, ids = `<fh:archive/><link rel="self" href="/2"/>`, []string{"6", "5"}
-				default:
-					http.NotFound(w, r)
-					return
-				}
-				fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id>`+head)
-				for _, id := range ids {
-					fmt.Fprintf(w, `<entry><id>urn:%s</id><title>%s</title></entry>`, id, id)
-				}
-				fmt.Fprint(w, `</feed>`)
-			})
+			text := map[string]string{"/feed": feedText(prev("/3")+prev("/2"), "9", "8"), "/3": feedText(claims, "8", "7")}
 			store := &mirror.Memory{}
+			m := newMirror(store, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if text[r.URL.Path] == "" {
+					http.NotFound(w, r)
+				}
+				_, _ = io.WriteString(w, text[r.URL.Path])
+			}))
+			if history == "linked" {
+				text["/feed"] = feedText(prev("/3"), "9", "8")
+				require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Verdict)
+				text["/feed"], text["/4"] = feedText(prev("/4"), "9", "8"), feedText("<fh:archive/>"+prev("/2"), "8", "4")
+				text["/2"] = feedText(claims+prev("/3"), "6", "5")
+				require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Verdict)
+				require.Len(t, held(t, store, modelURL), 6)
+				return
+			}
 			for range 3 {
-				changes := polled(t, newMirror(store, site), modelURL)
+				changes := polled(t, m, modelURL)
 				require.Equal(t, feedhistory.Partial, changes.Verdict)
 				require.Equal(t, "http://model.example/2", changes.Gaps[0].URL)
 				time.Sleep(25 * time.Hour)
 			}
-			if mended {
-				there = true
-				polled(t, newMirror(store, site), modelURL)
+			if history == "appears" {
+				text["/2"] = feedText(claims, "6", "5")
+				polled(t, m, modelURL)
 				require.Len(t, held(t, store, modelURL), 5)
 				return
 			}
-			linked = false
-			require.Equal(t, feedhistory.Whole, polled(t, newMirror(store, site), modelURL).Verdict)
+			text["/feed"] = feedText(prev("/3"), "9", "8")
+			require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Verdict)
 		})
 	}
+}
+
+// feedText returns a feed document with a head and entries.
+func feedText(head string, ids ...string) string {
+	text := `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id>` + head
+	for _, id := range ids {
+		text += fmt.Sprintf(`<entry><id>urn:%s</id><title>%s</title></entry>`, id, id)
+	}
+	return text + `</feed>`
 }

@@ -148,7 +148,7 @@ func (f *Feed) WholeAsOf() time.Time {
 // A DocumentRecord describes a processed archive document.
 type DocumentRecord struct {
 	URL   string            `json:"url"`             // the URL by which it was requested
-	Names []string          `json:"names,omitempty"` // the URLs it is known by: URL, the target of a redirect, its self link
+	Names []string          `json:"names,omitempty"` // the URLs it is known by: URL, the target of a redirect
 	Known feedhistory.Known `json:"known,omitzero"`  // the document as it was last read
 	Rank  Rank              `json:"rank,omitzero"`   // how recent it is
 

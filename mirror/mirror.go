@@ -687,20 +687,6 @@ func (ds *documents) get(url string) *DocumentRecord {
 	return d
 }
 
-// disown takes one of its names from a document read in this poll, and stores that.
-func (ds *documents) disown(d *DocumentRecord, name string) error {
-	if err := ds.commits.drain(); err != nil {
-		return err
-	}
-	d = d.clone()
-	d.Names = slices.DeleteFunc(d.Names, func(n string) bool { return n == name })
-	ds.commits.hold()
-	ds.commits.held.Documents = append(ds.commits.held.Documents, d)
-	ds.commits.gather()
-	delete(ds.found, name)
-	return ds.commits.drain()
-}
-
 // forget forgets the documents replaced by a change.
 func (ds *documents) forget(c *Commit) {
 	ds.replace(c)

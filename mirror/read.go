@@ -234,8 +234,9 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	return nil
 }
 
-// archive processes an archive document. It may be a known one, by its URL, by the one that
-// a redirect leads to, or by the name it gives itself.
+// archive processes an archive document. It may be a known one, by its URL or by the one
+// that a redirect leads to. Its self link shows nothing: the address may have another
+// document, or none.
 func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentRecord) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
@@ -244,11 +245,6 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 	d := p.newDocument(doc, rank)
 	if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
 		known = there // to which a redirect leads
-	}
-	if self, other := p.ownName(doc, d.Digest); known == nil && other != nil {
-		known = other
-	} else if self != "" && !p.isLate(self) { // else nothing was found there
-		d.Names = append(d.Names, self)
 	}
 	p.commits.held, p.ledger.Unsettled, p.brought = &m.change, true, m.brings()
 	first := p.feed.Polls
@@ -334,26 +330,6 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord
 	return d
 }
 
-// ownName returns the name a document gives itself (its self link), unless it is the
-// feed's URL, as on sites where all documents have the same one, or the name of a
-// different document. If a document of this name is known and has the same entries, the
-// two are the same document, which ownName returns.
-func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *DocumentRecord) {
-	link, ok := doc.Links.Rel(feedhistory.RelSelf)
-	self = iri.WithoutFragment(link.Href)
-	if !ok || !iri.AreSameOrigin(self, doc.URL) ||
-		slices.Contains([]string{p.feed.URL, p.feed.Address, p.ledger.Known.URL, doc.URL, doc.Response.Requested}, self) {
-		return "", nil
-	}
-	switch other := p.documents.get(self); {
-	case other == nil:
-		return self, nil
-	case other.Digest == digest:
-		return "", other
-	}
-	return "", nil
-}
-
 // furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
 func furtherOf(doc *feedhistory.Document) (urls []string) {
 	for _, l := range doc.Further(feedhistory.Archived) {
@@ -420,9 +396,6 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	}
 	known, isLoop := p.documents.get(g.URL), g.Reason == feedhistory.ReasonLoop
 	switch {
-	case !isLoop && g.Reason != feedhistory.ReasonBudget && p.isClaim(known, g.URL):
-		p.oweFailed(g)
-		return p.documents.disown(known, g.URL)
 	case !isLoop && g.From != g.URL && known != nil: // its entries are stored; it only could not be read again
 		p.late = p.late || p.rereads // it has to be read with the others
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
@@ -455,12 +428,6 @@ func (p *poll) failAgain(d *Debt, g *feedhistory.Gap) {
 	case again: // a later walk, which has not just read the redirect's target, may succeed
 		d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, 24*time.Hour))
 	}
-}
-
-// isClaim reports whether a document found first in this poll has a name only by its self
-// link: a link that leads there, and fails, is not excused by it.
-func (p *poll) isClaim(d *DocumentRecord, name string) bool {
-	return d != nil && d.First == p.feed.Polls && name != d.URL && name != d.Known.URL
 }
 
 // oweFailed enters a document that could not be read.
