@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"log"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -176,17 +175,10 @@ func ExampleUnacceptable() {
 			}
 			fmt.Println(change.Kind, change.ID, change.Chosen == nil)
 		}
-		mark, _ := harvest.Mark()
-		mark.Chain = atompmh.KnownChain{}       // so the next harvest reads the whole chain
-		rows := map[string]atompmh.SeenRecord{} // a program's own table of what it has seen
-		maps.Copy(rows, mark.Seen)
-		fmt.Println(rows["urn:record:1"].Time.Format(time.DateOnly))
 	}
 	// Output:
 	// deleted urn:record:1 true
-	// 2012-11-01
 	// record urn:record:1 true
-	// 2012-11-01
 }
 
 // Records that could not be fetched stay in the queue, which a program stores.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -119,7 +120,7 @@ type Harvest struct {
 // An outcome is the result of a harvest at its end.
 type outcome struct {
 	head      *feedhistory.Document // the subscription document; nil if it has not changed
-	next      Mark
+	next      mark
 	whole     bool
 	all       bool
 	documents int
@@ -129,7 +130,7 @@ type outcome struct {
 // Changes come after all documents have been read, because only then is it known which
 // entry of a record is the latest. Until then, memory holds some 30 MB of the entries, and
 // a temporary file the others. Besides these, memory holds the few documents under way, and a
-// SeenRecord for each record of a feed that is or was complete.
+// the time and a digest of each record of a feed that is or was complete.
 //
 // If a document is missing or damaged, Changes yields the changes from the others, and
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been
@@ -155,7 +156,7 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 		}
 		client, done := h.h.client()
 		defer done()
-		r := h.h.newReading(h.ctx, h.from, h.h.Historical)
+		r := h.h.newReading(h.ctx, h.from.m, h.h.Historical)
 		defer r.close()
 		if err := r.walk(h.ctx, client, walker{document: r.add, miss: r.miss}); err != nil {
 			yield(Change{}, err)
@@ -205,7 +206,7 @@ func (h *Harvest) Mark() (next Mark, whole bool) {
 	if !h.whole {
 		return h.from, false
 	}
-	return h.next, true
+	return Mark{h.next}, true
 }
 
 // All reports whether a whole harvest brought the whole pool: delete whatever else you
@@ -217,9 +218,22 @@ func (h *Harvest) All() bool { return h.all }
 // not changed.
 func (h *Harvest) Documents() int { return h.documents }
 
-// A Mark is the progress of a harvest. Store it, as JSON, together with the harvest's
-// changes; only the next harvest by the same Harvester uses its fields. With the zero
-// value, a harvest gets everything.
+// A Mark is the progress of a harvest, for the next one. Store it, as JSON, together with
+// the harvest's changes. With the zero value, a harvest gets everything. For an archived
+// feed a Mark is small; for a complete one it has the time and a digest of each record,
+// because only the difference shows which are absent from the next document.
+type Mark struct{ m mark }
+
+// IsZero reports whether nothing has been harvested yet.
+func (m Mark) IsZero() bool { return m.m.isZero() }
+
+// MarshalJSON implements json.Marshaler.
+func (m Mark) MarshalJSON() ([]byte, error) { return json.Marshal(m.m) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Mark) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &m.m) }
+
+// A mark is a Mark's memory.
 //
 // Time is the latest update time of any entry, not of the subscription document:
 // producers may set the latter to when they wrote the document, and a change stamped
@@ -231,31 +245,27 @@ func (h *Harvest) Documents() int { return h.documents }
 // for Time: nothing else would be found until then.
 //
 // The next harvest reads such documents again, so none of several changes with equal
-// times is lost. So as not to report them again, Seen has their content. For an
-// archived feed this is little, usually one subscription document. For a complete feed
-// it is the whole pool, because only the difference shows which records are absent from
-// the next document.
-type Mark struct {
+// times is lost. So as not to report them again, Seen has their content.
+type mark struct {
 	Time         time.Time             `json:"time,omitzero"`
 	Subscription feedhistory.Known     `json:"subscription,omitzero"` // the subscription document, to ask whether there is anything new
-	Chain        KnownChain            `json:"chain,omitzero"`        // the archives, if all documents have the feed's time
+	Chain        knownChain            `json:"chain,omitzero"`        // the archives, if all documents have the feed's time
 	Complete     bool                  `json:"complete,omitempty"`    // whether the feed was complete; then Seen is the pool
-	Seen         map[string]SeenRecord `json:"seen,omitempty"`        // by record identifier
+	Seen         map[string]seenRecord `json:"seen,omitempty"`        // by record identifier
 }
 
-// A SeenRecord is a Mark's memory of one record.
-type SeenRecord struct {
+// A seenRecord is the memory of one record.
+type seenRecord struct {
 	Time    time.Time `json:"time"`              // its last modified time
 	Deleted bool      `json:"deleted,omitempty"` // whether it was deleted
 	Digest  string    `json:"digest,omitempty"`  // a digest of its representations
 }
 
-func (s SeenRecord) is(other SeenRecord) bool {
+func (s seenRecord) is(other seenRecord) bool {
 	return s.Time.Equal(other.Time) && s.Deleted == other.Deleted && s.Digest == other.Digest
 }
 
-// IsZero reports whether nothing has been harvested yet.
-func (m Mark) IsZero() bool { return m.Time.IsZero() && m.Subscription == feedhistory.Known{} }
+func (m mark) isZero() bool { return m.Time.IsZero() && m.Subscription == feedhistory.Known{} }
 
 // A digest is a digest of a record's representations.
 type digest [8]byte

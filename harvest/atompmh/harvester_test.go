@@ -111,7 +111,7 @@ func isDeleted(id string, n int) string { return fmt.Sprintf("deleted %s %s\n", 
 
 func markAt(n int) Mark {
 	t, _ := time.Parse(time.RFC3339, day(n))
-	return Mark{Time: t, Seen: map[string]SeenRecord{}}
+	return Mark{mark{Time: t, Seen: map[string]seenRecord{}}}
 }
 
 // A harvest ends after the first document that is strictly older than the mark,
@@ -139,11 +139,11 @@ func TestStopRule(t *testing.T) {
 		{markAt(9), "/feed /4", all[4:]},
 	} {
 		h, next, changes := s.whole("/feed", test.from)
-		require.Equal(t, test.want, changes, test.from.Time)
-		require.Equal(t, test.asked, strings.Join(s.asked.All(), " "), test.from.Time)
+		require.Equal(t, test.want, changes, test.from.m.Time)
+		require.Equal(t, test.asked, strings.Join(s.asked.All(), " "), test.from.m.Time)
 		require.Equal(t, test.from.IsZero(), h.All())
-		require.Equal(t, markAt(9).Time, next.Time)
-		require.Len(t, next.Seen, 1)
+		require.Equal(t, markAt(9).m.Time, next.m.Time)
+		require.Len(t, next.m.Seen, 1)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestComplete(t *testing.T) {
 	h, mark, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{isDeleted("urn:b", 2), is("urn:c", 4), is("urn:d", 5)}, changes)
 	require.False(t, h.All())
-	require.Len(t, mark.Seen, 1)
+	require.Len(t, mark.m.Seen, 1)
 
 	// Complete again: the other records are gone, and cannot be named.
 	s.docs["/feed"] = feed(day(6), "complete", record("urn:a", day(1)), record("urn:d", day(6)))
@@ -253,7 +253,7 @@ func TestComplete(t *testing.T) {
 	require.Equal(t, []string{isDeleted("urn:a", 1), is("urn:e", 8)}, changes)
 	require.Equal(t, []string{"/feed", "/2"}, s.asked.All())
 	require.False(t, h.All())
-	require.True(t, mark.Complete)
+	require.True(t, mark.m.Complete)
 	s.docs["/feed"] = feed(day(9), "complete", record("urn:e", day(8)))
 	_, _, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{isDeleted("urn:d", 6)}, changes)
@@ -324,7 +324,7 @@ func TestSetBack(t *testing.T) {
 	h, mark, changes := s.whole("/feed", markAt(5))
 	require.Equal(t, []string{is("urn:a", 1), is("urn:b", 3)}, changes)
 	require.True(t, h.All())
-	require.Equal(t, markAt(3).Time, mark.Time)
+	require.Equal(t, markAt(3).m.Time, mark.m.Time)
 }
 
 // Changes that are published late are found within the overlap.
@@ -422,7 +422,7 @@ func TestArchivesMadeAnew(t *testing.T) {
 	_, mark, changes := s.whole("/feed", Mark{})
 	require.Equal(t, []string{is("urn:a", 3), isDeleted("urn:b", 5)}, changes)
 	require.Equal(t, []string{"/feed", "/old", "/feed", "/new"}, s.asked.All())
-	require.Equal(t, s.url+"/new", mark.Subscription.Older)
+	require.Equal(t, s.url+"/new", mark.m.Subscription.Older)
 }
 
 // A dailyFeed is a producer such as miletus: it has a document for each day with changes,
@@ -796,7 +796,7 @@ func TestFutureMark(t *testing.T) {
 	ahead := "record 2099-01-01T00:00:00Z urn:x https://example.org/x\n"
 	_, mark, changes := s.whole("/feed", Mark{})
 	require.Equal(t, []string{is("urn:o", 1), is("urn:a", 2), is("urn:b", 3), ahead}, changes)
-	require.Equal(t, markAt(3).Time, mark.Time)
+	require.Equal(t, markAt(3).m.Time, mark.m.Time)
 
 	s.docs["/feed"] = feed(day(5), "/3", record("urn:d", day(5)))
 	s.docs["/3"] = feed(day(4), "/2", record("urn:c", day(4)))
@@ -804,16 +804,16 @@ func TestFutureMark(t *testing.T) {
 	_, mark, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{is("urn:c", 4), is("urn:d", 5)}, changes)
 	require.Equal(t, "/feed /3 /2 /1", strings.Join(s.asked.All(), " "))
-	require.Equal(t, markAt(5).Time, mark.Time)
+	require.Equal(t, markAt(5).m.Time, mark.m.Time)
 
 	// A mark that an earlier version has set to the future is not used.
-	mark.Time = time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
+	mark.m.Time = time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	s.docs["/feed"] = strings.Replace(feed("2099-01-01T00:00:00Z", "/4", record("urn:e", day(6))), "<id>", "<id>", 1)
 	s.docs["/4"] = feed(day(5), "/3", record("urn:d", day(5)))
 	h, mark, changes := s.whole("/feed", mark)
 	require.Contains(t, changes, is("urn:e", 6))
 	require.False(t, h.All())
-	require.Equal(t, markAt(6).Time, mark.Time)
+	require.Equal(t, markAt(6).m.Time, mark.m.Time)
 }
 
 // A reported deletion is not taken back by what is left of the record if the
@@ -840,7 +840,7 @@ func TestDeletedStays(t *testing.T) {
 	s.docs["/2"] = feed(day(4), "/1", record("urn:a", day(2)))
 	_, _, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{is("urn:b", 5)}, changes)
-	require.Equal(t, markAt(5).Time, next.Time)
+	require.Equal(t, markAt(5).m.Time, next.m.Time)
 }
 
 // Of two copies with the same time, it is known only after everything has been
@@ -1141,7 +1141,7 @@ func TestForeignProducers(t *testing.T) {
 			_, whole := h.Mark()
 			require.True(t, whole)
 			require.Equal(t, f.present(), c.present())
-			require.False(t, c.mark.Time.After(f.now), "the mark is in the future: %v", c.mark.Time)
+			require.False(t, c.mark.m.Time.After(f.now), "the mark is in the future: %v", c.mark.m.Time)
 		}
 	})
 }
@@ -1241,7 +1241,7 @@ func TestBrokenExamples(t *testing.T) {
 			if name == "example5" {
 				require.NoError(t, err)
 				require.Equal(t, []string{"record 2012-11-02T07:30:00Z urn:uuid:e7aca47e-76c5-4648-948b-583ffdaafa0d http://example.org/entry/0002\n"}, changes)
-				require.Equal(t, "2012-11-02T07:30:00Z", next.Time.Format(time.RFC3339))
+				require.Equal(t, "2012-11-02T07:30:00Z", next.m.Time.Format(time.RFC3339))
 				return
 			}
 			want := broken[name]

@@ -119,7 +119,7 @@ func (k *keeper) begin(doc *feedhistory.Document) {
 	from := k.r.from
 	k.r.begin(doc)
 	_, contradicted := contradiction(doc)
-	k.collect = doc.Complete && !contradicted || from.Complete || k.r.scope == everything && !from.IsZero()
+	k.collect = doc.Complete && !contradicted || from.Complete || k.r.scope == everything && !from.isZero()
 	if k.collect {
 		k.r.first = nil // add begins again
 		return
@@ -225,15 +225,15 @@ func (k *keeper) finish() {
 	}
 	switch {
 	case k.collect:
-		k.state = keepState{Mark: k.r.outcome().next}
+		k.state = keepState{mark: k.r.outcome().next}
 	case len(k.state.Pieces) > 0:
 		return
 	case k.resumed || !k.r.unchanged:
-		mark := Mark{Time: back(k.state.Newest, k.Overlap), Subscription: k.state.Top}
+		last := mark{Time: back(k.state.Newest, k.Overlap), Subscription: k.state.Top}
 		if !k.resumed { // otherwise only the newest part of the chain was read now
-			mark.Chain = k.r.chain.next()
+			last.Chain = k.r.chain.next()
 		}
-		k.state = keepState{Mark: mark}
+		k.state = keepState{mark: last}
 	}
 	k.end = whole
 	k.reportKnown(k.r)
@@ -258,10 +258,10 @@ func (k *keeper) ending() (json.RawMessage, bool) {
 	return text, k.end == whole
 }
 
-// A keepState is the Mark of the last whole harvest, with the place of a later,
+// A keepState is the mark of the last whole harvest, with the place of a later,
 // interrupted one.
 type keepState struct {
-	Mark
+	mark
 	Pieces []piece           `json:"pieces,omitempty"` // parts of the chain still to read
 	Newest time.Time         `json:"newest,omitzero"`  // newest time of all entries in the parts read
 	Top    feedhistory.Known `json:"top,omitzero"`     // the subscription document of the interrupted harvest
@@ -275,11 +275,11 @@ type piece struct {
 }
 
 // top returns the mark for the newest part of the chain.
-func (s *keepState) top() Mark {
+func (s *keepState) top() mark {
 	if len(s.Pieces) == 0 {
-		return s.Mark
+		return s.mark
 	}
-	return Mark{Time: s.Newest, Subscription: s.Top}
+	return mark{Time: s.Newest, Subscription: s.Top}
 }
 
 // advance moves the current part from one address to the next; "" is its end. Where

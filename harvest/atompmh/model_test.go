@@ -310,7 +310,7 @@ func FuzzHarvest(f *testing.F) {
 			require.NoError(t, err)
 			mark = Mark{}
 			require.NoError(t, json.Unmarshal(text, &mark))
-			mark.Subscription.Digest = strings.Repeat("0", len(mark.Subscription.Digest)) // so that it is read again
+			mark.m.Subscription.Digest = strings.Repeat("0", len(mark.m.Subscription.Digest)) // so that it is read again
 		}
 	})
 }

@@ -530,7 +530,7 @@ func (p *Producer) window(items []Item, window, since time.Time) ([]Item, error)
 }
 
 // compare returns why an old item cannot be published; nil if it is published already.
-func compare(it Item, published SeenRecord) error {
+func compare(it Item, published seenRecord) error {
 	r := &harvest.Error{Code: harvest.ErrLate, Item: it.ID, At: it.Modified, Clause: "atom-pmh#7"}
 	switch c := it.Modified.Compare(published.Time); {
 	case c == 0 && it.Deleted == published.Deleted:
@@ -545,8 +545,8 @@ func compare(it Item, published SeenRecord) error {
 
 // all returns the latest published entry of each record, and whether the feed is whole:
 // an archive may have been removed (5005#18).
-func (p *Producer) all() (known map[string]SeenRecord, whole bool, err error) {
-	known = map[string]SeenRecord{}
+func (p *Producer) all() (known map[string]seenRecord, whole bool, err error) {
+	known = map[string]seenRecord{}
 	for name := p.name(); ; {
 		doc, err := p.document(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -558,7 +558,7 @@ func (p *Producer) all() (known map[string]SeenRecord, whole bool, err error) {
 		for _, e := range doc.Entries {
 			kind := kindOf(e)
 			if seen, ok := known[e.ID]; kind != Other && (!ok || e.Updated.After(seen.Time)) {
-				known[strings.Clone(e.ID)] = SeenRecord{Time: e.Updated, Deleted: kind == Deleted}
+				known[strings.Clone(e.ID)] = seenRecord{Time: e.Updated, Deleted: kind == Deleted}
 			}
 		}
 		older, linked := doc.Links.Rel(feedhistory.RelPrevArchive)

@@ -22,7 +22,7 @@ import (
 // A reading is the part of a feed read so far, as it matters to a harvest from a mark.
 type reading struct {
 	h     *Harvester
-	from  Mark
+	from  mark
 	chain chainReader
 
 	first        *feedhistory.Document // the newest copy of the subscription document
@@ -39,7 +39,7 @@ type reading struct {
 	newest  time.Time // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
 
-	seen map[string]SeenRecord // of the next mark
+	seen map[string]seenRecord // of the next mark
 }
 
 // A scope says how much of the feed to read, and to report.
@@ -52,8 +52,8 @@ const (
 )
 
 // newReading returns a Harvester's reading from a mark. Close it after use.
-func (h *Harvester) newReading(ctx context.Context, from Mark, history bool) *reading {
-	r := &reading{h: h, from: from, history: history, seen: map[string]SeenRecord{}}
+func (h *Harvester) newReading(ctx context.Context, from mark, history bool) *reading {
+	r := &reading{h: h, from: from, history: history, seen: map[string]seenRecord{}}
 	r.held = r.sorter(ctx, byRecord)
 	return r
 }
@@ -198,7 +198,7 @@ func (r *reading) isNoted(gap *feedhistory.Gap) bool {
 func (r *reading) begin(doc *feedhistory.Document) {
 	r.first, r.now = doc, dateOf(doc)
 	switch {
-	case r.from.IsZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete:
+	case r.from.isZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete:
 		r.scope = everything
 	case r.from.Complete || r.from.Time.After(r.now.Add(24*time.Hour)): // no harvest can have read as far as a mark from the future claims
 		r.scope = toEnd
@@ -257,7 +257,7 @@ func updatedOf(doc *feedhistory.Document) time.Time {
 // it was removed from the feed, or its document is cut short. Only a complete
 // feed may go back. Of two copies with the same time, it is known only after
 // everything has been read which one counts.
-func (r *reading) follows(v *heldEntry, seen SeenRecord) bool {
+func (r *reading) follows(v *heldEntry, seen seenRecord) bool {
 	now := v.seen()
 	switch {
 	case now.is(seen):
@@ -286,7 +286,7 @@ func (r *reading) subscription() feedhistory.Known {
 
 // note notes a record for the next mark, unless its entry will not be read again. Seen is
 // its memory there, for which the changes so far count.
-func (r *reading) note(v *heldEntry, seen SeenRecord) {
+func (r *reading) note(v *heldEntry, seen seenRecord) {
 	if r.whole() && (r.complete || !v.Document.Before(back(r.newest, r.h.Overlap))) {
 		r.seen[v.ID] = seen
 	}
@@ -299,7 +299,7 @@ func (r *reading) outcome() outcome {
 		return o
 	}
 	o.all = r.scope == everything
-	o.next = Mark{
+	o.next = mark{
 		Time: back(r.newest, r.h.Overlap), Subscription: r.subscription(), Chain: r.chain.next(), Complete: r.complete, Seen: r.seen,
 	}
 	return o
@@ -401,7 +401,7 @@ func (r *reading) news(news *sorter) error {
 
 // missing processes the records of the mark that were not read. They are absent from a
 // complete feed; otherwise they may be in the archives left out.
-func (r *reading) missing(news *sorter, unread map[string]SeenRecord) error {
+func (r *reading) missing(news *sorter, unread map[string]seenRecord) error {
 	if r.chain.known != "" {
 		maps.Copy(r.seen, unread)
 	}
@@ -454,9 +454,9 @@ func change(e *feedhistory.Entry, kind ChangeKind) Change {
 // finds the archive at which it may end: one the last harvest has read too, with the same entries
 // and the same older archive.
 
-// A KnownChain is a Mark's memory of such a chain. With the zero value, a harvest reads the
+// A knownChain is a mark's memory of such a chain. With the zero value, a harvest reads the
 // chain to its end.
-type KnownChain struct {
+type knownChain struct {
 	Documents []string `json:"documents,omitempty"` // digests of the newest archives, newest first
 	Passes    int      `json:"passes,omitempty"`    // how often in a row the whole chain was read, and in order
 	Skips     int      `json:"skips,omitempty"`     // the number of harvests since that left out archives
@@ -470,9 +470,9 @@ const (
 	chainDocuments = 16
 )
 
-// A chainReader compares the chain of one harvest with a KnownChain.
+// A chainReader compares the chain of one harvest with a knownChain.
 type chainReader struct {
-	from KnownChain
+	from knownChain
 	mark time.Time
 
 	begun          bool
@@ -516,11 +516,11 @@ func (c *chainReader) read(doc *feedhistory.Document, older string) bool {
 }
 
 // next returns the memory for the next harvest, after a whole one.
-func (c *chainReader) next() KnownChain {
-	next := KnownChain{Documents: slices.Clip(c.digests[:min(len(c.digests), chainDocuments)]), Passes: c.from.Passes, Skips: c.from.Skips + 1}
+func (c *chainReader) next() knownChain {
+	next := knownChain{Documents: slices.Clip(c.digests[:min(len(c.digests), chainDocuments)]), Passes: c.from.Passes, Skips: c.from.Skips + 1}
 	switch {
 	case c.unfit || len(c.digests) == 0 || !c.newest.Equal(c.feed):
-		return KnownChain{}
+		return knownChain{}
 	case c.known == "":
 		next.Passes, next.Skips = min(next.Passes+1, chainPasses), 0
 	}

@@ -53,9 +53,9 @@ type earlierEntry struct {
 
 func (v *heldEntry) version() version { return version{v.At, v.Kind} }
 
-// seen returns the SeenRecord of an entry of a record.
-func (v *heldEntry) seen() SeenRecord {
-	s := SeenRecord{Time: v.At, Deleted: v.Kind == Deleted}
+// seen returns the seenRecord of an entry of a record.
+func (v *heldEntry) seen() seenRecord {
+	s := seenRecord{Time: v.At, Deleted: v.Kind == Deleted}
 	if v.Kind == Record {
 		s.Digest = hex.EncodeToString(v.Digest[:])
 	}

@@ -196,7 +196,7 @@ func TestTempErrors(t *testing.T) {
 	} {
 		for name, from := range map[string]Mark{
 			"first harvest":     {},
-			"formerly complete": {Time: markAt(1).Time, Complete: true, Seen: map[string]SeenRecord{"urn:x": {Time: markAt(1).Time}}},
+			"formerly complete": {mark{Time: markAt(1).m.Time, Complete: true, Seen: map[string]seenRecord{"urn:x": {Time: markAt(1).m.Time}}}},
 		} {
 			for failing := range 2 {
 				t.Run(fmt.Sprint(want, name, failing), func(t *testing.T) {
