@@ -48,7 +48,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 		}
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(),
-			loops: chain.NewLoopDetector(), claimed: chain.NewSet(), progress: new(progress),
+			loops: chain.NewLoopDetector(), progress: new(progress),
 		}
 		if opt != nil {
 			w.given = opt.First
@@ -88,7 +88,6 @@ type walk struct {
 	idle     int            // the number of consecutive documents beyond the chains without anything new
 	gaps     int            // yielded so far
 	partly   bool           // a chain ended at a document the caller knows, so this walk cannot tell new entries
-	claimed  *chain.Set     // the self links of documents not processed before
 	reread   bool           // the subscription document has been read a second time
 	missing  *Gap           // the reason why it was
 	pending  int            // the number of documents at which earlier walks were cut short and this one is still to continue
@@ -898,30 +897,18 @@ func (w *walk) unreached(l *fetchResult) {
 // The documents the caller of a walk has stored, perhaps during the walk.
 
 // processed reports whether the caller had processed a document before this walk. The
-// caller's answer no longer counts for a URL the walk has read, or the self link of a
-// document it has read.
+// caller's answer no longer counts for a URL the walk has read.
 func (w *walk) processed(url string) bool {
 	url = iri.WithoutFragment(url)
-	return w.past.Processed != nil && !w.loops.HasSeen(url) && !w.claimed.Has(url) && w.past.Processed(url)
+	return w.past.Processed != nil && !w.loops.HasSeen(url) && w.past.Processed(url)
 }
 
 // wasProcessed reports whether an archive about to be yielded had been processed,
-// perhaps under a URL different from the link to it.
+// perhaps under the URL where it was found. Its self link proves nothing: moved archives may
+// still name the old address, and link to others than before.
 func (w *walk) wasProcessed(l *fetchResult) bool {
-	if w.past.Processed == nil || l.doc == nil {
-		return false
-	}
-	processed := w.past.Processed(l.url) || w.knows(l.doc)
-	if self, ok := l.doc.Links.Rel(RelSelf); ok && !w.past.Processed(iri.WithoutFragment(self.Href)) {
-		w.claimed.Add(iri.WithoutFragment(self.Href))
-	}
-	return processed && l.url != w.start
+	return l.doc != nil && l.url != w.start && w.past.Processed != nil && (w.past.Processed(l.url) || w.processed(l.doc.URL))
 }
-
-// knows reports whether a document had been processed under the URL where it was found.
-// Its self link proves nothing: moved archives may still name the old address, and link
-// to others than before.
-func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
 
 // A Budget bounds the cost of one walk (5005#28).
 type Budget struct {
@@ -1052,7 +1039,7 @@ func (w *walk) named(head *Document) (url string, early bool) {
 	}
 	link, ok := head.Links.Rel(kind.Older())
 	url = iri.WithoutFragment(link.Href)
-	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.knows(head)) && w.known(url) == (Known{}) && w.may(url)
+	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.processed(head.URL)) && w.known(url) == (Known{}) && w.may(url)
 }
 
 // may reports whether a document may be requested before the walk needs it.
