@@ -22,11 +22,13 @@ import (
 // A careless publisher breaks what RFC 5005 says that it should do: it fills
 // archives that are linked already (5005#9) or links them late (5005#15), has
 // entries come and go between two polls, mixes marks, moves archives and leaves
-// their self links as they were, adds older archives and changes all ids.
+// their self links as they were or has them wrong from the start, adds older archives and
+// changes all ids.
 type careless struct {
 	random   *rand.Rand
 	window   int    // how many entries the subscription document shows
 	late     bool   // an archive is linked only when it is full
+	shift    int    // the self link of an archive is the address of the one so many later
 	prefix   string // of all ids
 	posts    int
 	archives []*carelessArchive // the oldest first; the last one is being filled
@@ -47,15 +49,17 @@ type carelessArchive struct {
 
 var from = flag.Int("from", 0, "the first schedule")
 
-func newCareless(random *rand.Rand) *careless {
-	p := &careless{random: random, window: 2 + random.IntN(5), late: random.IntN(3) == 0, prefix: "urn:a:", complete: random.IntN(8) == 0}
+func newCareless(seed uint64, random *rand.Rand) *careless {
+	shift := []int{0, 0, 0, 0, 0, -1, 1, 2}[rand.New(rand.NewPCG(seed, 35)).IntN(8)]
+	p := &careless{random: random, shift: shift, window: 2 + random.IntN(5), late: random.IntN(3) == 0, prefix: "urn:a:", complete: random.IntN(8) == 0}
 	p.open()
 	return p
 }
 
 func (p *careless) open() {
-	path := fmt.Sprintf("/%d-%d.atom", p.moved, len(p.archives))
-	p.archives = append(p.archives, &carelessArchive{path: path, self: path, since: map[string]time.Time{}, marked: p.random.IntN(4) > 0, rel: "prev-archive"})
+	path := func(n int) string { return fmt.Sprintf("/%d-%d.atom", p.moved, n) }
+	n := len(p.archives)
+	p.archives = append(p.archives, &carelessArchive{path: path(n), self: path(n + p.shift), since: map[string]time.Time{}, marked: p.random.IntN(4) > 0, rel: "prev-archive"})
 }
 
 // step does something at random, and returns what.
@@ -211,7 +215,7 @@ func TestCarelessAgain(t *testing.T) {
 
 func testCareless(t *testing.T, seed uint64) (wholes int) {
 	random := rand.New(rand.NewPCG(seed, 32))
-	p, store := newCareless(random), &mirror.Memory{}
+	p, store := newCareless(seed, random), &mirror.Memory{}
 	story := []string{fmt.Sprint("seed ", seed)}
 	for range 5 + random.IntN(40) {
 		if random.IntN(2) == 0 {
