@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -22,8 +23,9 @@ import (
 // A careless publisher breaks what RFC 5005 says that it should do: it fills
 // archives that are linked already (5005#9) or links them late (5005#15), has
 // entries come and go between two polls, mixes marks, moves archives and leaves
-// their self links as they were or has them wrong from the start, adds older archives and
-// changes all ids.
+// their self links as they were or has them wrong from the start, leaves links to the old
+// addresses, which redirect to an archive or to the feed, the right one or not, adds older
+// archives and changes all ids.
 type careless struct {
 	random   *rand.Rand
 	window   int    // how many entries the subscription document shows
@@ -36,6 +38,9 @@ type careless struct {
 	complete bool               // the subscription document is marked as complete
 	extra    string             // an archive that a second prev-archive leads to; "" for none
 	requests atomic.Int64
+
+	moves     *rand.Rand        // decides about the old addresses; nil if they are gone
+	redirects map[string]string // from old addresses
 }
 
 // A carelessArchive is an archive document.
@@ -44,7 +49,9 @@ type carelessArchive struct {
 	entries    []string
 	since      map[string]time.Time // when an entry was inserted that does not belong here by its time
 	marked     bool
-	rel        string // of its link to the next older one
+	rel        string    // of its link to the next older one
+	older      string    // the old address in this link; "" if it is up to date
+	led        time.Time // when links began to lead here by a change of redirects; zero if they always have
 }
 
 var from = flag.Int("from", 0, "the first schedule")
@@ -52,6 +59,9 @@ var from = flag.Int("from", 0, "the first schedule")
 func newCareless(seed uint64, random *rand.Rand) *careless {
 	shift := []int{0, 0, 0, 0, 0, -1, 1, 2}[rand.New(rand.NewPCG(seed, 35)).IntN(8)]
 	p := &careless{random: random, shift: shift, window: 2 + random.IntN(5), late: random.IntN(3) == 0, prefix: "urn:a:", complete: random.IntN(8) == 0}
+	if moves := rand.New(rand.NewPCG(seed, 41)); moves.IntN(3) == 0 {
+		p.moves, p.redirects = moves, map[string]string{}
+	}
 	p.open()
 	return p
 }
@@ -78,11 +88,15 @@ func (p *careless) step() string {
 		return fmt.Sprintf("post %d", count)
 	case n < 14:
 		p.moved++
+		old := make([]string, len(p.archives))
 		for i, a := range p.archives {
-			a.path = fmt.Sprintf("/%d-%d.atom", p.moved, i)
+			old[i], a.path = a.path, fmt.Sprintf("/%d-%d.atom", p.moved, i)
 			if p.random.IntN(2) == 0 {
 				a.self = a.path
 			}
+		}
+		if p.moves != nil {
+			return "move archives" + p.redirect(old)
 		}
 		return "move archives"
 	case n == 14:
@@ -112,6 +126,79 @@ func (p *careless) step() string {
 	}
 }
 
+// redirect decides about the old addresses of archives, and about the links to them.
+func (p *careless) redirect(old []string) (said string) {
+	before := map[*carelessArchive]*carelessArchive{}
+	for i, a := range p.archives {
+		if i > 0 && a.older != "" {
+			before[a] = p.at(a.older)
+		}
+	}
+	for i, path := range old {
+		switch p.moves.IntN(6) {
+		case 0, 1:
+			p.redirects[path] = p.archives[i].path
+		case 2:
+			p.redirects[path] = p.archives[p.moves.IntN(len(old))].path
+		case 3:
+			p.redirects[path] = "/feed"
+		}
+		if to := p.redirects[path]; to != "" {
+			said += " " + path + " to " + to
+		}
+		if i+1 < len(old) && p.moves.IntN(3) == 0 {
+			p.archives[i+1].older = path
+			said += " from " + p.archives[i+1].path
+		}
+	}
+	for i, a := range slices.Backward(p.archives) {
+		if to := p.at(a.older); a.older != "" && i > 0 && to != before[a] {
+			for _, older := range p.archives[:i] {
+				older.led = time.Now()
+			}
+			break
+		}
+	}
+	return said
+}
+
+// at returns the archive that an address leads to; nil if it leads to none.
+func (p *careless) at(path string) *carelessArchive {
+	for range 10 {
+		if to, ok := p.redirects[path]; ok {
+			path = to
+		}
+	}
+	linked := p.linked()
+	if i := slices.IndexFunc(linked, func(a *carelessArchive) bool { return a.path == path }); i >= 0 {
+		return linked[i]
+	}
+	return nil
+}
+
+// reached returns the archives that links lead to from the subscription document.
+func (p *careless) reached() (found []*carelessArchive) {
+	linked := p.linked()
+	ahead := []*carelessArchive{p.at(p.extra)}
+	if len(linked) > 0 {
+		ahead = append(ahead, linked[len(linked)-1])
+	}
+	for len(ahead) > 0 {
+		a := ahead[0]
+		ahead = ahead[1:]
+		if a == nil || slices.Contains(found, a) {
+			continue
+		}
+		found = append(found, a)
+		if i := slices.Index(linked, a); a.older != "" {
+			ahead = append(ahead, p.at(a.older))
+		} else if i > 0 {
+			ahead = append(ahead, linked[i-1])
+		}
+	}
+	return found
+}
+
 // linked returns the archives that links may lead to.
 func (p *careless) linked() []*carelessArchive {
 	if last := len(p.archives) - 1; p.late || len(p.archives[last].entries) == 0 {
@@ -137,6 +224,10 @@ func (p *careless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.write(w, head, p.shown())
 		return
 	}
+	if to := p.redirects[r.URL.Path]; to != "" {
+		http.Redirect(w, r, to, []int{http.StatusFound, http.StatusMovedPermanently}[len(to)%2])
+		return
+	}
 	i := slices.IndexFunc(linked, func(a *carelessArchive) bool { return a.path == r.URL.Path })
 	if i < 0 {
 		http.NotFound(w, r)
@@ -148,7 +239,7 @@ func (p *careless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		head += `<fh:archive/>`
 	}
 	if i > 0 {
-		head += `<link rel="` + a.rel + `" href="` + linked[i-1].path + `"/>`
+		head += `<link rel="` + a.rel + `" href="` + cmp.Or(a.older, linked[i-1].path) + `"/>`
 	}
 	p.write(w, head, a.entries)
 }
@@ -175,15 +266,14 @@ func (p *careless) shown() (ids []string) {
 }
 
 // published returns the entries that any link leads to, but for those that came
-// into an archive out of turn after a time.
+// into an archive out of turn after a time, and archives that links led to only then.
 func (p *careless) published(checked time.Time) (ids []string) {
 	for _, id := range p.shown() {
 		ids = append(ids, p.prefix+id)
 	}
-	linked := p.linked()
-	for _, a := range linked {
+	for _, a := range p.reached() {
 		for _, id := range a.entries {
-			if at := a.since[id]; at.IsZero() || !at.After(checked) {
+			if at := a.since[id]; (at.IsZero() || !at.After(checked)) && !a.led.After(checked) {
 				ids = append(ids, p.prefix+id)
 			}
 		}
@@ -227,7 +317,7 @@ func testCareless(t *testing.T, seed uint64) (wholes int) {
 		before := p.requests.Load()
 		changes := polled(t, newMirror(store, p), modelURL)
 		story = append(story, fmt.Sprint("poll: ", changes.Kind, changes.Verdict, changes.Gaps))
-		require.LessOrEqual(t, p.requests.Load()-before, int64(2*len(p.archives)+4), "%q", story)
+		require.LessOrEqual(t, p.requests.Load()-before, int64(2*len(p.archives)+4+2*len(p.redirects)), "%q", story)
 		if changes.Verdict != feedhistory.Whole {
 			continue
 		}
