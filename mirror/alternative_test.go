@@ -139,3 +139,39 @@ func feedText(head string, ids ...string) string {
 	}
 	return text + `</feed>`
 }
+
+// A document marked complete has a link to an archive that cannot be read, whether it was
+// known before or not. Its mark excuses no link: other entries may be there.
+func TestCompleteWithUnreadArchive(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusGone, http.StatusForbidden, http.StatusInternalServerError} {
+		for _, isKnown := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				text := map[string]string{"/feed": feedText(prev("/1"), "9", "8"), "/1": feedText("<fh:archive/>", "8", "7")}
+				m := newMirror(&mirror.Memory{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if text[r.URL.Path] == "" {
+						w.WriteHeader(status)
+					}
+					_, _ = io.WriteString(w, text[r.URL.Path])
+				}))
+				if isKnown {
+					require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Verdict)
+				}
+				text["/feed"], text["/1"] = feedText("<fh:complete/>"+prev("/1"), "9", "8"), ""
+				for range 3 {
+					time.Sleep(25 * time.Hour)
+					changes := polled(t, m, modelURL)
+					require.Equal(t, feedhistory.Partial, changes.Verdict)
+					require.Len(t, changes.Gaps, 1)
+					require.Equal(t, "http://model.example/1", changes.Gaps[0].URL)
+				}
+				text["/1"] = feedText("<fh:archive/>", "8", "7")
+				time.Sleep(25 * time.Hour)
+				changes := polled(t, m, modelURL)
+				require.Equal(t, feedhistory.ReasonContradiction, changes.Gaps[0].Reason)
+				text["/feed"] = feedText("<fh:complete/>", "9", "8")
+				time.Sleep(25 * time.Hour)
+				require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Verdict)
+			})
+		}
+	}
+}

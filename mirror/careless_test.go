@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -25,7 +28,7 @@ import (
 // entries come and go between two polls, mixes marks, moves archives and leaves
 // their self links as they were or has them wrong from the start, leaves links to the old
 // addresses, which redirect to an archive or to the feed, the right one or not, adds older
-// archives and changes all ids.
+// archives and changes all ids. Some answers are errors, or another feed's.
 type careless struct {
 	random   *rand.Rand
 	window   int    // how many entries the subscription document shows
@@ -41,6 +44,14 @@ type careless struct {
 
 	moves     *rand.Rand        // decides about the old addresses; nil if they are gone
 	redirects map[string]string // from old addresses
+
+	seed    uint64
+	fails   bool      // one answer in eight is none of the feed's, once entries of it are known
+	known   bool      // whether the mirror has entries
+	renamed time.Time // when all ids changed, archives with them
+	paged   bool      // pages follow each other by next: these may have ids of their own
+	mu      sync.Mutex
+	asked   map[string]uint64 // how often, by path
 }
 
 // A carelessArchive is an archive document.
@@ -62,6 +73,8 @@ func newCareless(seed uint64, random *rand.Rand) *careless {
 	if moves := rand.New(rand.NewPCG(seed, 41)); moves.IntN(3) == 0 {
 		p.moves, p.redirects = moves, map[string]string{}
 	}
+	p.seed, p.asked = seed, map[string]uint64{}
+	p.fails = rand.New(rand.NewPCG(seed, 43)).IntN(3) == 0
 	p.open()
 	return p
 }
@@ -113,9 +126,11 @@ func (p *careless) step() string {
 		return "add an older archive"
 	case n == 16 && len(p.shown()) > 0:
 		p.prefix = fmt.Sprintf("urn:%d:", p.posts)
+		p.renamed = time.Now()
 		return "change ids"
 	case n == 17:
 		a.rel = []string{"prev-archive", "next"}[p.random.IntN(2)]
+		p.paged = p.paged || a.rel == "next"
 		return a.path + " goes on by " + a.rel
 	case n == 18:
 		p.complete = !p.complete
@@ -209,6 +224,9 @@ func (p *careless) linked() []*carelessArchive {
 
 func (p *careless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.requests.Add(1)
+	if p.fails && p.fail(w, r.URL.Path) {
+		return
+	}
 	linked := p.linked()
 	if r.URL.Path == "/feed" {
 		head := ""
@@ -253,6 +271,29 @@ func (p *careless) write(w http.ResponseWriter, head string, ids []string) {
 	_, _ = w.Write([]byte(b.String() + `</feed>`))
 }
 
+// fail may answer in place of the feed. The order of simultaneous requests decides nothing.
+func (p *careless) fail(w http.ResponseWriter, path string) bool {
+	p.mu.Lock()
+	p.asked[path]++
+	n := p.asked[path]
+	p.mu.Unlock()
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, path)
+	random := rand.New(rand.NewPCG(p.seed, h.Sum64()+n))
+	if random.IntN(8) > 0 || path == "/feed" && !p.known {
+		return false
+	}
+	switch status := []int{500, 503, 404, 403, 429, 0, 1}[random.IntN(7)]; status {
+	case 0:
+		_, _ = io.WriteString(w, "<!DOCTYPE html><title>This domain may be for sale</title>")
+	case 1:
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:parked</id><entry><id>urn:parked:1</id><title>Buy this domain</title></entry></feed>`)
+	default:
+		w.WriteHeader(status)
+	}
+	return true
+}
+
 // shown returns the latest entries, the oldest first.
 func (p *careless) shown() (ids []string) {
 	for _, a := range p.archives {
@@ -270,6 +311,9 @@ func (p *careless) shown() (ids []string) {
 func (p *careless) published(checked time.Time) (ids []string) {
 	for _, id := range p.shown() {
 		ids = append(ids, p.prefix+id)
+	}
+	if p.fails && p.renamed.After(checked) {
+		return ids // an archive may not have answered since
 	}
 	for _, a := range p.reached() {
 		for _, id := range a.entries {
@@ -315,14 +359,24 @@ func testCareless(t *testing.T, seed uint64) (wholes int) {
 		}
 		time.Sleep([]time.Duration{time.Hour, 25 * time.Hour}[random.IntN(2)])
 		before := p.requests.Load()
-		changes := polled(t, newMirror(store, p), modelURL)
+		changes, err := newMirror(store, p).Update(t.Context(), modelURL)
+		require.NoError(t, err, "%q", story)
+		require.True(t, p.fails || changes.Failure == nil, "%q: %v", story, changes.Failure)
 		story = append(story, fmt.Sprint("poll: ", changes.Kind, changes.Verdict, changes.Gaps))
-		require.LessOrEqual(t, p.requests.Load()-before, int64(2*len(p.archives)+4+2*len(p.redirects)), "%q", story)
-		if changes.Verdict != feedhistory.Whole {
+		most := 2*len(p.archives) + 4 + 2*len(p.redirects)
+		if p.fails {
+			most *= 4 // a request is tried again
+		}
+		require.LessOrEqual(t, p.requests.Load()-before, int64(most), "%q", story)
+		has := held(t, store, modelURL)
+		if !p.paged {
+			require.NotContains(t, has, "urn:parked:1", "%q", story)
+		}
+		p.known = len(has) > 0
+		if changes.Verdict != feedhistory.Whole || changes.Failure != nil {
 			continue
 		}
 		wholes++
-		has := held(t, store, modelURL)
 		f := feedOf(t, store, modelURL)
 		for _, id := range p.published(f.Ledger.Checked()) {
 			require.Contains(t, has, id, "%q", story)

@@ -740,7 +740,8 @@ func (p *poll) finish() (*Report, error) {
 		return p.stop(err)
 	}
 	p.ledger.crossOut(func(d Debt) bool {
-		return d.isDocument() && !d.Page && !d.Quota && p.documents.get(d.URL) != nil // processed under another name
+		failed := d.Tries > 0 && d.Poll == p.feed.Polls
+		return d.isDocument() && !d.Page && !d.Quota && !failed && p.documents.get(d.URL) != nil // processed under another name
 	})
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)

@@ -374,10 +374,12 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
 	p.ledger.Unsettled = true
-	p.cut = p.cut || isPassing(g)
+	isLoop := g.Reason == feedhistory.ReasonLoop
+	isBeside := p.completed != nil && g.From != "" && !isLoop // the mark excuses no link: other entries may be there
+	p.cut = p.cut || isPassing(g) || isBeside
 	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 	if !p.chain.read {
-		if g.Reason == feedhistory.ReasonDetached || g.Reason == feedhistory.ReasonLoop { // reading it would show nothing
+		if g.Reason == feedhistory.ReasonDetached || isLoop { // reading it would show nothing
 			p.oweAgain(g)
 			return nil
 		}
@@ -394,9 +396,9 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		p.failAgain(d, g)
 		return nil
 	}
-	known, isLoop := p.documents.get(g.URL), g.Reason == feedhistory.ReasonLoop
+	known := p.documents.get(g.URL)
 	switch {
-	case !isLoop && g.From != g.URL && known != nil: // its entries are stored; it only could not be read again
+	case !isLoop && !isBeside && g.From != g.URL && known != nil: // its entries are stored; it only could not be read again
 		p.late = p.late || p.rereads // it has to be read with the others
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
