@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,7 +31,6 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
-	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -314,9 +312,11 @@ func (c *configuration) Validate(app *kong.Application) error {
 	}
 	verbs := map[string][]*kong.Flag{}
 	var every []*kong.Flag
-	for _, v := range completedVerbs(app.Node) {
-		verbs[v.Name] = v.Flags
-		every = append(every, v.Flags...)
+	for _, v := range app.Children {
+		if !v.Hidden {
+			verbs[v.Name] = flagsOf(app.Node, v)
+			every = append(every, verbs[v.Name]...)
+		}
 	}
 	for key, value := range c.all {
 		table, isTable := value.(map[string]any)
@@ -427,88 +427,80 @@ func (c *completionCommand) Help() string {
 }
 
 // Run prints the script for a shell.
-func (c *completionCommand) Run(w *command.World, call *kong.Context) error {
-	s := &completionScript{Writer: bufio.NewWriter(w.Stdout), Verbs: completedVerbs(call.Model.Node), Global: call.Model.Flags}
-	switch c.Shell {
-	case "bash":
-		s.Bash()
-	case "zsh":
-		s.Zsh()
-	default:
-		s.Fish()
-	}
-	return s.Flush()
+func (c *completionCommand) Run(w *command.World) error {
+	_, err := io.WriteString(w.Stdout, completions[c.Shell])
+	return err
 }
 
-// A completedVerb has the words a shell can complete after the verb's name.
-type completedVerb struct {
-	Name, help string
-	words      []completedWord // words to follow it, such as the parts of conformance
-	feeds      bool            // whether mirrored feeds follow it
-	Flags      []*kong.Flag    // the flags of the verb, of its parts, and of all verbs
+// completions are the scripts for the shells. They show the words printed by the verb names,
+// or files if there are none.
+var completions = map[string]string{
+	"bash": `# bash completion of feedhistory
+_feedhistory() {
+	local word cur=${COMP_WORDS[COMP_CWORD]}
+	COMPREPLY=()
+	[[ $cur == = ]] && cur= # --flag=value is three words
+	while IFS=$'\t' read -r word _; do
+		[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+	done < <("${COMP_WORDS[0]}" names -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
-
-// A completedWord is a word for a shell to complete.
-type completedWord struct{ name, help string }
-
-// completedVerbs returns the visible verbs of an application.
-func completedVerbs(app *kong.Node) (verbs []completedVerb) {
-	for _, node := range app.Children {
-		if node.Hidden {
-			continue
-		}
-		v := completedVerb{Name: node.Name, help: node.Help}
-		seen := map[string]bool{}
-		add := func(flags []*kong.Flag) {
-			for _, f := range flags {
-				if !f.Hidden && !seen[f.Name] {
-					seen[f.Name] = true
-					v.Flags = append(v.Flags, f)
-				}
-			}
-		}
-		add(node.Flags)
-		for _, part := range node.Children {
-			v.words = append(v.words, completedWord{part.Name, part.Help})
-			add(part.Flags)
-		}
-		for _, arg := range node.Positional {
-			v.feeds = v.feeds || arg.Name == feedName || node.Name == "sync"
-			for _, value := range enumValues(arg.Enum) {
-				v.words = append(v.words, completedWord{name: value})
-			}
-		}
-		add(app.Flags)
-		verbs = append(verbs, v)
-	}
-	others := slices.DeleteFunc(verbWords(verbs), func(w completedWord) bool { return w.name == "help" })
-	for i := range verbs {
-		if verbs[i].Name == "help" {
-			verbs[i].words = others
-		}
-	}
-	return verbs
+complete -o default -F _feedhistory feedhistory
+`,
+	"zsh": `#compdef feedhistory
+_feedhistory() {
+	local -a found
+	found=(${(f)"$($words[1] names -- "${(@Q)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)"})
+	compset -P '--[a-z0-9-]#='
+	if (( $#found )); then
+		found=("${(@)${(@)found//:/\\:}/$'\t'/:}")
+		_describe word found
+	else
+		_files
+	fi
 }
-
-// verbWords returns the verbs as words.
-func verbWords(verbs []completedVerb) []completedWord {
-	return show.Each(verbs, func(v completedVerb) completedWord { return completedWord{v.Name, v.help} })
+if [[ $funcstack[1] == _feedhistory ]]; then # it is loaded by the first completion
+	_feedhistory "$@"
+else
+	compdef _feedhistory feedhistory
+fi
+`,
+	"fish": `# fish completion of feedhistory
+function __feedhistory_names
+	set -l words (commandline -opc) (commandline -ct)
+	set -l flag (string match -r -- '^--[a-z0-9-]+=' $words[-1])
+	set -g __feedhistory_found ($words[1] names -- $words[2..] 2>/dev/null | string replace -r -- '^' "$flag")
+	test -n "$__feedhistory_found"
+end
+complete -c feedhistory -n __feedhistory_names -f -a '$__feedhistory_found'
+`,
 }
 
 // feedName is the name of arguments and values that are mirrored feeds.
 const feedName = "FEED"
 
-// A namesCommand is the verb names, by which completions know the feeds.
-type namesCommand struct{ database.Location }
+// A namesCommand is the verb names, by which the completions of all shells know what can
+// follow.
+type namesCommand struct {
+	database.Location
+	Words []string `arg:"" optional:"" sep:"none" name:"WORD" help:"A command line, with the word to complete (default: none, which prints the feeds)."`
+}
 
-// Run prints the address of each feed as people type it, without a secret, and its title.
-func (c *namesCommand) Run(w *command.World) error {
+// Run prints the words to come next, each with its help. Of a feed, it prints the address
+// as people type it, without a secret, and the title.
+func (c *namesCommand) Run(w *command.World, call *kong.Context) error {
+	words, feeds := c.following(call.Model.Node)
+	p := terminal.NewPage(w.Stdout)
+	for _, word := range words {
+		p.Line(word)
+	}
+	if !feeds {
+		return p.Err
+	}
 	store, err := c.Read(w)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	p := terminal.NewPage(w.Stdout)
 	for f, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return c.Failure(err)
@@ -524,225 +516,88 @@ func (c *namesCommand) Run(w *command.World) error {
 	return p.Err
 }
 
+// following returns the words to follow the command line, each with its help after a tab, and
+// whether mirrored feeds can. It takes the database from there, too.
+func (c *namesCommand) following(app *kong.Node) (words []string, feeds bool) {
+	if len(c.Words) == 0 {
+		return nil, true
+	}
+	current := strings.TrimPrefix(c.Words[len(c.Words)-1], "=") // bash makes three words of --flag=value
+	before := slices.DeleteFunc(c.Words[:len(c.Words)-1], func(word string) bool { return word == "=" })
+	if flag, _, ok := strings.Cut(current, "="); ok && strings.HasPrefix(flag, "--") {
+		before, current = append(before, flag), ""
+	}
+	for i, word := range before {
+		db, ok := strings.CutPrefix(word, "--db=")
+		if word == "--db" && i+1 < len(before) {
+			db, ok = before[i+1], true
+		}
+		if home, err := os.UserHomeDir(); ok && err == nil && strings.HasPrefix(db, "~/") { // the shell has not expanded it yet
+			db = home + db[1:]
+		}
+		if ok {
+			c.DB = db
+		}
+	}
+	verb, flags := app, app.Flags
+	if i := slices.IndexFunc(before, func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 {
+		at := slices.IndexFunc(app.Children, func(v *kong.Node) bool { return v.Name == before[i] && !v.Hidden })
+		if at < 0 {
+			return nil, false
+		}
+		verb, flags = app.Children[at], flagsOf(app, app.Children[at])
+	}
+	for _, f := range flags {
+		if len(before) > 0 && before[len(before)-1] == "--"+f.Name && !f.IsBool() {
+			return enumValues(f.Enum), f.PlaceHolder == feedName
+		}
+	}
+	if strings.HasPrefix(current, "-") {
+		for _, f := range flags {
+			words = append(words, "--"+f.Name+"\t"+oneLine(f.Help))
+			if f.Short != 0 {
+				words = append(words, fmt.Sprintf("-%c\t%s", f.Short, oneLine(f.Help)))
+			}
+		}
+		return words, false
+	}
+	parts := verb.Children
+	if verb.Name == "help" {
+		parts = app.Children
+	}
+	for _, part := range parts {
+		if !part.Hidden && part != verb {
+			words = append(words, part.Name+"\t"+oneLine(part.Help))
+		}
+	}
+	for _, arg := range verb.Positional {
+		words = append(words, enumValues(arg.Enum)...)
+		feeds = feeds || arg.Name == feedName || verb.Name == "sync"
+	}
+	return words, feeds
+}
+
+// flagsOf returns the visible flags of a verb, of its parts, and of all verbs.
+func flagsOf(app, verb *kong.Node) (flags []*kong.Flag) {
+	for _, node := range slices.Concat([]*kong.Node{verb}, verb.Children, []*kong.Node{app}) {
+		for _, f := range node.Flags {
+			if !f.Hidden && !slices.ContainsFunc(flags, func(seen *kong.Flag) bool { return seen.Name == f.Name }) {
+				flags = append(flags, f)
+			}
+		}
+	}
+	return flags
+}
+
 // enumValues returns the values of an enumeration.
 func enumValues(enum string) []string {
 	return strings.FieldsFunc(enum, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// A completionScript is a script in the making.
-type completionScript struct {
-	*bufio.Writer
-	Verbs  []completedVerb
-	Global []*kong.Flag
-}
-
-func (s *completionScript) print(format string, args ...any) { fmt.Fprintf(s, format, args...) }
-
-// choices yields the flags whose values are fixed. For each flag, it yields the verb and
-// the flag as they precede the value on the command line, and the possible values.
-func (s *completionScript) choices() iter.Seq2[string, []string] {
-	return func(yield func(string, []string) bool) {
-		for _, v := range s.Verbs {
-			for _, f := range v.Flags {
-				if values := enumValues(f.Enum); len(values) > 0 && !yield(v.Name+" --"+f.Name, values) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// feedValues returns a pattern for the flags whose values are mirrored feeds, as they
-// precede the value.
-func (s *completionScript) feedValues(quote string) string {
-	var all []string
-	for _, v := range s.Verbs {
-		for _, f := range v.Flags {
-			if f.PlaceHolder == feedName {
-				all = append(all, quote+v.Name+" --"+f.Name+quote)
-			}
-		}
-	}
-	return strings.Join(all, "|")
-}
-
-// feedVerbs returns the verbs that mirrored feeds follow.
-func (s *completionScript) feedVerbs(separator string) string {
-	var all []string
-	for _, v := range s.Verbs {
-		if v.feeds {
-			all = append(all, v.Name)
-		}
-	}
-	return strings.Join(all, separator)
-}
-
-// wordNames joins the names of words.
-func wordNames(words []completedWord) string {
-	return strings.Join(show.Each(words, func(w completedWord) string { return w.name }), " ")
-}
-
-// flagWords returns flags as words.
-func flagWords(flags []*kong.Flag) (words []completedWord) {
-	for _, f := range flags {
-		if !f.Hidden {
-			words = append(words, completedWord{"--" + f.Name, f.Help})
-		}
-	}
-	return words
-}
-
-// oneLine returns the first sentence of a help text, fit for single quotes in a script.
+// oneLine returns the first sentence of a help text.
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(terminal.Clean(text), ". ")
-	text = strings.NewReplacer("'", "’", "`", "", `\`, "", "[", "(", "]", ")", ":", " -").Replace(strings.TrimSuffix(text, "."))
-	return terminal.Cut(text, terminal.Columns)
-}
-
-// Bash writes the script for bash.
-func (s *completionScript) Bash() {
-	s.print(`# bash completion of feedhistory
-_feedhistory() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= flags= feeds= db=() i
-	COMPREPLY=()
-	case $prev in =) prev=${COMP_WORDS[COMP_CWORD-2]} ;; esac # --flag=value is three words
-	case $cur in =) cur= ;; esac
-	for ((i = COMP_CWORD - 1; i > 0; i--)); do
-		case ${COMP_WORDS[i]} in
-		--db) db=("--db=${COMP_WORDS[i+1]}"); [[ ${COMP_WORDS[i+1]} == = ]] && db=("--db=${COMP_WORDS[i+2]}") ;;
-		-*) ;;
-		*) verb=${COMP_WORDS[i]} ;;
-		esac
-	done
-	case "$verb $prev" in
-`)
-	for flag, values := range s.choices() {
-		s.print("\t'%s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", flag, strings.Join(values, " "))
-	}
-	s.print("\t%s) feeds=1 ;;\n\tesac\n\tcase $verb in %s) [[ $prev == -* ]] || feeds=1 ;; esac\n", s.feedValues("'"), s.feedVerbs("|"))
-	s.print("\tcase $verb in\n\t'') words='%s' flags='%s' ;;\n", wordNames(verbWords(s.Verbs)), wordNames(flagWords(s.Global)))
-	for _, v := range s.Verbs {
-		s.print("\t%s) words='%s' flags='%s' ;;\n", v.Name, wordNames(v.words), wordNames(flagWords(v.Flags)))
-	}
-	s.print(`	esac
-	case $cur in
-	-*) ;;
-	*) [[ $feeds ]] && words=$("${COMP_WORDS[0]}" names "${db[@]}" 2>/dev/null | cut -f1) ;;
-	esac
-	case $cur in
-	-*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
-	*) COMPREPLY=($(compgen -W "$words" -- "$cur")) ;; # none: files
-	esac
-}
-complete -o default -F _feedhistory feedhistory
-`)
-}
-
-// Zsh writes the script for zsh.
-func (s *completionScript) Zsh() {
-	list := func(name string, words []completedWord) {
-		if len(words) == 0 {
-			return
-		}
-		s.print("\t\t%s=(\n", name)
-		for _, w := range words {
-			s.print("\t\t\t'%s'\n", strings.TrimSuffix(w.name+":"+oneLine(w.help), ":"))
-		}
-		s.print("\t\t)\n")
-	}
-	s.print(`#compdef feedhistory
-_feedhistory() {
-	local -a words_ flags values db feeds
-	local verb word flag=$words[CURRENT-1]
-	word=$words[(I)--db]
-	(( word )) && db=(--db=${~words[word+1]})
-	[[ -n ${(M)words:#--db=*} ]] && db=(${(M)words:#--db=*})
-	for word in "${(@)words[2,CURRENT-1]}"; do
-		[[ $word == -* ]] || { verb=$word; break }
-	done
-	compset -P '--[a-z0-9-]#=' && flag=${IPREFIX%%=}
-	case "$verb $flag" in
-`)
-	for flag, values := range s.choices() {
-		s.print("\t'%s') values=(%s) ;;\n", flag, strings.Join(values, " "))
-	}
-	s.print("\t%s) feeds=(1) ;;\n\tesac\n\tcase $verb in %s) [[ $flag == -* && $flag != *=* ]] || feeds=(1) ;;\n", s.feedValues("'"), s.feedVerbs("|"))
-	s.print("\tesac\n\tif (( $#values )); then\n\t\tcompadd -a values\n\t\treturn\n\tfi\n\tcase $verb in\n\t'')\n")
-	list("words_", verbWords(s.Verbs))
-	list("flags", flagWords(s.Global))
-	s.print("\t\t;;\n")
-	for _, v := range s.Verbs {
-		s.print("\t%s)\n", v.Name)
-		list("words_", v.words)
-		list("flags", flagWords(v.Flags))
-		s.print("\t\t;;\n")
-	}
-	s.print(`	esac
-	if [[ $PREFIX == -* ]]; then
-		_describe -o flag flags
-	elif (( $#feeds )); then
-		feeds=(${(f)"$($words[1] names $db 2>/dev/null)"})
-		compadd -d feeds -l -- ${feeds%%%%$'\t'*}
-	elif (( $#words_ )); then
-		_describe word words_
-	else
-		_files
-	fi
-}
-if [[ $funcstack[1] == _feedhistory ]]; then # it is loaded by the first completion
-	_feedhistory "$@"
-else
-	compdef _feedhistory feedhistory
-fi
-`)
-}
-
-// Fish writes the script for fish.
-func (s *completionScript) Fish() {
-	s.print(`# fish completion of feedhistory
-function __feedhistory_feeds
-	set -l words (commandline -opc)
-	set -l db (string match -- '--db=*' $words)
-	if set -l i (contains -i -- --db $words)
-		set db --db=$words[(math $i + 1)]
-	end
-	$words[1] names $db 2>/dev/null
-end
-`)
-	offer := func(condition string, words []completedWord) {
-		for _, w := range words {
-			s.print("complete -c feedhistory -n '%s' -f -a %s", condition, w.name)
-			if w.help != "" {
-				s.print(" -d '%s'", oneLine(w.help))
-			}
-			s.print("\n")
-		}
-	}
-	offer("__fish_use_subcommand", verbWords(s.Verbs))
-	for _, f := range s.Global {
-		s.print("complete -c feedhistory -n __fish_use_subcommand -l %s -d '%s'\n", f.Name, oneLine(f.Help))
-	}
-	for _, v := range s.Verbs {
-		seen := "__fish_seen_subcommand_from " + v.Name
-		offer(seen+"; and not __fish_seen_subcommand_from "+wordNames(v.words), v.words)
-		if v.feeds {
-			s.print("complete -c feedhistory -n '%s' -f -a '(__feedhistory_feeds)'\n", seen)
-		}
-		for _, f := range v.Flags {
-			s.print("complete -c feedhistory -n '%s' -l %s", seen, f.Name)
-			if f.Short != 0 {
-				s.print(" -s %c", f.Short)
-			}
-			if values := enumValues(f.Enum); len(values) > 0 {
-				s.print(" -x -a '%s'", strings.Join(values, " "))
-			} else if f.PlaceHolder == feedName {
-				s.print(" -x -a '(__feedhistory_feeds)'")
-			} else if !f.IsBool() {
-				s.print(" -r")
-			}
-			s.print(" -d '%s'\n", oneLine(f.Help))
-		}
-	}
+	return terminal.Cut(strings.TrimSuffix(text, "."), terminal.Columns)
 }
 
 // A manCommand is the verb man, which prints the manual page for packages.
