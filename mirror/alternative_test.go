@@ -42,7 +42,7 @@ Status: 500
 		m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
 		for n := range 200 {
 			if n == 1 {
-				site.Poll()
+				site.Next()
 			}
 			report, err := m.Update(t.Context(), site.URL+"/feed.atom")
 			require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestLateBeginning(t *testing.T) {
 			var err error
 			report, err = m.Update(t.Context(), site.URL+"/feed.atom")
 			require.NoError(t, err)
-			site.Poll()
+			site.Next()
 			time.Sleep(time.Hour)
 		}
 		require.Equal(t, feedhistory.Partial, report.Verdict)

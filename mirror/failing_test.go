@@ -115,7 +115,7 @@ func disturbed(t *testing.T, text, url string, polls []string, d disturbance) (o
 	}
 	for i, words := range polls {
 		if time.Sleep(time.Hour); i > 0 {
-			site.Poll()
+			site.Next()
 		}
 		if i == d.before {
 			transport := &failingTransport{way: d.way, at: d.at}

@@ -45,7 +45,7 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 	var got strings.Builder
 	for words := range strings.Lines(polls) {
 		if time.Sleep(time.Hour); got.Len() > 0 {
-			site.Poll()
+			site.Next()
 		}
 		before := len(site.Requests())
 		m := &mirror.Mirror{

@@ -96,7 +96,7 @@ func testWalkOfFixture(t *testing.T, text string) {
 		mirrors := make([]*mirror.Mirror, 2)
 		for k, site := range sites {
 			if i > 0 {
-				site.Poll()
+				site.Next()
 			}
 			mirrors[k] = newMirror(nil, site)
 			mirrors[k].Revalidate = strings.Contains(words, "revalidate")

@@ -828,7 +828,7 @@ func testHops(t *testing.T, site *feedtest.Site, start, polls string) {
 			budget = int(n[0] - '0')
 		}
 		hop.poll(budget, strings.Contains(words, "revalidate"))
-		site.Poll()
+		site.Next()
 		time.Sleep(time.Hour)
 	}
 }

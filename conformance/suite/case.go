@@ -238,6 +238,7 @@ func (c *Case) site() (*website.Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
+	s.Polls = max(len(c.Polls), 1)
 	return s, nil
 }
 

@@ -183,17 +183,14 @@ func worst(findings []Assessment) Outcome {
 // guid, or the id in an item of a JSON feed.
 var published = regexp.MustCompile(`(?s)<(?:\w+:)?id(?:\s[^>]*)?>(.*?)</|<(?:\w+:)?guid(?:\s[^>]*)?>(.*?)</|"id"\s*:\s*"?([^",}]*)`)
 
-// A session is a running case: its website, and the present poll. Begin one with
-// Case.begin, and close it.
+// A session is a running case, which is at one of its polls. Begin one with Case.begin, and
+// close it.
 type session struct {
+	*website.Site
 	Case *Case
 	URL  string // the address to give to the reader
 
-	site *website.Site
-	ids  map[string]bool
-
-	mu   sync.Mutex
-	poll int // from 1
+	ids map[string]bool
 }
 
 // begin serves the case's website on the loopback interface until the session
@@ -206,45 +203,12 @@ func (c *Case) begin() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{Case: c, URL: site.URL + c.Start, site: site, ids: idsOf(c, site), poll: 1}, nil
-}
-
-// Other returns the URL of the website's other origin, without a final slash.
-func (s *session) Other() string { return s.site.Other }
-
-// Close ends the session's website.
-func (s *session) Close() error { return s.site.Close() }
-
-// Reset starts the case again.
-func (s *session) Reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.site.Reset()
-	s.poll = 1
-}
-
-// Poll returns the number of the present poll, from 1.
-func (s *session) Poll() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.poll
+	return &session{Site: site, Case: c, URL: site.URL + c.Start, ids: idsOf(c, site)}, nil
 }
 
 // Due reports whether the feed is due at the present poll. If it is not, the
 // reader decides whether to request it.
 func (s *session) Due() bool { return !slices.Contains(s.Case.IfDue, s.Poll()) }
-
-// Next begins the next poll, with its website. If the case has no more polls,
-// it returns false and changes nothing.
-func (s *session) Next() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.poll >= len(s.Case.Polls) {
-		return false
-	}
-	s.poll = s.site.Poll()
-	return true
-}
 
 // A request is a request to a case's website.
 type request struct {
@@ -260,9 +224,9 @@ type request struct {
 // Requests returns the requests so far.
 func (s *session) Requests() []request {
 	requests := []request{}
-	for _, r := range s.site.Requests() {
+	for _, r := range s.Site.Requests() {
 		requests = append(requests, request{
-			Poll: r.Poll, Method: r.Method, URL: s.site.Path(r.URL), Status: r.Status,
+			Poll: r.Poll, Method: r.Method, URL: s.Site.Path(r.URL), Status: r.Status,
 			ETag: r.Header.Get("If-None-Match"), Since: r.Header.Get("If-Modified-Since"), Agent: r.Header.Get("User-Agent"),
 		})
 	}
@@ -273,8 +237,8 @@ func (s *session) Requests() []request {
 // its requests.
 func (s *session) Judge(result *Result) []Assessment {
 	poll := s.Poll()
-	r := &round{result: result, path: s.site.Path, ids: s.ids}
-	for _, request := range s.site.Requests() {
+	r := &round{result: result, path: s.Site.Path, ids: s.ids}
+	for _, request := range s.Site.Requests() {
 		if request.Poll == poll {
 			r.requests = append(r.requests, request)
 		}

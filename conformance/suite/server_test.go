@@ -316,7 +316,7 @@ func comparePlayed(t *testing.T, p *player, c *suite.Case) {
 	for _, r := range website.Resources {
 		paths = append(paths, r.Path, r.Path+"?unknown=1")
 	}
-	otherURL := ours.Other()
+	otherURL := ours.Other
 	same := strings.NewReplacer("http://"+theirs.Site, site, "http://"+theirs.Other, otherURL,
 		theirs.Site, strings.TrimPrefix(site, "http://"), theirs.Other, strings.TrimPrefix(otherURL, "http://"))
 	for {

@@ -59,6 +59,7 @@ import (
 type Site struct {
 	URL   string // without a final slash
 	Other string // the same website at another origin
+	Polls int    // the number of polls; zero means any number
 
 	mu        sync.Mutex
 	resources map[string][]State // by name, later states last
@@ -142,13 +143,23 @@ func (s *Site) Close() error {
 	return err
 }
 
-// Poll begins the next poll, and returns its number. The first one has already
-// begun.
+// Poll returns the number of the present poll, from 1.
 func (s *Site) Poll() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.poll++
 	return s.poll
+}
+
+// Next begins the next poll. If the present one is the last, it returns false and changes
+// nothing.
+func (s *Site) Next() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more := s.Polls == 0 || s.poll < s.Polls
+	if more {
+		s.poll++
+	}
+	return more
 }
 
 // Reset restores the state before any request.
