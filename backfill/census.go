@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -192,12 +191,7 @@ func (p apiPost) listed() listedPost {
 func (s *source) list(url string) (posts []apiPost, total int, err error) {
 	client, done := settings.Cloned(s.c)
 	defer done()
-	resp, err := settings.Get(s.ctx, client, http.MethodGet, url, http.Header{"Accept": {"application/json"}})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	text, resp, err := settings.Read(s.ctx, client, url, http.Header{"Accept": {"application/json"}})
 	if err == nil {
 		err = json.Unmarshal(text, &posts)
 	}

@@ -3,7 +3,6 @@ package backfill
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,12 +28,7 @@ type listing struct {
 func (s *source) listed(ctx context.Context, address string) (*feedhistory.Document, error) {
 	client, done := settings.Cloned(s.c)
 	defer done()
-	resp, err := settings.Get(ctx, client, http.MethodGet, address, http.Header{"Accept": {"application/json"}})
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	text, resp, err := settings.Read(ctx, client, address, http.Header{"Accept": {"application/json"}})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -142,12 +141,7 @@ func (a *archive) list(first string) ([]snapshot, error) {
 }
 
 func (a *archive) get(url string) (string, *http.Response, error) {
-	resp, err := settings.Get(a.ctx, a.http, http.MethodGet, url, nil)
-	if err != nil {
-		return "", nil, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	text, resp, err := settings.Read(a.ctx, a.http, url, nil)
 	return string(text), resp, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -158,10 +157,10 @@ func (w *rangeWalker) ask(span timeRange) (*rangeAnswer, error) {
 		return nil, nil
 	}
 	w.documents++
-	resp, err := settings.Get(w.ctx, w.client, http.MethodGet, w.url, http.Header{
+	text, resp, err := settings.Read(w.ctx, w.client, w.url, http.Header{
 		"Accept": {"application/atom+xml, application/rss+xml, application/feed+json, */*;q=0.5"}, "Modified-Range": {span.String()},
 	})
-	if err != nil {
+	if resp == nil {
 		return nil, w.refused(span, err)
 	}
 	if !slices.ContainsFunc(resp.Header.Values("Vary"), func(v string) bool { return v == "*" || strings.Contains(strings.ToLower(v), "modified-range") }) {
@@ -172,8 +171,6 @@ func (w *rangeWalker) ask(span timeRange) (*rangeAnswer, error) {
 	}
 	a := &rangeAnswer{span: span, whole: resp.StatusCode == http.StatusOK}
 	date, _ := http.ParseTime(resp.Header.Get("Date"))
-	text, err := io.ReadAll(resp.Body)
-	resp.Body.Close()
 	if err == nil {
 		a.doc, err = feedhistory.Parser{Limits: w.client.Limits, Header: resp.Header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
 	}

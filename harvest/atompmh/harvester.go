@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -346,17 +345,11 @@ func (c *Change) isToFetch() bool { return c.Kind == Record && c.Chosen != nil }
 
 // get requests the chosen representation.
 func get(ctx context.Context, client *feedhistory.Client, c Change) Change {
-	resp, err := settings.Get(ctx, client, http.MethodGet, c.Chosen.URL, http.Header{"Accept": {cmp.Or(c.Chosen.Type, "*/*")}})
-	if err != nil {
-		c.Gone = errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
-		c.Err = err
-		return c
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, resp, err := settings.Read(ctx, client, c.Chosen.URL, http.Header{"Accept": {cmp.Or(c.Chosen.Type, "*/*")}})
 	if c.Err = err; err == nil { // a part is not the record
 		c.Body, c.Type = body, cmp.Or(resp.Header.Get("Content-Type"), c.Chosen.Type)
 	}
+	c.Gone = errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
 	return c
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -430,13 +429,11 @@ func (r *run) ask() (*answer, error) {
 		fields = http.Header{}
 	}
 	fields.Set("Accept", "application/atom+xml, application/rss+xml, application/feed+json, */*;q=0.5")
-	resp, err := settings.Get(r.ctx, r.http, http.MethodGet, url, fields)
-	if err != nil {
-		return nil, r.damaged(nil, nil, err)
+	text, resp, cut := settings.Read(r.ctx, r.http, url, fields)
+	if resp == nil {
+		return nil, r.damaged(nil, nil, cut)
 	}
 	status, header := resp.StatusCode, resp.Header
-	text, cut := io.ReadAll(resp.Body)
-	resp.Body.Close()
 	doc, err := feedhistory.Parser{Limits: r.http.Limits, Header: header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
 	if err = cmp.Or(cut, err); err != nil {
 		return nil, r.damaged(doc, header, err)

@@ -85,6 +85,18 @@ func Get(ctx context.Context, c *feedhistory.Client, method, address string, hea
 	return resp, nil
 }
 
+// Read makes a GET request as Get does, and reads the body, as far as it comes. Without an
+// answer, the response is nil.
+func Read(ctx context.Context, c *feedhistory.Client, address string, header http.Header) ([]byte, *http.Response, error) {
+	resp, err := Get(ctx, c, http.MethodGet, address, header)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return body, resp, err
+}
+
 // A limitedBody is a body of limited length.
 type limitedBody struct {
 	io.Closer
