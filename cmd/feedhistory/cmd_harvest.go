@@ -2,9 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
+	"github.com/alecthomas/kong"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/protocols"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -24,18 +23,9 @@ func (c *harvestCommand) Help() string {
 		"The mirror also records how far the harvest has come, document by document, so a harvest by any protocol continues where it was cut short."
 }
 
-// Validate refuses limits of zero, incompatible flags, and flags without effect for the
-// protocol.
-func (c *harvestCommand) Validate() error {
+// Validate refuses a negative overlap, incompatible flags, and flags of another protocol.
+func (c *harvestCommand) Validate(call *kong.Context) error {
 	switch {
-	case c.MaxRequests < 1:
-		return errors.New("--max-requests: at least 1")
-	case c.MaxItems < 1:
-		return errors.New("--max-items: at least 1")
-	case c.MaxBytes < 1:
-		return errors.New("--max-bytes: at least 1 byte")
-	case c.MaxEntity < 1:
-		return errors.New("--max-entity: at least 1")
 	case c.Overlap != nil && *c.Overlap < 0:
 		return errors.New("--overlap: a time cannot be negative")
 	case c.DB != "" && (c.State != "" || c.Fetch):
@@ -45,26 +35,7 @@ func (c *harvestCommand) Validate() error {
 	case c.Key != "" && c.DB == "":
 		return errors.New("--key is for --db")
 	}
-	for _, flag := range []struct {
-		name string
-		set  bool
-		of   []string
-	}{
-		{"--accept", len(c.Accept) > 0, []string{protocols.AtomPMH}},
-		{"--historical", c.Historical, []string{protocols.AtomPMH}},
-		{"--whole-chain", c.WholeChain, []string{protocols.AtomPMH}},
-		{"--fetch", c.Fetch, []string{protocols.AtomPMH}},
-		{"--snapshot", c.Snapshot != "", []string{protocols.DataReplication}},
-		{"--key", c.Key != "", []string{protocols.DataReplication}},
-		{"--lenient", c.Lenient, []string{protocols.DataReplication}},
-		{"--dialect", c.Dialect != "auto", []string{protocols.ModifiedRange}},
-		{"--overlap", c.Overlap != nil, []string{protocols.ModifiedRange, protocols.AtomPMH}},
-	} {
-		if flag.set && !slices.Contains(flag.of, c.Protocol) {
-			return fmt.Errorf("%s: %s has no such flag", flag.name, c.Protocol)
-		}
-	}
-	return nil
+	return terminal.CheckProtocol(call, c.Protocol)
 }
 
 // Run harvests the collection, prints the changes and records the state.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/alecthomas/kong"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/protocols"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -29,8 +30,8 @@ func (c *produceCommand) Help() string {
 		"or only those that have changed; a change must have a later time than what is published, because harvests look for no others."
 }
 
-// Validate refuses missing, useless and negative flags.
-func (c *produceCommand) Validate() error {
+// Validate refuses missing and useless flags, and those of another protocol.
+func (c *produceCommand) Validate(call *kong.Context) error {
 	switch {
 	case c.Out == "" && c.Listen == "" && c.DB == "":
 		return errors.New("give --out, --listen or both, or --db")
@@ -42,32 +43,14 @@ func (c *produceCommand) Validate() error {
 		return errors.New("--out: modified-range has no documents to put into a directory; --listen serves it")
 	case c.Base == "" && c.Listen == "" && c.Out != "" && c.Protocol == protocols.AtomPMH:
 		return errors.New("--base is required without --listen")
-	case c.Size < 0:
-		return errors.New("--size: a number cannot be negative")
-	case c.Settle < 0:
-		return errors.New("--settle: a time cannot be negative")
-	case c.PageSize < 1:
-		return errors.New("--page-size: at least 1")
 	case c.Base != "" && !terminal.IsWeb(c.Base):
 		return errors.New("--base: not the URL of a directory: " + c.Base)
-	}
-	return c.validateProtocol()
-}
-
-// validateProtocol refuses flags of another protocol.
-func (c *produceCommand) validateProtocol() error {
-	isPMH, isReplication := c.Protocol == protocols.AtomPMH, c.Protocol == protocols.DataReplication
-	switch {
-	case !c.CleanUp.IsZero() && (!isReplication || c.Out == ""):
+	case !c.CleanUp.IsZero() && (c.Protocol != protocols.DataReplication || c.Out == ""):
 		return errors.New("--clean-up is for datareplication with --out")
-	case c.Historical && !isPMH:
-		return fmt.Errorf("--historical: %s has no such flag", c.Protocol)
-	case c.Snapshot && !isReplication:
-		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
-	case (c.Deletions != "entry" || c.Settle > 0) && !isPMH:
+	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != protocols.AtomPMH:
 		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
 	}
-	return nil
+	return terminal.CheckProtocol(call, c.Protocol)
 }
 
 // Run publishes the lines, and serves the result.

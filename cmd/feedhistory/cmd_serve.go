@@ -40,7 +40,7 @@ type serveCommand struct {
 	Dir      string          `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
 	Listen   terminal.Listen `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
 	Protocol string          `enum:",atom-pmh,datareplication,modified-range" default:"" placeholder:"PROTOCOL" help:"Give the feeds of the database out by a protocol, for harvest: atom-pmh, datareplication or modified-range."`
-	MaxAge   time.Duration   `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
+	MaxAge   time.Duration   `default:"5m" least:"0s" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
 
 	database.Location
 	historyFlags
@@ -158,8 +158,6 @@ type historyFlags struct {
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
-	case c.MaxAge < 0:
-		return errors.New("--max-age: a time cannot be negative")
 	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
 		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
 	case c.Protocol != "" && c.Dir != "":

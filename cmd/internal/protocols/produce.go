@@ -39,12 +39,12 @@ type Production struct {
 	Base       string          `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
 	Title      string          `help:"With atom-pmh and modified-range: the feed's title."`
 	Deletions  string          `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
-	Settle     time.Duration   `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
-	Historical bool            `help:"With atom-pmh: keep the entries of records' earlier states."`
-	Size       int             `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
-	PageSize   terminal.Size   `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	Settle     time.Duration   `least:"0s" placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Historical bool            `of:"atom-pmh" help:"With atom-pmh: keep the entries of records' earlier states."`
+	Size       int             `least:"0" placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize   terminal.Size   `least:"1" default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
 	CleanUp    terminal.Moment `placeholder:"TIME" help:"With datareplication: then remove the old pages no harvester needs that was up to date at TIME: a time, a date, or how long ago, such as 30d."`
-	Snapshot   bool            `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
+	Snapshot   bool            `of:"datareplication" help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
 // Produce publishes the lines in a directory. It returns a handler for serving the result; an

@@ -427,6 +427,17 @@ func checkLeast(f *kong.Flag) error {
 	return errors.New("at least " + least)
 }
 
+// CheckProtocol refuses flags for other protocols than the given one: the tag `of` names theirs.
+func CheckProtocol(call *kong.Context, protocol string) error {
+	for _, f := range call.Selected().Flags {
+		of := f.Tag.Get("of")
+		if of != "" && !f.Target.IsZero() && fmt.Sprint(f.Target) != f.Default && !slices.Contains(strings.Split(of, ","), protocol) {
+			return fmt.Errorf("--%s: %s has no such flag", f.Name, protocol)
+		}
+	}
+	return nil
+}
+
 // wordings are the parser's messages about a flag or an argument, and ours.
 var wordings = []struct {
 	theirs *regexp.Regexp
