@@ -304,25 +304,15 @@ func (c *importCommand) server(w *command.World, source *readers.Source) (*reade
 	if err := terminal.CheckURL(source.Name); err != nil {
 		return nil, err
 	}
-	credential, err := c.CredentialFor(source.Name)
-	if err != nil {
-		return nil, err
+	header, err := c.HeaderFor(source.Name)
+	if err == nil && len(header) == 0 {
+		err = terminal.UsageError("the reader needs a login: --token-env VARIABLE, or --user NAME with the password in FEEDHISTORY_PASSWORD, or --netrc")
 	}
-	s := &readers.Server{
-		URL: source.Name, Header: http.Header{}, UserAgent: w.UserAgent,
+	return &readers.Server{
+		URL: source.Name, Header: header, UserAgent: w.UserAgent,
 		Transport: w.Transport(), // whoever names a reader means it, wherever it is
 		Tries:     4, MaxWait: 5 * time.Minute, Login: "--user, --token-env, --header or --netrc",
-	}
-	if credential == nil {
-		return nil, terminal.UsageError("the reader needs a login: --token-env VARIABLE, or --user NAME with the password in FEEDHISTORY_PASSWORD, or --netrc")
-	}
-	if credential.Header != nil {
-		s.Header = credential.Header.Clone()
-	}
-	if credential.Authorization != "" {
-		s.Header.Set("Authorization", credential.Authorization)
-	}
-	return s, nil
+	}, err
 }
 
 // run imports everything, with a bar.

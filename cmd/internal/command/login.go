@@ -47,9 +47,8 @@ func (f *Login) Verify() error {
 	return f.Load()
 }
 
-// CredentialFor returns the credential given by the flags for an address; nil if they
-// give none.
-func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
+// HeaderFor returns the header fields given by the flags for an address.
+func (f *Login) HeaderFor(address string) (http.Header, error) {
 	if err := f.Load(); err != nil {
 		return nil, err
 	}
@@ -73,8 +72,14 @@ func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 			header.Set("Cookie", cookies)
 		}
 	}
+	return header, nil
+}
+
+// CredentialFor returns the same as a credential; nil if there are none.
+func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
+	header, err := f.HeaderFor(address)
 	if len(header) == 0 {
-		return nil, nil
+		return nil, err
 	}
 	return credentialOf(address, header)
 }

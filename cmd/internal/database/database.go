@@ -580,16 +580,12 @@ func Keep(f *command.Login, d *Location, feeds []string) (*command.Keyring, erro
 	flags := command.Login{Credentials: f.Credentials}
 	given := map[string]http.Header{}
 	for _, feed := range feeds {
-		c, err := flags.CredentialFor(feed)
+		header, err := flags.HeaderFor(feed)
 		if err != nil {
 			return nil, err
 		}
-		if c == nil {
-			continue
-		}
-		given[feed] = c.Header.Clone()
-		if c.Authorization != "" {
-			given[feed].Set("Authorization", c.Authorization)
+		if len(header) > 0 {
+			given[feed] = header
 		}
 	}
 	return k, k.Set(given)

@@ -71,15 +71,11 @@ const (
 // LogIn takes the credentials for the collection from the flags, the environment and the
 // files the flags name.
 func (c *Source) LogIn() error {
-	credential, err := c.CredentialFor(c.URL)
-	if err != nil || credential == nil {
-		return err
+	fields, err := c.HeaderFor(c.URL)
+	if len(fields) > 0 {
+		c.Fields = fields
 	}
-	c.Fields = credential.Header
-	if credential.Authorization != "" {
-		c.Fields.Set("Authorization", credential.Authorization)
-	}
-	return nil
+	return err
 }
 
 // A run is one harvest, printed: a line for each change as it comes or, with --format json, all
