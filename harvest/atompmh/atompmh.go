@@ -98,8 +98,8 @@ type Change struct {
 
 // A Representation is where a record can be retrieved in a certain format.
 type Representation struct {
-	URL  string
-	Type string // the media type in the link; "" if it has none
+	URL  string `json:"url"`
+	Type string `json:"type,omitempty"` // the media type in the link; "" if it has none
 }
 
 // representations returns the targets of an entry's alternate links

@@ -127,39 +127,29 @@ func (h *pmhHarvest) printed() iter.Seq2[Change, error] {
 const historicalKind = "historical"
 
 // A Change is a line about a record.
-type (
-	Change struct {
-		Kind            string               `json:"kind"`
-		ID              string               `json:"id"`
-		Time            string               `json:"time,omitempty"`
-		Title           string               `json:"title,omitempty"`
-		Chosen          *jsonRepresentation  `json:"chosen,omitempty"`
-		Representations []jsonRepresentation `json:"representations,omitempty"`
+type Change struct {
+	Kind            string                   `json:"kind"`
+	ID              string                   `json:"id"`
+	Time            string                   `json:"time,omitempty"`
+	Title           string                   `json:"title,omitempty"`
+	Chosen          *atompmh.Representation  `json:"chosen,omitempty"`
+	Representations []atompmh.Representation `json:"representations,omitempty"`
 
-		// The other members are present only with --fetch.
-		Type   string `json:"type,omitempty"` // the media type from the server
-		Body   string `json:"body,omitempty"`
-		Base64 []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
-		Gone   bool   `json:"gone,omitempty"`   // the record has changed again since, or was deleted
-		Error  string `json:"error,omitempty"`
-	}
-	jsonRepresentation struct {
-		URL  string `json:"url"`
-		Type string `json:"type,omitempty"`
-	}
-)
+	// The other members are present only with --fetch.
+	Type   string `json:"type,omitempty"` // the media type from the server
+	Body   string `json:"body,omitempty"`
+	Base64 []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
+	Gone   bool   `json:"gone,omitempty"`   // the record has changed again since, or was deleted
+	Error  string `json:"error,omitempty"`
+}
 
 func changeJSON(c atompmh.Change) Change {
-	representation := func(r atompmh.Representation) jsonRepresentation { return jsonRepresentation(r) }
 	j := Change{
-		Kind: c.Kind.String(), ID: c.ID, Time: show.Time(c.Time.UTC()), Representations: show.Each(c.Representations, representation),
+		Kind: c.Kind.String(), ID: c.ID, Time: show.Time(c.Time.UTC()), Chosen: c.Chosen, Representations: c.Representations,
 		Type: c.Type, Gone: c.Gone,
 	}
 	if c.Entry != nil {
 		j.Title = c.Entry.Title().Plain()
-	}
-	if c.Chosen != nil {
-		j.Chosen = new(representation(*c.Chosen))
 	}
 	switch {
 	case c.Err != nil:

@@ -125,15 +125,12 @@ func onlyFuture(err error) string {
 
 // itemOf returns the record described by a line in harvest's format.
 func itemOf(line Change) (item atompmh.Item, err error) {
-	item = atompmh.Item{ID: line.ID, Title: line.Title, Deleted: line.Kind == atompmh.Deleted.String()}
+	item = atompmh.Item{ID: line.ID, Title: line.Title, Representations: line.Representations, Deleted: line.Kind == atompmh.Deleted.String()}
 	if line.Kind != "" && line.Kind != atompmh.Record.String() && line.Kind != historicalKind && !item.Deleted {
 		return item, fmt.Errorf("the record %q is of the kind %q: neither record nor deleted", line.ID, line.Kind)
 	}
 	if item.Modified, err = time.Parse(time.RFC3339, line.Time); err != nil {
 		return item, fmt.Errorf("the record %q: time is not a time such as 2003-12-13T18:30:02Z: %q", line.ID, line.Time)
-	}
-	for _, r := range line.Representations {
-		item.Representations = append(item.Representations, atompmh.Representation(r))
 	}
 	return item, nil
 }
