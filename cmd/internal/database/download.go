@@ -55,29 +55,24 @@ type DownloadResult struct {
 	Err     error    `json:"-"`
 }
 
-// A Downloader downloads files into a directory.
+// A Downloader downloads files into a directory. All fields but Rate must be set.
 type Downloader struct {
 	Root      *os.Root
 	Downloads *Downloads
 	Client    *feedhistory.Client
 	ClientFor func(feed string) *feedhistory.Client // ClientFor returns a client with a feed's credentials; nil means Client.
-	Parallel  int                                   // Parallel is the number of hosts at the same time; 0 means 4.
+	Parallel  int                                   // Parallel is the number of hosts at the same time.
 	Rate      *rate.Limiter                         // Rate limits the bytes of a second, in parts of 32 KiB; nil does not.
-	MaxBytes  int64                                 // MaxBytes is the maximum size of a file; 0 means 10 GiB.
+	MaxBytes  int64                                 // MaxBytes is the maximum size of a file.
 
 	// Each is called after each file, and Read for each part of a file. Neither is called
-	// twice at the same time; nil means nobody.
+	// twice at the same time.
 	Each func(DownloadResult)
 	Read func(bytes int)
 
 	mu    sync.Mutex
 	names *names
 }
-
-const (
-	defaultParallel = 4
-	defaultMaxBytes = 10 << 30
-)
 
 // Download downloads files: those of one host one after the other, and several hosts at
 // the same time. It returns an error of the directory or the records, or the context's.
@@ -93,13 +88,9 @@ func (d *Downloader) Download(ctx context.Context, files []File) (err error) {
 		}
 		hosts[host] = append(hosts[host], f)
 	}
-	parallel := d.Parallel
-	if parallel < 1 {
-		parallel = defaultParallel
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	free := make(chan struct{}, parallel)
+	free := make(chan struct{}, d.Parallel)
 	var all sync.WaitGroup
 	for _, host := range order {
 		all.Go(func() {
@@ -146,9 +137,7 @@ func (d *Downloader) tell(r DownloadResult) {
 	if r.Err != nil {
 		r.Error = show.Detail(r.Err)
 	}
-	if d.Each != nil {
-		d.Each(r)
-	}
+	d.Each(r)
 }
 
 // A localError is an error of this machine, after which no other file can be saved either.
@@ -225,19 +214,15 @@ func (d *Downloader) save(ctx context.Context, f File, resp *http.Response, part
 	if err != nil {
 		return &localError{err}
 	}
-	most := d.MaxBytes
-	if most <= 0 {
-		most = defaultMaxBytes
-	}
-	n, err := io.Copy(&counter{ctx, out, d}, io.LimitReader(resp.Body, most+1))
+	n, err := io.Copy(&counter{ctx, out, d}, io.LimitReader(resp.Body, d.MaxBytes+1))
 	if failed := errors.Join(out.Sync(), out.Close()); failed != nil {
 		return &localError{failed}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case n > most:
-		return errors.Join(fmt.Errorf("larger than %d bytes", most), d.Root.Remove(part))
+	case n > d.MaxBytes:
+		return errors.Join(fmt.Errorf("larger than %d bytes", d.MaxBytes), d.Root.Remove(part))
 	case err != nil:
 		if local, ok := errors.AsType[*localError](err); ok {
 			return local
@@ -297,11 +282,9 @@ func (c *counter) Write(p []byte) (int, error) {
 		}
 	}
 	n, err := c.out.Write(p)
-	if c.d.Read != nil {
-		c.d.mu.Lock()
-		c.d.Read(n)
-		c.d.mu.Unlock()
-	}
+	c.d.mu.Lock()
+	c.d.Read(n)
+	c.d.mu.Unlock()
 	if err != nil {
 		err = &localError{err}
 	}
@@ -319,11 +302,7 @@ func (d *Downloader) request(ctx context.Context, f File, size int64, validator 
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", size))
 		req.Header.Set("If-Range", validator)
 	}
-	client := d.Client
-	if d.ClientFor != nil {
-		client = cmp.Or(d.ClientFor(f.Feed), client)
-	}
-	resp, err := client.HTTPClient().Do(req)
+	resp, err := cmp.Or(d.ClientFor(f.Feed), d.Client).HTTPClient().Do(req)
 	if err != nil {
 		if broken, ok := errors.AsType[*url.Error](err); ok {
 			err = broken.Err // the message must not contain a secret of the address

@@ -36,7 +36,11 @@ func newDownloader(t *testing.T) (d *Downloader, results *[]DownloadResult) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	results = new([]DownloadResult)
-	d = &Downloader{Root: root, Downloads: &Downloads{DB: db}, Client: &feedhistory.Client{AllowPrivate: true}, Each: func(r DownloadResult) { *results = append(*results, r) }}
+	d = &Downloader{
+		Root: root, Downloads: &Downloads{DB: db}, Client: &feedhistory.Client{AllowPrivate: true}, Parallel: 4, MaxBytes: 10 << 30,
+		ClientFor: func(string) *feedhistory.Client { return nil },
+		Each:      func(r DownloadResult) { *results = append(*results, r) }, Read: func(int) {},
+	}
 	t.Cleanup(d.Client.CloseIdle)
 	require.NoError(t, d.Downloads.Open(t.Context()))
 	return d, results
@@ -104,7 +108,7 @@ func TestAnnouncedLength(t *testing.T) {
 	_, err = part.WriteString(text[:500])
 	require.NoError(t, err)
 	d.Read = func(int) { // another process writes to the part
-		d.Read = nil
+		d.Read = func(int) {}
 		_, err := part.WriteAt([]byte("more"), 1000)
 		require.NoError(t, err)
 	}

@@ -43,7 +43,7 @@ const (
 type Handover struct {
 	Reader *Miniflux
 	Store  mirror.Store
-	Client *feedhistory.Client // reads the feed itself; nil means a client with default settings
+	Client *feedhistory.Client // reads the feed itself
 
 	Status  string // Read, Unread or Marked; "" means Read
 	Starred bool   // whether to star the entries; Miniflux never deletes starred ones
@@ -236,12 +236,7 @@ func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *knownEntries) er
 	if h.Gone {
 		return nil
 	}
-	client := h.Client
-	if client == nil {
-		client = new(feedhistory.Client)
-		defer client.CloseIdle()
-	}
-	doc, err := client.Get(ctx, to.FeedURL)
+	doc, err := h.Client.Get(ctx, to.FeedURL)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -30,20 +30,10 @@ import (
 const longest = 16 << 20
 
 // columnsOf returns the names of a table's columns; none if there is no such table.
-func columnsOf(ctx context.Context, db *sql.DB, table string) (names []string, err error) {
-	found, err := db.QueryContext(ctx, "SELECT name FROM pragma_table_info(?)", table)
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	for found.Next() {
-		var name string
-		if err := found.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, found.Err()
+func columnsOf(ctx context.Context, db *sql.DB, table string) ([]string, error) {
+	var names sql.NullString
+	err := db.QueryRowContext(ctx, "SELECT group_concat(name, char(10)) FROM pragma_table_info(?)", table).Scan(&names)
+	return strings.FieldsFunc(names.String, func(r rune) bool { return r == '\n' }), err
 }
 
 // A row has the values of a row as text, by column.
