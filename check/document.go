@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -442,20 +443,10 @@ func differ(a, b *feedhistory.Entry) bool {
 // characters an IRI cannot have (RFC 3987 §2.2).
 func isIRI(s string) bool {
 	scheme, rest, ok := strings.Cut(s, ":")
-	if !ok || scheme == "" || strings.Trim(rest, "/") == "" || !isLetter(scheme[0]) {
-		return false
-	}
-	for i := range len(scheme) {
-		if c := scheme[i]; !isLetter(c) && !strings.ContainsRune("0123456789+-.", rune(c)) {
-			return false
-		}
-	}
-	return !strings.ContainsFunc(rest, func(r rune) bool {
+	return ok && iri.IsScheme(scheme) && strings.Trim(rest, "/") != "" && !strings.ContainsFunc(rest, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f && r <= 0x9f || strings.ContainsRune("<>\"{}|\\^`", r)
 	})
 }
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 const (
 	nsSearch  = "http://a9.com/-/spec/opensearch/1.1/"

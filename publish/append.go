@@ -11,6 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A change has the items of one call.
@@ -443,13 +444,6 @@ func isReference(text string) bool {
 
 // isAbsolute reports whether a reference begins with a scheme.
 func isAbsolute(ref string) bool {
-	for i := range len(ref) {
-		switch c := ref[i]; {
-		case c == ':':
-			return i > 0
-		case !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && ('0' <= c && c <= '9' || strings.IndexByte("+-.", c) >= 0)):
-			return false
-		}
-	}
-	return false
+	scheme, _, ok := strings.Cut(ref, ":")
+	return ok && iri.IsScheme(scheme)
 }

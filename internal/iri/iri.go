@@ -54,7 +54,7 @@ func Split(s string) (r Reference) {
 	if i := strings.IndexByte(s, '?'); i >= 0 {
 		s, r.Query, r.HasQuery = s[:i], s[i+1:], true
 	}
-	if i := strings.IndexByte(s, ':'); i > 0 && isScheme(s[:i]) {
+	if i := strings.IndexByte(s, ':'); i > 0 && IsScheme(s[:i]) {
 		r.Scheme, s = s[:i], s[i+1:]
 	}
 	if strings.HasPrefix(s, "//") {
@@ -69,7 +69,8 @@ func Split(s string) (r Reference) {
 	return r
 }
 
-func isScheme(s string) bool {
+// IsScheme reports whether text is a URL's scheme (RFC 3986 §3.1).
+func IsScheme(s string) bool {
 	for i := range len(s) {
 		c := s[i] | 0x20
 		letter := 'a' <= c && c <= 'z'
