@@ -282,20 +282,23 @@ var notInSlug = regexp.MustCompile(`[^\p{M}\p{L}\p{Nd}._~!$&'()+,;=@]+`)
 // A FrontMatter is the names and values before an article's text.
 type FrontMatter map[string]any
 
+// fences are the lines around front matter, and how to find the second one.
+var fences = map[string]*regexp.Regexp{"---": regexp.MustCompile(`(?m)^---[ \t]*$\n?`), "+++": regexp.MustCompile(`(?m)^\+\+\+[ \t]*$\n?`)}
+
 // splitFrontMatter splits a text into its front matter, which is YAML between lines of
 // "---" or TOML between lines of "+++", and its body. Without front matter, front is nil.
 func splitFrontMatter(text []byte) (front FrontMatter, body []byte, err error) {
 	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	fence := string(bytes.TrimRight(first, " \t"))
-	if fence != "---" && fence != "+++" {
+	if fences[fence] == nil {
 		return nil, text, nil
 	}
-	matter, body, ok := cutLine(rest, fence)
-	if !ok {
+	at := fences[fence].FindIndex(rest)
+	if at == nil {
 		return nil, nil, fmt.Errorf("the front matter has no end: there is no second line %q", fence)
 	}
-	values := map[string]any{}
+	matter, values := rest[:at[0]], map[string]any{}
 	if fence == "+++" {
 		err = toml.Unmarshal(matter, &values)
 	} else {
@@ -304,22 +307,7 @@ func splitFrontMatter(text []byte) (front FrontMatter, body []byte, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("the front matter: %w", err)
 	}
-	return values, body, nil
-}
-
-// cutLine cuts a text around a line.
-func cutLine(text []byte, line string) (before, after []byte, ok bool) {
-	for at := 0; at < len(text); {
-		end := len(text)
-		if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
-			end = at + n + 1
-		}
-		if string(bytes.TrimRight(text[at:end], " \t\n")) == line {
-			return text[:at], text[end:], true
-		}
-		at = end
-	}
-	return nil, nil, false
+	return values, rest[at[1]:], nil
 }
 
 // text returns the first text or number among the named values; "" if there is none.
