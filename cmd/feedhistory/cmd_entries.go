@@ -508,7 +508,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	var size int64
 	d.Read = func(n int) {
 		size += int64(n)
-		bar.Describe(fmt.Sprintf("%d of %s · %s", saved+failed, terminal.Count(len(files), "file", "files"), megabytes(size)))
+		bar.Describe(fmt.Sprintf("%d of %s · %s", saved+failed, terminal.Count(len(files), "file", "files"), terminal.RoughSize(size)))
 	}
 	p, missing := terminal.NewPage(w.Stdout), terminal.NewPage(w.Stderr)
 	d.Each = func(r database.DownloadResult) {
@@ -542,7 +542,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 	case err != nil:
 		return c.Failure(err)
 	}
-	w.Tell(terminal.Count(saved, "file", "files") + " downloaded · " + megabytes(size))
+	w.Tell(terminal.Count(saved, "file", "files") + " downloaded · " + terminal.RoughSize(size))
 	switch {
 	case failed > 0 && saved == 0:
 		return terminal.StatusError(terminal.ExitFailed)
@@ -664,7 +664,7 @@ func (c *downloadCommand) announce(w *command.World, files []database.File) {
 	}
 	text := terminal.Count(len(files), "file", "files") + " to download"
 	if size > 0 {
-		text += " · " + megabytes(size)
+		text += " · " + terminal.RoughSize(size)
 	}
 	if unknown > 0 {
 		text += fmt.Sprintf(" · %d of unknown size", unknown)
@@ -682,7 +682,7 @@ func (c *downloadCommand) list(w *command.World, files []database.File) error {
 		}
 		size := "-"
 		if f.Length > 0 {
-			size = megabytes(f.Length)
+			size = terminal.RoughSize(f.Length)
 		}
 		p.Line(terminal.Clean(f.Name) + "\t" + size + "\t" + terminal.Clean(f.URL))
 	}
@@ -692,19 +692,6 @@ func (c *downloadCommand) list(w *command.World, files []database.File) error {
 
 // copyBuffer is the number of bytes a download passes on at once.
 const copyBuffer = 32 << 10
-
-// megabytes returns a size, rounded for people.
-func megabytes(n int64) string {
-	switch {
-	case n < 1000:
-		return terminal.Count(int(n), "byte", "bytes")
-	case n < 1e6:
-		return fmt.Sprintf("%d kB", n/1e3)
-	case n < 1e9:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-}
 
 // An eraseCommand is the verb erase.
 type eraseCommand struct {

@@ -389,6 +389,19 @@ func SizeText(n int64) string {
 	return Count(int(n), "byte", "bytes")
 }
 
+// RoughSize returns a size, rounded for people, such as 16.8 MB.
+func RoughSize(n int64) string {
+	switch {
+	case n < 1e3:
+		return Count(int(n), "byte", "bytes")
+	case n < 1e6:
+		return fmt.Sprintf("%d kB", (n+500)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
 // CheckLeast refuses values of flags below those in the tag `least` or not above those in
 // the tag `above`, each a whole number or a length of time.
 func CheckLeast(call *kong.Context) error {

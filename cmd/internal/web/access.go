@@ -27,7 +27,6 @@ type gatekeeper struct {
 	token   string
 	private bool // whether reading needs the token
 	base    string
-	root    string // the path of the server, with a final slash
 	now     func() time.Time
 	readers command.SecretFile[[]readerLogin] // in memory without a name
 
@@ -120,18 +119,6 @@ func (g *gatekeeper) proof(token string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// setCookie makes a browser keep a proof; "" makes it forget.
-func (g *gatekeeper) setCookie(w http.ResponseWriter, proof string) {
-	cookie := &http.Cookie{
-		Name: cookieName, Value: proof, Path: g.root, MaxAge: 90 * 24 * 60 * 60,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(g.base, "https:"),
-	}
-	if proof == "" {
-		cookie.MaxAge = -1
-	}
-	http.SetCookie(w, cookie)
-}
-
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // change runs a page only if the request may change anything.
@@ -171,14 +158,19 @@ func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
 	if !s.gate.guess(r, token) {
 		return s.render(w, r, http.StatusForbidden, "token", "Token", tokenView{Next: next, Wrong: true, Private: s.Private})
 	}
-	s.gate.setCookie(w, s.gate.proof(token))
+	s.keepToken(w, s.gate.proof(token))
 	http.Redirect(w, r, next, http.StatusSeeOther)
 	return nil
 }
 
+// keepToken makes a browser keep a proof of the token.
+func (s *Server) keepToken(w http.ResponseWriter, proof string) {
+	s.keep(w, http.Cookie{Name: cookieName, Value: proof, Path: s.root, SameSite: http.SameSiteStrictMode}, 90)
+}
+
 // forgetToken makes the browser forget the token.
 func (s *Server) forgetToken(w http.ResponseWriter, r *http.Request) error {
-	s.gate.setCookie(w, "")
+	s.keepToken(w, "")
 	http.Redirect(w, r, s.root, http.StatusSeeOther)
 	return nil
 }
@@ -251,43 +243,6 @@ func IsLocal(host string) bool {
 	return name == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// The maximum numbers of event streams at the same time. Browsers have six
-// connections to a server, and need some of them for other things.
-const (
-	mostWatched = 3   // of one visitor
-	mostStreams = 100 // of all visitors
-)
-
-// watchers are the visitors with event streams.
-type watchers struct {
-	mu  sync.Mutex
-	all int
-	of  map[netip.Prefix]int // by address; for IPv6, by network
-}
-
-// enter starts one more stream of a visitor, which lasts until leave is called.
-func (w *watchers) enter(r *http.Request) (leave func(), ok bool) {
-	visitor := visitorOf(r)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.all >= mostStreams || w.of[visitor] >= mostWatched {
-		return nil, false
-	}
-	if w.of == nil {
-		w.of = map[netip.Prefix]int{}
-	}
-	w.all++
-	w.of[visitor]++
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.all--
-		if w.of[visitor]--; w.of[visitor] == 0 {
-			delete(w.of, visitor)
-		}
-	}, true
-}
-
 // visitorOf returns where a request comes from: an address or, for IPv6, a
 // network, because everybody has many IPv6 addresses.
 func visitorOf(r *http.Request) netip.Prefix {
@@ -355,15 +310,8 @@ func (w *privateWriter) begin() {
 	}
 	w.begun = true
 	h := w.Header()
-	kept := []string{"private"}
-	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
-		switch directive = strings.TrimSpace(directive); directive {
-		case "", "public", "private":
-		default:
-			kept = append(kept, directive)
-		}
-	}
-	h.Set("Cache-Control", strings.Join(kept, ", "))
+	others := strings.TrimPrefix(strings.TrimPrefix(h.Get("Cache-Control"), "public"), ", ")
+	h.Set("Cache-Control", strings.TrimSuffix("private, "+others, ", "))
 	h.Add("Vary", "Authorization, Cookie")
 }
 
@@ -378,23 +326,24 @@ func showsImages(r *http.Request) bool {
 	return err == nil
 }
 
-// keep makes a browser keep a visitor's choice for the pages below a path; "" makes it
-// forget the choice.
-func (s *Server) keep(w http.ResponseWriter, name, value, path string) {
-	cookie := &http.Cookie{
-		Name: name, Value: value, Path: path, MaxAge: 400 * 24 * 60 * 60,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(s.base(), "https:"),
-	}
-	if value == "" {
+// keep makes a browser keep a cookie for so many days; without a value, forget it.
+func (s *Server) keep(w http.ResponseWriter, cookie http.Cookie, days int) {
+	if cookie.MaxAge = days * 24 * 60 * 60; cookie.Value == "" {
 		cookie.MaxAge = -1
 	}
-	http.SetCookie(w, cookie)
+	cookie.HttpOnly, cookie.Secure = true, strings.HasPrefix(s.base(), "https:")
+	http.SetCookie(w, &cookie)
+}
+
+// keepChoice makes a browser keep a visitor's choice for the pages below a path.
+func (s *Server) keepChoice(w http.ResponseWriter, name, value, path string) {
+	s.keep(w, http.Cookie{Name: name, Value: value, Path: path, SameSite: http.SameSiteLaxMode}, 400)
 }
 
 // chooseImages makes the browser remember, or forget, to show the images of a
 // feed. It changes nothing for others, so it needs no token.
 func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request, _ *mirror.Feed) error {
-	s.keep(w, imagesCookie, when(r.FormValue("show") == "always", "shown"), s.at("/feeds/"+r.PathValue("id")))
+	s.keepChoice(w, imagesCookie, when(r.FormValue("show") == "always", "shown"), s.at("/feeds/"+r.PathValue("id")))
 	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
 	return nil
 }

@@ -1,12 +1,10 @@
 package web
 
 import (
-	"bufio"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -73,7 +71,7 @@ func TestPath(t *testing.T) {
 				status, body, header := answer(t, s, httptestRequest(t.Context(), http.MethodGet, prefix+page, nil))
 				require.Less(t, status, 400, "%s: %s", page, body)
 				require.NotEmpty(t, header.Get("Etag"))
-				for _, part := range []string{`href="`, `action="`, `src="`, `data-progress="`, `data-entry="`} {
+				for _, part := range []string{`href="`, `action="`, `src="`, `data-entry="`} {
 					for _, link := range strings.Split(body, part)[1:] {
 						link, _, _ = strings.Cut(link, `"`)
 						if strings.HasPrefix(link, "/") {
@@ -136,7 +134,7 @@ func TestHosts(t *testing.T) {
 			"mirror.example": true, "MIRROR.example.:443": true, "cellar.lan": true, "feeds.example": true, "feeds.example:8443": true,
 			"192.0.2.1:8005": token != "", "[2001:db8::1]": token != "", "[fe80::1%25eth0]:80": token != "",
 		} {
-			for _, path := range []string{"/", page, page + "/index.atom", page + "/complete.atom", "/feeds.opml", page + "/progress", "/nothing"} {
+			for _, path := range []string{"/", page, page + "/index.atom", page + "/complete.atom", "/feeds.opml", "/nothing"} {
 				r := httptestRequest(t.Context(), http.MethodGet, path, nil)
 				r.Host = host
 				status, body, _ := answer(t, w.Server, r)
@@ -156,62 +154,6 @@ func TestVisitor(t *testing.T) {
 		r.RemoteAddr = from
 		require.Equal(t, want, visitorOf(r).String(), from)
 	}
-}
-
-// One visitor cannot take all streams, and all together cannot exceed the
-// limit. A visitor without a stream can ask instead.
-func TestStreams(t *testing.T) {
-	w := newWorld(t, nil)
-	w.gate.hold()
-	status, _, header := w.do(http.MethodPost, "/feeds", map[string][]string{"url": {w.feedURL("/news.rss")}})
-	require.Equal(t, http.StatusSeeOther, status)
-	path := header.Get("Location") + "/progress"
-	var open []*http.Response
-	for range mostWatched {
-		resp, err := w.client.Get(strings.TrimSuffix(w.url, "/") + path)
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, resp.StatusCode)
-		_, err = bufio.NewReader(resp.Body).ReadString('\n')
-		require.NoError(t, err)
-		open = append(open, resp)
-	}
-	status, body, header := w.get(path)
-	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.Equal(t, "5", header.Get("Retry-After"))
-	requireSound(t, body)
-	require.Eventually(t, func() bool {
-		_, runs := w.polls.Status(w.feedURL("/news.rss"))
-		return runs
-	}, patience, 10*time.Millisecond)
-	status, body, header = w.get(path + "?now")
-	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "application/json", header.Get("Content-Type"))
-	require.JSONEq(t, `{"text":"Asking for the feed …","done":false}`, body)
-	for _, resp := range open {
-		require.NoError(t, resp.Body.Close())
-	}
-	w.gate.free()
-	require.Eventually(t, func() bool {
-		w.streams.mu.Lock()
-		defer w.streams.mu.Unlock()
-		return w.streams.all == 0 && len(w.streams.of) == 0
-	}, patience, 10*time.Millisecond)
-	w.settle(w.feedURL("/news.rss"), 0)
-
-	var all watchers
-	var leave func()
-	for i := range mostStreams + 1 {
-		r := httptestRequest(t.Context(), http.MethodGet, "/", nil)
-		r.RemoteAddr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 1).String()
-		left, ok := all.enter(r)
-		require.Equal(t, i < mostStreams, ok)
-		if ok {
-			leave = left
-		}
-	}
-	leave()
-	_, ok := all.enter(httptestRequest(t.Context(), http.MethodGet, "/", nil))
-	require.True(t, ok)
 }
 
 // A page that does not support a method says which ones it supports.
@@ -281,7 +223,7 @@ func TestPrivate(t *testing.T) {
 
 	for _, path := range []string{
 		"/", "/entries", "/overview", "/feeds.opml", "/feeds.opml?mirrored", feed, feed + "/entry?id=" + entry, feed + "/random", feed + "/day",
-		feed + "/progress?now", feed + "/remove", feed + "/index.atom", feed + "/index.rss", archive, feed + "/complete.atom",
+		feed + "/remove", feed + "/index.atom", feed + "/index.rss", archive, feed + "/complete.atom",
 		feed + "/slice.atom", feed + "/slice.rss", feed + "/subscribe", feed + "/replay.atom?start=2020-01-01&every=1d",
 	} {
 		for name, show := range map[string]func(*http.Request){
@@ -404,15 +346,15 @@ func TestReaderLogins(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// Events still flow, as they come.
-func TestPrivateProgress(t *testing.T) {
+// Shared caches keep no answer, whatever it says of caches.
+func TestPrivateAnswers(t *testing.T) {
 	w := newWorld(t, func(s *Server) { s.Token, s.Private = "open sesame", true })
 	_, _, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {"/"}})
 	feed := w.add("/news.rss")
-	status, events, header := w.get(feed + "/progress")
-	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "private, no-store", header.Get("Cache-Control"))
-	require.Contains(t, events, `"done":true`)
+	for path, want := range map[string]string{feed + "/random": "private, no-store", feed: "private, no-cache", feed + "/index.atom": "private, max-age=60"} {
+		_, _, header := w.get(path)
+		require.Equal(t, want, header.Get("Cache-Control"), path)
+	}
 }
 
 // A Private server without a token answers nobody.
@@ -494,7 +436,7 @@ func TestPrivateFeeds(t *testing.T) {
 	}
 	for _, page := range []string{
 		blog, blog + "/index.atom", blog + "/index.rss", before, after, blog + "/complete.atom", blog + "/slice.atom", blog + "/replay.atom?start=2020-01-01&every=1d",
-		blog + "/subscribe", blog + "/random", blog + "/day", blog + "/progress", blog + "/remove", blog + "/entry?id=tag:lighthouse.example,2003:1/1",
+		blog + "/subscribe", blog + "/random", blog + "/day", blog + "/remove", blog + "/entry?id=tag:lighthouse.example,2003:1/1",
 	} {
 		status, body, _ := answer(t, open, httptestRequest(t.Context(), http.MethodGet, page, nil))
 		require.Equal(t, http.StatusNotFound, status, page)

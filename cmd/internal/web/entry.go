@@ -14,13 +14,14 @@ import (
 	"unicode"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/feedhistory/feedhistory/republish"
 	"github.com/feedhistory/feedhistory/togofeed"
 	"github.com/mmcdole/gofeed"
 	"golang.org/x/net/html"
-	"golang.org/x/text/unicode/norm"
 )
 
 type entryPage struct {
@@ -418,20 +419,18 @@ func durationText(duration string) string {
 // sizeText returns a length in bytes for people; "" if it is invalid.
 func sizeText(length string) string {
 	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
-	switch {
-	case err != nil || n <= 0:
+	if err != nil || n <= 0 {
 		return ""
-	case n < 1000:
-		return plural(n, "byte", "bytes")
-	case n < 1_000_000:
-		return strconv.FormatInt((n+500)/1000, 10) + " kB"
 	}
-	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+	return terminal.RoughSize(n)
 }
 
 // marked marks in a text the words beginning with a word of a search, whatever their
 // case and accents.
 func marked(text string, words []string) template.HTML {
+	if len(words) == 0 {
+		return template.HTML(template.HTMLEscapeString(text))
+	}
 	var b strings.Builder
 	for len(text) > 0 {
 		end := strings.IndexFunc(text, isWordRune)
@@ -472,24 +471,11 @@ func markedIn(markup template.HTML, words []string) template.HTML {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
 
-// fold returns a text in lower case without accents.
-func fold(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsMark(r) {
-			return -1
-		}
-		return unicode.ToLower(unicode.ToUpper(r))
-	}, norm.NFKD.String(text))
-}
+// fold returns a word in lower case without accents.
+func fold(word string) string { return strings.Join(foldedWords(word), "") }
 
 // foldedWords returns the words of a search, folded.
-func foldedWords(search string) []string {
-	var words []string
-	for word := range strings.FieldsFuncSeq(search, func(r rune) bool { return !isWordRune(r) }) {
-		words = append(words, fold(word))
-	}
-	return words
-}
+func foldedWords(search string) []string { return words.Fields(search) }
 
 // mostCompared is the maximum number of words of each version to compare: the
 // time grows with the product of their numbers.

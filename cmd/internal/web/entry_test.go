@@ -217,7 +217,7 @@ func TestOnDemand(t *testing.T) {
 	require.NotContains(t, body, "<audio")
 	_, body, header := w.get(pod + "/entry?id=pod-1&play")
 	require.Contains(t, body, `<audio controls preload="none" data-then="?id=pod-2&amp;play=on&amp;run=forward" src="https://pod.example/1.mp3"></audio>`)
-	require.Equal(t, policy+"; media-src http: https:", header.Get("Content-Security-Policy"))
+	require.Equal(t, policy()+"; media-src http: https:", header.Get("Content-Security-Policy"))
 
 	blog := w.add("/blog/feed.atom")
 	entry := "/entry?id=" + entryLink.FindStringSubmatch(w.page(blog, http.StatusOK))[1]

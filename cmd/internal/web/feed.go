@@ -17,7 +17,7 @@ type feedPage struct {
 	*feedView
 	Entries   *entriesView
 	Timeline  template.HTML // "" if there is nothing to draw
-	Progress  progress
+	Progress  string
 	Site      string   // the publisher's website; "" if unknown
 	Source    string   // the URL of the feed, if it can be a link
 	Published string   // the path under which the feed is published again
@@ -49,7 +49,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 	if err != nil {
 		return err
 	}
-	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: republish.Site(feed), Source: webLink(feed.URL), Older: capitalised(command.OlderHintOf(feed))}
+	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits), Site: republish.Site(feed), Source: webLink(feed.URL), Older: capitalised(command.OlderHintOf(feed))}
 	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err

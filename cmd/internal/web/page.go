@@ -227,9 +227,10 @@ type layout struct {
 	Title string
 	Page  string // the name of the template
 	Path  string
-	Token bool // whether there is a token
-	May   bool // whether the visitor may change anything
-	Out   bool // whether the visitor can log out
+	Token bool         // whether there is a token
+	May   bool         // whether the visitor may change anything
+	Out   bool         // whether the visitor can log out
+	Style template.CSS // the style sheet in the page, of a visitor who does not have it yet; "" for a link
 	Looks []lookChoice
 	Look  string // the classes of the page
 	View  any
@@ -256,6 +257,9 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	}
 	all, classes := lookOf(r)
 	l.Looks, l.Look = all, strings.Join(classes, " ")
+	if from := r.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" {
+		l.Style = template.CSS(assets()["style.css"].text)
+	}
 	var body, whole bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&body, name+".html", l); err != nil {
 		return err
@@ -270,7 +274,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
-	h.Add("Vary", "Cookie") // the cookie decides on the buttons
+	h.Add("Vary", "Cookie, Sec-Fetch-Site") // the cookie decides on the buttons, the site on the style
 	return s.send(w, r, status, whole.Bytes())
 }
 
@@ -366,6 +370,7 @@ var staticFiles embed.FS
 // An asset is a static file under a name with a digest of its content.
 type asset struct {
 	name, mediaType string
+	text            []byte
 	body            *serve.Body
 }
 
@@ -386,7 +391,7 @@ func loadAssets() assetSet {
 		extension := path.Ext(entry.Name())
 		set[entry.Name()] = &asset{
 			name:      strings.TrimSuffix(entry.Name(), extension) + "-" + hex.EncodeToString(sum[:6]) + extension,
-			mediaType: mime.TypeByExtension(extension), body: serve.NewBody(data),
+			mediaType: mime.TypeByExtension(extension), text: data, body: serve.NewBody(data),
 		}
 	}
 	if err != nil {

@@ -250,7 +250,7 @@ func (s *Server) chooseLook(w http.ResponseWriter, r *http.Request) error {
 		chosen = append(chosen, r.FormValue(group.Name))
 	}
 	_, classes := looksOf(chosen)
-	s.keep(w, lookCookie, strings.Join(classes, "."), s.root)
+	s.keepChoice(w, lookCookie, strings.Join(classes, "."), s.root)
 	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
 	return nil
 }

@@ -17,14 +17,13 @@ package web
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
-	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,8 +96,7 @@ type Server struct {
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
-	prepared  *preparer
-	streams   watchers
+	polled    chan string   // feeds to publish in advance
 	building  chan struct{} // a value for each page with entries that is being made
 	sending   atomic.Int64  // the bytes of large pages that are being sent
 	items     serve.Cache[itemKey, entryItem]
@@ -125,7 +123,7 @@ func (s *Server) setUp() {
 	}
 	s.templates = newTemplates(s.root)
 	s.origin = http.NewCrossOriginProtection()
-	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
+	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), now: s.now, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store, root: s.root, templates: s.templates}
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
@@ -135,7 +133,7 @@ func (s *Server) setUp() {
 		Busy: func(feed string) bool { _, runs := s.polls.Status(feed); return runs },
 		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
 	}
-	s.feeds.published, s.prepared = s.published, &preparer{published: s.published, wake: make(chan struct{}, 1)}
+	s.feeds.published, s.polled = s.published, make(chan string, mostPolled)
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger}
 	s.building = make(chan struct{}, mostBuilding)
 	s.route()
@@ -155,7 +153,6 @@ func (s *Server) route() {
 		"GET /feeds/{id}/read":      s.bounded(s.of(s.showRead)),
 		"GET /feeds/{id}/month":     s.bounded(s.of(s.showMonth)),
 		"GET /feeds/{id}/day":       s.bounded(s.of(s.showDay)),
-		"GET /feeds/{id}/progress":  s.of(s.watch),
 		"GET /feeds/{id}/remove":    s.of(s.confirmRemoval),
 		"GET /feeds/{id}/subscribe": s.of(s.showSubscribe),
 		"GET /feeds.opml":           s.exportOPML,
@@ -190,10 +187,13 @@ func (s *Server) base() string {
 	return strings.TrimSuffix(cmp.Or(s.Base, republish.DefaultBase), "/") + "/"
 }
 
-// Pages may load only the server's own script, style and icon; links replace
-// everything an entry would load.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// policy lets pages load only the server's own script, style and icon; links replace everything
+// an entry would load. The style may be in the page itself.
+var policy = sync.OnceValue(func() string {
+	sum := sha256.Sum256(assets()["style.css"].text)
+	return "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
+		"img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+})
 
 func (s *Server) now() time.Time {
 	if s.clock != nil {
@@ -205,7 +205,7 @@ func (s *Server) now() time.Time {
 // policyWith returns the policy of an entry's page, if its visitor has asked to
 // play files or to see images.
 func policyWith(play, images bool) string {
-	p := policy
+	p := policy()
 	if play {
 		p += "; media-src http: https:"
 	}
@@ -220,7 +220,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.once.Do(s.setUp)
 	r = serve.Below(s.root, s.mux, r)
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", policy())
 	h.Set("X-Content-Type-Options", "nosniff")
 	// Other sites get no referrer. The server's own pages do, because without a
 	// referrer browsers hide the Origin of a form, which distinguishes it from
@@ -286,7 +286,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.once.Do(s.setUp)
 	var preparing sync.WaitGroup
 	if s.Output != nil { // in memory, they would fill it
-		preparing.Go(func() { s.prepared.run(ctx, s.store) })
+		preparing.Go(func() { s.prepare(ctx) })
 	}
 	s.polls.Run(ctx)
 	preparing.Wait()
@@ -304,8 +304,13 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			return changes, err
 		},
 		Polled: func(p mirror.PollResult) {
-			if logPoll(s.Logger, p); s.Output != nil && p.Err == nil && p.Report.Failure == nil {
-				s.prepared.add(p.URL)
+			logPoll(s.Logger, p)
+			if s.Output == nil || p.Err != nil || p.Report.Failure != nil {
+				return
+			}
+			select {
+			case s.polled <- p.URL:
+			default: // its first request publishes it
 			}
 		},
 		Trouble: func(err error) { s.Logger.Error("the store cannot be read or indexed", "err", err) },
@@ -329,89 +334,43 @@ func logPoll(log *slog.Logger, p mirror.PollResult) {
 // for it: with 50,000, the first request would take seconds.
 const largeFeed = 2000
 
-// A preparer publishes feeds after their polls, one at a time.
-type preparer struct {
-	published *republish.Handler
-	wake      chan struct{} // has a value if there may be a feed
+// mostPolled is the number of feeds that may wait for being published in advance.
+const mostPolled = 10_000
 
-	mu    sync.Mutex
-	feeds []string // waiting
-}
-
-// add makes a feed wait for its turn.
-func (p *preparer) add(feed string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !slices.Contains(p.feeds, feed) {
-		p.feeds = append(p.feeds, feed)
+// prepare publishes feeds after their polls until the context ends, beginning with the large
+// ones of the store, which another program may have read.
+func (s *Server) prepare(ctx context.Context) {
+	publish := func(feed string) {
+		err := s.published.Prepare(ctx, feed, largeFeed)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, mirror.ErrNotFound) {
+			s.Logger.WarnContext(ctx, "a feed cannot be published in advance", "feed", feed, "err", err)
+		}
 	}
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-// run prepares feeds until the context ends, beginning with the large ones of the store,
-// which another program may have read.
-func (p *preparer) run(ctx context.Context, store mirror.Store) {
-	for feed, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			break // polling reports it
 		}
 		if feed.Entries >= largeFeed {
-			p.add(feed.URL)
+			publish(feed.URL)
 		}
 	}
 	for {
-		p.mu.Lock()
-		feeds := p.feeds
-		p.feeds = nil
-		p.mu.Unlock()
-		for _, feed := range feeds {
-			if ctx.Err() == nil {
-				p.prepare(ctx, feed)
-			}
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.wake:
+		case feed := <-s.polled:
+			publish(feed)
 		}
 	}
 }
 
-// endStep is how long prepare waits for a poll to end, before it looks again.
-const endStep = 50 * time.Millisecond
-
-func (p *preparer) prepare(ctx context.Context, feed string) {
-	for p.published.Busy(feed) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(endStep):
-		}
-	}
-	err := p.published.Prepare(ctx, feed, largeFeed)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, mirror.ErrNotFound) {
-		p.published.Logger.WarnContext(ctx, "a feed cannot be published in advance", "feed", feed, "err", err)
-	}
-}
-
-// A progress says how far a poll has come, for events.
-type progress struct {
-	Text string `json:"text"`
-	Done bool   `json:"done"`
-}
-
-// progressOf returns how far a poll of a feed has come.
-func progressOf(feed *mirror.Feed, waits, runs bool) progress {
+// progressOf says how far a poll of a feed has come.
+func progressOf(feed *mirror.Feed, waits bool) string {
 	switch {
-	case !waits && !runs:
-		return progress{"Done.", true}
 	case waits:
-		return progress{Text: "Waiting for its turn …"}
+		return "Waiting for its turn …"
 	case feed.Ledger.URL() == "":
-		return progress{Text: "Asking for the feed …"}
+		return "Asking for the feed …"
 	}
 	text := "Reading: " + plural(feed.Documents+1, "document", "documents") + ", " +
 		plural(feed.Entries, "entry", "entries") + " so far"
@@ -424,64 +383,5 @@ func progressOf(feed *mirror.Feed, waits, runs bool) progress {
 	if n > 0 {
 		text += ", " + plural(n, "document", "documents") + " known to follow"
 	}
-	return progress{Text: text + "."}
-}
-
-const (
-	watchEvery = 250 * time.Millisecond
-	aliveEvery = 15 * time.Second // no proxy may consider the stream dead
-)
-
-// watch sends the progress of a poll as server-sent events until the poll ends;
-// with ?now, only once.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
-	w.Header().Set("Cache-Control", "no-store")
-	if r.URL.Query().Has("now") {
-		waits, runs := s.polls.Status(feed.URL)
-		w.Header().Set("Content-Type", "application/json")
-		return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
-	}
-	leave, ok := s.streams.enter(r)
-	if !ok {
-		return &problem{http.StatusServiceUnavailable, "Too many pages are watching", "Load the page again to see how far the poll is."}
-	}
-	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
-	stream := http.NewResponseController(w)
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	var last progress
-	for said := time.Now(); ; {
-		waits, runs := s.polls.Status(feed.URL)
-		now, err := s.store.Feed(r.Context(), feed.URL)
-		p := progress{"The feed has been removed.", true}
-		if err == nil {
-			p = progressOf(now, waits, runs)
-		} else if !errors.Is(err, mirror.ErrNotFound) && !errors.Is(err, context.Canceled) {
-			s.Logger.ErrorContext(r.Context(), "a feed cannot be read", "feed", feed.URL, "err", err)
-		}
-		switch {
-		case p != last:
-			data, _ := json.Marshal(p)
-			_, _ = fmt.Fprintf(w, "data: %s\n\n", data)
-		case time.Since(said) > aliveEvery:
-			_, _ = fmt.Fprint(w, ":\n\n")
-		}
-		if p != last || time.Since(said) > aliveEvery {
-			said, last = time.Now(), p
-			_ = stream.SetWriteDeadline(time.Now().Add(2 * aliveEvery))
-			if err := stream.Flush(); err != nil {
-				return nil // the client has gone
-			}
-		}
-		if p.Done {
-			return nil
-		}
-		select {
-		case <-r.Context().Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	return text + "."
 }

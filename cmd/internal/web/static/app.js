@@ -2,75 +2,43 @@
 // Without it, forms and links do the same.
 "use strict";
 
-// Browsers have few connections to a server, so only a visible page holds one; if
-// no events come, the page asks.
+// load returns a page of this server; null if it cannot be had now.
+async function load(address, signal) {
+  const answer = await fetch(address, { signal, headers: { Accept: "text/html" } });
+  if (answer.status === 404) location.reload(); // it has been removed
+  return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+}
+
+// A visible page that watches a poll loads itself every second: its title, the timeline and
+// the list of entries come with what is read.
 function watchProgress(panel) {
-  const text = panel.querySelector("[data-progress-text]");
-  let events = null;
-  let wait = 0;
-  const stop = () => {
-    events?.close();
-    events = null;
-    clearTimeout(wait);
-  };
-  // The title, the timeline and the list of entries come with what is read.
   const renew = (page) => {
-    for (const part of ["h1", "title"]) document.querySelector(part).replaceWith(page.querySelector(part));
-    renewTimeline(page);
+    const told = page.querySelector("[data-progress]");
+    if (!told) return location.reload();
+    for (const part of ["h1", "title", "[data-progress-text]"]) {
+      const [old, fresh] = [document, page].map((from) => from.querySelector(part));
+      if (old.textContent !== fresh.textContent) old.textContent = fresh.textContent;
+    }
+    if (!document.activeElement?.closest("[data-timeline]")) renewTimeline(page);
     const [list, found] = [document, page].map((from) => from.querySelector("[data-results]"));
     if (!found || list?.contains(document.activeElement)) return;
     if (list) list.replaceWith(found);
     else document.querySelector("main").append(found.closest("section"));
   };
-  let grown = 0;
-  const grow = async () => {
-    if (Date.now() - grown < 2000 || document.activeElement?.closest("[data-timeline]")) return;
-    grown = Date.now();
-    try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (answer.ok) renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    } catch {
-      // The page reloads at the end.
-    }
-  };
-  const show = (progress) => {
-    text.textContent = progress.text;
-    if (!progress.done) grow();
-    if (progress.done) {
-      stop();
-      location.reload();
-    }
-  };
+  let wait = 0;
   const ask = async () => {
-    stop();
+    clearTimeout(wait);
     if (document.hidden) return;
     const asked = (wait = setTimeout(ask, 5000));
-    try {
-      const answer = await fetch(panel.dataset.progress + "?now", { signal: AbortSignal.timeout(4500) });
-      if (answer.status === 404) location.reload();
-      else if (answer.ok) show(await answer.json());
-    } catch {
-      // The next request will tell.
-    }
+    const page = await load(location.href, AbortSignal.timeout(4500)).catch(() => null);
+    if (page) renew(page);
     if (wait !== asked) return;
     clearTimeout(wait);
     wait = setTimeout(ask, 1000);
   };
-  const start = () => {
-    stop();
-    if (document.hidden) return;
-    wait = setTimeout(ask, 3000);
-    events = new EventSource(panel.dataset.progress);
-    events.onmessage = (event) => {
-      clearTimeout(wait);
-      show(JSON.parse(event.data));
-    };
-    events.onerror = ask;
-  };
-  document.addEventListener("visibilitychange", start);
-  addEventListener("pagehide", stop);
-  addEventListener("pageshow", (event) => event.persisted && start());
-  start();
+  document.addEventListener("visibilitychange", ask);
+  addEventListener("pageshow", (event) => event.persisted && ask());
+  wait = setTimeout(ask, 500);
 }
 
 function searchAsTyped(form) {
@@ -85,10 +53,8 @@ function searchAsTyped(form) {
     asked?.abort();
     asked = new AbortController();
     try {
-      const answer = await fetch(address, { signal: asked.signal, headers: { Accept: "text/html" } });
-      if (!answer.ok) return;
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const found = page.querySelector("[data-results]");
+      const page = await load(address, asked.signal);
+      const found = page?.querySelector("[data-results]");
       if (!found) return;
       document.querySelector("[data-results]").replaceWith(found);
       renewTimeline(page);
@@ -262,9 +228,7 @@ function readOn(nav) {
     if (!isIntersecting || !next) return;
     end.disconnect();
     try {
-      const answer = await fetch(next.href, { headers: { Accept: "text/html" } });
-      if (!answer.ok) return;
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const page = await load(next.href);
       nav.before(...page.querySelectorAll("article.reading"));
       nav.replaceWith(page.querySelector("[data-further]"));
       setUpReading();
