@@ -315,6 +315,16 @@ func TestBrowserKeys(t *testing.T) {
 	press("j")
 	press("k")
 	require.Equal(t, 1, evaluate[int](b, told))
+	second := evaluate[string](b, `document.querySelector("[data-item].told").dataset.id`)
+	press("s")
+	press("m")
+	require.Eventually(t, func() bool {
+		m := w.marked(w.feedURL("/blog/feed.atom"))[second]
+		return m != nil && !m.Starred.IsZero() && !m.Read.IsZero()
+	}, patience, 20*time.Millisecond)
+	press("m")
+	require.Eventually(t, func() bool { return w.marked(w.feedURL("/blog/feed.atom"))[second].Read.IsZero() }, patience, 20*time.Millisecond)
+	require.Equal(t, "star told", evaluate[string](b, `[...document.querySelector("[data-item].told").classList].sort().join(" ")`))
 	press("?")
 	require.Contains(t, b.text("dialog.keys"), "The next entry of the list")
 	press(kb.Escape)
@@ -425,6 +435,27 @@ func (w *world) sights() []sight {
 		sight{"play", add("/pod.rss") + "/entry?id=pod-1&play"}, sight{"overview", "overview"}, sight{"sorted", "?show=window&sort=entries"},
 		sight{"marked", blog + "/entry?q=storm&id=" + url.QueryEscape("tag:lighthouse.example,2012:3/1")},
 	)
+}
+
+// Every page is valid HTML, as the checker of the W3C sees it, if that is installed here
+// (npm install --no-save vnu-jar, and Java).
+func TestValid(t *testing.T) {
+	jar := filepath.Join("node_modules", "vnu-jar", "build", "dist", "vnu.jar")
+	java, err := exec.LookPath("java")
+	if _, missing := os.Stat(jar); err != nil || missing != nil {
+		t.Skip("Java and vnu-jar are not installed")
+	}
+	w := newWorld(t, nil)
+	dir, args := t.TempDir(), []string{"-jar", jar}
+	for _, place := range w.sights() {
+		_, body, _ := w.get("/" + place.path)
+		file := filepath.Join(dir, place.name+".html")
+		require.NoError(t, os.WriteFile(file, []byte(body), 0o644))
+		args = append(args, file)
+	}
+	said, err := exec.CommandContext(t.Context(), java, args...).CombinedOutput()
+	require.NoError(t, err, string(said))
+	require.Empty(t, string(said))
 }
 
 // byLook are the rules of axe-core whose findings depend on the theme or the

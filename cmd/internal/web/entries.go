@@ -32,6 +32,8 @@ type entriesView struct {
 	Wrong  string // why the request has no answer
 	River  bool   // entries of all feeds
 
+	MayMark bool // whether the visitor may set marks of the entries
+
 	hits []mirror.Month // the number of entries in each month, unless the list has all entries
 }
 
@@ -58,6 +60,7 @@ type entryItem struct {
 	Of      string // the title of the feed, in a list of several feeds
 	ID      string
 	Title   template.HTML // with the words of a search marked; snippets, too
+	Link    string        // the original; "" if unknown
 	Lang    string        // the language of the title; "" if unknown
 	Snippet template.HTML
 	Time    time.Time
@@ -115,6 +118,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 	if feed == nil {
 		return v, nil
 	}
+	v.MayMark = s.mayMark(r)
 	return v, s.markItems(r, feed.URL, v.Items)
 }
 
@@ -213,7 +217,7 @@ type itemKey struct {
 
 func newItem(r *mirror.Record, words []string) entryItem {
 	item := entryItem{
-		Feed: republish.Name(r.Feed), ID: r.ID, Title: marked(strings.TrimSpace(r.Content.Title), words), Time: r.Time(), State: r.State,
+		Feed: republish.Name(r.Feed), ID: r.ID, Link: webLink(r.Content.Link), Title: marked(strings.TrimSpace(r.Content.Title), words), Time: r.Time(), State: r.State,
 	}
 	if len(r.Content.Data) > mostSnippetData {
 		return item

@@ -75,7 +75,7 @@ func TestEmpty(t *testing.T) {
 	require.Contains(t, w.page("/entries", http.StatusOK), "There are no entries yet.")
 	require.Contains(t, w.page("/nothing", http.StatusNotFound), "There is no such page")
 	require.Contains(t, w.page("/static/style.css", http.StatusNotFound), "There is no such page")
-	for _, path := range []string{"", "/entry?id=x", "/progress", "/remove", "/index.atom", "/index.rss", "/complete.atom"} {
+	for _, path := range []string{"", "/entry?id=x", "/remove", "/index.atom", "/index.rss", "/complete.atom"} {
 		require.Contains(t, w.page("/feeds/0123456789ab"+path, http.StatusNotFound), "That is not in the mirror", path)
 	}
 	status, _, _ := w.get("/feeds/0123456789ab/index/1-0123456789abcdef.atom")

@@ -295,11 +295,11 @@ const keys = {
   n: ["The next page, the newer entry, or the next hit", () => follow(".hits .on", "a[rel=next]")],
   p: ["The page, the entry or the hit before", () => follow(".hits a:not(.on)", "a[rel=prev], nav.pages a:not([rel=next])")],
   "/": ["Search", () => document.querySelector("input[type=search]")?.focus()],
-  s: ["Star", () => follow("[data-marked] [name=star]")],
-  m: ["Read, or unread again", () => follow("[data-marked] [name=read]")],
-  v: ["The original, also o", () => follow("[data-original]")],
-  o: ["The original", () => follow("[data-original]")],
-  g: ["Go to a month of the strip, by the arrow keys", () => document.querySelector("[data-strip] input[type=range]")?.focus()],
+  s: ["Star", () => toggle("star")],
+  m: ["Read, or unread again", () => toggle("read")],
+  v: ["The original, also o", () => original()],
+  o: ["The original", () => original()],
+  g: ["Go to another time, by the arrow keys", () => document.querySelector("[data-strip] input[type=range], [data-timeline] [tabindex='0']")?.focus()],
   "?": ["These keys", () => showKeys()],
 };
 
@@ -319,6 +319,19 @@ function follow(...selectors) {
   const part = document.querySelector("[data-item].told") ?? document.querySelector(".passing");
   const found = selectors.flatMap((selector) => [part?.querySelector(selector), document.querySelector(selector)]);
   found.find((item) => item)?.click();
+}
+
+// In a list, marks and originals are those of the entry that was moved to.
+function toggle(name) {
+  const item = document.querySelector("li.told[data-marks]");
+  if (item) mark(item, { [name]: item.classList.toggle(name) ? "on" : "off" });
+  else follow(`[data-marked] [name=${name}]`);
+}
+
+function original() {
+  const item = document.querySelector("li.told[data-page]");
+  if (item) location.href = item.dataset.page;
+  else follow("[data-original]");
 }
 
 function showKeys() {
@@ -373,9 +386,9 @@ document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
 document.querySelectorAll("[data-timeline]").forEach(setUpTimeline);
-// If a timeline is wider than the screen, its chosen or its newest part is shown.
+// If a timeline is wider than the screen, its chosen part is shown, or the entries below it.
 document.querySelectorAll(".timeline .scroll").forEach((part) => {
   part.scrollLeft = part.scrollWidth;
-  const chosen = part.querySelector(".chosen")?.getBoundingClientRect();
+  const chosen = (part.querySelector(".chosen") ?? part.querySelector(".here"))?.getBoundingClientRect();
   if (chosen) part.scrollLeft += (chosen.left + chosen.right - part.clientWidth) / 2 - part.getBoundingClientRect().left;
 });
