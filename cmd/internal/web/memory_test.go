@@ -67,9 +67,13 @@ func TestMemoryOfReaders(t *testing.T) {
 	page := w.largeEntry(8)
 	most := peak(func() {
 		var all sync.WaitGroup
-		for range 16 {
+		for i := range 16 {
+			address := strings.TrimSuffix(w.url, "/") + page
+			if i%2 == 1 { // in continuous reading
+				address = strings.Replace(address, "/entry?id=", "/read?from=", 1)
+			}
 			all.Go(func() {
-				resp, err := http.Get(strings.TrimSuffix(w.url, "/") + page)
+				resp, err := http.Get(address)
 				if err != nil {
 					return
 				}

@@ -234,6 +234,9 @@ func TestBrowserReading(t *testing.T) {
 	require.Equal(t, entriesRead, evaluate[int](b, articles))
 }
 
+// still is the shift from which on a page counts as jumping: below it, tools say 0.000.
+const still = .0005
+
 // shifts is how far the parts of a page have jumped since it was opened (CLS).
 const shifts = `new Promise((done) => { let sum = 0;
 	new PerformanceObserver((list) => list.getEntries().forEach((e) => { if (!e.hadRecentInput) sum += e.value; })).observe({ type: "layout-shift", buffered: true });
@@ -252,7 +255,7 @@ func TestBrowserWeek(t *testing.T) {
 	phone.resize(360)
 	check := func(b *tab, width int64) {
 		t.Helper()
-		require.Zero(t, read(b, chromedp.Evaluate[float64](shifts, chromedp.EvalAwaitPromise)), "the page jumps")
+		require.Less(t, read(b, chromedp.Evaluate[float64](shifts, chromedp.EvalAwaitPromise)), still, "the page jumps: %s", read(b, chromedp.Evaluate[string](jumping, chromedp.EvalAwaitPromise)))
 		require.LessOrEqual(t, evaluate[int64](b, "document.documentElement.scrollWidth"), width)
 		require.LessOrEqual(t, evaluate[int](b, sent), 40_000)
 	}

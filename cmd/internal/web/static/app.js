@@ -233,7 +233,7 @@ function readOn(nav) {
       nav.replaceWith(page.querySelector("[data-further]"));
       setUpReading();
     } catch {
-      // The link is still there.
+      setTimeout(() => end.observe(nav), 2000);
     }
   }, { rootMargin: "0px 0px 1500px 0px" });
   end.observe(nav);
