@@ -12,6 +12,11 @@ async function load(address, signal) {
 // A visible page that watches a poll loads itself every second: its title, the timeline and
 // the list of entries come with what is read.
 function watchProgress(panel) {
+  const seen = {};
+  const changes = (page, part) => {
+    const before = seen[part];
+    return (seen[part] = page.querySelector(part)?.outerHTML) !== before;
+  };
   const renew = (page) => {
     const told = page.querySelector("[data-progress]");
     if (!told) return location.reload();
@@ -19,9 +24,9 @@ function watchProgress(panel) {
       const [old, fresh] = [document, page].map((from) => from.querySelector(part));
       if (old.textContent !== fresh.textContent) old.textContent = fresh.textContent;
     }
-    if (!document.activeElement?.closest("[data-timeline]")) renewTimeline(page);
+    if (!document.activeElement?.closest("[data-timeline]") && changes(page, "[data-timeline]")) renewTimeline(page);
     const [list, found] = [document, page].map((from) => from.querySelector("[data-results]"));
-    if (!found || list?.contains(document.activeElement)) return;
+    if (!found || list?.contains(document.activeElement) || !changes(page, "[data-results]")) return;
     if (list) list.replaceWith(found);
     else document.querySelector("main").append(found.closest("section"));
   };
