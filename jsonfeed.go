@@ -8,7 +8,6 @@ import (
 	"html"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -108,7 +107,7 @@ func (p Parser) readJSON(text, base string, mended *jsonfeed.Mended) *jsonReader
 			return r
 		}
 		value := strings.TrimLeft(mended.Text[at:r.values.Offset()], ": \t\r\n")
-		if name != r.items && !slices.Contains(headMembers, name) && r.head.fits(len(value), r.offset()) {
+		if name != r.items && !feedxml.ExpressedInHead(name) && r.head.fits(len(value), r.offset()) {
 			rest.Add(name, value)
 		}
 	}
@@ -167,10 +166,6 @@ func (r *jsonReader) member(name string) {
 		r.values.Raw()
 	}
 }
-
-// headMembers are the members the fields of a Document express, or a copy of the feed must
-// not have.
-var headMembers = []string{"version", "title", "description", "icon", "home_page_url", "feed_url", "next_url", "items", "hubs"}
 
 // withoutItems notes that there are no items, or that they are a member with another name.
 func (r *jsonReader) withoutItems() {

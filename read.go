@@ -798,11 +798,8 @@ func (r *documentReader) notice(row *feedxml.Row) {
 	if r.loose >= 0 || len(r.doc.Entries) == 0 {
 		return
 	}
-	switch row.Name {
-	case "guid", "enclosure", "summary", "content", "published", "issued":
-		if row.Rank(r.Format) == feedxml.FirstRank {
-			r.loose = r.Offset()
-		}
+	if row.Feed == feedxml.MeansNothing && row.Entry != feedxml.MeansNothing && row.Rank(r.Format) == feedxml.FirstRank {
+		r.loose = r.Offset()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -509,37 +510,23 @@ type entryPlace struct {
 
 // A parent is a feed, channel, entry or item with the elements it must not repeat.
 type parent struct {
-	name  string
-	names []string
-	seen  [8]bool // by the index in names
+	name string
+	seen map[string]bool
 }
-
-// single are the elements that RFC 4287 §4.1 allows once in a feed and in an entry, and those
-// of RSS that say one thing about a channel or an item.
-var single = map[string][]string{
-	"feed":    {"id", "title", "updated", "subtitle", "rights", "generator", "icon", "logo"},
-	"entry":   {"id", "title", "updated", "published", "summary", "content", "rights", "source"},
-	"channel": {"title", "link", "description", "lastBuildDate", "pubDate"},
-	"item":    {"title", "link", "description", "guid", "pubDate"},
-}
-
-// has reports whether the parent has an element.
-func (p *parent) has(name string) bool { return p.seen[slices.Index(p.names, name)] }
 
 // child records the current element as a child, and reports it if it is repeated.
-func (s *outliner) child(p *parent) {
-	i := slices.Index(p.names, s.Local())
-	if i < 0 || s.isRSS && feedxml.IsAtom(s.Space()) {
+func (s *outliner) child(p *parent, row *feedxml.Row) {
+	if row.Flags&feedxml.Once == 0 || s.isRSS != (row.Space == "") {
 		return
 	}
-	if p.seen[i] {
+	if p.seen[row.Name] {
 		code := "element-repeated"
 		if s.isRSS {
 			code = "rss-element-repeated"
 		}
-		s.fault(code, s.Offset(), "this %s has more than one %s", p.name, s.Local())
+		s.fault(code, s.Offset(), "this %s has more than one %s", p.name, row.Name)
 	}
-	p.seen[i] = true
+	p.seen[row.Name] = true
 }
 
 // value reads an Atom id or date, which white space is no part of. It reports a date that is
@@ -564,8 +551,7 @@ func isRFC3339(text string) bool {
 	if len(text) > 19 && text[16:19] == ":60" {
 		text = text[:16] + ":59" + text[19:]
 	}
-	_, err := time.Parse(time.RFC3339, text)
-	return err == nil && !strings.ContainsAny(text, "tz,")
+	return feedtime.IsRFC3339(text)
 }
 
 // missing reports the elements the parent at an offset lacks.
@@ -573,16 +559,16 @@ func (s *outliner) missing(p *parent, at int) {
 	switch {
 	case s.Err() != nil: // it was not read to its end
 	case p.name == "item":
-		if !p.has("title") && !p.has("description") && !slices.Contains([]string{"0.92", "0.93", "0.94"}, s.version) {
+		if !p.seen["title"] && !p.seen["description"] && !slices.Contains([]string{"0.92", "0.93", "0.94"}, s.version) {
 			s.fault("rss-element-missing", at, "this item has neither title nor description")
 		}
 	case s.isRSS:
 		for _, name := range []string{"title", "link", "description"} {
-			if !p.has(name) {
+			if !p.seen[name] {
 				s.fault("rss-element-missing", at, "the channel has no %s", name)
 			}
 		}
-	case !p.has("title"):
+	case !p.seen["title"]:
 		s.fault("title-missing", at, "this %s has no title", p.name)
 	}
 }
@@ -612,17 +598,21 @@ func newOutline(doc *feedhistory.Document) *outline {
 		o.jsonItems(doc)
 		return o
 	}
-	s := outliner{outline: o, Cursor: xmlscan.Open(doc.Text(), xmlscan.Limits{}), text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
+	elements := feedxml.New(doc.Text(), doc.URL)
+	elements.Cursor, elements.Format = xmlscan.Open(doc.Text(), xmlscan.Limits{}), feedxml.Format(doc.Format)
+	s := outliner{outline: o, Elements: &elements, text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
 	if !s.Child(0) {
 		return o
 	}
-	s.bare = s.Prefix() != ""
-	s.native, o.isExternal = s.Space(), externalDTD.MatchString(doc.Text()[:s.Offset()])
+	s.native, o.isExternal = s.Cursor.Space(), externalDTD.MatchString(doc.Text()[:s.Offset()])
+	if s.Prefix() == "" { // else elements without one are read as its children
+		s.Native = s.native
+	}
 	if s.isRSS {
 		s.version, _ = s.Attr("", "version")
 		s.rss()
 	} else {
-		s.head("feed", "entry")
+		s.head("feed")
 	}
 	o.isWhole = s.Err() == nil
 	return o
@@ -676,20 +666,19 @@ func (o *outline) jsonMembers(text string, at int, what string, oneOf ...string)
 
 // An outliner reads an outline.
 type outliner struct {
-	*xmlscan.Cursor
+	*feedxml.Elements
 	*outline
 	text    string
 	isRSS   bool
-	bare    bool   // the root has a prefix, so elements without one are read as its children
 	version string // of RSS
 }
 
 func (s *outliner) rss() {
 	for depth := s.Depth(); s.Child(depth); {
-		switch {
-		case s.Local() == "channel" && s.isNative():
-			s.head("channel", "item")
-		case s.Local() == "item" && s.isNative():
+		switch row := s.row(); {
+		case row.Name == "channel":
+			s.head("channel")
+		case row.Name == "item":
 			s.entry()
 		case !s.flag(false):
 			s.elsewhere()
@@ -697,40 +686,38 @@ func (s *outliner) rss() {
 	}
 }
 
-// isNative reports whether the current element belongs to the format, and not
-// to an extension.
-func (s *outliner) isNative() bool {
-	space := s.Space()
-	return space == s.native || feedxml.IsAtom(space) || space == "" && s.bare || s.isRSS && feedxml.IsRSS(space)
+// row returns the row of the current element: an empty one if that is misspelt, or an extension.
+func (s *outliner) row() *feedxml.Row {
+	if row := s.Row(); row.Name == s.Local() && s.IsOwn() {
+		return row
+	}
+	return &feedxml.Row{}
 }
 
 // head reads the children of feed or channel.
-func (s *outliner) head(name, entry string) {
+func (s *outliner) head(name string) {
 	s.top = s.Offset()
-	feed := &parent{name: name, names: single[name]}
+	feed := &parent{name, map[string]bool{}}
 	for depth := s.Depth(); s.Child(depth); {
 		if s.flag(true) {
 			continue
 		}
-		if s.isNative() {
-			s.child(feed)
-		}
-		switch local, at := s.Local(), s.Offset(); {
-		case strings.EqualFold(local, entry) && s.isNative():
+		row, at := s.row(), s.Offset()
+		s.child(feed, row)
+		switch {
+		case s.Row().Form == feedxml.Entries:
 			s.entry()
-		case local == "link" && s.isNative():
+		case row.Feed == feedxml.MeansLink:
 			s.headLink()
-		case local == "prev" && s.Space() == feedxml.History: // an old draft's equivalent of a link
+		case s.Is(feedxml.History, "prev"): // an old draft's equivalent of a link
 			s.links = append(s.links, spot{at, feedhistory.RelPrevArchive})
-		case local == "id" && s.isNative():
+		case row.Form == feedxml.IDForm:
 			s.id = at
 			s.value(false)
-		case local == "updated" && s.isNative():
+		case row.Feed == feedxml.MeansUpdated && row.Form != feedxml.Dropped:
 			s.updated = at
 			s.value(true)
-		case local == "lastBuildDate" && s.isNative():
-			s.updated = at
-		case local == "deleted-entry" && s.Space() == feedxml.Tombstones:
+		case s.Row().Feed == feedxml.MeansDeleted:
 			s.tombstone()
 		case s.Space() == nsSearch || s.Space() == nsSearch1:
 			s.searchNumber()
@@ -791,33 +778,26 @@ func (s *outliner) searchNumber() {
 func (s *outliner) entry() {
 	e := entryPlace{at: s.Offset(), id: s.Offset()}
 	name := map[bool]string{false: "entry", true: "item"}[s.isRSS]
-	parent := &parent{name: name, names: single[name]}
+	parent := &parent{name, map[string]bool{}}
 	for depth := s.Depth(); s.Child(depth); {
 		if s.flag(false) {
 			continue
 		}
-		if !s.isNative() {
-			s.elsewhere()
-			continue
-		}
-		s.child(parent)
-		switch at := s.Offset(); s.Local() {
-		case "id":
-			e.id = at
+		row := s.row()
+		s.child(parent, row)
+		switch {
+		case row.Form == feedxml.IDForm:
+			value, ok := s.Permalink()
+			e.id, e.permalink = s.Offset(), row.Name == "guid" && (!ok || strings.EqualFold(strings.TrimSpace(value), "true"))
 			s.value(false)
-		case "guid":
-			value, ok := s.Attr("", "isPermaLink")
-			e.id, e.permalink = at, !ok || strings.EqualFold(strings.TrimSpace(value), "true")
-		case "updated":
-			e.updated = true
+		case row.Form == feedxml.DateForm:
+			e.updated = e.updated || row.Entry == feedxml.MeansUpdated
 			s.value(true)
-		case "published":
-			s.value(true)
-		case "link":
+		case row.Entry == feedxml.MeansLink:
 			s.entryLink()
-		case "content":
+		case row.Entry == feedxml.MeansContent:
 			e.content = s.content()
-		case "source", "summary", "description": // another feed's head, and text for people
+		case row.Form == feedxml.SourceForm, row.Entry == feedxml.MeansSummary: // another feed's head, and text for people
 			s.Skip()
 		default:
 			s.elsewhere()

@@ -397,13 +397,9 @@ func (w *Writer) media(name string, t feedhistory.Text) {
 		w.b.Empty(name, "type", feedxml.MediaType(t.Type), "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
 		return
 	}
-	body, err := feedxml.Construct(t).Written()
-	if err != nil {
-		t.Type = "text/plain"
-		body, _ = feedxml.Construct(t).Written()
+	if w.b.Text(name, feedxml.Construct{Type: t.Type, Body: t.Body}) != nil {
+		_ = w.b.Text(name, feedxml.Construct{Type: "text/plain", Body: t.Body})
 	}
-	w.b.Open(name, "type", t.Type)
-	w.b.WriteString(">" + body + "</" + name + ">\n")
 }
 
 // headAs writes the other elements of the head section: those of the format and extensions as
@@ -441,8 +437,7 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
 		return feedxml.OutOfRSS2(element)
 	case space == feedxml.Atom:
-		switch r.Local() {
-		case "category", "contributor", "generator", "icon", "logo", "rights":
+		if row := r.Row(); row.Feed == feedxml.MeansKept || row.Feed == feedxml.MeansIcon {
 			return element
 		}
 		return ""

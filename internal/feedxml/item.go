@@ -86,7 +86,10 @@ func (i *Item) readJSON(e Element) {
 	for _, tag := range item.Tags {
 		i.addCategory(Category{Term: tag})
 	}
-	if others := jsonfeed.Others(e.Raw, item); others != "" {
+	known := func(name string) bool {
+		return ExpressedInItem(name) || name == "content_text" && !item.Places.IsHTML
+	}
+	if others := jsonfeed.Others(e.Raw, known); others != "" {
 		i.own = []string{JSONElement(others)}
 		i.kept, i.scope, i.length = i.own, new(xmlscan.Scope), len(e.Raw)
 	}

@@ -190,15 +190,14 @@ func (r *reviser) once(name string) bool {
 	return first
 }
 
-// hasOnly reports whether the current element's attributes without a namespace are among
-// those named.
-func (r *reviser) hasOnly(names ...string) bool {
+// isOdd reports whether the current element is of an earlier Atom, or has an attribute it must
+// not have.
+func (r *reviser) isOdd(row *Row) bool {
+	odd := r.Space() != row.Space
 	for _, a := range r.Attrs() {
-		if a.Space == "" && !slices.Contains(names, a.Local) {
-			return false
-		}
+		odd = odd || a.Space == "" && !strings.Contains(row.Attrs, " "+a.Local+" ")
 	}
-	return true
+	return odd
 }
 
 // within returns a cursor at the start tag of the child that began at start and has ended.
@@ -239,14 +238,6 @@ func (r *reviser) survey(element string) {
 			}
 		}
 	}
-}
-
-// absolute returns the markup with absolute references.
-func (t Construct) absolute() string {
-	if t.Base == "" || t.Type == "text" {
-		return t.Body
-	}
-	return markup.Absolute(t.Body, t.Base)
 }
 
 // decodeBase64 decodes a text, or returns it unchanged if it is not base64.
@@ -337,27 +328,27 @@ func (r *reviser) atomElement() (repaired string, valid bool) {
 	if !placed {
 		return "", false
 	}
-	older := r.Space() != Atom
+	odd := r.isOdd(row)
 	switch row.Form {
 	case LinkForm:
-		return r.atomLink()
+		return r.atomLink(odd)
 	case CategoryForm:
-		return r.atomCategory(older)
+		return r.atomCategory(odd)
 	case PersonForm:
-		return r.atomPerson(row.Name, older)
+		return r.atomPerson(row.Name)
 	case TextForm:
 		if row.Name == "copyright" {
 			return r.atomText("rights", true)
 		}
-		return r.atomText(row.Name, older)
+		return r.atomText(row.Name, odd)
 	case GeneratorForm:
-		return r.generator(older)
+		return r.generator(odd)
 	case URLForm:
-		return "", !older && r.once(row.Name)
+		return "", r.Space() == Atom && r.once(row.Name)
 	case DateForm:
 		return r.atomDate(row)
 	case IDForm:
-		return r.atomID(older)
+		return r.atomID(odd)
 	case SourceForm:
 		if r.once(row.Name) {
 			return r.atomSource(), false
@@ -367,15 +358,15 @@ func (r *reviser) atomElement() (repaired string, valid bool) {
 }
 
 // atomID repairs an id. The feed's is as published.
-func (r *reviser) atomID(older bool) (repaired string, valid bool) {
+func (r *reviser) atomID(odd bool) (repaired string, valid bool) {
 	switch {
 	case !r.once("id"):
 		return "", false
 	case r.entry == nil:
-		return "", !older
+		return "", r.Space() == Atom
 	}
-	bare, id := r.hasOnly(), r.entry.ID
-	return r.written(func(w *Markup) { w.Element("id", id) }), r.read.PlainText() == id && bare && !r.Nested()
+	id := r.entry.ID
+	return r.written(func(w *Markup) { w.Element("id", id) }), r.read.PlainText() == id && !odd && !r.Nested()
 }
 
 // atomDate repairs a date. Only an entry has a time of publication.
@@ -415,17 +406,16 @@ func (r *reviser) atomTime(name string, t time.Time) (repaired string, valid boo
 func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) {
 	start := r.Offset()
 	kind, typed := r.Attr("", "type")
-	valid = !odd && (name == "content" && r.hasOnly("type", "src") || r.hasOnly("type"))
 	t := r.read.Construct()
 	switch {
 	case t.Src != "":
-		valid = valid && (!typed || IsMediaType(kind))
+		valid = !typed || IsMediaType(kind)
 	case IsMedia(kind):
-		valid = valid && kind == t.Type && IsMediaType(kind)
+		valid = kind == t.Type && IsMediaType(kind)
 	default:
-		valid = valid && (kind == t.Type || !typed && t.Type == "text")
+		valid = kind == t.Type || !typed && t.Type == "text"
 	}
-	valid = valid && r.isWritten(t, start)
+	valid = valid && !odd && r.isWritten(t, start)
 	if name == "summary" && r.isContentMissing() {
 		name, valid = "content", false
 	}
@@ -508,9 +498,9 @@ func isDiv(c *xmlscan.Cursor) bool {
 
 // atomLink repairs a link: it becomes one for each of its relations. A second alternate of
 // the same type and language is a related document instead (RFC 4287 §4.1.1).
-func (r *reviser) atomLink() (repaired string, valid bool) {
+func (r *reviser) atomLink(odd bool) (repaired string, valid bool) {
 	_, valid = r.Attr("", "href")
-	valid = valid && r.Space() == Atom && r.hasOnly("rel", "href", "type", "title", "hreflang", "length")
+	valid = valid && !odd
 	for _, a := range r.Attrs() {
 		valid = valid && (a.Space != "" || isLinkAttr(a.Local, a.Value()))
 	}
@@ -554,12 +544,12 @@ func isLinkAttr(name, value string) bool {
 }
 
 // atomCategory repairs a category, which needs a term.
-func (r *reviser) atomCategory(older bool) (repaired string, valid bool) {
+func (r *reviser) atomCategory(odd bool) (repaired string, valid bool) {
 	term, _ := r.Attr("", "term")
 	scheme, schemed := r.Attr("", "scheme")
 	label, _ := r.Attr("", "label")
 	absolute := iri.Writable(scheme) == scheme && iri.Split(scheme).Scheme != ""
-	valid = !older && xmlscan.Trim(term) != "" && (absolute || !schemed) && r.hasOnly("term", "scheme", "label")
+	valid = !odd && xmlscan.Trim(term) != "" && (absolute || !schemed)
 	if term = cmp.Or(xmlscan.Trim(term), xmlscan.Trim(label), r.read.PlainText()); term == "" {
 		return "", false
 	}
@@ -570,8 +560,8 @@ func (r *reviser) atomCategory(older bool) (repaired string, valid bool) {
 }
 
 // atomPerson repairs a person, who must have a name.
-func (r *reviser) atomPerson(name string, older bool) (repaired string, valid bool) {
-	start := r.Offset()
+func (r *reviser) atomPerson(name string) (repaired string, valid bool) {
+	start, older := r.Offset(), r.Space() != Atom
 	p := personOf(r.Cursor, r.read.Base)
 	r.Skip()
 	valid = !older && isPerson(r.within(start))
@@ -606,14 +596,14 @@ func isPerson(c *xmlscan.Cursor) bool {
 }
 
 // generator repairs the feed's generator.
-func (r *reviser) generator(older bool) (repaired string, valid bool) {
+func (r *reviser) generator(odd bool) (repaired string, valid bool) {
 	if r.entry != nil || !r.once("generator") {
 		return "", false
 	}
 	version, _ := r.Attr("", "version")
 	uri, _ := r.Attr("", "uri")
 	url, _ := r.Attr("", "url") // in Atom 0.3
-	valid = !older && r.hasOnly("uri", "version") && iri.Writable(uri) == uri
+	valid = !odd && iri.Writable(uri) == uri
 	name := r.read.PlainText()
 	if name == "" {
 		return "", false
@@ -658,41 +648,45 @@ func (r *reviser) rssElement() (repaired string, valid bool) {
 		return r.rssExtension(space)
 	}
 	row, placed := r.row()
+	odd := r.isOdd(row)
 	switch row.Form {
 	case TextForm:
-		return r.rssText(row.Name)
+		return r.rssText(row.Name, odd)
 	case URLForm:
-		return r.rssURL(row.Name)
+		repaired, valid = r.rssURL(row.Name)
 	case DateForm:
 		return r.pubDate()
 	case CategoryForm:
-		return r.rssCategory()
+		repaired, valid = r.rssCategory()
 	case ContactForm:
-		return r.contact(row.Name)
+		return r.contact(row.Name, odd)
 	case IDForm:
-		return r.guid()
+		repaired, valid = r.guid()
 	case EnclosureForm:
-		return r.rssEnclosure()
+		repaired, valid = r.rssEnclosure()
 	case SourceForm:
-		return r.rssSource()
+		repaired, valid = r.rssSource()
 	case LanguageForm:
 		return "", IsLanguage(r.read.PlainText()) && r.once(row.Name)
 	case ImageForm:
-		return r.rssImageElement(row.Name)
+		repaired, valid = r.rssImageElement(row.Name)
 	case HTMLForm:
 		if placed && r.once("content:encoded") {
-			return r.encoded(), false
+			return r.encoded(true)
 		}
 	case AsPublished:
 		return "", placed && r.once(row.Name)
 	}
-	return "", false
+	return repaired, valid && !odd
 }
 
-// encoded returns the current element's HTML as content:encoded.
-func (r *reviser) encoded() string {
-	body := r.read.TextOrMarkup(Construct{Type: "html", Base: r.read.Base()}).absolute()
-	return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, body)
+// encoded repairs the current element, which is or becomes content:encoded.
+func (r *reviser) encoded(becomes bool) (repaired string, valid bool) {
+	t := r.read.TextOrMarkup(Construct{Type: "html", Base: r.read.Base()})
+	if !becomes && !r.Nested() {
+		return "", true
+	}
+	return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, t.Absolute()), false
 }
 
 // rssWritten returns an element with text; "" without any.
@@ -709,8 +703,7 @@ func (r *reviser) rssExtension(space string) (repaired string, valid bool) {
 	row, _ := r.row()
 	switch local := r.Local(); {
 	case row.Form == HTMLForm:
-		repaired = r.encoded()
-		return repaired, !r.Nested()
+		return r.encoded(false)
 	case row.Form == DateForm:
 		text, t := r.date()
 		if t.IsZero() {
@@ -729,37 +722,37 @@ func (r *reviser) rssExtension(space string) (repaired string, valid bool) {
 }
 
 // rssText repairs a title or description, which has text without elements.
-func (r *reviser) rssText(name string) (repaired string, valid bool) {
+func (r *reviser) rssText(name string, odd bool) (repaired string, valid bool) {
 	if r.entry == nil || !r.once(name) {
 		return "", false
 	}
-	valid = r.hasOnly()
 	kind, _ := r.Attr("", "type")
 	t := r.read.TextOrMarkup(Construct{Type: "html", Base: r.read.Base()})
-	valid = valid && !r.Nested()
-	body := t.absolute()
+	body := ""
 	switch {
+	case !odd && !r.Nested():
+		return "", true
 	case name == "description":
+		body = t.Absolute()
 	case r.Nested() || strings.EqualFold(kind, "html"):
 		body = markup.Plain(t.Body)
 	default:
 		body = xmlscan.Unescape(t.Body)
 	}
 	if body == "" {
-		return "<" + name + "></" + name + ">", valid
+		return "<" + name + "></" + name + ">", false
 	}
-	return r.rssWritten(name, body), valid
+	return r.rssWritten(name, body), false
 }
 
 // rssCategory repairs a category, which needs a name.
 func (r *reviser) rssCategory() (repaired string, valid bool) {
-	valid = r.hasOnly("domain")
 	domain, _ := r.Attr("", "domain")
 	text := r.read.PlainText()
 	if text == "" {
 		return "", false
 	}
-	return r.written(func(w *Markup) { w.With("category", text, "domain", domain) }), valid && !r.Nested()
+	return r.written(func(w *Markup) { w.With("category", text, "domain", domain) }), !r.Nested()
 }
 
 // rssURL repairs an element that has a URL: it becomes an absolute URI.
@@ -772,7 +765,6 @@ func (r *reviser) rssURL(name string) (repaired string, valid bool) {
 			}
 		}), false
 	}
-	valid = r.hasOnly()
 	base := r.read.Base()
 	ref := r.read.PlainText()
 	if ref == "" {
@@ -780,11 +772,14 @@ func (r *reviser) rssURL(name string) (repaired string, valid bool) {
 	}
 	abs := iri.Resolve(base, ref)
 	if name == "link" && r.entry != nil {
-		valid = valid && !r.seen[name] && iri.URI(ref) == ref
+		valid = !r.seen[name] && iri.URI(ref) == ref
 		return r.written(func(w *Markup) { r.rssLink(w, Link{Rel: "alternate", Href: abs}) }), valid
 	}
 	uri := iri.URI(abs)
-	return r.rssWritten(name, uri), valid && uri == ref && r.once(name)
+	if !r.once(name) {
+		return "", false
+	}
+	return r.rssWritten(name, uri), uri == ref
 }
 
 // rssLink writes a link: the first alternate has an element of RSS.
@@ -814,13 +809,13 @@ func (r *reviser) pubDate() (repaired string, valid bool) {
 }
 
 // contact repairs an email address; a name alone gets an element of Dublin Core instead.
-func (r *reviser) contact(name string) (repaired string, valid bool) {
-	unique, other := r.hasOnly(), "dc:creator"
+func (r *reviser) contact(name string, odd bool) (repaired string, valid bool) {
+	other := "dc:creator"
 	if name == "webMaster" {
 		other = "dc:publisher"
 	}
 	text := r.read.PlainText()
-	if IsContact(text) && !r.Nested() && unique && r.once(name) {
+	if IsContact(text) && !r.Nested() && !odd && r.once(name) {
 		return "", true
 	}
 	return r.rssWritten(other+` xmlns:dc="`+DC+`"`, text), false
@@ -830,7 +825,7 @@ func (r *reviser) contact(name string) (repaired string, valid bool) {
 func (r *reviser) guid() (repaired string, valid bool) {
 	e := r.entry
 	value, given := permalink(r.Cursor)
-	exact := r.hasOnly("isPermaLink") && (!given || value == "true" || value == "false")
+	exact := !given || value == "true" || value == "false"
 	text := r.read.PlainText()
 	if e == nil || text == "" || !r.once("guid") {
 		return "", false
@@ -848,7 +843,7 @@ func (r *reviser) rssEnclosure() (repaired string, valid bool) {
 	url, _ := r.Attr("", "url")
 	length, _ := r.Attr("", "length")
 	kind, _ := r.Attr("", "type")
-	valid = iri.URI(url) == url && isNumber(length) && IsMediaType(kind) && r.hasOnly("url", "length", "type")
+	valid = iri.URI(url) == url && isNumber(length) && IsMediaType(kind)
 	l := enclosureAttrs(r.Cursor)
 	if l.Href = iri.Resolve(r.read.Base(), l.Href); iri.URI(l.Href) == "" {
 		return "", false
@@ -860,7 +855,7 @@ func (r *reviser) rssEnclosure() (repaired string, valid bool) {
 // rssSource repairs the source of an item, which needs a URL.
 func (r *reviser) rssSource() (repaired string, valid bool) {
 	url, _ := r.Attr("", "url")
-	valid, base := r.hasOnly("url"), r.read.Base()
+	base := r.read.Base()
 	text := r.read.PlainText()
 	switch uri := iri.URI(iri.Resolve(base, xmlscan.Trim(url))); {
 	case r.entry == nil, !r.once("source"):
@@ -868,14 +863,14 @@ func (r *reviser) rssSource() (repaired string, valid bool) {
 	case url == "" || uri == "":
 		return r.rssWritten(`dc:source xmlns:dc="`+DC+`"`, text), false
 	default:
-		return r.written(func(w *Markup) { w.With("source", text, "url", uri) }), valid && uri == url && !r.Nested()
+		return r.written(func(w *Markup) { w.With("source", text, "url", uri) }), uri == url && !r.Nested()
 	}
 }
 
 // rssImageElement repairs an image or a text input: its parts are in a fixed form.
 func (r *reviser) rssImageElement(name string) (repaired string, valid bool) {
 	parts, base := map[string]string{}, r.read.Base()
-	valid = r.hasOnly()
+	valid = true
 	for depth := r.Depth(); r.Child(depth); {
 		local := r.Local()
 		if r.Space() != "" {

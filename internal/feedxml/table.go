@@ -77,6 +77,11 @@ type Row struct {
 
 	Form  Form
 	Flags Flags
+	Attrs string // the attributes without a namespace it may have, between spaces
+
+	// JSON names the members with its meaning, those of a JSON Feed before a slash and those of an item
+	// after it. Elements do not express all of one with a plus sign, which other formats carry, too.
+	JSON string
 }
 
 // Flags say how careless feeds are about an element, and writers may be.
@@ -85,6 +90,7 @@ type Flags uint8
 // The flags.
 const (
 	AnyCase Flags = 1 << iota // feeds misspell it so
+	Once                      // a head section, or an entry, has it once
 	NotKept                   // an entry of another format does not keep it: each format has its own element for the meaning, or none
 )
 
@@ -100,101 +106,102 @@ func (row *Row) Rank(format Format) int {
 }
 
 // The table of the elements: vocabulary and name; clause; meaning in a head section and in an
-// entry; ranks in Atom and in RSS; form; flags.
+// entry; ranks in Atom and in RSS; form; flags; attributes; members of JSON Feed.
+// docs/FORMATS.md has it for people.
 var table = []Row{
-	{Atom, "feed", "RFC 4287 §4.1.1", MeansNothing, MeansNothing, 9, 0, Part, AnyCase},
-	{Atom, "entry", "RFC 4287 §4.1.2", MeansNothing, MeansNothing, 9, 0, Entries, AnyCase},
-	{Atom, "entries", "", MeansNothing, MeansNothing, 9, 0, Wrapper, 0},
-	{Atom, "id", "RFC 4287 §4.2.6", MeansID, MeansID, 9, 1, IDForm, AnyCase},
-	{Atom, "title", "RFC 4287 §4.2.14", MeansTitle, MeansTitle, 9, 2, TextForm, AnyCase},
-	{Atom, "subtitle", "RFC 4287 §4.2.12", MeansSubtitle, MeansKept, 9, 0, TextForm, AnyCase | NotKept},
-	{Atom, "updated", "RFC 4287 §4.2.15", MeansUpdated, MeansUpdated, 9, 4, DateForm, AnyCase},
-	{Atom, "published", "RFC 4287 §4.2.9", MeansPublished, MeansPublished, 9, 4, DateForm, AnyCase},
-	{Atom, "summary", "RFC 4287 §4.2.13", MeansNothing, MeansSummary, 9, 2, TextForm, AnyCase},
-	{Atom, "content", "RFC 4287 §4.1.3", MeansNothing, MeansContent, 9, 2, TextForm, AnyCase},
-	{Atom, "author", "RFC 4287 §4.2.1", MeansAuthor, MeansAuthor, 9, 1, PersonForm, AnyCase},
-	{Atom, "contributor", "RFC 4287 §4.2.3", MeansKept, MeansKept, 9, 1, PersonForm, AnyCase},
-	{Atom, "category", "RFC 4287 §4.2.2", MeansKept, MeansCategory, 9, 1, CategoryForm, AnyCase},
-	{Atom, "link", "RFC 4287 §4.2.7", MeansLink, MeansLink, 9, 9, LinkForm, AnyCase},
-	{Atom, "rights", "RFC 4287 §4.2.10", MeansKept, MeansKept, 9, 1, TextForm, 0},
-	{Atom, "source", "RFC 4287 §4.2.11", MeansNothing, MeansKept, 9, 1, SourceForm, AnyCase},
-	{Atom, "generator", "RFC 4287 §4.2.4", MeansKept, MeansNothing, 9, 1, GeneratorForm, 0},
-	{Atom, "icon", "RFC 4287 §4.2.5", MeansIcon, MeansNothing, 2, 0, URLForm, 0},
-	{Atom, "logo", "RFC 4287 §4.2.8", MeansIcon, MeansNothing, 1, 0, URLForm, 0},
-	{Atom, "tagline", "Atom 0.3", MeansSubtitle, MeansNothing, 9, 0, Dropped, AnyCase},
-	{Atom, "modified", "Atom 0.3", MeansUpdated, MeansUpdated, 9, 0, Dropped, AnyCase},
-	{Atom, "issued", "Atom 0.3", MeansNothing, MeansPublished, 9, 0, Dropped, AnyCase},
-	{Atom, "created", "Atom 0.3", MeansNothing, MeansPublished, 1, 0, Dropped, AnyCase},
-	{Atom, "copyright", "Atom 0.3", MeansKept, MeansKept, 9, 0, TextForm, NotKept},
-	{Atom, "name", "RFC 4287 §3.2.1", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
-	{Atom, "uri", "RFC 4287 §3.2.2", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
-	{Atom, "url", "Atom 0.3", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
-	{Atom, "email", "RFC 4287 §3.2.3", MeansNothing, MeansNothing, 9, 1, Part, AnyCase},
+	{Atom, "feed", "RFC 4287 §4.1.1", MeansNothing, MeansNothing, 9, 0, Part, AnyCase, "", "version items / "},
+	{Atom, "entry", "RFC 4287 §4.1.2", MeansNothing, MeansNothing, 9, 0, Entries, AnyCase, "", ""},
+	{Atom, "entries", "", MeansNothing, MeansNothing, 9, 0, Wrapper, 0, "", ""},
+	{Atom, "id", "RFC 4287 §4.2.6", MeansID, MeansID, 9, 1, IDForm, AnyCase | Once, "", " / id"},
+	{Atom, "title", "RFC 4287 §4.2.14", MeansTitle, MeansTitle, 9, 2, TextForm, AnyCase | Once, " type ", "title / title"},
+	{Atom, "subtitle", "RFC 4287 §4.2.12", MeansSubtitle, MeansKept, 9, 0, TextForm, AnyCase | Once | NotKept, " type ", "description / "},
+	{Atom, "updated", "RFC 4287 §4.2.15", MeansUpdated, MeansUpdated, 9, 4, DateForm, AnyCase | Once, "", " / date_modified"},
+	{Atom, "published", "RFC 4287 §4.2.9", MeansPublished, MeansPublished, 9, 4, DateForm, AnyCase | Once, "", " / date_published"},
+	{Atom, "summary", "RFC 4287 §4.2.13", MeansNothing, MeansSummary, 9, 2, TextForm, AnyCase | Once, " type ", " / summary"},
+	{Atom, "content", "RFC 4287 §4.1.3", MeansNothing, MeansContent, 9, 2, TextForm, AnyCase | Once, " type src ", " / content_html content_text+"},
+	{Atom, "author", "RFC 4287 §4.2.1", MeansAuthor, MeansAuthor, 9, 1, PersonForm, AnyCase, "", "authors+ author+ / authors+ author+"},
+	{Atom, "contributor", "RFC 4287 §4.2.3", MeansKept, MeansKept, 9, 1, PersonForm, AnyCase, "", ""},
+	{Atom, "category", "RFC 4287 §4.2.2", MeansKept, MeansCategory, 9, 1, CategoryForm, AnyCase, " term scheme label ", " / tags"},
+	{Atom, "link", "RFC 4287 §4.2.7", MeansLink, MeansLink, 9, 9, LinkForm, AnyCase, " rel href type title hreflang length ", "home_page_url feed_url next_url hubs / url external_url attachments+"},
+	{Atom, "rights", "RFC 4287 §4.2.10", MeansKept, MeansKept, 9, 1, TextForm, Once, " type ", ""},
+	{Atom, "source", "RFC 4287 §4.2.11", MeansNothing, MeansKept, 9, 1, SourceForm, AnyCase | Once, "", ""},
+	{Atom, "generator", "RFC 4287 §4.2.4", MeansKept, MeansNothing, 9, 1, GeneratorForm, Once, " uri version ", ""},
+	{Atom, "icon", "RFC 4287 §4.2.5", MeansIcon, MeansNothing, 2, 0, URLForm, Once, "", "icon favicon+ / "},
+	{Atom, "logo", "RFC 4287 §4.2.8", MeansIcon, MeansNothing, 1, 0, URLForm, Once, "", ""},
+	{Atom, "tagline", "Atom 0.3", MeansSubtitle, MeansNothing, 9, 0, Dropped, AnyCase, "", ""},
+	{Atom, "modified", "Atom 0.3", MeansUpdated, MeansUpdated, 9, 0, Dropped, AnyCase, "", ""},
+	{Atom, "issued", "Atom 0.3", MeansNothing, MeansPublished, 9, 0, Dropped, AnyCase, "", ""},
+	{Atom, "created", "Atom 0.3", MeansNothing, MeansPublished, 1, 0, Dropped, AnyCase, "", ""},
+	{Atom, "copyright", "Atom 0.3", MeansKept, MeansKept, 9, 0, TextForm, NotKept, "", ""},
+	{Atom, "name", "RFC 4287 §3.2.1", MeansNothing, MeansNothing, 9, 1, Part, AnyCase, "", ""},
+	{Atom, "uri", "RFC 4287 §3.2.2", MeansNothing, MeansNothing, 9, 1, Part, AnyCase, "", ""},
+	{Atom, "url", "Atom 0.3", MeansNothing, MeansNothing, 9, 1, Part, AnyCase, "", ""},
+	{Atom, "email", "RFC 4287 §3.2.3", MeansNothing, MeansNothing, 9, 1, Part, AnyCase, "", ""},
 
-	{"", "channel", "RSS 2.0", MeansNothing, MeansNothing, 0, 9, Part, AnyCase},
-	{"", "item", "RSS 2.0, item", MeansNothing, MeansNothing, 0, 9, Entries, AnyCase},
-	{"", "items", "RSS 1.0 §5.3.5", MeansNothing, MeansNothing, 0, 9, Wrapper, 0},
-	{"", "title", "RSS 2.0, channel and item", MeansTitle, MeansTitle, 0, 9, TextForm, AnyCase},
-	{"", "link", "RSS 2.0, channel and item", MeansLink, MeansLink, 0, 9, URLForm, AnyCase},
-	{"", "description", "RSS 2.0, channel and item", MeansSubtitle, MeansSummary, 0, 9, TextForm, AnyCase},
-	{"", "language", "RSS 2.0, channel", MeansLanguage, MeansNothing, 0, 9, LanguageForm, 0},
-	{"", "copyright", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
-	{"", "managingEditor", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, 0},
-	{"", "webMaster", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, 0},
-	{"", "pubDate", "RSS 2.0, channel and item", MeansPublished, MeansPublished, 0, 9, DateForm, AnyCase},
-	{"", "lastBuildDate", "RSS 2.0, channel", MeansUpdated, MeansNothing, 0, 9, AsPublished, AnyCase},
-	{"", "category", "RSS 2.0, channel and item", MeansKept, MeansCategory, 0, 9, CategoryForm, AnyCase},
-	{"", "generator", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
-	{"", "docs", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, URLForm, 0},
-	{"", "cloud", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
-	{"", "ttl", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase},
-	{"", "image", "RSS 2.0, channel", MeansIcon, MeansNothing, 0, 5, ImageForm, 0},
-	{"", "rating", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, 0},
-	{"", "textInput", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ImageForm, 0},
-	{"", "skipHours", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase},
-	{"", "skipDays", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase},
-	{"", "author", "RSS 2.0, item", MeansKept, MeansAuthor, 0, 9, ContactForm, AnyCase},
-	{"", "comments", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, URLForm, 0},
-	{"", "enclosure", "RSS 2.0, item", MeansNothing, MeansEnclosure, 0, 9, EnclosureForm, AnyCase},
-	{"", "guid", "RSS 2.0, item", MeansNothing, MeansID, 0, 9, IDForm, AnyCase},
-	{"", "source", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, SourceForm, AnyCase},
-	{"", "id", "", MeansNothing, MeansID, 0, 1, Dropped, 0},
-	{"", "published", "", MeansNothing, MeansPublished, 0, 1, Dropped, 0},
-	{"", "updated", "", MeansNothing, MeansUpdated, 0, 1, Dropped, 0},
-	{"", "summary", "", MeansNothing, MeansSummary, 0, 2, Dropped, 0},
-	{"", "content", "", MeansNothing, MeansContent, 0, 2, HTMLForm, 0},
-	{"", "body", "", MeansNothing, MeansContent, 0, 1, HTMLForm, 0},
-	{"", "fullitem", "", MeansNothing, MeansContent, 0, 1, HTMLForm, 0},
-	{"", "url", "RSS 2.0, image", MeansNothing, MeansNothing, 0, 9, Part, 0},
-	{"", "hour", "RSS 2.0, skipHours", MeansNothing, MeansNothing, 0, 9, Part, AnyCase},
-	{"", "day", "RSS 2.0, skipDays", MeansNothing, MeansNothing, 0, 9, Part, AnyCase},
+	{"", "channel", "RSS 2.0", MeansNothing, MeansNothing, 0, 9, Part, AnyCase, "", ""},
+	{"", "item", "RSS 2.0, item", MeansNothing, MeansNothing, 0, 9, Entries, AnyCase, "", ""},
+	{"", "items", "RSS 1.0 §5.3.5", MeansNothing, MeansNothing, 0, 9, Wrapper, 0, "", ""},
+	{"", "title", "RSS 2.0, channel and item", MeansTitle, MeansTitle, 0, 9, TextForm, AnyCase | Once, "", ""},
+	{"", "link", "RSS 2.0, channel and item", MeansLink, MeansLink, 0, 9, URLForm, AnyCase | Once, "", ""},
+	{"", "description", "RSS 2.0, channel and item", MeansSubtitle, MeansSummary, 0, 9, TextForm, AnyCase | Once, "", ""},
+	{"", "language", "RSS 2.0, channel", MeansLanguage, MeansNothing, 0, 9, LanguageForm, Once, "", "language+ / language+"},
+	{"", "copyright", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
+	{"", "managingEditor", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, Once, "", ""},
+	{"", "webMaster", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, Once, "", ""},
+	{"", "pubDate", "RSS 2.0, channel and item", MeansPublished, MeansPublished, 0, 9, DateForm, AnyCase | Once, "", ""},
+	{"", "lastBuildDate", "RSS 2.0, channel", MeansUpdated, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
+	{"", "category", "RSS 2.0, channel and item", MeansKept, MeansCategory, 0, 9, CategoryForm, AnyCase, " domain ", ""},
+	{"", "generator", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
+	{"", "docs", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, URLForm, Once, "", ""},
+	{"", "cloud", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
+	{"", "ttl", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
+	{"", "image", "RSS 2.0, channel", MeansIcon, MeansNothing, 0, 5, ImageForm, Once, "", ""},
+	{"", "rating", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
+	{"", "textInput", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ImageForm, Once, "", ""},
+	{"", "skipHours", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
+	{"", "skipDays", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
+	{"", "author", "RSS 2.0, item", MeansKept, MeansAuthor, 0, 9, ContactForm, AnyCase | Once, "", ""},
+	{"", "comments", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, URLForm, Once, "", ""},
+	{"", "enclosure", "RSS 2.0, item", MeansNothing, MeansEnclosure, 0, 9, EnclosureForm, AnyCase, " url length type ", ""},
+	{"", "guid", "RSS 2.0, item", MeansNothing, MeansID, 0, 9, IDForm, AnyCase | Once, " isPermaLink ", ""},
+	{"", "source", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, SourceForm, AnyCase | Once, " url ", ""},
+	{"", "id", "", MeansNothing, MeansID, 0, 1, Dropped, 0, "", ""},
+	{"", "published", "", MeansNothing, MeansPublished, 0, 1, Dropped, 0, "", ""},
+	{"", "updated", "", MeansNothing, MeansUpdated, 0, 1, Dropped, 0, "", ""},
+	{"", "summary", "", MeansNothing, MeansSummary, 0, 2, Dropped, 0, "", ""},
+	{"", "content", "", MeansNothing, MeansContent, 0, 2, HTMLForm, 0, "", ""},
+	{"", "body", "", MeansNothing, MeansContent, 0, 1, HTMLForm, 0, "", ""},
+	{"", "fullitem", "", MeansNothing, MeansContent, 0, 1, HTMLForm, 0, "", ""},
+	{"", "url", "RSS 2.0, image", MeansNothing, MeansNothing, 0, 9, Part, 0, "", ""},
+	{"", "hour", "RSS 2.0, skipHours", MeansNothing, MeansNothing, 0, 9, Part, AnyCase, "", ""},
+	{"", "day", "RSS 2.0, skipDays", MeansNothing, MeansNothing, 0, 9, Part, AnyCase, "", ""},
 
-	{Content, "encoded", "RSS 1.0 content module", MeansNothing, MeansContent, 0, 9, HTMLForm, NotKept},
-	{DC, "title", "Dublin Core 1.1", MeansTitle, MeansTitle, 4, 4, AsPublished, 0},
-	{DC, "description", "Dublin Core 1.1", MeansNothing, MeansSummary, 0, 4, AsPublished, 0},
-	{DC, "creator", "Dublin Core 1.1", MeansKept, MeansAuthor, 1, 1, AsPublished, NotKept},
-	{DC, "subject", "Dublin Core 1.1", MeansKept, MeansCategory, 1, 1, AsPublished, NotKept},
-	{DC, "date", "Dublin Core 1.1", MeansUpdated, MeansUpdated, 0, 2, DateForm, NotKept},
-	{DC, "language", "Dublin Core 1.1", MeansLanguage, MeansNothing, 0, 1, AsPublished, 0},
-	{DCTerms, "modified", "DCMI Terms", MeansUpdated, MeansUpdated, 0, 3, AsPublished, NotKept},
-	{DCTerms, "issued", "DCMI Terms", MeansPublished, MeansPublished, 0, 3, AsPublished, NotKept},
-	{DCTerms, "created", "DCMI Terms", MeansPublished, MeansPublished, 0, 2, AsPublished, NotKept},
-	{ITunes, "summary", "Podcasts Connect", MeansNothing, MeansSummary, 0, 3, AsPublished, 0},
-	{ITunes, "image", "Podcasts Connect", MeansIcon, MeansNothing, 0, 1, HrefForm, 0},
-	{Media, "group", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0},
-	{Media, "content", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0},
-	{Media, "title", "Media RSS 1.5", MeansNothing, MeansTitle, 3, 3, AsPublished, 0},
-	{Media, "description", "Media RSS 1.5", MeansNothing, MeansSummary, 1, 1, AsPublished, 0},
-	{XHTML, "body", "XHTML 1.0", MeansNothing, MeansContent, 0, 3, AsPublished, 0},
-	{Syndication, "updatePeriod", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0},
-	{Syndication, "updateFrequency", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0},
-	{History, "complete", "5005#2", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
-	{History, "archive", "5005#14", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
-	{History, "prev", "RFC 5005, draft", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
-	{History, "incremental", "RFC 5005, draft", MeansFlag, MeansNothing, 1, 1, AsPublished, 0},
-	{Tombstones, "deleted-entry", "RFC 6721 §3", MeansDeleted, MeansNothing, 1, 1, AsPublished, 0},
-	{Coverage, "mirror", "", MeansCoverage, MeansNothing, 1, 1, AsPublished, 0},
-	{Coverage, "kept", "", MeansNothing, MeansKeptBy, 1, 1, AsPublished, 0},
+	{Content, "encoded", "RSS 1.0 content module", MeansNothing, MeansContent, 0, 9, HTMLForm, NotKept, "", ""},
+	{DC, "title", "Dublin Core 1.1", MeansTitle, MeansTitle, 4, 4, AsPublished, 0, "", ""},
+	{DC, "description", "Dublin Core 1.1", MeansNothing, MeansSummary, 0, 4, AsPublished, 0, "", ""},
+	{DC, "creator", "Dublin Core 1.1", MeansKept, MeansAuthor, 1, 1, AsPublished, NotKept, "", ""},
+	{DC, "subject", "Dublin Core 1.1", MeansKept, MeansCategory, 1, 1, AsPublished, NotKept, "", ""},
+	{DC, "date", "Dublin Core 1.1", MeansUpdated, MeansUpdated, 0, 2, DateForm, NotKept, "", ""},
+	{DC, "language", "Dublin Core 1.1", MeansLanguage, MeansNothing, 0, 1, AsPublished, 0, "", ""},
+	{DCTerms, "modified", "DCMI Terms", MeansUpdated, MeansUpdated, 0, 3, AsPublished, NotKept, "", ""},
+	{DCTerms, "issued", "DCMI Terms", MeansPublished, MeansPublished, 0, 3, AsPublished, NotKept, "", ""},
+	{DCTerms, "created", "DCMI Terms", MeansPublished, MeansPublished, 0, 2, AsPublished, NotKept, "", ""},
+	{ITunes, "summary", "Podcasts Connect", MeansNothing, MeansSummary, 0, 3, AsPublished, 0, "", ""},
+	{ITunes, "image", "Podcasts Connect", MeansIcon, MeansNothing, 0, 1, HrefForm, 0, "", ""},
+	{Media, "group", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0, "", ""},
+	{Media, "content", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0, "", ""},
+	{Media, "title", "Media RSS 1.5", MeansNothing, MeansTitle, 3, 3, AsPublished, 0, "", ""},
+	{Media, "description", "Media RSS 1.5", MeansNothing, MeansSummary, 1, 1, AsPublished, 0, "", ""},
+	{XHTML, "body", "XHTML 1.0", MeansNothing, MeansContent, 0, 3, AsPublished, 0, "", ""},
+	{Syndication, "updatePeriod", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{Syndication, "updateFrequency", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{History, "complete", "5005#2", MeansFlag, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{History, "archive", "5005#14", MeansFlag, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{History, "prev", "RFC 5005, draft", MeansFlag, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{History, "incremental", "RFC 5005, draft", MeansFlag, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{Tombstones, "deleted-entry", "RFC 6721 §3", MeansDeleted, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{Coverage, "mirror", "", MeansCoverage, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{Coverage, "kept", "", MeansNothing, MeansKeptBy, 1, 1, AsPublished, 0, "", ""},
 }
 
 // extension is the row of all elements without one.
@@ -221,6 +228,25 @@ var vocabularies = func() map[string]*words {
 }()
 
 var noWords, atomWords, rssWords = new(words), vocabularies[Atom], vocabularies[""]
+
+// ExpressedInHead and ExpressedInItem report whether elements express all of a member of a JSON
+// Feed or of an item, or whether a copy must not have it.
+func ExpressedInHead(member string) bool { return membersOfHead[member] }
+func ExpressedInItem(member string) bool { return membersOfItem[member] }
+
+var membersOfHead, membersOfItem = func() (head, item map[string]bool) {
+	head, item = map[string]bool{}, map[string]bool{}
+	for i := range table {
+		before, after, _ := strings.Cut(table[i].JSON, "/")
+		for member := range strings.FieldsSeq(before) { // one with a plus sign is none
+			head[member] = true
+		}
+		for member := range strings.FieldsSeq(after) {
+			item[member] = true
+		}
+	}
+	return head, item
+}()
 
 // wordsOf returns the vocabulary of a namespace; an empty one of one without rows.
 func wordsOf(space string) *words {

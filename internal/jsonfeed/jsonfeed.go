@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -269,17 +268,13 @@ func again(raw string, read func(r *Reader)) {
 	}
 }
 
-// Others returns the members of an item for which Atom and RSS have no element, as an object;
-// "" if there are none.
-func Others(raw string, item *Item) string {
-	known := []string{"id", "url", "external_url", "title", "summary", "content_html", "date_published", "date_modified", "tags"}
-	if !item.Places.IsHTML {
-		known = append(known, "content_text")
-	}
+// Others returns the members of an item other than the known ones, as an object; "" if there are
+// none.
+func Others(raw string, known func(name string) bool) string {
 	var rest Rest
 	again(raw, func(r *Reader) {
 		for name := range r.Members() {
-			if value := r.Raw(); !slices.Contains(known, name) {
+			if value := r.Raw(); !known(name) {
 				rest.Add(name, value)
 			}
 		}
