@@ -274,6 +274,8 @@ func TestFeedAmongWarnings(t *testing.T) {
 		"Warning: something in index.php on line 3\n" + feed:                                                                 false,
 		"Warning: this feed has one item, see index.php on line 3:\n" + feed + "\nand nobody reads it":                       true,
 		"A feed:\n" + feed + "\nWarning: Unknown: write failed in Unknown on line 0":                                         true,
+		"<br />\n<b>Warning</b>:  x in <b>/a.php</b> on line <b>3</b><br />\n" + feed + "\nRendered in 0.1 s":                false,
+		"<b>Warning</b>: this feed has one item:\n" + feed + "\nand nobody reads it":                                         true,
 	} {
 		doc, err := Parse(strings.NewReader(text), "")
 		if quoted {

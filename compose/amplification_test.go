@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"io"
 	"math"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/togofeed"
 )
 
@@ -161,6 +161,75 @@ func drawJSON(t *rapid.T, name string, depth int) any {
 		return map[string]any{"name": drawJSON(t, name, depth-1), "url": drawJSON(t, name, depth-1)}
 	}
 	return []any{drawJSON(t, name, depth-1), drawJSON(t, name, depth-1)}
+}
+
+// The law of a written document: without what its entries inherit, it has at most so many times the
+// bytes of the one that was read, if that is well-formed: an ampersand in an attribute has five
+// characters. Otherwise end tags come to that.
+const (
+	writtenPerByte = 5
+	mendedPerByte  = 7
+)
+
+// Characters that need escapes make no document much longer, wherever they are.
+func TestDenseTexts(t *testing.T) {
+	const n = 12_000
+	atom := func(element string) string {
+		return `<feed xmlns="` + feedxml.Atom + `"><id>urn:f</id><title>f</title><updated>2024-01-01T00:00:00Z</updated><entry><id>urn:1</id><updated>2024-01-01T00:00:00Z</updated>` + element + `</entry></feed>`
+	}
+	rss := func(element string) string {
+		return `<rss version="2.0"><channel><title>f</title><item><guid>urn:1</guid>` + element + `</item></channel></rss>`
+	}
+	item := func(member string) string {
+		return `{"version":"https://jsonfeed.org/version/1.1","title":"f","items":[{"id":"urn:1",` + member + `}]}`
+	}
+	section := func(text string) string {
+		return "<![CDATA[" + strings.ReplaceAll(text, "]]>", "]]]]><![CDATA[>") + "]]>"
+	}
+	quoted := func(text string) string {
+		data, err := json.Marshal(text)
+		require.NoError(t, err)
+		return string(data)
+	}
+	for _, dense := range []string{"&", "&a", `"`, "'", "<", "<a", "x<a", ">", "]]>", "&]]>", "\r", "&\r", "&\r\r\r", "\n", "\x01"} {
+		text := strings.Repeat(dense, n/len(dense))
+		docs := []string{
+			item(`"content_text":` + quoted(text)), item(`"content_html":` + quoted(text)), item(`"title":` + quoted(text)), item(`"tags":[` + quoted(text) + `]`),
+			item(`"authors":[{"name":` + quoted(text) + `}]`), item(`"_other":` + quoted(text)), item(`"content_text":"x","content_html":` + quoted(text) + `,"summary":` + quoted(text)),
+		}
+		for _, written := range []string{section(text), strings.ReplaceAll(strings.ReplaceAll(text, "<", "&lt;"), "]]>", "]]&gt;"), strings.ReplaceAll(text, "&", "&amp;amp;")} {
+			if strings.Contains(dense, "\r") {
+				written = strings.ReplaceAll(strings.ReplaceAll(text, "&", "&amp;"), "\r", "&#13;")
+			}
+			docs = append(docs,
+				atom("<title>"+written+"</title>"), atom("<content>"+written+"</content>"), atom(`<content type="html">`+written+"</content>"),
+				atom(`<content type="xhtml"><div xmlns="`+feedxml.XHTML+`">`+written+"</div></content>"), atom(`<content type="text/plain">`+written+"</content>"),
+				atom("<rights>"+written+"</rights>"), atom("<author><name>"+written+"</name></author>"), atom(`<summary>`+written+`</summary><content type="html">`+written+`</content>`),
+				rss("<title>"+written+"</title>"), rss("<description>"+written+"</description>"), rss("<category>"+written+"</category>"), rss("<author>"+written+"</author>"),
+				rss("<comments>"+written+"</comments>"), rss(`<x:y xmlns:x="urn:x">`+written+"</x:y>"), rss(`<content:encoded xmlns:content="`+feedxml.Content+`">`+written+"</content:encoded>"),
+			)
+		}
+		value := strings.NewReplacer("<", "&lt;", "\r", "&#13;").Replace(text)
+		quote := `"`
+		if strings.Contains(text, `"`) {
+			quote = "'"
+		}
+		docs = append(docs, atom("<category term="+quote+value+quote+"/>"), atom("<category term='1' label="+quote+value+quote+"/>"), rss("<category domain="+quote+value+quote+">1</category>"))
+		for _, text := range docs {
+			doc, err := parse(text, "http://example.org/feed")
+			require.NoError(t, err, "%.300s", text)
+			for name, write := range map[string]func(io.Writer, *Document) error{"Atom": compose.WriteAtom, "RSS": compose.WriteRSS} {
+				var b bytes.Buffer
+				require.NoError(t, write(&b, doc))
+				wellFormed(t, b.Bytes())
+				times := writtenPerByte
+				if len(doc.Notes) > 0 {
+					times = mendedPerByte
+				}
+				require.LessOrEqual(t, b.Len(), times*len(text)+(8<<10), "%s of %.300q", name, text)
+			}
+		}
+	}
 }
 
 // Large documents that are not hostile are not refused.

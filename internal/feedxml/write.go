@@ -157,13 +157,22 @@ func (t Construct) Absolute() string {
 
 // AsHTML returns the text as HTML with absolute references.
 func (t Construct) AsHTML() string {
-	switch {
-	case t.isMarkup():
+	if t.isMarkup() {
 		return t.Absolute()
-	case len(t.Body) >= xmlscan.LargeText:
-		return strings.ReplaceAll(strings.ReplaceAll(t.Body, "&", "&amp;"), "<", "&lt;")
 	}
-	return html.EscapeString(t.Body)
+	escaped := html.EscapeString(t.Body)
+	if !xmlscan.IsDense(len(t.Body), len(escaped)) {
+		return escaped
+	}
+	var b strings.Builder
+	for i := range len(t.Body) { // only those before which HTML would see something else
+		c, next := t.Body[i:i+1], t.Body[i+1:min(len(t.Body), i+2)]
+		if (c == "&" || c == "<") && next != "" && (isAlphanumeric(rune(next[0])) || strings.Contains("#/!?", next)) {
+			c = html.EscapeString(c)
+		}
+		b.WriteString(c)
+	}
+	return b.String()
 }
 
 // isBytes reports whether the media type is neither text nor XML, so that Atom has the

@@ -752,15 +752,23 @@ func FindFeed(text string) (begin int, page bool) {
 
 // IsQuoted reports whether a feed at an offset of a text has words before it and after its
 // end, other than PHP's messages: then the text, such as an article or a message, only quotes it.
+// Nobody writes the messages with PHP's markup, so these need none after the feed.
 func IsQuoted(text string, begin int) bool {
 	end := strings.LastIndexByte(text, '>') + 1
-	return end > begin && hasWords(text[:begin]) && hasWords(text[end:]) && !(isPHP(text[:begin]) && isPHP(text[end:]))
+	if end <= begin || !hasWords(text[:begin]) || !hasWords(text[end:]) {
+		return false
+	}
+	before, after := text[:min(begin, 4096)], text[end:min(len(text), end+4096)]
+	return !phpMarkup.MatchString(before) && !(phpMessage.MatchString(before) && phpMessage.MatchString(after))
 }
 
-// isPHP reports whether text begins with a message of PHP.
-func isPHP(text string) bool { return phpMessage.MatchString(text[:min(len(text), 4096)]) }
+// The messages of PHP at the beginning of a text, plain and for browsers.
+var (
+	phpMessage = regexp.MustCompile(`^\s*(PHP )?` + phpLevel + `: [^\n]* on line \d`)
+	phpMarkup  = regexp.MustCompile(`^\s*(<br ?/?>\s*)?<b>` + phpLevel + `</b>: [^\n]* on line <b>\d+</b>`)
+)
 
-var phpMessage = regexp.MustCompile(`^\s*(PHP )?(Warning|Notice|Deprecated|Strict Standards|[A-Z][a-z]+ (fatal )?error): [^\n]* on line \d`)
+const phpLevel = `(Warning|Notice|Deprecated|Strict Standards|[A-Z][a-z]+ (fatal )?error)`
 
 func hasWords(text string) bool {
 	return strings.IndexFunc(text, unicode.IsLetter) >= 0

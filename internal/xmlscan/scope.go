@@ -355,7 +355,13 @@ func (r repairer) appendRepaired(out []byte, tok Token) []byte {
 		out = append(out, r.written(r.name)...)
 		return append(out, '>')
 	case Text:
-		return appendRepairedText(out, r.doc[r.start:r.end])
+		raw := r.doc[r.start:r.end]
+		if !IsDense(len(raw), len(raw)+4*strings.Count(raw, "&")) {
+			return appendRepairedText(out, raw)
+		}
+		var b strings.Builder
+		WriteText(&b, string(r.AppendText(nil)))
+		return append(out, b.String()...)
 	case CData:
 		text := appendDecoded(nil, r.raw(), decodeCData)
 		// The omitted text may have separated the characters of an end mark.

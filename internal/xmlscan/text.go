@@ -663,7 +663,7 @@ func (x *expander) value(name string) (value string, ok bool) {
 }
 
 var (
-	sectionEscaper = newEscaper("]]>", "]]]]><![CDATA[>")
+	sectionEscaper = newEscaper("]]>", "]]]]><![CDATA[>", "\r", "]]>&#13;<![CDATA[")
 	textEscaper    = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
 	attrEscaper    = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
 		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
@@ -679,14 +679,22 @@ func newEscaper(oldnew ...string) *strings.Replacer {
 	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
 }
 
-// LargeText is the length from which texts are written sparingly: escapes could make them nine
-// times as long.
-const LargeText = 4 << 20
+// IsDense reports whether a text is written sparingly: it is large, or escapes make it more than
+// two and a half times as long.
+func IsDense(length, escaped int) bool { return length >= 4<<20 || 2*escaped > 5*length+2<<10 }
 
-// WriteText writes characters as XML text. A large one is a CDATA section.
+// WriteText writes characters as XML text. One full of characters to escape is a CDATA section, if
+// that is shorter: so no text becomes more than four times as long, and none that is HTML with as many
+// escapes more than twice.
 func WriteText(b *strings.Builder, s string) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) < LargeText || strings.Contains(s, "\r") {
+	returns, escaped, inHTML := strings.Count(s, "\r"), len(s), false
+	if escaped > 512 { // a shorter one is not dense
+		amps := strings.Count(s, "&")
+		escaped += 4*(returns+amps) + 3*(strings.Count(s, "<")+strings.Count(s, ">"))
+		inHTML = 6*amps > len(s)+4<<10
+	}
+	if !inHTML && !IsDense(len(s), escaped) || len(s)+16*returns+12*strings.Count(s, "]]>") >= escaped {
 		_, _ = textEscaper.WriteString(b, s)
 		return
 	}
