@@ -5,14 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // History returns a history as one document, which is complete if the verdict is Whole. Its
@@ -54,22 +51,10 @@ func PseudoEntry(g *feedhistory.Gap) *feedhistory.Entry {
 	sum := sha256.Sum256([]byte(g.URL + "\n" + g.Reason.String()))
 	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not completely read, so some of its entries may be missing. %v. What to do: %s.",
 		g, g.Reason.Advice())
-	var b strings.Builder
-	b.WriteString("<entry")
-	xmlscan.WriteAttr(&b, "xmlns", feedxml.Atom)
-	b.WriteByte('>')
-	for _, element := range [][2]string{
-		{"id", "urn:sha256:" + hex.EncodeToString(sum[:])},
-		{"title", "Entries may be missing"},
-		{"updated", g.Found.Format(time.RFC3339Nano)},
-		{"summary", summary},
-	} {
-		b.WriteString("<" + element[0] + ">")
-		xmlscan.WriteText(&b, element[1])
-		b.WriteString("</" + element[0] + ">")
-	}
-	b.WriteString("</entry>")
-	e, err := feedhistory.ReadEntry(feedhistory.Atom, b.String(), "")
+	e, err := Draft{
+		ID: "urn:sha256:" + hex.EncodeToString(sum[:]), Updated: g.Found,
+		Title: feedhistory.Text{Body: "Entries may be missing"}, Summary: feedhistory.Text{Body: summary},
+	}.Undated()
 	if err != nil {
 		panic(err) // the entry is always well-formed
 	}

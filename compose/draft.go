@@ -8,7 +8,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Draft describes an entry not published yet. ID and Updated must be set. Any other
@@ -110,10 +109,7 @@ func DraftOf(e *feedhistory.Entry) (d Draft) {
 //
 //	<m:kept xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0" by="newsboat"/>
 func KeptBy(reader string) string {
-	var b strings.Builder
-	b.WriteString("<m:kept")
-	xmlscan.WriteAttr(&b, "xmlns:m", feedxml.Coverage)
-	xmlscan.WriteAttr(&b, "by", reader)
-	b.WriteString("/>")
-	return b.String()
+	var b feedxml.Markup
+	b.Empty("m:kept", "xmlns:m", feedxml.Coverage, "by", reader)
+	return strings.TrimSuffix(b.String(), "\n")
 }

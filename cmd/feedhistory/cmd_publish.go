@@ -253,10 +253,12 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 		p.Para("  - ", "    ", terminal.Count(n, "entry has", "entries have")+" unexpanded tags of the site generator in the text, which readers will see "+
 			"(the first: "+first+"); publish the generator's own feed instead")
 	}
-	for _, reason := range []string{markdown.LeftPlain, markdown.LeftDraft, markdown.LeftFuture, markdown.LeftExpired} {
-		if n := in.left[reason]; n > 0 {
-			p.Para("  - ", "    ", terminal.Count(n, "file", "files")+" left out: "+reason)
+	for _, reason := range slices.Sorted(maps.Keys(in.left)) {
+		n := terminal.Count(in.left[reason], "file", "files")
+		if in.head != nil {
+			n = terminal.Count(in.left[reason], "entry", "entries")
 		}
+		p.Para("  - ", "    ", n+" left out: "+reason)
 	}
 	if c.was != "" {
 		p.Para("  - ", "    ", "the feed was published as "+c.was+" before, and the links of older archives lead there: redirect that directory to the new one")
@@ -307,7 +309,7 @@ type input struct {
 	shown   int                   // number of entries the source's own document shows; zero if unknown
 	partial bool                  // something is known to be missing
 	piped   bool                  // the source is lines from a pipe, which may have been cut
-	left    map[string]int        // articles left out, by reason
+	left    map[string]int        // articles, or entries of an export, left out, by reason
 }
 
 // load reads the source named by --from.
@@ -432,6 +434,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		}
 	}
 	older, more := doc.Older()
+	left := leaveOut(doc)
 	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) })
 	if err != nil {
 		return nil, err
@@ -440,8 +443,55 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		return nil, show.Failure(c.From, errors.New("the feed has older documents; give the feed's address instead, so that publish reads them: "+older.Href+
 			"; or --force to publish the entries of this document alone"))
 	}
-	return fromHistory(h), nil
+	in := fromHistory(h)
+	in.left = left
+	return in, nil
 }
+
+// leaveOut removes the entries that an export of a blog has besides its published posts, and counts
+// them by reason: Blogger's has drafts, settings, and the comments and pages its feed of posts leaves
+// out. Drafts are marked as in the Atom Publishing Protocol (RFC 5023 §13.1.1).
+func leaveOut(doc *feedhistory.Document) map[string]int {
+	if !strings.Contains(doc.Text(), "schemas.google.com/blogger/") && !strings.Contains(doc.Text(), "draft>") {
+		return nil
+	}
+	left := map[string]int{}
+	posts := slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return exportKind(e) == "posts" })
+	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
+		kind := exportKind(e)
+		out := kind == unpublished || posts && kind != "posts" && kind != ""
+		if out {
+			left[kind]++
+		}
+		return out
+	})
+	return left
+}
+
+// exportKind returns the kind of an entry in an export of Blogger, of either form; "" for others.
+func exportKind(e *feedhistory.Entry) (kind string) {
+	j := compose.NewEntryJSON(e)
+	for _, c := range j.Categories {
+		if name, ok := strings.CutPrefix(c.Term, "http://schemas.google.com/blogger/2008/kind#"); ok {
+			kind = strings.TrimSuffix(name, "s") + "s"
+		}
+	}
+	for _, x := range j.Extensions {
+		isBlogger := x.Space == "http://schemas.google.com/blogger/2018"
+		switch {
+		case isBlogger && strings.HasSuffix(x.Name, ":type"):
+			kind = strings.ToLower(x.Value) + "s"
+		case isBlogger && strings.HasSuffix(x.Name, ":status") && x.Value != "LIVE",
+			(x.Space == "http://www.w3.org/2007/app" || x.Space == "http://purl.org/atom/app#") && isDraft.MatchString(x.XML):
+			return unpublished
+		}
+	}
+	return kind
+}
+
+const unpublished = "drafts, or deleted"
+
+var isDraft = regexp.MustCompile(`draft[^<>]*>\s*yes\s*<`)
 
 // loadHistory fetches a feed's whole history.
 func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
