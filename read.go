@@ -321,12 +321,13 @@ func (r *documentReader) children(depth int, entry string) {
 func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 	doc, offset, n := r.doc, r.Offset(), row.Rank(r.Format)
 	isAtom := r.Format == feedxml.FormatAtom
-	if n == 0 || n < feedxml.FirstRank && (row.Feed == feedxml.MeansID || isAtom && row.Feed == feedxml.MeansTitle) {
+	if n == 0 || n < feedxml.FirstRank && isAtom && row.Feed == feedxml.MeansTitle {
 		return false
 	}
 	switch row.Feed {
 	case feedxml.MeansID:
 		doc.ID = r.documentID()
+		return isAtom
 	case feedxml.MeansTitle:
 		if !r.head.better(row) {
 			return false
@@ -341,10 +342,10 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 		}
 		doc.Subtitle = r.head.shorten(text.Plain(), offset)
 	case feedxml.MeansAuthor:
-		if !isAtom {
-			return false
+		if row.Form == feedxml.PersonForm {
+			r.author()
 		}
-		r.author()
+		return isAtom
 	case feedxml.MeansUpdated: // 5005#22
 		if !r.head.better(row) {
 			return false
@@ -359,7 +360,7 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 		}
 		return false
 	case feedxml.MeansLanguage:
-		if r.head.better(row) {
+		if (!isAtom || doc.Language == "") && r.head.better(row) {
 			doc.Language = r.LanguageText()
 		}
 		return false

@@ -135,11 +135,6 @@ func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 	switch {
 	case len(w.doc.Authors) > 0:
 		return w.doc.Authors
-	case w.doc.Format == feedhistory.RSS:
-		if authors := atomAuthors(w.doc); len(authors) > 0 {
-			return authors
-		}
-		return nominal
 	case w.doc.Format != feedhistory.Atom:
 		return nominal
 	case w.Verbatim:
@@ -155,18 +150,6 @@ func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 	}
 	w.author = nominal[0].Name
 	return nil
-}
-
-// atomAuthors returns the authors an RSS document's head section has in Atom's namespace.
-func atomAuthors(d *feedhistory.Document) (authors []feedhistory.Person) {
-	head := d.Elements()
-	for _, raw := range head.Others {
-		r := feedxml.Fragment(raw, head.Scope, head.Format)
-		if r.Cursor.Space() == feedxml.Atom && r.Local() == "author" {
-			authors = append(authors, feedhistory.Person(r.Person()))
-		}
-	}
-	return authors
 }
 
 // write writes entries: those of the format with their own XML, the others converted.
@@ -437,7 +420,7 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
 		return feedxml.OutOfRSS2(element)
 	case space == feedxml.Atom:
-		if row := r.Row(); row.Feed == feedxml.MeansKept || row.Feed == feedxml.MeansIcon {
+		if row := r.Row(); row.Feed == feedxml.MeansKept || row.Feed == feedxml.MeansIcon && (format == feedhistory.RSS || row.RSSRank == 0) {
 			return element
 		}
 		return ""
@@ -476,6 +459,12 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 		for _, p := range d.Authors {
 			w.atomAuthor(feedxml.Person(p))
 		}
+	}
+	if d.Format == feedhistory.Atom && d.ID != "" {
+		w.b.Element("atom:id", d.ID)
+	}
+	if d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) {
+		w.b.Element("language", d.Language)
 	}
 	w.flags(d)
 	w.headAs(d, feedhistory.RSS)
