@@ -255,7 +255,7 @@ func (e *Entry) Signed() *Entry {
 	}
 	var w feedxml.Markup
 	for _, p := range authors {
-		w.Person("author", feedxml.Person(p))
+		w.Person(feedxml.AtomAuthor, feedxml.Person(p))
 	}
 	text := string(e.XML())
 	end := strings.LastIndex(text, "</")
@@ -263,7 +263,7 @@ func (e *Entry) Signed() *Entry {
 		return e
 	}
 	signed := *e
-	signed.raw = text[:end] + strings.ReplaceAll(w.String(), "<author>", `<author xmlns="`+feedxml.Atom+`">`) + text[end:]
+	signed.raw = text[:end] + w.String() + text[end:]
 	signed.scope, signed.lenient, signed.signed = &xmlscan.Scope{Base: e.scope.Base}, false, true
 	signed.texts = feedxml.Places{}
 	return &signed

@@ -107,7 +107,7 @@ func (p Parser) readJSON(text, base string, mended *jsonfeed.Mended) *jsonReader
 			return r
 		}
 		value := strings.TrimLeft(mended.Text[at:r.values.Offset()], ": \t\r\n")
-		if name != r.items && !feedxml.ExpressedInHead(name) && r.head.fits(len(value), r.offset()) {
+		if name != r.items && !feedxml.IsExpressed(name, false) && r.head.fits(len(value), r.offset()) {
 			rest.Add(name, value)
 		}
 	}

@@ -827,11 +827,8 @@ func (s *outliner) entryLink() {
 }
 
 func (s *outliner) content() contentKind {
-	if _, ok := s.Attr("", "src"); ok {
-		s.Skip()
-		return someContent
-	}
-	if _, content := s.inner(); content {
+	_, elsewhere := s.Attr("", "src")
+	if _, content := s.inner(); content || elsewhere {
 		return someContent
 	}
 	return emptyContent

@@ -457,7 +457,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	}
 	if d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
 		for _, p := range d.Authors {
-			w.atomAuthor(feedxml.Person(p))
+			w.b.Person(feedxml.AtomAuthor, feedxml.Person(p))
 		}
 	}
 	if d.Format == feedhistory.Atom && d.ID != "" {
@@ -468,13 +468,6 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	}
 	w.flags(d)
 	w.headAs(d, feedhistory.RSS)
-}
-
-// atomAuthor writes an author into RSS, which has no element for more than a name or an address.
-func (w *Writer) atomAuthor(p feedxml.Person) {
-	var author feedxml.Markup
-	author.Person("author", p)
-	w.b.WriteString(strings.Replace(author.String(), "<author>", `<author xmlns="`+feedxml.Atom+`">`, 1))
 }
 
 // rssItem writes an entry of another format.
@@ -493,8 +486,8 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	}
 	w.rssLinks(e.Links)
 	for _, person := range item.Authors {
-		if person.URI != "" || person.Name != "" && person.Email != "" {
-			w.atomAuthor(person)
+		if person.URI != "" || person.Name != "" && person.Email != "" { // RSS has no element for more than one
+			w.b.Person(feedxml.AtomAuthor, person)
 		}
 		w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, cmp.Or(person.Name, person.Email))
 	}

@@ -87,7 +87,7 @@ func (i *Item) readJSON(e Element) {
 		i.addCategory(Category{Term: tag})
 	}
 	known := func(name string) bool {
-		return ExpressedInItem(name) || name == "content_text" && !item.Places.IsHTML
+		return IsExpressed(name, true) || name == "content_text" && !item.Places.IsHTML
 	}
 	if others := jsonfeed.Others(e.Raw, known); others != "" {
 		i.own = []string{JSONElement(others)}

@@ -230,23 +230,26 @@ var vocabularies = func() map[string]*words {
 
 var noWords, atomWords, rssWords = new(words), vocabularies[Atom], vocabularies[""]
 
-// ExpressedInHead and ExpressedInItem report whether elements express all of a member of a JSON
-// Feed or of an item, or whether a copy must not have it.
-func ExpressedInHead(member string) bool { return membersOfHead[member] }
-func ExpressedInItem(member string) bool { return membersOfItem[member] }
+// IsExpressed reports whether elements express all of a member of a JSON Feed, or of an item, or
+// whether a copy must not have it.
+func IsExpressed(name string, ofItem bool) bool { return expressed[member{name, ofItem}] }
 
-var membersOfHead, membersOfItem = func() (head, item map[string]bool) {
-	head, item = map[string]bool{}, map[string]bool{}
+// A member is a member of a JSON Feed, or of an item.
+type member struct {
+	name   string
+	ofItem bool
+}
+
+var expressed = func() map[member]bool {
+	all := map[member]bool{}
 	for i := range table {
-		before, after, _ := strings.Cut(table[i].JSON, "/")
-		for member := range strings.FieldsSeq(before) { // one with a plus sign is none
-			head[member] = true
-		}
-		for member := range strings.FieldsSeq(after) {
-			item[member] = true
+		for place, names := range strings.Split(table[i].JSON, "/") {
+			for name := range strings.FieldsSeq(names) {
+				all[member{name, place > 0}] = true // one with a plus sign is none
+			}
 		}
 	}
-	return head, item
+	return all
 }()
 
 // wordsOf returns the vocabulary of a namespace; an empty one of one without rows.

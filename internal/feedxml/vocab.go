@@ -3,6 +3,7 @@ package feedxml
 import (
 	"cmp"
 	"mime"
+	"regexp"
 	"strings"
 )
 
@@ -212,41 +213,18 @@ func TextType(kind, mode string) string {
 
 // IsLanguage reports whether text has the form of a language tag that begins with a
 // language's code (RFC 5646 §2.1).
-func IsLanguage(text string) bool {
-	for i, part := range strings.Split(text, "-") {
-		letters := strings.IndexFunc(part, func(c rune) bool { return c|0x20 < 'a' || c|0x20 > 'z' }) < 0
-		switch {
-		case len(part) == 0, len(part) > 8, i == 0 && (!letters || len(part) < 2 || len(part) > 3):
-			return false
-		case !letters && strings.IndexFunc(part, func(c rune) bool { return !isAlphanumeric(c) }) >= 0:
-			return false
-		}
-	}
-	return true
-}
+func IsLanguage(text string) bool { return text != "" && language.MatchString(text) }
+
+var language = regexp.MustCompile(`^[A-Za-z]{2,3}(-[0-9A-Za-z]{1,8})*$`)
 
 func isAlphanumeric(c rune) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
 // IsEmail reports whether text is an email address as Atom requires it (RFC 4287 §3.2.3).
-func IsEmail(text string) bool {
-	local, domain, ok := strings.Cut(text, "@")
-	if !ok || local == "" || strings.HasPrefix(domain, ".") || !strings.Contains(domain, ".") {
-		return false
-	}
-	for _, c := range local {
-		if !isAlphanumeric(c) && !strings.ContainsRune("_-+.'!#$%&*/=?^`{|}~", c) {
-			return false
-		}
-	}
-	for label := range strings.SplitSeq(domain, ".") {
-		if label == "" || label[0] == '-' || strings.IndexFunc(label, func(c rune) bool { return !isAlphanumeric(c) && c != '-' }) >= 0 {
-			return false
-		}
-	}
-	return true
-}
+func IsEmail(text string) bool { return email.MatchString(text) }
+
+var email = regexp.MustCompile("^[0-9A-Za-z_+.'!#$%&*/=?^`{|}~-]+@([0-9A-Za-z][0-9A-Za-z-]*\\.)+[0-9A-Za-z][0-9A-Za-z-]*$")
 
 // IsContact reports whether text is the author of an RSS item: an email address, perhaps
 // followed by a name in parentheses.

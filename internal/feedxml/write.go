@@ -82,7 +82,7 @@ func isNumber(text string) bool { return text != "" && strings.Trim(text, "01234
 // A Person is a person construct of Atom.
 type Person struct{ Name, URI, Email string }
 
-// Person writes a person under the given element name. A person must have a name (RFC
+// Person writes a person under the given element name; attributes may follow it. A person must have a name (RFC
 // 4287 §3.2.1): the email address or URI if there is none; without either, Person writes
 // nothing.
 func (m *Markup) Person(element string, p Person) {
@@ -98,8 +98,12 @@ func (m *Markup) Person(element string, p Person) {
 	if email := strings.TrimPrefix(p.Email, "mailto:"); IsEmail(email) {
 		m.Element("email", email)
 	}
-	m.WriteString("</" + element + ">\n")
+	tag, _, _ := strings.Cut(element, " ")
+	m.WriteString("</" + tag + ">\n")
 }
+
+// AtomAuthor is the name of an author where the default namespace is not Atom's.
+const AtomAuthor = `author xmlns="` + Atom + `"`
 
 // A Construct is a text construct or content of Atom (RFC 4287 §3.1, §4.1.3).
 type Construct struct{ Type, Body, Src, Base, Lang string }
@@ -160,11 +164,13 @@ func (t Construct) AsHTML() string {
 	if t.isMarkup() {
 		return t.Absolute()
 	}
-	escaped := html.EscapeString(t.Body)
-	if !xmlscan.IsDense(len(t.Body), len(escaped)) {
-		return escaped
+	if n := len(t.Body); !xmlscan.IsDense(n, n) {
+		if escaped := html.EscapeString(t.Body); !xmlscan.IsDense(n, len(escaped)) {
+			return escaped
+		}
 	}
 	var b strings.Builder
+	b.Grow(len(t.Body))
 	for i := range len(t.Body) { // only those before which HTML would see something else
 		c, next := t.Body[i:i+1], t.Body[i+1:min(len(t.Body), i+2)]
 		if (c == "&" || c == "<") && next != "" && (isAlphanumeric(rune(next[0])) || strings.Contains("#/!?", next)) {
