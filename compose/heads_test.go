@@ -1,6 +1,7 @@
 package compose_test
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -54,5 +55,25 @@ func TestHeadsThroughTheOtherFormat(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, doc.Language, again.Language)
 		require.Equal(t, doc.Authors, again.Authors)
+	}
+}
+
+// Id, language, authors and icon of a feed of Atom are those of the copy in RSS, and of the copy of that.
+func TestHeadThroughRSS(t *testing.T) {
+	original, err := parse(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xml:lang="de"><id>urn:f</id><title>F</title>
+		<author><name>A</name><email>a@example.org</email></author><icon>http://example.org/i.png</icon><itunes:image href="http://example.org/large.png"/>
+		<entry><id>urn:1</id><title>T</title><updated>2024-01-01T00:00:00Z</updated></entry></feed>`, "http://example.org/feed")
+	require.NoError(t, err)
+	d := original
+	for _, write := range []func(io.Writer, *Document) error{compose.WriteRSS, compose.WriteAtom, compose.WriteRSS} {
+		var b bytes.Buffer
+		require.NoError(t, write(&b, d))
+		require.LessOrEqual(t, strings.Count(b.String(), "<icon"), 1, b.String())
+		d, err = parse(b.String(), "http://example.org/feed")
+		require.NoError(t, err)
+		require.Equal(t, original.ID, d.ID, b.String())
+		require.Equal(t, original.Language, d.Language, b.String())
+		require.Equal(t, original.Authors, d.Authors, b.String())
+		require.Equal(t, original.Icon, d.Icon, b.String())
 	}
 }
