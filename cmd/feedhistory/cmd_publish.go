@@ -448,7 +448,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	return in, nil
 }
 
-// leaveOut removes the entries that an export of a blog has besides its published posts, and counts
+// leaveOut removes the entries an export of a blog has besides its published posts, and counts
 // them by reason: Blogger's has drafts, settings, and the comments and pages its feed of posts leaves
 // out. Drafts are marked as in the Atom Publishing Protocol (RFC 5023 §13.1.1).
 func leaveOut(doc *feedhistory.Document) map[string]int {

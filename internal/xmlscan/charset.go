@@ -752,7 +752,7 @@ func FindFeed(text string) (begin int, page bool) {
 
 // IsQuoted reports whether a feed at an offset of a text has words before it and after its
 // end, other than PHP's messages: then the text, such as an article or a message, only quotes it.
-// Nobody writes the messages with PHP's markup, so these need none after the feed.
+// Nobody quotes a message with PHP's markup, so the text after the feed may be anything then.
 func IsQuoted(text string, begin int) bool {
 	end := strings.LastIndexByte(text, '>') + 1
 	if end <= begin || !hasWords(text[:begin]) || !hasWords(text[end:]) {

@@ -684,8 +684,7 @@ func newEscaper(oldnew ...string) *strings.Replacer {
 func IsDense(length, escaped int) bool { return length >= 4<<20 || 2*escaped > 5*length+2<<10 }
 
 // WriteText writes characters as XML text. One full of characters to escape is a CDATA section, if
-// that is shorter: so no text becomes more than four times as long, and none that is HTML with as many
-// escapes more than twice.
+// shorter: no text becomes more than four times as long, and HTML full of escapes not twice.
 func WriteText(b *strings.Builder, s string) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	returns, escaped, inHTML := strings.Count(s, "\r"), len(s), false
