@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -757,10 +758,7 @@ func (s *outliner) headLink() {
 // relations returns the relations in the current link's rel.
 func (s *outliner) relations() []string {
 	rel, _ := s.Attr("", "rel")
-	if fields := strings.Fields(rel); len(fields) > 0 {
-		return fields
-	}
-	return []string{feedhistory.RelAlternate}
+	return strings.Fields(cmp.Or(strings.TrimSpace(rel), feedhistory.RelAlternate))
 }
 
 // searchNumber records OpenSearch's numbers for the page.

@@ -86,10 +86,9 @@ func (i *Item) readJSON(e Element) {
 	for _, tag := range item.Tags {
 		i.addCategory(Category{Term: tag})
 	}
-	known := func(name string) bool {
+	if others := jsonfeed.Others(e.Raw, func(name string) bool {
 		return IsExpressed(name, true) || name == "content_text" && !item.Places.IsHTML
-	}
-	if others := jsonfeed.Others(e.Raw, known); others != "" {
+	}); others != "" {
 		i.own = []string{JSONElement(others)}
 		i.kept, i.scope, i.length = i.own, new(xmlscan.Scope), len(e.Raw)
 	}

@@ -232,20 +232,14 @@ var noWords, atomWords, rssWords = new(words), vocabularies[Atom], vocabularies[
 
 // IsExpressed reports whether elements express all of a member of a JSON Feed, or of an item, or
 // whether a copy must not have it.
-func IsExpressed(name string, ofItem bool) bool { return expressed[member{name, ofItem}] }
+func IsExpressed(name string, ofItem bool) bool { return expressed[ofItem][name] }
 
-// A member is a member of a JSON Feed, or of an item.
-type member struct {
-	name   string
-	ofItem bool
-}
-
-var expressed = func() map[member]bool {
-	all := map[member]bool{}
+var expressed = func() map[bool]map[string]bool {
+	all := map[bool]map[string]bool{false: {}, true: {}}
 	for i := range table {
 		for place, names := range strings.Split(table[i].JSON, "/") {
 			for name := range strings.FieldsSeq(names) {
-				all[member{name, place > 0}] = true // one with a plus sign is none
+				all[place > 0][name] = true // one with a plus sign is none
 			}
 		}
 	}
