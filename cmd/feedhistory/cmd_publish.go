@@ -434,7 +434,10 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		}
 	}
 	older, more := doc.Older()
-	left := leaveOut(doc)
+	left := map[string]int{}
+	if strings.Contains(doc.Text(), "schemas.google.com/blogger/") || strings.Contains(doc.Text(), "draft>") {
+		left = leaveOut(doc)
+	}
 	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) })
 	if err != nil {
 		return nil, err
@@ -452,9 +455,6 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 // them by reason: Blogger's has drafts, settings, and the comments and pages its feed of posts leaves
 // out. Drafts are marked as in the Atom Publishing Protocol (RFC 5023 §13.1.1).
 func leaveOut(doc *feedhistory.Document) map[string]int {
-	if !strings.Contains(doc.Text(), "schemas.google.com/blogger/") && !strings.Contains(doc.Text(), "draft>") {
-		return nil
-	}
 	left := map[string]int{}
 	posts := slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return exportKind(e) == "posts" })
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {

@@ -2,6 +2,7 @@ package feedxml
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -232,19 +233,18 @@ var noWords, atomWords, rssWords = new(words), vocabularies[Atom], vocabularies[
 
 // IsExpressed reports whether elements express all of a member of a JSON Feed, or of an item, or
 // whether a copy must not have it.
-func IsExpressed(name string, ofItem bool) bool { return expressed[ofItem][name] }
-
-var expressed = func() map[bool]map[string]bool {
-	all := map[bool]map[string]bool{false: {}, true: {}}
+func IsExpressed(name string, ofItem bool) bool {
 	for i := range table {
-		for place, names := range strings.Split(table[i].JSON, "/") {
-			for name := range strings.FieldsSeq(names) {
-				all[place > 0][name] = true // one with a plus sign is none
-			}
+		members, ofItems, _ := strings.Cut(table[i].JSON, "/")
+		if ofItem {
+			members = ofItems
+		}
+		if slices.Contains(strings.Fields(members), name) { // one with a plus sign is none
+			return true
 		}
 	}
-	return all
-}()
+	return false
+}
 
 // wordsOf returns the vocabulary of a namespace; an empty one of one without rows.
 func wordsOf(space string) *words {
