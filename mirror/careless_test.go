@@ -67,6 +67,8 @@ type carelessArchive struct {
 
 var from = flag.Int("from", 0, "the first schedule")
 
+// newCareless draws faults that came later from sources of their own, so the schedules of
+// TestCarelessAgain stay.
 func newCareless(seed uint64, random *rand.Rand) *careless {
 	shift := []int{0, 0, 0, 0, 0, -1, 1, 2}[rand.New(rand.NewPCG(seed, 35)).IntN(8)]
 	p := &careless{random: random, shift: shift, window: 2 + random.IntN(5), late: random.IntN(3) == 0, prefix: "urn:a:", complete: random.IntN(8) == 0}
