@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,7 +51,7 @@ func interrupt(t *testing.T, how fault, n int) {
 		if made++; made != n {
 			return none
 		}
-		time.AfterFunc(5*time.Millisecond, cancel) // a moment for the store to carry it out
+		s.hanging = cancel
 		return how
 	})
 	err := newPublisher(s.output(t)).Append(ctx, entries(t, 5, 6)...)

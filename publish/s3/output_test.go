@@ -226,12 +226,13 @@ type store struct {
 	*httptest.Server
 	writes sync.Mutex
 
-	mu     sync.Mutex
-	ahead  time.Duration
-	fault  func(r *http.Request) fault // nil: no fault
-	log    []*http.Request
-	handle http.Handler
-	naive  http.Handler // the same objects without checking signatures
+	mu      sync.Mutex
+	ahead   time.Duration
+	fault   func(r *http.Request) fault // nil: no fault
+	hanging func()                      // called when a request hangs; nil: nothing is
+	log     []*http.Request
+	handle  http.Handler
+	naive   http.Handler // the same objects without checking signatures
 }
 
 // A fault is something that happens to a request.
@@ -319,6 +320,9 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if how == hangs || how == landsHangs {
 		if how == landsHangs {
 			s.handle.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		if s.hanging != nil {
+			s.hanging()
 		}
 		if writes {
 			s.writes.Unlock()
