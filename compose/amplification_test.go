@@ -163,7 +163,7 @@ func drawJSON(t *rapid.T, name string, depth int) any {
 	return []any{drawJSON(t, name, depth-1), drawJSON(t, name, depth-1)}
 }
 
-// The law of a written document: without what its entries inherit, it has at most so many times the
+// The law of a written document: without inheritance, it has at most so many times the
 // bytes of the one that was read, if that is well-formed: an ampersand in an attribute has five
 // characters. Otherwise end tags come to that.
 const (

@@ -80,9 +80,9 @@ func (r *Reading) XML() ([]byte, error) {
 //
 // The error ends the walk. If there is no subscription document, or it is damaged, it is the
 // one of Report.Failure, and the last Reading before it has a Ledger that says when to try
-// again, unless it is a *WaitError. If the context has ended, the next Walk reads what the
-// Readings before it do not have. If the Ledger is another feed's, or the URL is not
-// absolute, there is no Reading. What is missing otherwise is in Ledger.Gaps.
+// again, unless it is a *WaitError. If the context has ended, the next Walk reads the
+// documents in no Reading before it. If the Ledger is another feed's, or the URL is not
+// absolute, there is no Reading. Any other gap is in Ledger.Gaps.
 func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
 		s := &shelf{yield: yield}

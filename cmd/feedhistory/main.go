@@ -478,8 +478,8 @@ complete -c feedhistory -n __feedhistory_names -f -a '$__feedhistory_found'
 // feedName is the name of arguments and values that are mirrored feeds.
 const feedName = "FEED"
 
-// A namesCommand is the verb names, by which the completions of all shells know what can
-// follow.
+// A namesCommand is the verb names, which tells the completions of all shells the words to
+// come.
 type namesCommand struct {
 	database.Location
 	Words []string `arg:"" optional:"" sep:"none" name:"WORD" help:"A command line, with the word to complete (default: none, which prints the feeds)."`

@@ -346,7 +346,7 @@ func TestReaderLogins(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// Shared caches keep no answer, whatever it says of caches.
+// Shared caches keep no answer, not even one with directives of its own.
 func TestPrivateAnswers(t *testing.T) {
 	w := newWorld(t, func(s *Server) { s.Token, s.Private = "open sesame", true })
 	_, _, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {"/"}})
