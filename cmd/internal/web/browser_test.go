@@ -534,9 +534,9 @@ func (b *tab) throttle(latency, bytes float64) {
 // sent is the number of bytes of a page without its pictures.
 const sent = `performance.getEntries().filter((e) => e.transferSize && e.initiatorType != "img" && !e.name.endsWith(".svg")).reduce((sum, e) => sum + e.transferSize, 0)`
 
-// jumping lists the parts that have jumped.
-const jumping = `new Promise((done) => { const all = [];
-	new PerformanceObserver((list) => list.getEntries().forEach((e) => all.push(...e.sources.map((s) => (s.node?.outerHTML ?? s.node?.data ?? "part of a control").slice(0, 120))))).observe({ type: "layout-shift", buffered: true });
+// jumping lists the parts that have jumped, from where to where.
+const jumping = `new Promise((done) => { const all = [], at = (r) => [r.x, r.y, r.width, r.height].join(" ");
+	new PerformanceObserver((list) => list.getEntries().forEach((e) => all.push(...e.sources.map((s) => at(s.previousRect) + " → " + at(s.currentRect) + " " + (s.node?.outerHTML ?? s.node?.data ?? "part of a control").slice(0, 80))))).observe({ type: "layout-shift", buffered: true });
 	setTimeout(() => done(all.join("; ")), 100); })`
 
 // painted is when the largest part of a page was shown, in milliseconds (LCP).
