@@ -1,11 +1,15 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
@@ -561,6 +565,62 @@ func TestBrowserLoads(t *testing.T) {
 			assert.LessOrEqual(t, evaluate[int](b, sent), 40_000, what)
 		}
 	}
+}
+
+// Nothing jumps while a page comes piece by piece: each tag of its beginning 30 ms after the one before.
+func TestBrowserPieces(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	w := newWorld(t, nil)
+	to, err := url.Parse(w.url)
+	require.NoError(t, err)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Header.Del("Accept-Encoding") }, FlushInterval: -1}
+	proxy.ModifyResponse = func(answer *http.Response) error {
+		if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			answer.Body = &pieces{ReadCloser: answer.Body, left: 200}
+		}
+		return nil
+	}
+	slow := httptest.NewServer(proxy)
+	defer slow.Close()
+	b.resize(360)
+	for _, place := range w.sights() {
+		if slices.Contains([]string{"feeds", "feed", "reading", "overview", "subscribe"}, place.name) {
+			b.open(slow.URL + "/" + place.path)
+			assert.Less(t, read(b, chromedp.Evaluate[float64](shifts, chromedp.EvalAwaitPromise)), still, "%s jumps: %s", place.name, read(b, chromedp.Evaluate[string](jumping, chromedp.EvalAwaitPromise)))
+		}
+	}
+}
+
+// pieces is a page whose first tags come one by one.
+type pieces struct {
+	io.ReadCloser
+	text []byte
+	left int
+}
+
+func (p *pieces) Read(out []byte) (int, error) {
+	if p.text == nil {
+		text, err := io.ReadAll(p.ReadCloser)
+		if err != nil {
+			return 0, err
+		}
+		p.text = text
+	}
+	if len(p.text) == 0 {
+		return 0, io.EOF
+	}
+	n := len(p.text)
+	if p.left > 0 {
+		if at := bytes.IndexByte(p.text[1:], '<'); at >= 0 {
+			n = at + 1
+		}
+		p.left--
+		time.Sleep(30 * time.Millisecond)
+	}
+	n = copy(out, p.text[:n])
+	p.text = p.text[n:]
+	return n, nil
 }
 
 // On a phone with slow 3G, as Chromium's tools define it, each request takes two seconds. The

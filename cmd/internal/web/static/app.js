@@ -175,19 +175,12 @@ async function copy(text) {
   field.remove();
 }
 
-function offerCopy(link) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "copy";
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", "Copy the address " + link.href);
-  button.addEventListener("click", async () => {
-    await copy(link.href);
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
-  link.after(button);
-}
+document.addEventListener("click", async ({ target }) => {
+  if (!target.matches(".copy")) return;
+  await copy(target.previousElementSibling.href);
+  target.textContent = "Copied";
+  setTimeout(() => (target.textContent = "Copy"), 2000);
+});
 
 // The server remembers what was read, for its owner. An entry that is opened is read, and
 // the place moves to it if it was reached by reading on.
@@ -387,7 +380,6 @@ document.querySelectorAll("article:not(.reading) :is(audio, video)").forEach(kee
 document.querySelectorAll("article[data-marks]:not(.reading)").forEach(markOpened);
 setUpReading();
 document.querySelectorAll("[data-strip]").forEach(dragOn);
-document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
 document.querySelectorAll("[data-timeline]").forEach(setUpTimeline);
