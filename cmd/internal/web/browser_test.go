@@ -50,7 +50,6 @@ func TestBrowser(t *testing.T) {
 	w.lose("feed/9-")
 	b.open(w.url)
 	require.Contains(t, b.text("main"), "No feeds yet.")
-	b.shoot("empty", "light")
 
 	// A feed is added, and its walk watched.
 	w.gate.hold()
@@ -62,7 +61,7 @@ func TestBrowser(t *testing.T) {
 		s := b.text("[data-progress-text]")
 		fresh := !seen[s]
 		if seen[s] = true; strings.HasPrefix(s, "Reading:") && len(seen) == 3 {
-			b.shoot("progress", "light")
+			b.shoot("progress", 1440)
 		}
 		if fresh || time.Since(let) > slowly { // the walk does not end before a slow browser has shown it
 			w.gate.let()
@@ -82,7 +81,7 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, b.text(says), "Shown below: ")
 	b.do(chromedp.Focus(chromedp.CSS(".timeline a[href='#gap-1']")))
 	require.Contains(t, b.text(says), "An archive document could not be retrieved: 404")
-	b.shoot("feed", "light", "dark")
+	b.shoot("feed", widths...)
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
 	require.Contains(t, b.text(says), "Archive blog/feed/10-")
 	b.do(chromedp.KeyEvent(kb.End))
@@ -103,7 +102,7 @@ func TestBrowser(t *testing.T) {
 	b.click(".entries .title")
 	require.Equal(t, "Storm petrels", b.text("h1"))
 	require.Contains(t, b.text(".content"), "[Image: The day’s chart]")
-	b.shoot("entry", "light", "dark")
+	b.shoot("entry", widths...)
 
 	// A part of the timeline leads to its entries.
 	b.click(".crumb a")
@@ -116,12 +115,11 @@ func TestBrowser(t *testing.T) {
 		b.open(w.url + path)
 		require.LessOrEqual(t, evaluate[int](b, "document.documentElement.scrollWidth"), 390, path)
 	}
-	b.shoot("narrow", "light", "dark")
 	b.do(chromedp.EmulateViewport(1080, 760))
 
 	b.open(w.url + "feeds/" + republish.Name(w.feedURL("/blog/feed.atom")) + "/subscribe?start=2026-12-01&every=2d#replay")
 	require.Contains(t, b.text("#replay ~ .note"), "1 entry every 2 days")
-	b.shoot("replay", "light", "dark")
+	b.shoot("replay", 1440)
 
 	for _, path := range []string{"/news.rss", "/tides.atom", "/pod.rss", "/100%25", "/page.html"} {
 		w.add(path)
@@ -132,11 +130,11 @@ func TestBrowser(t *testing.T) {
 	require.NoError(t, w.mark(t.Context(), feed, ids[129:130], func(m *mirror.Marks) { m.Forward = now }))
 	b.open(w.url)
 	require.Contains(t, b.text(".cards"), "130 of 382")
-	b.shoot("feeds", "light", "dark")
+	b.shoot("feeds", widths...)
 	b.click(".cards .to a")
-	b.shoot("reading", "light", "dark")
+	b.shoot("reading", widths...)
 	b.open(w.url + "overview")
-	b.shoot("overview", "light", "dark")
+	b.shoot("overview", 1440)
 	b.open(w.url)
 	b.click("tbody tr:nth-child(2) a")
 	b.click("a[href$='/remove']")
@@ -931,17 +929,21 @@ func (b *tab) view(name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(*views, name+".png"), image, 0o644))
 }
 
-// shoot writes screenshots of the page, if they are wanted.
-func (b *tab) shoot(name string, schemes ...string) {
+// shoot writes pictures of the page in these widths, light and dark, if they are wanted.
+func (b *tab) shoot(name string, widths ...int64) {
 	b.t.Helper()
-	for _, scheme := range schemes {
-		if !*screenshots {
-			return
-		}
-		b.scheme(scheme)
-		b.do(chromedp.Sleep(300 * time.Millisecond))
-		image, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-		require.NoError(b.t, err)
-		require.NoError(b.t, os.WriteFile(filepath.Join("screenshots", name+"-"+scheme+".png"), image, 0o644))
+	if !*screenshots {
+		return
 	}
+	for _, width := range widths {
+		b.do(chromedp.EmulateViewport(width, map[int64]int64{360: 760, 768: 1024, 1440: 900}[width]))
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			b.do(chromedp.Sleep(300 * time.Millisecond))
+			image, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			require.NoError(b.t, err)
+			require.NoError(b.t, os.WriteFile(filepath.Join("screenshots", fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), image, 0o644))
+		}
+	}
+	b.do(chromedp.EmulateViewport(1080, 760))
 }
