@@ -372,8 +372,10 @@ func (r *entryReader) read(e *Entry) {
 		about, _ = r.Attr(feedxml.RDF, "about")
 	}
 	var texts feedxml.TextFinder
+	r.tell(feedxml.Begins, r.Row())
 	for r.Child(depth) {
 		row, odd := r.Named()
+		r.tell(feedxml.Child, row)
 		r.odd = r.odd || odd
 		texts.Look(&r.Elements, row, r.start)
 		r.child(e, row, &s)
@@ -386,6 +388,7 @@ func (r *entryReader) read(e *Entry) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
 	r.end(e, lenient, &texts)
+	r.tell(feedxml.Ends, nil)
 }
 
 // An entryState is the state of reading one entry.
@@ -705,6 +708,15 @@ type elements struct {
 	reading
 	feedxml.Elements
 	inHead bool // the current link is in the head section
+
+	see func(*Document, feedxml.Event, *feedxml.Elements, *feedxml.Row) // see Document.Observe
+}
+
+// tell tells the observer, if there is one.
+func (r *elements) tell(event feedxml.Event, row *feedxml.Row) {
+	if r.see != nil {
+		r.see(r.doc, event, &r.Elements, row)
+	}
 }
 
 // fail ends reading at the current token.

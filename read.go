@@ -299,6 +299,7 @@ func (r *documentReader) enter() {
 // a flag counts even after the entries.
 func (r *documentReader) children(depth int, entry string) {
 	r.enter()
+	r.tell(feedxml.Begins, r.Row())
 	for r.Child(depth) {
 		row, _ := r.Named()
 		if r.bare && r.Space() == "" && row.AtomRank > 0 { // others are foreign markup, which Atom allows
@@ -311,9 +312,11 @@ func (r *documentReader) children(depth int, entry string) {
 		case feedxml.Wrapper:
 			r.wrapped(entry)
 		default:
+			r.tell(feedxml.Child, row)
 			r.keep(row, false)
 		}
 	}
+	r.tell(feedxml.Ends, nil)
 }
 
 // headElement reads the current element of the head section, and reports whether the
@@ -648,6 +651,18 @@ func count(text string) int {
 		return 0
 	}
 	return int(min(max(n, 0), 1<<20))
+}
+
+// Observe has the text read again before an observer, for the packages of this module that check
+// documents: see is called where a head section, an entry, or RSS's root begins, at each other
+// child of these before it is read, and where a head section or entry ends. The document has what
+// was read so far. The error is the scanner's.
+func (d *Document) Observe(see func(so *Document, event feedxml.Event, r *feedxml.Elements, row *feedxml.Row)) error {
+	r := Parser{}.newDocumentReader(d.text, d.URL)
+	r.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
+	r.Around(d.URL)
+	r.document()
+	return r.Err()
 }
 
 // Elements returns the head section as read, for the packages of this module that convert

@@ -15,8 +15,10 @@ func (r *documentReader) rss() {
 	r.doc.version, _ = r.Attr("", "version")
 	r.doc.Language = r.Language()
 	r.enter()
+	r.tell(feedxml.Begins, r.Row())
 	for r.Child(depth) {
 		if !r.IsRSS() {
+			r.tell(feedxml.Child, r.Row())
 			continue
 		}
 		switch row, _ := r.Named(); row.Name {
@@ -31,6 +33,8 @@ func (r *documentReader) rss() {
 			r.wrapped("item")
 		case "image": // of RSS 1.0
 			r.keep(row, true)
+		default:
+			r.tell(feedxml.Child, row)
 		}
 	}
 }

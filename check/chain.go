@@ -178,7 +178,7 @@ func (c *Chain) follower(r *report, n *neighbour) {
 		r.keep(from.older.at(n, "redirect-in-chain", "the link to %s is redirected to %s", clip(requested), clip(n.url)))
 	}
 	if n.id != "" && c.first.id != "" && n.id != c.first.id {
-		r.add("feed-id-differs", r.out.id, "the feed's id is %s here, but %s in %s", clip(n.id), clip(c.first.id), c.first.url)
+		r.add("feed-id-differs", r.out.head.id, "the feed's id is %s here, but %s in %s", clip(n.id), clip(c.first.id), c.first.url)
 	}
 	if c.kind == feedhistory.Archived {
 		c.archive(r, n)

@@ -225,49 +225,19 @@ type report struct {
 	findingList
 	doc     *feedhistory.Document
 	out     *outline
-	at      []int // of doc.Links
 	profile Profile
 }
 
 func newReport(doc *feedhistory.Document, profile Profile) *report {
-	r := &report{doc: doc, out: newOutline(doc), profile: profile}
-	r.placeLinks()
-	return r
+	return &report{doc: doc, out: newOutline(doc), profile: profile}
 }
 
-// placeLinks finds the places of the document's links. Links from the HTTP
-// header have none.
-func (r *report) placeLinks() {
-	spots := r.out.links
-	for _, link := range r.doc.Links {
-		i := slices.IndexFunc(spots, func(s spot) bool { return stands(s.text, link.Rel) })
-		if i < 0 {
-			r.at = append(r.at, nowhere)
-			continue
-		}
-		r.at = append(r.at, spots[i].at)
-		spots = spots[i+1:]
+// at returns the place of a link of the document.
+func (r *report) at(i int) int {
+	if i < len(r.out.links) {
+		return r.out.links[i]
 	}
-}
-
-// stands reports whether a written rel can mean a relation.
-func stands(written, rel string) bool {
-	written = strings.ToLower(strings.TrimPrefix(written, "http://www.iana.org/assignments/relation/"))
-	if written == strings.ToLower(rel) {
-		return true
-	}
-	archive := strings.HasSuffix(written, "archive")
-	switch rel {
-	case feedhistory.RelPrevious:
-		return strings.HasPrefix(written, "prev") && !archive
-	case feedhistory.RelNext:
-		return strings.HasPrefix(written, "next") && !archive
-	case feedhistory.RelPrevArchive:
-		return strings.HasPrefix(written, "prev") && archive
-	case feedhistory.RelNextArchive:
-		return strings.HasPrefix(written, "next") && archive
-	}
-	return false
+	return nowhere
 }
 
 // add reports a finding at an offset of the text.
@@ -278,7 +248,7 @@ func (r *report) add(code string, at int, format string, args ...any) {
 // absent reports something about the whole document, or something missing. Its place is
 // the beginning of the head section.
 func (r *report) absent(code, format string, args ...any) {
-	if r.put(code, r.doc.URL, r.out.top, format, args...) {
+	if r.put(code, r.doc.URL, r.out.head.at, format, args...) {
 		r.found[len(r.found)-1].absent = true
 	}
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -33,7 +32,7 @@ func Document(doc *feedhistory.Document, err error, profile Profile) []Finding {
 func (r *report) document(err error) {
 	r.notes()
 	for _, f := range r.out.faults {
-		if f.at == r.out.top { // something missing has no place
+		if f.at == r.out.head.at { // something missing has no place
 			r.absent(f.code, "%s", f.message)
 		} else {
 			r.add(f.code, f.at, "%s", f.message)
@@ -72,7 +71,7 @@ func (r *report) notes() {
 			code = "not-well-formed"
 		case r.out.isExternal && (code == "html-entity" || code == "undefined-entity"):
 			code = "entity-of-a-dtd"
-		case code == "namespace-misspelt" && r.doc.Format == feedhistory.Atom && !feedxml.IsAtom(r.out.native):
+		case code == "namespace-misspelt" && r.doc.Format == feedhistory.Atom && at == r.out.head.at:
 			code = "namespace-unknown"
 		case r.out.invalidDates[at] && (code == "date-unreadable" || strings.HasPrefix(code, "zone-")):
 			continue // date-invalid says more
@@ -123,7 +122,7 @@ func (r *report) link(rel string) (link feedhistory.Link, at int, ok bool) {
 	if link, ok = r.doc.Links.Rel(rel); !ok {
 		return link, nowhere, false
 	}
-	return link, r.at[slices.Index(r.doc.Links, link)], true
+	return link, r.at(slices.Index(r.doc.Links, link)), true
 }
 
 func (r *report) has(rels ...string) bool {
@@ -158,7 +157,7 @@ func (r *report) complete() {
 	}
 	for i, link := range r.doc.Links {
 		if link.Rel != feedhistory.RelCurrent && slices.Contains(historyRelations, link.Rel) {
-			r.add("complete-with-history-link", r.at[i],
+			r.add("complete-with-history-link", r.at(i),
 				"the document is complete, but has a link %s to %s", link.Rel, clip(link.Href))
 		}
 	}
@@ -201,7 +200,7 @@ func (r *report) archiveSigns() string {
 func (r *report) historyAt() int {
 	for i, link := range r.doc.Links {
 		if slices.Contains(historyRelations, link.Rel) && link.Rel != feedhistory.RelCurrent {
-			return r.at[i]
+			return r.at(i)
 		}
 	}
 	return nowhere
@@ -268,10 +267,10 @@ func (r *report) links() {
 			continue
 		}
 		if !isAbsolute(link.Href) {
-			r.add("link-relative-unresolvable", r.at[i], "%s is %q, which cannot be made an absolute URL", link.Rel, clip(link.Href))
+			r.add("link-relative-unresolvable", r.at(i), "%s is %q, which cannot be made an absolute URL", link.Rel, clip(link.Href))
 		}
 		if other, ok := targets[link.Rel]; ok && !same(other, link.Href) && link.Rel != feedhistory.RelSelf {
-			r.add("relation-repeated", r.at[i], "%s is %s, but was %s before", link.Rel, clip(link.Href), clip(other))
+			r.add("relation-repeated", r.at(i), "%s is %s, but was %s before", link.Rel, clip(link.Href), clip(other))
 		} else if !ok {
 			targets[link.Rel] = link.Href
 		}
@@ -317,7 +316,7 @@ func (r *report) times() {
 		return
 	}
 	if e := newest(d.Entries); e != nil && e.Changed().After(d.Updated) {
-		r.add("updated-older-than-entries", r.out.updated, "the document was updated %s, but entry %s %s",
+		r.add("updated-older-than-entries", r.out.head.updated, "the document was updated %s, but entry %s %s",
 			stamp(d.Updated), clip(e.ID), stamp(e.Changed()))
 	}
 }
@@ -325,12 +324,12 @@ func (r *report) times() {
 // updates reports where updated is missing: an element of another name, which this reader
 // takes instead, is none. An unreadable one is reported by its place.
 func (r *report) updates() {
-	strict := r.out.native != feedxml.Atom03
-	if r.out.updated == nowhere && (r.doc.Updated.IsZero() || strict && r.out.isWhole) {
+	strict := r.out.version != atom03
+	if r.out.head.updated == nowhere && (r.doc.Updated.IsZero() || strict && r.out.isWhole) {
 		r.absent("updated-missing", "the feed has no updated")
 	}
 	for i, e := range r.doc.Entries {
-		if place := r.entry(i); !place.updated && (e.Updated.IsZero() || strict && place.at != nowhere) {
+		if place := r.entry(i); place.updated == nowhere && (e.Updated.IsZero() || strict && place.at != nowhere) {
 			r.add("updated-missing", place.at, "entry %s has no updated", clip(e.ID))
 		}
 	}
@@ -359,11 +358,11 @@ func (r *report) ids() {
 	d := r.doc
 	if d.Format == feedhistory.Atom {
 		switch {
-		case r.count["id-too-long"] > 0, r.out.native == feedxml.Atom03 && r.out.id == nowhere: // there is one, or none is needed
-		case d.ID == "", r.out.isWhole && r.out.id == nowhere: // a misspelt id is none
+		case r.count["id-too-long"] > 0, r.out.version == atom03 && r.out.head.id == nowhere: // there is one, or none is needed
+		case d.ID == "", r.out.isWhole && r.out.head.id == nowhere: // a misspelt id is none
 			r.absent("id-missing", "the feed has no id")
 		case !isIRI(d.ID):
-			r.add("not-absolute-iri", r.out.id, "the feed's id, %q, is not an absolute IRI", clip(d.ID))
+			r.add("not-absolute-iri", r.out.head.id, "the feed's id, %q, is not an absolute IRI", clip(d.ID))
 		}
 	}
 	seen := make(map[string]int, len(d.Entries))
@@ -383,7 +382,7 @@ func (r *report) ids() {
 }
 
 // withoutID reports an entry without an id, which RSS allows.
-func (r *report) withoutID(e *feedhistory.Entry, place entryPlace) {
+func (r *report) withoutID(e *feedhistory.Entry, place elementPlace) {
 	_, linked := e.Links.Rel(feedhistory.RelAlternate)
 	switch {
 	case r.doc.Format != feedhistory.RSS:
@@ -396,14 +395,14 @@ func (r *report) withoutID(e *feedhistory.Entry, place entryPlace) {
 }
 
 // entry returns the place of an entry.
-func (r *report) entry(i int) entryPlace {
+func (r *report) entry(i int) elementPlace {
 	if i < len(r.out.entries) && (!r.out.isWhole || len(r.out.entries) == len(r.doc.Entries)) {
 		return r.out.entries[i]
 	}
-	return entryPlace{at: nowhere, end: nowhere, id: nowhere}
+	return noPlace
 }
 
-func (r *report) iri(e *feedhistory.Entry, place entryPlace) {
+func (r *report) iri(e *feedhistory.Entry, place elementPlace) {
 	switch {
 	case r.doc.Format == feedhistory.Atom && !isIRI(e.ID):
 		r.add("not-absolute-iri", place.id, "the id %q is not an absolute IRI", clip(e.ID))
@@ -414,7 +413,7 @@ func (r *report) iri(e *feedhistory.Entry, place entryPlace) {
 
 // duplicate compares two entries with the same id. Atom-PMH has different
 // rules, because it keeps history in this way.
-func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
+func (r *report) duplicate(e, first *feedhistory.Entry, place elementPlace) {
 	switch {
 	case r.profile == AtomPMH:
 	case slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" }): // which says more
@@ -459,19 +458,18 @@ const (
 const nowhere = -1
 
 // An outline supplements the model of a document: it has the places of things, and
-// elements where they have no meaning. It is made from the text.
+// elements where they have no meaning. It is made from the text, read again.
 type outline struct {
-	native      string          // the namespace of the root element
-	top         int             // the feed or channel
-	id, updated int             // those of the feed
-	links       []spot          // in the head section, one for each relation
-	flags       []flagPlace     // in any place
-	stray       []spot          // history links in entries
-	entries     []entryPlace    // in document order
-	search      map[string]spot // OpenSearch's numbers in the head section
-	isWhole     bool            // the text is XML, and undamaged
-	isExternal  bool            // it has a DTD elsewhere, which may define entities
-	faults      []fault         // elements that are repeated, missing or ill-formed
+	version    string          // of the format
+	head       elementPlace    // the feed or channel
+	links      []int           // the places of the document's links; those of the HTTP header have none
+	flags      []flagPlace     // in any place
+	stray      []spot          // history links in entries
+	entries    []elementPlace  // in document order
+	search     map[string]spot // OpenSearch's numbers in the head section
+	isWhole    bool            // the text is XML, and undamaged
+	isExternal bool            // it has a DTD elsewhere, which may define entities
+	faults     []fault         // elements that are repeated, missing or ill-formed
 
 	invalidDates map[int]bool // the places of Atom's dates reported as invalid
 }
@@ -500,23 +498,28 @@ type flagPlace struct {
 	space   string // in this one
 }
 
-// An entryPlace is the element of an entry.
-type entryPlace struct {
-	at, end   int
-	id        int
-	permalink bool // an RSS guid claiming to be a URL
-	updated   bool // whether there is updated, even an unreadable one
-	content   contentKind
+// An elementPlace is the element of an entry, feed or channel.
+type elementPlace struct {
+	at, end     int
+	id, updated int  // nowhere if there is no element; an entry without one has its own place as that of its id
+	permalink   bool // an RSS guid claiming to be a URL
+	content     contentKind
 }
+
+// noPlace is the place of an entry that is not known.
+var noPlace = elementPlace{at: nowhere, end: nowhere, id: nowhere, updated: nowhere}
 
 // A parent is a feed, channel, entry or item with the elements it must not repeat.
 type parent struct {
-	name string
-	seen map[string]bool
+	elementPlace
+	name    string // "" for RSS's root
+	isEntry bool
+	scope   *xmlscan.Scope
+	seen    map[string]bool
 }
 
-// child records the current element as a child, and reports it if it is repeated.
-func (s *outliner) child(p *parent, row *feedxml.Row) {
+// once records the current element as a child, and reports it if it is repeated.
+func (s *outliner) once(p *parent, row *feedxml.Row) {
 	if row.Flags&feedxml.Once == 0 || s.isRSS != (row.Space == "") {
 		return
 	}
@@ -525,7 +528,7 @@ func (s *outliner) child(p *parent, row *feedxml.Row) {
 		if s.isRSS {
 			code = "rss-element-repeated"
 		}
-		s.fault(code, s.Offset(), "this %s has more than one %s", p.name, row.Name)
+		s.fault(code, s.at, "this %s has more than one %s", p.name, row.Name)
 	}
 	p.seen[row.Name] = true
 }
@@ -533,16 +536,16 @@ func (s *outliner) child(p *parent, row *feedxml.Row) {
 // value reads an Atom id or date, which white space is no part of. It reports a date that is
 // not written as RFC 3339 says.
 func (s *outliner) value(isDate bool) {
-	name, at, text := s.Local(), s.Offset(), s.ElementText()
-	if s.isRSS || s.native == feedxml.Atom03 {
+	if s.isRSS || s.version == atom03 {
 		return
 	}
+	name, text := s.Local(), s.ElementText()
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed != text && trimmed != "":
-		s.fault("white-space-around", at, "there is white space around the value of %s, %q", name, clip(trimmed))
+		s.fault("white-space-around", s.at, "there is white space around the value of %s, %q", name, clip(trimmed))
 	case isDate && !isRFC3339(text):
-		s.invalidDates[at] = true
-		s.fault("date-invalid", at, "%s is %q, which is not an RFC 3339 date", name, clip(text))
+		s.invalidDates[s.at] = true
+		s.fault("date-invalid", s.at, "%s is %q, which is not an RFC 3339 date", name, clip(text))
 	}
 }
 
@@ -555,22 +558,21 @@ func isRFC3339(text string) bool {
 	return feedtime.IsRFC3339(text)
 }
 
-// missing reports the elements the parent at an offset lacks.
-func (s *outliner) missing(p *parent, at int) {
+// missing reports the elements a parent lacks.
+func (s *outliner) missing(p *parent) {
 	switch {
-	case s.Err() != nil: // it was not read to its end
 	case p.name == "item":
 		if !p.seen["title"] && !p.seen["description"] && !slices.Contains([]string{"0.92", "0.93", "0.94"}, s.version) {
-			s.fault("rss-element-missing", at, "this item has neither title nor description")
+			s.fault("rss-element-missing", p.at, "this item has neither title nor description")
 		}
 	case s.isRSS:
 		for _, name := range []string{"title", "link", "description"} {
 			if !p.seen[name] {
-				s.fault("rss-element-missing", at, "the channel has no %s", name)
+				s.fault("rss-element-missing", p.at, "the channel has no %s", name)
 			}
 		}
 	case !p.seen["title"]:
-		s.fault("title-missing", at, "this %s has no title", p.name)
+		s.fault("title-missing", p.at, "this %s has no title", p.name)
 	}
 }
 
@@ -592,32 +594,24 @@ const (
 	someContent
 )
 
-// newOutline reads a document's text, up to the first damage.
+// atom03 is the version of Atom before 1.0.
+const atom03 = "0.3"
+
+// newOutline reads a document's text again, up to the first damage.
 func newOutline(doc *feedhistory.Document) *outline {
-	o := &outline{top: nowhere, id: nowhere, updated: nowhere, invalidDates: map[int]bool{}}
+	o := &outline{head: noPlace, invalidDates: map[int]bool{}, version: doc.Elements().Version}
 	if doc.Format == feedhistory.JSONFeed {
 		o.jsonItems(doc)
 		return o
 	}
-	elements := feedxml.New(doc.Text(), doc.URL)
-	elements.Cursor, elements.Format = xmlscan.Open(doc.Text(), xmlscan.Limits{}), feedxml.Format(doc.Format)
-	s := outliner{outline: o, Elements: &elements, text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
-	if !s.Child(0) {
-		return o
-	}
-	s.native, o.isExternal = s.Cursor.Space(), externalDTD.MatchString(doc.Text()[:s.Offset()])
-	if s.Prefix() == "" { // else elements without one are read as its children
-		s.Native = s.native
-	}
-	if s.isRSS {
-		s.version, _ = s.Attr("", "version")
-		s.rss()
-	} else {
-		s.head("feed")
-	}
-	o.isWhole = s.Err() == nil
+	s := outliner{outline: o, text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
+	s.isFlagged = historyNamespace.MatchString(s.text)
+	o.isWhole = doc.Observe(s.see) == nil
 	return o
 }
+
+// historyNamespace recognises RFC 5005's namespace, even misspelt.
+var historyNamespace = regexp.MustCompile("(?i)syndication/history")
 
 // externalDTD recognises a document type whose definition, or a part of it, is elsewhere.
 var externalDTD = regexp.MustCompile(`<!DOCTYPE\s+[^\s>[]+\s+(PUBLIC|SYSTEM)\s|<!DOCTYPE[^>]*\[[^]]*%`)
@@ -631,12 +625,12 @@ func (o *outline) jsonItems(doc *feedhistory.Document) {
 		raw := string(e.JSON())
 		i := strings.Index(doc.Text()[from:], raw)
 		if i < 0 { // it was mended
-			o.entries = append(o.entries, entryPlace{at: nowhere, end: nowhere, id: nowhere})
+			o.entries = append(o.entries, noPlace)
 			continue
 		}
 		at := from + i
 		from = at + len(raw)
-		o.entries = append(o.entries, entryPlace{at: at, end: from, id: at})
+		o.entries = append(o.entries, elementPlace{at: at, end: from, id: at, updated: nowhere})
 		o.jsonMembers(raw, at, "item", "content_text", "content_html")
 	}
 }
@@ -667,143 +661,113 @@ func (o *outline) jsonMembers(text string, at int, what string, oneOf ...string)
 
 // An outliner reads an outline.
 type outliner struct {
-	*feedxml.Elements
+	*feedxml.Elements // the current child, and what is in it
 	*outline
-	text    string
-	isRSS   bool
-	version string // of RSS
+	at        int // where the child begins
+	text      string
+	isRSS     bool
+	isFlagged bool // the text has RFC 5005's namespace, so there may be flags anywhere
+	parents   []parent
 }
 
-func (s *outliner) rss() {
-	for depth := s.Depth(); s.Child(depth); {
-		switch row := s.row(); {
-		case row.Name == "channel":
-			s.head("channel")
-		case row.Name == "item":
-			s.entry()
-		case !s.flag(false):
-			s.elsewhere()
-		}
+// see follows the reading of the document.
+func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxml.Elements, row *feedxml.Row) {
+	for len(s.links) < len(doc.Links) {
+		s.links = append(s.links, s.at)
 	}
+	if event == feedxml.Begins {
+		s.begin(r, row)
+		return
+	}
+	last := len(s.parents) - 1
+	switch p := &s.parents[last]; {
+	case event == feedxml.Child:
+		s.at, s.Elements = r.Offset(), feedxml.Again(s.text[r.Offset():], p.scope, r.Format)
+		s.Native = r.Native
+		s.child(p, row)
+		s.Release()
+		return
+	case p.isEntry && len(s.entries) < len(doc.Entries):
+		p.end = r.End()
+		s.entries = append(s.entries, p.elementPlace)
+	case !p.isEntry:
+		s.head = p.elementPlace
+	}
+	if r.Err() == nil && !r.Stopped() {
+		s.missing(&s.parents[last])
+	}
+	s.parents = s.parents[:last]
 }
 
-// row returns the row of the current element: an empty one if that is misspelt, or an extension.
-func (s *outliner) row() *feedxml.Row {
-	if row := s.Row(); row.Name == s.Local() && s.IsOwn() {
-		return row
+// begin begins a parent.
+func (s *outliner) begin(r *feedxml.Elements, row *feedxml.Row) {
+	p := parent{noPlace, row.Name, row.Form == feedxml.Entries, r.NewScope(), map[string]bool{}}
+	if p.at = r.Offset(); p.isEntry {
+		p.id = p.at
 	}
-	return &feedxml.Row{}
+	if len(s.parents) == 0 {
+		s.isExternal = externalDTD.MatchString(s.text[:p.at])
+	}
+	s.parents = append(s.parents, p)
 }
 
-// head reads the children of feed or channel.
-func (s *outliner) head(name string) {
-	s.top = s.Offset()
-	feed := &parent{name, map[string]bool{}}
-	for depth := s.Depth(); s.Child(depth); {
-		if s.flag(true) {
-			continue
-		}
-		row, at := s.row(), s.Offset()
-		s.child(feed, row)
-		switch {
-		case s.Row().Form == feedxml.Entries:
-			s.entry()
-		case row.Feed == feedxml.MeansLink:
-			s.headLink()
-		case s.Is(feedxml.History, "prev"): // an old draft's equivalent of a link
-			s.links = append(s.links, spot{at, feedhistory.RelPrevArchive})
-		case row.Form == feedxml.IDForm:
-			s.id = at
-			s.value(false)
-		case row.Feed == feedxml.MeansUpdated && row.Form != feedxml.Dropped:
-			s.updated = at
-			s.value(true)
-		case s.Row().Feed == feedxml.MeansDeleted:
-			s.tombstone()
-		case s.Space() == nsSearch || s.Space() == nsSearch1:
-			s.searchNumber()
-		default:
-			s.elsewhere()
-		}
+// child reads a child. A misspelt name is not the format's.
+func (s *outliner) child(p *parent, row *feedxml.Row) {
+	inHead := p.name != "" && !p.isEntry
+	switch {
+	case s.flag(inHead):
+		return
+	case inHead && row.Feed == feedxml.MeansDeleted:
+		s.tombstone()
+		return
+	case row.Name != s.Local(), !s.IsOwn():
+		row = &feedxml.Row{}
 	}
-	s.missing(feed, s.top)
+	s.once(p, row)
+	means := row.Feed
+	if p.isEntry {
+		means = row.Entry
+	}
+	switch {
+	case means == feedxml.MeansID:
+		value, ok := s.Permalink()
+		p.id, p.permalink = s.at, row.Name == "guid" && (!ok || strings.EqualFold(strings.TrimSpace(value), "true"))
+		s.value(false)
+	case row.Form == feedxml.DateForm, means == feedxml.MeansUpdated && row.Form != feedxml.Dropped:
+		if means == feedxml.MeansUpdated {
+			p.updated = s.at
+		}
+		s.value(true)
+	case means == feedxml.MeansLink:
+		if p.isEntry {
+			s.entryLink()
+		}
+	case means == feedxml.MeansContent:
+		p.content = s.content()
+	case inHead && (s.Space() == nsSearch || s.Space() == nsSearch1):
+		s.searchNumber()
+	case row.Form != feedxml.SourceForm && means != feedxml.MeansSummary: // another feed's head, and text for people
+		s.elsewhere()
+	}
 }
 
 // tombstone checks the time of a deletion, which decides whether an entry is gone.
 func (s *outliner) tombstone() {
-	at := s.Offset()
 	if when, ok := s.Attr("", "when"); !ok {
-		s.fault("deleted-entry-when", at, "at:deleted-entry has no when")
+		s.fault("deleted-entry-when", s.at, "at:deleted-entry has no when")
 	} else if !isRFC3339(when) {
-		s.invalidDates[at] = true
-		s.fault("deleted-entry-when", at, "when is %q, which is not an RFC 3339 date", clip(when))
+		s.invalidDates[s.at] = true
+		s.fault("deleted-entry-when", s.at, "when is %q, which is not an RFC 3339 date", clip(when))
 	}
-	s.Skip()
-}
-
-// headLink records the place of a link for each of its relations.
-func (s *outliner) headLink() {
-	at := s.Offset()
-	if _, ok := s.Attr("", "href"); !ok {
-		if s.Space() != feedxml.Atom && s.Space() != feedxml.Atom03 { // RSS's own link
-			s.links = append(s.links, spot{at, feedhistory.RelAlternate})
-		}
-		return
-	}
-	for _, rel := range s.relations() {
-		s.links = append(s.links, spot{at, rel})
-	}
-}
-
-// relations returns the relations in the current link's rel.
-func (s *outliner) relations() []string {
-	rel, _ := s.Attr("", "rel")
-	return strings.Fields(cmp.Or(strings.TrimSpace(rel), feedhistory.RelAlternate))
 }
 
 // searchNumber records OpenSearch's numbers for the page.
 func (s *outliner) searchNumber() {
-	at, name := s.Offset(), s.Local()
 	if s.search == nil {
 		s.search = map[string]spot{}
 	}
 	if len(s.search) < 16 {
-		s.search[name] = spot{at, strings.TrimSpace(s.ElementText())}
-	}
-}
-
-// entry reads the current entry or item.
-func (s *outliner) entry() {
-	e := entryPlace{at: s.Offset(), id: s.Offset()}
-	name := map[bool]string{false: "entry", true: "item"}[s.isRSS]
-	parent := &parent{name, map[string]bool{}}
-	for depth := s.Depth(); s.Child(depth); {
-		if s.flag(false) {
-			continue
-		}
-		row := s.row()
-		s.child(parent, row)
-		switch {
-		case row.Form == feedxml.IDForm:
-			value, ok := s.Permalink()
-			e.id, e.permalink = s.Offset(), row.Name == "guid" && (!ok || strings.EqualFold(strings.TrimSpace(value), "true"))
-			s.value(false)
-		case row.Form == feedxml.DateForm:
-			e.updated = e.updated || row.Entry == feedxml.MeansUpdated
-			s.value(true)
-		case row.Entry == feedxml.MeansLink:
-			s.entryLink()
-		case row.Entry == feedxml.MeansContent:
-			e.content = s.content()
-		case row.Form == feedxml.SourceForm, row.Entry == feedxml.MeansSummary: // another feed's head, and text for people
-			s.Skip()
-		default:
-			s.elsewhere()
-		}
-	}
-	if e.end = s.End(); s.Err() == nil {
-		s.entries = append(s.entries, e)
-		s.missing(parent, e.at)
+		s.search[s.Local()] = spot{s.at, s.PlainText()}
 	}
 }
 
@@ -814,12 +778,11 @@ var historyRelations = []string{
 }
 
 func (s *outliner) entryLink() {
-	if _, ok := s.Attr("", "href"); !ok {
-		return
-	}
-	for _, rel := range s.relations() {
-		if slices.Contains(historyRelations, rel) {
-			s.stray = append(s.stray, spot{s.Offset(), rel})
+	_, ok := s.Attr("", "href")
+	rel, _ := s.Attr("", "rel")
+	for _, rel := range strings.Fields(rel) {
+		if ok && slices.Contains(historyRelations, rel) {
+			s.stray = append(s.stray, spot{s.at, rel})
 		}
 	}
 }
@@ -835,20 +798,18 @@ func (s *outliner) content() contentKind {
 // inner moves to the end of the current element. It returns the text inside,
 // and whether there is any text or element.
 func (s *outliner) inner() (text string, content bool) {
-	at := s.Offset()
-	text = strings.TrimSpace(s.ElementText())
-	tags := strings.Count(s.text[at:s.End()], "<")
+	at := s.at + s.Offset()
+	text = s.PlainText()
+	tags := strings.Count(s.text[at:s.at+s.End()], "<")
 	return text, text != "" || tags > 2 // the element's own tags
 }
 
 // elsewhere looks for flags in places where they do not count.
 func (s *outliner) elsewhere() {
-	if s.Local() == "source" {
-		s.Skip()
+	if !s.isFlagged || s.Local() == "source" {
 		return
 	}
-	depth := s.Depth()
-	for tok := s.Next(); tok != xmlscan.Stop && s.Depth() >= depth; tok = s.Next() {
+	for tok := s.Next(); tok != xmlscan.Stop && s.Depth() > 0; tok = s.Next() {
 		if tok == xmlscan.Start {
 			s.flag(false)
 		}
@@ -862,11 +823,11 @@ func (s *outliner) flag(head bool) bool {
 	if name != "complete" && name != "archive" {
 		return false
 	}
-	plain := head && (space == s.native || space == "")
-	if !plain && !strings.Contains(strings.ToLower(space), "syndication/history") {
+	plain := head && (space == s.Native || space == "" || s.IsOwn())
+	if !plain && !historyNamespace.MatchString(space) {
 		return false
 	}
-	f := flagPlace{at: s.Offset(), name: name, head: head, foreign: space != feedxml.History, space: space}
+	f := flagPlace{at: s.at + s.Offset(), name: name, head: head, foreign: space != feedxml.History, space: space}
 	f.text, f.content = s.inner()
 	if len(s.flags) < 1000 {
 		s.flags = append(s.flags, f)

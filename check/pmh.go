@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
@@ -26,7 +25,7 @@ import (
 // pmh checks the producer's duties within one document.
 func (r *report) pmh() {
 	d := r.doc
-	if d.Format != feedhistory.Atom || r.out.native == feedxml.Atom03 {
+	if d.Format != feedhistory.Atom || r.out.version == atom03 {
 		r.absent("pmh-not-atom", "the document is %v, not Atom 1.0", d.Format)
 		return
 	}
@@ -57,7 +56,7 @@ func (r *report) pmh() {
 }
 
 // pmhEntry checks the kind of an entry.
-func (r *report) pmhEntry(e *feedhistory.Entry, place entryPlace, historical bool) {
+func (r *report) pmhEntry(e *feedhistory.Entry, place elementPlace, historical bool) {
 	alternate, typed, kind := false, false, "active"
 	for _, link := range e.Links {
 		if link.Rel == feedhistory.RelAlternate {
@@ -115,7 +114,7 @@ func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 	}
 	from := c.newer
 	if n.is(from.older.href) && !from.oldest.IsZero() && d.Updated.After(from.oldest) {
-		r.add("pmh-archive-newer-than-entry", r.out.updated, "this document was updated %s, after %s (%s) of the one that links here",
+		r.add("pmh-archive-newer-than-entry", r.out.head.updated, "this document was updated %s, after %s (%s) of the one that links here",
 			stamp(d.Updated), clip(from.entry), stamp(from.oldest))
 	}
 }

@@ -40,6 +40,16 @@ type Element struct {
 // Read returns the elements in it, to be used until Release.
 func (e *Element) Read() *Elements { return Again(e.Raw, e.Scope, e.Format) }
 
+// An Event is something to see while a document is read.
+type Event uint8
+
+// The events.
+const (
+	Begins Event = iota // a head section, an entry, or RSS's root
+	Child               // a child of these, before it is read
+	Ends                // a head section or an entry
+)
+
 // A Head is the head section of a document as published.
 type Head struct {
 	Known   []string // the elements expressed by a Document's fields
