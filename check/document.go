@@ -682,6 +682,9 @@ func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxm
 	last := len(s.parents) - 1
 	switch p := &s.parents[last]; {
 	case event == feedxml.Child:
+		if row.Name != r.Local() || !r.IsOwn() && row.Feed != feedxml.MeansDeleted { // a misspelt name is not the format's
+			row = &feedxml.Row{}
+		}
 		s.at, s.Elements = r.Offset(), feedxml.Again(s.text[r.Offset():], p.scope, r.Format)
 		s.Native = r.Native
 		s.child(p, row)
@@ -711,17 +714,11 @@ func (s *outliner) begin(r *feedxml.Elements, row *feedxml.Row) {
 	s.parents = append(s.parents, p)
 }
 
-// child reads a child. A misspelt name is not the format's.
+// child reads a child.
 func (s *outliner) child(p *parent, row *feedxml.Row) {
 	inHead := p.name != "" && !p.isEntry
-	switch {
-	case s.flag(inHead):
+	if s.flag(inHead) {
 		return
-	case inHead && row.Feed == feedxml.MeansDeleted:
-		s.tombstone()
-		return
-	case row.Name != s.Local(), !s.IsOwn():
-		row = &feedxml.Row{}
 	}
 	s.once(p, row)
 	means := row.Feed
@@ -744,6 +741,8 @@ func (s *outliner) child(p *parent, row *feedxml.Row) {
 		}
 	case means == feedxml.MeansContent:
 		p.content = s.content()
+	case inHead && row.Feed == feedxml.MeansDeleted:
+		s.tombstone()
 	case inHead && (s.Space() == nsSearch || s.Space() == nsSearch1):
 		s.searchNumber()
 	case row.Form != feedxml.SourceForm && means != feedxml.MeansSummary: // another feed's head, and text for people
