@@ -2,7 +2,8 @@ package compose_test
 
 import (
 	"bytes"
-	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"fmt"
+	"html"
 	"io"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/togofeed"
 )
 
@@ -85,6 +87,50 @@ func TestWrittenAsItShouldBe(t *testing.T) {
 	b.Reset()
 	require.NoError(t, compose.WriteRSS(&b, doc))
 	require.Contains(t, b.String(), "<description>&lt;p&gt;c</description>")
+}
+
+// What a feed says, it still says after a way through another format.
+func TestThroughAnotherFormat(t *testing.T) {
+	through := func(t *testing.T, text string, write func(io.Writer, *Document) error) (*Document, string) {
+		doc, err := parse(text, "http://h/feed")
+		require.NoError(t, err)
+		var there, back bytes.Buffer
+		require.NoError(t, write(&there, doc))
+		wellFormed(t, there.Bytes())
+		doc, err = parse(there.String(), "http://h/feed")
+		require.NoError(t, err)
+		require.NoError(t, compose.WriteAtom(&back, doc))
+		wellFormed(t, back.Bytes())
+		doc, err = parse(back.String(), "http://h/feed")
+		require.NoError(t, err)
+		return doc, back.String()
+	}
+	others := `<%s>zzcopy</%[1]s><generator url="http://g/">zzgen</generator><contributor><name>zzwho</name></contributor>`
+	entry := `<entry><id>urn:1</id><title>T</title><contributor><name>zzwhom</name></contributor></entry></feed>`
+	for name, text := range map[string]string{
+		"Atom 0.3":               `<feed version="0.3" xmlns="` + feedxml.Atom03 + `">` + fmt.Sprintf(others, "copyright") + entry,
+		"Atom with no namespace": `<feed>` + fmt.Sprintf(others, "rights") + entry,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, back := through(t, text, compose.WriteRSS)
+			for _, want := range []string{">zzcopy</rights>", ">zzgen</generator>", "<name>zzwho</name>", "<name>zzwhom</name>"} {
+				require.Contains(t, back, want)
+			}
+		})
+	}
+	for _, title := range []string{"say <code>what</code>?", "Use <div> in HTML", "AT&amp;T", "AT&T", "a < b", "&lt;b&gt;", `"quotes" & 'others'`} {
+		t.Run(title, func(t *testing.T) {
+			escaped := html.EscapeString(title)
+			doc, _ := through(t, `<feed xmlns="`+feedxml.Atom+`"><title>`+escaped+`</title><entry><id>urn:1</id><title>`+escaped+`</title></entry></feed>`, compose.WriteRSS)
+			require.Equal(t, title, doc.Title)
+			require.Equal(t, title, doc.Entries[0].Title().Plain())
+		})
+	}
+	t.Run("the page of an episode without a link", func(t *testing.T) {
+		doc, _ := through(t, `<rss version="2.0"><channel><title>F</title><item><title>T</title><guid>http://h/1</guid><enclosure url="http://h/1.mp3" length="1" type="audio/mpeg"/></item></channel></rss>`, compose.WriteRSS)
+		page, _ := doc.Entries[0].Links.Rel(RelAlternate)
+		require.Equal(t, "http://h/1", page.Href)
+	})
 }
 
 // An entry without an author has its own document's (RFC 4287 §4.2.1), wherever it is moved.

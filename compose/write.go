@@ -416,14 +416,16 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 	r.Native = ""
 	switch space := r.Cursor.Space(); {
 	case r.Format == feedxml.FormatRSS && space == "":
-		return feedxml.IntoRSS2(element)
+		return feedxml.Into(feedxml.RSS2, element)
 	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
 		return feedxml.OutOfRSS2(element)
-	case space == feedxml.Atom:
-		if row := r.Row(); row.Feed == feedxml.MeansKept || row.Feed == feedxml.MeansIcon && (format == feedhistory.RSS || row.RSSRank == 0) {
-			return element
+	case r.IsAtom():
+		if row := r.Row(); row.Feed != feedxml.MeansKept && (row.Feed != feedxml.MeansIcon || format != feedhistory.RSS && row.RSSRank > 0) {
+			return ""
 		}
-		return ""
+		if space == "" {
+			return feedxml.Into(feedxml.Atom, element)
+		}
 	case r.IsOwn():
 		return ""
 	}
@@ -435,7 +437,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")
 	w.b.Open("rss", "version", "2.0", "xmlns:atom", feedxml.Atom)
 	w.b.WriteString("><channel>\n")
-	w.b.Element("title", d.Title)
+	w.b.Title(d.Title)
 	home, _ := d.Links.Rel(feedhistory.RelAlternate)
 	w.b.Element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
 	w.b.Element("description", cmp.Or(d.Subtitle, d.Title))
@@ -476,7 +478,7 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	item.ReadLists(element)
 	attrs, others := item.Foreign()
 	w.b.WriteString("<item" + attrs + ">\n")
-	w.b.Element("title", e.Title().Plain())
+	w.b.Title(e.Title().Plain())
 	w.b.Element(`guid isPermaLink="false"`, e.ID)
 	if !e.Published.IsZero() {
 		w.b.Element("pubDate", e.Published.Format(time.RFC1123Z))

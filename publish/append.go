@@ -12,6 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A change has the items of one call.
@@ -221,7 +222,7 @@ type form func(*feedhistory.Entry) (*feedhistory.Entry, error)
 func (p *Publisher) forms() []form { return []form{p.normalize, p.uncarried, p.earlier} }
 
 // uncarried returns an entry in the form in which earlier versions published it: without
-// elements the feed's format does not have.
+// elements the feed's format does not have, and with a title of RSS escaped once.
 func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	normal, err := p.normalize(e)
 	if err != nil || p.format() == feedhistory.RSS && formatOf(e) == feedhistory.RSS {
@@ -234,6 +235,9 @@ func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 	element := without(string(normal.XML()), feedxml.JSONMembers, "json")
 	for _, name := range names {
 		element = without(element, space, name)
+	}
+	if p.format() == feedhistory.RSS {
+		element = withTitle(element, "", xmlscan.Unescape)
 	}
 	return feedhistory.ReadEntry(p.format(), element, "")
 }
@@ -295,7 +299,7 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	}
 	element := string(normal.XML())
 	if title != "" && title != normal.Title().Body {
-		element = withTitle(element, func(string) string { return title })
+		element = withTitle(element, feedxml.Atom, func(string) string { return title })
 	}
 	return feedhistory.ReadEntry(feedhistory.Atom, element, "")
 }

@@ -294,13 +294,13 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 		element = before + after + ">" + content
 	}
 	// Titles of RSS have been decoded since they were published: that changes no entry.
-	before, after := withoutUpdated(withTitle(element, xmlscan.Unescape))
+	before, after := withoutUpdated(withTitle(element, feedxml.Atom, xmlscan.Unescape))
 	return sha256.Sum256([]byte(iri.Unsigned(before + after)))
 }
 
-// withTitle returns an entry with another title, if it has one of plain text.
-func withTitle(element string, change func(title string) string) string {
-	for title := range children(element, feedxml.Atom, "title") {
+// withTitle returns an entry with another title, if it has one of plain text in a namespace.
+func withTitle(element, space string, change func(title string) string) string {
+	for title := range children(element, space, "title") {
 		changed := change(title.text)
 		if !title.plain || changed == title.text {
 			return element

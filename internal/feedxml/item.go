@@ -114,11 +114,14 @@ func (i *Item) readXML(e Element) {
 		if i.readElement(r, row, &others) || row.Flags&NotKept != 0 || own && row.Entry != MeansKept {
 			continue
 		}
-		bare := i.rss && own && r.Cursor.Space() == ""
+		bare := own && r.Cursor.Space() == ""
 		r.Skip()
 		element := raw[start:r.End()]
-		if bare {
-			element = IntoRSS2(element)
+		switch {
+		case bare && i.rss:
+			element = Into(RSS2, element)
+		case bare:
+			element = Into(Atom, element)
 		}
 		if i.kept = append(i.kept, element); own {
 			i.own = append(i.own, element)
@@ -162,10 +165,10 @@ func (i *Item) Own() string {
 // declaredRSS2 is the declaration by which elements of RSS travel in other formats.
 const declaredRSS2 = ` xmlns="` + RSS2 + `"`
 
-// IntoRSS2 returns an element of RSS for other formats.
-func IntoRSS2(element string) string {
+// Into returns an element without a namespace in one, such as RSS2, for other formats.
+func Into(space, element string) string {
 	name := strings.IndexAny(element, " \t\r\n/>")
-	return element[:name] + declaredRSS2 + element[name:]
+	return element[:name] + ` xmlns="` + space + `"` + element[name:]
 }
 
 // OutOfRSS2 returns elements for RSS, each on a line: those having travelled through another

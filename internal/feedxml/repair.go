@@ -77,6 +77,7 @@ type inventory struct {
 	summary   bool
 	author    bool
 	enclosure string // the URL of the first one
+	permalink string // the guid, if it is a URL
 }
 
 // newReviser returns a reviser of an element where the namespaces of a document are in
@@ -832,7 +833,9 @@ func (r *reviser) guid() (repaired string, valid bool) {
 	}
 	permanent := (!given || strings.EqualFold(xmlscan.Trim(value), "true")) && iri.URI(text) == text && iri.IsHTTP(text)
 	name := "guid"
-	if !permanent {
+	if permanent {
+		r.has.permalink = text
+	} else {
 		name = `guid isPermaLink="false"`
 	}
 	return r.rssWritten(name, e.ID), exact && text == e.ID && (permanent || value == "false")
@@ -916,10 +919,10 @@ func (r *reviser) rssImageElement(name string) (repaired string, valid bool) {
 // addRSS adds the title or description that an item must have.
 func (r *reviser) addRSS() {
 	if !r.seen["title"] && (r.entry.Title != "" || !r.seen["description"]) {
-		r.add(r.written(func(w *Markup) { w.Element("title", r.entry.Title) }))
+		r.add(r.written(func(w *Markup) { w.Title(r.entry.Title) }))
 	}
 	if r.has.enclosure != "" && !r.seen["link"] && !r.seen["description"] {
-		if uri := iri.URI(r.has.enclosure); uri != "" {
+		if uri := iri.URI(cmp.Or(r.has.permalink, r.has.enclosure)); uri != "" {
 			r.add(r.rssWritten("link", uri))
 		}
 	}

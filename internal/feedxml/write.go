@@ -22,6 +22,14 @@ func (m *Markup) Element(name, text string) {
 	m.WriteString("</" + tag + ">\n")
 }
 
+// Title writes a title of RSS: escaped twice if it would be read as HTML, or as references.
+func (m *Markup) Title(text string) {
+	if markup.IsInline(text) || xmlscan.Unescape(text) != text {
+		text = html.EscapeString(text)
+	}
+	m.Element("title", text)
+}
+
 // Empty writes an element without content. The attributes are names, each followed by its
 // value.
 func (m *Markup) Empty(name string, attrs ...string) {
