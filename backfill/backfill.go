@@ -38,7 +38,6 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/settings"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Method recovers the history of feeds made by a certain kind of software, or kept by
@@ -880,33 +879,23 @@ type head struct {
 // The namespaces of OpenSearch, of which Blogger uses the older one.
 var openSearch = []string{"http://a9.com/-/spec/opensearch/1.1/", "http://a9.com/-/spec/opensearchrss/1.0/"}
 
-// readHead reads the head section of a document up to its first entry.
+// readHead reads the head section of a document.
 func readHead(doc *feedhistory.Document) (h head) {
-	if doc.Format == feedhistory.JSONFeed {
+	elements := doc.Elements()
+	if elements.Scope == nil {
 		return h
 	}
-	s := xmlscan.New(doc.Text(), xmlscan.Limits{})
-	if !s.Child(0) {
-		return h
-	}
-	for _, b := range s.Bindings() {
+	for _, b := range elements.Scope.Bindings {
 		h.namespaces = append(h.namespaces, b.URI)
 	}
-	for token := s.Next(); token != xmlscan.Stop; token = s.Next() {
-		if token != xmlscan.Start {
-			continue
-		}
-		switch local := s.Local(); {
-		case local == "channel":
-		case local == "entry" || local == "item":
-			return h
+	r := elements.Read()
+	for depth := r.Depth(); r.Child(depth); {
+		switch local := r.Local(); {
 		case local == "generator":
-			uri, _ := s.Attr("", "uri")
-			h.generator = strings.TrimSpace(strings.TrimSpace(s.ElementText()) + " " + uri)
-		case local == "totalResults" && slices.Contains(openSearch, s.Space()):
-			h.total, _ = strconv.Atoi(strings.TrimSpace(s.ElementText()))
-		default:
-			s.Skip()
+			uri, _ := r.Attr("", "uri")
+			h.generator = strings.TrimSpace(r.PlainText() + " " + uri)
+		case local == "totalResults" && slices.Contains(openSearch, r.Cursor.Space()):
+			h.total, _ = strconv.Atoi(r.PlainText())
 		}
 	}
 	return h

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/jsonfeed"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -638,21 +638,15 @@ func (o *outline) jsonItems(doc *feedhistory.Document) {
 // jsonMembers reports members that the object at an offset has twice, or lacks: it needs one
 // of those named last.
 func (o *outline) jsonMembers(text string, at int, what string, oneOf ...string) {
-	d, seen := json.NewDecoder(strings.NewReader(text)), map[string]bool{}
-	if start, err := d.Token(); start != json.Delim('{') || err != nil {
-		return
+	r, seen := jsonfeed.New(text, func(string, int) {}), map[string]bool{}
+	for name := range r.Members() {
+		if r.Raw(); seen[name] && r.Err() == nil {
+			o.fault("json-member-repeated", at, "the %s has more than one %q", what, clip(name))
+		}
+		seen[name] = true
 	}
-	for d.More() {
-		var value json.RawMessage
-		name, err := d.Token()
-		if err != nil || d.Decode(&value) != nil {
-			return // it is not well-formed
-		}
-		key := name.(string)
-		if seen[key] {
-			o.fault("json-member-repeated", at, "the %s has more than one %q", what, clip(key))
-		}
-		seen[key] = true
+	if r.Err() != nil {
+		return // it is not well-formed
 	}
 	if !slices.ContainsFunc(oneOf, func(name string) bool { return seen[name] }) {
 		o.fault("json-member-missing", at, "the %s has no %s", what, strings.Join(oneOf, " or "))

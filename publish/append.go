@@ -244,8 +244,8 @@ func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 
 // without returns an entry without the children with a name, each on a line.
 func without(element, space, local string) string {
-	for _, child := range slices.Backward(slices.Collect(children(element, space, local))) {
-		element = element[:child.start] + strings.TrimPrefix(element[child.end:], "\n")
+	for _, child := range slices.Backward(slices.Collect(xmlscan.Children(element, space, local))) {
+		element = element[:child.Start] + strings.TrimPrefix(element[child.End:], "\n")
 	}
 	return element
 }
@@ -292,8 +292,8 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 		return normal, err
 	}
 	title := ""
-	for child := range children(string(e.XML()), "", "title") {
-		if title = strings.Trim(child.text, " \t\r\n"); title != "" {
+	for child := range xmlscan.Children(string(e.XML()), "", "title") {
+		if title = strings.Trim(child.Text, " \t\r\n"); title != "" {
 			break
 		}
 	}

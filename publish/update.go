@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -300,51 +299,23 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 
 // withTitle returns an entry with another title, if it has one of plain text in a namespace.
 func withTitle(element, space string, change func(title string) string) string {
-	for title := range children(element, space, "title") {
-		changed := change(title.text)
-		if !title.plain || changed == title.text {
+	for title := range xmlscan.Children(element, space, "title") {
+		changed := change(title.Text)
+		if !title.Plain || changed == title.Text {
 			return element
 		}
 		var b strings.Builder
 		xmlscan.WriteText(&b, changed)
-		return element[:title.content] + b.String() + element[title.close:]
+		return element[:title.Content] + b.String() + element[title.Close:]
 	}
 	return element
-}
-
-// A child is a child element of an entry, by the places in the entry where it starts, where
-// its content starts, and where its end tag starts and ends.
-type child struct {
-	start, content, close, end int
-	text                       string
-	plain                      bool // it has neither attributes nor elements
-}
-
-// children yields the child elements with a name.
-func children(element, space, local string) iter.Seq[child] {
-	return func(yield func(child) bool) {
-		s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
-		s.Next()
-		for depth := s.Depth(); s.Child(depth); {
-			if s.Space() != space || s.Local() != local {
-				continue
-			}
-			c := child{start: s.Offset(), content: s.End(), plain: len(s.Attrs()) == 0}
-			c.text = s.ElementText()
-			c.plain = c.plain && !s.Nested()
-			c.close, c.end = s.Offset(), s.End()
-			if !yield(c) {
-				return
-			}
-		}
-	}
 }
 
 // withoutUpdated cuts an entry at its update time, or at the place for one. The
 // update time is an Atom element, in RSS, too.
 func withoutUpdated(element string) (before, after string) {
-	for updated := range children(element, feedxml.Atom, "updated") {
-		return element[:updated.start], element[updated.end:]
+	for updated := range xmlscan.Children(element, feedxml.Atom, "updated") {
+		return element[:updated.Start], element[updated.End:]
 	}
 	end := max(strings.LastIndex(element, "</"), 0)
 	return element[:end], element[end:]

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,21 +148,13 @@ const nsApp = "http://www.w3.org/2007/app"
 // one, if it has one (RFC 5023 §10.2).
 func stamped(e *feedhistory.Entry, at time.Time) (*feedhistory.Entry, error) {
 	text := string(e.XML())
-	var b strings.Builder
+	for _, own := range slices.Backward(slices.Collect(xmlscan.Children(text, nsApp, "edited"))) {
+		text = text[:own.Start] + text[own.End:]
+	}
 	s := xmlscan.New(text, xmlscan.Unlimited())
 	s.Child(0)
-	b.WriteString(text[:s.End()])
-	fmt.Fprintf(&b, `<edited xmlns="%s">%s</edited>`, nsApp, at.Format(time.RFC3339Nano))
-	from := s.End()
-	for depth := s.Depth(); s.Child(depth); {
-		start, own := s.Offset(), s.Is(nsApp, "edited")
-		if s.Skip(); own {
-			b.WriteString(text[from:start])
-			from = s.End()
-		}
-	}
-	b.WriteString(text[from:])
-	return feedhistory.ReadEntry(feedhistory.Atom, b.String(), "")
+	stamp := fmt.Sprintf(`<edited xmlns="%s">%s</edited>`, nsApp, at.Format(time.RFC3339Nano))
+	return feedhistory.ReadEntry(feedhistory.Atom, text[:s.End()]+stamp+text[s.End():], "")
 }
 
 // ModifiedRange returns a handler for the feed's collection. Entries are as published, with

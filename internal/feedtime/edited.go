@@ -20,13 +20,9 @@ func Edited(xml []byte) time.Time {
 	if !bytes.Contains(xml, []byte("edited")) {
 		return time.Time{}
 	}
-	s := xmlscan.New(string(xml), xmlscan.Limits{})
-	for s.Child(0); s.Child(1); {
-		if s.Is(nsApp, "edited") || s.Is(nsAppDraft, "edited") {
-			t, err := time.Parse(time.RFC3339, strings.TrimSpace(s.ElementText()))
-			if err != nil {
-				return time.Time{}
-			}
+	for _, space := range []string{nsApp, nsAppDraft} {
+		for edited := range xmlscan.Children(string(xml), space, "edited") {
+			t, _ := time.Parse(time.RFC3339, strings.TrimSpace(edited.Text)) // zero with an error
 			return t
 		}
 	}

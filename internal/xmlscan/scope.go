@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -498,6 +499,34 @@ func appendRepairedReference(out []byte, raw string) ([]byte, int) {
 		}
 	}
 	return out, n
+}
+
+// A ChildElement is a child of an element, by the places where it starts, where its content
+// starts, and where its end tag starts and ends.
+type ChildElement struct {
+	Start, Content, Close, End int
+	Text                       string
+	Plain                      bool // it has neither attributes nor elements
+}
+
+// Children yields the children of an element with a name.
+func Children(element, space, local string) iter.Seq[ChildElement] {
+	return func(yield func(ChildElement) bool) {
+		s := NewFragment(element, nil, Unlimited())
+		s.Next()
+		for depth := s.Depth(); s.Child(depth); {
+			if !s.Is(space, local) {
+				continue
+			}
+			c := ChildElement{Start: s.Offset(), Content: s.End(), Plain: len(s.Attrs()) == 0}
+			c.Text = s.ElementText()
+			c.Plain = c.Plain && !s.Nested()
+			c.Close, c.End = s.Offset(), s.End()
+			if !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // WellFormed checks that an element is well-formed, without any leniency.
