@@ -11,7 +11,7 @@ import (
 
 func TestCandidates(t *testing.T) {
 	rss := func(head string) string {
-		return `<rss version="2.0" xmlns:discourse="http://www.discourse.org/"><channel>` + head + `<item><guid>1</guid></item></channel></rss>`
+		return `<rss version="2.0" xmlns:discourse="http://www.discourse.org/"><channel><title>F</title>` + head + `<item><guid>1</guid></item></channel></rss>`
 	}
 	atom := func(head string) string {
 		return `<feed xmlns="http://www.w3.org/2005/Atom">` + head + `<entry><id>1</id></entry></feed>`

@@ -301,7 +301,7 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 func withTitle(element, space string, change func(title string) string) string {
 	for title := range xmlscan.Children(element, space, "title") {
 		changed := change(title.Text)
-		if !title.Plain || changed == title.Text {
+		if !title.Bare || title.Nested || changed == title.Text {
 			return element
 		}
 		var b strings.Builder

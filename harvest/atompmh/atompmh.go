@@ -136,7 +136,7 @@ func kindOf(e *feedhistory.Entry) ChangeKind { return kindIn(e, string(e.XML()))
 
 // kindIn is kindOf for an entry with the given XML.
 func kindIn(e *feedhistory.Entry, xml string) ChangeKind {
-	there, empty := contentIn(xml)
+	there, empty := contentIn(e, xml)
 	_, alternate := e.Links.Rel(feedhistory.RelAlternate)
 	switch {
 	case e.WeakID || e.ID == "" || !isTime(e.Updated):
@@ -157,37 +157,11 @@ func isTime(t time.Time) bool {
 
 // contentIn reports whether an entry's XML has atom:content, and whether it is empty and
 // without src (atom-pmh#26).
-func contentIn(xml string) (there, empty bool) {
-	s := xmlscan.New(xml, xmlscan.Unlimited())
-	if !s.Child(0) {
-		return false, false
-	}
-	native := s.Space()
-	for depth := s.Depth(); s.Child(depth); {
-		if s.Local() != "content" || s.Space() != native && s.Space() != feedxml.Atom {
-			continue
-		}
-		_, src := s.Attr("", "src")
-		return true, !src && isEmpty(s)
+func contentIn(e *feedhistory.Entry, xml string) (there, empty bool) {
+	for content := range xmlscan.Children(xml, feedxml.Atom, "content") {
+		return true, strings.TrimSpace(content.Text) == "" && !content.Nested && e.Content().Src == ""
 	}
 	return false, false
-}
-
-// isEmpty reports whether the current element has neither elements nor text
-// other than white space.
-func isEmpty(s *xmlscan.Cursor) bool {
-	for {
-		switch s.Next() {
-		case xmlscan.Text, xmlscan.CData:
-			if strings.TrimSpace(string(s.AppendText(nil))) != "" {
-				return false
-			}
-		case xmlscan.End:
-			return true
-		default:
-			return false
-		}
-	}
 }
 
 // Entry returns the entry of the item: an active entry, or a deletion entry. The error is a

@@ -506,7 +506,8 @@ func appendRepairedReference(out []byte, raw string) ([]byte, int) {
 type ChildElement struct {
 	Start, Content, Close, End int
 	Text                       string
-	Plain                      bool // it has neither attributes nor elements
+	Bare                       bool // it has no attributes
+	Nested                     bool // it has elements
 }
 
 // Children yields the children of an element with a name.
@@ -518,10 +519,9 @@ func Children(element, space, local string) iter.Seq[ChildElement] {
 			if !s.Is(space, local) {
 				continue
 			}
-			c := ChildElement{Start: s.Offset(), Content: s.End(), Plain: len(s.Attrs()) == 0}
+			c := ChildElement{Start: s.Offset(), Content: s.End(), Bare: len(s.Attrs()) == 0}
 			c.Text = s.ElementText()
-			c.Plain = c.Plain && !s.Nested()
-			c.Close, c.End = s.Offset(), s.End()
+			c.Nested, c.Close, c.End = s.Nested(), s.Offset(), s.End()
 			if !yield(c) {
 				return
 			}
