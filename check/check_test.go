@@ -598,3 +598,20 @@ func testStrictXML(t *testing.T, file, text string) {
 		require.NoError(t, err, "%s\n%s", file, text)
 	}
 }
+
+// Findings have the places of what the reader reads, where the format does not expect it, too.
+func TestPlacesOfTheReader(t *testing.T) {
+	for text, want := range map[string][2]int{
+		"<rss version=\"2.0\"><channel><title>F</title><items>\n<item><title>T</title><guid>1</guid></item></items></channel></rss>":                              {2, 23},
+		"<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>F</title><entries>\n<entry><title>T</title><id>1</id></entry></entries></feed>":                       {2, 24},
+		"<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>F</title>\n<entry><title>T</title><ID>1</ID></entry></feed>":                                          {2, 1},
+		"<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns=\"http://purl.org/rss/1.0/\"><channel/>\n<item><guid>1</guid></item></rdf:RDF>": {2, 7},
+	} {
+		doc, err := feedhistory.Parse(strings.NewReader(text), documentBase)
+		require.NoError(t, err)
+		found := Document(doc, err, RFC5005)
+		i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == "not-absolute-iri" || f.Code == "id-missing" && f.Line > 1 })
+		require.GreaterOrEqual(t, i, 0, "%s: %v", text, found)
+		require.Equal(t, want, [2]int{found[i].Line, found[i].Column}, text)
+	}
+}
