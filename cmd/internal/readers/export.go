@@ -220,32 +220,32 @@ func (x *Export) Write(ctx context.Context, w io.Writer, format string, feeds it
 	return out.Flush()
 }
 
-// greaderState is the prefix of the states of entries, which are categories.
-const greaderState = "user/-/state/com.google/"
+// GoogleReaderState is the prefix of the states of entries, which are categories.
+const GoogleReaderState = "user/-/state/com.google/"
 
 // googleReaderItem returns an item of Google Reader's export. Ids are the feed's, so FreshRSS
 // recognises the entries it has. The importer does not accept enclosures, so the content links
 // to them.
 func googleReaderItem(a origin) any {
-	states := []string{greaderState + Unread}
+	states := []string{GoogleReaderState + Unread}
 	if a.read {
-		states[0] = greaderState + Read
+		states[0] = GoogleReaderState + Read
 	}
 	if a.starred {
-		states = append(states, greaderState+"starred")
+		states = append(states, GoogleReaderState+"starred")
 	}
 	for _, label := range a.labels {
 		states = append(states, "user/-/label/"+label)
 	}
-	item := greaderItem{
-		ID: a.id, Title: a.title, Published: number(max(a.at.Unix(), 0)), Author: a.author,
+	item := GoogleReaderItem{
+		ID: a.id, Title: a.title, Published: Number(max(a.at.Unix(), 0)), Author: a.author,
 		States:    append(states, a.tags...),
-		Alternate: []greaderLink{{Href: a.url, Type: "text/html"}},
-		Content:   greaderText{a.html + a.enclosed()},
-		Origin:    greaderOrigin{"feed/" + a.feed.URL, a.feed.URL, clean(a.feed.Title), a.site},
+		Alternate: []GoogleReaderLink{{Href: a.url, Type: "text/html"}},
+		Content:   GoogleReaderText{a.html + a.enclosed()},
+		Origin:    GoogleReaderOrigin{"feed/" + a.feed.URL, a.feed.URL, clean(a.feed.Title), a.site},
 	}
 	for _, l := range a.enclosures {
-		item.Enclosure = append(item.Enclosure, greaderLink{Href: l.Href, Type: l.Type})
+		item.Enclosure = append(item.Enclosure, GoogleReaderLink{Href: l.Href, Type: l.Type})
 	}
 	return item
 }

@@ -22,45 +22,49 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A greaderItem is an entry in the form of Google Reader, with the fields Inoreader, Feedly,
+// A GoogleReaderItem is an entry in the form of Google Reader, with the fields Inoreader, Feedly,
 // FreshRSS and Miniflux add to it.
-type greaderItem struct {
-	ID        string        `json:"id"`
-	OriginID  string        `json:"originId,omitempty"` // the publisher's id, in Feedly
-	GUID      string        `json:"guid,omitempty"`     // the same, in FreshRSS
-	Title     string        `json:"title"`
-	Published number        `json:"published"`
-	Updated   number        `json:"updated,omitempty"`
-	Author    string        `json:"author,omitempty"`
-	Unread    *bool         `json:"unread,omitempty"` // in Feedly
-	States    any           `json:"categories"`       // states, folders and tags: a list of texts or, in Feedly, of objects
-	Alternate []greaderLink `json:"alternate"`
-	Canonical []greaderLink `json:"canonical,omitempty"`
-	Enclosure []greaderLink `json:"enclosure,omitempty"`
-	Summary   greaderText   `json:"summary,omitzero"`
-	Content   greaderText   `json:"content"`
-	Origin    greaderOrigin `json:"origin"`
+type GoogleReaderItem struct {
+	ID        string             `json:"id"`
+	OriginID  string             `json:"originId,omitempty"`      // the publisher's id, in Feedly
+	GUID      string             `json:"guid,omitempty"`          // the same, in FreshRSS
+	Crawled   string             `json:"crawlTimeMsec,omitempty"` // when the server got it
+	Stamp     string             `json:"timestampUsec,omitempty"` // the same
+	Title     string             `json:"title"`
+	Published Number             `json:"published"`
+	Updated   Number             `json:"updated,omitempty"`
+	Author    string             `json:"author,omitempty"`
+	Unread    *bool              `json:"unread,omitempty"` // in Feedly
+	States    any                `json:"categories"`       // states, folders and tags: a list of texts or, in Feedly, of objects
+	Alternate []GoogleReaderLink `json:"alternate"`
+	Canonical []GoogleReaderLink `json:"canonical,omitempty"`
+	Enclosure []GoogleReaderLink `json:"enclosure,omitempty"`
+	Summary   GoogleReaderText   `json:"summary,omitzero"`
+	Content   GoogleReaderText   `json:"content,omitzero"`
+	Origin    GoogleReaderOrigin `json:"origin"`
 }
 
-type greaderLink struct {
+// A GoogleReaderLink is a link of an item.
+type GoogleReaderLink struct {
 	Href   string      `json:"href"`
 	URL    string      `json:"url,omitempty"` // in Miniflux
 	Type   string      `json:"type,omitempty"`
 	Length json.Number `json:"length,omitempty"`
 }
 
-type greaderOrigin struct {
+// A GoogleReaderOrigin is the feed of an item.
+type GoogleReaderOrigin struct {
 	StreamID string `json:"streamId"`
 	FeedURL  string `json:"feedUrl"`
 	Title    string `json:"title"`
 	HTMLURL  string `json:"htmlUrl"`
 }
 
-// A number is a number, which may be in a string.
-type number int64
+// A Number is a number, which may be in a string.
+type Number int64
 
 // UnmarshalJSON reads a number, with or without quotation marks. Others are zero.
-func (n *number) UnmarshalJSON(data []byte) error {
+func (n *Number) UnmarshalJSON(data []byte) error {
 	var value json.Number
 	if json.Unmarshal([]byte(strings.Trim(string(data), `"`)), &value) != nil {
 		return nil
@@ -70,17 +74,17 @@ func (n *number) UnmarshalJSON(data []byte) error {
 		fraction, _ := value.Float64()
 		whole = int64(fraction)
 	}
-	*n = number(whole)
+	*n = Number(whole)
 	return nil
 }
 
-// A greaderText is text, which is an object or a string.
-type greaderText struct {
+// A GoogleReaderText is text, which is an object or a string.
+type GoogleReaderText struct {
 	Text string `json:"content"`
 }
 
 // UnmarshalJSON reads {"content": "…"} or a string.
-func (c *greaderText) UnmarshalJSON(data []byte) error {
+func (c *GoogleReaderText) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &c.Text) == nil {
 		return nil
 	}
@@ -104,7 +108,7 @@ func streamFeed(url, stream string) string {
 
 // marks returns the item's marks: a state is a category as in user/-/state/com.google/read or,
 // in Feedly, the tag global.read; a label is one as in user/-/label/News.
-func (i *greaderItem) marks() mirror.Marks {
+func (i *GoogleReaderItem) marks() mirror.Marks {
 	read, starred := i.Unread != nil && !*i.Unread, false
 	var labels []string
 	all, _ := i.States.([]any)
@@ -131,7 +135,7 @@ func (i *greaderItem) marks() mirror.Marks {
 const greaderStates = "/state/com.google/"
 
 // found returns the item as an entry of a feed. The item is named so if it cannot be read.
-func (i *greaderItem) found(feed, title, name string) Item {
+func (i *GoogleReaderItem) found(feed, title, name string) Item {
 	href := ""
 	for _, l := range append(i.Alternate, i.Canonical...) {
 		if href == "" && isWeb(l.Href) {
@@ -161,12 +165,19 @@ func (i *greaderItem) found(feed, title, name string) Item {
 
 const greaderBase = "reader/api/0/"
 
-type subscription struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-	URL   string `json:"url"`
+// A GoogleReaderFeed is a subscription.
+type GoogleReaderFeed struct {
+	ID         string               `json:"id"`
+	Title      string               `json:"title"`
+	URL        string               `json:"url"`
+	Site       string               `json:"htmlUrl"`
+	Categories []GoogleReaderFolder `json:"categories"`
+}
 
-	Categories []struct{ Label string } `json:"categories"`
+// A GoogleReaderFolder is a folder of subscriptions.
+type GoogleReaderFolder struct {
+	ID    string `json:"id"`
+	Label string `json:"label"`
 }
 
 // readFreshRSS does the same as readGreader for an address of FreshRSS itself.
@@ -184,7 +195,7 @@ func readGreader(ctx context.Context, s *Source, server *Server, mark string, yi
 	if err := greaderLogin(ctx, server); err != nil {
 		return err
 	}
-	var answer struct{ Subscriptions []subscription }
+	var answer struct{ Subscriptions []GoogleReaderFeed }
 	if err := server.Get(ctx, greaderBase+"subscription/list", url.Values{"output": {"json"}}, &answer); err != nil {
 		return err
 	}
@@ -250,7 +261,7 @@ func (r *greaderStream) read(token string) (found []Item, next string, err error
 
 // page returns the items after a continuation, and the next continuation. Miniflux gives
 // the items only by their numbers.
-func (r *greaderStream) page(token string) ([]greaderItem, string, error) {
+func (r *greaderStream) page(token string) ([]GoogleReaderItem, string, error) {
 	query := url.Values{"output": {"json"}, "n": {strconv.Itoa(atOnce)}, "r": {"o"}}
 	if token != "" {
 		query.Set("c", token)
@@ -259,7 +270,7 @@ func (r *greaderStream) page(token string) ([]greaderItem, string, error) {
 		return r.numbered(query)
 	}
 	var answer struct {
-		Items        []greaderItem
+		Items        []GoogleReaderItem
 		Continuation string
 	}
 	kind, id, _ := strings.Cut(r.id, "/")
@@ -278,7 +289,7 @@ func (r *greaderStream) page(token string) ([]greaderItem, string, error) {
 }
 
 // numbered returns a page of items by way of their numbers.
-func (r *greaderStream) numbered(query url.Values) ([]greaderItem, string, error) {
+func (r *greaderStream) numbered(query url.Values) ([]GoogleReaderItem, string, error) {
 	query.Set("s", r.id)
 	var list struct {
 		Refs []struct {
@@ -297,7 +308,7 @@ func (r *greaderStream) numbered(query url.Values) ([]greaderItem, string, error
 	for _, ref := range list.Refs {
 		form.Add("i", ref.ID)
 	}
-	var answer struct{ Items []greaderItem }
+	var answer struct{ Items []GoogleReaderItem }
 	_, err := r.server.Call(r.ctx, http.MethodPost, greaderBase+"stream/items/contents", url.Values{"output": {"json"}}, form, &answer)
 	return answer.Items, list.Continuation, err
 }
@@ -453,7 +464,7 @@ func (t *takeout) items() error {
 }
 
 func (t *takeout) found(raw []byte) (found Item) {
-	var item greaderItem
+	var item GoogleReaderItem
 	name := fmt.Sprint("item ", t.n)
 	if err := json.Unmarshal(raw, &item); err != nil {
 		found.Damage = fmt.Errorf("%s: %w", name, err)

@@ -103,10 +103,10 @@ type newsblurStory struct {
 	Author    string   `json:"story_authors"`
 	Content   string   `json:"story_content"`
 	Tags      []string `json:"story_tags"`
-	Time      number   `json:"story_timestamp"`
+	Time      Number   `json:"story_timestamp"`
 	Read      int      `json:"read_status"`
 	Starred   bool     `json:"starred"`
-	StarredAt number   `json:"starred_timestamp"`
+	StarredAt Number   `json:"starred_timestamp"`
 	Labels    []string `json:"user_tags"`
 }
 
