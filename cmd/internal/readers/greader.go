@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -134,31 +135,37 @@ func (i *GoogleReaderItem) marks() mirror.Marks {
 // greaderStates precedes the name of a state.
 const greaderStates = "/state/com.google/"
 
-// found returns the item as an entry of a feed. The item is named so if it cannot be read.
-func (i *GoogleReaderItem) found(feed, title, name string) Item {
+// Draft returns the item as an entry.
+func (i *GoogleReaderItem) Draft() compose.Draft {
 	href := ""
 	for _, l := range append(i.Alternate, i.Canonical...) {
 		if href == "" && isWeb(l.Href) {
 			href = l.Href
 		}
 	}
-	found := Item{Feed: feed, Title: title}
-	k := &mirror.KeptEntry{Draft: compose.Draft{
+	d := compose.Draft{
 		ID: cmp.Or(strings.TrimSpace(i.OriginID), publisherID(i.GUID)), Title: titleText(i.Title), Authors: authors(i.Author), Links: alternate(href),
 		Content:   htmlText(cmp.Or(i.Content.Text, i.Summary.Text)),
 		Published: unixTime(int64(i.Published)), Updated: unixTime(int64(i.Updated)),
-	}}
-	if k.ID+href+i.Title == "" {
+	}
+	if d.Updated.Before(d.Published) {
+		d.Updated = d.Published
+	}
+	for _, l := range i.Enclosure {
+		d.Links = enclosure(d.Links, cmp.Or(l.Href, l.URL), l.Type, l.Length.String())
+	}
+	return d
+}
+
+// found returns the item as an entry of a feed. The item is named so if it cannot be read.
+func (i *GoogleReaderItem) found(feed, title, name string) Item {
+	found := Item{Feed: feed, Title: title}
+	k := &mirror.KeptEntry{Draft: i.Draft()}
+	if link, _ := k.Links.Rel(feedhistory.RelAlternate); k.ID+link.Href+i.Title == "" {
 		found.Damage = fmt.Errorf("%s: %w", name, errNameless)
 		return found
 	}
 	k.Marks = i.marks()
-	if k.Updated.Before(k.Published) {
-		k.Updated = k.Published
-	}
-	for _, l := range i.Enclosure {
-		k.Links = enclosure(k.Links, cmp.Or(l.Href, l.URL), l.Type, l.Length.String())
-	}
 	found.Entry = k
 	return found
 }

@@ -283,6 +283,7 @@ func TestDamagedCache(t *testing.T) {
 // Newsboat itself fills a cache, which is imported while it runs.
 func TestNewsboatItself(t *testing.T) {
 	if _, err := exec.LookPath("newsboat"); err != nil {
+		require.NotEqual(t, "required", os.Getenv("FEEDHISTORY_NEWSBOAT"), err)
 		t.Skip(err)
 	}
 	var text strings.Builder

@@ -260,10 +260,10 @@ func visitorOf(r *http.Request) netip.Prefix {
 
 // How a server protects reading, if Private is set, and private feeds in any case.
 
-// isOpen reports whether everybody may read a page on any server: the form for the
-// token, and the files of its page.
+// isOpen reports whether everybody may ask for a page on any server: the form for the
+// token, the files of its page, and the addresses for apps, which log in there.
 func isOpen(r *http.Request) bool {
-	return r.URL.Path == "/token" || r.URL.Path == "/token/forget" || strings.HasPrefix(r.URL.Path, "/static/")
+	return isApp(r) || r.URL.Path == "/token" || r.URL.Path == "/token/forget" || strings.HasPrefix(r.URL.Path, "/static/")
 }
 
 // refuse asks for the token: it sends feed readers a challenge for a password (RFC

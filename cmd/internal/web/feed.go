@@ -68,7 +68,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		return err
 	}
 	if !v.Fresh() {
-		reading, err := s.readingOf(r, feed)
+		reading, err := s.readingOf(r, feed.URL)
 		if err != nil {
 			return err
 		}

@@ -137,7 +137,7 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 		}
 	}
 	for i, view := range v.Feeds {
-		reading, err := s.readingOf(r, view.Feed)
+		reading, err := s.readingOf(r, view.Feed.URL)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ var runs = map[run]mirror.MarkName{"forward": mirror.MarkForward, "backward": mi
 
 // mayMark reports whether a request may set and see marks.
 func (s *Server) mayMark(r *http.Request) bool {
-	return s.marker != nil && (s.gate.mayChange(r) || s.Private && s.gate.isReader(r))
+	return s.marker != nil && (s.gate.mayChange(r) || s.gate.isReader(r))
 }
 
 // isMarking reports whether a request sets marks, which a reader's login may.
@@ -212,27 +212,27 @@ type reading struct {
 const readingTime = time.Minute
 
 // readingOf returns how much of a feed the visitor has read.
-func (s *Server) readingOf(r *http.Request, feed *mirror.Feed) (p reading, err error) {
+func (s *Server) readingOf(r *http.Request, feed string) (p reading, err error) {
 	if !s.mayMark(r) {
 		return p, nil
 	}
-	if known, ok := s.feeds.readings.Get(feed.URL); ok && time.Since(known.made) < readingTime {
+	if known, ok := s.feeds.readings.Get(feed); ok && time.Since(known.made) < readingTime {
 		return known, nil
 	}
 	p.made = time.Now()
-	if p.read, err = s.markedMonths(r, feed.URL, mirror.MarkRead); err != nil {
+	if p.read, err = s.markedMonths(r, feed, mirror.MarkRead); err != nil {
 		return p, err
 	}
-	if p.starred, err = s.markedMonths(r, feed.URL, mirror.MarkStarred); err != nil {
+	if p.starred, err = s.markedMonths(r, feed, mirror.MarkStarred); err != nil {
 		return p, err
 	}
-	s.feeds.readings.Put(feed.URL, p)
+	s.feeds.readings.Put(feed, p)
 	return p, nil
 }
 
 // stripOf returns the strip of an entry, for the visitor.
 func (s *Server) stripOf(r *http.Request, feed *mirror.Feed, record *mirror.Record) (*strip, error) {
-	reading, err := s.readingOf(r, feed)
+	reading, err := s.readingOf(r, feed.URL)
 	if err != nil {
 		return nil, err
 	}

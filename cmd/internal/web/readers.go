@@ -28,16 +28,29 @@ const (
 	mostName   = 60 // characters
 )
 
-// isReader reports whether a request shows the login of a reader. If the file cannot be
-// read, nobody has one.
+// isReader reports whether a request shows the login of a reader.
 func (g *gatekeeper) isReader(r *http.Request) bool {
-	name, password, ok := r.BasicAuth()
-	all, err := g.readers.Load()
-	if !ok || err != nil {
-		return false
+	name, password, ok := loginOf(r)
+	return ok && g.knows(name, password)
+}
+
+// loginOf returns the login a request shows: as a user and a password (RFC 7617) or, in an
+// app, as the credentials of its log-in.
+func loginOf(r *http.Request) (name, password string, ok bool) {
+	text, isApp := strings.CutPrefix(r.Header.Get("Authorization"), appHeader)
+	if !isApp {
+		return r.BasicAuth()
 	}
+	name, password, ok = strings.Cut(text, "/")
+	name, err := url.PathUnescape(name)
+	return name, password, ok && err == nil
+}
+
+// knows reports whether there is such a login. If the file cannot be read, there is none.
+func (g *gatekeeper) knows(name, password string) bool {
+	all, err := g.readers.Load()
 	hash := hashOf(password)
-	return slices.ContainsFunc(all, func(one readerLogin) bool { return one.Name == name && same(one.Hash, hash) })
+	return err == nil && slices.ContainsFunc(all, func(one readerLogin) bool { return one.Name == name && same(one.Hash, hash) })
 }
 
 func hashOf(password string) string {
@@ -55,7 +68,8 @@ type readersPage struct {
 	Feed           string // the URL of the feed whose page has the form for a login; "" for none
 	Readers        []readerLogin
 	Name, Password string    // the new login, whose password is shown only now
-	Addresses      []address // with the new login
+	Addresses      []address // with the new login, if reading needs one
+	Server         string    // the address for apps
 	Wrong          string
 }
 
@@ -65,12 +79,10 @@ func (s *Server) showReaders(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listReaders(w http.ResponseWriter, r *http.Request, status int, p *readersPage) (err error) {
-	if !s.Private {
-		return &problem{http.StatusNotFound, "Readers need no login here", "Everybody who reaches this server can read."}
-	}
 	if p.Readers, err = s.gate.readers.Load(); err != nil {
 		return err
 	}
+	p.Server = s.base() + appPath
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	return s.render(w, r, status, "readers", "Feed readers", p)
 }
@@ -103,14 +115,13 @@ func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !s.Private {
+		return s.listReaders(w, r, http.StatusOK, p)
+	}
 	at.User = url.UserPassword(name, p.Password)
 	p.Addresses = []address{{at.JoinPath("feeds.opml").String() + "?mirrored", "all feeds, as a list (OPML)", "text/x-opml"}}
 	if feed := r.FormValue("feed"); feed != "" {
-		known, err := s.store.Feed(r.Context(), feed)
-		if err != nil {
-			return err
-		}
-		name, err := s.published.Name(r.Context(), known.URL)
+		name, err := s.published.Name(r.Context(), feed)
 		if err != nil {
 			return err
 		}

@@ -61,8 +61,8 @@ type Server struct {
 	// the feeds whose mirror.Feed.Private is set.
 	Private bool
 
-	// Readers is the file with the logins of feed readers. "" means they are kept in
-	// memory, until the program ends.
+	// Readers is the file with the logins of feed readers and reading apps, which may
+	// only read and set marks. "" means they are kept in memory, until the program ends.
 	Readers string
 
 	// Names are additional host names of the server. It answers only requests
@@ -100,6 +100,7 @@ type Server struct {
 	building  chan struct{} // a value for each page with entries that is being made
 	sending   atomic.Int64  // the bytes of large pages that are being sent
 	items     serve.Cache[itemKey, entryItem]
+	numbers   serve.Cache[int64, [2]string] // the feed and the ID of an entry, by its number for apps
 }
 
 func (s *Server) setUp() {
@@ -135,7 +136,7 @@ func (s *Server) setUp() {
 	}
 	s.feeds.published, s.polled = s.published, make(chan string, mostPolled)
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger}
-	s.building = make(chan struct{}, mostBuilding)
+	s.building, s.numbers.Half = make(chan struct{}, mostBuilding), mostNumbers
 	s.route()
 }
 
@@ -170,10 +171,28 @@ func (s *Server) route() {
 		"POST /look":                s.chooseLook,
 		"POST /feeds/{id}/marks":    s.allow(s.mayMark, s.of(s.takeMarks)),
 		"/":                         s.noPage,
+
+		"POST /accounts/ClientLogin":                    s.say(s.logIn),
+		"GET /reader/api/0/token":                       s.app(s.appToken),
+		"GET /reader/api/0/user-info":                   s.app(s.appUser),
+		"GET /reader/api/0/subscription/list":           s.app(s.appList),
+		"GET /reader/api/0/tag/list":                    s.app(s.appTags),
+		"GET /reader/api/0/unread-count":                s.app(s.appUnread),
+		"GET /reader/api/0/stream/contents":             s.app(s.appEntries),
+		"GET /reader/api/0/stream/contents/{stream...}": s.app(s.appEntries),
+		"GET /reader/atom/{stream...}":                  s.app(s.appAtom),
+		"GET /reader/api/0/stream/items/ids":            s.app(s.appNumbers),
+		"/reader/api/0/stream/items/contents":           s.app(s.appItems),
+		"POST /reader/api/0/edit-tag":                   s.app(s.appEdit),
+		"POST /reader/api/0/mark-all-as-read":           s.app(s.appReadAll),
+		"/reader/":                                      s.app(s.refuseApp),
 	} {
 		most := int64(mostForm)
 		if pattern == "POST /feeds" {
 			most = mostUpload
+		}
+		if strings.Contains(pattern, "/reader/") {
+			most = mostAppForm
 		}
 		s.mux.Handle(pattern, s.answer(h, most))
 	}
@@ -218,7 +237,7 @@ func policyWith(play, images bool) string {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.once.Do(s.setUp)
-	r = serve.Below(s.root, s.mux, r)
+	r = serve.Below("/"+appPath, s.mux, serve.Below(s.root, s.mux, r))
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy())
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -233,17 +252,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.StatusMisdirectedRequest, "This server is not known by that name",
 			"Use " + s.base() + ", or start the server with --name and the name that you use, or with --base.",
 		})
-	case s.origin.Check(r) != nil:
+	case !isApp(r) && s.origin.Check(r) != nil: // an app's login does not come by itself
 		s.fail(w, r, &problem{
 			http.StatusForbidden, "Another site has sent this",
 			"To protect you, nothing was done. If it was you, do it from this server's own pages.",
 		})
-	case !s.Private || isOpen(r):
+	case isOpen(r):
+		s.mux.ServeHTTP(w, r)
+	case s.gate.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead && !isMarking(r):
+		s.fail(w, r, errReadOnly)
+	case !s.Private:
 		s.mux.ServeHTTP(w, r)
 	case s.gate.tires(r):
 		s.fail(w, r, errTooManyGuesses)
-	case s.gate.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead && !isMarking(r):
-		s.fail(w, r, errReadOnly)
 	case s.gate.isReader(r) || s.gate.hasToken(r):
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
 	default:
