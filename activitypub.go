@@ -75,11 +75,11 @@ func (e *NotFeedError) readAccount(text, contentType string, longest int) {
 	switch {
 	case about["inbox"] != nil && HostOf(outbox) == HostOf(e.URL) && len(outbox) <= longest:
 		title := markup.ClipTitle(cmp.Or(about.text("name"), about.text("preferredUsername")))
-		e.Feeds = Links{{Rel: RelAlternate, Href: outbox, Type: activityType, Title: title}}
+		e.Feeds = Links{{Rel: relAlternate, Href: outbox, Type: activityType, Title: title}}
 	case about.text("subject") != "":
 		for _, link := range about.objects("links") {
 			kind, profile, _ := strings.Cut(link.text("type"), ";")
-			if link.text("rel") == RelSelf && (kind == activityType || strings.Contains(profile, "activitystreams")) && len(link.ref()) <= longest {
+			if link.text("rel") == relSelf && (kind == activityType || strings.Contains(profile, "activitystreams")) && len(link.ref()) <= longest {
 				e.actor = link.ref()
 			}
 		}
@@ -208,11 +208,11 @@ func (w *outboxWriter) document(c object) {
 		w.Element("id", id)
 	}
 	w.head(items)
-	w.Link("link", feedxml.Link{Rel: RelSelf, Href: w.self})
-	w.history(RelFirst, first.ref())
-	w.history(RelNext, next)
+	w.Link("link", feedxml.Link{Rel: relSelf, Href: w.self})
+	w.history(relFirst, first.ref())
+	w.history(relNext, next)
 	if next == "" && first == nil {
-		w.Empty("link", "rel", RelLast, "href", iri.Writable(w.self)) // so it is a page, too
+		w.Empty("link", "rel", relLast, "href", iri.Writable(w.self)) // so it is a page, too
 	}
 	for _, item := range items {
 		w.activity(item)
@@ -250,7 +250,7 @@ func (w *outboxWriter) head(items []object) {
 		w.Element("title", actor)
 	}
 	w.Person("author", feedxml.Person{Name: name, URI: actor})
-	w.Link("link", feedxml.Link{Rel: RelAlternate, Href: actor})
+	w.Link("link", feedxml.Link{Rel: relAlternate, Href: actor})
 }
 
 // history writes a link to another page. One that leads to another host is lost, because
@@ -261,7 +261,7 @@ func (w *outboxWriter) history(rel, href string) {
 	case w.owns(href):
 		w.Link("link", feedxml.Link{Rel: rel, Href: href})
 	default:
-		w.Empty("link", "rel", RelNext)
+		w.Empty("link", "rel", relNext)
 	}
 }
 
@@ -316,8 +316,8 @@ func (w *outboxWriter) entry(activity, o object, id string) {
 	if i.Updated.IsZero() {
 		i.Updated = i.Published
 	}
-	i.Title = feedxml.Construct{Type: TextPlain, Body: o.text("name")}
-	i.Summary = feedxml.Draftable(feedxml.Construct{Type: TextHTML, Body: o.text("summary")})
+	i.Title = feedxml.Construct{Type: textPlain, Body: o.text("name")}
+	i.Summary = feedxml.Draftable(feedxml.Construct{Type: textHTML, Body: o.text("summary")})
 	i.Content = content(o)
 	i.Links = links(o)
 	if sensitive, _ := o["sensitive"].(bool); sensitive {
@@ -345,7 +345,7 @@ func (w *outboxWriter) entry(activity, o object, id string) {
 // content returns an object's content: HTML, unless it says otherwise. If it is there in
 // languages only, the first one counts.
 func content(o object) feedxml.Construct {
-	t := feedxml.Construct{Type: TextHTML, Body: o.text("content")}
+	t := feedxml.Construct{Type: textHTML, Body: o.text("content")}
 	languages, _ := o["contentMap"].(map[string]any)
 	for _, language := range slices.Sorted(maps.Keys(languages)) {
 		body := object(languages).text(language)
@@ -354,7 +354,7 @@ func content(o object) feedxml.Construct {
 		}
 	}
 	if kind := o.text("mediaType"); kind != "" && kind != "text/html" {
-		t.Type = TextPlain
+		t.Type = textPlain
 	}
 	return feedxml.Draftable(t)
 }
@@ -364,7 +364,7 @@ func links(o object) (all []feedxml.Link) {
 	var files []feedxml.Link
 	page := ""
 	add := func(l object, title string) {
-		link := feedxml.Link{Rel: RelEnclosure, Href: cmp.Or(l.text("href"), l.text("url"), l.text("id")), Type: l.text("mediaType"), Title: title}
+		link := feedxml.Link{Rel: relEnclosure, Href: cmp.Or(l.text("href"), l.text("url"), l.text("id")), Type: l.text("mediaType"), Title: title}
 		if size, ok := l["size"].(float64); ok && size > 0 {
 			link.Length = fmt.Sprintf("%.0f", size)
 		}
@@ -381,7 +381,7 @@ func links(o object) (all []feedxml.Link) {
 		add(u, "")
 	}
 	if page = cmp.Or(page, o.text("id")); iri.IsHTTP(page) {
-		all = append(all, feedxml.Link{Rel: RelAlternate, Href: page})
+		all = append(all, feedxml.Link{Rel: relAlternate, Href: page})
 	}
 	for _, file := range o.objects("attachment") {
 		for _, u := range file.objects("url") {

@@ -7,5 +7,5 @@ package feedhistory
 // isArchived reports whether the document is a subscription document or an archive,
 // by its links (5005#11) or by fh:archive (5005#14).
 func (d *Document) isArchived() bool {
-	return d.Archive || d.says(RelPrevArchive, RelNextArchive)
+	return d.Archive || d.says(relPrevArchive, relNextArchive)
 }

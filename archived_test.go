@@ -53,9 +53,9 @@ func (c *namedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 	if i < 0 {
 		return resp, r.Context().Err()
 	}
-	rel, link := RelPrevArchive, ""
+	rel, link := relPrevArchive, ""
 	if c.next {
-		rel = RelNext
+		rel = relNext
 	}
 	if i+1 < len(c.paths) {
 		link = fmt.Sprintf(`<link rel="%s" href="%s"/>`, rel, strings.ReplaceAll(c.paths[i+1], "&", "&amp;"))
@@ -825,10 +825,10 @@ func (g *chainer) reply(i int) siteReply {
 	cut := func() string { return body[:rapid.IntRange(0, len(body)-1).Draw(g.T, "cut")] }
 	r := siteReply{Body: body}
 	if lie, ok := g.lies[i]; ok {
-		rel := map[Kind]string{Archived: RelPrevArchive, Paged: RelNext}[g.kind]
+		rel := map[Kind]string{Archived: relPrevArchive, Paged: relNext}[g.kind]
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
 	} else if g.odds(10, "with a Link header") {
-		rel := rapid.SampledFrom([]string{RelPrevArchive, RelNext, RelCurrent, RelNextArchive}).Draw(g.T, "relation")
+		rel := rapid.SampledFrom([]string{relPrevArchive, relNext, relCurrent, relNextArchive}).Draw(g.T, "relation")
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", g.any(), rel))
 	}
 	switch fault {
@@ -909,28 +909,28 @@ func (g *chainer) document(i int) string {
 		fmt.Fprintf(b, "<%slink rel=%q href=%q/>\n", prefix, rel, href)
 	}
 	if g.odds(20, "misleading link") {
-		link(rapid.SampledFrom([]string{RelPrevArchive, RelNext, RelCurrent, RelFirst, RelNextArchive}).Draw(g.T, "relation"), g.any())
+		link(rapid.SampledFrom([]string{relPrevArchive, relNext, relCurrent, relFirst, relNextArchive}).Draw(g.T, "relation"), g.any())
 	}
 	if g.odds(3, "self") {
-		link(RelSelf, g.urls[i])
+		link(relSelf, g.urls[i])
 	} else if g.odds(20, "wrong self") {
-		link(RelSelf, g.any())
+		link(relSelf, g.any())
 	}
 	if g.odds(30, "complete") {
 		head.WriteString("<fh:complete/>\n")
 	}
 	if g.kind == Archived {
-		link(RelPrevArchive, g.older(i))
+		link(relPrevArchive, g.older(i))
 		if i > 0 && !g.odds(6, "without a mark") {
 			head.WriteString("<fh:archive/>\n")
-			link(RelCurrent, g.urls[0])
-			link(RelNextArchive, g.urls[i-1])
+			link(relCurrent, g.urls[0])
+			link(relNextArchive, g.urls[i-1])
 		}
 	} else {
-		link(RelNext, g.older(i))
+		link(relNext, g.older(i))
 		if i > 0 && g.odds(2, "with its neighbours") {
-			link(RelPrevious, g.urls[i-1])
-			link(RelFirst, g.urls[0])
+			link(relPrevious, g.urls[i-1])
+			link(relFirst, g.urls[0])
 		}
 	}
 	entries, deleted := g.entries(i, rss)

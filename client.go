@@ -347,7 +347,7 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 	contentType, longest := header.Get("Content-Type"), c.Limits.withDefaults().URL
 	if page {
 		for _, l := range markup.FeedLinks(text, base, contentType, longest) {
-			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+			e.Feeds = append(e.Feeds, Link{Rel: relAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}
 	e.readAccount(text, contentType, longest)
@@ -494,7 +494,7 @@ func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 
 // feedLink returns the link to a feed as a page would have it.
 func feedLink(address string, doc *Document) Link {
-	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: markup.ClipTitle(doc.Title)}
+	return Link{Rel: relAlternate, Href: address, Type: doc.Format.mediaType(), Title: markup.ClipTitle(doc.Title)}
 }
 
 func (f Format) mediaType() string {

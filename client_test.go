@@ -717,7 +717,7 @@ func (f carelessFeed) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var carelessFeeds = rapid.Custom(func(t *rapid.T) (f carelessFeed) {
 	n := rapid.IntRange(1, 7).Draw(t, "documents")
-	rels := []string{RelPrevArchive, RelPrevArchive, RelPrevArchive, RelPrevArchive, RelNext, RelPrevious, RelLast, RelNextArchive}
+	rels := []string{relPrevArchive, relPrevArchive, relPrevArchive, relPrevArchive, relNext, relPrevious, relLast, relNextArchive}
 	rarely := func(what string) bool { return rapid.IntRange(0, 5).Draw(t, what) == 0 }
 	for i := range n {
 		var b strings.Builder
@@ -739,13 +739,13 @@ var carelessFeeds = rapid.Custom(func(t *rapid.T) (f carelessFeed) {
 			link(rapid.SampledFrom(rels).Draw(t, "older"), i+1)
 		}
 		if i > 0 && rapid.Bool().Draw(t, "newer") {
-			link(RelNextArchive, rapid.SampledFrom([]int{i - 1, i - 1, 0, n - 1}).Draw(t, "newer is"))
+			link(relNextArchive, rapid.SampledFrom([]int{i - 1, i - 1, 0, n - 1}).Draw(t, "newer is"))
 		}
 		if rarely("another") {
 			link(rapid.SampledFrom(rels).Draw(t, "another by"), rapid.IntRange(0, n-1).Draw(t, "another is"))
 		}
 		if rarely("stale self") {
-			link(RelSelf, rapid.IntRange(0, n-1).Draw(t, "self"))
+			link(relSelf, rapid.IntRange(0, n-1).Draw(t, "self"))
 		}
 		fmt.Fprintf(&b, "<entry><id>urn:%d</id></entry>", i)
 		if rarely("repeats") {

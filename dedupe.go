@@ -232,7 +232,7 @@ func (m *Merger) add(doc *Document) {
 
 // follow notes where the links of a document without a walk lead.
 func (m *Merger) follow(doc *Document, first bool) {
-	self, _ := doc.Links.Rel(RelSelf)
+	self, _ := doc.Links.Rel(relSelf)
 	for _, name := range []string{doc.URL, doc.Response.Requested, self.Href} {
 		m.read[iri.WithoutFragment(name)] = true
 	}

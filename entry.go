@@ -25,7 +25,7 @@ import (
 // content.
 func (e *Entry) identify(format Format) {
 	e.WeakID = true
-	if link, ok := e.Links.Rel(RelAlternate); ok {
+	if link, ok := e.Links.Rel(relAlternate); ok {
 		e.ID = link.Href
 		return
 	}
@@ -54,7 +54,7 @@ func (e *Entry) say(w io.Writer, format Format) {
 func tellApart(entries []*Entry) {
 	byLink := map[string][]*Entry{}
 	for _, e := range entries {
-		if e.WeakID && e.Links.has(RelAlternate) {
+		if e.WeakID && e.Links.has(relAlternate) {
 			byLink[e.ID] = append(byLink[e.ID], e)
 		}
 	}
@@ -93,7 +93,7 @@ func (e *Entry) Post() string {
 	if post == "" || e.Time().IsZero() {
 		return ""
 	}
-	link, _ := e.Links.Rel(RelAlternate)
+	link, _ := e.Links.Rel(relAlternate)
 	h := sha256.New()
 	for _, part := range []string{
 		post, iri.Post(link.Href), e.Time().UTC().Format(time.RFC3339Nano),
@@ -198,7 +198,7 @@ func (e *Entry) surroundings() xmlscan.Scope {
 	if !e.paged {
 		return *e.scope
 	}
-	page, _ := e.Links.Rel(RelAlternate)
+	page, _ := e.Links.Rel(relAlternate)
 	return e.scope.At(page.Href, e.raw)
 }
 
@@ -384,8 +384,8 @@ func (r *entryReader) read(e *Entry) {
 	e.Links = r.list.links()
 	if e.ID == "" {
 		e.ID = cmp.Or(trim(about), s.otherID)
-	} else if e.permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
-		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
+	} else if e.permalink && iri.IsHTTP(e.ID) && !e.Links.has(relAlternate) {
+		e.Links = append(e.Links, Link{Rel: relAlternate, Href: e.ID})
 	}
 	r.end(e, lenient, &texts)
 	r.tell(feedxml.Ends, nil)
@@ -485,8 +485,8 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 // isOwnPage reports whether an entry's link is on the host of the feed or of its site: a page
 // elsewhere is one the entry is about. An entry of a document without an address has no base at all.
 func (r *entryReader) isOwnPage(e *Entry) bool {
-	page, _ := e.Links.Rel(RelAlternate)
-	site, _ := r.doc.Links.Rel(RelAlternate)
+	page, _ := e.Links.Rel(relAlternate)
+	site, _ := r.doc.Links.Rel(relAlternate)
 	host := iri.Split(page.Href).Authority
 	return r.doc.URL != "" && host != "" && (host == iri.Split(r.doc.URL).Authority || host == iri.Split(site.Href).Authority)
 }
@@ -527,7 +527,7 @@ func (r *entryReader) leaveOut() {
 
 // mended makes an entry just ended well-formed.
 func (r *entryReader) mended(e *Entry) {
-	if r.Mender.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && r.linkAt < 0 {
+	if r.Mender.Unclosed() && e.Links.has(relPrevArchive, relNext) && r.linkAt < 0 {
 		r.linkAt = r.start
 	}
 	if (r.repairs.joined || r.repairs.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
@@ -539,8 +539,8 @@ func (r *entryReader) mended(e *Entry) {
 
 // hasTwoLinks reports whether an item of RSS, which should have one link, has two.
 func (r *entryReader) hasTwoLinks(e *Entry) bool {
-	link, _ := e.Links.Rel(RelAlternate)
-	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
+	link, _ := e.Links.Rel(relAlternate)
+	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == relAlternate && l.Href != link.Href })
 }
 
 // keptBy reads the current element, which names the reader whose copy the entry is.
@@ -640,8 +640,8 @@ func endOf(id string) (end uint64) {
 
 // differs reports whether two entries have titles, links and times, and share none.
 func (e *Entry) differs(other *Entry) bool {
-	a, _ := e.Links.Rel(RelAlternate)
-	b, _ := other.Links.Rel(RelAlternate)
+	a, _ := e.Links.Rel(relAlternate)
+	b, _ := other.Links.Rel(relAlternate)
 	title := e.Title().Body
 	return a.Href != b.Href && a.Href != "" && b.Href != "" && !e.Time().Equal(other.Time()) &&
 		title != "" && title != other.Title().Body
@@ -740,7 +740,7 @@ func (r *elements) atomLink(links Links) Links {
 		r.lose(link.Rel)
 		return links
 	case link.Rel == "":
-		link.Rel = RelAlternate
+		link.Rel = relAlternate
 		return append(links, link)
 	}
 	return r.appendRelations(links, link, offset)
@@ -779,7 +779,7 @@ func (r *elements) lose(rel string) {
 }
 
 // textLink reads RSS's link element, whose text is the reference.
-func (r *elements) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
+func (r *elements) textLink(links Links) Links { return r.appendText(links, relAlternate) }
 
 // appendText appends the link whose target is the current element's text.
 func (r *elements) appendText(links Links, rel string) Links {
@@ -792,7 +792,7 @@ func (r *elements) appendText(links Links, rel string) Links {
 // enclosure reads an enclosure as Atom's link for one.
 func (r *elements) enclosure(links Links) Links {
 	if link := Link(r.Enclosure()); link.Href != "" {
-		link.Rel = RelEnclosure
+		link.Rel = relEnclosure
 		links = append(links, link)
 	}
 	return links

@@ -228,7 +228,7 @@ func ExampleDocument_NextPoll() {
 	doc := parse(small)
 	doc.Response.Received = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	fmt.Println(doc.NextPoll().Format(time.TimeOnly))
-	hub, ok := doc.Links.Rel(feedhistory.RelHub)
+	hub, ok := doc.Links.Rel("hub")
 	fmt.Println(hub.Href, ok)
 	// Output:
 	// 13:30:00

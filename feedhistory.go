@@ -230,9 +230,9 @@ func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().Older()) }
 func (k Kind) Older() string {
 	switch k {
 	case Archived:
-		return RelPrevArchive
+		return relPrevArchive
 	case Paged:
-		return RelNext
+		return relNext
 	}
 	return ""
 }
@@ -389,17 +389,17 @@ func (d *fieldDigest) text(s string) {
 	d.number(tail)
 }
 
-// The types of a Text. An entry's content may have a media type instead.
+// The types of a [Text].
 const (
-	TextPlain = "text"
-	TextHTML  = "html"
-	TextXHTML = "xhtml"
+	textPlain = "text"
+	textHTML  = "html"
+	textXHTML = "xhtml"
 )
 
 // A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3). The zero
 // value means there is none.
 type Text struct {
-	Type string // TextPlain, TextHTML, TextXHTML or, for content, a media type; "" with a Body means TextPlain
+	Type string // "text", "html", "xhtml" or, for content, a media type; "" with a Body means "text"
 	Body string // characters, HTML, the markup inside xhtml's div, or the bytes of the media type
 	Src  string // the absolute URL of content elsewhere; "" if it is in Body
 	Base string // the base for relative references in Body

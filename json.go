@@ -45,7 +45,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	if !utf8.ValidString(t.Body) {
 		return unescapedJSON(textJSON{Type: t.Type, Base64: []byte(t.Body), Src: t.Src, Base: t.Base, Lang: t.Lang})
 	}
-	if (t.Type == "" || t.Type == TextPlain) && t.Src+t.Base+t.Lang == "" {
+	if (t.Type == "" || t.Type == textPlain) && t.Src+t.Base+t.Lang == "" {
 		return unescapedJSON(t.Body)
 	}
 	return unescapedJSON(textJSON{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang})

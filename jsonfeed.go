@@ -151,11 +151,11 @@ func (r *jsonReader) member(name string) {
 	case "authors":
 		r.authors(r.values.Authors()...)
 	case "home_page_url":
-		r.link(RelAlternate)
+		r.link(relAlternate)
 	case "feed_url":
-		r.link(RelSelf)
+		r.link(relSelf)
 	case "next_url":
-		r.link(RelNext)
+		r.link(relNext)
 	case "items":
 		r.items = name
 		r.readItems()
@@ -255,10 +255,10 @@ func (r *jsonReader) entry(raw string, sc *xmlscan.Scope) {
 			r.addLink(l, offset, len(raw))
 		}
 	}
-	link(Link{Rel: RelAlternate, Href: item.URL})
+	link(Link{Rel: relAlternate, Href: item.URL})
 	link(Link{Rel: "related", Href: item.ExternalURL})
 	for _, a := range item.Attachments {
-		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.Length()})
+		link(Link{Rel: relEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.Length()})
 	}
 	e.Links = r.list.links()
 	need := xmlscan.Loan{}
@@ -300,14 +300,14 @@ func (e *Entry) jsonText(which int) Text {
 	if place == 0 {
 		place = int(jsonPlaces(jsonfeed.ReadItem(e.raw).Places)[which])
 	}
-	t := Text{Type: TextPlain, Base: e.scope.Base}
+	t := Text{Type: textPlain, Base: e.scope.Base}
 	switch {
 	case (place == -1 || place == 0) && which == 2:
 		return e.picture()
 	case place == -1 || place == 0:
 		return Text{}
 	case place > 0 && which == 2:
-		t.Type = TextHTML
+		t.Type = textHTML
 	}
 	t.Body = jsonfeed.StringAt(e.raw, max(place, -place))
 	return t
@@ -319,7 +319,7 @@ func (e *Entry) picture() Text {
 	if item.Image == "" || item.Places.Summary != 0 {
 		return Text{}
 	}
-	return Text{Type: TextHTML, Body: `<img src="` + html.EscapeString(item.Image) + `">`, Base: e.scope.Base}
+	return Text{Type: textHTML, Body: `<img src="` + html.EscapeString(item.Image) + `">`, Base: e.scope.Base}
 }
 
 // JSON returns the item of a JSON Feed as published; nil in the XML formats, and if the

@@ -11,22 +11,22 @@ import (
 // The link relations between the documents of a logical feed (RFC 5005 §3 and §4),
 // and the others this package uses.
 const (
-	RelAlternate   = "alternate"
-	RelCurrent     = "current"
-	RelEnclosure   = "enclosure"
-	RelFirst       = "first"
-	RelHub         = "hub"
-	RelLast        = "last"
-	RelNext        = "next"
-	RelNextArchive = "next-archive"
-	RelPrevArchive = "prev-archive"
-	RelPrevious    = "previous"
-	RelSelf        = "self"
+	relAlternate   = "alternate"
+	relCurrent     = "current"
+	relEnclosure   = "enclosure"
+	relFirst       = "first"
+	relHub         = "hub"
+	relLast        = "last"
+	relNext        = "next"
+	relNextArchive = "next-archive"
+	relPrevArchive = "prev-archive"
+	relPrevious    = "previous"
+	relSelf        = "self"
 )
 
 // A Link is a link of a document's head section or of an entry.
 type Link struct {
-	Rel      string `json:"rel,omitempty"`      // the relation's registered name, or an IRI; never empty
+	Rel      string `json:"rel,omitempty"`      // the relation's registered name, such as "next", or an IRI; never empty
 	Href     string `json:"href"`               // absolute if the base allows, otherwise as published
 	Type     string `json:"type,omitempty"`     // the media type, as a hint; "" if none is given
 	Title    string `json:"title,omitempty"`    // "" if none is given
@@ -101,7 +101,7 @@ func (l Link) distance() int {
 // isHistory reports whether links with the relation lead to other documents of a feed.
 func isHistory(rel string) bool {
 	switch rel {
-	case RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
+	case relFirst, relLast, relNext, relPrevious, relCurrent, relPrevArchive, relNextArchive:
 		return true
 	}
 	return false
@@ -145,13 +145,13 @@ func relation(value string) (rel string, lenient bool) {
 	}
 	switch lower := strings.ToLower(name); lower {
 	case "prev", "prev-page", "previous-page":
-		return RelPrevious, true
+		return relPrevious, true
 	case "next-page":
-		return RelNext, true
+		return relNext, true
 	case "prev_archive", "previous-archive":
-		return RelPrevArchive, true
+		return relPrevArchive, true
 	case "next_archive":
-		return RelNextArchive, true
+		return relNextArchive, true
 	default:
 		if known(lower) {
 			return lower, true
@@ -162,8 +162,8 @@ func relation(value string) (rel string, lenient bool) {
 
 func known(rel string) bool {
 	switch rel {
-	case RelAlternate, RelCurrent, RelEnclosure, RelFirst, RelHub, RelLast, RelNext,
-		RelNextArchive, RelPrevArchive, RelPrevious, RelSelf, "edit", "related", "replies", "via":
+	case relAlternate, relCurrent, relEnclosure, relFirst, relHub, relLast, relNext,
+		relNextArchive, relPrevArchive, relPrevious, relSelf, "edit", "related", "replies", "via":
 		return true
 	}
 	return false

@@ -66,8 +66,8 @@ func TestHeaderLinksYield(t *testing.T) {
 	d, err := p.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/own"/></feed>`), "http://example.org/")
 	require.NoError(t, err)
 	require.Equal(t, Links{
-		{Rel: RelNext, Href: "http://example.org/own"},
-		{Rel: RelFirst, Href: "http://example.org/first"},
+		{Rel: relNext, Href: "http://example.org/own"},
+		{Rel: relFirst, Href: "http://example.org/first"},
 	}, d.Links)
 
 	d, err = p.Parse(strings.NewReader(`{"version": "https://jsonfeed.org/version/1.1", "items": []}`), "http://example.org/")
@@ -80,16 +80,16 @@ func TestRelation(t *testing.T) {
 		value, want string
 		lenient     bool
 	}{
-		{"prev-archive", RelPrevArchive, false},
-		{"http://www.iana.org/assignments/relation/prev-archive", RelPrevArchive, false},
-		{"previous", RelPrevious, false},
-		{"prev", RelPrevious, true},
-		{"prev-page", RelPrevious, true},
-		{"next-page", RelNext, true},
-		{"Prev-Archive", RelPrevArchive, true},
-		{"NEXT", RelNext, true},
-		{"http://www.iana.org/assignments/relation/Next", RelNext, true},
-		{"http://www.iana.org/assignments/relation/prev", RelPrevious, true},
+		{"prev-archive", relPrevArchive, false},
+		{"http://www.iana.org/assignments/relation/prev-archive", relPrevArchive, false},
+		{"previous", relPrevious, false},
+		{"prev", relPrevious, true},
+		{"prev-page", relPrevious, true},
+		{"next-page", relNext, true},
+		{"Prev-Archive", relPrevArchive, true},
+		{"NEXT", relNext, true},
+		{"http://www.iana.org/assignments/relation/Next", relNext, true},
+		{"http://www.iana.org/assignments/relation/prev", relPrevious, true},
 		{"http://example.org/rel/next", "http://example.org/rel/next", false},
 		{"http://a9.com/-/opensearch", "http://a9.com/-/opensearch", false},
 		{"x-unknown", "x-unknown", false},

@@ -6,5 +6,5 @@ package feedhistory
 // isPaged reports whether the document is a page, by the links a page must have
 // (5005#5).
 func (d *Document) isPaged() bool {
-	return d.Links.has(RelFirst, RelLast) || d.says(RelPrevious, RelNext)
+	return d.Links.has(relFirst, relLast) || d.says(relPrevious, relNext)
 }

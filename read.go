@@ -341,7 +341,7 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 		if isAtom {
 			text = r.Construct()
 		} else {
-			text = r.TextOrMarkup(feedxml.Construct{Type: TextPlain, Base: r.Base()})
+			text = r.TextOrMarkup(feedxml.Construct{Type: textPlain, Base: r.Base()})
 		}
 		doc.Subtitle = r.head.shorten(text.Plain(), offset)
 	case feedxml.MeansAuthor:
@@ -553,9 +553,9 @@ func (r *documentReader) flag() {
 		r.doc.Archive = true
 	case "prev":
 		r.note("legacy-draft", "fh:prev is read as a link with rel=\"prev-archive\"", offset)
-		links := r.appendText(r.doc.Links, RelPrevArchive)
+		links := r.appendText(r.doc.Links, relPrevArchive)
 		if len(links) == len(r.doc.Links) {
-			r.doc.lose(RelPrevArchive)
+			r.doc.lose(relPrevArchive)
 		}
 		r.setLinks(links)
 	case "incremental":

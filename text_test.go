@@ -39,7 +39,7 @@ func TestControlCharactersAreLeftOut(t *testing.T) {
 // If there are elements among the characters, the publisher did not escape the markup.
 func TestMarkupThatNobodyEscaped(t *testing.T) {
 	const markup = `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br/></p>`
-	want := Text{Type: TextHTML, Body: `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br></p>`, Base: "http://h/feed"}
+	want := Text{Type: "html", Body: `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br></p>`, Base: "http://h/feed"}
 	rss := func(inner string) string {
 		return `<rss xmlns:content="` + feedxml.Content + `" xmlns:dc="` + feedxml.DC + `"><channel><item><guid>1</guid>` + inner + `</item></channel></rss>`
 	}
@@ -76,18 +76,18 @@ func TestMarkupThatNobodyEscaped(t *testing.T) {
 // base64 is only for content of a media type (RFC 4287 §3.1.1, §4.1.3.3).
 func TestTypes(t *testing.T) {
 	for _, test := range []struct{ element, want, body string }{
-		{`<title type="plain">abcd</title>`, TextPlain, "abcd"},
-		{`<title type="text/plain">abcd</title>`, TextPlain, "abcd"},
-		{`<title type="markdown">abcd</title>`, TextPlain, "abcd"},
-		{`<title type="image/png">abcd</title>`, TextPlain, "abcd"},
-		{`<title type="HTML">&lt;b></title>`, TextHTML, "<b>"},
-		{`<title type="text/html">&lt;b></title>`, TextHTML, "<b>"},
-		{`<content type="markdown">abcd</content>`, TextPlain, "abcd"},
+		{`<title type="plain">abcd</title>`, "text", "abcd"},
+		{`<title type="text/plain">abcd</title>`, "text", "abcd"},
+		{`<title type="markdown">abcd</title>`, "text", "abcd"},
+		{`<title type="image/png">abcd</title>`, "text", "abcd"},
+		{`<title type="HTML">&lt;b></title>`, "html", "<b>"},
+		{`<title type="text/html">&lt;b></title>`, "html", "<b>"},
+		{`<content type="markdown">abcd</content>`, "text", "abcd"},
 		{`<content type="text/markdown">abcd</content>`, "text/markdown", "abcd"},
 		{`<content type="application/octet-stream">YWJj</content>`, "application/octet-stream", "abc"},
 		{`<content type="application/json">{}</content>`, "application/json", "{}"},
 		{`<content type="image/svg+xml"><svg xmlns="http://www.w3.org/2000/svg"/></content>`, "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"/>`},
-		{`<title mode="base64">YWJj</title>`, TextPlain, "abc"},
+		{`<title mode="base64">YWJj</title>`, "text", "abc"},
 	} {
 		e := entryOf(t, `<feed xmlns="`+feedxml.Atom+`"><entry><id>1</id>`+test.element+`</entry></feed>`)
 		got := e.Title()
@@ -100,8 +100,8 @@ func TestTypes(t *testing.T) {
 }
 
 func TestPlain(t *testing.T) {
-	require.Equal(t, "a\nb", Text{Type: TextHTML, Body: "<p>a<p>b"}.Plain())
-	require.Equal(t, "<p>", Text{Type: TextPlain, Body: "<p>"}.Plain())
+	require.Equal(t, "a\nb", Text{Type: "html", Body: "<p>a<p>b"}.Plain())
+	require.Equal(t, "<p>", Text{Type: "text", Body: "<p>"}.Plain())
 }
 
 // An empty xml:lang ends the scope of another (XML 1.0 §2.12).
@@ -147,7 +147,7 @@ func TestNames(t *testing.T) {
 
 	doc, err = parseText(`<feed xmlns="https://www.w3.org/2005/Atom/"><entry><id>1</id><link>http://h/1</link></entry></feed>`, "")
 	require.NoError(t, err)
-	require.Equal(t, Links{{Rel: RelAlternate, Href: "http://h/1"}}, doc.Entries[0].Links)
+	require.Equal(t, Links{{Rel: "alternate", Href: "http://h/1"}}, doc.Entries[0].Links)
 	doc, err = parseText(`<feed xmlns="`+feedxml.Atom+`" xmlns:fh="http://purl.org/syndication/history/1.0/"><fh:complete/></feed>`, "")
 	require.NoError(t, err)
 	require.False(t, doc.Complete, "a verdict hangs on this namespace: it is exact")
@@ -213,12 +213,12 @@ func TestMediaTexts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, [2]string{want[0], e.Summary().Body}, [2]string{item.Title, item.Description})
 			if want[1] != "" {
-				require.Equal(t, TextPlain, e.Summary().Type)
+				require.Equal(t, "text", e.Summary().Type)
 			}
 		}
 	}
 	html := entryOf(t, `<rss xmlns:m="http://search.yahoo.com/mrss"><channel><item><guid>1</guid><m:description type="html">&lt;b></m:description></item></channel></rss>`)
-	require.Equal(t, Text{Type: TextHTML, Body: "<b>", Base: "http://h/feed"}, html.Summary())
+	require.Equal(t, Text{Type: "html", Body: "<b>", Base: "http://h/feed"}, html.Summary())
 	described := entryOf(t, `<rss xmlns:m="`+feedxml.Media+`"><channel><item><guid>1</guid>`+`<m:description>m</m:description><description>own</description></item></channel></rss>`)
 	require.Equal(t, "own", described.Summary().Body)
 }

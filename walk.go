@@ -342,7 +342,7 @@ func (w *walk) moved(missing *Gap) *fetchResult {
 	if head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
 		return nil
 	}
-	older := head.doc.Links.targets(RelPrevArchive)
+	older := head.doc.Links.targets(relPrevArchive)
 	if len(older) == 0 || w.loops.HasSeen(older[0]) || w.processed(older[0]) {
 		return nil
 	}
@@ -420,8 +420,8 @@ func (w *walk) end(doc *Document, err error) {
 // isSubscription reports whether a feed may begin at the document: it shows no sign
 // of being an archive or a later page.
 func (d *Document) isSubscription() bool {
-	return d.Kind() == Archived && !d.Archive && !d.says(RelNextArchive) ||
-		d.Kind() == Paged && !d.says(RelPrevious) ||
+	return d.Kind() == Archived && !d.Archive && !d.says(relNextArchive) ||
+		d.Kind() == Paged && !d.says(relPrevious) ||
 		d.Kind() == Complete || d.Kind() == Plain
 }
 
@@ -429,9 +429,9 @@ func (d *Document) isSubscription() bool {
 func (d *Document) beginning() (Link, bool) {
 	switch d.Kind() {
 	case Archived, Plain:
-		return d.Links.Rel(RelCurrent)
+		return d.Links.Rel(relCurrent)
 	case Paged:
-		return d.Links.Rel(RelFirst)
+		return d.Links.Rel(relFirst)
 	}
 	return Link{}, false
 }
@@ -606,8 +606,8 @@ func isTwin(l, beginning *fetchResult) bool {
 	if beginning.doc == nil || !l.doc.isSubscription() {
 		return false
 	}
-	self, ok := l.doc.Links.Rel(RelSelf)
-	other, named := beginning.doc.Links.Rel(RelSelf)
+	self, ok := l.doc.Links.Rel(relSelf)
+	other, named := beginning.doc.Links.Rel(relSelf)
 	return l.text == beginning.text ||
 		ok && named && self.Href == other.Href && chain.EqualFacts(l.doc.facts(), beginning.doc.facts())
 }
@@ -615,7 +615,7 @@ func isTwin(l, beginning *fetchResult) bool {
 // isElsewhere reports whether a document names another one as the current one. It may
 // then be an archive of which the subscription document is still a copy.
 func isElsewhere(d *Document) bool {
-	self, ok := d.Links.Rel(RelSelf)
+	self, ok := d.Links.Rel(relSelf)
 	link, _ := d.beginning()
 	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
 }
@@ -673,17 +673,17 @@ func (d *Document) goesBeyond(feed Kind, rel string) bool {
 	case Complete:
 		return isHistory(rel)
 	case Archived:
-		return rel == RelNext || rel == RelPrevious || rel == RelLast || rel == RelPrevArchive ||
-			rel == RelNextArchive && !d.says(RelPrevArchive)
+		return rel == relNext || rel == relPrevious || rel == relLast || rel == relPrevArchive ||
+			rel == relNextArchive && !d.says(relPrevArchive)
 	case Paged:
-		return rel == RelPrevArchive || rel == RelNext || rel == RelLast && !d.says(RelNext)
+		return rel == relPrevArchive || rel == relNext || rel == relLast && !d.says(relNext)
 	}
 	return false
 }
 
 // contradicts reports whether the document's marks contradict each other.
 func (d *Document) contradicts(feed Kind) bool {
-	return slices.ContainsFunc(d.Further(feed), func(l Link) bool { return l.Rel != RelNextArchive })
+	return slices.ContainsFunc(d.Further(feed), func(l Link) bool { return l.Rel != relNextArchive })
 }
 
 // mark returns the mark of a document of this kind.
@@ -709,7 +709,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 		return
 	}
 	further := l.doc.Further(w.kind)
-	if next, ok := l.doc.Links.Rel(RelNextArchive); ok && w.kind == Archived && l.doc.says(RelPrevArchive) { // a fork
+	if next, ok := l.doc.Links.Rel(relNextArchive); ok && w.kind == Archived && l.doc.says(relPrevArchive) { // a fork
 		next.Href = iri.WithoutFragment(next.Href)
 		further = append(further, next)
 	}
@@ -718,7 +718,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 			continue
 		}
 		at := lead{link, l.doc.URL, l.doc.URL, w.kind.mark()}
-		if (at.Rel == RelLast || at.Rel == RelNextArchive && l.url == w.start) && (w.gaps > 0 || w.partly) {
+		if (at.Rel == relLast || at.Rel == relNextArchive && l.url == w.start) && (w.gaps > 0 || w.partly) {
 			continue // the documents on the way there may not have been read
 		}
 		w.leads = append(w.leads, at)
@@ -729,7 +729,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 // lostBeyond returns a relation that contradicts the kind of the document's feed, with an
 // unusable link; "" if there is none.
 func (d *Document) lostBeyond(feed Kind) string {
-	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {
+	for _, rel := range []string{relPrevArchive, relNext, relPrevious} {
 		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
 			return rel
 		}
@@ -746,7 +746,7 @@ func (w *walk) explore() {
 			continue
 		}
 		w.begin(Paged)
-		if next.Rel == RelPrevArchive || next.Rel == RelNextArchive {
+		if next.Rel == relPrevArchive || next.Rel == relNextArchive {
 			w.kind = Archived
 		}
 		w.examine(next)
@@ -791,7 +791,7 @@ func (w *walk) examine(at lead) {
 	}
 	fresh := w.loops.IsNew(l.doc.facts()) && !newer
 	for _, link := range l.doc.Links {
-		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
+		if isHistory(link.Rel) && link.Rel != relCurrent && link.Rel != relFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
 			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark})
 		}
@@ -816,10 +816,10 @@ func (w *walk) examine(at lead) {
 // document yet, or only after this walk had read the latter. Nothing is missing before
 // it.
 func (w *walk) succeeds(at lead, d *Document) bool {
-	if at.Rel != RelNextArchive {
+	if at.Rel != relNextArchive {
 		return false
 	}
-	older, ok := d.Links.Rel(RelPrevArchive)
+	older, ok := d.Links.Rel(relPrevArchive)
 	return ok && w.loops.HasSeen(iri.WithoutFragment(older.Href))
 }
 
@@ -846,7 +846,7 @@ func (w *walk) contradiction(at lead) {
 
 // isPassed reports whether the chain has passed the place of the lead's document, a newer
 // archive: its absence then hides nothing.
-func (w *walk) isPassed(l lead) bool { return l.Rel == RelNextArchive && l.root != w.start }
+func (w *walk) isPassed(l lead) bool { return l.Rel == relNextArchive && l.root != w.start }
 
 // isAbsent reports whether an error means there is no such document.
 func isAbsent(err error) bool {
@@ -856,10 +856,10 @@ func isAbsent(err error) bool {
 // isForeign returns a gap if a document in the chain is one of another feed: its id
 // differs, and it has no mark of an archive, which may have an id of its own.
 func (w *walk) isForeign(d *Document, from string) *Gap {
-	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(RelNextArchive) {
+	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(relNextArchive) {
 		return nil
 	}
-	if link, ok := d.Links.Rel(RelCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
+	if link, ok := d.Links.Rel(relCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
 		return nil
 	}
 	return w.foreigner(d, from)
@@ -1072,7 +1072,7 @@ func (w *walk) watchPages(l *fetchResult) {
 		w.ahead.Distrust()
 		return
 	}
-	last, _ := l.doc.Links.Rel(RelLast)
+	last, _ := l.doc.Links.Rel(relLast)
 	w.ahead.EndAt(iri.WithoutFragment(last.Href))
 }
 
@@ -1140,7 +1140,7 @@ func (l *fetchResult) finalURL() string {
 
 // read returns the document as a LoopDetector sees it.
 func (l *fetchResult) read() chain.Document {
-	self, _ := l.doc.Links.Rel(RelSelf)
+	self, _ := l.doc.Links.Rel(relSelf)
 	return chain.Document{Asked: l.url, URL: l.doc.URL, Self: self.Href, Text: l.text, Facts: l.doc.facts()}
 }
 

@@ -305,9 +305,9 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	d := w.docs[i]
-	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+feedxml.History+`"/>`
+	older, begins, mark := relPrevArchive, relCurrent, `<fh:archive xmlns:fh="`+feedxml.History+`"/>`
 	if w.feed == Paged {
-		older, begins, mark = RelNext, RelFirst, `<link rel="previous" href="/elsewhere"/>`
+		older, begins, mark = relNext, relFirst, `<link rel="previous" href="/elsewhere"/>`
 	}
 	head := ""
 	if d.older >= 0 {
@@ -704,7 +704,7 @@ func TestProcessedMeanwhile(t *testing.T) {
 			v.past.Processed = func(url string) bool { return stored[url] || before(url) }
 			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, v.options()), func(doc *Document, err error) {
 				if doc != nil && err == nil {
-					self, _ := doc.Links.Rel(RelSelf)
+					self, _ := doc.Links.Rel(relSelf)
 					for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
 						stored[name] = true
 					}

@@ -146,7 +146,7 @@ type KnownEntry struct {
 }
 
 func knownEntry(e *feedhistory.Entry) KnownEntry {
-	link, _ := e.Links.Rel(feedhistory.RelAlternate)
+	link, _ := e.Links.Rel("alternate")
 	return KnownEntry{ID: e.ID, Link: link.Href, KeptBy: e.KeptBy, Updated: e.Updated}
 }
 

@@ -81,15 +81,15 @@ func (s *source) draft(post map[string]any, base string) compose.Draft {
 	}
 	link := iri.Resolve(base, text(s.URL))
 	d := compose.Draft{
-		ID: link, Published: at(s.Published), Updated: at(s.Updated), Title: feedhistory.Text{Type: feedhistory.TextPlain, Body: text(s.Title)},
-		Summary: feedhistory.Text{Type: feedhistory.TextHTML, Body: text(s.Summary)}, Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: text(s.Content), Base: base},
-		Links: feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: link}}, Extensions: []string{compose.KeptBy(s.by)},
+		ID: link, Published: at(s.Published), Updated: at(s.Updated), Title: feedhistory.Text{Type: "text", Body: text(s.Title)},
+		Summary: feedhistory.Text{Type: "html", Body: text(s.Summary)}, Content: feedhistory.Text{Type: "html", Body: text(s.Content), Base: base},
+		Links: feedhistory.Links{{Rel: "alternate", Href: link}}, Extensions: []string{compose.KeptBy(s.by)},
 	}
 	if d.Updated.IsZero() {
 		d.Updated = d.Published
 	}
 	if len(s.doc.Entries) > 0 {
-		own, _ := s.doc.Entries[0].Links.Rel(feedhistory.RelAlternate)
+		own, _ := s.doc.Entries[0].Links.Rel("alternate")
 		if id := s.doc.Entries[0].ID; id != own.Href {
 			d.ID = id[:strings.LastIndexByte(id, ':')+1] + text(s.ID)
 		}

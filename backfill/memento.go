@@ -327,10 +327,10 @@ func isOther(live, doc *feedhistory.Document) bool {
 	}
 	hosts := set{}
 	for _, d := range []*feedhistory.Document{live, doc} {
-		site, _ := d.Links.Rel(feedhistory.RelAlternate)
+		site, _ := d.Links.Rel("alternate")
 		addresses := []string{site.Href}
 		for _, e := range d.Entries {
-			link, _ := e.Links.Rel(feedhistory.RelAlternate)
+			link, _ := e.Links.Rel("alternate")
 			addresses = append(addresses, link.Href, e.ID)
 		}
 		for _, address := range addresses {

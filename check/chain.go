@@ -106,7 +106,7 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 		c.undated.add(n.url)
 	}
 	if c.kind == feedhistory.Paged && c.lastNamed.href == "" {
-		c.lastNamed = r.linkTo(feedhistory.RelLast)
+		c.lastNamed = r.linkTo("last")
 	}
 	if c.Profile == AtomPMH {
 		c.pmh.document(c, r, n)
@@ -121,7 +121,7 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 func newNeighbour(doc *feedhistory.Document) *neighbour {
 	n := &neighbour{url: doc.URL, updated: doc.Updated, id: doc.ID, entries: len(doc.Entries)}
 	n.names = []string{doc.URL, doc.Response.Requested}
-	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok {
+	if self, ok := doc.Links.Rel("self"); ok {
 		n.names = append(n.names, self.Href)
 	}
 	now := time.Now()
@@ -159,9 +159,9 @@ func (r *report) linkTo(rel string) link {
 // older returns the link by which a walk continues.
 func (r *report) older(kind feedhistory.Kind) link {
 	if kind == feedhistory.Paged {
-		return r.linkTo(feedhistory.RelNext)
+		return r.linkTo("next")
 	}
-	return r.linkTo(feedhistory.RelPrevArchive)
+	return r.linkTo("prev-archive")
 }
 
 // finding makes a finding at a link.
@@ -231,7 +231,7 @@ func (c *Chain) direction(r *report, n, from *neighbour) {
 
 // nextArchive checks the links forward in time.
 func (c *Chain) nextArchive(r *report, n, from *neighbour) {
-	next, at, ok := r.link(feedhistory.RelNextArchive)
+	next, at, ok := r.link("next-archive")
 	newest := from == c.first && !c.detached
 	switch {
 	case !ok && (newest || r.doc.Complete):
@@ -254,7 +254,7 @@ func (c *Chain) nextArchive(r *report, n, from *neighbour) {
 
 // currentOf checks the archive's current document.
 func (c *Chain) currentOf(r *report) {
-	current, at, ok := r.link(feedhistory.RelCurrent)
+	current, at, ok := r.link("current")
 	if !ok || c.first.is(current.Href) {
 		return
 	}
@@ -467,7 +467,7 @@ func (w *walker) completeOlder() string {
 	if w.Profile != AtomPMH || w.head == nil || !w.head.Complete {
 		return ""
 	}
-	older, _ := w.head.Links.Rel(feedhistory.RelPrevArchive)
+	older, _ := w.head.Links.Rel("prev-archive")
 	return older.Href
 }
 
@@ -480,8 +480,8 @@ func (w *walker) begun() []Finding {
 		return gap
 	}
 	r := newReport(w.head, w.Profile)
-	next := r.linkTo(feedhistory.RelNextArchive)
-	if next.href == "" || r.has(feedhistory.RelPrevArchive) {
+	next := r.linkTo("next-archive")
+	if next.href == "" || r.has("prev-archive") {
 		return gap
 	}
 	doc, err := w.client.Get(w.ctx, next.href)
@@ -577,7 +577,7 @@ func (c *Chain) content(text string) uint64 {
 // any order.
 func (c *Chain) alternates(e *feedhistory.Entry) (sum uint64) {
 	for _, link := range e.Links {
-		if link.Rel == feedhistory.RelAlternate {
+		if link.Rel == "alternate" {
 			sum += maphash.String(c.seed, link.Href)
 		}
 	}

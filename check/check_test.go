@@ -252,7 +252,7 @@ func TestHeaderLinks(t *testing.T) {
 func TestDocumentWithoutText(t *testing.T) {
 	found := Document(&feedhistory.Document{
 		Format: feedhistory.Atom, ID: "1", Archive: true, Entries: []*feedhistory.Entry{{ID: "urn:1"}},
-		Links: feedhistory.Links{{Rel: feedhistory.RelSelf, Href: documentBase}},
+		Links: feedhistory.Links{{Rel: "self", Href: documentBase}},
 	}, nil, AtomPMH)
 	require.Equal(t, []string{"archive-without-current", "archive-without-links", "not-absolute-iri", "pmh-time-missing"}, codes(found))
 }

@@ -59,9 +59,9 @@ func (r *report) notes() {
 			at = nowhere
 		}
 		if isStale(n) {
-			rel := feedhistory.RelCurrent
+			rel := "current"
 			if r.doc.Kind() == feedhistory.Paged {
-				rel = feedhistory.RelFirst
+				rel = "first"
 			}
 			_, at, _ = r.link(rel)
 		}
@@ -156,12 +156,12 @@ func (r *report) complete() {
 		r.add("combined-kinds", r.flagAt("archive"), "the document is complete and an archive at once, which has no defined meaning")
 	}
 	for i, link := range r.doc.Links {
-		if link.Rel != feedhistory.RelCurrent && slices.Contains(historyRelations, link.Rel) {
+		if link.Rel != "current" && slices.Contains(historyRelations, link.Rel) {
 			r.add("complete-with-history-link", r.at(i),
 				"the document is complete, but has a link %s to %s", link.Rel, clip(link.Href))
 		}
 	}
-	current, at, ok := r.link(feedhistory.RelCurrent)
+	current, at, ok := r.link("current")
 	if self := r.self(); ok && self != "" && !same(current.Href, self) {
 		r.add("complete-current-not-self", at,
 			"the document is complete, but its current, %s, is not itself, %s", clip(current.Href), clip(self))
@@ -169,10 +169,10 @@ func (r *report) complete() {
 }
 
 func (r *report) archive() {
-	if !r.has(feedhistory.RelPrevArchive, feedhistory.RelNextArchive) {
+	if !r.has("prev-archive", "next-archive") {
 		r.add("archive-without-links", r.flagAt("archive"), "the archive has neither prev-archive nor next-archive: readers cannot go on from it")
 	}
-	if !r.has(feedhistory.RelCurrent) {
+	if !r.has("current") {
 		r.add("archive-without-current", r.flagAt("archive"), "the archive does not say which is its subscription document")
 	}
 }
@@ -184,13 +184,13 @@ func (r *report) isUnmarkedArchive() bool {
 }
 
 func (r *report) archiveSigns() string {
-	if r.has(feedhistory.RelNextArchive) {
+	if r.has("next-archive") {
 		return "there is a next-archive"
 	}
-	current, _, ok := r.link(feedhistory.RelCurrent)
-	self, found := r.doc.Links.Rel(feedhistory.RelSelf)
+	current, _, ok := r.link("current")
+	self, found := r.doc.Links.Rel("self")
 	stale := slices.ContainsFunc(r.doc.Notes, isStale)
-	if ok && found && !stale && r.has(feedhistory.RelPrevArchive) && !same(current.Href, self.Href) && !same(current.Href, r.doc.URL) {
+	if ok && found && !stale && r.has("prev-archive") && !same(current.Href, self.Href) && !same(current.Href, r.doc.URL) {
 		return "there is a prev-archive, and current is another document"
 	}
 	return ""
@@ -199,7 +199,7 @@ func (r *report) archiveSigns() string {
 // historyAt returns the place of the first history link.
 func (r *report) historyAt() int {
 	for i, link := range r.doc.Links {
-		if slices.Contains(historyRelations, link.Rel) && link.Rel != feedhistory.RelCurrent {
+		if slices.Contains(historyRelations, link.Rel) && link.Rel != "current" {
 			return r.at(i)
 		}
 	}
@@ -209,7 +209,7 @@ func (r *report) historyAt() int {
 // self returns the document's own URL: its self link, or else where it was
 // found.
 func (r *report) self() string {
-	if self, ok := r.doc.Links.Rel(feedhistory.RelSelf); ok {
+	if self, ok := r.doc.Links.Rel("self"); ok {
 		return self.Href
 	}
 	return r.doc.URL
@@ -219,7 +219,7 @@ func (r *report) self() string {
 func (r *report) pages() {
 	self := r.self()
 	for _, end := range [][2]string{
-		{feedhistory.RelFirst, feedhistory.RelPrevious}, {feedhistory.RelLast, feedhistory.RelNext},
+		{"first", "previous"}, {"last", "next"},
 	} {
 		link, _, ok := r.link(end[0])
 		beyond, at, more := r.link(end[1])
@@ -227,8 +227,8 @@ func (r *report) pages() {
 			r.add("link-past-end", at, "this is the %s page, but it has a %s, %s", end[0], end[1], clip(beyond.Href))
 		}
 	}
-	if r.doc.Complete || r.has(feedhistory.RelPrevArchive, feedhistory.RelNextArchive) || r.doc.Archive ||
-		r.has(feedhistory.RelPrevious, feedhistory.RelNext) {
+	if r.doc.Complete || r.has("prev-archive", "next-archive") || r.doc.Archive ||
+		r.has("previous", "next") {
 		return
 	}
 	r.lonelyPage(self)
@@ -237,8 +237,8 @@ func (r *report) pages() {
 // lonelyPage reports a page without links to neighbours although there are
 // other pages, according to first and last, or to OpenSearch's numbers.
 func (r *report) lonelyPage(self string) {
-	first, at, isFirst := r.link(feedhistory.RelFirst)
-	last, lastAt, isLast := r.link(feedhistory.RelLast)
+	first, at, isFirst := r.link("first")
+	last, lastAt, isLast := r.link("last")
 	switch {
 	case isFirst && isLast && same(first.Href, last.Href):
 		return
@@ -263,13 +263,13 @@ func (r *report) lonelyPage(self string) {
 func (r *report) links() {
 	targets := map[string]string{}
 	for i, link := range r.doc.Links {
-		if link.Rel != feedhistory.RelSelf && !slices.Contains(historyRelations, link.Rel) {
+		if link.Rel != "self" && !slices.Contains(historyRelations, link.Rel) {
 			continue
 		}
 		if !isAbsolute(link.Href) {
 			r.add("link-relative-unresolvable", r.at(i), "%s is %q, which cannot be made an absolute URL", link.Rel, clip(link.Href))
 		}
-		if other, ok := targets[link.Rel]; ok && !same(other, link.Href) && link.Rel != feedhistory.RelSelf {
+		if other, ok := targets[link.Rel]; ok && !same(other, link.Href) && link.Rel != "self" {
 			r.add("relation-repeated", r.at(i), "%s is %s, but was %s before", link.Rel, clip(link.Href), clip(other))
 		} else if !ok {
 			targets[link.Rel] = link.Href
@@ -278,7 +278,7 @@ func (r *report) links() {
 	for _, s := range r.out.stray {
 		r.add("history-link-in-entry", s.at, "%s is in an entry, where it says nothing about the feed", s.text)
 	}
-	if !r.has(feedhistory.RelSelf) {
+	if !r.has("self") {
 		r.absent("self-missing", "the document does not give its own URL")
 	}
 }
@@ -383,7 +383,7 @@ func (r *report) ids() {
 
 // withoutID reports an entry without an id, which RSS allows.
 func (r *report) withoutID(e *feedhistory.Entry, place elementPlace) {
-	_, linked := e.Links.Rel(feedhistory.RelAlternate)
+	_, linked := e.Links.Rel("alternate")
 	switch {
 	case r.doc.Format != feedhistory.RSS:
 		r.add("id-missing", place.at, "the entry has no id")
@@ -434,8 +434,8 @@ func (r *report) duplicate(e, first *feedhistory.Entry, place elementPlace) {
 // differ reports whether two entries have titles and links, and share none. With different
 // times, too, the parser has noted it.
 func differ(a, b *feedhistory.Entry) bool {
-	one, ok := a.Links.Rel(feedhistory.RelAlternate)
-	other, too := b.Links.Rel(feedhistory.RelAlternate)
+	one, ok := a.Links.Rel("alternate")
+	other, too := b.Links.Rel("alternate")
 	title, second := a.Title().Plain(), b.Title().Plain()
 	return ok && too && !same(one.Href, other.Href) && title != "" && second != "" && title != second
 }
@@ -766,8 +766,8 @@ func (s *outliner) searchNumber() {
 
 // historyRelations connect a feed's documents; in an entry they mean nothing.
 var historyRelations = []string{
-	feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelPrevious, feedhistory.RelNext,
-	feedhistory.RelCurrent, feedhistory.RelPrevArchive, feedhistory.RelNextArchive,
+	"first", "last", "previous", "next",
+	"current", "prev-archive", "next-archive",
 }
 
 func (s *outliner) entryLink() {

@@ -59,7 +59,7 @@ func (r *report) pmh() {
 func (r *report) pmhEntry(e *feedhistory.Entry, place elementPlace, historical bool) {
 	alternate, typed, kind := false, false, "active"
 	for _, link := range e.Links {
-		if link.Rel == feedhistory.RelAlternate {
+		if link.Rel == "alternate" {
 			alternate, typed = true, typed || link.Type != ""
 		}
 	}
@@ -201,7 +201,7 @@ func (s *Sample) Add(doc *feedhistory.Document) {
 		r := sampledRecord{order: maphash.String(s.seed, e.ID), id: e.ID, updated: e.Updated, url: doc.URL}
 		alternates := 0
 		for _, l := range e.Links {
-			if l.Rel == feedhistory.RelAlternate {
+			if l.Rel == "alternate" {
 				if alternates++; alternates == 1 || (r.order>>8)%uint64(alternates) == 0 { // any one of them
 					r.alternate = l
 				}
@@ -273,7 +273,7 @@ func (r *sampledRecord) check(ctx context.Context, client *feedhistory.Client) (
 	if err != nil {
 		return "", ""
 	}
-	if self, ok := entry.Links.Rel(feedhistory.RelSelf); ok && self.Href != r.alternate.Href {
+	if self, ok := entry.Links.Rel("self"); ok && self.Href != r.alternate.Href {
 		return "pmh-self-differs", "names itself " + clip(self.Href)
 	}
 	return "", ""

@@ -26,7 +26,7 @@ func History(h *feedhistory.History) *feedhistory.Document {
 	d.Complete, d.Coverage = h.Verdict() == feedhistory.Whole, h.Coverage()
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l feedhistory.Link) bool {
 		switch l.Rel {
-		case feedhistory.RelEnclosure, feedhistory.RelHub, "edit", "related", "replies", "via":
+		case "enclosure", "hub", "edit", "related", "replies", "via":
 			return true
 		}
 		return false
@@ -73,9 +73,9 @@ func Complete(head *feedhistory.Document, entries []*feedhistory.Entry, self str
 // links not about the history.
 func newDocument(head *feedhistory.Document, entries []*feedhistory.Entry, self string) *feedhistory.Document {
 	d := cmp.Or(head, new(feedhistory.Document)).Head()
-	links := slices.DeleteFunc(d.Links, func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelSelf })
+	links := slices.DeleteFunc(d.Links, func(l feedhistory.Link) bool { return l.Rel == "self" })
 	d.URL, d.Entries = self, entries
-	d.Links = append(feedhistory.Links{{Rel: feedhistory.RelSelf, Href: self}}, links...)
+	d.Links = append(feedhistory.Links{{Rel: "self", Href: self}}, links...)
 	return d
 }
 
@@ -107,10 +107,10 @@ func Page(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *f
 	if at.First+at.Prev+at.Next+at.Last == "" {
 		at.First = at.Self
 	}
-	link(d, feedhistory.RelFirst, at.First)
-	link(d, feedhistory.RelPrevious, at.Prev)
-	link(d, feedhistory.RelNext, at.Next)
-	link(d, feedhistory.RelLast, at.Last)
+	link(d, "first", at.First)
+	link(d, "previous", at.Prev)
+	link(d, "next", at.Next)
+	link(d, "last", at.Last)
 	return d
 }
 
@@ -143,7 +143,7 @@ func Pages(head *feedhistory.Document, entries []*feedhistory.Entry, size int, u
 // prevArchive means there is no archive yet.
 func Subscription(head *feedhistory.Document, entries []*feedhistory.Entry, self, prevArchive string) *feedhistory.Document {
 	d := newDocument(head, entries, self)
-	link(d, feedhistory.RelPrevArchive, prevArchive)
+	link(d, "prev-archive", prevArchive)
 	return d
 }
 
@@ -152,9 +152,9 @@ func Subscription(head *feedhistory.Document, entries []*feedhistory.Entry, self
 func Archive(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *feedhistory.Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // a Coverage changes
-	link(d, feedhistory.RelCurrent, at.Current)
-	link(d, feedhistory.RelPrevArchive, at.Prev)
-	link(d, feedhistory.RelNextArchive, at.Next)
+	link(d, "current", at.Current)
+	link(d, "prev-archive", at.Prev)
+	link(d, "next-archive", at.Next)
 	d.Updated, d.LastModified = time.Time{}, time.Time{}
 	d.Updated = documentTime(d, d.Entries)
 	return d

@@ -73,7 +73,7 @@ func (j *EntryJSON) Draft() (d Draft, err error) {
 		return d, err
 	}
 	for _, l := range j.Links {
-		l.Rel = cmp.Or(l.Rel, feedhistory.RelAlternate)
+		l.Rel = cmp.Or(l.Rel, "alternate")
 		d.Links = append(d.Links, l)
 	}
 	for _, x := range j.Extensions {

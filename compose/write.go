@@ -234,7 +234,7 @@ func documentTime(d *feedhistory.Document, entries []*feedhistory.Entry) time.Ti
 
 // identity returns the feed's id, or else a URL.
 func identity(d *feedhistory.Document) string {
-	self, _ := d.Links.Rel(feedhistory.RelSelf)
+	self, _ := d.Links.Rel("self")
 	return cmp.Or(d.ID, self.Href, d.URL)
 }
 
@@ -314,9 +314,9 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 	}
 	alternates := map[string]bool{}
 	for _, l := range d.Links {
-		if kind := l.Type + " " + l.HrefLang; l.Rel == feedhistory.RelAlternate && alternates[kind] && !w.Verbatim {
+		if kind := l.Type + " " + l.HrefLang; l.Rel == "alternate" && alternates[kind] && !w.Verbatim {
 			l.Rel = "related" // RFC 4287 §4.1.1: one alternate of a type and language
-		} else if l.Rel == feedhistory.RelAlternate {
+		} else if l.Rel == "alternate" {
 			alternates[kind] = true
 		}
 		w.link("link", l)
@@ -366,7 +366,7 @@ func (w *Writer) text(name string, t feedhistory.Text) {
 	case t == feedhistory.Text{} && name != "title":
 	case t.Src != "", feedxml.IsMedia(t.Type):
 		w.media(name, t)
-	case t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML:
+	case t.Type == "html" || t.Type == "xhtml":
 		w.b.Element(name+` type="html"`, t.HTML())
 	default:
 		w.b.Element(name, t.Body)
@@ -438,7 +438,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	w.b.Open("rss", "version", "2.0", "xmlns:atom", feedxml.Atom)
 	w.b.WriteString("><channel>\n")
 	w.b.Title(d.Title)
-	home, _ := d.Links.Rel(feedhistory.RelAlternate)
+	home, _ := d.Links.Rel("alternate")
 	w.b.Element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
 	w.b.Element("description", cmp.Or(d.Subtitle, d.Title))
 	if updated.After(epoch) {
@@ -518,12 +518,12 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 // rssLinks writes links. RSS has elements of its own for the first alternate and for
 // enclosures.
 func (w *Writer) rssLinks(links feedhistory.Links) {
-	home, _ := links.Rel(feedhistory.RelAlternate)
+	home, _ := links.Rel("alternate")
 	for _, l := range links {
 		switch {
 		case l == home:
 			w.b.Element("link", iri.Writable(l.Href))
-		case l.Rel == feedhistory.RelEnclosure:
+		case l.Rel == "enclosure":
 			w.b.Enclosure(feedxml.Link(l))
 		default:
 			w.link("atom:link", l)

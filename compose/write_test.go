@@ -149,14 +149,14 @@ var (
 		return time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "s"), 0).UTC()
 	})
 	drawText = rapid.Custom(func(t *rapid.T) Text {
-		kind := rapid.SampledFrom([]string{"", TextPlain, TextHTML, TextXHTML}).Draw(t, "type")
+		kind := rapid.SampledFrom([]string{"", "text", "html", "xhtml"}).Draw(t, "type")
 		body := drawWords.Draw(t, "body")
 		switch kind {
 		case "":
 			return Text{}
-		case TextHTML:
+		case "html":
 			body = "<p>" + strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(body) + "</p>"
-		case TextXHTML:
+		case "xhtml":
 			body = "<p>" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(body) + "</p>"
 		}
 		return Text{Type: kind, Body: body}
@@ -167,7 +167,7 @@ func drawDocument(t *rapid.T) *Document {
 	head := &Document{
 		ID: "urn:feed", Title: strings.TrimSpace(drawWords.Draw(t, "title")), Subtitle: "About",
 		Authors: []Person{{Name: "John Doe"}}, Updated: drawTime.Draw(t, "updated"),
-		Links: Links{{Rel: RelAlternate, Href: "http://example.org/"}},
+		Links: Links{{Rel: "alternate", Href: "http://example.org/"}},
 	}
 	var entries []*Entry
 	for i := range rapid.IntRange(0, 4).Draw(t, "entries") {
@@ -176,12 +176,12 @@ func drawDocument(t *rapid.T) *Document {
 			published = drawTime.Draw(t, "published")
 		}
 		e, err := compose.Draft{
-			ID: fmt.Sprintf("urn:%d:%s", i, strings.TrimSpace(drawWords.Draw(t, "id"))), Title: Text{Type: TextPlain, Body: strings.TrimSpace(drawWords.Draw(t, "entry title"))},
+			ID: fmt.Sprintf("urn:%d:%s", i, strings.TrimSpace(drawWords.Draw(t, "id"))), Title: Text{Type: "text", Body: strings.TrimSpace(drawWords.Draw(t, "entry title"))},
 			Updated: drawTime.Draw(t, "entry updated"), Published: published,
 			Summary: drawText.Draw(t, "summary"), Content: drawText.Draw(t, "content"),
 			Links: Links{
-				{Rel: RelAlternate, Href: fmt.Sprintf("http://example.org/%d?a=1&b=2", i)},
-				{Rel: RelEnclosure, Href: "http://example.org/1.mp3", Type: "audio/mpeg", Length: "1337"},
+				{Rel: "alternate", Href: fmt.Sprintf("http://example.org/%d?a=1&b=2", i)},
+				{Rel: "enclosure", Href: "http://example.org/1.mp3", Type: "audio/mpeg", Length: "1337"},
 			},
 			Authors:    []Person{{Name: drawWords.Draw(t, "author")}},
 			Categories: []compose.Category{{Term: "news"}},
@@ -213,8 +213,8 @@ func TestDraftErrors(t *testing.T) {
 		"the id must not be empty":   {Updated: now},
 		"end with white space":       {ID: " 1", Updated: now},
 		"the update time is missing": {ID: "1"},
-		"content: ":                  {ID: "1", Updated: now, Content: Text{Type: TextXHTML, Body: "<p>"}},
-		"title: not well-formed":     {ID: "1", Updated: now, Title: Text{Type: TextXHTML, Body: "a & b"}},
+		"content: ":                  {ID: "1", Updated: now, Content: Text{Type: "xhtml", Body: "<p>"}},
+		"title: not well-formed":     {ID: "1", Updated: now, Title: Text{Type: "xhtml", Body: "a & b"}},
 		"content: xml: ":             {ID: "1", Updated: now, Content: Text{Type: "application/xml", Body: ""}},
 		"a text construct is text, ": {ID: "1", Updated: now, Summary: Text{Type: "image/png", Body: "x"}},
 		"content: not well-formed:":  {ID: "1", Updated: now, Content: Text{Type: "image/svg+xml", Body: "<svg/><svg/>"}},

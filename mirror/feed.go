@@ -471,10 +471,10 @@ func (f *Feed) redactedHead() string {
 	secrets := f.secrets()
 	doc.URL, doc.Coverage = "", nil
 	doc.Links = slices.DeleteFunc(slices.Clone(doc.Links), func(l feedhistory.Link) bool {
-		return l.Rel != feedhistory.RelAlternate || quotes(l.Href, secrets)
+		return l.Rel != "alternate" || quotes(l.Href, secrets)
 	})
-	if _, ok := doc.Links.Rel(feedhistory.RelAlternate); !ok {
-		doc.Links = feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: hostURL(f.URL) + "/"}}
+	if _, ok := doc.Links.Rel("alternate"); !ok {
+		doc.Links = feedhistory.Links{{Rel: "alternate", Href: hostURL(f.URL) + "/"}}
 	}
 	if quotes(doc.ID, secrets) {
 		sum := sha256.Sum256([]byte(doc.ID))

@@ -37,7 +37,7 @@ func TestProcessedLive(t *testing.T) {
 				for _, e := range doc.Entries {
 					ids[e.ID] = true
 				}
-				if link, ok := doc.Links.Rel(feedhistory.RelPrevArchive); ok && !processed[link.Href] {
+				if link, ok := doc.Links.Rel("prev-archive"); ok && !processed[link.Href] {
 					pending[link.Href] = true
 				}
 				delete(pending, doc.Response.Requested)

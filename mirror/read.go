@@ -333,7 +333,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord
 // furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
 func furtherOf(doc *feedhistory.Document) (urls []string) {
 	for _, l := range doc.Further(feedhistory.Archived) {
-		if l.Rel != feedhistory.RelNextArchive && l.Rel != feedhistory.RelLast {
+		if l.Rel != "next-archive" && l.Rel != "last" {
 			urls = append(urls, l.Href)
 		}
 	}
@@ -353,7 +353,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
 	p.chain.linked, p.chain.links = url, nil
 	for _, l := range doc.Links {
-		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
+		if l.Rel == "prev-archive" || l.Rel == "next" {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
 	}

@@ -1094,7 +1094,7 @@ func differs(head, doc *feedhistory.Document, ids []string, forms map[string]boo
 		return doc.ID != head.ID && !slices.Contains(ids, doc.ID)
 	}
 	link := func(d *feedhistory.Document) string {
-		l, _ := d.Links.Rel(feedhistory.RelAlternate)
+		l, _ := d.Links.Rel("alternate")
 		return l.Href
 	}
 	return head.Title != doc.Title && link(head) != link(doc) && !iri.AreSameOrigin(link(head), link(doc)) &&

@@ -391,7 +391,7 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 	var all []string
 	likenesses := map[*feedhistory.Entry]likeness{}
 	for _, e := range entries {
-		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		link, _ := e.Links.Rel("alternate")
 		l := likenessOf(link.Href, e.Title().Plain(), e.Published, e.Updated)
 		links[l.link]++
 		if r := records[e.ID]; r != nil && r.Copy.Digest != "" {
@@ -654,7 +654,7 @@ func (r *Recall) name(ctx context.Context, feed string, k *KeptEntry, only bool)
 }
 
 func (k *KeptEntry) link() string {
-	i := slices.IndexFunc(k.Links, func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelAlternate })
+	i := slices.IndexFunc(k.Links, func(l feedhistory.Link) bool { return l.Rel == "alternate" })
 	if i < 0 {
 		return ""
 	}

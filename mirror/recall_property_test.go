@@ -88,14 +88,14 @@ func (w *memoryWorld) altered(t *rapid.T, n int, anonymous bool) mirror.KeptEntr
 	e := w.entries[n]
 	k := mirror.KeptEntry{Draft: compose.Draft{
 		ID: e.id, Title: feedhistory.Text{Body: e.title}, Published: e.at,
-		Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: "<p>Sanitised</p>"},
-		Links:   feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: e.link}},
+		Content: feedhistory.Text{Type: "html", Body: "<p>Sanitised</p>"},
+		Links:   feedhistory.Links{{Rel: "alternate", Href: e.link}},
 	}}
 	if rapid.Bool().Draw(t, "changed there") {
 		k.Updated = e.at.Add(1000 * time.Hour)
 	}
 	if rapid.Bool().Draw(t, "title") {
-		k.Title = feedhistory.Text{Type: feedhistory.TextHTML, Body: " <b>" + strings.ToUpper(e.title) + "</b>"}
+		k.Title = feedhistory.Text{Type: "html", Body: " <b>" + strings.ToUpper(e.title) + "</b>"}
 	}
 	if anonymous {
 		k.ID = ""

@@ -44,7 +44,7 @@ func shown(id, title string, n int) string {
 func keep(id, title string, n int, anonymous bool) mirror.KeptEntry {
 	k := mirror.KeptEntry{Draft: compose.Draft{
 		ID: id, Title: feedhistory.Text{Body: title}, Updated: day(n),
-		Links: feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: "http://recall.example/" + id}},
+		Links: feedhistory.Links{{Rel: "alternate", Href: "http://recall.example/" + id}},
 	}}
 	if anonymous {
 		k.ID = ""
@@ -301,7 +301,7 @@ func TestRecallDocuments(t *testing.T) {
 func TestRecallDamaged(t *testing.T) {
 	m := (&site{}).mirror(&mirror.Memory{})
 	bad := keep("bad", "Bad", 1, false)
-	bad.Content = feedhistory.Text{Type: feedhistory.TextXHTML, Body: "<p"}
+	bad.Content = feedhistory.Text{Type: "xhtml", Body: "<p"}
 	done, err := (&mirror.Recall{Mirror: m, Name: "reader"}).Entries(t.Context(), recallURL, "", []mirror.KeptEntry{bad, keep("good", "Good", 1, false)})
 	require.NoError(t, err)
 	require.Len(t, done.Damaged, 1)

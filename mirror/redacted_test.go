@@ -21,8 +21,8 @@ func TestRedacted(t *testing.T) {
 		"title":    {ID: "urn:show", Title: "https://pods.example/?token=t0ken&x=1"},
 		"links": {ID: "urn:show", Title: "Show", Links: feedhistory.Links{
 			{Rel: "self", Href: "https://pods.example/other"},
-			{Rel: feedhistory.RelAlternate, Href: "https://pods.example/page?token=t0ken&x=1"},
-			{Rel: feedhistory.RelAlternate, Href: "https://pods.example/about"},
+			{Rel: "alternate", Href: "https://pods.example/page?token=t0ken&x=1"},
+			{Rel: "alternate", Href: "https://pods.example/about"},
 		}},
 		"empty": {},
 	} {

@@ -452,7 +452,7 @@ func contentOf(e *feedhistory.Entry) Content {
 	if c.Format == feedhistory.JSONFeed {
 		c.Data = string(e.JSON())
 	}
-	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok {
+	if link, ok := e.Links.Rel("alternate"); ok {
 		c.Link = link.Href
 	}
 	c.Size = int64(len(e.ID) + len(c.Data) + len(c.Base) + len(c.Title) + len(c.Link))

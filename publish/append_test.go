@@ -60,7 +60,7 @@ func TestForeignEntries(t *testing.T) {
 				e := h.Entries[0]
 				require.False(t, e.WeakID)
 				require.Equal(t, "One", e.Title().Plain())
-				link, _ := e.Links.Rel(feedhistory.RelAlternate)
+				link, _ := e.Links.Rel("alternate")
 				require.Equal(t, "https://there.example/feeds/one", link.Href)
 				if strings.Contains(name, "without") {
 					require.Equal(t, link.Href, e.ID)
@@ -103,7 +103,7 @@ func TestNoBaseNeeded(t *testing.T) {
 	p := newPublisher(out)
 	e, err := compose.Draft{
 		ID: "1", Updated: day, Links: feedhistory.Links{{Rel: "alternate", Href: "https://example.org/1"}},
-		Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: `<a href="https://example.org/2">2 = 1 + 1</a>`},
+		Content: feedhistory.Text{Type: "html", Body: `<a href="https://example.org/2">2 = 1 + 1</a>`},
 	}.Entry()
 	require.NoError(t, err)
 	require.NoError(t, p.Append(t.Context(), e))

@@ -215,8 +215,8 @@ func (p *Publisher) head(s *state) *feedhistory.Document {
 	if head.ID == "" {
 		head.ID = p.URL() // all documents of a feed have the same id
 	}
-	if _, ok := head.Links.Rel(feedhistory.RelAlternate); !ok && p.format() == feedhistory.RSS {
-		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.URL()}) // RSS requires such a link, and this URL exists
+	if _, ok := head.Links.Rel("alternate"); !ok && p.format() == feedhistory.RSS {
+		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: "alternate", Href: p.URL()}) // RSS requires such a link, and this URL exists
 	}
 	return &head
 }

@@ -476,7 +476,7 @@ func briefly(maxAge time.Duration) string {
 // isClosed reports whether a document is an archive and will never change, because it
 // has its successor's link (5005#12).
 func isClosed(d *feedhistory.Document) bool {
-	_, ok := d.Links.Rel(feedhistory.RelNextArchive)
+	_, ok := d.Links.Rel("next-archive")
 	return ok && d.Archive && d.Kind() == feedhistory.Archived
 }
 
@@ -514,8 +514,8 @@ func isTextType(kind string) bool {
 func linkFields(links feedhistory.Links) (fields []string) {
 	for _, l := range links {
 		switch l.Rel {
-		case feedhistory.RelCurrent, feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelNext,
-			feedhistory.RelNextArchive, feedhistory.RelPrevArchive, feedhistory.RelPrevious:
+		case "current", "first", "last", "next",
+			"next-archive", "prev-archive", "previous":
 			if len(fields) < 16 && len(l.Href) <= 2000 {
 				fields = append(fields, "<"+headerURL(l.Href)+`>; rel="`+l.Rel+`"`)
 			}

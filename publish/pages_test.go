@@ -101,10 +101,10 @@ func TestPagesWhileEntriesAreAdded(t *testing.T) {
 			for target := from; target != ""; {
 				doc := readPage(t, h, target)
 				require.Equal(t, feedhistory.Paged, doc.Kind())
-				require.Equal(t, target, followLink(doc, feedhistory.RelSelf))
-				require.Equal(t, "/log", followLink(doc, feedhistory.RelFirst))
+				require.Equal(t, target, followLink(doc, "self"))
+				require.Equal(t, "/log", followLink(doc, "first"))
 				page := pageIDs(doc.Entries)
-				if rel == feedhistory.RelPrevious {
+				if rel == "previous" {
 					slices.Reverse(page)
 				}
 				got, last = append(got, page...), target
@@ -118,15 +118,15 @@ func TestPagesWhileEntriesAreAdded(t *testing.T) {
 			}
 			return got, last
 		}
-		got, last := walk("/log", feedhistory.RelNext)
+		got, last := walk("/log", "next")
 		require.Equal(t, want, got)
-		require.Equal(t, last, cmp.Or(followLink(readPage(t, h, last), feedhistory.RelLast), last))
+		require.Equal(t, last, cmp.Or(followLink(readPage(t, h, last), "last"), last))
 
 		if last == "/log" {
 			return // the first page, which has changed since
 		}
 		// Back again, with everything that has been added since.
-		back, _ := walk(last, feedhistory.RelPrevious)
+		back, _ := walk(last, "previous")
 		slices.Reverse(back)
 		seen := map[string]bool{}
 		for _, id := range back {
@@ -142,37 +142,37 @@ func TestPagesLinks(t *testing.T) {
 	s := &shelf{}
 	h := &Pages{Head: pagesHead, Older: s.older, Newer: s.newer, Size: 2}
 	empty := readPage(t, h, "/log")
-	assert.Equal(t, "/log", followLink(empty, feedhistory.RelLast))
-	assert.Empty(t, followLink(empty, feedhistory.RelNext))
+	assert.Equal(t, "/log", followLink(empty, "last"))
+	assert.Empty(t, followLink(empty, "next"))
 
 	for i := range 3 {
 		s.add(fmt.Sprintf("urn:%d", i), time.Unix(int64(i), 5))
 	}
 	first := readPage(t, h, "/log?q=a+b")
 	assert.Equal(t, []string{"urn:2", "urn:1"}, pageIDs(first.Entries))
-	assert.Equal(t, "/log?q=a+b", followLink(first, feedhistory.RelFirst))
-	assert.Empty(t, followLink(first, feedhistory.RelPrevious))
-	assert.Empty(t, followLink(first, feedhistory.RelLast), "not known yet")
+	assert.Equal(t, "/log?q=a+b", followLink(first, "first"))
+	assert.Empty(t, followLink(first, "previous"))
+	assert.Empty(t, followLink(first, "last"), "not known yet")
 
-	second := readPage(t, h, followLink(first, feedhistory.RelNext))
+	second := readPage(t, h, followLink(first, "next"))
 	assert.Equal(t, []string{"urn:0"}, pageIDs(second.Entries))
-	assert.Equal(t, followLink(second, feedhistory.RelSelf), followLink(second, feedhistory.RelLast))
-	assert.Contains(t, followLink(second, feedhistory.RelSelf), "q=a+b")
+	assert.Equal(t, followLink(second, "self"), followLink(second, "last"))
+	assert.Contains(t, followLink(second, "self"), "q=a+b")
 
-	back := readPage(t, h, followLink(second, feedhistory.RelPrevious))
+	back := readPage(t, h, followLink(second, "previous"))
 	assert.Equal(t, pageIDs(first.Entries), pageIDs(back.Entries))
-	assert.Empty(t, followLink(back, feedhistory.RelPrevious))
-	assert.Equal(t, followLink(first, feedhistory.RelNext), followLink(back, feedhistory.RelNext))
+	assert.Empty(t, followLink(back, "previous"))
+	assert.Equal(t, followLink(first, "next"), followLink(back, "next"))
 
 	// Everything newer has been deleted: the previous page is the first one.
 	s.entries = s.entries[2:]
-	w := getPath(h, followLink(second, feedhistory.RelPrevious))
+	w := getPath(h, followLink(second, "previous"))
 	assert.Equal(t, http.StatusTemporaryRedirect, w.Code)
 	assert.Equal(t, "/log?q=a+b", w.Header().Get("Location"))
 
 	h.Newer = nil
-	assert.Empty(t, followLink(readPage(t, h, followLink(first, feedhistory.RelNext)), feedhistory.RelPrevious))
-	assert.Equal(t, http.StatusBadRequest, getPath(h, followLink(second, feedhistory.RelPrevious)).Code)
+	assert.Empty(t, followLink(readPage(t, h, followLink(first, "next")), "previous"))
+	assert.Equal(t, http.StatusBadRequest, getPath(h, followLink(second, "previous")).Code)
 }
 
 // The URL is the configured one, or else the requested path, which can never be
@@ -182,7 +182,7 @@ func TestPagesURL(t *testing.T) {
 	self := func(h http.Handler, target string) string {
 		doc, err := feedhistory.Parse(getPath(h, target).Body, "")
 		require.NoError(t, err)
-		link, _ := doc.Links.Rel(feedhistory.RelSelf)
+		link, _ := doc.Links.Rel("self")
 		return link.Href
 	}
 	h := &Pages{Head: pagesHead, Older: s.older}
@@ -267,11 +267,11 @@ func TestPagesOfAGenerousQuery(t *testing.T) {
 		}
 	}
 	h := &Pages{Head: pagesHead, Older: generous(s.older), Newer: generous(s.newer), Size: 3}
-	second := readPage(t, h, followLink(readPage(t, h, "/log"), feedhistory.RelNext))
+	second := readPage(t, h, followLink(readPage(t, h, "/log"), "next"))
 	assert.Equal(t, []string{"urn:3", "urn:2", "urn:1"}, pageIDs(second.Entries))
-	third := readPage(t, h, followLink(second, feedhistory.RelNext))
+	third := readPage(t, h, followLink(second, "next"))
 	assert.Equal(t, []string{"urn:0"}, pageIDs(third.Entries))
-	assert.Equal(t, pageIDs(second.Entries), pageIDs(readPage(t, h, followLink(third, feedhistory.RelPrevious)).Entries))
+	assert.Equal(t, pageIDs(second.Entries), pageIDs(readPage(t, h, followLink(third, "previous")).Entries))
 }
 
 func TestToken(t *testing.T) {

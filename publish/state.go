@@ -150,9 +150,9 @@ func (p *session) archive(name string) (*archive, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	a := &archive{name: name, text: text, doc: doc}
-	self, _ := doc.Links.Rel(feedhistory.RelSelf)
+	self, _ := doc.Links.Rel("self")
 	base, ok := strings.CutSuffix(self.Href, "/"+name)
-	if prev, linked := doc.Links.Rel(feedhistory.RelPrevArchive); linked {
+	if prev, linked := doc.Links.Rel("prev-archive"); linked {
 		// the base may have changed since the archive was written
 		if a.prev, linked = strings.CutPrefix(prev.Href, base+"/"); !ok || !linked || !fs.ValidPath(a.prev) {
 			return nil, fmt.Errorf("%s: %w", name, ErrForeign)

@@ -174,7 +174,7 @@ func (p *Publisher) add(all *publishedSet, items []item) {
 			if v.as = sha256.Sum256(it.entry.XML()); v.as != all.source[it.id] {
 				v.words = p.words(it.entry)
 			}
-			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
+			link, _ := it.entry.Links.Rel("alternate")
 			v.link = link.Href
 		}
 		all.newest[it.id] = v
@@ -268,7 +268,7 @@ func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 		}
 	}
 	for _, e := range u.Entries {
-		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		link, _ := e.Links.Rel("alternate")
 		if v, ok := known[e.ID]; (!ok || v.deleted) && links[link.Href] {
 			n++
 		}

@@ -264,7 +264,7 @@ func TestUpdateRefuses(t *testing.T) {
 func TestLines(t *testing.T) {
 	entries := records(t, "\ufeff"+someRecords+`{"id": "x", "title": null, "weak_id": false, "else": [1]}`)
 	require.Len(t, entries, 5)
-	assert.Equal(t, feedhistory.TextHTML, entries[0].Content().Type)
+	assert.Equal(t, "html", entries[0].Content().Type)
 	assert.Equal(t, "https://example.org/1/", entries[0].Content().Base)
 	assert.Equal(t, entries[0].Published, entries[0].Updated)
 	assert.Equal(t, "2003-12-14T18:30:02.5+01:00", entries[1].Updated.Format(time.RFC3339Nano))
@@ -272,7 +272,7 @@ func TestLines(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "Bob", item.Authors[1].Name)
 	assert.Equal(t, []string{"a", "B"}, item.Categories)
-	assert.Equal(t, feedhistory.RelAlternate, entries[2].Links[0].Rel)
+	assert.Equal(t, "alternate", entries[2].Links[0].Rel)
 	assert.Equal(t, "Sum & total", entries[3].Summary().Body)
 	for line, want := range map[string]string{
 		`x`:                                "line 3: not an entry in JSON",

@@ -908,8 +908,8 @@ func (x *rewrite) atomChild(local string, from, to int) {
 	default:
 		return
 	}
-	switch cmp.Or(text.Type, feedhistory.TextPlain) {
-	case feedhistory.TextPlain, feedhistory.TextHTML, feedhistory.TextXHTML:
+	switch cmp.Or(text.Type, "text") {
+	case "text", "html", "xhtml":
 		x.noted = true
 		x.replace(from, to, x.text(local, text))
 	}
@@ -918,7 +918,7 @@ func (x *rewrite) atomChild(local string, from, to int) {
 // text returns an element with the note before its text.
 func (x *rewrite) text(local string, text feedhistory.Text) string {
 	body := text.Body
-	if text.Type != feedhistory.TextHTML && text.Type != feedhistory.TextXHTML && body != "" {
+	if text.Type != "html" && text.Type != "xhtml" && body != "" {
 		body = "<p>" + strings.ReplaceAll(html.EscapeString(strings.TrimSpace(body)), "\n", "<br>") + "</p>"
 	}
 	if x.m.format == feedhistory.RSS {

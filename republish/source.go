@@ -202,7 +202,7 @@ func Site(feed *mirror.Feed) string {
 	if err != nil {
 		return ""
 	}
-	link, _ := head.Links.Rel(feedhistory.RelAlternate)
+	link, _ := head.Links.Rel("alternate")
 	u, err := iri.ParseLeniently(link.Href)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return ""
@@ -242,7 +242,7 @@ func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory
 	if len(head.Authors) == 0 {
 		head.Authors = []feedhistory.Person{{Name: head.Title}}
 	}
-	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != feedhistory.RelAlternate && l.Rel != "license" })
+	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != "alternate" && l.Rel != "license" })
 	if address := addressOf(feed); address != "" {
 		head.Links = append(head.Links, feedhistory.Link{Rel: "via", Href: address})
 	}

@@ -315,7 +315,7 @@ func rssFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 		case "title":
 			channel.Title = head.markup(title)
 		case "description":
-			channel.Description = r.TextOrMarkup(feedxml.Construct{Type: feedhistory.TextHTML, Base: r.Base()}).Absolute()
+			channel.Description = r.TextOrMarkup(feedxml.Construct{Type: "html", Base: r.Base()}).Absolute()
 		case "copyright":
 			channel.Copyright = r.PlainText()
 		case "managingeditor":

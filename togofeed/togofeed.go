@@ -47,12 +47,12 @@ func feed(d *feedhistory.Document, entries []*feedhistory.Entry) *gofeed.Feed {
 	feed.Link, feed.FeedLink, feed.Links = "", "", nil
 	for _, l := range d.Links {
 		switch {
-		case l.Rel == feedhistory.RelAlternate && feed.Link == "":
+		case l.Rel == "alternate" && feed.Link == "":
 			feed.Link = l.Href
-		case l.Rel == feedhistory.RelSelf && feed.FeedLink == "":
+		case l.Rel == "self" && feed.FeedLink == "":
 			feed.FeedLink = l.Href
 		}
-		if l.Rel == feedhistory.RelAlternate || l.Rel == feedhistory.RelSelf {
+		if l.Rel == "alternate" || l.Rel == "self" {
 			feed.Links = append(feed.Links, l.Href)
 		}
 	}
@@ -158,14 +158,14 @@ func finish(item *gofeed.Item, e *feedhistory.Entry, element feedxml.Element) *g
 func linked(item *gofeed.Item, e *feedhistory.Entry, isJSON bool, room []string) (links []string) {
 	for _, l := range e.Links {
 		switch l.Rel {
-		case feedhistory.RelAlternate, feedhistory.RelSelf, "related":
-			if l.Rel == feedhistory.RelAlternate && item.Link == "" {
+		case "alternate", "self", "related":
+			if l.Rel == "alternate" && item.Link == "" {
 				item.Link = l.Href
 			}
 			if l.Rel != "related" || isJSON {
 				links = add(links, room, l.Href)
 			}
-		case feedhistory.RelEnclosure:
+		case "enclosure":
 			item.Enclosures = append(item.Enclosures, &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type})
 		}
 	}

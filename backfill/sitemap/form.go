@@ -42,7 +42,7 @@ func scopeOf(doc *feedhistory.Document, sameOrigin bool) (s scope, err error) {
 	}
 	root := links[0].ResolveReference(&url.URL{Path: "/"})
 	s.home, s.host, s.oldest = root, hostKey(root), links[len(links)-1].String()
-	if l, ok := doc.Links.Rel(feedhistory.RelAlternate); ok {
+	if l, ok := doc.Links.Rel("alternate"); ok {
 		u, err := feedhistory.ParseURL(l.Href)
 		if err != nil || hostKey(u) != s.host {
 			return s, misfit("the pages of its entries are on another site than its own")

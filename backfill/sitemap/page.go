@@ -255,7 +255,7 @@ func (w *walk) learn() error {
 }
 
 func linkOf(e *feedhistory.Entry) string {
-	l, _ := e.Links.Rel(feedhistory.RelAlternate)
+	l, _ := e.Links.Rel("alternate")
 	return l.Href
 }
 
@@ -338,8 +338,8 @@ func (w *walk) idOf(p *page, address string, others ...string) string {
 // document returns the document of a post.
 func (w *walk) document(p *page, id, address string) (*feedhistory.Document, error) {
 	d := compose.Draft{
-		ID: id, Title: feedhistory.Text{Type: feedhistory.TextPlain, Body: w.titleOf(p)}, Published: p.published, Updated: p.published,
-		Links: feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: address}}, Extensions: []string{compose.KeptBy(name)},
+		ID: id, Title: feedhistory.Text{Type: "text", Body: w.titleOf(p)}, Published: p.published, Updated: p.published,
+		Links: feedhistory.Links{{Rel: "alternate", Href: address}}, Extensions: []string{compose.KeptBy(name)},
 	}
 	if p.signs&byList != 0 {
 		d.Published = time.Time{} // a list knows when a page was changed last
@@ -359,7 +359,7 @@ func (w *walk) document(p *page, id, address string) (*feedhistory.Document, err
 		if ok {
 			body = strings.TrimSuffix(body, "</div>")
 		}
-		d.Content = feedhistory.Text{Type: feedhistory.TextHTML, Body: body}
+		d.Content = feedhistory.Text{Type: "html", Body: body}
 	}
 	e, err := d.Entry()
 	if err != nil {

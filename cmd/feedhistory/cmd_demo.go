@@ -191,7 +191,7 @@ func demoFeed(url, title, text string) (*feedhistory.Document, []*feedhistory.En
 		at := demoStart.AddDate(0, 0, 7*len(entries))
 		entry, err := compose.Draft{
 			ID: fmt.Sprintf("%s#%d", url, len(entries)+1), Title: feedhistory.Text{Body: title}, Published: at, Updated: at,
-			Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: html},
+			Content: feedhistory.Text{Type: "html", Body: html},
 		}.Entry()
 		if err != nil {
 			return nil, nil, err

@@ -353,7 +353,7 @@ func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 		f.printed[e.ID] = e
 	}
 	if f.Format == tableFormat {
-		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		link, _ := e.Links.Rel("alternate")
 		_, err := fmt.Fprintln(f.out, show.Line(&terminal.Page{Width: terminal.Width(f.Stdout)}, e, e.Time(), cmp.Or(link.Href, e.ID)))
 		return err
 	}
@@ -719,8 +719,8 @@ func (r *checkRun) relate(doc *feedhistory.Document, arg string) {
 	if doc == nil {
 		return
 	}
-	prev, ok := doc.Links.Rel(feedhistory.RelPrevArchive)
-	switch self, _ := doc.Links.Rel(feedhistory.RelSelf); {
+	prev, ok := doc.Links.Rel("prev-archive")
+	switch self, _ := doc.Links.Rel("self"); {
 	case doc.Archive && !ok:
 		r.lone = append(r.lone, loneArchive{self.Href, arg})
 	case ok && !doc.Archive:

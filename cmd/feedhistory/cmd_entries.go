@@ -623,7 +623,7 @@ func (c *downloadCommand) missing(w *command.World, records *database.Downloads,
 func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed string) (files []database.File) {
 	signed := map[string]int{} // how many files of the entry have the same address but for the signature
 	for _, l := range e.Links {
-		if l.Rel != feedhistory.RelEnclosure || !terminal.IsWeb(l.Href) || !c.isOfType(l) {
+		if l.Rel != "enclosure" || !terminal.IsWeb(l.Href) || !c.isOfType(l) {
 			continue
 		}
 		title := cmp.Or(terminal.Clean(e.Title().Plain()), "untitled")
@@ -1031,7 +1031,7 @@ func (c *eraseCommand) publishers() (feeds []*publish.Publisher, err error) {
 		if doc == nil {
 			continue
 		}
-		self, _ := doc.Links.Rel(feedhistory.RelSelf)
+		self, _ := doc.Links.Rel("self")
 		base, ok := strings.CutSuffix(self.Href, "/"+name)
 		if !ok {
 			return nil, fmt.Errorf("%s: no link rel=self says where it is served", c.place(name))

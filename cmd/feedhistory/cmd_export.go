@@ -174,7 +174,7 @@ func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, e
 		}
 		site := feedhistory.Link{}
 		if head, err := f.Document(); err == nil {
-			site, _ = head.Links.Rel(feedhistory.RelAlternate)
+			site, _ = head.Links.Rel("alternate")
 		}
 		list = append(list, readers.OutlineOf(f, terminal.Clean(f.Title), site.Href))
 		if f.Private {

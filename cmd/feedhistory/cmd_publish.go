@@ -217,8 +217,8 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 	}
 	head.Title = cmp.Or(c.Title, head.Title)
 	if c.Site != "" {
-		head.Links = slices.DeleteFunc(slices.Clone(head.Links), func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelAlternate })
-		head.Links = append(head.Links, feedhistory.Link{Rel: feedhistory.RelAlternate, Href: c.Site, Type: "text/html"})
+		head.Links = slices.DeleteFunc(slices.Clone(head.Links), func(l feedhistory.Link) bool { return l.Rel == "alternate" })
+		head.Links = append(head.Links, feedhistory.Link{Rel: "alternate", Href: c.Site, Type: "text/html"})
 	}
 	if c.Author != "" {
 		head.Authors = []feedhistory.Person{{Name: c.Author}}
@@ -428,7 +428,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	if err != nil {
 		return nil, show.Failure(c.From, err)
 	}
-	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok && self.Href != base {
+	if self, ok := doc.Links.Rel("self"); ok && self.Href != base {
 		if doc, err = parser.Parse(bytes.NewReader(text), self.Href); err != nil {
 			return nil, show.Failure(c.From, err)
 		}
@@ -671,9 +671,9 @@ func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Report) error
 	if err != nil || head == nil {
 		return nil, err
 	}
-	self, _ := head.Links.Rel(feedhistory.RelSelf)
+	self, _ := head.Links.Rel("self")
 	moved := self.Href != "" && self.Href != p.URL()
-	if _, hasArchives := head.Links.Rel(feedhistory.RelPrevArchive); moved && hasArchives {
+	if _, hasArchives := head.Links.Rel("prev-archive"); moved && hasArchives {
 		c.was = self.Href
 	}
 	if c.Force {
@@ -718,7 +718,7 @@ func (c *publishCommand) checkLinks(w *command.World, in *input) error {
 	var dead []string
 	checked := 0
 	for _, e := range in.entries {
-		link, ok := e.Links.Rel(feedhistory.RelAlternate)
+		link, ok := e.Links.Rel("alternate")
 		u, err := url.Parse(link.Href)
 		if !ok || err == nil && (!strings.EqualFold(u.Host, site.Host) || !strings.HasPrefix(u.Path+"/", strings.TrimSuffix(site.Path, "/")+"/")) {
 			continue // the page is on another site

@@ -92,7 +92,7 @@ func (c *serveCommand) Run(w *command.World) error {
 	w.Tell("serving " + c.Dir + " at " + site)
 	for name, doc := range subscriptions(files, site) {
 		w.Tell("the feed: " + site + name)
-		if older, ok := doc.Links.Rel(feedhistory.RelPrevArchive); ok && !feedhistory.SameOrigin(older.Href, site) {
+		if older, ok := doc.Links.Rel("prev-archive"); ok && !feedhistory.SameOrigin(older.Href, site) {
 			elsewhere := older.Href[:strings.LastIndexByte(older.Href, '/')+1]
 			w.Say("this is no preview: the archive links of " + name + " lead to " + elsewhere + "; for a preview, publish into another directory with --base " + site)
 		}

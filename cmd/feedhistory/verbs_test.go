@@ -497,11 +497,11 @@ func (s *generatedSite) check(t *testing.T, dir string) {
 	defer feed.Close()
 	doc, err := feedhistory.Parse(feed, "")
 	require.NoError(t, err)
-	home, _ := doc.Links.Rel(feedhistory.RelAlternate)
+	home, _ := doc.Links.Rel("alternate")
 	require.Equal(t, "https://example.org/", home.Href)
 	var pages []string
 	for _, e := range doc.Entries {
-		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		link, _ := e.Links.Rel("alternate")
 		name, ok := strings.CutPrefix(link.Href, "https://example.org/")
 		require.True(t, ok, link.Href)
 		name, err := url.PathUnescape(name)

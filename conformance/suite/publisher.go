@@ -196,11 +196,11 @@ func (d *drive) static(s *snapshot) {
 	older := ""
 	for i := len(s.archives) - 1; i >= 0; i-- {
 		a := s.archives[i]
-		current, ok := a.doc.Links.Rel(feedhistory.RelCurrent)
+		current, ok := a.doc.Links.Rel("current")
 		d.report.saw("current", ok && (current.Href == d.URL || current.Href == s.feed.url), "%s: current is %q", a.url, current.Href)
 		d.report.saw("archive", a.doc.Archive, "%s has no fh:archive", a.url)
 		d.report.saw("prev-archive", older == "" || a.prev() == older, "%s does not link to %s", a.url, older)
-		if next, ok := a.doc.Links.Rel(feedhistory.RelNextArchive); i > 0 {
+		if next, ok := a.doc.Links.Rel("next-archive"); i > 0 {
 			d.report.saw("next-archive", ok && next.Href == s.archives[i-1].url, "%s: next-archive is %q", a.url, next.Href)
 		}
 		older = a.url
@@ -265,13 +265,13 @@ type page struct {
 
 // prev returns the address of the preceding archive, or "".
 func (p *page) prev() string {
-	link, _ := p.doc.Links.Rel(feedhistory.RelPrevArchive)
+	link, _ := p.doc.Links.Rel("prev-archive")
 	return link.Href
 }
 
 // next returns the address of the next page of a paged feed, or "".
 func (p *page) next() string {
-	link, _ := p.doc.Links.Rel(feedhistory.RelNext)
+	link, _ := p.doc.Links.Rel("next")
 	return link.Href
 }
 

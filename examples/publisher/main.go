@@ -73,8 +73,8 @@ func update(ctx context.Context, p *publish.Publisher, base string, posts []Post
 		entry, err := compose.Draft{
 			ID:        post.ID,
 			Title:     feedhistory.Text{Body: post.Title},
-			Content:   feedhistory.Text{Type: feedhistory.TextHTML, Body: post.HTML, Base: base},
-			Links:     feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: post.Address}},
+			Content:   feedhistory.Text{Type: "html", Body: post.HTML, Base: base},
+			Links:     feedhistory.Links{{Rel: "alternate", Href: post.Address}},
 			Published: post.Published,
 			Updated:   cmp.Or(post.Edited, post.Published), // an edit without a time gets the current time
 		}.Entry()

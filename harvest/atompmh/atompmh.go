@@ -106,7 +106,7 @@ type Representation struct {
 // (atom-pmh#15).
 func representations(e *feedhistory.Entry) (all []Representation) {
 	for _, l := range e.Links {
-		if l.Rel == feedhistory.RelAlternate {
+		if l.Rel == "alternate" {
 			all = append(all, Representation{URL: l.Href, Type: l.Type})
 		}
 	}
@@ -137,7 +137,7 @@ func kindOf(e *feedhistory.Entry) ChangeKind { return kindIn(e, string(e.XML()))
 // kindIn is kindOf for an entry with the given XML.
 func kindIn(e *feedhistory.Entry, xml string) ChangeKind {
 	there, empty := contentIn(e, xml)
-	_, alternate := e.Links.Rel(feedhistory.RelAlternate)
+	_, alternate := e.Links.Rel("alternate")
 	switch {
 	case e.WeakID || e.ID == "" || !isTime(e.Updated):
 		return Other
@@ -172,10 +172,10 @@ func (it Item) Entry() (*feedhistory.Entry, error) {
 	}
 	d := compose.Draft{
 		ID: it.ID, Updated: it.Modified.UTC(),
-		Title: feedhistory.Text{Type: feedhistory.TextPlain, Body: it.Title},
+		Title: feedhistory.Text{Type: "text", Body: it.Title},
 	}
 	if it.Deleted {
-		d.Content.Type = feedhistory.TextPlain // which is empty, and so not left out (atom-pmh#26)
+		d.Content.Type = "text" // which is empty, and so not left out (atom-pmh#26)
 	} else if err := it.link(&d); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (it Item) link(d *compose.Draft) error {
 		if t, err := readRange(r.Type); err != nil || t.kind == "*" || t.sub == "*" {
 			return it.refused("atom-pmh#15", fmt.Sprintf("not a media type: %q", r.Type))
 		}
-		d.Links = append(d.Links, feedhistory.Link{Rel: feedhistory.RelAlternate, Href: r.URL, Type: r.Type})
+		d.Links = append(d.Links, feedhistory.Link{Rel: "alternate", Href: r.URL, Type: r.Type})
 	}
 	return nil
 }

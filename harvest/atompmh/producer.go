@@ -561,12 +561,12 @@ func (p *Producer) all() (known map[string]seenRecord, whole bool, err error) {
 				known[strings.Clone(e.ID)] = seenRecord{Time: e.Updated, Deleted: kind == Deleted}
 			}
 		}
-		older, linked := doc.Links.Rel(feedhistory.RelPrevArchive)
+		older, linked := doc.Links.Rel("prev-archive")
 		if !linked {
 			return known, true, nil
 		}
 		// The base may have changed since the archive was written.
-		self, _ := doc.Links.Rel(feedhistory.RelSelf)
+		self, _ := doc.Links.Rel("self")
 		base, _ := strings.CutSuffix(self.Href, "/"+name)
 		if name, linked = strings.CutPrefix(older.Href, base+"/"); !linked || !fs.ValidPath(name) {
 			return nil, false, fmt.Errorf("atompmh: %s: not an archive of the feed: %q", path.Base(doc.URL), older.Href)

@@ -174,7 +174,7 @@ func contradiction(doc *feedhistory.Document) (older feedhistory.Link, ok bool) 
 	}
 	for _, link := range doc.Further(feedhistory.Complete) {
 		switch link.Rel {
-		case feedhistory.RelPrevArchive, feedhistory.RelNext, feedhistory.RelPrevious, feedhistory.RelLast:
+		case "prev-archive", "next", "previous", "last":
 			return link, true
 		}
 	}

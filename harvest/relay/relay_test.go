@@ -96,9 +96,9 @@ func (w *world) change(n int) {
 		}
 		d := compose.Draft{ID: id, Title: feedhistory.Text{Body: fmt.Sprint("Title ", w.count)}, Updated: at}
 		if w.pmh {
-			d.Links = feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: fmt.Sprint("https://origin.example/", w.count), Type: "text/html"}}
+			d.Links = feedhistory.Links{{Rel: "alternate", Href: fmt.Sprint("https://origin.example/", w.count), Type: "text/html"}}
 		} else {
-			d.Content = feedhistory.Text{Type: feedhistory.TextPlain, Body: fmt.Sprint("Content ", w.count)}
+			d.Content = feedhistory.Text{Type: "text", Body: fmt.Sprint("Content ", w.count)}
 			d.Extensions = []string{`<edited xmlns="http://www.w3.org/2007/app">1999-01-01T00:00:00Z</edited>`}
 		}
 		e, err := d.Entry()

@@ -56,9 +56,9 @@ func (s *Set) AddEntry(e *feedhistory.Entry) {
 		text = e.Summary()
 	}
 	switch kind := strings.ToLower(text.Type); {
-	case kind == feedhistory.TextHTML || kind == feedhistory.TextXHTML:
+	case kind == "html" || kind == "xhtml":
 		s.addMarkup(text.Body)
-	case kind == "" || kind == feedhistory.TextPlain || strings.HasPrefix(kind, "text/"):
+	case kind == "" || kind == "text" || strings.HasPrefix(kind, "text/"):
 		s.Add(text.Body)
 	}
 }

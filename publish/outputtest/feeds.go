@@ -90,16 +90,16 @@ func requireLinks(t testing.TB, out fs.FS, base, url string) {
 	}
 	subscription := document(url)
 	newest := true
-	for at, d := url, subscription; rel(d, feedhistory.RelPrevArchive) != ""; newest = false {
-		at = rel(d, feedhistory.RelPrevArchive)
+	for at, d := url, subscription; rel(d, "prev-archive") != ""; newest = false {
+		at = rel(d, "prev-archive")
 		d = document(at)
 		require.True(t, d.Archive, "5005#14")
-		require.Equal(t, at, rel(d, feedhistory.RelSelf))
-		require.Equal(t, url, rel(d, feedhistory.RelCurrent), "5005#13")
-		next := rel(d, feedhistory.RelNextArchive)
+		require.Equal(t, at, rel(d, "self"))
+		require.Equal(t, url, rel(d, "current"), "5005#13")
+		next := rel(d, "next-archive")
 		require.True(t, newest || next != "", "5005#12")
 		if next != "" {
-			require.Equal(t, at, rel(document(next), feedhistory.RelPrevArchive), "5005#15")
+			require.Equal(t, at, rel(document(next), "prev-archive"), "5005#15")
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (channels) Name() string { return ytdlp }
 
 // channelOf returns the page of a feed's channel; "" if it is at none of the sites.
 func channelOf(doc *feedhistory.Document) string {
-	link, _ := doc.Links.Rel(feedhistory.RelAlternate)
+	link, _ := doc.Links.Rel("alternate")
 	u, err := url.Parse(link.Href)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || !slices.ContainsFunc(channelSites, func(site string) bool {
 		return u.Hostname() == site || strings.HasSuffix(u.Hostname(), "."+site)
@@ -133,7 +133,7 @@ func (m channels) list(ctx context.Context, doc *feedhistory.Document) (*feedhis
 	}
 	videos, known := all.videos(0), map[string]string{}
 	for _, e := range doc.Entries {
-		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		link, _ := e.Links.Rel("alternate")
 		known[link.Href] = e.ID
 	}
 	at := slices.IndexFunc(videos, func(v listedVideo) bool { return known[v.URL] != "" })

@@ -151,7 +151,7 @@ func (s *Site) record(front FrontMatter, body []byte, at ArticlePlace, updated t
 		Summary: feedhistory.Text{Body: front.text("description", "summary", "excerpt")},
 	}}
 	if link != "" {
-		r.Links = feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: link, Type: "text/html"}}
+		r.Links = feedhistory.Links{{Rel: "alternate", Href: link, Type: "text/html"}}
 	}
 	for _, name := range front.list("author", "authors") {
 		r.Authors = append(r.Authors, feedhistory.Person{Name: name})

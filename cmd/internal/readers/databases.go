@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -202,7 +201,7 @@ func newsboatEntry(r row) (*mirror.KeptEntry, error) {
 	if strings.HasPrefix(r["content_mime_type"], "text/plain") {
 		k.Content = plainText(r["content"])
 	}
-	if k.Content.Type == feedhistory.TextHTML && isWeb(r["base"]) {
+	if k.Content.Type == "html" && isWeb(r["base"]) {
 		k.Content.Base = r["base"]
 	}
 	if r["deleted"] == "1" {

@@ -37,7 +37,7 @@ func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 		id: e.ID, url: cmp.Or(linkOf(e), site), title: clean(e.Title().Plain()), at: e.Time(),
 	}
 	for _, l := range e.Links {
-		if l.Rel == feedhistory.RelEnclosure {
+		if l.Rel == "enclosure" {
 			a.enclosures = append(a.enclosures, l)
 		}
 	}
@@ -78,9 +78,9 @@ func htmlOf(t feedhistory.Text, absolute string) string {
 		return `<p><a href="` + src + `">` + src + `</a></p>`
 	case strings.TrimSpace(t.Body) == "":
 		return ""
-	case t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML:
+	case t.Type == "html" || t.Type == "xhtml":
 		return strings.ReplaceAll(absolute, "\x00", "")
-	case t.Type == "" || t.Type == feedhistory.TextPlain || strings.HasPrefix(t.Type, "text/"):
+	case t.Type == "" || t.Type == "text" || strings.HasPrefix(t.Type, "text/"):
 		body := html.EscapeString(strings.TrimSpace(strings.ReplaceAll(t.Body, "\x00", "")))
 		return "<p>" + strings.ReplaceAll(body, "\n", "<br>\n") + "</p>"
 	}
@@ -93,7 +93,7 @@ const titleLength = 100
 
 // beginning returns the first words of HTML, as a title.
 func beginning(body string) string {
-	text := clean(feedhistory.Text{Type: feedhistory.TextHTML, Body: body}.Plain())
+	text := clean(feedhistory.Text{Type: "html", Body: body}.Plain())
 	if utf8.RuneCountInString(text) <= titleLength {
 		return text
 	}

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -161,7 +160,7 @@ func (i *GoogleReaderItem) Draft() compose.Draft {
 func (i *GoogleReaderItem) found(feed, title, name string) Item {
 	found := Item{Feed: feed, Title: title}
 	k := &mirror.KeptEntry{Draft: i.Draft()}
-	if link, _ := k.Links.Rel(feedhistory.RelAlternate); k.ID+link.Href+i.Title == "" {
+	if link, _ := k.Links.Rel("alternate"); k.ID+link.Href+i.Title == "" {
 		found.Damage = fmt.Errorf("%s: %w", name, errNameless)
 		return found
 	}

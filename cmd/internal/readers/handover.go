@@ -321,7 +321,7 @@ func fatal(ctx context.Context, err error, failures *int) error {
 // none.
 func siteOf(f *mirror.Feed) string {
 	if head, err := f.Document(); err == nil {
-		if site, ok := head.Links.Rel(feedhistory.RelAlternate); ok && isWeb(site.Href) {
+		if site, ok := head.Links.Rel("alternate"); ok && isWeb(site.Href) {
 			return site.Href
 		}
 	}
@@ -506,13 +506,13 @@ func addressKey(raw string) string {
 // linkOf returns where an entry can be read: its alternate link, a URL as an id, or an
 // enclosure; "" if there is none.
 func linkOf(e *feedhistory.Entry) string {
-	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != "" {
+	if link, ok := e.Links.Rel("alternate"); ok && link.Href != "" {
 		return link.Href
 	}
 	if !e.WeakID && isWeb(e.ID) {
 		return e.ID
 	}
-	if link, ok := e.Links.Rel(feedhistory.RelEnclosure); ok {
+	if link, ok := e.Links.Rel("enclosure"); ok {
 		return link.Href
 	}
 	return ""

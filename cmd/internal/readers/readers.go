@@ -72,7 +72,7 @@ func alternate(href string) feedhistory.Links {
 	if !isWeb(href) {
 		return nil
 	}
-	return feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: href}}
+	return feedhistory.Links{{Rel: "alternate", Href: href}}
 }
 
 // enclosure adds the link of a file to links, unless it is not a web address.
@@ -80,7 +80,7 @@ func enclosure(links feedhistory.Links, href, kind, length string) feedhistory.L
 	if !isWeb(href) {
 		return links
 	}
-	return append(links, feedhistory.Link{Rel: feedhistory.RelEnclosure, Href: href, Type: kind, Length: length})
+	return append(links, feedhistory.Link{Rel: "enclosure", Href: href, Type: kind, Length: length})
 }
 
 // isWeb reports whether an address is a URL of the web.
@@ -94,7 +94,7 @@ func htmlText(body string) feedhistory.Text {
 	if body == "" {
 		return feedhistory.Text{}
 	}
-	return feedhistory.Text{Type: feedhistory.TextHTML, Body: body}
+	return feedhistory.Text{Type: "html", Body: body}
 }
 
 // titleText returns a title, which is HTML if it has markup.

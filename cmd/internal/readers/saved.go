@@ -42,7 +42,7 @@ func parseSaved(data []byte, feed string) (doc *feedhistory.Document, of string,
 // selfOf returns the address a document gives its feed: the subscription document's,
 // for an archive (5005#13).
 func selfOf(doc *feedhistory.Document) string {
-	for _, rel := range []string{feedhistory.RelCurrent, feedhistory.RelSelf} {
+	for _, rel := range []string{"current", "self"} {
 		if link, ok := doc.Links.Rel(rel); ok && isWeb(link.Href) {
 			return link.Href
 		}

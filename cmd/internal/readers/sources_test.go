@@ -130,7 +130,7 @@ INSERT INTO rss_item VALUES
 	require.Equal(t, "newsboat", one.KeptBy)
 	require.Equal(t, "<p>One</p>", one.Content().Body)
 	require.EqualValues(t, 1700000000, one.Published.Unix())
-	file1, _ := one.Links.Rel(feedhistory.RelEnclosure)
+	file1, _ := one.Links.Rel("enclosure")
 	require.Equal(t, "http://a.example/1.mp3 audio/mpeg", file1.Href+" "+file1.Type)
 	two := r.entries["Two"]
 	require.Equal(t, "http://a.example/2 newsboat (deleted there)", two.ID+" "+two.Copy.Source)

@@ -297,8 +297,8 @@ func (g feedGroups) add(doc *feedhistory.Document) {
 	}
 	join(path)
 	for _, rel := range []string{
-		feedhistory.RelCurrent, feedhistory.RelSelf, feedhistory.RelFirst, feedhistory.RelNext,
-		feedhistory.RelPrevious, feedhistory.RelPrevArchive, feedhistory.RelNextArchive,
+		"current", "self", "first", "next",
+		"previous", "prev-archive", "next-archive",
 	} {
 		if link, ok := doc.Links.Rel(rel); ok {
 			join(link.Href)

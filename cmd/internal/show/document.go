@@ -341,7 +341,7 @@ func KindText(d *feedhistory.Document) string {
 	case feedhistory.Complete:
 		s += "this document has every entry of the feed"
 	case feedhistory.Archived:
-		if _, newer := d.Links.Rel(feedhistory.RelNextArchive); d.Archive || newer {
+		if _, newer := d.Links.Rel("next-archive"); d.Archive || newer {
 			s += "this is one of the archive documents of a feed"
 		} else {
 			s += "this is the newest document of a feed whose older entries are in archives"
@@ -416,7 +416,7 @@ func PrintEntry(p *terminal.Page, e *feedhistory.Entry) {
 	}
 	p.Para("      ", "      ", when)
 	p.Para("      ", "      ", idText(e))
-	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != e.ID {
+	if link, ok := e.Links.Rel("alternate"); ok && link.Href != e.ID {
 		p.Para("      ", "      ", link.Href)
 	}
 	if e.KeptBy != "" {
@@ -437,7 +437,7 @@ func idText(e *feedhistory.Entry) string {
 	if !e.WeakID {
 		return e.ID
 	}
-	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href == e.ID {
+	if link, ok := e.Links.Rel("alternate"); ok && link.Href == e.ID {
 		return e.ID + " (no id; identified by its link)"
 	}
 	return e.ID + " (no id; identified by its content)"
@@ -461,9 +461,9 @@ func Article(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 	p.Field("updated", terminal.Time(e.Updated))
 	for _, link := range e.Links {
 		switch link.Rel {
-		case feedhistory.RelAlternate:
+		case "alternate":
 			p.Field("link", link.Href)
-		case feedhistory.RelEnclosure:
+		case "enclosure":
 			p.Field("file", link.Href)
 		}
 	}
@@ -536,7 +536,7 @@ func Enclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
 	duration := extensionOf(record, "itunes:duration")
 	episode := cmp.Or(extensionOf(record, "itunes:episode"), extensionOf(record, "podcast:episode"))
 	for _, l := range e.Links {
-		if l.Rel != feedhistory.RelEnclosure {
+		if l.Rel != "enclosure" {
 			continue
 		}
 		if u, err := url.Parse(l.Href); err == nil && terminal.IsWeb(l.Href) {
@@ -687,8 +687,8 @@ func tableRow(r *publish.Line) []string {
 		text = r.Summary.Plain()
 	}
 	row := []string{
-		r.Feed, r.ID, r.Published, r.Updated, r.Title.Plain(), hrefOf(r, feedhistory.RelAlternate),
-		strings.Join(authors, "; "), strings.Join(categories, "; "), hrefOf(r, feedhistory.RelEnclosure), deletedText(r.Deleted), text,
+		r.Feed, r.ID, r.Published, r.Updated, r.Title.Plain(), hrefOf(r, "alternate"),
+		strings.Join(authors, "; "), strings.Join(categories, "; "), hrefOf(r, "enclosure"), deletedText(r.Deleted), text,
 	}
 	for i, cell := range row {
 		row[i] = Inert(cell)
@@ -748,7 +748,7 @@ func Mail(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) (name string, 
 	text, markup := content.Plain(), content.HTML()
 	for _, l := range e.Links {
 		switch l.Rel {
-		case feedhistory.RelAlternate, feedhistory.RelEnclosure:
+		case "alternate", "enclosure":
 			text += "\n\n" + l.Href
 			markup += fmt.Sprintf("\n<p><a href=\"%[1]s\">%[1]s</a></p>", html.EscapeString(l.Href))
 		}

@@ -128,7 +128,7 @@ func (w *world) thousand(url string) (ids []string) {
 		ids = append(ids, fmt.Sprintf("urn:%04d", n))
 		kept = append(kept, mirror.KeptEntry{Draft: compose.Draft{
 			ID: ids[n], Title: feedhistory.Text{Body: fmt.Sprint("Entry ", n)}, Updated: time.Unix(1e9+int64(n/3)*86400, 0),
-			Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: `<p>Text <img src="a.png"><script>x</script></p>`, Base: "http://a.example/"},
+			Content: feedhistory.Text{Type: "html", Body: `<p>Text <img src="a.png"><script>x</script></p>`, Base: "http://a.example/"},
 		}})
 	}
 	_, err := (&mirror.Recall{Mirror: &mirror.Mirror{Store: w.Store}, Name: "x"}).Entries(w.t.Context(), url, "", kept)

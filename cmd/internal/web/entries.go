@@ -233,7 +233,7 @@ func newItem(r *mirror.Record, words []string) entryItem {
 var apart = strings.NewReplacer("</p>", " </p>", "</li>", " </li>", "</div>", " </div>", "</td>", " </td>", "</h", " </h", "<br", " <br")
 
 func plain(t feedhistory.Text) string {
-	if t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML {
+	if t.Type == "html" || t.Type == "xhtml" {
 		t.Body = apart.Replace(t.Body)
 	}
 	return t.Plain()

@@ -363,7 +363,7 @@ func newEnclosures(e *feedhistory.Entry, marks *entryMarks, play bool, ask strin
 func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {
 	for _, l := range e.Links {
 		address := webLink(l.Href)
-		if l.Rel != feedhistory.RelEnclosure || address == "" {
+		if l.Rel != "enclosure" || address == "" {
 			continue
 		}
 		kind, _, _ := strings.Cut(strings.ToLower(l.Type), "/")

@@ -27,7 +27,7 @@ func (w *world) largeEntry(megabytes int) (path string) {
 	const line = "<p>The keeper writes a line into the log, as on <em>every</em> night of the year.</p>\n"
 	body := strings.Repeat(line, megabytes<<20/len(line))
 	_, err := (&mirror.Recall{Mirror: &mirror.Mirror{Store: w.Store}, Name: "test"}).Entries(w.t.Context(), "https://large.example/feed", "Large", []mirror.KeptEntry{
-		{Draft: compose.Draft{ID: "urn:large", Title: feedhistory.Text{Body: "Large"}, Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: body}}},
+		{Draft: compose.Draft{ID: "urn:large", Title: feedhistory.Text{Body: "Large"}, Content: feedhistory.Text{Type: "html", Body: body}}},
 	})
 	require.NoError(w.t, err)
 	return "/feeds/" + republish.Name("https://large.example/feed") + "/entry?id=" + url.QueryEscape("urn:large")

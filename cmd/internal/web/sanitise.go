@@ -44,9 +44,9 @@ func sanitise(t feedhistory.Text, as display) template.HTML {
 	switch {
 	case strings.TrimSpace(body) == "":
 		return ""
-	case t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML:
+	case t.Type == "html" || t.Type == "xhtml":
 		body = prepared(body, t.Base, as)
-	case t.Type == feedhistory.TextPlain || t.Type == "" || strings.HasPrefix(t.Type, "text/"):
+	case t.Type == "text" || t.Type == "" || strings.HasPrefix(t.Type, "text/"):
 		body = "<pre>" + html.EscapeString(body) + "</pre>"
 	default:
 		return "" // other kinds of data

@@ -415,7 +415,7 @@ func TestSanitise(t *testing.T) {
 		`<video src="/v/tide.mp4"></video>`:            `<a href="https://example.org/v/tide.mp4" rel="nofollow noreferrer">[Video: tide.mp4]</a>`,
 		`<video><source src="v.mp4"></video>`:          `<a href="https://example.org/a/v.mp4" rel="nofollow noreferrer">[Video: v.mp4]</a>`,
 	} {
-		got := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/a/"}, display{})
+		got := sanitise(feedhistory.Text{Type: "html", Body: in, Base: "https://example.org/a/"}, display{})
 		require.Equal(t, want, string(got), in)
 	}
 	for in, want := range map[string]string{
@@ -438,19 +438,19 @@ func TestSanitise(t *testing.T) {
 		`<table><tr><td style="color:red; text-align:right">1</td><td align="center">2</td></tr></table>`:    `<table><tbody><tr><td class="to-right">1</td><td class="to-center">2</td></tr></tbody></table>`,
 		`<pre class="x">a</pre>`: `<pre tabindex="0">a</pre>`,
 	} {
-		got := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/feed.xml"}, display{images: true, page: "https://example.org/p"})
+		got := sanitise(feedhistory.Text{Type: "html", Body: in, Base: "https://example.org/feed.xml"}, display{images: true, page: "https://example.org/p"})
 		require.Equal(t, want, string(got), in)
 	}
-	got := sanitise(feedhistory.Text{Type: feedhistory.TextPlain, Body: "<b>\n&"}, display{})
+	got := sanitise(feedhistory.Text{Type: "text", Body: "<b>\n&"}, display{})
 	require.Equal(t, "<pre>&lt;b&gt;\n&amp;</pre>", string(got))
-	short, isCut := cut(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<p>x", mostShown)}, mostShown)
+	short, isCut := cut(feedhistory.Text{Type: "html", Body: strings.Repeat("<p>x", mostShown)}, mostShown)
 	require.True(t, isCut)
 	require.Len(t, short.Body, mostShown)
 	nested := 5_000
 	if *long {
 		nested = 100_000
 	}
-	got = sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<div>", nested) + "x"}, display{})
+	got = sanitise(feedhistory.Text{Type: "html", Body: strings.Repeat("<div>", nested) + "x"}, display{})
 	require.NotContains(t, string(got), "<div><div><div><div>"+strings.Repeat("<div>", 1000))
 	got = sanitise(feedhistory.Text{Type: "image/png", Body: "\x89PNG"}, display{})
 	require.Empty(t, got)

@@ -153,7 +153,7 @@ func blogEntryAt(t testing.TB, year, month, n int, note string, at time.Time) *f
 		ID: fmt.Sprintf("tag:lighthouse.example,%d:%d/%d", year, month, n), Updated: at, Published: at,
 		Title: feedhistory.Text{Body: subject + note}, Authors: []feedhistory.Person{{Name: "Ada Keeper"}},
 		Links: feedhistory.Links{{Rel: "alternate", Href: fmt.Sprintf("https://lighthouse.example/%d/%02d/%d", year, month, n)}},
-		Content: feedhistory.Text{Type: feedhistory.TextHTML, Base: "https://lighthouse.example/", Body: fmt.Sprintf(
+		Content: feedhistory.Text{Type: "html", Base: "https://lighthouse.example/", Body: fmt.Sprintf(
 			`<p>%s, seen from the gallery at half past seven on day %d. Wind from the <a href="/wind">north-west</a>, force %d.</p>`+
 				`<p><img src="chart.png" alt="The day’s chart"></p><blockquote>Nothing is so calm as the sea that was not.</blockquote>`,
 			subject, at.YearDay(), n+2)},

@@ -337,7 +337,7 @@ func (m *Miniflux) refresh(f *feed, r *http.Request) (int, any) {
 	}
 	f.ErrorCount, f.ErrorMessage = 0, ""
 	for _, e := range doc.Entries {
-		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		link, _ := e.Links.Rel("alternate")
 		found := &Entry{
 			FeedID: f.ID, Hash: foundHash(e.ID), URL: link.Href, Title: e.Title().Plain(), Content: e.Content().Body,
 			Status: "unread", PublishedAt: e.Published,
