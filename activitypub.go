@@ -102,7 +102,7 @@ func (c *Client) lookUp(ctx context.Context, of *NotFeedError) error {
 	defer resp.Body.Close()
 	found := &NotFeedError{URL: resp.URL, Err: new(ParseError)}
 	if text, _, err := resp.Text(nil); err == nil {
-		found.readAccount(text, "", c.Limits.withDefaults().URL)
+		found.readAccount(text, "", fetch.MaxURL)
 	}
 	of.Feeds = found.Feeds
 	return of

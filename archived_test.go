@@ -762,7 +762,7 @@ func (g *chainer) options() {
 		return rapid.IntRange(1, most).Draw(g.T, what)
 	}
 	c.budget = Budget{
-		Documents: limit("documents", 12), Bytes: int64(limit("bytes", 20000)), Barren: limit("barren", 3),
+		Documents: limit("documents", 12), Bytes: int64(limit("bytes", 20000)), barren: limit("barren", 3),
 	}
 	c.more = limit("more documents", 16)
 	c.own = g.odds(6, "same origin")
@@ -1000,7 +1000,7 @@ func (c *faultyChain) GoString() string {
 	show("", c.replies)
 	show(" (again)", c.again)
 	fmt.Fprintf(&b, "etags %v\nstart %s\nbudget %d %d %d, more %d\nprocessed %v\npending %v\nknown %v\nsame origin %v\n", c.etags, c.start,
-		c.budget.Documents, c.budget.Bytes, c.budget.Barren, c.more, c.processed, c.pending, c.known, c.own)
+		c.budget.Documents, c.budget.Bytes, c.budget.barren, c.more, c.processed, c.pending, c.known, c.own)
 	return b.String()
 }
 
@@ -1041,7 +1041,7 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 	}
 	if c.more > 0 {
 		client.Budget.More = func(used Budget) (Budget, bool) {
-			return Budget{Documents: c.more, Bytes: used.Bytes + 1, Barren: used.Barren + 1}, true
+			return Budget{Documents: c.more, Bytes: used.Bytes + 1, barren: used.barren + 1}, true
 		}
 	}
 	n := 0

@@ -27,7 +27,7 @@ func (r *documentReader) atomFeed() {
 func (r *documentReader) documentID() string {
 	offset := r.Offset()
 	id := r.PlainText()
-	if len(id) > r.limits.ID {
+	if len(id) > r.limits.id {
 		r.note("id-too-long", "the feed's id is left out: it is longer than the limit", offset)
 		return ""
 	}

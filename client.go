@@ -201,7 +201,7 @@ func (c *Client) setUp() {
 	patience := min(cmp.Or(c.Timeout, 20*time.Second), math.MaxInt64/4)
 	c.fetcher = fetch.Client{
 		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap, UserAgent: cmp.Or(c.UserAgent, userAgent), Pace: c.Pace, PerHost: c.PerHost,
-		AllowPrivate: c.AllowPrivate, Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL,
+		AllowPrivate: c.AllowPrivate, Bytes: c.Limits.Bytes,
 		Connect: patience / 4, TLS: patience / 2, Headers: patience, Body: 3 * patience, Idle: patience / 4 * 3,
 		Tries: c.Tries, MaxWait: c.MaxWait, Secrets: c.secrets, Public: func(f *fetch.Failure) error { return public(f) }, Logger: c.Logger, Shared: c.shared,
 	}
@@ -344,13 +344,13 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 		return err
 	}
 	e := &NotFeedError{URL: base, Page: page, Err: parse}
-	contentType, longest := header.Get("Content-Type"), c.Limits.withDefaults().URL
+	contentType := header.Get("Content-Type")
 	if page {
-		for _, l := range markup.FeedLinks(text, base, contentType, longest) {
+		for _, l := range markup.FeedLinks(text, base, contentType, fetch.MaxURL) {
 			e.Feeds = append(e.Feeds, Link{Rel: relAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}
-	e.readAccount(text, contentType, longest)
+	e.readAccount(text, contentType, fetch.MaxURL)
 	return e
 }
 
@@ -360,7 +360,6 @@ func (c *Client) numbers() []number {
 	return append([]number{
 		{"Pace", int64(c.Pace)}, {"PerHost", int64(c.PerHost)}, {"Timeout", int64(c.Timeout)}, {"Tries", int64(c.Tries)},
 		{"Budget.Documents", int64(b.Documents)}, {"Budget.Bytes", b.Bytes},
-		{"Budget.Barren", int64(b.Barren)}, {"Budget.Empty", int64(b.Empty)},
 	}, c.Limits.numbers()...)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,7 +154,7 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 	default:
 		data = "<feed" + namespaceOf(data) + ">" + data + "</feed>"
 	}
-	doc, err := Parser{Limits: unlimited, Strict: true}.parse(data, base)
+	doc, err := Parser{Trusted: true, Strict: true}.parse(data, base)
 	if err != nil {
 		return nil, err
 	}
@@ -166,12 +165,6 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 		}
 	}
 	return doc.Entries[0], nil
-}
-
-// unlimited are the limits for an entry already read within Limits.
-var unlimited = Limits{
-	Depth: math.MaxInt, Attributes: math.MaxInt, Namespaces: math.MaxInt,
-	Elements: math.MaxInt, Entries: math.MaxInt, HeadLinks: math.MaxInt, ID: math.MaxInt, URL: math.MaxInt,
 }
 
 // namespaceOf returns the declaration of an element's namespace; "" if it has none.
@@ -585,8 +578,8 @@ func (l *entryList) drop() { l.room = l.room[:len(l.room)-1] }
 func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 	need.Raw, need.Links = e.raw, l.lent
 	switch {
-	case len(e.ID) > l.in.limits.ID:
-		l.skip(offset, fmt.Sprintf("its id has more than %d bytes", l.in.limits.ID))
+	case len(e.ID) > l.in.limits.id:
+		l.skip(offset, fmt.Sprintf("its id has more than %d bytes", l.in.limits.id))
 		return
 	case len(l.own) > maxLinks:
 		l.skip(offset, fmt.Sprintf("it has more than %d links", maxLinks))

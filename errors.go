@@ -255,7 +255,7 @@ type NotFeedError struct {
 	// type of a feed, resolved, with "alternate" as their Rel. The best comes first: a
 	// feed in several formats counts once, in Atom if possible, and feeds of comments come
 	// last. Only the first 1 MiB of the page and 64 links count, and only links no longer
-	// than Limits.URL. They have not been requested. See [Client.Discover].
+	// than 8 KiB. They have not been requested. See [Client.Discover].
 	//
 	// An account's feed is its outbox. A Client makes one more request to find it, for a
 	// WebFinger answer, or for a page that names an account but no feed.
@@ -459,7 +459,7 @@ func (r Reason) Advice() string {
 		"tell the publisher that the link does not lead to a feed",
 		"raise the budget to read on",
 		"tell the publisher that the chain of documents loops; older entries cannot be reached",
-		"tell the publisher that the server repeats itself; raise the budget to read on",
+		"tell the publisher that the server repeats itself",
 		"give the address of the feed itself rather than of an archive or a later page",
 		"try again, with more time",
 		"poll more often, before the feed drops its older entries",

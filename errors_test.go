@@ -179,7 +179,7 @@ var failures = []struct {
 		"retry retry failure", ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
 	{"scheme", siteReply{}, func(_ *Client, r *http.Request) { r.URL.Scheme = "ftp" },
 		"refusal scheme", ReasonRefused, "refused: ", `unsupported scheme: "ftp"`},
-	{"length", siteReply{}, func(c *Client, r *http.Request) { c.Limits.URL, r.URL.Path = 23, r.URL.Path+"more" },
+	{"length", siteReply{}, func(_ *Client, r *http.Request) { r.URL.Path += strings.Repeat("more", 2049) },
 		"refusal length", ReasonRefused, "refused: ", "the URL is too long"},
 	{"no URL", siteReply{}, func(_ *Client, r *http.Request) { *r.URL = url.URL{} }, "refusal url", ReasonRefused, "refused: ", "not an absolute URL with a host"},
 	{"method", siteReply{}, func(_ *Client, r *http.Request) { r.Method = "POST" }, "refusal method", ReasonRefused, "refused: ", "unsupported method"},
@@ -236,7 +236,7 @@ func TestFailures(t *testing.T) {
 				err := ask()
 				text := test.kind + test.text
 				if url := Redact(req.URL.String()); url != "" {
-					text = fmt.Sprintf("fetch %q: %s", url[:min(len(url), 23)], text)
+					text = fmt.Sprintf("fetch %q: %s", url[:min(len(url), 8<<10)], text)
 				}
 				require.Equal(t, test.why, feedtest.ErrorAs[*FetchError](t, err).Reason)
 				require.EqualError(t, err, text)

@@ -81,6 +81,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -593,11 +594,14 @@ func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) 
 // Limits bound the cost of reading one document. A zero field means its default, which
 // real feeds do not reach. A negative one is an error.
 //
-// A document beyond a limit is refused with a *ParseError. Three limits concern a
-// single entry, which is then left out and becomes a Gap of the document: the length of
+// A document beyond a limit is refused with a *ParseError. There are constants beside the
+// fields: 200 times its compressed size, beyond the first MiB; 256 nested elements, 256
+// attributes of one element, and 256 namespaces at one place; 1,000,000 elements; 64 links
+// in the head section; 4 KiB for an id, and 8 KiB for a link's target. Three limits concern
+// a single entry, which is then left out and becomes a Gap of the document: the length of
 // its id, 4,096 links, and its inheritance.
 //
-// The last one is fixed. A document has its namespaces, xml:base and xml:lang once, but
+// A document has its namespaces, xml:base and xml:lang once, but
 // each entry needs a copy, and each relative reference needs the base. An entry may
 // take 16 times its own length plus 1 KiB of them; no honest entry comes near this. So
 // everything derived from a document of n bytes (its links, texts and XML, and the
@@ -605,25 +609,26 @@ func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) 
 // Only 64 KiB of a head section are kept, because every document of a republished feed
 // repeats it.
 type Limits struct {
-	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
-	Ratio      int   // Ratio is the ratio of decompressed to compressed size, beyond the first MiB; the default is 200.
-	Depth      int   // Depth is the number of nested elements; the default is 256.
-	Attributes int   // Attributes is the number of attributes of one element; the default is 256.
-	Namespaces int   // Namespaces is the number of namespaces in scope at one place; the default is 256.
-	Elements   int   // Elements is the number of elements of a document; the default is 1,000,000.
-	Entries    int   // Entries is the number of entries of a document; the default is 50,000.
-	HeadLinks  int   // HeadLinks is the number of links in a head section; the default is 64.
-	ID         int   // ID is the length of an entry's or feed's id in bytes; the default is 4 KiB.
-	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
+	Bytes   int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
+	Entries int   // Entries is the number of entries of a document; the default is 50,000.
 }
 
-// withDefaults fills in the zero fields a reader uses.
-func (l Limits) withDefaults() Limits {
-	l.Bytes = cmp.Or(l.Bytes, fetch.DefaultBytes)
-	l.Entries = cmp.Or(l.Entries, 50_000)
-	l.HeadLinks = cmp.Or(l.HeadLinks, 64)
-	l.ID = cmp.Or(l.ID, 4<<10)
-	l.URL = cmp.Or(l.URL, fetch.DefaultURL)
+// limits are all limits of reading a document.
+type limits struct {
+	Limits
+	headLinks, id, url int
+	xml                xmlscan.Limits
+}
+
+// limits returns the limits of the documents p reads.
+func (p Parser) limits() limits {
+	l := limits{Limits: p.Limits, headLinks: 64, id: 4 << 10, url: fetch.MaxURL}
+	bytes, entries := int64(fetch.DefaultBytes), 50_000
+	if p.Trusted {
+		bytes, entries = math.MaxInt64-1, math.MaxInt
+		l = limits{p.Limits, math.MaxInt, math.MaxInt, math.MaxInt, xmlscan.Unlimited()}
+	}
+	l.Bytes, l.Entries = cmp.Or(l.Bytes, bytes), cmp.Or(l.Entries, entries)
 	return l
 }
 
@@ -644,10 +649,5 @@ func checkNumbers(of string, numbers []number) error {
 }
 
 func (l Limits) numbers() []number {
-	return []number{
-		{"Limits.Bytes", l.Bytes}, {"Limits.Ratio", int64(l.Ratio)}, {"Limits.Depth", int64(l.Depth)},
-		{"Limits.Attributes", int64(l.Attributes)}, {"Limits.Namespaces", int64(l.Namespaces)},
-		{"Limits.Elements", int64(l.Elements)}, {"Limits.Entries", int64(l.Entries)},
-		{"Limits.HeadLinks", int64(l.HeadLinks)}, {"Limits.ID", int64(l.ID)}, {"Limits.URL", int64(l.URL)},
-	}
+	return []number{{"Limits.Bytes", l.Bytes}, {"Limits.Entries", int64(l.Entries)}}
 }

@@ -45,7 +45,7 @@ func TestNumbers(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
 	private := func() *Client { return &Client{AllowPrivate: true, Tries: 1} }
 	names := numbers(private())
-	require.Len(t, names, 19)
+	require.Len(t, names, 9)
 	for name, field := range names {
 		t.Run(name, func(t *testing.T) {
 			c := private()

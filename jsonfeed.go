@@ -223,8 +223,8 @@ func (r *jsonReader) link(rel string) {
 	case !ok:
 		r.doc.lose(rel)
 	case ref == "":
-	case len(r.doc.Links) == r.limits.HeadLinks:
-		r.err = limitError(r.doc.URL, "links in the head section", r.limits.HeadLinks)
+	case len(r.doc.Links) == r.limits.headLinks:
+		r.err = limitError(r.doc.URL, "links in the head section", r.limits.headLinks)
 	default:
 		r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
 	}

@@ -27,6 +27,10 @@ type Parser struct {
 	// of another one leads to a Note.
 	Header http.Header
 
+	// Trusted lifts all limits that Limits does not set, for a document the program has
+	// written itself or read before.
+	Trusted bool
+
 	// Strict makes the parser stop where XML or JSON is not well-formed, except at
 	// harmless errors of XML, such as a bare ampersand, and take UTF-8 encoded twice as
 	// it is. Otherwise it mends the document there.
@@ -49,7 +53,7 @@ func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 	if r == nil {
 		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
 	}
-	limit := p.Limits.withDefaults().Bytes
+	limit := p.limits().Bytes
 	text, err := read(r, limit)
 	if err != nil {
 		return nil, err
@@ -92,7 +96,7 @@ func (p Parser) parse(data, base string) (doc *Document, err error) {
 // newReading returns a reading of a text from the given URL.
 func (p Parser) newReading(text, url string) reading {
 	return reading{
-		text: text, limits: p.Limits.withDefaults(),
+		text: text, limits: p.limits(),
 		doc: &Document{URL: url}, head: new(Document),
 	}
 }
@@ -163,15 +167,10 @@ func (p Parser) newReader(data, base string) (*documentReader, error) {
 	}
 	text = xmlscan.Expand(text)
 	r := p.newDocumentReader(text, base)
-	r.Cursor, r.decoding = xmlscan.New(text, p.scanLimits()), notes
+	r.Cursor, r.decoding = xmlscan.New(text, r.limits.xml), notes
 	r.Around(base)
 	r.addNotes(notes)
 	return r, nil
-}
-
-func (p Parser) scanLimits() xmlscan.Limits {
-	l := p.Limits
-	return xmlscan.Limits{Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements}
 }
 
 // A documentReader reads an XML document: its head section itself, its entries by an
@@ -197,7 +196,7 @@ type documentReader struct {
 func (p Parser) newDocumentReader(text, url string) *documentReader {
 	r := &documentReader{header: p.Header, loose: -1}
 	r.reading, r.Elements = p.newReading(text, url), feedxml.New(text, url)
-	r.MaxURL, r.Note = r.limits.URL, r.note
+	r.MaxURL, r.Note = r.limits.url, r.note
 	r.head.in, r.list.in = &r.reading, &r.reading
 	r.entries = entryReader{elements: &r.elements, list: &r.list, leftOut: -1, twoInOne: -1, linkAt: -1}
 	return r
@@ -400,9 +399,9 @@ func (r *documentReader) headLink(row *feedxml.Row) {
 }
 
 func (r *documentReader) setLinks(links Links) {
-	if r.doc.Links = links; len(links) > r.limits.HeadLinks {
-		r.doc.Links = links[:r.limits.HeadLinks]
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.HeadLinks))
+	if r.doc.Links = links; len(links) > r.limits.headLinks {
+		r.doc.Links = links[:r.limits.headLinks]
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.headLinks))
 	}
 }
 
@@ -474,11 +473,11 @@ func (h *headReader) addHeader(header http.Header) {
 		doc.LastModified = t
 	}
 	own := doc.Links
-	links, lost := headerLinks(header.Values("Link"), doc.URL, h.in.limits.URL)
+	links, lost := headerLinks(header.Values("Link"), doc.URL, h.in.limits.url)
 	for _, link := range links {
 		switch {
 		case own.has(link.Rel):
-		case len(doc.Links) >= h.in.limits.HeadLinks:
+		case len(doc.Links) >= h.in.limits.headLinks:
 			doc.lose(link.Rel)
 		default:
 			doc.Links = append(doc.Links, link)
@@ -572,7 +571,7 @@ func (r *documentReader) tombstone() {
 	ref, _ := r.Attr("", "ref")
 	when, _ := r.Attr("", "when")
 	offset := r.Offset()
-	if ref = trim(ref); ref == "" || len(ref) > r.limits.ID {
+	if ref = trim(ref); ref == "" || len(ref) > r.limits.id {
 		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
 		return
 	}
@@ -695,7 +694,7 @@ func (r *documentReader) coverage() {
 	offset, depth := r.Offset(), r.Depth()
 	c, tooMany := &Coverage{}, false
 	attr := func(name string) string { value, _ := r.Attr("", name); return trim(value) }
-	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
+	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.url {
 		c.Of = iri.Redact(of)
 	}
 	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
@@ -736,7 +735,7 @@ func (r *documentReader) declaredGap() *Gap {
 	if g.Reason.UnmarshalText([]byte(reason)) != nil || g.Reason == ReasonUnknown {
 		g.Reason = ReasonDeclared
 	}
-	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.URL {
+	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.url {
 		g.URL = iri.Redact(href)
 	}
 	return g
@@ -773,7 +772,7 @@ func (p Parser) mend(r *documentReader) *documentReader {
 	if begin > 0 {
 		again.note("content-before-root", "there is something before the feed", 0)
 	}
-	again.Cursor = xmlscan.Mend(scanned, p.scanLimits())
+	again.Cursor = xmlscan.Mend(scanned, again.limits.xml)
 	again.Around(r.doc.URL)
 	again.document()
 	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.Err()) {
@@ -888,7 +887,7 @@ type reading struct {
 	doc    *Document
 	head   *Document // the head entries point to; filled in at the end
 	text   string    // the document, in UTF-8
-	limits Limits
+	limits limits
 	err    *ParseError
 
 	zone  feedtime.Zone   // the zone of the last date
@@ -951,7 +950,7 @@ func (r *reading) parseTime(value string, offset int) time.Time {
 
 // absolute resolves a reference; "" with a note if the result exceeds the limit.
 func (r *reading) absolute(base, ref string, offset int) string {
-	return feedxml.Absolute(base, ref, r.limits.URL, r.note, offset)
+	return feedxml.Absolute(base, ref, r.limits.url, r.note, offset)
 }
 
 // failAt ends the reading.

@@ -159,7 +159,7 @@ func (w *walk) resume(kind Kind, pending []string) {
 func (w *walk) begin(kind Kind) {
 	w.loops.Begin()
 	w.ahead.Begin()
-	w.kind, w.missing, w.used.Barren, w.used.Empty = kind, nil, 0, 0
+	w.kind, w.missing, w.used.barren, w.used.empty = kind, nil, 0, 0
 }
 
 // follow yields a document and the older ones. It asks whether a document was
@@ -798,7 +798,7 @@ func (w *walk) examine(at lead) {
 	}
 	if !fresh {
 		w.yieldDocument(l)
-		if w.idle++; w.idle >= w.budget.Barren && len(w.leads) > 0 {
+		if w.idle++; w.idle >= w.budget.barren && len(w.leads) > 0 {
 			w.leads = nil
 			w.gap(&Gap{URL: l.url, From: from, Reason: ReasonBarren, Err: fmt.Errorf("%d documents in a row brought nothing new", w.idle)})
 		}
@@ -910,22 +910,23 @@ func (w *walk) wasProcessed(l *fetchResult) bool {
 	return l.doc != nil && l.url != w.start && w.past.Processed != nil && (w.past.Processed(l.url) || w.processed(l.doc.URL))
 }
 
-// A Budget bounds the cost of one walk (5005#28).
+// A Budget bounds the cost of one walk (5005#28). Beside its fields, a walk ends after 20
+// consecutive documents without anything new, or 1,000 archives in a row without any entry.
 type Budget struct {
-	Documents int   // Documents is the maximum number of documents to request, not counting retries (see Retry.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
+	Documents int   // Documents is the maximum number of documents to request, not counting those repeated (see Client.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
-	Barren    int   // Barren is the maximum number of consecutive documents without anything new; zero means 20.
-	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
 
 	// More, if not nil, is called when one of these is spent, with the walk's use so far.
 	// It returns the new budget for the whole walk. If it returns false, or a budget spent
 	// as well, the chain ends in a gap.
 	More func(used Budget) (Budget, bool)
+
+	barren, empty int // documents in a row without anything new, and archives without entries
 }
 
 func (b Budget) withDefaults() Budget {
 	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
-	b.Barren, b.Empty = cmp.Or(b.Barren, 20), cmp.Or(b.Empty, 1000)
+	b.barren, b.empty = cmp.Or(b.barren, 20), cmp.Or(b.empty, 1000)
 	return b
 }
 
@@ -948,7 +949,7 @@ func (w *walk) spent(documents int) bool {
 
 // barren reports whether too many documents in a row have brought nothing new.
 func (w *walk) barren() bool {
-	return w.used.Barren >= w.budget.Barren || w.used.Empty >= w.budget.Empty
+	return w.used.barren >= w.budget.barren || w.used.empty >= w.budget.empty
 }
 
 // count counts a document of the walk against the budget. An archive without any entry
@@ -960,11 +961,11 @@ func (w *walk) count(l *fetchResult, fresh bool) {
 	}
 	switch {
 	case fresh:
-		w.used.Barren, w.used.Empty = 0, 0
+		w.used.barren, w.used.empty = 0, 0
 	case w.kind == Archived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
-		w.used.Empty++
+		w.used.empty++
 	default:
-		w.used.Barren++
+		w.used.barren++
 	}
 }
 
@@ -979,7 +980,7 @@ func (w *walk) forbids(url string) *Gap {
 		return nil
 	case w.barren():
 		return &Gap{URL: url, Reason: ReasonBarren,
-			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
+			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", w.used.barren+w.used.empty, w.used.empty)}
 	}
 	return &Gap{URL: url, Reason: ReasonBudget,
 		Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",

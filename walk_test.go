@@ -149,9 +149,9 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 		case "bytes":
 			v.client.Budget.Bytes = int64(number())
 		case "barren":
-			v.client.Budget.Barren = number()
+			v.client.Budget.barren = number()
 		case "empty":
-			v.client.Budget.Empty = number()
+			v.client.Budget.empty = number()
 		case "processed":
 			processed = append(processed, url)
 		case "pending":
@@ -879,7 +879,7 @@ func TestBudgetMore(t *testing.T) {
 }
 
 func TestBudgetDefaults(t *testing.T) {
-	require.Equal(t, Budget{Documents: 10_000, Bytes: 1 << 30, Barren: 20, Empty: 1000}, Budget{}.withDefaults())
+	require.Equal(t, Budget{Documents: 10_000, Bytes: 1 << 30, barren: 20, empty: 1000}, Budget{}.withDefaults())
 }
 
 func TestGet(t *testing.T) {

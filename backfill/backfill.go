@@ -383,7 +383,7 @@ type run struct {
 
 // withDefaults replaces zero fields by the defaults of feedhistory.Budget.
 func withDefaults(b feedhistory.Budget) feedhistory.Budget {
-	b.Documents, b.Bytes, b.Barren = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30), cmp.Or(b.Barren, 20)
+	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
 	return b
 }
 

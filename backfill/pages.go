@@ -136,7 +136,7 @@ func (p *progress) add(entries []*feedhistory.Entry) {
 }
 
 // isBarren reports whether too many pages in succession brought nothing new.
-func (p *progress) isBarren() bool { return p.barren >= withDefaults(p.c.Budget).Barren }
+func (p *progress) isBarren() bool { return p.barren >= 20 }
 
 // has returns the IDs whose entries have come, in this walk or before.
 func (p *progress) has(ids []string) map[string]bool {

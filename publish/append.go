@@ -330,7 +330,7 @@ func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, bas
 	if w.Verbatim = verbatim; w.Close() != nil {
 		return nil
 	}
-	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(&b, base)
+	doc, err := feedhistory.Parser{Trusted: true, Strict: true}.Parse(&b, base)
 	if err != nil || len(doc.Entries) != 1 {
 		return nil
 	}

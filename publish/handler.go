@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"math"
 	"mime"
 	"net/http"
 	"os"
@@ -487,8 +486,7 @@ func parseHead(text string) (*feedhistory.Document, error) {
 	if !strings.HasPrefix(start, "<") && !strings.HasPrefix(start, "{") {
 		return nil, nil
 	}
-	limits := feedhistory.Limits{Bytes: maxDocument, Entries: math.MaxInt32, Elements: math.MaxInt32}
-	return feedhistory.Parser{Limits: limits}.Parse(strings.NewReader(text), "")
+	return feedhistory.Parser{Trusted: true, Limits: feedhistory.Limits{Bytes: maxDocument}}.Parse(strings.NewReader(text), "")
 }
 
 // mediaType returns the media type of a format. XML declares its encoding itself, and a

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,17 +32,10 @@ type item struct {
 
 func entryItem(e *feedhistory.Entry) item { return item{e, e.ID, e.Updated} }
 
-// unlimited are the limits for documents written here, which only memory
-// limits.
-var unlimited = feedhistory.Limits{
-	Bytes: math.MaxInt64 - 1, Depth: math.MaxInt32, Attributes: math.MaxInt32, Namespaces: math.MaxInt32,
-	Elements: math.MaxInt32, Entries: math.MaxInt32, HeadLinks: math.MaxInt32, ID: math.MaxInt32, URL: math.MaxInt32,
-}
-
 // parse reads a document of this feed, and leaves references as they are: an
 // entry whose meaning depends on its document has an xml:base.
 func parse(text string) (*feedhistory.Document, error) {
-	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(strings.NewReader(text), "")
+	doc, err := feedhistory.Parser{Trusted: true, Strict: true}.Parse(strings.NewReader(text), "")
 	if doc != nil {
 		unsign(doc)
 	}

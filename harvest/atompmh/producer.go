@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"net/url"
 	"path"
 	"slices"
@@ -225,13 +224,6 @@ func isDeletion(e *feedhistory.Entry) bool { return kindOf(e) == Deleted }
 // name returns the name of the subscription document in the output.
 func (p *Producer) name() string { return cmp.Or(p.Name, "feed.atom") }
 
-// unlimited are the limits for documents written here, which only memory
-// limits.
-var unlimited = feedhistory.Limits{
-	Bytes: math.MaxInt64 - 1, Elements: math.MaxInt32, Entries: math.MaxInt32, HeadLinks: math.MaxInt32,
-	ID: math.MaxInt32, URL: math.MaxInt32,
-}
-
 // published returns the subscription document; nil if there is none yet.
 func (p *Producer) published() (*feedhistory.Document, error) {
 	doc, err := p.document(p.name())
@@ -248,7 +240,7 @@ func (p *Producer) document(name string) (*feedhistory.Document, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(f, "")
+	return feedhistory.Parser{Trusted: true, Strict: true}.Parse(f, "")
 }
 
 // head returns the head section, which describes the feed.

@@ -124,12 +124,11 @@ func (b *body) end(err error) error {
 
 // exceeded checks the limits after a read.
 func (b *body) exceeded() error {
-	c := b.x.client
 	if b.n > b.x.maxBytes() {
 		return b.x.exceeds("bytes", b.x.maxBytes())
 	}
-	if b.encoding != "" && b.n > ratioFree && b.n/c.maxRatio() > b.wire.n {
-		return b.x.exceeds("ratio", c.maxRatio())
+	if b.encoding != "" && b.n > ratioFree && b.n/maxRatio > b.wire.n {
+		return b.x.exceeds("ratio", maxRatio)
 	}
 	return nil
 }

@@ -67,8 +67,6 @@ type Client struct {
 	PerHost int
 
 	Bytes int64 // Bytes is the maximum size of a body, decoded; zero means DefaultBytes.
-	Ratio int   // Ratio is the maximum ratio of decoded bytes to those on the wire, beyond 1 MiB; zero means 200.
-	URL   int   // URL is the maximum length of a URL, given or redirected to; zero means DefaultURL.
 
 	Connect time.Duration // Connect is the time for name lookup and TCP; zero means 5 s.
 	TLS     time.Duration // TLS is the time for the handshake; zero means 10 s.
@@ -471,20 +469,19 @@ func headerSize(h http.Header) int64 {
 	return n
 }
 
-// The defaults of those limits that reading a document has, too.
+// The limits that reading a document has, too.
 const (
-	DefaultBytes = 16 << 20
-	DefaultURL   = 8 << 10
+	DefaultBytes = 16 << 20 // the size of a document
+	MaxURL       = 8 << 10  // the length of a URL, given, linked or redirected to
 )
 
 const (
 	maxHeader = 64 << 10 // the size of all headers of an answer in bytes
-	ratioFree = 1 << 20  // the decoded bytes before Ratio applies: that of small documents says little
+	maxRatio  = 200      // the ratio of decoded bytes to those on the wire, beyond the free ones
+	ratioFree = 1 << 20  // the decoded bytes that are free: the ratio of small documents says little
 )
 
 func (c *Client) maxBytes() int64 { return min(cmp.Or(c.Bytes, DefaultBytes), 1<<60) } // no sum overflows
-func (c *Client) maxRatio() int64 { return int64(cmp.Or(c.Ratio, 200)) }
-func (c *Client) maxURL() int     { return cmp.Or(c.URL, DefaultURL) }
 
 // maxWire limits the encoded bytes of a body: without it, a stream decoding to nothing
 // would continue until the timeout. An incompressible document is a little longer

@@ -33,9 +33,9 @@ func (c *Client) check(req *Request) (*url.URL, error) {
 
 // parse resolves ref against base, which may be nil, and refuses forbidden URLs.
 func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
-	if len(ref) > c.maxURL() {
+	if len(ref) > MaxURL {
 		shown := iri.Redact(ref)
-		return nil, refused(shown[:min(len(shown), c.maxURL())], RuleLength, nil)
+		return nil, refused(shown[:min(len(shown), MaxURL)], RuleLength, nil)
 	}
 	u, err := iri.ParseLeniently(ref)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Client) forbidden(u *url.URL) string {
 		return RuleUserinfo
 	case u.Opaque != "" || u.Hostname() == "" || !validPort(u.Port()):
 		return RuleURL
-	case len(u.Path)+len(u.RawQuery) > c.maxURL(): // a long base and a long reference
+	case len(u.Path)+len(u.RawQuery) > MaxURL: // a long base and a long reference
 		return RuleLength
 	}
 	return ""
