@@ -5,11 +5,11 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -62,7 +62,7 @@ type Client struct {
 	RootCAs *x509.CertPool
 
 	// Transport makes the requests; nil means a safe transport of this package. Another
-	// one must itself refuse addresses that are not public (see Dialer) and limit
+	// one must itself refuse addresses that are not public and limit
 	// connecting: Proxy, RootCAs, AllowPrivate and the timeouts of connecting have no effect
 	// then, and the limits on headers and decompression only as far as it leaves headers
 	// and bodies as received.
@@ -183,10 +183,6 @@ func (c *Client) Clone() *Client {
 	}
 }
 
-// Dialer returns a dialer to refuse loopback, private and special-purpose addresses, as
-// the Client's own transport does. Use it for a Client.Transport of your own.
-func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard()} }
-
 // requester returns the fetcher, which it sets up at the first call.
 func (c *Client) requester() *fetch.Client {
 	c.once.Do(c.setUp)
@@ -254,8 +250,8 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		peek = nil
 	}
 	var cut error
-	l.text, response.Digest, cut = resp.Text(peek)
-	if cut == nil && response.Digest == known.Digest {
+	l.text, response.digest, cut = resp.Text(peek)
+	if cut == nil && response.digest == known.Digest {
 		l.err = &Unchanged{known, response, resp.Header}
 		return l
 	}
@@ -371,43 +367,32 @@ type Credential struct {
 	// empty or not a URL is never sent.
 	Origin string
 
-	// Authorization is the value of the Authorization header, such as "Bearer …".
-	Authorization string
-
 	// User and Password, unless both are "", are sent by Basic authentication (RFC
-	// 7617) instead. A user has no colon.
+	// 7617). A user has no colon.
 	User, Password string
 
-	// Header has further fields servers ask for, such as "X-Api-Key" or "Cookie". The
-	// fields a Client itself sets are refused; see Request.
+	// Header has the fields servers ask for, such as "Authorization", "X-Api-Key" or
+	// "Cookie". The fields a Client itself sets are refused.
 	Header http.Header
 }
 
-// String returns the origin, so printing a credential gives nothing away.
-func (c Credential) String() string { return "credential for " + c.Origin }
+// Format prints the origin, whatever the verb, so printing a credential gives nothing away.
+func (c Credential) Format(f fmt.State, _ rune) { io.WriteString(f, "credential for "+c.Origin) }
 
-// GoString is String.
-func (c Credential) GoString() string { return c.String() }
-
-// LogValue is String.
-func (c Credential) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// MarshalJSON returns String as a JSON string: a credential is not stored this way.
-func (c Credential) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
+// MarshalText returns the text that Format prints, for logs and JSON: a credential is not
+// stored this way.
+func (c Credential) MarshalText() ([]byte, error) { return fmt.Append(nil, c), nil }
 
 // Check returns an error if a Client cannot send the credential: a field has an invalid
 // name or value, or is one set by the connection. The error does not quote values.
 func (c Credential) Check() error {
-	if err := fetch.CheckSecrets(c.Header); err != nil {
-		return err
-	}
 	switch {
-	case c.Authorization != "" && c.User+c.Password != "":
+	case c.User+c.Password != "" && Credential{Header: c.Header}.fields().Get("Authorization") != "":
 		return errors.New("it has both Authorization and a User")
 	case strings.Contains(c.User, ":"):
 		return errors.New("the user has a colon")
 	}
-	return fetch.CheckSecrets(http.Header{"Authorization": {c.authorization()}})
+	return fetch.CheckSecrets(c.fields())
 }
 
 // secrets returns the fields of the Credential for a request to u; nil if there is none.
@@ -426,18 +411,10 @@ func (c Credential) fields() http.Header {
 	for name, values := range c.Header {
 		fields[http.CanonicalHeaderKey(name)] = values
 	}
-	if value := c.authorization(); value != "" {
-		fields.Set("Authorization", value)
+	if c.User+c.Password != "" {
+		fields.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.User+":"+c.Password)))
 	}
 	return fields
-}
-
-// authorization returns the value of the Authorization header; "" if there is none.
-func (c Credential) authorization() string {
-	if c.User == "" && c.Password == "" {
-		return c.Authorization
-	}
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.User+":"+c.Password))
 }
 
 // Discover returns the feeds of the web page at address, the best first: those the page
@@ -509,9 +486,9 @@ type Response struct {
 	Fresh     time.Time // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
 	Date      time.Time // the server's clock; zero if the response does not say
 
-	// ETag and LastModified are the validators, verbatim. Digest is a digest of the
-	// body: it detects changes, but does not withstand forgery.
-	ETag, LastModified, Digest string
+	// The validators, verbatim, and a digest of the body: it detects changes, but does not
+	// withstand forgery.
+	etag, lastModified, digest string
 }
 
 // A Known is the memory of a document read before. It makes the next request for the
@@ -524,7 +501,7 @@ type Known struct {
 	Instead                    string `json:",omitempty"` // the URL to try if Older leads to no document; "" if there is no second link
 	Formats                    bool   `json:",omitempty"` // whether Older and Instead declare different types
 	Lost                       bool   `json:",omitempty"` // whether its link to an older document cannot be used
-	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Damage
+	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Missing
 	ID                         string `json:",omitempty"` // the feed's id, of a subscription document
 	Begins                     string `json:",omitempty"` // the URL of its link to the feed's beginning, if a walk found it not to lead elsewhere
 }
@@ -536,7 +513,7 @@ func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
 	older, _ := d.Links.Rel(feed.Older())
 	targets := d.Links.targets(feed.Older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.mendedDamage(feed) != nil, Begins: d.place.begins}
 	if len(targets) > 1 {
 		k.Instead, k.Formats = targets[1], d.Links.areFormats(targets[0], targets[1])
 	}
@@ -544,7 +521,7 @@ func (d *Document) Known() Known {
 		k.ID = d.ID
 	}
 	if !d.place.again && !d.contradicts(feed) {
-		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
+		k.ETag, k.LastModified, k.Digest = d.Response.etag, d.Response.lastModified, d.Response.digest
 	}
 	return k
 }
@@ -565,7 +542,7 @@ func newResponse(resp *fetch.Response) Response {
 	date, _ := http.ParseTime(resp.Header.Get("Date"))
 	return Response{
 		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: fetch.FreshUntil(resp.Header, now), Date: date.UTC(),
-		ETag: resp.ETag, LastModified: resp.LastModified,
+		etag: resp.ETag, lastModified: resp.LastModified,
 	}
 }
 

@@ -94,7 +94,7 @@ func TestLogger(t *testing.T) {
 		}}
 		var out bytes.Buffer
 		client := clientOf(s)
-		client.Credentials = []Credential{{Origin: "http://a.example", Authorization: "Bearer SECRET"}}
+		client.Credentials = []Credential{{Origin: "http://a.example", Header: http.Header{"Authorization": {"Bearer SECRET"}}}}
 		client.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 			Level: slog.LevelDebug,
 			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -165,8 +165,8 @@ func TestCredentials(t *testing.T) {
 	}}
 	client := clientOf(s)
 	client.Credentials = []Credential{
-		{Origin: "http://a.example", Authorization: "Bearer A"}, {Origin: "http://b.example/", Authorization: "Bearer B"},
-		{Origin: "https://c.example", Authorization: "Bearer C"},
+		{Origin: "http://a.example", Header: http.Header{"Authorization": {"Bearer A"}}}, {Origin: "http://b.example/", Header: http.Header{"Authorization": {"Bearer B"}}},
+		{Origin: "https://c.example", Header: http.Header{"Authorization": {"Bearer C"}}},
 	}
 	h, err := client.Fetch(t.Context(), feedURL)
 	require.NoError(t, err)
@@ -287,10 +287,10 @@ func TestForbiddenLinks(t *testing.T) {
 // and its Authorization replaces a field of that name.
 func TestSecrets(t *testing.T) {
 	p := Client{Credentials: []Credential{
-		{Authorization: "nobody"}, {Origin: "http://[", Authorization: "nobody"}, {Origin: "a", Authorization: "nobody"}, {Origin: "http:///x", Authorization: "nobody"},
-		{Origin: "https://a", Authorization: "secure"},
-		{Origin: "http://A:80/x", Authorization: "a", Header: http.Header{"authorization": {"b"}, "x-key": {"c", "d"}}},
-		{Origin: "http://a", Authorization: "second"},
+		{Header: http.Header{"Authorization": {"nobody"}}}, {Origin: "http://[", Header: http.Header{"Authorization": {"nobody"}}}, {Origin: "a", Header: http.Header{"Authorization": {"nobody"}}}, {Origin: "http:///x", Header: http.Header{"Authorization": {"nobody"}}},
+		{Origin: "https://a", Header: http.Header{"Authorization": {"secure"}}},
+		{Origin: "http://A:80/x", Header: http.Header{"authorization": {"a"}, "x-key": {"c", "d"}}},
+		{Origin: "http://a", Header: http.Header{"Authorization": {"second"}}},
 		{Origin: "http://a:8080", User: "me", Password: "secret"},
 		{Origin: "http://b", Header: http.Header{"Cookie": {"b"}}},
 	}}
@@ -455,8 +455,8 @@ func TestPoll(t *testing.T) {
 			switch test.want {
 			case "document":
 				require.NoError(t, err)
-				require.Equal(t, fetch.Digest(test.reply.Body), doc.Response.Digest)
-				require.Equal(t, doc.Response.Digest, doc.Known().Digest)
+				require.Equal(t, fetch.Digest(test.reply.Body), doc.Response.digest)
+				require.Equal(t, doc.Response.digest, doc.Known().Digest)
 			case "unchanged":
 				require.Nil(t, doc)
 				unchanged := feedtest.ErrorAs[*Unchanged](t, err)
@@ -504,8 +504,8 @@ func TestPollValidators(t *testing.T) {
 			_, err = client.Poll(t.Context(), feedURL, known)
 			unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 			require.Equal(t, []string{feedURL + conditions}, s.Took())
-			require.Equal(t, etag, unchanged.Response.ETag, "those that a 304 does not repeat stay in force")
-			require.Equal(t, date, unchanged.Response.LastModified)
+			require.Equal(t, etag, unchanged.Response.etag, "those that a 304 does not repeat stay in force")
+			require.Equal(t, date, unchanged.Response.lastModified)
 		}
 	}
 }
@@ -516,8 +516,8 @@ func TestPollNewValidators(t *testing.T) {
 	_, err := clientOf(s).Poll(t.Context(), feedURL, Known{ETag: `"1"`, LastModified: "then"})
 	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 	require.Equal(t, `"1"`, unchanged.Known.ETag)
-	require.Equal(t, `W/"2"`, unchanged.Response.ETag)
-	require.Equal(t, "then", unchanged.Response.LastModified)
+	require.Equal(t, `W/"2"`, unchanged.Response.etag)
+	require.Equal(t, "then", unchanged.Response.lastModified)
 	require.Equal(t, time.Minute, unchanged.Response.Fresh.Sub(unchanged.Response.Received))
 }
 
@@ -562,7 +562,7 @@ func TestKnown(t *testing.T) {
 	doc, err := clientOf(s).Get(t.Context(), feedURL)
 	require.NoError(t, err)
 	require.Equal(t, Known{
-		URL: feedURL, ETag: `"1"`, Digest: doc.Response.Digest, Kind: Archived, Older: "http://a.example/archive",
+		URL: feedURL, ETag: `"1"`, Digest: doc.Response.digest, Kind: Archived, Older: "http://a.example/archive",
 	}, doc.Known())
 
 	parsed, err := Parse(strings.NewReader(feed("urn:1", "")), feedURL)
@@ -860,7 +860,7 @@ func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) 
 		resp, known, s.schedule = doc.Response, doc.Known(), doc.Schedule
 	case unchanged != nil:
 		resp = unchanged.Response
-		known.ETag, known.LastModified = resp.ETag, resp.LastModified
+		known.ETag, known.LastModified = resp.etag, resp.lastModified
 	case status != nil && status.Gone:
 		return time.Time{}, true
 	case status != nil && !status.RetryAt.IsZero():
@@ -1383,7 +1383,7 @@ func TestHTTPClient(t *testing.T) {
 	})
 	mux.HandleFunc("/gone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	server := feedtest.Server(t, mux)
-	c := &Client{AllowPrivate: true, Tries: 1, Credentials: []Credential{{Origin: server.URL, Authorization: "Bearer B"}}}
+	c := &Client{AllowPrivate: true, Tries: 1, Credentials: []Credential{{Origin: server.URL, Header: http.Header{"Authorization": {"Bearer B"}}}}}
 	defer c.CloseIdle()
 	get := func(method, path string, header http.Header) (*http.Response, int64) {
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)

@@ -193,7 +193,7 @@ func (m *Merger) rank(doc *Document) int32 {
 
 func (m *Merger) add(doc *Document) {
 	m.last = doc
-	m.h.Gaps = append(m.h.Gaps, doc.Gaps...)
+	m.h.Gaps = append(m.h.Gaps, doc.gaps...)
 	n := m.rank(doc)
 	first := m.h.Head == nil
 	if first {

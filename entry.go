@@ -661,7 +661,7 @@ func (l *entryList) addGaps() {
 		err.Err = fmt.Errorf("%d entries are left out, the first here: %w", l.skipped, err.Err)
 	}
 	doc := l.in.doc
-	doc.Gaps = append(doc.Gaps, &Gap{URL: doc.URL, From: doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
+	doc.gaps = append(doc.gaps, &Gap{URL: doc.URL, From: doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
 }
 
 // maxLinks is the maximum number of links of an entry.

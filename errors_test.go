@@ -106,9 +106,9 @@ func TestSameOriginRule(t *testing.T) {
 func TestCloneOwnsItsCredentials(t *testing.T) {
 	c := Client{Credentials: make([]Credential, 0, 4)}
 	one, two := c.Clone(), c.Clone()
-	one.Credentials = append(one.Credentials, Credential{Authorization: "one"})
-	two.Credentials = append(two.Credentials, Credential{Authorization: "two"})
-	require.Equal(t, "one", one.Credentials[0].Authorization)
+	one.Credentials = append(one.Credentials, Credential{Header: http.Header{"Authorization": {"one"}}})
+	two.Credentials = append(two.Credentials, Credential{Header: http.Header{"Authorization": {"two"}}})
+	require.Equal(t, "one", one.Credentials[0].Header.Get("Authorization"))
 }
 
 // A clone has its own settings, but knows what hosts have asked of the original.
@@ -126,7 +126,7 @@ func TestClone(t *testing.T) {
 	defer first.CloseIdle()
 	second := first.Clone()
 	second.UserAgent = "second"
-	second.Credentials = []Credential{{Origin: server.URL, Authorization: "Bearer 2"}}
+	second.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"Authorization": {"Bearer 2"}}}}
 	for _, c := range []*Client{first, second} {
 		_, err := c.Get(t.Context(), server.URL)
 		require.NoError(t, err)
@@ -139,11 +139,11 @@ func TestClone(t *testing.T) {
 	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents.All())
 }
 
-// A caller's own Transport keeps the guard if it uses Dialer.
-func TestDialer(t *testing.T) {
+// The guard works in a caller's own Transport.
+func TestGuard(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	transport := &http.Transport{DialContext: Dialer().DialContext, TLSClientConfig: &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}
+	transport := &http.Transport{DialContext: (&net.Dialer{Control: fetch.Guard()}).DialContext, TLSClientConfig: &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}
 	c := &Client{Transport: transport, Tries: 1}
 	_, err := c.Get(t.Context(), server.URL)
 	refused, ok := errors.AsType[*FetchError](err)
@@ -286,7 +286,7 @@ func TestErrorTexts(t *testing.T) {
 		require.EqualError(t, test.err, test.text)
 		require.Equal(t, test.says, Describe(test.err))
 	}
-	secret := Credential{Origin: "http://a", Authorization: "SECRET", Password: "SECRET", Header: http.Header{"X": {"SECRET"}}}
+	secret := Credential{Origin: "http://a", Password: "SECRET", Header: http.Header{"Authorization": {"SECRET"}, "X": {"SECRET"}}}
 	encoded, err := json.Marshal([]any{secret, &secret, Client{Credentials: []Credential{secret}}.Credentials})
 	require.NoError(t, err)
 	var log bytes.Buffer

@@ -163,14 +163,6 @@ func ExampleClient_tracing() {
 	// Output: GET /queue.atom
 }
 
-// A transport of the program's own refuses private addresses, too.
-func ExampleDialer() {
-	client := &feedhistory.Client{Transport: &http.Transport{DialContext: feedhistory.Dialer().DialContext}}
-	_, err := client.Get(context.Background(), "http://127.0.0.1/feed.atom")
-	fmt.Println(errors.Is(err, feedhistory.ErrPrivateAddress))
-	// Output: true
-}
-
 // Documents that only the proxy can reach come through it.
 func ExampleClient_proxy() {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -235,16 +227,16 @@ func ExampleDocument_NextPoll() {
 	// https://hub.example.org/ true
 }
 
-// Damage tells whether mending a document may have lost an older part of the feed.
-func ExampleDocument_Damage() {
+// Missing has a gap if mending a document may have lost an older part of the feed.
+func ExampleDocument_Missing() {
 	doc := parse(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><entry><id>urn:2</id></entry></feed>`)
 	for _, note := range doc.Notes {
 		fmt.Println(note.Line, note.Code)
 	}
-	fmt.Println(doc.Damage(doc.Kind()) != nil, len(doc.Received()))
+	fmt.Println(len(doc.Missing(doc.Kind())), len(doc.Received()))
 	// Output:
 	// 1 unclosed-element
-	// false 99
+	// 0 99
 }
 
 // One error has all about a request that failed.

@@ -164,7 +164,6 @@ type Document struct {
 	Entries      []*Entry
 	Deleted      []Tombstone
 	Notes        []Note      // the leniencies used in reading it; the first hundred
-	Gaps         []*Gap      // the entries left out because they exceed Limits; see Missing
 	Schedule     Schedule    // how often the feed asks to be polled
 	Response     Response    // the HTTP response with the document
 	Header       http.Header // the response's fields, as received; nil if the document was not fetched
@@ -180,6 +179,7 @@ type Document struct {
 	scope   *xmlscan.Scope // the scope of both kinds of elements
 	version string         // of the format
 	damage  *damage        // the losses mending may not have restored; nil if none
+	gaps    []*Gap         // the entries left out because they exceed Limits
 }
 
 // Text returns the document decoded to UTF-8, with the entities it declares itself
@@ -598,7 +598,7 @@ func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) 
 // fields: 200 times its compressed size, beyond the first MiB; 256 nested elements, 256
 // attributes of one element, and 256 namespaces at one place; 1,000,000 elements; 64 links
 // in the head section; 4 KiB for an id, and 8 KiB for a link's target. Three limits concern
-// a single entry, which is then left out and becomes a Gap of the document: the length of
+// a single entry, which is then left out and becomes a Gap of the document (see Missing): the length of
 // its id, 4,096 links, and its inheritance.
 //
 // A document has its namespaces, xml:base and xml:lang once, but

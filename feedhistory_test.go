@@ -180,7 +180,7 @@ func TestBasicAuthentication(t *testing.T) {
 	require.Equal(t, []string{"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", ""}, sent.All())
 	require.NoError(t, c.Credentials[0].Check())
 	require.Error(t, Credential{User: "a:b"}.Check())
-	require.Error(t, Credential{User: "a", Authorization: "Bearer b"}.Check())
+	require.Error(t, Credential{User: "a", Header: http.Header{"Authorization": {"Bearer b"}}}.Check())
 }
 
 // hours returns the bits for hours.
@@ -560,12 +560,12 @@ func TestHosts(t *testing.T) {
 // A login's parts are checked before they are sent, without quoting them.
 func TestCredentialCheck(t *testing.T) {
 	for _, c := range []Credential{
-		{}, {Authorization: "Bearer abc"}, {Header: http.Header{"Cookie": {"a=b"}, "x-key": {"1", "2"}}},
+		{}, {Header: http.Header{"Authorization": {"Bearer abc"}}}, {Header: http.Header{"Cookie": {"a=b"}, "x-key": {"1", "2"}}},
 	} {
 		require.NoError(t, c.Check())
 	}
 	for _, c := range []Credential{
-		{Authorization: "Bearer sec\nret"}, {Header: http.Header{"X-Key": {"sec\x00ret"}}},
+		{Header: http.Header{"Authorization": {"Bearer sec\nret"}}}, {Header: http.Header{"X-Key": {"sec\x00ret"}}},
 		{Header: http.Header{"Host": {"secret"}}}, {Header: http.Header{"a b": {"secret"}}},
 	} {
 		require.Error(t, c.Check())

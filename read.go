@@ -684,7 +684,7 @@ func (d *Document) Head() *Document {
 // headOnly returns the document without its entries and texts.
 func (d *Document) headOnly() Document {
 	head := *d
-	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""
+	head.Entries, head.Deleted, head.gaps, head.text, head.raw = nil, nil, nil, "", ""
 	return head
 }
 

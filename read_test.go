@@ -96,7 +96,7 @@ func describe(t *testing.T, d *Document, err error) string {
 		g.Format, g.Kind, g.Complete, g.Archive = d.Format.String(), d.Kind().String(), d.Complete, d.Archive
 		g.ID, g.Title, g.Updated, g.Published = d.ID, d.Title, d.Updated.UTC(), d.Published.UTC()
 		g.Links, g.Notes = flat(d.Links), codes(d.Notes)
-		if damage := d.Damage(d.Kind()); damage != nil {
+		if damage := d.mendedDamage(d.Kind()); damage != nil {
 			g.Damage = damage.Err.Error()
 		}
 		if kinds := d.Combines(); len(kinds) > 1 {
@@ -355,8 +355,8 @@ func TestWhatDamageCosts(t *testing.T) {
 			[]string{"0", "0"}, "inside another element"},
 	} {
 		doc, err := Parse(strings.NewReader(tt.text), "http://h/feed")
-		if err == nil && doc.Damage(Archived) != nil {
-			err = doc.Damage(Archived)
+		if err == nil && doc.mendedDamage(Archived) != nil {
+			err = doc.mendedDamage(Archived)
 		}
 		if tt.want == "" {
 			require.NoError(t, err, tt.name)

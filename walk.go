@@ -216,7 +216,7 @@ func (w *walk) yieldDocument(l *fetchResult) {
 		return
 	}
 	missing := l.doc.Missing(w.kind)
-	if len(missing) > len(l.doc.Gaps) || l.doc.lostBeyond(w.kind) != "" { // the others come after the document
+	if len(missing) > len(l.doc.gaps) || l.doc.lostBeyond(w.kind) != "" { // the others come after the document
 		w.progress.more.Store(true)
 	}
 	if w.ended = !w.yield(l.doc, nil); w.ended {

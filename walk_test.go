@@ -498,7 +498,7 @@ func TestWalkKnown(t *testing.T) {
 			}
 			declared := first.history.Head.Declared() // by documents that have not changed
 			for _, d := range first.docs {
-				declared = append(declared, d.Gaps...)
+				declared = append(declared, d.gaps...)
 			}
 			for _, g := range first.history.Gaps {
 				if slices.ContainsFunc(declared, func(d *Gap) bool { return d.Error() == g.Error() }) {

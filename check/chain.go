@@ -269,7 +269,7 @@ func (c *Chain) currentOf(r *report) {
 // transport checks how the document was served.
 func (c *Chain) transport(r *report, n *neighbour) {
 	if response := r.doc.Response; !response.Received.IsZero() {
-		if response.ETag == "" && response.LastModified == "" {
+		if r.doc.Header.Get("ETag")+r.doc.Header.Get("Last-Modified") == "" {
 			c.unvalidated.add(n.url)
 		}
 		if response.Fresh.IsZero() {

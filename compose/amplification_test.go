@@ -118,7 +118,7 @@ func checkJSONFeed(t *rapid.T) {
 	require.NoError(t, err)
 	doc, _ := obeys(t, string(data), "http://example.org/feed")
 	require.NotNil(t, doc, "%s", data)
-	if len(doc.Gaps) == 0 {
+	if len(doc.Missing(doc.Kind())) == 0 {
 		require.Len(t, doc.Entries, len(items), "%s", data)
 	}
 	for _, e := range doc.Entries {
@@ -253,7 +253,7 @@ func TestGenerousDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc, err := parse(text, base+"feed")
 			require.NoError(t, err)
-			require.Empty(t, doc.Gaps)
+			require.Empty(t, doc.Missing(doc.Kind()))
 			require.Len(t, doc.Entries, 1)
 			derive(t, doc)
 		})
@@ -283,10 +283,10 @@ func TestEntryBeyondALimit(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, doc.Entries, 2)
 		require.Equal(t, "b", doc.Entries[1].ID)
-		require.Len(t, doc.Gaps, 1)
-		require.Equal(t, ReasonLimit, doc.Gaps[0].Reason)
-		require.ErrorContains(t, doc.Gaps[0], "3 entries are left out")
-		require.ErrorContains(t, doc.Gaps[0], "RFC 5005 §6")
+		require.Len(t, doc.Missing(doc.Kind()), 1)
+		require.Equal(t, ReasonLimit, doc.Missing(doc.Kind())[0].Reason)
+		require.ErrorContains(t, doc.Missing(doc.Kind())[0], "3 entries are left out")
+		require.ErrorContains(t, doc.Missing(doc.Kind())[0], "RFC 5005 §6")
 
 		h, err := Merge(feedtest.Values(doc))
 		require.NoError(t, err)

@@ -90,9 +90,7 @@ func credentialOf(address string, header http.Header) (*feedhistory.Credential, 
 	if err != nil {
 		return nil, err
 	}
-	c := &feedhistory.Credential{Origin: u.Scheme + "://" + u.Host, Authorization: header.Get("Authorization"), Header: header.Clone()}
-	c.Header.Del("Authorization")
-	return c, nil
+	return &feedhistory.Credential{Origin: u.Scheme + "://" + u.Host, Header: header}, nil
 }
 
 // Given reports whether there are flags for one origin.

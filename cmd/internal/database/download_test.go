@@ -204,7 +204,7 @@ func TestManners(t *testing.T) {
 	defer own.Close()
 	d, results := newDownloader(t)
 	login := d.Client.Clone()
-	login.Credentials = []feedhistory.Credential{{Origin: own.URL, Authorization: "Bearer t", Header: http.Header{"X-Key": {"k"}}}}
+	login.Credentials = []feedhistory.Credential{{Origin: own.URL, Header: http.Header{"Authorization": {"Bearer t"}, "X-Key": {"k"}}}}
 	d.ClientFor = func(string) *feedhistory.Client { return login }
 	require.NoError(t, d.Download(t.Context(), []File{{Feed: "f", URL: own.URL + "/a", Name: "a"}, {Feed: "f", URL: own.URL + "/busy", Name: "b"}, {Feed: "f", URL: own.URL + "/c", Name: "c"}}))
 	require.Equal(t, []string{"own Bearer tk", "other ", "own Bearer tk"}, asked.All())
