@@ -231,7 +231,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	response := newResponse(resp)
 	response.Requested = url
 	if resp.Status == http.StatusNotModified {
-		l.err = &Unchanged{known, response, resp.Header}
+		l.err = &Unchanged{known, response}
 		return l
 	}
 	base := resp.URL
@@ -252,7 +252,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	var cut error
 	l.text, response.digest, cut = resp.Text(peek)
 	if cut == nil && response.digest == known.Digest {
-		l.err = &Unchanged{known, response, resp.Header}
+		l.err = &Unchanged{known, response}
 		return l
 	}
 	if l.doc, l.err = p.parse(l.text, base); l.doc != nil {
@@ -529,9 +529,8 @@ func (d *Document) Known() Known {
 // Unchanged is the error for an unchanged document, compared with its Known: the server
 // answered 304, or sent the same bytes again.
 type Unchanged struct {
-	Known    Known       // the memory of the document, for the next poll
-	Response Response    // the response with this answer
-	Header   http.Header // its fields, as received
+	Known    Known    // the memory of the document, for the next poll
+	Response Response // the response with this answer
 }
 
 // Error returns the document's URL.

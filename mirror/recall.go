@@ -65,7 +65,7 @@ type RecallReport struct {
 	Refused int // entries for which the Quota has no room
 	Closed  int // missed windows that are closed; not part of the sum
 
-	Damaged []*EntryError // entries that cannot be stored
+	Damaged []error // entries that cannot be stored
 }
 
 // Add adds the numbers of other.
@@ -77,7 +77,7 @@ func (r *RecallReport) Add(other RecallReport) {
 
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
 // has none. Entries that cannot be stored are left out: RecallReport.Damaged has an
-// *EntryError for each. The error is the Store's or the context's.
+// error for each. The error is the Store's or the context's.
 func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntry) (RecallReport, error) {
 	if r.Mirror == nil {
 		return RecallReport{}, errors.New("mirror: Recall.Mirror must be set")
@@ -107,18 +107,6 @@ func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Docu
 	rank := rankOf(doc, Rank{Time: at, Seq: int64(min(older, 1<<30)) + 1})
 	return r.add(ctx, url, doc, nil, rank)
 }
-
-// An EntryError says why an entry cannot be stored.
-type EntryError struct {
-	ID  string // the publisher's or its link or title, shortened
-	Err error
-}
-
-// Error names the entry.
-func (e *EntryError) Error() string { return fmt.Sprintf("entry %q: %v", e.ID, e.Err) }
-
-// Unwrap returns Err.
-func (e *EntryError) Unwrap() error { return e.Err }
 
 // triesToAdd is how often a Recall begins again if another mirror is at work on the feed.
 const triesToAdd = 10
@@ -604,7 +592,7 @@ func (k *knownEntries) find(hash string, l likeness, only bool) (best *knownEntr
 
 // document returns the entries of a reader as a document, without bad ones that cannot be
 // stored. Made has the new IDs that entries without one have got.
-func (r *Recall) document(ctx context.Context, feed string, kept []KeptEntry) (doc *feedhistory.Document, made map[string]bool, bad []*EntryError, err error) {
+func (r *Recall) document(ctx context.Context, feed string, kept []KeptEntry) (doc *feedhistory.Document, made map[string]bool, bad []error, err error) {
 	links := map[[2]uint64]int{}
 	for i := range kept {
 		links[kept[i].likeness().place()]++
@@ -623,7 +611,7 @@ func (r *Recall) document(ctx context.Context, feed string, kept []KeptEntry) (d
 		}
 		e, err := k.entry(r.Name)
 		if err != nil {
-			bad = append(bad, &EntryError{cmp.Or(k.ID, k.link(), k.Title.Plain()), err})
+			bad = append(bad, fmt.Errorf("entry %q: %w", cmp.Or(k.ID, k.link(), k.Title.Plain()), err))
 			continue
 		}
 		doc.Entries = append(doc.Entries, e)
