@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // Write writes a document in its own format: RSS as RSS 2.0, and Atom as Atom 1.0. A
@@ -167,19 +168,20 @@ func (w *Writer) write(entries []*feedhistory.Entry) {
 			w.err = err
 			return
 		}
+		var facts *feedxml.Facts
 		if !w.Verbatim {
-			element = feedxml.RepairEntry(element, w.format == feedhistory.RSS, feedxml.Facts{
-				ID: e.ID, Title: e.Title().Plain(), Published: e.Published, Changed: changed(e), Author: w.author,
-			})
+			facts = &feedxml.Facts{
+				ID: e.ID, Title: func() string { return e.Title().Plain() }, Published: e.Published, Changed: changed(e), Author: w.author,
+			}
 		}
-		w.put(element)
+		element.Write(w.format == feedhistory.RSS, facts, w.put)
 		w.b.WriteByte('\n')
 	}
 }
 
-// element returns an entry as an element of the document: with its own XML, if that is of
-// the format, or else converted.
-func (w *Writer) element(e *feedhistory.Entry) (string, error) {
+// element returns an entry as an element of the document: its own, if that is of the format, or
+// else converted. It has the authors of its feed if the document has others.
+func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
 	element, err := e.Element()
 	native, convert := feedxml.Atom, w.atomEntry
 	if w.format == feedhistory.RSS {
@@ -187,16 +189,15 @@ func (w *Writer) element(e *feedhistory.Entry) (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", err
 	case !isNative(element, feedxml.Format(w.format), native):
 		convert(e, element)
 		text := w.b.String()
 		w.b.Reset()
-		return strings.TrimSuffix(text, "\n"), nil
+		return feedxml.Element{Raw: strings.TrimSuffix(text, "\n"), Scope: new(xmlscan.Scope)}, nil
 	case slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return feedhistory.Person(a) == b }):
-		return element.Scope.Standalone(element.Raw, element.Lenient), nil
+		element.Authors = nil
 	}
-	return string(e.Signed().XML()), nil
+	return element, err
 }
 
 // changed returns when the entry changed or, if it does not say, when its document did.

@@ -394,33 +394,22 @@ func (r *Elements) rank(text Meaning) int {
 // Construct reads the current element as a text construct or content, by its type (RFC 4287
 // §3.1.1, §4.1.3.3).
 func (r *Elements) Construct() Construct {
-	t := Construct{Base: r.Base(), Lang: r.Language()}
-	space, local := r.Space(), strings.ToLower(r.Local())
-	if src, ok := r.Attr("", "src"); ok && local == "content" {
-		t.Src = iri.Resolve(t.Base, src)
-	}
-	kind, _ := r.Attr("", "type")
-	mode, _ := r.Attr("", "mode")
-	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
+	t, mode := r.kind()
+	if t.Type == "" {
 		// A title has text rather than HTML, but with HTML's references.
-		if t.Type = htmlType; (strings.EqualFold(local, "title") || space == Media) && !strings.EqualFold(xmlscan.Trim(kind), htmlType) {
-			t.Type = textType
-			t = r.TextOrMarkup(t)
-			switch {
-			case t.Type != textType || r.literal || kind != "":
-			case markup.IsInline(t.Body):
-				t.Type = htmlType
-			default:
-				t.Body = xmlscan.Unescape(t.Body)
-			}
-			return t
+		kind, _ := r.Attr("", "type")
+		if t.Type = htmlType; !strings.EqualFold(r.Local(), "title") && r.Space() != Media || strings.EqualFold(xmlscan.Trim(kind), htmlType) {
+			return r.TextOrMarkup(t)
 		}
-		return r.TextOrMarkup(t)
-	}
-	t.Type = TextType(kind, mode)
-	if IsMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
-		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.Offset())
 		t.Type = textType
+		switch t = r.TextOrMarkup(t); {
+		case t.Type != textType || r.literal || kind != "":
+		case markup.IsInline(t.Body):
+			t.Type = htmlType
+		default:
+			t.Body = xmlscan.Unescape(t.Body)
+		}
+		return t
 	}
 	switch {
 	case mode == "base64": // of Atom 0.3
@@ -437,6 +426,27 @@ func (r *Elements) Construct() Construct {
 		t.Body = r.PlainText()
 	}
 	return t
+}
+
+// kind returns what the start tag of a construct says, and the mode of Atom 0.3. The type is ""
+// in another vocabulary.
+func (r *Elements) kind() (t Construct, mode string) {
+	t = Construct{Base: r.Base(), Lang: r.Language()}
+	space, local := r.Space(), strings.ToLower(r.Local())
+	if src, ok := r.Attr("", "src"); ok && local == "content" {
+		t.Src = iri.Resolve(t.Base, src)
+	}
+	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
+		return t, ""
+	}
+	kind, _ := r.Attr("", "type")
+	mode, _ = r.Attr("", "mode")
+	t.Type = TextType(kind, mode)
+	if IsMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
+		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.Offset())
+		t.Type = textType
+	}
+	return t, mode
 }
 
 // TextOrMarkup reads the current element's characters. If there are elements among

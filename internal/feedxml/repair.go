@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -17,23 +18,49 @@ import (
 
 // Facts are those about an entry its repair needs.
 type Facts struct {
-	ID, Title          string // Title is without markup
+	ID                 string
+	Title              func() string // without markup
 	Published, Changed time.Time
 	Author             string // the name of the author if the entry has none; "" if it needs none
 }
 
-// RepairEntry returns an entry or item, to be written into a document of its format, valid
-// by the rules of Atom or RSS. It copies each element the format allows, rewrites those read
-// leniently as they were read, and leaves out elements of the format's own vocabulary that
-// it does not define. Elements of other vocabularies stay as published. A repaired element
-// needs no repair.
-func RepairEntry(element string, rss bool, e Facts) string {
-	r := newReviser(element, rss)
-	r.entry = &e
-	if r.survey(element); rss {
-		return r.revised(r.addRSS)
+// Write writes an entry or item into a document of its format, with everything its scope
+// contributes, and with its authors. With facts it is valid by the rules of Atom or RSS: Write
+// copies each element the format allows, rewrites those read leniently as they were read, and leaves
+// out elements of the format's own vocabulary that it does not define. Elements of other
+// vocabularies stay as published. A repaired element needs no repair.
+//
+// Valid elements are parts of e: put is called with them.
+func (e *Element) Write(rss bool, facts *Facts, put func(text string)) {
+	start, rest := e.Scope.Parts(e.Raw, e.Lenient)
+	var authors Markup
+	for _, p := range e.Authors {
+		authors.Person(AtomAuthor, p)
 	}
-	return r.revised(r.addAtom)
+	if facts == nil {
+		end := len(rest)
+		if authors.Len() > 0 {
+			end = max(0, strings.LastIndex(rest, "</"))
+		}
+		for _, text := range []string{start, rest[:end], authors.String(), rest[end:]} {
+			put(text)
+		}
+		return
+	}
+	element, sc := e.Raw, *e.Scope
+	if start == "" {
+		element, sc = rest, xmlscan.Scope{}
+	}
+	put(start)
+	r := newReviser(element, sc, rss)
+	defer r.read.Release()
+	r.entry, r.put, r.done, r.added = facts, put, len(element)-len(rest), authors.String()
+	r.has.author = r.added != ""
+	if rss {
+		r.revise(r.addRSS)
+	} else {
+		r.revise(r.addAtom)
+	}
 }
 
 // RepairHead does the same for elements of a head section, each with its own declarations.
@@ -42,8 +69,8 @@ func RepairHead(elements string, rss bool) string {
 	if rss {
 		root = "channel"
 	}
-	r := newReviser("<"+root+">"+elements+"</"+root+">", rss)
-	text := r.revised(func() {})
+	r := newReviser("<"+root+">"+elements+"</"+root+">", xmlscan.Scope{}, rss)
+	text := r.revised()
 	text = text[strings.IndexByte(text, '>')+1:]
 	return text[:strings.LastIndex(text, "</")]
 }
@@ -51,24 +78,27 @@ func RepairHead(elements string, rss bool) string {
 // A reviser writes an entry, a head section or a source again, valid.
 type reviser struct {
 	*xmlscan.Cursor
-	read     Elements // the same elements, as a reader means them
-	element  string   // the element as published
-	begun    bool     // it has a start tag
+	read     *Elements // the same elements, as a reader means them
+	element  string    // the element as published
 	rss      bool
+	scope    *xmlscan.Scope
 	entry    *Facts            // nil for a head section and a source
 	around   []xmlscan.Binding // the bindings in scope of the children
 	prefix   string            // the start tag's prefix
 	rootBase string
 	rootLang string
 
-	out   strings.Builder // element[:done], repaired
+	put   func(text string) // writes element[:done], repaired
 	done  int
 	added string // the children to add at the end
 
 	seen       map[string]bool   // the elements written, by name
 	alternates map[string]string // the alternate links, by type and language
 	has        inventory
-	wordless   bool // the content is elsewhere, or no text
+	surveyed   bool
+	odd        bool   // see isOdd
+	enclosed   string // the URL of the first enclosure of RSS
+	wordless   bool   // the content is elsewhere, or no text
 }
 
 // An inventory lists the elements on which the repair of others depends.
@@ -80,76 +110,79 @@ type inventory struct {
 	permalink string // the guid, if it is a URL
 }
 
-// newReviser returns a reviser of an element where the namespaces of a document are in
-// scope.
-func newReviser(element string, rss bool) *reviser {
-	around := []xmlscan.Binding{{URI: Atom}}
+// newReviser returns a reviser of an element with a scope, where the namespaces of a document are
+// around it.
+func newReviser(element string, sc xmlscan.Scope, rss bool) *reviser {
+	around := xmlscan.Binding{URI: Atom}
 	if rss {
-		around = []xmlscan.Binding{{Prefix: "atom", URI: Atom}}
+		around.Prefix = "atom"
 	}
-	return newReviserIn(element, around, rss)
+	sc.Bindings = append([]xmlscan.Binding{around}, sc.Bindings...)
+	return newReviserIn(element, &sc, rss)
 }
 
-// newReviserIn returns a reviser, at the start tag of an element around which these bindings
-// are in scope.
-func newReviserIn(element string, around []xmlscan.Binding, rss bool) *reviser {
-	r := &reviser{
-		Cursor: xmlscan.NewFragment(element, around, xmlscan.Unlimited()), element: element, rss: rss,
-		seen: map[string]bool{}, alternates: map[string]string{},
-	}
-	r.read = Elements{Cursor: r.Cursor, Format: FormatAtom, MaxURL: math.MaxInt, text: element}
+// newReviserIn returns a reviser, at the start tag of an element with a scope. It is to be
+// released.
+func newReviserIn(element string, sc *xmlscan.Scope, rss bool) *reviser {
+	format := FormatAtom
 	if rss {
-		r.read.Format = FormatRSS
+		format = FormatRSS
 	}
-	r.begun = r.Next() == xmlscan.Start
-	r.around, r.prefix, r.rootBase = slices.Clone(r.Bindings()), r.Prefix(), r.read.Base()
-	r.rootLang, _ = r.Lang()
-	return r
+	read := Again(element, sc, format)
+	read.MaxURL = math.MaxInt
+	return &reviser{
+		Cursor: read.Cursor, read: read, element: element, scope: sc, rss: rss, around: slices.Clone(read.Bindings()), prefix: read.Prefix(),
+		rootBase: read.Base(), rootLang: read.Language(), seen: map[string]bool{}, alternates: map[string]string{},
+	}
 }
 
-// revised returns the element; add adds the children that are missing.
-func (r *reviser) revised(add func()) string {
-	revise := r.atomElement
-	if r.rss {
-		revise = r.rssElement
-	}
-	if !r.begun {
-		return r.element
-	}
-	if r.Empty() { // children need an end tag
+// revised returns the element, and releases the reviser.
+func (r *reviser) revised() string {
+	var b strings.Builder
+	r.put = func(text string) { b.WriteString(text) }
+	r.revise(func() {})
+	r.read.Release()
+	return b.String()
+}
+
+// revise writes the element; add adds the children that are missing.
+func (r *reviser) revise(add func()) {
+	end := len(r.element)
+	switch depth := r.Depth(); {
+	case depth == 0: // there is no start tag
+	case r.Empty(): // children need an end tag
 		name := r.Local()
 		if r.prefix != "" {
 			name = r.prefix + ":" + name
 		}
 		r.element = strings.TrimSuffix(r.element[:r.End()], "/>") + "></" + name + ">"
+		end = strings.LastIndex(r.element, "</")
 		add()
-		return r.finished(strings.LastIndex(r.element, "</"))
-	}
-	for depth := r.Depth(); r.Child(depth); {
-		start := r.Offset()
-		replacement, valid := revise()
-		if r.Skip(); !valid {
-			r.replace(start, r.End(), replacement)
+	default:
+		for r.Child(depth) {
+			start := r.Offset()
+			replacement, valid := r.child()
+			if r.Skip(); !valid {
+				r.replace(start, r.End(), replacement)
+			}
+		}
+		if r.Err() == nil {
+			end = r.Offset()
+			add()
 		}
 	}
-	if r.Err() != nil {
-		return r.element
+	if r.put(r.element[r.done:end]); end < len(r.element) {
+		r.put(r.added)
+		r.put(r.element[end:])
 	}
-	end := r.Offset()
-	add()
-	return r.finished(end)
 }
 
-// finished returns the element, of which the end tag begins at end. A large one is not copied if
-// nothing in it was repaired.
-func (r *reviser) finished(end int) string {
-	if r.done == 0 && r.added == "" {
-		return r.element
+// child returns the current element repaired, or that it is valid.
+func (r *reviser) child() (repaired string, valid bool) {
+	if r.rss {
+		return r.rssElement()
 	}
-	r.out.WriteString(r.element[r.done:end])
-	r.out.WriteString(r.added)
-	r.out.WriteString(r.element[end:])
-	return r.out.String()
+	return r.atomElement()
 }
 
 // replace writes the text up to an element, and another one in its place. Without one, the
@@ -159,8 +192,8 @@ func (r *reviser) replace(start, end int, replacement string) {
 	if replacement == "" {
 		before = strings.TrimRight(before, " \t\r\n")
 	}
-	r.out.WriteString(before)
-	r.out.WriteString(replacement)
+	r.put(before)
+	r.put(replacement)
 	r.done = end
 }
 
@@ -169,6 +202,14 @@ func (r *reviser) add(element string) {
 	if element != "" {
 		r.added += element + "\n"
 	}
+}
+
+// unless returns the element that write writes, unless the current one is valid and not odd.
+func (r *reviser) unless(valid bool, write func(w *Markup)) (string, bool) {
+	if valid && !r.odd {
+		return "", true
+	}
+	return r.written(write), false
 }
 
 // written returns the element that write writes, with the declaration a child needs where
@@ -192,20 +233,26 @@ func (r *reviser) once(name string) bool {
 }
 
 // isOdd reports whether the current element is of an earlier Atom, or has an attribute it must
-// not have.
+// not have. Dates and persons may.
 func (r *reviser) isOdd(row *Row) bool {
 	odd := r.Space() != row.Space
 	for _, a := range r.Attrs() {
 		odd = odd || a.Space == "" && !strings.Contains(row.Attrs, " "+a.Local+" ")
 	}
-	return odd
+	return odd && row.Form != DateForm && row.Form != PersonForm
 }
 
 // within returns a cursor at the start tag of the child that began at start and has ended.
 func (r *reviser) within(start int) *xmlscan.Cursor {
-	c := xmlscan.NewFragment(r.element[start:r.End()], r.around, xmlscan.Unlimited())
-	c.Next()
-	return c
+	return r.again(start).Cursor
+}
+
+// again returns the elements of that child, read again.
+func (r *reviser) again(start int) *Elements {
+	sc := &xmlscan.Scope{Bindings: r.around, Base: r.rootBase, Lang: r.rootLang}
+	again := Fragment(r.element[start:r.End()], sc, r.read.Format)
+	again.MaxURL = math.MaxInt
+	return again
 }
 
 // date reads the current element's text as a date.
@@ -215,9 +262,14 @@ func (r *reviser) date() (text string, t time.Time) {
 	return text, t
 }
 
-// survey finds the elements on which the repair of others depends.
-func (r *reviser) survey(element string) {
-	s := newReviser(element, r.rss)
+// survey finds the elements on which the repair of others depends, once.
+func (r *reviser) survey() *inventory {
+	if r.surveyed {
+		return &r.has
+	}
+	r.surveyed = true
+	s := newReviserIn(r.element, r.scope, r.rss)
+	defer s.read.Release()
 	for depth := s.Depth(); s.Child(depth); {
 		if s.Space() != Atom {
 			continue
@@ -239,15 +291,25 @@ func (r *reviser) survey(element string) {
 			}
 		}
 	}
+	return &r.has
 }
 
 // decodeBase64 decodes a text, or returns it unchanged if it is not base64.
 func decodeBase64(text string) string {
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-	if err != nil {
-		return text
+	if data, err := base64Of(text); err == nil {
+		return string(data)
 	}
-	return string(data)
+	return text
+}
+
+// base64Of decodes base64, in which there may be white space.
+func base64Of(text string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.Map(func(c rune) rune {
+		if unicode.IsSpace(c) {
+			return -1
+		}
+		return c
+	}, text))
 }
 
 // linkAttrs returns the attributes of the current element, a link of Atom, as published, and
@@ -314,6 +376,7 @@ func personOf(c *xmlscan.Cursor, base func() string) (p Person) {
 // row returns the row of the current element, and whether it belongs here.
 func (r *reviser) row() (row *Row, placed bool) {
 	row = RowOf(r.Space(), r.Local())
+	r.odd = r.isOdd(row)
 	if r.entry == nil {
 		return row, row.Feed != MeansNothing
 	}
@@ -329,27 +392,27 @@ func (r *reviser) atomElement() (repaired string, valid bool) {
 	if !placed {
 		return "", false
 	}
-	odd := r.isOdd(row)
 	switch row.Form {
 	case LinkForm:
-		return r.atomLink(odd)
+		return r.atomLink()
 	case CategoryForm:
-		return r.atomCategory(odd)
+		return r.atomCategory()
 	case PersonForm:
 		return r.atomPerson(row.Name)
 	case TextForm:
 		if row.Name == "copyright" {
-			return r.atomText("rights", true)
+			r.odd = true
+			return r.atomText("rights")
 		}
-		return r.atomText(row.Name, odd)
+		return r.atomText(row.Name)
 	case GeneratorForm:
-		return r.generator(odd)
+		return r.generator()
 	case URLForm:
 		return "", r.Space() == Atom && r.once(row.Name)
 	case DateForm:
 		return r.atomDate(row)
 	case IDForm:
-		return r.atomID(odd)
+		return r.atomID()
 	case SourceForm:
 		if r.once(row.Name) {
 			return r.atomSource(), false
@@ -359,7 +422,7 @@ func (r *reviser) atomElement() (repaired string, valid bool) {
 }
 
 // atomID repairs an id. The feed's is as published.
-func (r *reviser) atomID(odd bool) (repaired string, valid bool) {
+func (r *reviser) atomID() (repaired string, valid bool) {
 	switch {
 	case !r.once("id"):
 		return "", false
@@ -367,7 +430,7 @@ func (r *reviser) atomID(odd bool) (repaired string, valid bool) {
 		return "", r.Space() == Atom
 	}
 	id := r.entry.ID
-	return r.written(func(w *Markup) { w.Element("id", id) }), r.read.PlainText() == id && !odd && !r.Nested()
+	return r.unless(r.read.PlainText() == id && !r.Nested(), func(w *Markup) { w.Element("id", id) })
 }
 
 // atomDate repairs a date. Only an entry has a time of publication.
@@ -389,7 +452,7 @@ func (r *reviser) atomDate(row *Row) (repaired string, valid bool) {
 func (r *reviser) atomSource() string {
 	start := r.Offset()
 	r.Skip()
-	return newReviserIn(r.element[start:r.End()], r.around, false).revised(func() {})
+	return newReviserIn(r.element[start:r.End()], &xmlscan.Scope{Bindings: r.around}, false).revised()
 }
 
 // atomTime repairs a date: it is t unless it is as Atom requires.
@@ -398,16 +461,17 @@ func (r *reviser) atomTime(name string, t time.Time) (repaired string, valid boo
 	if t.IsZero() || !r.once(name) {
 		return "", false
 	}
-	return r.written(func(w *Markup) { w.Element(name, t.Format(time.RFC3339Nano)) }),
-		read.Equal(t) && feedtime.IsRFC3339(text) && !r.Nested()
+	return r.unless(read.Equal(t) && feedtime.IsRFC3339(text) && !r.Nested(), func(w *Markup) { w.Element(name, t.Format(time.RFC3339Nano)) })
 }
 
 // atomText repairs a text construct or content. The summary of an entry with neither
 // content nor link is its content (RFC 4287 §4.1.2).
-func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) {
+func (r *reviser) atomText(name string) (repaired string, valid bool) {
 	start := r.Offset()
 	kind, typed := r.Attr("", "type")
-	t := r.read.Construct()
+	t, _ := r.read.kind()
+	r.has.content = r.has.content || name == "content" && r.Space() == Atom
+	r.Skip()
 	switch {
 	case t.Src != "":
 		valid = !typed || IsMediaType(kind)
@@ -416,7 +480,7 @@ func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) 
 	default:
 		valid = kind == t.Type || !typed && t.Type == "text"
 	}
-	valid = valid && !odd && r.isWritten(t, start)
+	valid = valid && !r.odd && r.isWritten(t, start)
 	if name == "summary" && r.isContentMissing() {
 		name, valid = "content", false
 	}
@@ -426,12 +490,12 @@ func (r *reviser) atomText(name string, odd bool) (repaired string, valid bool) 
 	if r.wordless = r.wordless || t.Src != "" || t.isBytes(); valid {
 		return "", true
 	}
-	return r.written(func(w *Markup) { r.writeText(w, name, t) }), false
+	return r.written(func(w *Markup) { r.writeText(w, name, r.again(start).Construct()) }), false
 }
 
 // isContentMissing reports whether an entry has neither content nor a link to it.
 func (r *reviser) isContentMissing() bool {
-	return r.entry != nil && !r.has.content
+	return r.entry != nil && !r.has.content && !r.survey().content
 }
 
 // writeText writes a construct, without a base and a language that it takes from the entry.
@@ -476,7 +540,7 @@ func (r *reviser) isWritten(t Construct, start int) bool {
 	case !t.isBytes():
 		return !r.Nested()
 	}
-	_, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(r.within(start).ElementText()), ""))
+	_, err := base64Of(r.within(start).ElementText())
 	return err == nil
 }
 
@@ -499,9 +563,9 @@ func isDiv(c *xmlscan.Cursor) bool {
 
 // atomLink repairs a link: it becomes one for each of its relations. A second alternate of
 // the same type and language is a related document instead (RFC 4287 §4.1.1).
-func (r *reviser) atomLink(odd bool) (repaired string, valid bool) {
+func (r *reviser) atomLink() (repaired string, valid bool) {
 	_, valid = r.Attr("", "href")
-	valid = valid && !odd
+	valid = valid && !r.odd
 	for _, a := range r.Attrs() {
 		valid = valid && (a.Space != "" || isLinkAttr(a.Local, a.Value()))
 	}
@@ -509,8 +573,10 @@ func (r *reviser) atomLink(odd bool) (repaired string, valid bool) {
 	if r.Skip(); len(links) != 1 {
 		valid = false
 	}
+	own := r.Space() == Atom
 	repaired = r.written(func(w *Markup) {
 		for _, l := range links {
+			r.has.content = r.has.content || own && l.Rel == "alternate"
 			switch other, again := r.alternates[l.Type+" "+l.HrefLang]; {
 			case l.Rel != "alternate":
 			case again && other == l.Href:
@@ -545,28 +611,26 @@ func isLinkAttr(name, value string) bool {
 }
 
 // atomCategory repairs a category, which needs a term.
-func (r *reviser) atomCategory(odd bool) (repaired string, valid bool) {
+func (r *reviser) atomCategory() (repaired string, valid bool) {
 	term, _ := r.Attr("", "term")
 	scheme, schemed := r.Attr("", "scheme")
 	label, _ := r.Attr("", "label")
 	absolute := iri.Writable(scheme) == scheme && iri.Split(scheme).Scheme != ""
-	valid = !odd && xmlscan.Trim(term) != "" && (absolute || !schemed)
+	valid = xmlscan.Trim(term) != "" && (absolute || !schemed)
 	if term = cmp.Or(xmlscan.Trim(term), xmlscan.Trim(label), r.read.PlainText()); term == "" {
 		return "", false
 	}
 	if scheme = iri.Writable(scheme); iri.Split(scheme).Scheme == "" {
 		scheme = ""
 	}
-	return r.written(func(w *Markup) { w.Empty("category", "term", term, "scheme", scheme, "label", label) }), valid
+	return r.unless(valid, func(w *Markup) { w.Empty("category", "term", term, "scheme", scheme, "label", label) })
 }
 
 // atomPerson repairs a person, who must have a name.
 func (r *reviser) atomPerson(name string) (repaired string, valid bool) {
 	start, older := r.Offset(), r.Space() != Atom
-	p := personOf(r.Cursor, r.read.Base)
 	r.Skip()
-	valid = !older && isPerson(r.within(start))
-	return r.written(func(w *Markup) { w.Person(name, p) }), valid
+	return r.unless(!older && isPerson(r.within(start)), func(w *Markup) { w.Person(name, r.again(start).Person()) })
 }
 
 // isPerson reports whether an element is a valid person construct (RFC 4287 §3.2).
@@ -597,42 +661,42 @@ func isPerson(c *xmlscan.Cursor) bool {
 }
 
 // generator repairs the feed's generator.
-func (r *reviser) generator(odd bool) (repaired string, valid bool) {
+func (r *reviser) generator() (repaired string, valid bool) {
 	if r.entry != nil || !r.once("generator") {
 		return "", false
 	}
 	version, _ := r.Attr("", "version")
 	uri, _ := r.Attr("", "uri")
 	url, _ := r.Attr("", "url") // in Atom 0.3
-	valid = !odd && iri.Writable(uri) == uri
+	valid = iri.Writable(uri) == uri
 	name := r.read.PlainText()
 	if name == "" {
 		return "", false
 	}
-	return r.written(func(w *Markup) {
+	return r.unless(valid, func(w *Markup) {
 		w.With("generator", name, "uri", iri.Writable(cmp.Or(uri, url)), "version", version)
-	}), valid
+	})
 }
 
 // addAtom adds the elements an entry must have.
 func (r *reviser) addAtom() {
 	e := r.entry
-	element := func(name, text string) {
+	element := func(name string, text func() string) {
 		if r.once(name) {
-			r.add(r.written(func(w *Markup) { w.Element(name, text) }))
+			r.add(r.written(func(w *Markup) { w.Element(name, text()) }))
 		}
 	}
-	element("id", e.ID)
+	element("id", func() string { return e.ID })
 	element("title", e.Title)
-	element("updated", e.Changed.Format(time.RFC3339Nano))
+	element("updated", func() string { return e.Changed.Format(time.RFC3339Nano) })
 	if !e.Published.IsZero() {
-		element("published", e.Published.Format(time.RFC3339Nano))
+		element("published", func() string { return e.Published.Format(time.RFC3339Nano) })
 	}
-	if !r.has.author {
+	if e.Author != "" && !r.survey().author {
 		r.add(r.written(func(w *Markup) { w.Person("author", Person{Name: e.Author}) }))
 	}
 	switch {
-	case !r.isContentMissing() || r.has.summary:
+	case !r.isContentMissing() || r.has.summary: // which survey has found
 	case r.has.enclosure != "":
 		r.add(r.written(func(w *Markup) { w.Link("link", Link{Rel: "alternate", Href: r.has.enclosure}) }))
 	default:
@@ -649,10 +713,9 @@ func (r *reviser) rssElement() (repaired string, valid bool) {
 		return r.rssExtension(space)
 	}
 	row, placed := r.row()
-	odd := r.isOdd(row)
 	switch row.Form {
 	case TextForm:
-		return r.rssText(row.Name, odd)
+		return r.rssText(row.Name)
 	case URLForm:
 		repaired, valid = r.rssURL(row.Name)
 	case DateForm:
@@ -660,7 +723,7 @@ func (r *reviser) rssElement() (repaired string, valid bool) {
 	case CategoryForm:
 		repaired, valid = r.rssCategory()
 	case ContactForm:
-		return r.contact(row.Name, odd)
+		return r.contact(row.Name)
 	case IDForm:
 		repaired, valid = r.guid()
 	case EnclosureForm:
@@ -678,16 +741,22 @@ func (r *reviser) rssElement() (repaired string, valid bool) {
 	case AsPublished:
 		return "", placed && r.once(row.Name)
 	}
-	return repaired, valid && !odd
+	return repaired, valid && !r.odd
 }
 
 // encoded repairs the current element, which is or becomes content:encoded.
 func (r *reviser) encoded(becomes bool) (repaired string, valid bool) {
-	t := r.read.TextOrMarkup(Construct{Type: "html", Base: r.read.Base()})
-	if !becomes && !r.Nested() {
+	start := r.Offset()
+	if r.Skip(); !becomes && !r.Nested() {
 		return "", true
 	}
-	return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, t.Absolute()), false
+	return r.rssWritten(`content:encoded xmlns:content="`+Content+`"`, r.html(start).Absolute()), false
+}
+
+// html returns the HTML of the child that began at start and has ended.
+func (r *reviser) html(start int) Construct {
+	again := r.again(start)
+	return again.TextOrMarkup(Construct{Type: "html", Base: again.Base()})
 }
 
 // rssWritten returns an element with text; "" without any.
@@ -723,16 +792,17 @@ func (r *reviser) rssExtension(space string) (repaired string, valid bool) {
 }
 
 // rssText repairs a title or description, which has text without elements.
-func (r *reviser) rssText(name string, odd bool) (repaired string, valid bool) {
+func (r *reviser) rssText(name string) (repaired string, valid bool) {
 	if r.entry == nil || !r.once(name) {
 		return "", false
 	}
 	kind, _ := r.Attr("", "type")
-	t := r.read.TextOrMarkup(Construct{Type: "html", Base: r.read.Base()})
-	body := ""
-	switch {
-	case !odd && !r.Nested():
+	start := r.Offset()
+	if r.Skip(); !r.odd && !r.Nested() {
 		return "", true
+	}
+	t, body := r.html(start), ""
+	switch {
 	case name == "description":
 		body = t.Absolute()
 	case r.Nested() || strings.EqualFold(kind, "html"):
@@ -753,7 +823,7 @@ func (r *reviser) rssCategory() (repaired string, valid bool) {
 	if text == "" {
 		return "", false
 	}
-	return r.written(func(w *Markup) { w.With("category", text, "domain", domain) }), !r.Nested()
+	return r.unless(!r.Nested(), func(w *Markup) { w.With("category", text, "domain", domain) })
 }
 
 // rssURL repairs an element that has a URL: it becomes an absolute URI.
@@ -806,17 +876,17 @@ func (r *reviser) pubDate() (repaired string, valid bool) {
 	if t.IsZero() || !r.once("pubDate") {
 		return "", false
 	}
-	return r.rssWritten("pubDate", t.Format(time.RFC1123Z)), valid
+	return r.unless(valid, func(w *Markup) { w.Element("pubDate", t.Format(time.RFC1123Z)) })
 }
 
 // contact repairs an email address; a name alone gets an element of Dublin Core instead.
-func (r *reviser) contact(name string, odd bool) (repaired string, valid bool) {
+func (r *reviser) contact(name string) (repaired string, valid bool) {
 	other := "dc:creator"
 	if name == "webMaster" {
 		other = "dc:publisher"
 	}
 	text := r.read.PlainText()
-	if IsContact(text) && !r.Nested() && !odd && r.once(name) {
+	if IsContact(text) && !r.Nested() && !r.odd && r.once(name) {
 		return "", true
 	}
 	return r.rssWritten(other+` xmlns:dc="`+DC+`"`, text), false
@@ -838,7 +908,7 @@ func (r *reviser) guid() (repaired string, valid bool) {
 	} else {
 		name = `guid isPermaLink="false"`
 	}
-	return r.rssWritten(name, e.ID), exact && text == e.ID && (permanent || value == "false")
+	return r.unless(exact && text == e.ID && (permanent || value == "false"), func(w *Markup) { w.Element(name, e.ID) })
 }
 
 // rssEnclosure repairs an enclosure, which has three attributes.
@@ -851,8 +921,8 @@ func (r *reviser) rssEnclosure() (repaired string, valid bool) {
 	if l.Href = iri.Resolve(r.read.Base(), l.Href); iri.URI(l.Href) == "" {
 		return "", false
 	}
-	r.has.enclosure = cmp.Or(r.has.enclosure, l.Href)
-	return r.written(func(w *Markup) { w.Enclosure(l) }), valid
+	r.enclosed = cmp.Or(r.enclosed, l.Href)
+	return r.unless(valid, func(w *Markup) { w.Enclosure(l) })
 }
 
 // rssSource repairs the source of an item, which needs a URL.
@@ -866,7 +936,7 @@ func (r *reviser) rssSource() (repaired string, valid bool) {
 	case url == "" || uri == "":
 		return r.rssWritten(`dc:source xmlns:dc="`+DC+`"`, text), false
 	default:
-		return r.written(func(w *Markup) { w.With("source", text, "url", uri) }), uri == url && !r.Nested()
+		return r.unless(uri == url && !r.Nested(), func(w *Markup) { w.With("source", text, "url", uri) })
 	}
 }
 
@@ -918,12 +988,14 @@ func (r *reviser) rssImageElement(name string) (repaired string, valid bool) {
 
 // addRSS adds the title or description that an item must have.
 func (r *reviser) addRSS() {
-	if !r.seen["title"] && (r.entry.Title != "" || !r.seen["description"]) {
-		r.add(r.written(func(w *Markup) { w.Title(r.entry.Title) }))
+	if !r.seen["title"] {
+		if title := r.entry.Title(); title != "" || !r.seen["description"] {
+			r.add(r.written(func(w *Markup) { w.Title(title) }))
+		}
 	}
-	if r.has.enclosure != "" && !r.seen["link"] && !r.seen["description"] {
-		if uri := iri.URI(cmp.Or(r.has.permalink, r.has.enclosure)); uri != "" {
-			r.add(r.rssWritten("link", uri))
+	if !r.seen["link"] && !r.seen["description"] {
+		if media := cmp.Or(r.survey().enclosure, r.enclosed); media != "" {
+			r.add(r.rssWritten("link", iri.URI(cmp.Or(r.has.permalink, media))))
 		}
 	}
 }

@@ -237,7 +237,7 @@ type Cursor struct {
 	Mender *Mender // the Mender; nil if reading ends where the Scanner's leniencies are not enough
 
 	buf    []byte // the buffer of ElementText
-	nested bool   // the last ElementText passed over elements
+	nested bool   // the last ElementText or Skip passed over elements
 }
 
 // New returns a Cursor at the beginning of a document, which must be valid UTF-8 without a
@@ -318,9 +318,13 @@ func (c *Cursor) Skip() {
 	if c.tok != Start {
 		return
 	}
+	c.nested = false
 	for depth := len(c.open); len(c.open) >= depth; {
-		if c.Next() == Stop {
+		switch c.Next() {
+		case Stop:
 			return
+		case Start:
+			c.nested = true
 		}
 	}
 }
@@ -353,7 +357,7 @@ func (c *Cursor) ElementText() string {
 	return c.joined(only, buf)
 }
 
-// Nested reports whether the element of the last ElementText contained elements.
+// Nested reports whether the element of the last ElementText or Skip contained elements.
 func (c *Cursor) Nested() bool { return c.nested }
 
 // joined returns the text ElementText has collected, and keeps its buffer for the next.

@@ -256,6 +256,13 @@ func (sc *Scope) Alone(element string, rss bool) string {
 
 // Standalone returns an element with everything its scope contributes.
 func (sc *Scope) Standalone(raw string, lenient bool) string {
+	start, rest := sc.Parts(raw, lenient)
+	return start + rest
+}
+
+// Parts returns Standalone's element in two parts, of which the second one is the end of raw. The
+// first one is empty if the element needs repair.
+func (sc *Scope) Parts(raw string, lenient bool) (start, rest string) {
 	s := NewFragment(raw, sc.Bindings, Unlimited())
 	s.Next()
 	var attrs strings.Builder
@@ -279,13 +286,13 @@ func (sc *Scope) Standalone(raw string, lenient bool) string {
 		WriteAttr(&attrs, "xml:lang", sc.Lang)
 	}
 	if lenient {
-		return Standalone(raw, nil, attrs.String())
+		return "", Standalone(raw, nil, attrs.String())
 	}
 	name := len("<") + len(s.Local())
 	if s.Prefix() != "" {
 		name += len(s.Prefix()) + len(":")
 	}
-	return raw[:name] + attrs.String() + raw[name:]
+	return raw[:name] + attrs.String(), raw[name:]
 }
 
 // Standalone returns an element, given as its part of a scanned document, as a separate,
