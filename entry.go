@@ -246,17 +246,10 @@ func (e *Entry) Signed() *Entry {
 	if e.format() == JSONFeed {
 		return e.signedJSON(authors)
 	}
-	var w feedxml.Markup
-	for _, p := range authors {
-		w.Person(feedxml.AtomAuthor, feedxml.Person(p))
-	}
-	text := string(e.XML())
-	end := strings.LastIndex(text, "</")
-	if end < 0 {
-		return e
-	}
-	signed := *e
-	signed.raw = text[:end] + w.String() + text[end:]
+	var b strings.Builder
+	element, signed := e.element(), *e
+	element.Write(false, nil, func(text string) { b.WriteString(text) })
+	signed.raw = b.String()
 	signed.scope, signed.lenient, signed.signed = &xmlscan.Scope{Base: e.scope.Base}, false, true
 	signed.texts = feedxml.Places{}
 	return &signed

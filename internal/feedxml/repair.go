@@ -33,28 +33,28 @@ type Facts struct {
 // Valid elements are parts of e: put is called with them.
 func (e *Element) Write(rss bool, facts *Facts, put func(text string)) {
 	start, rest := e.Scope.Parts(e.Raw, e.Lenient)
-	var authors Markup
+	var w Markup
 	for _, p := range e.Authors {
-		authors.Person(AtomAuthor, p)
+		w.Person(AtomAuthor, p)
 	}
-	if facts == nil {
-		end := len(rest)
-		if authors.Len() > 0 {
-			end = max(0, strings.LastIndex(rest, "</"))
-		}
-		for _, text := range []string{start, rest[:end], authors.String(), rest[end:]} {
-			put(text)
-		}
+	authors, end := w.String(), strings.LastIndex(rest, "</")
+	put(start)
+	if facts == nil && (authors == "" || end < 0) {
+		put(rest)
+		return
+	} else if facts == nil {
+		put(rest[:end])
+		put(authors)
+		put(rest[end:])
 		return
 	}
 	element, sc := e.Raw, *e.Scope
 	if start == "" {
 		element, sc = rest, xmlscan.Scope{}
 	}
-	put(start)
 	r := newReviser(element, sc, rss)
 	defer r.read.Release()
-	r.entry, r.put, r.done, r.added = facts, put, len(element)-len(rest), authors.String()
+	r.entry, r.put, r.done, r.added = facts, put, len(element)-len(rest), authors
 	r.has.author = r.added != ""
 	if rss {
 		r.revise(r.addRSS)

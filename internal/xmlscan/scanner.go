@@ -17,6 +17,7 @@ package xmlscan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -350,7 +351,7 @@ func (c *Cursor) ElementText() string {
 				only = c.raw()
 				continue
 			}
-			buf = c.AppendText(append(buf, only...))
+			buf = c.AppendText(append(slices.Grow(buf, len(only)+c.end-c.start), only...))
 			only = ""
 		}
 	}

@@ -260,8 +260,8 @@ func (sc *Scope) Standalone(raw string, lenient bool) string {
 	return start + rest
 }
 
-// Parts returns Standalone's element in two parts, of which the second one is the end of raw. The
-// first one is empty if the element needs repair.
+// Parts returns Standalone's element in two parts. The second one is the end of raw, unless the first
+// one is empty: then the whole element is in it.
 func (sc *Scope) Parts(raw string, lenient bool) (start, rest string) {
 	s := NewFragment(raw, sc.Bindings, Unlimited())
 	s.Next()
@@ -285,7 +285,9 @@ func (sc *Scope) Parts(raw string, lenient bool) (start, rest string) {
 	if _, ok := s.Attr(XMLNamespace, "lang"); !ok && sc.Lang != "" {
 		WriteAttr(&attrs, "xml:lang", sc.Lang)
 	}
-	if lenient {
+	if !lenient && attrs.Len() == 0 {
+		return "", raw
+	} else if lenient {
 		return "", Standalone(raw, nil, attrs.String())
 	}
 	name := len("<") + len(s.Local())

@@ -687,21 +687,20 @@ func IsDense(length, escaped int) bool { return length >= 4<<20 || 2*escaped > 5
 // shorter: no text becomes more than four times as long, and HTML full of escapes not twice.
 func WriteText(b *strings.Builder, s string) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) > 512 && isSection(s) { // a shorter one is not dense
-		b.WriteString("<![CDATA[")
-		_, _ = sectionEscaper.WriteString(b, s)
-		b.WriteString("]]>")
-		return
-	}
-	_, _ = textEscaper.WriteString(b, s)
-}
-
-// isSection reports whether a text is written as a CDATA section.
-func isSection(s string) bool {
 	returns, amps := strings.Count(s, "\r"), strings.Count(s, "&")
 	escaped := len(s) + 4*(returns+amps) + 3*(strings.Count(s, "<")+strings.Count(s, ">"))
 	inHTML := 6*amps > len(s)+4<<10
-	return (inHTML || IsDense(len(s), escaped)) && len(s)+16*returns+12*strings.Count(s, "]]>") < escaped
+	if len(s) > 512 && (inHTML || IsDense(len(s), escaped)) { // a shorter one is not dense
+		if section := len(s) + 16*returns + 12*strings.Count(s, "]]>"); section < escaped {
+			b.Grow(section + len("<![CDATA[]]>"))
+			b.WriteString("<![CDATA[")
+			_, _ = sectionEscaper.WriteString(b, s)
+			b.WriteString("]]>")
+			return
+		}
+	}
+	b.Grow(escaped)
+	_, _ = textEscaper.WriteString(b, s)
 }
 
 // WriteAttr writes an attribute, with the space before it.
