@@ -229,7 +229,8 @@ func (e *Entry) XML() []byte {
 		return nil
 	}
 	scope := e.surroundings()
-	return []byte(scope.Standalone(e.raw, e.lenient))
+	start, rest := scope.Standalone(e.raw, e.lenient)
+	return []byte(start + rest)
 }
 
 // Signed returns the entry with the authors of its feed, if it is an entry of Atom or of a

@@ -395,7 +395,7 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
 	}
 	var elements strings.Builder
 	for _, raw := range head.Others {
-		element := head.Scope.Standalone(raw, true)
+		_, element := head.Scope.Standalone(raw, true)
 		if d.Format != format {
 			element = carried(feedxml.Fragment(raw, head.Scope, head.Format), element, format)
 		}

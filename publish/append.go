@@ -269,10 +269,10 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 	given := e
 	if e != nil && !p.isNormal(e) {
 		if baseOf(e) == "" {
-			e = p.rewrite(e, formatOf(e), p.URL(), true)
+			e = reread(written(e, formatOf(e), true), p.URL())
 		}
 		if e != nil && !p.isNormal(e) {
-			e = p.rewrite(e, format, "", true)
+			e = reread(written(e, format, true), "")
 		}
 	}
 	if e != nil && !verbatim {
@@ -327,11 +327,6 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 	return valid
 }
 
-// rewrite writes an entry and reads it again, at a base. It returns nil on failure.
-func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string, verbatim bool) *feedhistory.Entry {
-	return reread(written(e, format, verbatim), base)
-}
-
 // written returns a document of an entry; nil on failure.
 func written(e *feedhistory.Entry, format feedhistory.Format, verbatim bool) []byte {
 	var b bytes.Buffer
@@ -372,14 +367,14 @@ func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 		way = feedhistory.Atom
 	}
 	base := cmp.Or(baseOf(e), p.URL())
-	there := p.rewrite(e, way, base, true)
+	there := reread(written(e, way, true), base)
 	if there == nil {
 		return nil
 	}
 	if there.Updated.IsZero() && e.Source != nil {
 		there.Source.Updated = e.Source.Updated
 	}
-	return p.rewrite(there, p.format(), base, true)
+	return reread(written(there, p.format(), true), base)
 }
 
 func baseOf(e *feedhistory.Entry) string {

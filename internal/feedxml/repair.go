@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -32,25 +31,24 @@ type Facts struct {
 //
 // Valid elements are parts of e: put is called with them.
 func (e *Element) Write(rss bool, facts *Facts, put func(text string)) {
-	start, rest := e.Scope.Parts(e.Raw, e.Lenient)
+	start, rest := e.Scope.Standalone(e.Raw, e.Lenient)
 	var w Markup
 	for _, p := range e.Authors {
 		w.Person(AtomAuthor, p)
 	}
-	authors, end := w.String(), strings.LastIndex(rest, "</")
-	put(start)
-	if facts == nil && (authors == "" || end < 0) {
-		put(rest)
-		return
-	} else if facts == nil {
+	authors := w.String()
+	if put(start); facts == nil {
+		end := max(0, strings.LastIndex(rest, "</"))
 		put(rest[:end])
-		put(authors)
+		if end > 0 { // it has an end tag
+			put(authors)
+		}
 		put(rest[end:])
 		return
 	}
-	element, sc := e.Raw, *e.Scope
+	element, sc := e.Raw, e.Scope
 	if start == "" {
-		element, sc = rest, xmlscan.Scope{}
+		element, sc = rest, new(xmlscan.Scope)
 	}
 	r := newReviser(element, sc, rss)
 	defer r.read.Release()
@@ -69,7 +67,7 @@ func RepairHead(elements string, rss bool) string {
 	if rss {
 		root = "channel"
 	}
-	r := newReviser("<"+root+">"+elements+"</"+root+">", xmlscan.Scope{}, rss)
+	r := newReviser("<"+root+">"+elements+"</"+root+">", new(xmlscan.Scope), rss)
 	text := r.revised()
 	text = text[strings.IndexByte(text, '>')+1:]
 	return text[:strings.LastIndex(text, "</")]
@@ -110,25 +108,16 @@ type inventory struct {
 	permalink string // the guid, if it is a URL
 }
 
-// newReviser returns a reviser of an element with a scope, where the namespaces of a document are
-// around it.
-func newReviser(element string, sc xmlscan.Scope, rss bool) *reviser {
-	around := xmlscan.Binding{URI: Atom}
+// newReviser returns a reviser, at the start tag of an element with a scope, in a document. It is to
+// be released.
+func newReviser(element string, sc *xmlscan.Scope, rss bool) *reviser {
+	around, format := xmlscan.Binding{URI: Atom}, FormatAtom
 	if rss {
-		around.Prefix = "atom"
+		around.Prefix, format = "atom", FormatRSS
 	}
-	sc.Bindings = append([]xmlscan.Binding{around}, sc.Bindings...)
-	return newReviserIn(element, &sc, rss)
-}
-
-// newReviserIn returns a reviser, at the start tag of an element with a scope. It is to be
-// released.
-func newReviserIn(element string, sc *xmlscan.Scope, rss bool) *reviser {
-	format := FormatAtom
-	if rss {
-		format = FormatRSS
-	}
-	read := Again(element, sc, format)
+	within := *sc
+	within.Bindings = append([]xmlscan.Binding{around}, sc.Bindings...)
+	read := Again(element, &within, format)
 	read.MaxURL = math.MaxInt
 	return &reviser{
 		Cursor: read.Cursor, read: read, element: element, scope: sc, rss: rss, around: slices.Clone(read.Bindings()), prefix: read.Prefix(),
@@ -151,17 +140,18 @@ func (r *reviser) revise(add func()) {
 	switch depth := r.Depth(); {
 	case depth == 0: // there is no start tag
 	case r.Empty(): // children need an end tag
-		name := r.Local()
-		if r.prefix != "" {
-			name = r.prefix + ":" + name
-		}
+		name := r.element[1:strings.IndexAny(r.element, " \t\r\n/")]
 		r.element = strings.TrimSuffix(r.element[:r.End()], "/>") + "></" + name + ">"
 		end = strings.LastIndex(r.element, "</")
 		add()
 	default:
+		repaired := r.atomElement
+		if r.rss {
+			repaired = r.rssElement
+		}
 		for r.Child(depth) {
 			start := r.Offset()
-			replacement, valid := r.child()
+			replacement, valid := repaired()
 			if r.Skip(); !valid {
 				r.replace(start, r.End(), replacement)
 			}
@@ -175,14 +165,6 @@ func (r *reviser) revise(add func()) {
 		r.put(r.added)
 		r.put(r.element[end:])
 	}
-}
-
-// child returns the current element repaired, or that it is valid.
-func (r *reviser) child() (repaired string, valid bool) {
-	if r.rss {
-		return r.rssElement()
-	}
-	return r.atomElement()
 }
 
 // replace writes the text up to an element, and another one in its place. Without one, the
@@ -243,9 +225,7 @@ func (r *reviser) isOdd(row *Row) bool {
 }
 
 // within returns a cursor at the start tag of the child that began at start and has ended.
-func (r *reviser) within(start int) *xmlscan.Cursor {
-	return r.again(start).Cursor
-}
+func (r *reviser) within(start int) *xmlscan.Cursor { return r.again(start).Cursor }
 
 // again returns the elements of that child, read again.
 func (r *reviser) again(start int) *Elements {
@@ -268,7 +248,7 @@ func (r *reviser) survey() *inventory {
 		return &r.has
 	}
 	r.surveyed = true
-	s := newReviserIn(r.element, r.scope, r.rss)
+	s := newReviser(r.element, r.scope, r.rss)
 	defer s.read.Release()
 	for depth := s.Depth(); s.Child(depth); {
 		if s.Space() != Atom {
@@ -304,12 +284,7 @@ func decodeBase64(text string) string {
 
 // base64Of decodes base64, in which there may be white space.
 func base64Of(text string) ([]byte, error) {
-	return base64.StdEncoding.DecodeString(strings.Map(func(c rune) rune {
-		if unicode.IsSpace(c) {
-			return -1
-		}
-		return c
-	}, text))
+	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 }
 
 // linkAttrs returns the attributes of the current element, a link of Atom, as published, and
@@ -452,7 +427,7 @@ func (r *reviser) atomDate(row *Row) (repaired string, valid bool) {
 func (r *reviser) atomSource() string {
 	start := r.Offset()
 	r.Skip()
-	return newReviserIn(r.element[start:r.End()], &xmlscan.Scope{Bindings: r.around}, false).revised()
+	return newReviser(r.element[start:r.End()], &xmlscan.Scope{Bindings: r.around}, false).revised()
 }
 
 // atomTime repairs a date: it is t unless it is as Atom requires.
@@ -480,17 +455,15 @@ func (r *reviser) atomText(name string) (repaired string, valid bool) {
 	default:
 		valid = kind == t.Type || !typed && t.Type == "text"
 	}
-	valid = valid && !r.odd && r.isWritten(t, start)
+	valid = valid && r.isWritten(t, start)
 	if name == "summary" && r.isContentMissing() {
 		name, valid = "content", false
 	}
 	if !r.once(name) {
 		return "", false
 	}
-	if r.wordless = r.wordless || t.Src != "" || t.isBytes(); valid {
-		return "", true
-	}
-	return r.written(func(w *Markup) { r.writeText(w, name, r.again(start).Construct()) }), false
+	r.wordless = r.wordless || t.Src != "" || t.isBytes()
+	return r.unless(valid, func(w *Markup) { r.writeText(w, name, r.again(start).Construct()) })
 }
 
 // isContentMissing reports whether an entry has neither content nor a link to it.

@@ -254,15 +254,9 @@ func (sc *Scope) Alone(element string, rss bool) string {
 	return Standalone(element, sc.Bindings, attrs)
 }
 
-// Standalone returns an element with everything its scope contributes.
-func (sc *Scope) Standalone(raw string, lenient bool) string {
-	start, rest := sc.Parts(raw, lenient)
-	return start + rest
-}
-
-// Parts returns Standalone's element in two parts. The second one is the end of raw, unless the first
-// one is empty: then the whole element is in it.
-func (sc *Scope) Parts(raw string, lenient bool) (start, rest string) {
+// Standalone returns an element with everything its scope contributes, in two parts. The second one is
+// the end of raw, unless the first one is empty: then it is the whole element.
+func (sc *Scope) Standalone(raw string, lenient bool) (start, rest string) {
 	s := NewFragment(raw, sc.Bindings, Unlimited())
 	s.Next()
 	var attrs strings.Builder
