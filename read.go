@@ -47,8 +47,8 @@ func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(
 
 // Parse is like the function Parse, with p's settings.
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
-	if err := checkNumbers("Parser", p.Limits.numbers()); err != nil {
-		return nil, err
+	if min(p.Limits.Bytes, int64(p.Limits.Entries)) < 0 {
+		return nil, checkNumbers("Parser", p.Limits.numbers())
 	}
 	if r == nil {
 		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")

@@ -128,7 +128,7 @@ func TestThroughAnotherFormat(t *testing.T) {
 	}
 	t.Run("the page of an episode without a link", func(t *testing.T) {
 		doc, _ := through(t, `<rss version="2.0"><channel><title>F</title><item><title>T</title><guid>http://h/1</guid><enclosure url="http://h/1.mp3" length="1" type="audio/mpeg"/></item></channel></rss>`, compose.WriteRSS)
-		page, _ := doc.Entries[0].Links.Rel(RelAlternate)
+		page, _ := doc.Entries[0].Links.Rel("alternate")
 		require.Equal(t, "http://h/1", page.Href)
 	})
 }

@@ -21,7 +21,7 @@ import (
 
 // The memory that writing an entry takes: so many times its length, plus a constant. See
 // docs/FORMATS.md.
-const memoryOfEntry, memoryOfWriter = 40, 1 << 20
+const memoryOfEntry, memoryOfWriter = 64, 1 << 20
 
 // peakOf returns the most bytes of heap at a time while f runs, beyond those before.
 func peakOf(f func()) (peak int) {

@@ -78,7 +78,6 @@ type reviser struct {
 	*xmlscan.Cursor
 	read     *Elements // the same elements, as a reader means them
 	element  string    // the element as published
-	rss      bool
 	scope    *xmlscan.Scope
 	entry    *Facts            // nil for a head section and a source
 	around   []xmlscan.Binding // the bindings in scope of the children
@@ -120,10 +119,12 @@ func newReviser(element string, sc *xmlscan.Scope, rss bool) *reviser {
 	read := Again(element, &within, format)
 	read.MaxURL = math.MaxInt
 	return &reviser{
-		Cursor: read.Cursor, read: read, element: element, scope: sc, rss: rss, around: slices.Clone(read.Bindings()), prefix: read.Prefix(),
+		Cursor: read.Cursor, read: read, element: element, scope: sc, around: slices.Clone(read.Bindings()), prefix: read.Prefix(),
 		rootBase: read.Base(), rootLang: read.Language(), seen: map[string]bool{}, alternates: map[string]string{},
 	}
 }
+
+func (r *reviser) isRSS() bool { return r.read.Format == FormatRSS }
 
 // revised returns the element, and releases the reviser.
 func (r *reviser) revised() string {
@@ -146,7 +147,7 @@ func (r *reviser) revise(add func()) {
 		add()
 	default:
 		repaired := r.atomElement
-		if r.rss {
+		if r.isRSS() {
 			repaired = r.rssElement
 		}
 		for r.Child(depth) {
@@ -200,7 +201,7 @@ func (r *reviser) written(write func(w *Markup)) string {
 	var w Markup
 	write(&w)
 	element := strings.TrimSuffix(w.String(), "\n")
-	if !r.rss && r.prefix != "" && element != "" {
+	if !r.isRSS() && r.prefix != "" && element != "" {
 		name := strings.IndexAny(element, " />")
 		element = element[:name] + ` xmlns="` + Atom + `"` + element[name:]
 	}
@@ -248,7 +249,7 @@ func (r *reviser) survey() *inventory {
 		return &r.has
 	}
 	r.surveyed = true
-	s := newReviser(r.element, r.scope, r.rss)
+	s := newReviser(r.element, r.scope, r.isRSS())
 	defer s.read.Release()
 	for depth := s.Depth(); s.Child(depth); {
 		if s.Space() != Atom {
