@@ -377,7 +377,11 @@ type Credential struct {
 }
 
 // Format prints the origin, whatever the verb, so printing a credential gives nothing away.
-func (c Credential) Format(f fmt.State, _ rune) { io.WriteString(f, "credential for "+c.Origin) }
+func (c Credential) Format(f fmt.State, _ rune) {
+	if f != nil {
+		io.WriteString(f, "credential for "+c.Origin)
+	}
+}
 
 // MarshalText returns the text that Format prints, for logs and JSON: a credential is not
 // stored this way.
