@@ -594,15 +594,15 @@ func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) 
 // Limits bound the cost of reading one document. A zero field means its default, which
 // real feeds do not reach. A negative one is an error.
 //
-// A document beyond a limit is refused with a *ParseError. There are constants beside the
-// fields: 200 times its compressed size, beyond the first MiB; 256 nested elements, 256
-// attributes of one element, and 256 namespaces at one place; 1,000,000 elements; 64 links
-// in the head section; 4 KiB for an id, and 8 KiB for a link's target. Three limits concern
-// a single entry, which is then left out and becomes a Gap of the document (see Missing): the length of
+// A document beyond a limit is refused with a *ParseError. Other limits are constants: 200
+// times its compressed size, beyond the first MiB; 256 nested elements, 256 attributes of
+// one element, and 256 namespaces at one place; 1,000,000 elements; 64 links in the head
+// section; 4 KiB for an id, and 8 KiB for a link's target. Three limits concern a single
+// entry, which is then left out and becomes a Gap (see [Document.Missing]): the length of
 // its id, 4,096 links, and its inheritance.
 //
-// A document has its namespaces, xml:base and xml:lang once, but
-// each entry needs a copy, and each relative reference needs the base. An entry may
+// A document has its namespaces, xml:base and xml:lang once, but each entry needs a copy,
+// and each relative reference needs the base. An entry may
 // take 16 times its own length plus 1 KiB of them; no honest entry comes near this. So
 // everything derived from a document of n bytes (its links, texts and XML, and the
 // document in another format) has at most 80 times n bytes, plus 4 KiB for each entry.

@@ -652,10 +652,10 @@ func count(text string) int {
 	return int(min(max(n, 0), 1<<20))
 }
 
-// Observe has the text read again before an observer, for the packages of this module that check
-// documents: see is called where a head section, an entry, or RSS's root begins, at each other
-// child of these before it is read, and where a head section or entry ends. The document has what
-// was read so far. The error is the scanner's.
+// Observe reads the text again for an observer. Only packages of this module can use it. It
+// calls see where a head section, an entry, or RSS's root begins, at each other child of
+// these before it is read, and where a head section or an entry ends. The document has the
+// part read so far. The error is the scanner's.
 func (d *Document) Observe(see func(so *Document, event feedxml.Event, r *feedxml.Elements, row *feedxml.Row)) error {
 	r := Parser{}.newDocumentReader(d.text, d.URL)
 	r.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
