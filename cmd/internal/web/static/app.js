@@ -186,7 +186,9 @@ document.addEventListener("click", async ({ target }) => {
 // the place moves to it if it was reached by reading on.
 function mark(part, marks) {
   const body = new URLSearchParams({ id: part.dataset.id, ...marks });
-  marking = marking.then(() => fetch(part.dataset.marks, { method: "POST", body, keepalive: true })).catch(() => {}); // The next mark may arrive.
+  const send = () => fetch(part.dataset.marks, { method: "POST", body, keepalive: true });
+  const again = () => new Promise((done) => setTimeout(done, 2000)).then(send);
+  marking = marking.then(send).catch(again).catch(() => {}); // The next mark may arrive.
   return marking;
 }
 let marking = Promise.resolve(); // One after the other, because the last one is the place.
