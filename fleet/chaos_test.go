@@ -104,12 +104,8 @@ func TestChaos(t *testing.T) {
 	s := status(t, db)
 	require.EqualValues(t, d.hosts*d.feeds, s.Feeds)
 	require.Zero(t, s.Dead)
-	for end := time.Now().Add(patience); s.Running > 0 && time.Now().Before(end); s = status(t, db) {
-		p := startProcess(t, config) // a busy machine may not let a worker end in time: the next one rescues its hosts
-		time.Sleep(3 * config.Slice)
-		p.stop(t)
-	}
-	require.Zero(t, s.Running)
+	// The last worker may have planned jobs that nobody fetches: their holds expire.
+	require.Eventually(t, func() bool { return status(t, db).Running == 0 }, patience, 50*time.Millisecond)
 }
 
 // A world is a set of sites with model publishers.
