@@ -910,8 +910,8 @@ func (w *walk) wasProcessed(l *fetchResult) bool {
 	return l.doc != nil && l.url != w.start && w.past.Processed != nil && (w.past.Processed(l.url) || w.processed(l.doc.URL))
 }
 
-// A Budget bounds the cost of one walk (5005#28). Beside its fields, a walk ends after 20
-// consecutive documents without anything new, or 1,000 archives in a row without any entry.
+// A Budget bounds the cost of one walk (5005#28). A walk also ends after 20 consecutive
+// documents without anything new, or 1,000 archives in a row without any entry.
 type Budget struct {
 	Documents int   // Documents is the maximum number of documents to request, not counting those repeated (see Client.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
@@ -926,7 +926,7 @@ type Budget struct {
 
 func (b Budget) withDefaults() Budget {
 	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
-	b.barren, b.empty = cmp.Or(b.barren, 20), cmp.Or(b.empty, 1000)
+	b.barren, b.empty = cmp.Or(b.barren, chain.MostBarren), cmp.Or(b.empty, 1000)
 	return b
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -136,7 +137,7 @@ func (p *progress) add(entries []*feedhistory.Entry) {
 }
 
 // isBarren reports whether too many pages in succession brought nothing new.
-func (p *progress) isBarren() bool { return p.barren >= 20 }
+func (p *progress) isBarren() bool { return p.barren >= chain.MostBarren }
 
 // has returns the IDs whose entries have come, in this walk or before.
 func (p *progress) has(ids []string) map[string]bool {

@@ -1,5 +1,8 @@
 package chain
 
+// MostBarren is the number of documents in a row without anything new that ends a walk.
+const MostBarren = 20
+
 // A factSet is the set of a chain's facts, as digests. A chain may have more facts than
 // memory has room for, so the set forgets those in the middle: it holds the first ones,
 // and at least as many of the latest. It also holds a digest of each document, so a
