@@ -376,7 +376,7 @@ type Credential struct {
 	Header http.Header
 }
 
-// Format prints the origin, whatever the verb, so printing a credential gives nothing away.
+// Format prints the origin for any verb, so printing a credential gives nothing away.
 func (c Credential) Format(f fmt.State, _ rune) {
 	if f != nil {
 		io.WriteString(f, "credential for "+c.Origin)

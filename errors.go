@@ -637,7 +637,7 @@ type damage struct {
 	entries bool // entries may be missing, not only a link
 }
 
-// mendedDamage returns what mending may not have restored; nil if nothing is missing.
+// mendedDamage returns the possible losses despite mending; nil if nothing is missing.
 func (d *Document) mendedDamage(feed Kind) *ParseError {
 	if d.damage == nil {
 		return nil

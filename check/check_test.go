@@ -599,7 +599,7 @@ func testStrictXML(t *testing.T, file, text string) {
 	}
 }
 
-// Findings have the places of what the reader reads, where the format does not expect it, too.
+// Findings have places also where the reader is more lenient than the format.
 func TestPlacesOfTheReader(t *testing.T) {
 	for text, want := range map[string][2]int{
 		"<rss version=\"2.0\"><channel><title>F</title><items>\n<item><title>T</title><guid>1</guid></item></items></channel></rss>":                              {2, 23},

@@ -89,7 +89,7 @@ func TestWrittenAsItShouldBe(t *testing.T) {
 	require.Contains(t, b.String(), "<description>&lt;p&gt;c</description>")
 }
 
-// What a feed says, it still says after a way through another format.
+// The values of a feed survive a way through another format.
 func TestThroughAnotherFormat(t *testing.T) {
 	through := func(t *testing.T, text string, write func(io.Writer, *Document) error) (*Document, string) {
 		doc, err := parse(text, "http://h/feed")

@@ -395,7 +395,8 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
 	}
 	var elements strings.Builder
 	for _, raw := range head.Others {
-		_, element := head.Scope.Standalone(raw, true)
+		start, element := head.Scope.Standalone(raw, true)
+		element = start + element
 		if d.Format != format {
 			element = carried(feedxml.Fragment(raw, head.Scope, head.Format), element, format)
 		}

@@ -428,8 +428,8 @@ func (r *Elements) Construct() Construct {
 	return t
 }
 
-// kind returns what the start tag of a construct says, and the mode of Atom 0.3. The type is ""
-// in another vocabulary.
+// kind reads the start tag of a construct, with the mode of Atom 0.3. The type is "" in another
+// vocabulary.
 func (r *Elements) kind() (t Construct, mode string) {
 	t = Construct{Base: r.Base(), Lang: r.Language()}
 	space, local := r.Space(), strings.ToLower(r.Local())

@@ -221,7 +221,7 @@ func (x *Export) Write(ctx context.Context, w io.Writer, format string, feeds it
 }
 
 // GoogleReaderState is the prefix of the states of entries, which are categories.
-const GoogleReaderState = "user/-/state/com.google/"
+const GoogleReaderState = "user/-" + greaderStates
 
 // googleReaderItem returns an item of Google Reader's export. Ids are the feed's, so FreshRSS
 // recognises the entries it has. The importer does not accept enclosures, so the content links

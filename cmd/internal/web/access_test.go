@@ -298,6 +298,8 @@ func TestReaderLogins(t *testing.T) {
 	status, body, _ := w.do(http.MethodPost, "/readers", url.Values{"name": {"My phone"}, "feed": {w.feedURL("/blog/feed.atom")}})
 	require.Equal(t, http.StatusOK, status, body)
 	requireSound(t, body)
+	unknown, _, _ := w.do(http.MethodPost, "/readers", url.Values{"name": {"Stranger"}, "feed": {"http://nowhere.example/feed"}})
+	require.Equal(t, http.StatusNotFound, unknown)
 	_, address, ok := strings.Cut(body, `href="http://My%20phone:`)
 	require.True(t, ok, body)
 	password, rest, _ := strings.Cut(address, "@")

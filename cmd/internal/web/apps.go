@@ -85,13 +85,14 @@ func (s *Server) say(h appPage) page {
 		if err != nil {
 			return err
 		}
-		text, _ := json.Marshal(answer) // none of the values can fail
-		kind := "application/json"
+		kind, text := "application/json", []byte(nil)
 		switch a := answer.(type) {
 		case string:
 			kind, text = "text/plain", []byte(a)
 		case *bytes.Buffer:
 			kind, text = "application/atom+xml", a.Bytes()
+		default:
+			text, _ = json.Marshal(a) // none of the values can fail
 		}
 		w.Header().Set("Content-Type", kind+"; charset=utf-8")
 		w.Header().Set("Cache-Control", "private, no-cache")
@@ -292,20 +293,25 @@ func (s *Server) marked(r *http.Request, records []*mirror.Record, take func(*mi
 // A take adds an entry with its marks to the answer.
 type take func(r *http.Request, a *stream, record *mirror.Record, m *mirror.Marks) error
 
-// part answers with as many entries of a stream as a request asks for. Next leads to the others.
+// part answers with as many entries of a stream as a request asks for.
 func (s *Server) part(r *http.Request, id string, take take) (*stream, error) {
 	a, err := s.streamOf(r, id)
-	n, _ := strconv.Atoi(r.Form.Get("n")) // the largest number, if it is larger
-	if n <= 0 {
-		n = usualItems
+	if err != nil {
+		return nil, err
 	}
-	n = min(n, mostItems)
+	n, _ := strconv.Atoi(r.Form.Get("n")) // the largest number, if it is larger
+	return a, s.takeFrom(r, a, min(cmp.Or(max(n, 0), usualItems), mostItems), take)
+}
+
+// takeFrom takes the next n entries of a stream. Next leads to the others.
+func (s *Server) takeFrom(r *http.Request, a *stream, n int, take take) (err error) {
+	a.Next = ""
 	for walked, full := 0, false; err == nil && !full; walked += atOnce {
 		var batch []*mirror.Record
 		size := 0
 		for record, err := range s.store.Entries(r.Context(), a.query) {
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if size += len(record.Content.Data); size > mostRead {
 				record.Content.Data = "" // it is read again when it is needed
@@ -324,14 +330,14 @@ func (s *Server) part(r *http.Request, id string, take take) (*stream, error) {
 			return take(r, a, record, m)
 		})
 		if len(batch) < atOnce && !full {
-			return a, err
+			return err
 		}
 		full = full || walked == mostWalked
 	}
 	if err == nil {
 		a.Next = token(a.query.Beyond)
 	}
-	return a, err
+	return err
 }
 
 // appNumbers answers with the numbers of a stream's entries.
@@ -442,8 +448,7 @@ func (s *Server) appEdit(r *http.Request) (any, error) {
 func (s *Server) markAll(ctx context.Context, records []*mirror.Record, form url.Values) error {
 	now := s.now().UTC()
 	for feed, ids := range idsOf(records) {
-		err := s.mark(ctx, feed, ids, func(m *mirror.Marks) { setMarks(m, form, now) })
-		if err != nil && !errors.Is(err, mirror.ErrNotFound) { // it may have just been removed
+		if err := s.mark(ctx, feed, ids, func(m *mirror.Marks) { setMarks(m, form, now) }); err != nil && !errors.Is(err, mirror.ErrNotFound) { // it may have just been removed
 			return err
 		}
 	}
@@ -456,12 +461,15 @@ func (s *Server) appReadAll(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, errAppRequest
 	}
-	r.Form.Set("n", strconv.Itoa(mostItems))
 	r.Form.Set("nt", fmt.Sprint(until/1e6))
 	r.Form.Set("xt", readState)
-	for next := "all"; next != ""; {
+	a, err := s.streamOf(r, r.Form.Get("s"))
+	if err != nil {
+		return nil, err
+	}
+	for a.Next = "all"; a.Next != ""; {
 		var records []*mirror.Record
-		a, err := s.part(r, r.Form.Get("s"), func(_ *http.Request, _ *stream, record *mirror.Record, _ *mirror.Marks) error {
+		err := s.takeFrom(r, a, mostItems, func(_ *http.Request, _ *stream, record *mirror.Record, _ *mirror.Marks) error {
 			records = append(records, &mirror.Record{Feed: record.Feed, ID: record.ID})
 			return nil
 		})
@@ -471,8 +479,6 @@ func (s *Server) appReadAll(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		next = a.Next
-		r.Form.Set("c", next)
 	}
 	return "OK", nil
 }
@@ -519,9 +525,11 @@ func (s *Server) entriesNamed(r *http.Request) (found []*mirror.Record, err erro
 			missing[n], likely[n>>47] = true, true
 		}
 	}
-	feeds, err := s.appFeeds(r.Context(), readingList)
-	if err != nil {
-		return nil, err
+	var feeds map[string]*mirror.Feed
+	if len(missing) > 0 {
+		if feeds, err = s.appFeeds(r.Context(), readingList); err != nil {
+			return nil, err
+		}
 	}
 	for url := range feeds {
 		if !likely[feedNumber(url)] {

@@ -31,7 +31,7 @@ type readingApp struct {
 	root, auth string
 }
 
-// answer returns what the server says.
+// answer returns the server's answer.
 func (a *readingApp) answer(method, path string, form url.Values) (int, string) {
 	a.t.Helper()
 	r := httptestRequest(a.t.Context(), method, a.root+path, strings.NewReader(form.Encode()))
@@ -280,7 +280,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// refuses checks what an app may not do, and that wrong requests cost little.
+// refuses checks the limits of an app, and that wrong requests cost little.
 func refuses(t *testing.T, w *world, a *readingApp, feed, item string) {
 	for path, form := range map[string]url.Values{
 		"subscription/edit": {"ac": {"unsubscribe"}, "s": {feed}}, "subscription/quickadd": {"quickadd": {"http://b.example/"}},

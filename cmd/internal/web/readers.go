@@ -37,8 +37,8 @@ func (g *gatekeeper) isReader(r *http.Request) bool {
 // loginOf returns the login a request shows: as a user and a password (RFC 7617) or, in an
 // app, as the credentials of its log-in.
 func loginOf(r *http.Request) (name, password string, ok bool) {
-	text, isApp := strings.CutPrefix(r.Header.Get("Authorization"), appHeader)
-	if !isApp {
+	text, ofApp := strings.CutPrefix(r.Header.Get("Authorization"), appHeader)
+	if !ofApp {
 		return r.BasicAuth()
 	}
 	name, password, ok = strings.Cut(text, "/")
@@ -121,7 +121,11 @@ func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
 	at.User = url.UserPassword(name, p.Password)
 	p.Addresses = []address{{at.JoinPath("feeds.opml").String() + "?mirrored", "all feeds, as a list (OPML)", "text/x-opml"}}
 	if feed := r.FormValue("feed"); feed != "" {
-		name, err := s.published.Name(r.Context(), feed)
+		known, err := s.store.Feed(r.Context(), feed)
+		if err != nil {
+			return err
+		}
+		name, err := s.published.Name(r.Context(), known.URL)
 		if err != nil {
 			return err
 		}
