@@ -191,8 +191,17 @@ func (e *Entry) surroundings() xmlscan.Scope {
 	if !e.paged {
 		return *e.scope
 	}
-	page, _ := e.Links.Rel(relAlternate)
-	return e.scope.At(page.Href, e.raw)
+	return e.scope.At(e.page(), e.raw)
+}
+
+// page returns the address of the entry's page; "" if it has none.
+func (e *Entry) page() string {
+	for i := range e.Links {
+		if e.Links[i].Rel == relAlternate {
+			return e.Links[i].Href
+		}
+	}
+	return ""
 }
 
 // Element returns the entry's element, for the packages of this module that convert entries.
@@ -305,6 +314,7 @@ func (e *Entry) current() (*Entry, error) {
 type entryReader struct {
 	*elements
 	list *entryList
+	host string // of the document
 
 	start   int           // where the current entry begins
 	reach   xmlscan.Reach // the reach of its own base
@@ -326,15 +336,15 @@ type entryRepairs struct {
 	joined      bool // one of them differs from the first
 }
 
-// begin begins the current element as an entry.
-func (r *entryReader) begin(sc *xmlscan.Scope) *Entry {
+// begin begins the current element as an entry; odd if its name or namespace is misspelt.
+func (r *entryReader) begin(sc *xmlscan.Scope, odd bool) *Entry {
 	r.repairs = entryRepairs{before: r.Mender.Mended()}
 	r.start, r.reach = r.Offset(), xmlscan.Reach{}
 	_ = r.Reach() // discard the part before the entry
 	if own := r.Bases()[sc.Bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
 	}
-	r.odd, r.Relative = r.Row().Name != r.Local() || r.Space() != r.Cursor.Space(), false
+	r.odd, r.Relative = odd, false
 	return r.list.add(sc)
 }
 
@@ -359,10 +369,10 @@ func (r *entryReader) read(e *Entry) {
 		about, _ = r.Attr(feedxml.RDF, "about")
 	}
 	var texts feedxml.TextFinder
-	r.tell(feedxml.Begins, r.Row())
+	r.tell(feedxml.Begins)
 	for r.Child(depth) {
 		row, odd := r.Named()
-		r.tell(feedxml.Child, row)
+		r.tell(feedxml.Child)
 		r.odd = r.odd || odd
 		texts.Look(&r.Elements, row, r.start)
 		r.child(e, row, &s)
@@ -375,7 +385,7 @@ func (r *entryReader) read(e *Entry) {
 		e.Links = append(e.Links, Link{Rel: relAlternate, Href: e.ID})
 	}
 	r.end(e, lenient, &texts)
-	r.tell(feedxml.Ends, nil)
+	r.tell(feedxml.Ends)
 }
 
 // An entryState is the state of reading one entry.
@@ -472,10 +482,12 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 // isOwnPage reports whether an entry's link is on the host of the feed or of its site: a page
 // elsewhere is one the entry is about. An entry of a document without an address has no base at all.
 func (r *entryReader) isOwnPage(e *Entry) bool {
-	page, _ := e.Links.Rel(relAlternate)
+	host := iri.Split(e.page()).Authority
+	if host == "" || host == r.host {
+		return host != "" && r.doc.URL != ""
+	}
 	site, _ := r.doc.Links.Rel(relAlternate)
-	host := iri.Split(page.Href).Authority
-	return r.doc.URL != "" && host != "" && (host == iri.Split(r.doc.URL).Authority || host == iri.Split(site.Href).Authority)
+	return r.doc.URL != "" && host == iri.Split(site.Href).Authority
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or
@@ -696,13 +708,13 @@ type elements struct {
 	feedxml.Elements
 	inHead bool // the current link is in the head section
 
-	see func(*Document, feedxml.Event, *feedxml.Elements, *feedxml.Row) // see Document.Observe
+	see func(*Document, feedxml.Event, *feedxml.Elements) // see Document.Observe
 }
 
 // tell tells the observer, if there is one.
-func (r *elements) tell(event feedxml.Event, row *feedxml.Row) {
+func (r *elements) tell(event feedxml.Event) {
 	if r.see != nil {
-		r.see(r.doc, event, &r.Elements, row)
+		r.see(r.doc, event, &r.Elements)
 	}
 }
 

@@ -198,7 +198,7 @@ func (p Parser) newDocumentReader(text, url string) *documentReader {
 	r.reading, r.Elements = p.newReading(text, url), feedxml.New(text, url)
 	r.MaxURL, r.Note = r.limits.url, r.note
 	r.head.in, r.list.in = &r.reading, &r.reading
-	r.entries = entryReader{elements: &r.elements, list: &r.list, leftOut: -1, twoInOne: -1, linkAt: -1}
+	r.entries = entryReader{elements: &r.elements, list: &r.list, host: iri.Split(url).Authority, leftOut: -1, twoInOne: -1, linkAt: -1}
 	return r
 }
 
@@ -242,15 +242,16 @@ func (r *documentReader) begin(format Format) {
 	r.doc.Format, r.Format = format, feedxml.Format(format)
 }
 
-// entry reads the current element as an entry, unless reading ends here.
-func (r *documentReader) entry() {
+// entry reads the current element as an entry, unless reading ends here; odd if its name or
+// namespace is misspelt.
+func (r *documentReader) entry(odd bool) {
 	switch {
 	case r.headOnly:
 		r.Stop()
 	case r.list.full():
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 	default:
-		r.entries.read(r.entries.begin(r.scopes[r.Depth()-1]))
+		r.entries.read(r.entries.begin(r.scopes[r.Depth()-1], odd))
 	}
 }
 
@@ -271,7 +272,7 @@ func (r *documentReader) wrapped(name string) {
 			r.note("entries-wrapped", "the entries are in an element which the format does not have", offset)
 			noted = true
 		}
-		r.entry()
+		r.entry(r.Row().Name != name || r.Space() != r.Cursor.Space())
 	}
 }
 
@@ -298,24 +299,24 @@ func (r *documentReader) enter() {
 // a flag counts even after the entries.
 func (r *documentReader) children(depth int, entry string) {
 	r.enter()
-	r.tell(feedxml.Begins, r.Row())
+	r.tell(feedxml.Begins)
 	for r.Child(depth) {
-		row, _ := r.Named()
+		row, odd := r.Named()
 		if r.bare && r.Space() == "" && row.AtomRank > 0 { // others are foreign markup, which Atom allows
 			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.Offset())
 			r.bare = false
 		}
 		switch row.Form {
 		case feedxml.Entries:
-			r.entry()
+			r.entry(odd)
 		case feedxml.Wrapper:
 			r.wrapped(entry)
 		default:
-			r.tell(feedxml.Child, row)
+			r.tell(feedxml.Child)
 			r.keep(row, false)
 		}
 	}
-	r.tell(feedxml.Ends, nil)
+	r.tell(feedxml.Ends)
 }
 
 // headElement reads the current element of the head section, and reports whether the
@@ -656,7 +657,7 @@ func count(text string) int {
 // calls see where a head section, an entry, or RSS's root begins, at each other child of
 // these before it is read, and where a head section or an entry ends. The document has the
 // part read so far. The error is the scanner's.
-func (d *Document) Observe(see func(so *Document, event feedxml.Event, r *feedxml.Elements, row *feedxml.Row)) error {
+func (d *Document) Observe(see func(so *Document, event feedxml.Event, r *feedxml.Elements)) error {
 	r := Parser{}.newDocumentReader(d.text, d.URL)
 	r.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
 	r.Around(d.URL)

@@ -15,26 +15,26 @@ func (r *documentReader) rss() {
 	r.doc.version, _ = r.Attr("", "version")
 	r.doc.Language = r.Language()
 	r.enter()
-	r.tell(feedxml.Begins, r.Row())
+	r.tell(feedxml.Begins)
 	for r.Child(depth) {
 		if !r.IsRSS() {
-			r.tell(feedxml.Child, r.Row())
+			r.tell(feedxml.Child)
 			continue
 		}
-		switch row, _ := r.Named(); row.Name {
+		switch row, odd := r.Named(); row.Name {
 		case "channel":
 			r.doc.version = cmp.Or(r.doc.version, feedxml.RDFVersion(r.Space()))
 			depth := r.Depth()
 			r.head.ranks = headRanks{}
 			r.children(depth, "item")
 		case "item":
-			r.entry()
+			r.entry(odd)
 		case "items":
 			r.wrapped("item")
 		case "image": // of RSS 1.0
 			r.keep(row, true)
 		default:
-			r.tell(feedxml.Child, row)
+			r.tell(feedxml.Child)
 		}
 	}
 }

@@ -665,17 +665,18 @@ type outliner struct {
 }
 
 // see follows the reading of the document.
-func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxml.Elements, row *feedxml.Row) {
+func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxml.Elements) {
 	for len(s.links) < len(doc.Links) {
 		s.links = append(s.links, s.at)
 	}
 	if event == feedxml.Begins {
-		s.begin(r, row)
+		s.begin(r)
 		return
 	}
 	last := len(s.parents) - 1
 	switch p := &s.parents[last]; {
 	case event == feedxml.Child:
+		row := r.Row()
 		if row.Name != r.Local() || !r.IsOwn() && row.Feed != feedxml.MeansDeleted { // a misspelt name is not the format's
 			row = &feedxml.Row{}
 		}
@@ -697,7 +698,8 @@ func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxm
 }
 
 // begin begins a parent.
-func (s *outliner) begin(r *feedxml.Elements, row *feedxml.Row) {
+func (s *outliner) begin(r *feedxml.Elements) {
+	row := r.Row()
 	p := parent{noPlace, row.Name, row.Form == feedxml.Entries, r.NewScope(), map[string]bool{}}
 	if p.at = r.Offset(); p.isEntry {
 		p.id = p.at

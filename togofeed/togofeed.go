@@ -123,11 +123,14 @@ func Item(e *feedhistory.Entry) (*gofeed.Item, error) {
 	} else {
 		d.rssItem(e)
 	}
-	for field, text := range map[*string]func() feedhistory.Text{
-		&d.item.Title: e.Title, &d.item.Description: e.Summary, &d.item.Content: e.Content,
+	for _, text := range [...]struct {
+		field *string
+		read  func(*feedhistory.Entry) feedhistory.Text
+	}{
+		{&d.item.Title, (*feedhistory.Entry).Title}, {&d.item.Description, (*feedhistory.Entry).Summary}, {&d.item.Content, (*feedhistory.Entry).Content},
 	} {
-		if *field == "" { // another vocabulary may have it
-			*field = absolute(text())
+		if *text.field == "" { // another vocabulary may have it
+			*text.field = absolute(text.read(e))
 		}
 	}
 	finish(&d.item, e, element)

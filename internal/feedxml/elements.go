@@ -91,15 +91,23 @@ type Elements struct {
 	literal bool   // titles stay as published
 	stopped bool   // the rest is not read
 
-	exact   string            // the last of the exact namespaces
-	wordsOf string            // the last namespace of an extension
-	words   *words            // its rows
-	spaces  map[string]string // the meanings of the other namespaces
-	bases   xmlscan.BaseChain
+	spaces []namespace          // the first of the document
+	others map[string]namespace // the other ones
+	last   *namespace           // of the last element
+	bases  xmlscan.BaseChain
 }
 
-// mostSpaces is the maximum number of namespaces whose meanings are kept.
-const mostSpaces = 1000
+// A namespace of a document. Feeds misspell them.
+type namespace struct {
+	published, meant string
+	odd              bool // it is misspelt
+	words            *words
+	isRSS            bool
+}
+
+// fewSpaces is the number of namespaces that are found fast, and mostSpaces the maximum of those
+// whose meanings are kept.
+const fewSpaces, mostSpaces = 8, 1000
 
 // New returns the elements of a document from the given URL, still without a Cursor.
 func New(text, url string) Elements { return Elements{text: text, url: url, MaxURL: MaxURL} }
@@ -139,10 +147,10 @@ func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.bases.Reset()
 	*r = Elements{
 		Cursor: r.Cursor, Format: format, MaxURL: MaxURL, text: raw, url: sc.Base, lang: sc.Lang,
-		bases: r.bases, spaces: r.spaces,
+		bases: r.bases, spaces: r.spaces, others: r.others, last: r.last,
 	}
-	if len(r.spaces) > 50 {
-		r.spaces = nil
+	if len(r.others) > 50 {
+		r.others = nil
 	}
 }
 
@@ -240,35 +248,42 @@ func clip(s string) string { return xmlscan.Clip(s, 40) }
 
 // Space returns the intended namespace of the current element, because feeds misspell
 // namespaces; each misspelt one gets one note. RFC 5005's must be exact, because the verdict depends on it.
-func (r *Elements) Space() string {
-	space := r.Cursor.Space()
-	if space == r.exact {
-		return space
+func (r *Elements) Space() string { return r.namespace().meant }
+
+func (r *Elements) namespace() *namespace {
+	published := r.Cursor.Space()
+	if r.last != nil && r.last.published == published {
+		return r.last
 	}
-	switch space {
-	case "", Atom, Content, DC, ITunes, Media, XHTML:
-		r.exact = space
-		return space
-	}
-	if meant, ok := r.spaces[space]; ok {
-		if meant == space {
-			r.exact = space
+	r.last = r.find(published)
+	return r.last
+}
+
+// find returns a namespace, perhaps seen for the first time.
+func (r *Elements) find(published string) *namespace {
+	for i := range r.spaces {
+		if r.spaces[i].published == published {
+			return &r.spaces[i]
 		}
-		return meant
 	}
-	meant := MeantSpace(space)
-	if meant == space {
-		r.exact = space
-	} else {
-		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.Offset())
+	n, ok := r.others[published]
+	if ok {
+		return &n
 	}
-	if r.spaces == nil {
-		r.spaces = map[string]string{}
+	meant := MeantSpace(published)
+	n = namespace{published, meant, meant != published, wordsOf(meant), IsRSS(meant)}
+	if n.odd {
+		r.note("namespace-misspelt", "the namespace "+clip(published)+" is read as "+meant, r.Offset())
 	}
-	if len(r.spaces) < mostSpaces {
-		r.spaces[space] = meant
+	switch {
+	case len(r.spaces) < fewSpaces:
+		r.spaces = append(r.spaces, n)
+	case r.others == nil:
+		r.others = map[string]namespace{published: n}
+	case len(r.others) < mostSpaces:
+		r.others[published] = n
 	}
-	return meant
+	return &n
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.
@@ -432,8 +447,8 @@ func (r *Elements) Construct() Construct {
 // vocabulary.
 func (r *Elements) kind() (t Construct, mode string) {
 	t = Construct{Base: r.Base(), Lang: r.Language()}
-	space, local := r.Space(), strings.ToLower(r.Local())
-	if src, ok := r.Attr("", "src"); ok && local == "content" {
+	space, isContent := r.Space(), strings.EqualFold(r.Local(), "content")
+	if src, ok := r.Attr("", "src"); ok && isContent {
 		t.Src = iri.Resolve(t.Base, src)
 	}
 	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
@@ -442,7 +457,7 @@ func (r *Elements) kind() (t Construct, mode string) {
 	kind, _ := r.Attr("", "type")
 	mode, _ = r.Attr("", "mode")
 	t.Type = TextType(kind, mode)
-	if IsMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
+	if IsMedia(t.Type) && (!isContent || !strings.Contains(t.Type, "/")) {
 		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.Offset())
 		t.Type = textType
 	}

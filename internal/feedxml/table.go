@@ -209,11 +209,16 @@ var table = []Row{
 // extension is the row of all elements without one.
 var extension Row
 
-// longestName is at least the length of each name in the table.
-const longestName = 20
+// words are the rows of the elements of one vocabulary, by slots of their names.
+type words [128][]*Row
 
-// words are the rows of the elements of one vocabulary, by the lengths of their names.
-type words [longestName + 1][]*Row
+// slot is where words have a name, in any case.
+func slot(local string) int {
+	if local == "" {
+		return 0
+	}
+	return (len(local)*37 + int(local[0]&0x1f)*3 + int(local[len(local)-1]&0x1f)) & (len(words{}) - 1)
+}
 
 // vocabularies are the words by namespace.
 var vocabularies = func() map[string]*words {
@@ -223,7 +228,7 @@ var vocabularies = func() map[string]*words {
 		if all[row.Space] == nil {
 			all[row.Space] = new(words)
 		}
-		n := len(row.Name)
+		n := slot(row.Name)
 		all[row.Space][n] = append(all[row.Space][n], row)
 	}
 	return all
@@ -257,13 +262,23 @@ func wordsOf(space string) *words {
 	return noWords
 }
 
+// exact returns the row of a name; nil if there is none.
+func (w *words) exact(local string) *Row {
+	for _, row := range w[slot(local)] {
+		if row.Name == local {
+			return row
+		}
+	}
+	return nil
+}
+
 // find returns the row of a name, perhaps in another case.
 func (w *words) find(local string, anyCase bool) *Row {
-	if len(local) > longestName {
-		return &extension
+	if row := w.exact(local); row != nil || !anyCase {
+		return cmp.Or(row, &extension)
 	}
-	for _, row := range w[len(local)] {
-		if row.Name == local || anyCase && row.Flags&AnyCase != 0 && strings.EqualFold(row.Name, local) {
+	for _, row := range w[slot(local)] {
+		if row.Flags&AnyCase != 0 && strings.EqualFold(row.Name, local) {
 			return row
 		}
 	}
@@ -276,33 +291,42 @@ func RowOf(space, local string) *Row { return wordsOf(space).find(local, false) 
 // RSSName returns the name of an element of RSS as the specification spells it.
 func RSSName(local string) string { return cmp.Or(rssWords.find(local, true).Name, local) }
 
-// Row returns the row of the current element; that of an extension has no name. Feeds are
-// careless about the case of RSS's names; a name of Atom with a capital may be misspelt, too.
-func (r *Elements) Row() *Row { return r.rowIn(r.Space()) }
-
-func (r *Elements) rowIn(space string) *Row {
-	local := r.Local()
-	switch {
-	case r.Format == FormatAtom && (space == r.Native || IsAtom(space)):
-		return atomWords.find(local, local != "" && 'A' <= local[0] && local[0] <= 'Z')
-	case r.Format == FormatRSS && r.IsOfRSS(space):
-		return rssWords.find(local, true)
-	case space == "":
-		return &extension
-	case space != r.wordsOf:
-		r.words, r.wordsOf = wordsOf(space), space
-	}
-	return r.words.find(local, false)
+// Row returns the row of the current element; that of an extension has no name.
+func (r *Elements) Row() *Row {
+	row, _ := r.row()
+	return row
 }
 
 // Named is Row, but notes a misspelt name, and reports whether the name or its namespace is
 // misspelt.
 func (r *Elements) Named() (row *Row, odd bool) {
-	space := r.Space()
-	row = r.rowIn(space)
-	if local := r.Local(); row != &extension && row.Name != local {
-		r.note("name-misspelt", "the element "+clip(local)+" is read as "+row.Name, r.Offset())
-		return row, true
+	row, odd = r.row()
+	if odd && row != &extension && row.Name != r.Local() {
+		r.note("name-misspelt", "the element "+clip(r.Local())+" is read as "+row.Name, r.Offset())
 	}
-	return row, space != r.Cursor.Space()
+	return row, odd
+}
+
+// row reports whether the row's name, or its namespace, is spelt in another way. Feeds are careless
+// about the case of RSS's names; a name of Atom with a capital may be misspelt, too. RSS's own names
+// have no namespace, or that of its root, and only in RSS.
+func (r *Elements) row() (row *Row, odd bool) {
+	space, local := r.namespace(), r.Local()
+	v, anyCase := space.words, false
+	switch {
+	case r.Format == FormatRSS && (space.isRSS || space.meant == r.Native):
+		v, anyCase = rssWords, true
+	case r.Format == FormatAtom && (v == atomWords || space.meant == r.Native):
+		v, anyCase = atomWords, local != "" && 'A' <= local[0] && local[0] <= 'Z'
+	case space.meant == "":
+		v = noWords
+	}
+	if row = v.exact(local); row == nil {
+		row = &extension
+		if anyCase {
+			row = v.find(local, true)
+			odd = row != &extension
+		}
+	}
+	return row, odd || space.odd
 }

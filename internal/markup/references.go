@@ -41,8 +41,11 @@ func Resolve(name, base, value string) string {
 
 // stays reports whether a value is a reference to a place in the same text, or more than one.
 func stays(attr, value string) bool {
-	value = strings.Trim(value, " \t\r\n\f")
-	return strings.HasPrefix(value, "#") || attr == "ping" && strings.ContainsAny(value, " \t\r\n\f")
+	if attr == "ping" && strings.ContainsAny(strings.Trim(value, " \t\r\n\f"), " \t\r\n\f") {
+		return true
+	}
+	i := strings.IndexByte(value, '#')
+	return i >= 0 && strings.Trim(value[:i], " \t\r\n\f") == ""
 }
 
 // resolveSet makes the references in a srcset absolute, which its commas and sizes separate.
@@ -73,11 +76,21 @@ func resolveSet(base, value string) string {
 	return b.String()
 }
 
+// urlAttributesOf are the indexes in urlAttributes of the names of each length.
+var urlAttributesOf = func() (of [len("imagesrcset") + 1][]int) {
+	for i, name := range urlAttributes {
+		of[len(name)] = append(of[len(name)], i)
+	}
+	return of
+}()
+
 // urlAttribute returns the index of an attribute in urlAttributes; -1 if it is not one.
 func urlAttribute(name string) int {
-	for i, attr := range urlAttributes {
-		if len(attr) == len(name) && attr[0] == name[0]|0x20 && strings.EqualFold(attr, name) {
-			return i
+	if len(name) < len(urlAttributesOf) {
+		for _, i := range urlAttributesOf[len(name)] {
+			if attr := urlAttributes[i]; attr[0] == name[0]|0x20 && strings.EqualFold(attr, name) {
+				return i
+			}
 		}
 	}
 	return -1

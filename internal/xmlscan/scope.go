@@ -59,7 +59,10 @@ func (c *Cursor) Scope(base, lang string) *Scope {
 // cannot afford to inherit it.
 func (sc *Scope) At(base, element string) Scope {
 	at := *sc
-	at.Base, at.reach = base, ReachOf(base)
+	at.Base, at.reach = base, Reach{Whole: len(base)}
+	if len(base) > ShortBase {
+		at.reach = ReachOf(base)
+	}
 	at.written += len(base) - len(sc.Base)
 	if base == "" || !at.Lends(Loan{Raw: element, Markup: element}) {
 		return *sc

@@ -558,10 +558,8 @@ type Reach struct {
 
 // ReachOf returns the reach of a base alone.
 func ReachOf(base string) Reach {
-	path := base
-	if i := strings.IndexAny(base, "?#"); i >= 0 {
-		path = base[:i]
-	}
+	path, _, _ := strings.Cut(base, "#")
+	path, _, _ = strings.Cut(path, "?")
 	return Reach{strings.LastIndexByte(path, '/') + 1, len(base)}
 }
 
