@@ -61,8 +61,8 @@ func benchParse(t require.TestingT, text string) *Document {
 func benchmarkCorpora(b *testing.B) map[string][]string {
 	corpora := map[string][]string{}
 	for _, format := range []Format{Atom, RSS, JSONFeed} {
-		corpora[format.String()+"-large"] = []string{feedtest.Generated(format.String(), 50, 4<<10)}
-		corpora[format.String()+"-small"] = []string{feedtest.Generated(format.String(), 15, 512)}
+		corpora[string(format)+"-large"] = []string{feedtest.Generated(string(format), 50, 4<<10)}
+		corpora[string(format)+"-small"] = []string{feedtest.Generated(string(format), 15, 512)}
 	}
 	if dir := os.Getenv("DOCUMENTS"); dir != "" { // for parsers in other languages
 		for name, texts := range corpora {

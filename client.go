@@ -474,12 +474,10 @@ func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 
 // feedLink returns the link to a feed as a page would have it.
 func feedLink(address string, doc *Document) Link {
-	return Link{Rel: relAlternate, Href: address, Type: doc.Format.mediaType(), Title: markup.ClipTitle(doc.Title)}
+	return Link{Rel: relAlternate, Href: address, Type: mediaTypes[doc.Format], Title: markup.ClipTitle(doc.Title)}
 }
 
-func (f Format) mediaType() string {
-	return name(f, "", "application/atom+xml", "application/rss+xml", "application/feed+json")
-}
+var mediaTypes = map[Format]string{Atom: "application/atom+xml", RSS: "application/rss+xml", JSONFeed: "application/feed+json"}
 
 // A Response describes the HTTP response with a document. It is the zero value for a
 // document not fetched.

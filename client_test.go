@@ -466,7 +466,7 @@ func TestPoll(t *testing.T) {
 				require.Contains(t, err.Error(), feedURL)
 			default:
 				require.Error(t, err)
-				require.Equal(t, test.want, reasonOf(err).String(), "%v", err)
+				require.Equal(t, test.want, string(reasonOf(err)), "%v", err)
 			}
 		})
 	}

@@ -42,14 +42,16 @@ func (h *History) Verdict() Verdict {
 	switch {
 	case len(h.Gaps) > 0:
 		return Partial
-	case h.Head == nil, h.Kind == KindUnknown:
+	case h.Head == nil:
 		return Unknown
 	case h.Kind == Paged:
 		return min(bound, Lossy)
 	case h.Kind == Plain:
 		return min(bound, Window)
+	case h.Kind == Complete, h.Kind == Archived:
+		return bound
 	}
-	return bound
+	return Unknown
 }
 
 // Coverage returns the declaration for republishing the history. It is nil unless the

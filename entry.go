@@ -138,7 +138,7 @@ func onePost(entries []*Entry) []*Entry {
 
 // Storing an entry, and reading it again.
 
-// ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it. References in
+// ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it; "" means Atom. References in
 // JSON resolve against base; XML has its own base.
 //
 // The ID of an entry without an id is its link, or a digest of its content. In its
@@ -151,8 +151,10 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 		data = `{"version":"https://jsonfeed.org/version/1.1","items":[` + data + "]}"
 	case RSS:
 		data = "<rss" + namespaceOf(data) + "><channel>" + data + "</channel></rss>"
-	default:
+	case Atom, "":
 		data = "<feed" + namespaceOf(data) + ">" + data + "</feed>"
+	default:
+		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseFeed, Err: fmt.Errorf("its format is unknown: %s", clip(string(format)))}
 	}
 	doc, err := Parser{Trusted: true, Strict: true}.parse(data, base)
 	if err != nil {

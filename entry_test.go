@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,23 +131,24 @@ func entriesOf(t *testing.T, document string) []*Entry {
 	return doc.Entries
 }
 
-func TestNamesAreRead(t *testing.T) {
-	type all struct {
-		F Format
-		K Kind
-		V Verdict
-		R Reason
-	}
-	for i := range 13 {
-		in := all{Format(i%3 + 1), Kind(i % 5), Verdict(i % 5), Reason(i)}
-		data, err := json.Marshal(in)
+// A gap without a reason, or with one of a later version, is one nevertheless, and so it is
+// when it has been stored.
+func TestGapWithoutReason(t *testing.T) {
+	for reason, want := range map[Reason]string{"": "unknown", ReasonUnknown: "unknown", ReasonLoop: "loop", "of-tomorrow": "of-tomorrow"} {
+		gap := &Gap{URL: "http://example.org/", Reason: reason, Err: errors.New("it is missing")}
+		require.Equal(t, want+": http://example.org/: it is missing", gap.Error())
+		data, err := json.Marshal(gap)
 		require.NoError(t, err)
-		var out all
-		require.NoError(t, json.Unmarshal(data, &out), "%s", data)
-		require.Equal(t, in, out, "%s", data)
+		require.Equal(t, `{"url":"http://example.org/","reason":"`+want+`","message":"it is missing"}`, string(data))
+		var back Gap
+		require.NoError(t, json.Unmarshal(data, &back))
+		require.Equal(t, gap.Error(), back.Error())
+		require.NotEmpty(t, reason.Advice())
+		require.Equal(t, Partial, (&History{Head: &Document{}, Kind: Complete, Gaps: []*Gap{&back}}).Verdict())
 	}
-	require.EqualError(t, new(Reason).UnmarshalText([]byte("nonsense")), `"nonsense" is not a feedhistory.Reason`)
-	require.Error(t, new(Kind).UnmarshalText([]byte("splendid")))
+	for _, kind := range []Kind{"", KindUnknown, "of-tomorrow"} {
+		require.Equal(t, Unknown, (&History{Head: &Document{}, Kind: kind}).Verdict())
+	}
 }
 
 func TestEntryTimes(t *testing.T) {

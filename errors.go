@@ -93,7 +93,7 @@ func (e *FetchError) detail() string {
 		}
 		return s
 	case e.Err == nil:
-		return e.Reason.String()
+		return e.Reason.word()
 	case errors.Is(e.Err, ErrPrivateAddress):
 		return ErrPrivateAddress.Error()
 	case e.Reason == ReasonNetwork && !is[timeout](e.Err):
@@ -393,7 +393,7 @@ func (e *ParseError) Error() string {
 	if place != "" {
 		place += ": "
 	}
-	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason, e.Err, e.Clause)
+	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason.word(), e.Err, e.Clause)
 }
 
 func (e *ParseError) detail() string {
@@ -416,57 +416,54 @@ const (
 	clauseFeed   = "RFC 5005 §1.2: a feed document"
 )
 
-// A Reason says why a document could not be retrieved or read.
-type Reason uint8
+// A Reason says why a document could not be retrieved or read; "" means the same as
+// ReasonUnknown.
+type Reason string
 
 // The reasons of a Gap or a ParseError.
 const (
-	ReasonUnknown       Reason = iota // the reason was not recorded
-	ReasonNetwork                     // there was no answer: the connection failed, or timed out
-	ReasonStatus                      // the server answered with an error: 404, 403, 500 …
-	ReasonRefused                     // a rule of safety forbids the request
-	ReasonLimit                       // the document exceeds Limits
-	ReasonTruncated                   // the document breaks off before its end
-	ReasonMalformed                   // the document is not well-formed
-	ReasonNotFeed                     // the document is not a feed
-	ReasonBudget                      // the Budget was spent before the document
-	ReasonLoop                        // the link leads back to a document read before
-	ReasonBarren                      // too many documents in a row brought nothing new
-	ReasonDetached                    // the feed does not begin at the given document, which does not say where it does
-	ReasonInterrupted                 // the context ended, or the reader left the walk, first
-	ReasonMissedWindow                // between two polls, entries may have come and gone
-	ReasonDeclared                    // the feed itself declares something missing, for a reason this package does not define
-	ReasonContradiction               // the marks of a document contradict each other, so its chain may lack something
-	ReasonForeign                     // the link leads to a document of another feed
+	ReasonUnknown       Reason = unknown         // the reason was not recorded
+	ReasonNetwork       Reason = "network"       // there was no answer: the connection failed, or timed out
+	ReasonStatus        Reason = "status"        // the server answered with an error: 404, 403, 500 …
+	ReasonRefused       Reason = "refused"       // a rule of safety forbids the request
+	ReasonLimit         Reason = "limit"         // the document exceeds Limits
+	ReasonTruncated     Reason = "truncated"     // the document breaks off before its end
+	ReasonMalformed     Reason = "malformed"     // the document is not well-formed
+	ReasonNotFeed       Reason = "not-feed"      // the document is not a feed
+	ReasonBudget        Reason = "budget"        // the Budget was spent before the document
+	ReasonLoop          Reason = "loop"          // the link leads back to a document read before
+	ReasonBarren        Reason = "barren"        // too many documents in a row brought nothing new
+	ReasonDetached      Reason = "detached"      // the feed does not begin at the given document, which does not say where it does
+	ReasonInterrupted   Reason = "interrupted"   // the context ended, or the reader left the walk, first
+	ReasonMissedWindow  Reason = "missed-window" // between two polls, entries may have come and gone
+	ReasonDeclared      Reason = "declared"      // the feed itself declares something missing, for a reason this package does not define
+	ReasonContradiction Reason = "contradiction" // the marks of a document contradict each other, so its chain may lack something
+	ReasonForeign       Reason = "foreign"       // the link leads to a document of another feed
 )
 
-// String returns the reason as a word, such as "loop" or "missed-window".
-func (r Reason) String() string {
-	return name(r, unknown, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
-		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared", "contradiction", "foreign")
-}
+func (r Reason) word() string { return string(cmp.Or(r, ReasonUnknown)) }
 
 // Advice is the advice for a gap with this reason.
-func (r Reason) Advice() string {
-	return name(r,
-		"try again; the reason is unknown",
-		"try again later",
-		"try again later; if the error persists, ask the publisher for the document",
-		"tell the publisher; if it is a private address that you trust, allow private addresses",
-		"raise the limit, if it can be set and you trust the publisher",
-		"try again; if the error persists, tell the publisher that the document breaks off",
-		"tell the publisher that the document is broken",
-		"tell the publisher that the link does not lead to a feed",
-		"raise the budget to read on",
-		"tell the publisher that the chain of documents loops; older entries cannot be reached",
-		"tell the publisher that the server repeats itself",
-		"give the address of the feed itself rather than of an archive or a later page",
-		"try again, with more time",
-		"poll more often, before the feed drops its older entries",
-		"ask the publisher, whose own document says so; the original feed may still have it",
-		"tell the publisher; all that the document's links lead to has been read, but there may be more",
-		"tell the publisher that the link leads to another feed",
-	)
+func (r Reason) Advice() string { return cmp.Or(advice[r], advice[ReasonUnknown]) }
+
+var advice = map[Reason]string{
+	ReasonUnknown:       "try again; the reason is unknown",
+	ReasonNetwork:       "try again later",
+	ReasonStatus:        "try again later; if the error persists, ask the publisher for the document",
+	ReasonRefused:       "tell the publisher; if it is a private address that you trust, allow private addresses",
+	ReasonLimit:         "raise the limit, if it can be set and you trust the publisher",
+	ReasonTruncated:     "try again; if the error persists, tell the publisher that the document breaks off",
+	ReasonMalformed:     "tell the publisher that the document is broken",
+	ReasonNotFeed:       "tell the publisher that the link does not lead to a feed",
+	ReasonBudget:        "raise the budget to read on",
+	ReasonLoop:          "tell the publisher that the chain of documents loops; older entries cannot be reached",
+	ReasonBarren:        "tell the publisher that the server repeats itself",
+	ReasonDetached:      "give the address of the feed itself rather than of an archive or a later page",
+	ReasonInterrupted:   "try again, with more time",
+	ReasonMissedWindow:  "poll more often, before the feed drops its older entries",
+	ReasonDeclared:      "ask the publisher, whose own document says so; the original feed may still have it",
+	ReasonContradiction: "tell the publisher; all that the document's links lead to has been read, but there may be more",
+	ReasonForeign:       "tell the publisher that the link leads to another feed",
 }
 
 // A Gap is a missing part of the history, with the reason. Walk yields it as an error;
@@ -486,7 +483,7 @@ type Gap struct {
 // Error returns the reason, the URL without secrets, and the details. An error of this
 // URL is described without repeating it; see Describe.
 func (g *Gap) Error() string {
-	s := g.Reason.String() + ": " + iri.Shown(g.URL)
+	s := g.Reason.word() + ": " + iri.Shown(g.URL)
 	if g.From != "" && g.From != g.URL {
 		s += " (linked from " + iri.Shown(g.From) + ")"
 	}
@@ -520,7 +517,7 @@ func (g *Gap) Unwrap() error { return g.Err }
 // ReasonUnknown if err is nil.
 func NewGap(url string, err error) *Gap {
 	if err == nil {
-		return &Gap{URL: url, Err: errors.New("the reason was not recorded"), Found: time.Now()}
+		return &Gap{URL: url, Reason: ReasonUnknown, Err: errors.New("the reason was not recorded"), Found: time.Now()}
 	}
 	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
 }
@@ -585,7 +582,7 @@ func (g *Gap) Word() string {
 	if word, ok := errors.AsType[declaredGap](g.Err); ok && word != "" {
 		return string(word)
 	}
-	return g.Reason.String()
+	return g.Reason.word()
 }
 
 // isSame reports whether two gaps are of the same document, for the same reason.

@@ -100,34 +100,29 @@ import (
 // rss.go and jsonfeed.go; complete.go, paged.go, archived.go and links.go tell its part in
 // a history, walk.go requests one after another, and dedupe.go merges them.
 
-// A Format is the syntax of a feed document.
-type Format uint8
+// A Format is the syntax of a feed document; "" means there is none.
+type Format string
 
 // The formats Parse reads.
 const (
-	Atom     Format = iota + 1 // Atom 1.0 (RFC 4287) and 0.3
-	RSS                        // RSS 2.0, 0.9x and 1.0
-	JSONFeed                   // JSON Feed 1.0 and 1.1
+	Atom     Format = "atom"     // Atom 1.0 (RFC 4287) and 0.3
+	RSS      Format = "rss"      // RSS 2.0, 0.9x and 1.0
+	JSONFeed Format = "jsonfeed" // JSON Feed 1.0 and 1.1
 )
 
-// String returns "atom", "rss" or "jsonfeed".
-func (f Format) String() string { return name(f, "", "atom", "rss", "jsonfeed") }
-
-// A Kind says how a feed document takes part in its logical feed.
-type Kind uint8
+// A Kind says how a feed document takes part in its logical feed; "" means the same as
+// KindUnknown.
+type Kind string
 
 // The kinds of feed, from RFC 5005. Where a document combines them, which the
 // RFC leaves undefined (5005#26), complete beats archived, which beats paged.
 const (
-	KindUnknown Kind = iota // nothing has been read
-	Plain                   // declares no history: a window on the latest entries
-	Complete                // §2: this document holds every entry
-	Paged                   // §3: a lossy series of pages
-	Archived                // §4: a subscription document, or one of its archives
+	KindUnknown Kind = unknown    // nothing has been read
+	Plain       Kind = "plain"    // declares no history: a window on the latest entries
+	Complete    Kind = "complete" // §2: this document holds every entry
+	Paged       Kind = "paged"    // §3: a lossy series of pages
+	Archived    Kind = "archived" // §4: a subscription document, or one of its archives
 )
-
-// String returns "unknown", "plain", "complete", "paged" or "archived".
-func (k Kind) String() string { return name(k, unknown, "plain", "complete", "paged", "archived") }
 
 // A Verdict says how much of the logical feed a History has.
 type Verdict uint8
@@ -142,8 +137,28 @@ const (
 	Whole                  // a complete feed, or an archived one whose chain was read to its end
 )
 
+var verdicts = [...]string{unknown, "partial", "lossy", "window", "whole"}
+
 // String returns "unknown", "partial", "lossy", "window" or "whole".
-func (v Verdict) String() string { return name(v, unknown, "partial", "lossy", "window", "whole") }
+func (v Verdict) String() string {
+	if int(v) < len(verdicts) {
+		return verdicts[v]
+	}
+	return unknown
+}
+
+// MarshalText returns the name String returns.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads a name String returns.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	i := slices.Index(verdicts[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("%q is not a %T", text, *v)
+	}
+	*v = Verdict(i)
+	return nil
+}
 
 // A Document is one feed document.
 type Document struct {
@@ -285,54 +300,8 @@ type Note struct {
 	Column  int    // counted from 1, in characters
 }
 
-// name returns the name of an enumeration's value.
-func name[T ~uint8](value T, names ...string) string {
-	if int(value) < len(names) {
-		return names[value]
-	}
-	return unknown
-}
-
-// unknown is the name of invalid values.
+// unknown is the word for a value nobody knows.
 const unknown = "unknown"
-
-// named sets a value to the one with the given name.
-func named[T interface {
-	~uint8
-	String() string
-}](value *T, text []byte) error {
-	for v := T(0); v == 0 || v.String() != unknown; v++ {
-		if v.String() == string(text) {
-			*value = v
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not a %T", text, *value)
-}
-
-// MarshalText returns the name String returns.
-func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText reads a name String returns.
-func (f *Format) UnmarshalText(text []byte) error { return named(f, text) }
-
-// MarshalText returns the name String returns.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads a name String returns.
-func (k *Kind) UnmarshalText(text []byte) error { return named(k, text) }
-
-// MarshalText returns the name String returns.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
-
-// UnmarshalText reads a name String returns.
-func (v *Verdict) UnmarshalText(text []byte) error { return named(v, text) }
-
-// MarshalText returns the name String returns.
-func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText reads a name String returns.
-func (r *Reason) UnmarshalText(text []byte) error { return named(r, text) }
 
 // Entries whose exported fields were set after they were read.
 
@@ -426,7 +395,7 @@ func (e *Entry) Content() Text { return e.text(2, false) }
 
 func (e *Entry) format() Format {
 	if e.Source == nil {
-		return 0
+		return ""
 	}
 	return e.Source.Format
 }

@@ -80,7 +80,7 @@ type gapJSON struct {
 // MarshalJSON returns the gap without its Document. Of Err it has the text, without the
 // gap's URL.
 func (g Gap) MarshalJSON() ([]byte, error) {
-	j := gapJSON{URL: g.URL, From: g.From, Reason: g.Reason, Found: g.Found}
+	j := gapJSON{URL: g.URL, From: g.From, Reason: Reason(g.Reason.word()), Found: g.Found}
 	if word, ok := errors.AsType[declaredGap](g.Err); ok {
 		j.Declared = string(word)
 	}
@@ -96,7 +96,7 @@ func (g *Gap) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*g = Gap{URL: j.URL, From: j.From, Reason: j.Reason, Found: j.Found}
-	if g.Err = errors.New(cmp.Or(j.Message, j.Reason.String())); j.Declared != "" {
+	if g.Err = errors.New(cmp.Or(j.Message, g.Reason.word())); j.Declared != "" {
 		g.Err = declaredGap(j.Declared)
 	}
 	return nil

@@ -121,7 +121,7 @@ func (d *Document) noteMediaType(header http.Header) {
 		return
 	}
 	note := Note{Code: "media-type-mismatch", Message: "Content-Type is " + declared + ", but the document is read as " +
-		name(d.Format, "", "Atom", "RSS", "JSON Feed")}
+		map[Format]string{Atom: "Atom", RSS: "RSS", JSONFeed: "JSON Feed"}[d.Format]}
 	d.Notes = slices.Insert(d.Notes[:min(len(d.Notes), maxNotes-1)], 0, note)
 }
 
@@ -698,7 +698,10 @@ func (r *documentReader) coverage() {
 	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.url {
 		c.Of = iri.Redact(of)
 	}
-	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
+	switch kind := Kind(attr("kind")); kind {
+	case Plain, Complete, Paged, Archived:
+		c.Kind = kind
+	}
 	if at, err := time.Parse(time.RFC3339, attr("as-of")); err == nil {
 		c.AsOf = at.UTC()
 	}
@@ -732,8 +735,8 @@ func (r *documentReader) declaredGap() *Gap {
 	reason, _ := r.Attr("", "reason")
 	href, _ := r.Attr("", "href")
 	reason = clip(trim(reason))
-	g := &Gap{Reason: ReasonDeclared, Err: declaredGap(reason)}
-	if g.Reason.UnmarshalText([]byte(reason)) != nil || g.Reason == ReasonUnknown {
+	g := &Gap{Reason: Reason(reason), Err: declaredGap(reason)}
+	if advice[g.Reason] == "" || g.Reason == ReasonUnknown {
 		g.Reason = ReasonDeclared
 	}
 	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.url {
@@ -752,7 +755,7 @@ func (p Parser) mend(r *documentReader) *documentReader {
 		return r
 	}
 	scanned, begin := r.text, 0
-	if r.doc.Format == 0 {
+	if r.doc.Format == "" {
 		var page bool
 		if begin, page = xmlscan.FindFeed(r.text); page {
 			r.failPage(0)
@@ -776,7 +779,7 @@ func (p Parser) mend(r *documentReader) *documentReader {
 	again.Cursor = xmlscan.Mend(scanned, again.limits.xml)
 	again.Around(r.doc.URL)
 	again.document()
-	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.Err()) {
+	if again.doc.Format == "" || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.Err()) {
 		return r
 	}
 	return again
@@ -1009,7 +1012,7 @@ func (r *reading) finish(entries *entryList) (*Document, error) {
 	switch {
 	case r.err == nil:
 		return r.doc, nil
-	case r.doc.Format == 0:
+	case r.doc.Format == "":
 		return nil, r.err
 	}
 	return r.doc, r.err

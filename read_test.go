@@ -90,10 +90,10 @@ func describe(t *testing.T, d *Document, err error) string {
 	t.Helper()
 	var g golden
 	if err != nil {
-		g.Error = reasonOf(err).String()
+		g.Error = string(reasonOf(err))
 	}
 	if d != nil {
-		g.Format, g.Kind, g.Complete, g.Archive = d.Format.String(), d.Kind().String(), d.Complete, d.Archive
+		g.Format, g.Kind, g.Complete, g.Archive = string(d.Format), string(d.Kind()), d.Complete, d.Archive
 		g.ID, g.Title, g.Updated, g.Published = d.ID, d.Title, d.Updated.UTC(), d.Published.UTC()
 		g.Links, g.Notes = flat(d.Links), codes(d.Notes)
 		if damage := d.mendedDamage(d.Kind()); damage != nil {
@@ -101,7 +101,7 @@ func describe(t *testing.T, d *Document, err error) string {
 		}
 		if kinds := d.Combines(); len(kinds) > 1 {
 			for _, k := range kinds {
-				g.Combines = append(g.Combines, k.String())
+				g.Combines = append(g.Combines, string(k))
 			}
 		}
 		for _, e := range d.Entries {

@@ -95,7 +95,7 @@ type walk struct {
 }
 
 func (w *walk) run(url string) {
-	w.begin(KindUnknown)
+	w.begin("")
 	l := w.first(url)
 	if l.err != nil && l.unchanged() == nil {
 		w.end(l.doc, l.err)
@@ -397,7 +397,7 @@ func (w *walk) gap(g *Gap) {
 	}
 	w.gaps++
 	g.Found = time.Now()
-	w.log("gap", "url", iri.Shown(g.URL), "from", iri.Shown(g.From), "reason", g.Reason.String(), "error", g.Err)
+	w.log("gap", "url", iri.Shown(g.URL), "from", iri.Shown(g.From), "reason", string(g.Reason), "error", g.Err)
 	w.ended = !w.yield(nil, g)
 }
 
@@ -1158,7 +1158,7 @@ func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
 
 // A place has a walk's findings about a document it yields.
 type place struct {
-	feed   Kind      // the kind of the document's chain; KindUnknown if it is in none
+	feed   Kind      // the kind of the document's chain; "" if it is in none
 	begins string    // the target of its link to the beginning, unless it leads elsewhere
 	again  bool      // the next walk from here must look for the beginning again
 	walk   *progress // of the walk; nil if none has yielded it

@@ -239,7 +239,7 @@ func (v *visit) reason(err error) string {
 	if errors.As(err, &status) && status.Reason == ReasonStatus {
 		return fmt.Sprint(reason, " ", status.Status)
 	}
-	return reason.String()
+	return string(reason)
 }
 
 func (v *visit) entry(e *Entry) string {

@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 			require.Equal(t, test.ids, strings.Join(list(r.History.Entries), " "))
 			reason := ""
 			for _, gap := range r.History.Gaps {
-				reason += gap.Reason.String()
+				reason += string(gap.Reason)
 				require.NotEmpty(t, gap.URL)
 			}
 			require.Equal(t, test.reason, reason)

@@ -28,7 +28,7 @@ const documentBase = "https://example.org/dir/feed"
 
 // extension returns the extension of a format's files.
 func extension(f feedhistory.Format) string {
-	return strings.TrimSuffix(f.String(), "feed")
+	return strings.TrimSuffix(string(f), "feed")
 }
 
 func archive(t testing.TB, file string) *feedtest.Archive {
@@ -554,7 +554,7 @@ func formats(list []feedhistory.Format) string {
 	}
 	var names []string
 	for _, f := range list {
-		names = append(names, f.String())
+		names = append(names, string(f))
 	}
 	return strings.Join(names, ", ")
 }

@@ -76,7 +76,7 @@ func parseRule(row string) Rule {
 		panic(fmt.Sprintf("RULES.md: %s", row))
 	}
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS, feedhistory.JSONFeed} {
-		if cells[3] == "all" || slices.Contains(strings.Split(cells[3], ", "), format.String()) {
+		if cells[3] == "all" || slices.Contains(strings.Split(cells[3], ", "), string(format)) {
 			r.Formats = append(r.Formats, format)
 		}
 	}

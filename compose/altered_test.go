@@ -34,7 +34,7 @@ func fromJSON(data []byte) (*Entry, error) {
 
 func formatOf(e *Entry) Format {
 	if e.Source == nil {
-		return 0
+		return ""
 	}
 	return e.Source.Format
 }

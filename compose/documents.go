@@ -48,7 +48,7 @@ func PseudoEntries(h *feedhistory.History) (entries []*feedhistory.Entry) {
 // returns the same entry.
 func PseudoEntry(g *feedhistory.Gap) *feedhistory.Entry {
 	g = cmp.Or(g, feedhistory.NewGap("", nil))
-	sum := sha256.Sum256([]byte(g.URL + "\n" + g.Reason.String()))
+	sum := sha256.Sum256([]byte(g.URL + "\n" + string(cmp.Or(g.Reason, feedhistory.ReasonUnknown))))
 	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not completely read, so some of its entries may be missing. %v. What to do: %s.",
 		g, g.Reason.Advice())
 	e, err := Draft{

@@ -278,9 +278,9 @@ func (w *Writer) coverage(c *feedhistory.Coverage) {
 	if c == nil {
 		return
 	}
-	kind, asOf := "", ""
-	if c.Kind != feedhistory.KindUnknown {
-		kind = c.Kind.String()
+	kind, asOf := string(c.Kind), ""
+	if c.Kind == feedhistory.KindUnknown {
+		kind = ""
 	}
 	if !c.AsOf.IsZero() {
 		asOf = c.AsOf.UTC().Format(time.RFC3339)

@@ -120,7 +120,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestWriterErrors(t *testing.T) {
 	log := dailyLog(t, 1)
 	require.ErrorContains(t, compose.NewWriter(nil, Atom, nil).Close(), "the io.Writer is nil")
-	for _, format := range []Format{0, JSONFeed} {
+	for _, format := range []Format{"", JSONFeed} {
 		var b bytes.Buffer
 		w := compose.NewWriter(&b, format, nil)
 		require.ErrorContains(t, w.Add(log...), "documents are written as Atom or RSS")

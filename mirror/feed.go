@@ -117,7 +117,7 @@ func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, no
 // feed whose URL seems to have a secret, such as ?token=…, is
 // Private unless you set that to false.
 func NewFeed(url string) *Feed {
-	return &Feed{URL: url, Verdict: feedhistory.Partial, Private: iri.HasSecret(url)}
+	return &Feed{URL: url, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Private: iri.HasSecret(url)}
 }
 
 // Document returns the head section of the feed's subscription document,

@@ -165,3 +165,36 @@ func TestInheritedVerdict(t *testing.T) {
 		})
 	}
 }
+
+// A word of a later version, or a damaged one, promises nothing: the verdict is Partial
+// until the feed has been read again.
+func TestUnknownWords(t *testing.T) {
+	m := newOldMirror(t)
+	m.page("/f", "", 1)
+	_, err := m.Update(t.Context(), m.url)
+	require.NoError(t, err)
+	feed, err := m.Store.Feed(t.Context(), m.url)
+	require.NoError(t, err)
+	text, err := json.Marshal(feed)
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(strings.ToLower(string(text)), `"kind":"plain"`), "%s", text) // of the feed, its ledger, and the document known
+	feed = &mirror.Feed{Commits: feed.Commits}
+	require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer(`"kind":"plain"`, `"kind":"of-tomorrow"`, `"Kind":"plain"`, `"Kind":"of-tomorrow"`).Replace(string(text))), feed))
+	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
+	report, err := m.Update(t.Context(), m.url)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Partial, report.Verdict)
+	require.Equal(t, feedhistory.Kind("of-tomorrow"), report.Kind)
+	m.page("/f", "", 1, 2)
+	report, err = m.Update(t.Context(), m.url)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Window, report.Verdict)
+	require.Equal(t, feedhistory.Plain, report.Kind)
+
+	text, err = json.Marshal(mirror.NewFeed(m.url))
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"kind":"unknown"`)
+	record := &mirror.Record{ID: "x", Content: mirror.Content{Format: "of-tomorrow", Data: "<entry/>"}}
+	_, err = record.Entry()
+	require.ErrorContains(t, err, "its format is unknown: of-tomorrow")
+}

@@ -198,7 +198,7 @@ func (d *Debt) kind() DebtKind {
 
 // newDebt returns the debt for a gap. Its Kind is left to enter.
 func newDebt(g *feedhistory.Gap) Debt {
-	return Debt{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
+	return Debt{URL: g.URL, From: g.From, Reason: cmp.Or(g.Reason, feedhistory.ReasonUnknown), Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
 // Gap returns the debt as a Gap.
@@ -361,14 +361,15 @@ func (l *ledger) take(url string) {
 
 // verdict computes the verdict: debts make a history partial. Without them its kind caps it.
 func (l *ledger) verdict() feedhistory.Verdict {
-	v := feedhistory.Whole
+	v := feedhistory.Partial
 	switch {
-	case l.Kind == feedhistory.KindUnknown, l.Known.URL == "" && l.Census == noCensus, len(l.Debts) > 0, l.Unsettled:
-		v = feedhistory.Partial
+	case l.Known.URL == "" && l.Census == noCensus, len(l.Debts) > 0, l.Unsettled:
 	case l.Kind == feedhistory.Paged || l.Kind == feedhistory.Plain && l.Census == openCensus:
 		v = feedhistory.Lossy
 	case l.Kind == feedhistory.Plain && l.Census == noCensus:
 		v = feedhistory.Window
+	case l.Kind == feedhistory.Plain, l.Kind == feedhistory.Complete, l.Kind == feedhistory.Archived:
+		v = feedhistory.Whole
 	}
 	if l.Cap != nil {
 		v = min(v, *l.Cap)

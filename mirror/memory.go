@@ -237,7 +237,7 @@ func (f *memoryFeed) putEntries(c *Commit) {
 	}
 	for _, r := range c.Put {
 		e := at(r.ID)
-		if old := e.record; old != nil && old.Content.Format != 0 {
+		if old := e.record; old != nil && old.Content.Format != "" {
 			e.versions = append(e.versions, &Version{ID: old.ID, Copy: old.Copy, Content: old.Content})
 		}
 		e.set(c, r, r.Content)

@@ -626,7 +626,7 @@ func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
 		}
 		return isNew
 	}
-	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != 0 {
+	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != "" {
 		add(&Version{Copy: was.Copy, Content: was.Content})
 	}
 	if added := did.version; added != nil {
@@ -732,7 +732,7 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 		switch {
 		case r.State == Live:
 			f.Entries--
-		case r.Content.Format != 0:
+		case r.Content.Format != "":
 			f.Deleted--
 		}
 		f.Ledger.l.forget(id)

@@ -528,7 +528,9 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	if ledger.Known.URL != "" && !ledger.hasReading() {
 		ledger.Inherited = now
 	}
-	ledger.Kind = feed.Kind // which an import may have set, of a feed never read
+	if ledger.Kind = feed.Kind; feed.Kind == feedhistory.KindUnknown { // an import may have set it, of a feed never read
+		ledger.Kind = ""
+	}
 	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
@@ -583,7 +585,7 @@ func (b *backlog) fill(p *poll) {
 func (p *poll) prepare(c *Commit) {
 	p.ledger.Cap = p.feed.bound()
 	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.Archived
-	p.feed.Kind, p.feed.Verdict = p.ledger.Kind, p.ledger.verdict()
+	p.feed.Kind, p.feed.Verdict = cmp.Or(p.ledger.Kind, feedhistory.KindUnknown), p.ledger.verdict()
 	p.documents.forget(c)
 }
 

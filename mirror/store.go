@@ -317,7 +317,7 @@ func (s States) has(r *Record) bool {
 	switch {
 	case r.State == Live:
 		return s == 0 || s&Current != 0
-	case r.Content.Format != 0:
+	case r.Content.Format != "":
 		return s&Former != 0
 	}
 	return s&Traces != 0
@@ -423,7 +423,7 @@ func (v *Version) Entry() (*feedhistory.Entry, error) { return v.Content.entry(v
 
 // A Content is the entry as published, together with the fields often queried.
 type Content struct {
-	Format feedhistory.Format `json:"format"`            // the format of Data; zero means there is no content
+	Format feedhistory.Format `json:"format"`            // the format of Data; "" means there is no content
 	Data   string             `json:"data,omitempty"`    // the entry as published, as XML or JSON, readable on its own
 	Base   string             `json:"base,omitempty"`    // the URL against which relative references in JSON resolve; XML contains its own
 	WeakID bool               `json:"weak_id,omitempty"` // whether the entry has no ID of its own; see feedhistory.Entry
@@ -460,7 +460,7 @@ func contentOf(e *feedhistory.Entry) Content {
 }
 
 func (c *Content) entry(id string) (*feedhistory.Entry, error) {
-	if c.Format == 0 {
+	if c.Format == "" {
 		return nil, fmt.Errorf("mirror: %s has no content", id)
 	}
 	e, err := feedhistory.ReadEntry(c.Format, c.Data, c.Base)

@@ -203,7 +203,7 @@ func (x *Export) marks(ctx context.Context, w io.Writer, f *Feed) error {
 
 func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
 	l := entryLine{Line: publish.Line{EntryJSON: compose.EntryJSON{ID: r.ID}}}
-	if r.Content.Format != 0 {
+	if r.Content.Format != "" {
 		if e, err := r.Entry(); err == nil { // for a damaged entry, the line has only the stored bytes
 			l.Line = *publish.NewLine(e)
 		}
@@ -234,7 +234,7 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 		return errors.New("mirror: Export.History: the io.Writer or the History is nil")
 	}
 	now := time.Now().UTC()
-	state := &Feed{URL: feed, Kind: h.Kind, Verdict: v, Entries: int64(len(h.Entries)), Polls: 1, Polled: now, Changed: now}
+	state := &Feed{URL: feed, Kind: cmp.Or(h.Kind, feedhistory.KindUnknown), Verdict: v, Entries: int64(len(h.Entries)), Polls: 1, Polled: now, Changed: now}
 	if h.Head != nil {
 		state.Title, state.Head = h.Head.Title, headOf(h.Head)
 	}
@@ -461,7 +461,7 @@ func (in *Import) begin(text []byte) error {
 		return err
 	}
 	f.stored = &Feed{
-		URL: url, Title: f.line.State.Title, Verdict: feedhistory.Partial, Source: importSource, Next: notPolled,
+		URL: url, Title: f.line.State.Title, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Source: importSource, Next: notPolled,
 		Error: "its import is not complete: run the same import again",
 	}
 	return in.commit()
@@ -647,7 +647,7 @@ func (f *importedFeed) entry(text []byte, n int) error {
 	if f.erased[l.ID] {
 		return f.leaveOut(r, l.Versions)
 	}
-	bare := r.Content.Format == 0
+	bare := r.Content.Format == ""
 	if bare {
 		f.change.Touch = append(f.change.Touch, r)
 	} else {
@@ -719,7 +719,7 @@ func (f *importedFeed) leaveOut(r *Record, versions []*Version) error {
 	switch {
 	case r.State == Live:
 		state.Entries--
-	case r.Content.Format != 0:
+	case r.Content.Format != "":
 		state.Deleted--
 	}
 	for _, v := range versions {

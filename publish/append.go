@@ -386,7 +386,7 @@ func baseOf(e *feedhistory.Entry) string {
 
 func formatOf(e *feedhistory.Entry) feedhistory.Format {
 	if e.Source == nil {
-		return 0
+		return ""
 	}
 	return e.Source.Format
 }

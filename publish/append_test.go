@@ -54,7 +54,7 @@ func TestForeignEntries(t *testing.T) {
 			"date_modified":"2003-12-13T18:30:02Z","content_html":"<a href=\"two\">x</a>"}]}`,
 	} {
 		for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-			t.Run(name+" as "+format.String(), func(t *testing.T) {
+			t.Run(name+" as "+string(format), func(t *testing.T) {
 				h, out := republished(t, format, there, text)
 				require.Len(t, h.Entries, 1)
 				e := h.Entries[0]
@@ -200,7 +200,7 @@ func TestNoInventedAuthors(t *testing.T) {
 // has the newest signatures, without another time; archives keep their bytes.
 func TestResigned(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-		t.Run(format.String(), func(t *testing.T) {
+		t.Run(string(format), func(t *testing.T) {
 			out := newMemory()
 			signed := func(day int) (all []*feedhistory.Entry) {
 				var text strings.Builder
@@ -215,7 +215,7 @@ func TestResigned(t *testing.T) {
 			p := newPublisher(out)
 			p.Format, p.Recent = format, 5
 			require.NoError(t, p.Append(t.Context(), signed(1)...))
-			name := "feed." + format.String()
+			name := "feed." + string(format)
 			before := maps.Clone(out.texts())
 			for day := 2; day < 6; day++ {
 				if day < 4 {

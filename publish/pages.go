@@ -55,7 +55,7 @@ type Pages struct {
 
 	Size   int                // Size is the number of entries of a page; zero means 50.
 	URL    string             // URL is the URL of the first page; "" means the path of the request, as a relative reference.
-	Format feedhistory.Format // Format is Atom or RSS; zero means the one preferred by the request's Accept, or else Atom.
+	Format feedhistory.Format // Format is Atom or RSS; "" means the one preferred by the request's Accept, or else Atom.
 	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute; with a negative value caches ask each time.
 	Logger *slog.Logger       // Logger logs failed queries; nil means no logging.
 }
@@ -209,7 +209,7 @@ func positionOf(e *feedhistory.Entry) Position { return Position{e.Updated, e.ID
 // unchanged page is not sent twice.
 func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.Document) {
 	format, header := p.Format, w.Header()
-	if format == 0 {
+	if format == "" {
 		header.Add("Vary", "Accept")
 		format = feedhistory.Atom
 		if serve.Preferred(r.Header, "application/atom+xml", "application/rss+xml") == 1 {

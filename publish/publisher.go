@@ -220,7 +220,7 @@ func (p *Publisher) format() feedhistory.Format { return cmp.Or(p.Format, feedhi
 
 // extension returns the extension of archives; servers derive the media type
 // from it.
-func (p *Publisher) extension() string { return "." + p.format().String() }
+func (p *Publisher) extension() string { return "." + string(p.format()) }
 
 func (p *Publisher) name() string { return cmp.Or(p.Name, "feed"+p.extension()) }
 

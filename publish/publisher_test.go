@@ -58,7 +58,7 @@ func TestReopen(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-		t.Run(format.String(), func(t *testing.T) {
+		t.Run(string(format), func(t *testing.T) {
 			out := newMemory()
 			p := newPublisher(out)
 			p.Format = format
@@ -756,7 +756,7 @@ func published(t *testing.T, format feedhistory.Format) (*memory, *Publisher) {
 
 func TestDuties(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-		t.Run(format.String(), func(t *testing.T) {
+		t.Run(string(format), func(t *testing.T) {
 			for _, duty := range []struct {
 				name string
 				test func(*testing.T, *memory, *Publisher)
@@ -1177,7 +1177,7 @@ func TestCoverageIsHandedOn(t *testing.T) {
 // in the whole chain as it is published and served.
 func TestPublishedIsClean(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-		t.Run(format.String(), func(t *testing.T) {
+		t.Run(string(format), func(t *testing.T) {
 			out := newMemory()
 			server := feedtest.Server(t, http.StripPrefix("/feeds", &Handler{FS: out}))
 			client := &feedhistory.Client{AllowPrivate: true}

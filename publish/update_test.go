@@ -84,7 +84,7 @@ const someRecords = `
 
 func TestUpdate(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-		t.Run(format.String(), func(t *testing.T) { testUpdate(t, format) })
+		t.Run(string(format), func(t *testing.T) { testUpdate(t, format) })
 	}
 }
 

@@ -216,7 +216,7 @@ func (h *Handler) serveSlice(w http.ResponseWriter, r *http.Request, asked reque
 	if !s.Until.IsZero() && !s.Since.Before(s.Until) {
 		return wrongAddress("since= must be before until=")
 	}
-	self := strings.TrimSuffix(h.feeds()+asked.name+"/slice."+asked.format.String()+"?"+s.Query(), "?")
+	self := strings.TrimSuffix(h.feeds()+asked.name+"/slice."+string(asked.format)+"?"+s.Query(), "?")
 	return h.servePart(w, r, &part{feed: asked.feed, format: asked.format, self: self, title: s.String(), Slice: s})
 }
 

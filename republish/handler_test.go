@@ -788,7 +788,7 @@ func (h *hop) poll(budget int, revalidate bool) {
 func reasonsOf(gaps []*feedhistory.Gap) []string {
 	reasons := map[string]bool{}
 	for _, g := range gaps {
-		reasons[g.Reason.String()] = true
+		reasons[string(g.Reason)] = true
 	}
 	return slices.Sorted(maps.Keys(reasons))
 }

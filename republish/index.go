@@ -238,7 +238,7 @@ func (h *Handler) publication(feed *mirror.Feed, name string, format feedhistory
 }
 
 // indexName returns the name of the subscription document.
-func indexName(format feedhistory.Format) string { return "index." + format.String() }
+func indexName(format feedhistory.Format) string { return "index." + string(format) }
 
 // A publicationRecord is the state of a publication, in a hidden file next to it.
 type publicationRecord struct {

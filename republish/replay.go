@@ -458,7 +458,7 @@ func (p *replayState) url(archive int) string {
 	if archive > 0 {
 		q.Set("archive", strconv.Itoa(archive))
 	}
-	return p.h.feeds() + p.name + "/replay." + p.format.String() + "?" + q.Encode()
+	return p.h.feeds() + p.name + "/replay." + string(p.format) + "?" + q.Encode()
 }
 
 // document returns a document of the replay.

@@ -283,7 +283,7 @@ func (s *readableEntries) Entries(ctx context.Context, q mirror.Query) iter.Seq2
 }
 
 func (s *readableEntries) isDamaged(r *mirror.Record) bool {
-	if r.Content.Format == 0 {
+	if r.Content.Format == "" {
 		return false
 	}
 	_, err := r.Entry()

@@ -816,7 +816,12 @@ func TestHarvestFlagNames(t *testing.T) {
 		}
 	}
 	require.Greater(t, seen, 30)
-	for reason := range feedhistory.Reason(64) {
+	for _, reason := range []feedhistory.Reason{
+		feedhistory.ReasonUnknown, feedhistory.ReasonNetwork, feedhistory.ReasonStatus, feedhistory.ReasonRefused, feedhistory.ReasonLimit,
+		feedhistory.ReasonTruncated, feedhistory.ReasonMalformed, feedhistory.ReasonNotFeed, feedhistory.ReasonBudget, feedhistory.ReasonLoop,
+		feedhistory.ReasonBarren, feedhistory.ReasonDetached, feedhistory.ReasonInterrupted, feedhistory.ReasonMissedWindow,
+		feedhistory.ReasonDeclared, feedhistory.ReasonContradiction, feedhistory.ReasonForeign, "of-tomorrow",
+	} {
 		for _, status := range []int{401, 404, 407, 429, 500} {
 			for _, rule := range []error{feedhistory.ErrUserinfo, feedhistory.ErrPrivateAddress} {
 				for _, err := range []error{

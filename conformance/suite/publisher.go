@@ -101,7 +101,7 @@ func (d *drive) run(ctx context.Context) error {
 	}
 	d.static(d.last)
 	d.unmodified(ctx, d.last)
-	d.report.Kind, d.report.Archives = d.last.feed.doc.Kind().String(), len(d.last.archives)
+	d.report.Kind, d.report.Archives = string(d.last.feed.doc.Kind()), len(d.last.archives)
 	if d.report.Archives == 0 && len(d.last.older) == 0 {
 		d.report.Notes = append(d.report.Notes, "No archive was ever closed, so the duties about archives could not be tested.")
 	}

@@ -35,7 +35,7 @@ type Handler struct {
 	// it is in use. Nil means no description.
 	Head *feedhistory.Document
 
-	Format feedhistory.Format // Format is Atom or RSS; zero means Atom.
+	Format feedhistory.Format // Format is Atom or RSS; "" means Atom.
 	Now    func() time.Time   // Now is the clock for stamping items; nil means time.Now.
 	Logger *slog.Logger       // Logger logs malformed ranges and failed queries; nil means no logging.
 }

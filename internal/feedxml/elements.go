@@ -16,14 +16,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A Format is the format of a document; zero means it is unknown yet.
-type Format uint8
+// A Format is the format of a document; "" means it is unknown yet.
+type Format string
 
 // The formats.
 const (
-	FormatAtom Format = iota + 1
-	FormatRSS
-	FormatJSON
+	FormatAtom Format = "atom"
+	FormatRSS  Format = "rss"
+	FormatJSON Format = "jsonfeed"
 )
 
 // An Element is an entry as published: its element, or its object in a JSON Feed.

@@ -402,12 +402,9 @@ func (c *checker) entry(r *checkedRow) (feed, id, what string) {
 func contentIn(id string, values []any) (r *mirror.Record, what string) {
 	r = &mirror.Record{ID: id}
 	r.Content.Title, r.Content.Base, r.Content.Data = textOf(values[1]), textOf(values[5]), textOf(values[7])
-	_ = formatColumn{&r.Content.Format}.Scan(values[0]) // it has no error
-	switch r.Content.Format {
-	case 0:
+	*(*string)(&r.Content.Format) = textOf(values[0])
+	if r.Content.Format == "" {
 		return r, ""
-	case unknownFormat:
-		return r, "its format is unknown"
 	}
 	if _, err := r.Entry(); err != nil {
 		return r, "it cannot be read: " + err.Error()

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
@@ -30,7 +29,7 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 	for rows.Next() {
 		r := &mirror.Record{Feed: feed}
 		c := &r.Content
-		known := []any{formatColumn{&c.Format}, timeColumn{&c.Updated}, timeColumn{&c.Published}, &c.Size}
+		known := []any{textColumn{(*string)(&c.Format)}, timeColumn{&c.Updated}, timeColumn{&c.Published}, &c.Size}
 		if err := rows.Scan(slices.Concat([]any{textColumn{&r.ID}}, recordTargets(r), known)...); err != nil {
 			return nil, failure(ctx, err)
 		}
@@ -219,17 +218,13 @@ func copyTargets(c *mirror.Copy) []any {
 }
 
 func appendContent(values []any, c *mirror.Content) []any {
-	format := ""
-	if c.Format != 0 {
-		format = c.Format.String()
-	}
-	return append(values, format, escaped(c.Title), escaped(c.Link), timeText(c.Updated), timeText(c.Published),
+	return append(values, escaped(string(c.Format)), escaped(c.Title), escaped(c.Link), timeText(c.Updated), timeText(c.Published),
 		escaped(c.Base), c.WeakID, escaped(c.Data), c.Size)
 }
 
 func contentTargets(c *mirror.Content) []any {
 	return []any{
-		formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Link}, timeColumn{&c.Updated}, timeColumn{&c.Published},
+		textColumn{(*string)(&c.Format)}, textColumn{&c.Title}, textColumn{&c.Link}, timeColumn{&c.Updated}, timeColumn{&c.Published},
 		textColumn{&c.Base}, &c.WeakID, textColumn{&c.Data}, &c.Size,
 	}
 }
@@ -276,23 +271,6 @@ func (t transaction) appendSummed(values, key []any, c *mirror.Content) []any {
 	values = appendContent(values, c)
 	return append(values, t.sums.of(key, values[begin:]))
 }
-
-// A formatColumn scans the name of a format, "" for none.
-type formatColumn struct{ *feedhistory.Format }
-
-// Scan implements sql.Scanner. An unknown name is a Format of its own, so one damaged
-// entry does not hide the others.
-func (c formatColumn) Scan(src any) error {
-	text, _ := src.(string)
-	if text == "" {
-		*c.Format = 0
-	} else if err := c.UnmarshalText([]byte(text)); err != nil {
-		*c.Format = unknownFormat
-	}
-	return nil
-}
-
-const unknownFormat feedhistory.Format = 255
 
 // most is the maximum number of rows a statement inserts in SQLite.
 const most = 32

@@ -234,7 +234,7 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 // feedRow returns the values of feedColumns, and their checksum.
 func (s *summer) feedRow(f *mirror.Feed, state string) []any {
 	url := nameOf(f.URL)
-	values := []any{escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents, escaped(f.Error), state}
+	values := []any{escaped(f.Title), escaped(string(f.Kind)), f.Verdict.String(), f.Entries, f.Deleted, f.Documents, escaped(f.Error), state}
 	return append(values, s.of([]any{url.key, url.long}, values))
 }
 

@@ -43,7 +43,7 @@ func TestSearchMany(t *testing.T) {
 					changes[f] = &mirror.Commit{Feed: f}
 				}
 				r := &mirror.Record{ID: fmt.Sprint(n), State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: start.Add(time.Duration(n/3) * time.Minute)}
-				r.Copy.Digest, r.Content.Format, r.Content.Title = "x", 1, "entry"
+				r.Copy.Digest, r.Content.Format, r.Content.Title = "x", "atom", "entry"
 				for word, has := range says {
 					if has(n) {
 						r.Content.Title += " " + word
@@ -140,7 +140,7 @@ func TestSearchGoesOn(t *testing.T) {
 		c := &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}
 		for n := range entries {
 			r := &mirror.Record{ID: fmt.Sprintf("%04d", n), State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: minute(n)}
-			r.Copy.Digest, r.Content.Format, r.Content.Title = "x", 1, "common"
+			r.Copy.Digest, r.Content.Format, r.Content.Title = "x", "atom", "common"
 			c.Put = append(c.Put, r)
 		}
 		require.NoError(t, s.Commit(t.Context(), c))

@@ -64,7 +64,7 @@ func TestHook(t *testing.T) {
 // record returns a live record.
 func record(id, title string) *mirror.Record {
 	r := &mirror.Record{ID: id, State: mirror.Live, Copy: mirror.Copy{Digest: title}}
-	r.Content.Format, r.Content.Title = 1, title
+	r.Content.Format, r.Content.Title = "atom", title
 	return r
 }
 

@@ -23,7 +23,7 @@ func TestMove(t *testing.T) {
 	require.NoError(t, err)
 	f := &mirror.Feed{URL: "https://example.org/a", Title: "Feed"}
 	change := &mirror.Commit{Feed: f, Documents: []*mirror.DocumentRecord{{URL: "d", Names: []string{"d"}}}}
-	change.Put = []*mirror.Record{{ID: "1", State: mirror.Live, Content: mirror.Content{Format: 1, Data: "x", Title: "words"}}}
+	change.Put = []*mirror.Record{{ID: "1", State: mirror.Live, Content: mirror.Content{Format: "atom", Data: "x", Title: "words"}}}
 	require.NoError(t, store.Commit(t.Context(), change))
 	stale := *f
 	for _, to := range []string{"https://example.org/" + strings.Repeat("x", 3000), "https://example.org/b"} {

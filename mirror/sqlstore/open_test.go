@@ -110,7 +110,7 @@ func TestMonths(t *testing.T) {
 		var put []*mirror.Record
 		add := func(id string, state mirror.State, at time.Time) {
 			r := &mirror.Record{ID: id, State: state, Added: at}
-			r.Content.Format = 1
+			r.Content.Format = "atom"
 			put = append(put, r)
 		}
 		add("first", mirror.Live, day(1, 1, 1).Add(1))

@@ -124,7 +124,7 @@ func sharedChange(f *mirror.Feed) *mirror.Commit {
 	put := func(id string) {
 		r := &mirror.Record{ID: id, State: mirror.Live, LastCommit: version, Added: time.Unix(version, 0)}
 		r.Copy = mirror.Copy{At: r.Added, Digest: fmt.Sprint(version)}
-		r.Content.Format, r.Content.Title, r.Content.Data = 1, "word"+fmt.Sprint(version), strings.Repeat("x", 500)
+		r.Content.Format, r.Content.Title, r.Content.Data = "atom", "word"+fmt.Sprint(version), strings.Repeat("x", 500)
 		c.Put = append(c.Put, r)
 	}
 	for n := range perCommit {

@@ -152,7 +152,7 @@ func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 // textTargets returns the variables for scanning textColumns.
 func textTargets(key *int64, r *mirror.Record) []any {
 	c := &r.Content
-	return []any{key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}}
+	return []any{key, textColumn{&r.ID}, textColumn{(*string)(&c.Format)}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}}
 }
 
 // fillWords fills a set with an entry's words.

@@ -95,7 +95,7 @@ func (w *world) draw(t *rapid.T, url string) *mirror.Commit {
 		case rapid.Bool().Draw(t, "put"):
 			r.Content = drawContent.Draw(t, "content")
 			c.Put = append(c.Put, r)
-		case known[id] == nil || known[id].Content.Format == 0:
+		case known[id] == nil || known[id].Content.Format == "":
 			r.State, r.Copy = mirror.Unseen, mirror.Copy{}
 			fallthrough
 		default:

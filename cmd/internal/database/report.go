@@ -427,7 +427,7 @@ type jsonSync struct {
 // JSON returns the record of a poll for sync --json.
 func (o *Outcome) JSON(c *mirror.Report) jsonSync {
 	j := jsonSync{
-		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: show.Second(c.AsOf), Checked: show.Second(c.Checked),
+		URL: c.URL, Kind: string(c.Kind), Verdict: c.Verdict.String(), AsOf: show.Second(c.AsOf), Checked: show.Second(c.Checked),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
 		Gaps: show.Each(c.Gaps, show.NewGap), NextPoll: show.Second(c.Next),
 		Moved: c.Moved, Alias: c.Alias, Wait: show.Second(o.until), Gone: c.Gone, Busy: o.kind == busy,

@@ -264,7 +264,7 @@ func (c *Source) writeState(state any) error {
 // showHarvestGap shows a gap of a harvest, with advice.
 func showHarvestGap(p *terminal.Page, g *feedhistory.Gap, advice string) {
 	p.Para("  - ", "    ", terminal.WithoutUser(g.URL))
-	p.Para("    ", "    ", g.Reason.String()+": "+harvestDetail(g.Err))
+	p.Para("    ", "    ", string(g.Reason)+": "+harvestDetail(g.Err))
 	p.Para("    ", "    ", "what to do: "+advice)
 }
 

@@ -207,7 +207,7 @@ type (
 // NewDocument returns the record of a document, with the names of the backfill methods for it.
 func NewDocument(d *feedhistory.Document, methods []string) Document {
 	j := Document{
-		URL: d.URL, Format: d.Format.String(), Kind: d.Kind().String(),
+		URL: d.URL, Format: string(d.Format), Kind: string(d.Kind()),
 		Complete: d.Complete, Archive: d.Archive,
 		ID: d.ID, Title: d.Title, Updated: Time(d.Updated), Published: Time(d.Published),
 		Links: listed(d.Links), Entries: Each(d.Entries, NewEntry), Deleted: Each(d.Deleted, NewTombstone),
@@ -268,7 +268,7 @@ func (h *Head) Document() *feedhistory.Document {
 func NewHistory(r *backfill.Recovery) History {
 	h := r.History
 	return History{
-		URL: FeedOf(h), Kind: h.Kind.String(), Verdict: r.Verdict().String(), Documents: h.Documents, RecoveredBy: r.RecoveredBy,
+		URL: FeedOf(h), Kind: string(cmp.Or(h.Kind, feedhistory.KindUnknown)), Verdict: r.Verdict().String(), Documents: h.Documents, RecoveredBy: r.RecoveredBy,
 		Head: NewHead(h.Head), Entries: Each(h.Entries, publish.NewLine), Deleted: Each(h.Deleted, NewTombstone), Gaps: Each(h.Gaps, NewGap),
 	}
 }
@@ -292,7 +292,7 @@ func NewGap(g *feedhistory.Gap) Gap {
 	if g.From != "" && g.From != g.URL {
 		message += "; linked from " + g.From
 	}
-	return Gap{URL: g.URL, Reason: g.Reason.String(), Message: message}
+	return Gap{URL: g.URL, Reason: string(g.Reason), Message: message}
 }
 
 // Time returns a time by RFC 3339, with its zone and fraction of a second; "" for the
@@ -332,11 +332,11 @@ func Place(line, column int) string { return fmt.Sprintf("line %d, column %d", l
 var formatNames = map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhistory.RSS: "RSS", feedhistory.JSONFeed: "JSON Feed"}
 
 // FormatText returns the usual name of a format.
-func FormatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], f.String()) }
+func FormatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], string(f)) }
 
 // KindText is the name of a document's role in its feed.
 func KindText(d *feedhistory.Document) string {
-	s := d.Kind().String() + ": "
+	s := string(d.Kind()) + ": "
 	switch d.Kind() {
 	case feedhistory.Complete:
 		s += "this document has every entry of the feed"
@@ -352,7 +352,7 @@ func KindText(d *feedhistory.Document) string {
 		s += "this document has the latest entries; it does not say whether there are older ones"
 	}
 	if kinds := d.Combines(); len(kinds) > 1 {
-		s += " (it has signs of " + strings.Join(Each(kinds, feedhistory.Kind.String), " and ") + " at once; RFC 5005 does not define that)"
+		s += " (it has signs of " + strings.Join(Each(kinds, func(k feedhistory.Kind) string { return string(k) }), " and ") + " at once; RFC 5005 does not define that)"
 	}
 	return s
 }
@@ -392,7 +392,7 @@ func PrintGap(p *terminal.Page, g *feedhistory.Gap) {
 	} else if g.From != "" && g.From != g.URL {
 		p.Para("    ", "    ", "linked from "+Address(g.From))
 	}
-	p.Para("    ", "    ", g.Reason.String()+": "+Detail(g.Err))
+	p.Para("    ", "    ", string(g.Reason)+": "+Detail(g.Err))
 	if g.Document != nil {
 		p.Para("    ", "    ", "the readable part is included: "+
 			terminal.Count(len(g.Document.Entries), "entry", "entries"))

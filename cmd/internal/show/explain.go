@@ -79,9 +79,9 @@ func Failure(arg string, err error) error {
 		what = "not a feed: " + parse.Err.Error()
 	case ok && parse.Line > 0:
 		name, what = fmt.Sprintf("%s:%d:%d", name, parse.Line, parse.Column),
-			parse.Reason.String()+": "+parse.Err.Error()
+			string(parse.Reason)+": "+parse.Err.Error()
 	case ok:
-		what = parse.Reason.String() + ": " + what
+		what = string(parse.Reason) + ": " + what
 	}
 	if todo != "" {
 		what += "; " + todo

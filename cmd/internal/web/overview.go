@@ -128,17 +128,14 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 }
 
 // shares divides all feeds by a key, and leaves out keys without feeds.
-func shares[K interface {
-	comparable
-	fmt.Stringer
-}](counts map[K]int64, all int64, keys ...K) (list []share) {
+func shares[K comparable](counts map[K]int64, all int64, keys ...K) (list []share) {
 	at := int64(0)
 	for _, key := range keys {
 		n := counts[key]
 		if n == 0 {
 			continue
 		}
-		list = append(list, share{Key: key.String(), Feeds: n, X: percent(at, all), Width: percent(n, all)})
+		list = append(list, share{Key: fmt.Sprint(key), Feeds: n, X: percent(at, all), Width: percent(n, all)})
 		at += n
 	}
 	return list

@@ -24,7 +24,7 @@ func TestTimeline(t *testing.T) {
 		})
 		feed := &mirror.Feed{
 			URL: "https://example.org/", Polled: when.Draw(t, "polled"),
-			Kind: feedhistory.Kind(rapid.IntRange(0, 3).Draw(t, "kind")),
+			Kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.KindUnknown, feedhistory.Plain, feedhistory.Complete, feedhistory.Paged, feedhistory.Archived}).Draw(t, "kind"),
 		}
 		var documents []*mirror.DocumentRecord
 		for i := range rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(150, 320)).Draw(t, "documents") {
@@ -34,7 +34,7 @@ func TestTimeline(t *testing.T) {
 		for i := range rapid.IntRange(0, 5).Draw(t, "gaps") {
 			feed.Ledger.Add(mirror.Debt{
 				URL: "https://example.org/gap", From: fmt.Sprintf("https://example.org/%d", i*i), Found: when.Draw(t, "found"),
-				Reason: feedhistory.Reason(rapid.IntRange(0, 12).Draw(t, "reason")),
+				Reason: rapid.SampledFrom([]feedhistory.Reason{feedhistory.ReasonStatus, feedhistory.ReasonMalformed, feedhistory.ReasonLoop, feedhistory.ReasonMissedWindow}).Draw(t, "reason"),
 			})
 		}
 		var months []mirror.Month

@@ -67,7 +67,7 @@ func TestHook(t *testing.T) {
 	})
 	f := mirror.NewFeed("https://example.org/feed")
 	entry := func(id string) *mirror.Record {
-		return &mirror.Record{ID: id, State: mirror.Live, Copy: mirror.Copy{Digest: id}, Content: mirror.Content{Format: 1, Title: "title " + id}}
+		return &mirror.Record{ID: id, State: mirror.Live, Copy: mirror.Copy{Digest: id}, Content: mirror.Content{Format: "atom", Title: "title " + id}}
 	}
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f, Put: []*mirror.Record{entry("1")}}))
 	fails = errors.New("no room")
