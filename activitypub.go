@@ -60,8 +60,8 @@ var errAccount = errors.New("the description of an account, not its posts")
 // readAccount completes the error of a document that is no feed but describes an account,
 // or is a web page about one. An actor names its outbox; a WebFinger answer (RFC 7033), or a
 // page without feeds, only the actor.
-func (e *NotFeedError) readAccount(text, contentType string, longest int) {
-	if e.Page {
+func (e *ParseError) readAccount(text, contentType string, longest int) {
+	if errors.Is(e, ErrWebPage) {
 		if len(e.Feeds) == 0 {
 			e.actor = markup.ActorLink(text, e.URL, contentType, longest)
 		}
@@ -85,13 +85,13 @@ func (e *NotFeedError) readAccount(text, contentType string, longest int) {
 		}
 	}
 	if e.actor != "" || e.Feeds != nil {
-		e.Page, e.Err.Err = true, errAccount
+		e.Err = errAccount
 	}
 }
 
 // lookUp requests the actor a document names, and returns the document's error with the
 // actor's outbox. If the actor's server refuses, that is the error.
-func (c *Client) lookUp(ctx context.Context, of *NotFeedError) error {
+func (c *Client) lookUp(ctx context.Context, of *ParseError) error {
 	resp, err := c.do(ctx, fetch.Request{URL: iri.ForRequest(of.actor), Accept: activityAccept})
 	if err != nil {
 		if err = withSigned(err); errors.Is(of, errAccount) || errors.Is(err, ErrSigned) {
@@ -100,7 +100,7 @@ func (c *Client) lookUp(ctx context.Context, of *NotFeedError) error {
 		return of // a web page, which may name anything
 	}
 	defer resp.Body.Close()
-	found := &NotFeedError{URL: resp.URL, Err: new(ParseError)}
+	found := &ParseError{URL: resp.URL}
 	if text, _, err := resp.Text(nil); err == nil {
 		found.readAccount(text, "", fetch.MaxURL)
 	}

@@ -479,7 +479,7 @@ func TestActivityPubActors(t *testing.T) {
 	} {
 		c := &feedhistory.Client{Transport: feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(about)) })}}
 		_, err := c.Get(context.Background(), "https://a.example/x")
-		require.Len(t, feedtest.ErrorAs[*feedhistory.NotFeedError](t, err).Feeds, feeds, about)
+		require.Len(t, feedtest.ErrorAs[*feedhistory.ParseError](t, err).Feeds, feeds, about)
 	}
 }
 

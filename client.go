@@ -130,9 +130,9 @@ func Fetch(ctx context.Context, url string) (*History, error) {
 }
 
 // Get reads a single document. For a damaged one it returns the readable part, together
-// with the error. The error is a *ParseError, a *NotFeedError, which wraps one, or a
-// *FetchError, which wraps the context's error if it has ended the request. Another error
-// names an impossible setting of the Client.
+// with the error. The error is a *ParseError, or a *FetchError, which wraps the context's
+// error if it has ended the request. Another error names an impossible setting of the
+// Client.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
@@ -219,7 +219,7 @@ func (c *Client) load(ctx context.Context, r chain.Request, known Known, head fu
 	}
 	defer resp.Body.Close()
 	l := c.read(resp, r.URL, known, head)
-	if e, ok := l.err.(*NotFeedError); ok && e.actor != "" {
+	if e, ok := l.err.(*ParseError); ok && e.actor != "" {
 		l.err = c.lookUp(ctx, e)
 	}
 	return l
@@ -258,7 +258,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	if l.doc, l.err = p.parse(l.text, base); l.doc != nil {
 		l.doc.Response, l.doc.Header = response, resp.Header
 	} else {
-		l.err = c.notFeed(l.err, l.text, base, resp.Header)
+		l.err = notFeed(l.err, l.text, base, resp.Header)
 	}
 	if cut != nil {
 		l.err = cut // more precise than a truncation
@@ -323,10 +323,9 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 	return requester.Do(ctx, req)
 }
 
-// notFeed turns the error of a document other than a feed into a NotFeedError, with the
-// feeds the document names if it is a web page or about an account. It returns
-// other errors unchanged.
-func (c *Client) notFeed(err error, text, base string, header http.Header) error {
+// notFeed adds to the error of a document other than a feed the feeds the document names, if
+// it is a web page or about an account. It returns other errors unchanged.
+func notFeed(err error, text, base string, header http.Header) error {
 	parse, ok := errors.AsType[*ParseError](err)
 	if !ok {
 		return err
@@ -339,15 +338,14 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 	if parse.Reason != ReasonNotFeed {
 		return err
 	}
-	e := &NotFeedError{URL: base, Page: page, Err: parse}
 	contentType := header.Get("Content-Type")
 	if page {
 		for _, l := range markup.FeedLinks(text, base, contentType, fetch.MaxURL) {
-			e.Feeds = append(e.Feeds, Link{Rel: relAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+			parse.Feeds = append(parse.Feeds, Link{Rel: relAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}
-	e.readAccount(text, contentType, fetch.MaxURL)
-	return e
+	parse.readAccount(text, contentType, fetch.MaxURL)
+	return parse
 }
 
 // numbers returns the numbers that must not be negative.
@@ -422,7 +420,7 @@ func (c Credential) fields() http.Header {
 }
 
 // Discover returns the feeds of the web page at address, the best first: those the page
-// names, see [NotFeedError]. If it names none, Discover looks for one at well-known
+// names, see [ParseError]. If it names none, Discover looks for one at well-known
 // places, such as /feed or /atom.xml, in the page's directory and at the root of its
 // host, with at most 14 requests, one after another, and returns the first it finds. If
 // there is a feed at address itself, it returns only that.
@@ -436,11 +434,11 @@ func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 	if doc != nil {
 		return Links{feedLink(address, doc)}, nil
 	}
-	other, ok := errors.AsType[*NotFeedError](err)
+	other, ok := errors.AsType[*ParseError](err)
 	switch {
-	case !ok:
+	case !ok || other.Reason != ReasonNotFeed:
 		return nil, err
-	case len(other.Feeds) > 0 || !other.Page:
+	case len(other.Feeds) > 0 || !errors.Is(other, ErrWebPage):
 		return other.Feeds, nil
 	}
 	return c.wellKnown(ctx, other.URL)

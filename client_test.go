@@ -376,11 +376,10 @@ func TestNotFeedError(t *testing.T) {
 	defer c.CloseIdle()
 	for path, page := range map[string]bool{"/page": true, "/sloppy": true, "/sub/bare.html": true, "/data.xml": false, "/data.json": false} {
 		_, err := c.Fetch(t.Context(), site.URL+path)
-		other := feedtest.ErrorAs[*NotFeedError](t, err, path)
-		require.Equal(t, page, other.Page, path)
+		other := feedtest.ErrorAs[*ParseError](t, err, path)
+		require.Equal(t, page, errors.Is(err, ErrWebPage), path)
 		require.Equal(t, site.URL+path, other.URL)
-		parse := feedtest.ErrorAs[*ParseError](t, err)
-		require.Equal(t, ReasonNotFeed, parse.Reason)
+		require.Equal(t, ReasonNotFeed, other.Reason)
 		require.Equal(t, ReasonNotFeed, NewGap("", err).Reason)
 	}
 }

@@ -245,35 +245,6 @@ func public(f *fetch.Failure) *FetchError {
 	return e
 }
 
-// A NotFeedError reports a document other than a feed, such as a web page. Text without
-// any markup is a damaged document instead: a *ParseError with ReasonMalformed.
-type NotFeedError struct {
-	URL  string // where it was found, after redirects
-	Page bool   // whether it is a web page, or the description of an account by WebFinger or ActivityPub
-
-	// Feeds are the feeds the page names: its links with rel="alternate" and the media
-	// type of a feed, resolved, with "alternate" as their Rel. The best comes first: a
-	// feed in several formats counts once, in Atom if possible, and feeds of comments come
-	// last. Only the first 1 MiB of the page and 64 links count, and only links no longer
-	// than 8 KiB. They have not been requested. See [Client.Discover].
-	//
-	// An account's feed is its outbox. A Client makes one more request to find it, for a
-	// WebFinger answer, or for a page that names an account but no feed.
-	Feeds Links
-
-	Err *ParseError // in detail; its Reason is ReasonNotFeed
-
-	actor string // the URL of the account's description, which may name its outbox; "" if there is none
-}
-
-// Error is the text of Err.
-func (e *NotFeedError) Error() string {
-	return cmp.Or(e.Err, &ParseError{URL: e.URL, Reason: ReasonNotFeed}).Error()
-}
-
-// Unwrap returns Err.
-func (e *NotFeedError) Unwrap() error { return e.Err }
-
 // Describe describes an error of this package in a few words, without the URL, for
 // programs that show the URL separately. If an error has a method Detail() string, as
 // those of the harvest packages have, Describe returns its result. For any other error
@@ -373,7 +344,9 @@ func describeTLS(err error) string {
 	return ""
 }
 
-// A ParseError says why, and where, a document could not be read.
+// A ParseError says why, and where, a document could not be read. A web page, or another
+// document that is no feed, has ReasonNotFeed; text without any markup is a damaged document
+// instead, with ReasonMalformed.
 type ParseError struct {
 	URL    string // the URL of the document; "" if unknown
 	Reason Reason // ReasonMalformed, ReasonTruncated, ReasonLimit or ReasonNotFeed
@@ -382,6 +355,19 @@ type ParseError struct {
 	Line   int    // counted from 1; 0 if there is no place
 	Column int    // counted from 1, in characters
 	Err    error  // in detail; in particular ErrWebPage, or an *http.MaxBytesError if the document is longer than Limits.Bytes
+
+	// Feeds are the feeds a Client has found instead of one, with ReasonNotFeed: the links
+	// of a web page with rel="alternate" and the media type of a feed, resolved, with
+	// "alternate" as their Rel. The best comes first: a feed in several formats counts
+	// once, in Atom if possible, and feeds of comments come last. Only the first 1 MiB of
+	// the page and 64 links count, and only links no longer than 8 KiB. They have not been
+	// requested. See [Client.Discover].
+	//
+	// An account's feed is its outbox. A Client makes one more request to find it, for a
+	// WebFinger answer, or for a page that names an account but no feed.
+	Feeds Links
+
+	actor string // the URL of the account's description, which may name its outbox; "" if there is none
 }
 
 // Error returns the place, the reason and the details.

@@ -281,7 +281,7 @@ func TestErrorTexts(t *testing.T) {
 		{&ParseError{URL: "http://a/?token=SECRET", Reason: ReasonLimit, Clause: "c", Err: tooLarge(5)}, "http://a/?token=…: limit: more than 5 bytes (c)", "more than 5 bytes"},
 		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: tooLarge(5)},
 			"u:1:2: limit: more than 5 bytes (c)", "line 1, column 2: more than 5 bytes"},
-		{&NotFeedError{URL: "u", Err: &ParseError{URL: "u", Reason: ReasonNotFeed, Clause: "c", Err: ErrWebPage}}, "u: not-feed: it is an HTML page (c)", "it is an HTML page"},
+		{&ParseError{URL: "u", Reason: ReasonNotFeed, Clause: "c", Err: ErrWebPage}, "u: not-feed: it is an HTML page (c)", "it is an HTML page"},
 	} {
 		require.EqualError(t, test.err, test.text)
 		require.Equal(t, test.says, Describe(test.err))

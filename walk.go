@@ -850,7 +850,7 @@ func (w *walk) isPassed(l lead) bool { return l.Rel == relNextArchive && l.root 
 
 // isAbsent reports whether an error means there is no such document.
 func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || is[*NotFeedError](err)
+	return errors.Is(err, fs.ErrNotExist) || reasonOf(err) == ReasonNotFeed
 }
 
 // isForeign returns a gap if a document in the chain is one of another feed: its id

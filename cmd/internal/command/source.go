@@ -324,12 +324,12 @@ func (o *File) Discard() {
 // places. It returns nil if the error does not mean there is a page, or if there are no
 // feeds.
 func FeedsOf(ctx context.Context, client *feedhistory.Client, address string, err error) feedhistory.Links {
-	page, ok := errors.AsType[*feedhistory.NotFeedError](err)
-	if !ok || !page.Page {
+	page, ok := errors.AsType[*feedhistory.ParseError](err)
+	if !ok {
 		return nil
 	}
 	feeds := page.Feeds
-	if len(feeds) == 0 {
+	if len(feeds) == 0 && errors.Is(page, feedhistory.ErrWebPage) {
 		feeds, err = client.Discover(ctx, address)
 		if err != nil {
 			return nil // the page's own error says more

@@ -99,9 +99,6 @@ func Remedy(err error) string {
 	if IsPrivate(err) {
 		return "use --allow-private if you mean it"
 	}
-	if e, ok := errors.AsType[*feedhistory.NotFeedError](err); ok && len(e.Feeds) > 0 {
-		return "its feed is " + e.Feeds[0].Href + ": give that address"
-	}
 	if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
 		return parseRemedy(e)
 	}
@@ -151,6 +148,8 @@ func networkRemedy(err error) string {
 
 func parseRemedy(e *feedhistory.ParseError) string {
 	switch {
+	case len(e.Feeds) > 0:
+		return "its feed is " + e.Feeds[0].Href + ": give that address"
 	case isTooLarge(e):
 		return TooLargeRemedy
 	case e.Reason != feedhistory.ReasonNotFeed:
