@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,15 +17,17 @@ import (
 // scoop and winget find its archives.
 func TestRepository(t *testing.T) {
 	d := &dist{root: "../..", out: t.TempDir(), work: t.TempDir(), version: "v0.998.0", when: time.Unix(1_700_000_000, 0).UTC()}
-	any := filepath.Join(d.work, "any")
-	require.NoError(t, os.WriteFile(any, []byte("text"), 0o644))
-	files := map[string]string{}
-	for _, name := range []string{"feedhistory", "feedfleet", "LICENSE", "NOTICES", "feedhistory.1", "completions/feedhistory.bash", "completions/_feedhistory", "completions/feedhistory.fish"} {
-		files[name] = any
+	linux := target{"linux", "amd64", ""}
+	for _, name := range []string{
+		linux.String() + "/feedhistory", linux.String() + "/feedfleet",
+		"documents/NOTICES", "documents/feedhistory.1", "documents/feedhistory.bash", "documents/_feedhistory", "documents/feedhistory.fish",
+	} {
+		path := filepath.Join(d.work, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
 	}
-	b := &build{target: target{"linux", "amd64", ""}, files: map[string]map[string]string{"feedhistory": files, "feedfleet": files}}
 	for _, command := range commands {
-		require.NoError(t, d.packages(b, command))
+		require.NoError(t, d.packages(linux, command))
 	}
 	require.NoError(t, d.debian())
 	packages, err := os.ReadFile(filepath.Join(d.out, "Packages"))
@@ -58,10 +61,12 @@ func TestRepository(t *testing.T) {
 	for _, name := range []string{"feedhistory.feedhistory.yaml", "feedhistory.feedhistory.installer.yaml", "feedhistory.feedhistory.locale.en-US.yaml"} {
 		require.Contains(t, manifest(name), "PackageIdentifier: feedhistory.feedhistory\nPackageVersion: 0.998.0\n")
 	}
-	contents := map[string]os.FileMode{}
-	for _, c := range d.contents(b, "feedhistory") {
-		contents[c.Destination] = c.FileInfo.Mode
+	files, err := exec.Command("dpkg-deb", "--contents", filepath.Join(d.out, "feedhistory_0.998.0_amd64.deb")).Output()
+	require.NoError(t, err)
+	for _, file := range []string{
+		`-rwxr-xr-x root/root .* \./usr/bin/feedhistory`, `-rwxr-xr-x root/root .* \./usr/bin/feedhistory-service`,
+		`-r--r----- root/root .* \./etc/sudoers\.d/feedhistory`, `-rw-r--r-- root/root .* \./usr/share/man/man1/feedhistory\.1`,
+	} {
+		require.Regexp(t, "(?m)^"+file+"$", string(files))
 	}
-	require.EqualValues(t, 0o755, contents["/usr/bin/feedhistory-service"])
-	require.EqualValues(t, 0o440, contents["/etc/sudoers.d/feedhistory"])
 }

@@ -97,7 +97,7 @@ func (d *dist) make(targets []target) error {
 			if t.os != "linux" {
 				continue
 			}
-			if err := d.packages(b, command); err != nil {
+			if err := d.packages(t, command); err != nil {
 				return err
 			}
 		}

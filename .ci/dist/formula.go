@@ -42,7 +42,7 @@ func (d *dist) manifests() error {
 		}
 	}
 	for _, t := range manifests.Templates() {
-		values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Description": description["feedhistory"][0], "Archives": archives}
+		values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Archives": archives}
 		if t.Name() != "feedhistory.rb" {
 			last := len(archives) - 1
 			if last < 0 || archives[last].System != "" {
@@ -85,7 +85,7 @@ var manifests = template.Must(template.New("feedhistory.rb").Parse(`class Feedhi
 end
 {{define "feedhistory.json"}}{
   "version": "{{.Version}}",
-  "description": "{{.Description}}",
+  "description": "reads, mirrors and publishes the whole history of web feeds",
   "homepage": "https://github.com/feedhistory/feedhistory",
   "license": "MIT",
   "bin": "feedhistory.exe",
@@ -117,7 +117,7 @@ Publisher: feedhistory
 PackageName: feedhistory
 PackageUrl: https://github.com/feedhistory/feedhistory
 License: MIT
-ShortDescription: {{.Description}}
+ShortDescription: reads, mirrors and publishes the whole history of web feeds
 ManifestType: defaultLocale
 ManifestVersion: 1.6.0
 {{end}}`))
