@@ -387,10 +387,10 @@ func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string
 		defer done()
 		switch c.Profile {
 		case DataReplication:
-			c.walkPages(ctx, client, url)(yield)
+			c.walkPages(ctx, client, url, yield)
 			return
 		case ModifiedRange:
-			c.walkRanges(ctx, client, url)(yield)
+			c.walkRanges(ctx, client, url, yield)
 			return
 		}
 		w := walker{Chain: c, ctx: ctx, client: client}
@@ -684,11 +684,6 @@ func digestOf(doc *feedhistory.Document) digest {
 	return digest{Entries: len(doc.Entries), Digest: hex.EncodeToString(sum[:])}
 }
 
-// keep remembers an archive of a feed.
-func (d *Digests) keep(feed, url string, now digest) {
-	set(&d.feeds, feed, url, now)
-}
-
 // set makes the maps that an element of theirs needs.
 func set[V any](m *map[string]map[string]V, feed, url string, value V) {
 	if *m == nil {
@@ -762,7 +757,7 @@ func (c *Chain) remember(r *report) {
 	if detailed {
 		c.edited(r, had, has)
 	}
-	d.keep(feed, url, now)
+	set(&d.feeds, feed, url, now)
 	set(&d.entries, feed, url, has)
 }
 

@@ -22,31 +22,14 @@ import (
 )
 
 // A Level says how serious a finding is.
-type Level uint8
+type Level string
 
 // The levels, least serious first.
 const (
-	Note    Level = iota // worth knowing
-	Warning              // breaks a SHOULD, or loses entries with known readers
-	Error                // breaks a MUST that changes what readers show, leaves the meaning undefined, or keeps a document from being read
+	Note    Level = "note"    // worth knowing
+	Warning Level = "warning" // breaks a SHOULD, or loses entries with known readers
+	Error   Level = "error"   // breaks a MUST that changes what readers show, leaves the meaning undefined, or keeps a document from being read
 )
-
-// String returns "note", "warning" or "error".
-func (l Level) String() string { return [...]string{"note", "warning", "error"}[min(l, Error)] }
-
-// MarshalText returns the same as String.
-func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
-
-// UnmarshalText reads the text MarshalText writes.
-func (l *Level) UnmarshalText(text []byte) error {
-	for level := Note; level <= Error; level++ {
-		if level.String() == string(text) {
-			*l = level
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not a level", text)
-}
 
 // A Profile is a set of rules.
 type Profile uint8

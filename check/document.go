@@ -239,23 +239,19 @@ func (r *report) pages() {
 func (r *report) lonelyPage(self string) {
 	first, at, isFirst := r.link("first")
 	last, lastAt, isLast := r.link("last")
+	number := func(name string) int { n, _ := strconv.Atoi(r.out.search[name].text); return n }
 	switch {
 	case isFirst && isLast && same(first.Href, last.Href):
-		return
 	case isLast && self != "" && !same(last.Href, self):
 		r.add("paged-without-links", lastAt, "the last page is %s, but there is no next towards it", clip(last.Href))
-		return
 	case isFirst && self != "" && !same(first.Href, self):
 		r.add("paged-without-links", at, "the first page is %s, but there is no previous towards it", clip(first.Href))
-		return
-	}
-	number := func(name string) int { n, _ := strconv.Atoi(r.out.search[name].text); return n }
-	if total, entries := number("totalResults"), len(r.doc.Entries); total > entries {
+	case number("totalResults") > len(r.doc.Entries):
 		r.add("paged-without-links", r.out.search["totalResults"].at,
-			"there are %d results, and %d here, but no link to the others", total, entries)
-	} else if start := number("startIndex"); start > 1 {
+			"there are %d results, and %d here, but no link to the others", number("totalResults"), len(r.doc.Entries))
+	case number("startIndex") > 1:
 		r.add("paged-without-links", r.out.search["startIndex"].at,
-			"this page begins at result %d, but has no link to those before", start)
+			"this page begins at result %d, but has no link to those before", number("startIndex"))
 	}
 }
 

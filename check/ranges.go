@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -67,19 +66,18 @@ type rangeAnswer struct {
 }
 
 // walkRanges is Walk for a collection served by ranges.
-func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
-	return func(yield func(Finding, error) bool) {
-		w := &rangeWalker{
-			Chain: c, ctx: ctx, client: client, url: url, most: cmp.Or(client.Budget.Documents, 10_000), seen: map[rangeItem]bool{},
-		}
-		span := timeRange{}
-		w.steps(yield, func() (more bool, err error) {
-			if span, more, err = w.part(span); !more {
-				w.headers()
-			}
-			return more, err
-		})
+func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url string, yield func(Finding, error) bool) {
+	w := &rangeWalker{
+		Chain: c, ctx: ctx, client: client, url: url, most: cmp.Or(client.Budget.Documents, 10_000), seen: map[rangeItem]bool{},
 	}
+	span := timeRange{}
+	w.steps(yield, func() (more bool, err error) {
+		if span, more, err = w.part(span); !more {
+			w.tally("mr-vary-missing", w.unvaried, w.documents, "no Vary: Modified-Range")
+			w.tally("mr-range-unnamed", w.unnamed, w.documents, "no Modified-Range")
+		}
+		return more, err
+	})
 }
 
 // part checks the part of a range the server sends, and returns the rest of the range, if
@@ -243,10 +241,4 @@ func (w *rangeWalker) outside(a *rangeAnswer) (n int) {
 		return past
 	}
 	return n
-}
-
-// headers reports header fields missing from answers.
-func (w *rangeWalker) headers() {
-	w.tally("mr-vary-missing", w.unvaried, w.documents, "no Vary: Modified-Range")
-	w.tally("mr-range-unnamed", w.unnamed, w.documents, "no Modified-Range")
 }

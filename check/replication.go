@@ -11,7 +11,7 @@ import (
 	"hash"
 	"hash/maphash"
 	"io"
-	"iter"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -48,20 +48,18 @@ type pageWalker struct {
 }
 
 // walkPages is Walk for pages of entities.
-func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
-	return func(yield func(Finding, error) bool) {
-		fetcher, done := harvest.Fetcher(client, mostPageBytes)
-		defer done()
-		w := &pageWalker{
-			Chain: c, ctx: ctx, fetcher: fetcher, most: cmp.Or(client.Budget.Documents, 10_000), feed: url,
-			visited: map[string]bool{}, ids: map[uint64]bool{}, seed: maphash.MakeSeed(),
-		}
-		if w.steps(yield, func() (more bool, err error) {
-			url, err = w.page(url)
-			return url != "", cmp.Or(ctx.Err(), err)
-		}) {
-			w.forget()
-		}
+func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url string, yield func(Finding, error) bool) {
+	fetcher, done := harvest.Fetcher(client, mostPageBytes)
+	defer done()
+	w := &pageWalker{
+		Chain: c, ctx: ctx, fetcher: fetcher, most: cmp.Or(client.Budget.Documents, 10_000), feed: url,
+		visited: map[string]bool{}, ids: map[uint64]bool{}, seed: maphash.MakeSeed(),
+	}
+	if w.steps(yield, func() (more bool, err error) {
+		url, err = w.page(url)
+		return url != "", cmp.Or(ctx.Err(), err)
+	}) && w.Digests != nil { // pages may be cleaned up (datareplication#feed-6)
+		maps.DeleteFunc(w.Digests.feeds[w.feed], func(url string, _ digest) bool { return !w.visited[url] })
 	}
 }
 
@@ -255,19 +253,6 @@ func (w *pageWalker) unread(page *harvest.Page, whole int, err error) {
 	}
 }
 
-// forget drops the digests of vanished pages, because pages may be cleaned up
-// (datareplication#feed-6).
-func (w *pageWalker) forget() {
-	if w.Digests == nil {
-		return
-	}
-	for url := range w.Digests.feeds[w.feed] {
-		if !w.visited[url] {
-			delete(w.Digests.feeds[w.feed], url)
-		}
-	}
-}
-
 // entities checks the entities of one page as they come.
 type entities struct {
 	*pageWalker
@@ -401,5 +386,5 @@ func (e *entities) compare() {
 	case now.Prev != "" && old.Prev != now.Prev:
 		e.raise("dr-page-changed", e.page.URL, "at an earlier run prev was %q; now it is %s", clip(old.Prev), clip(now.Prev))
 	}
-	e.Digests.keep(e.feed, e.page.Key(), now)
+	set(&e.Digests.feeds, e.feed, e.page.Key(), now)
 }

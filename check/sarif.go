@@ -1,10 +1,8 @@
 package check
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/url"
 	"path/filepath"
@@ -13,27 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// An object is a JSON object whose members have an order.
-type object []member
-
-type member struct {
-	name  string
-	value any
-}
-
-// MarshalJSON writes the members in their order.
-func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for i, m := range o {
-		value, err := json.Marshal(m.value)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&b, "%c%q:%s", "{,"[min(i, 1)], m.name, value)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
+// An object is a JSON object.
+type object map[string]any
 
 // WriteSARIF writes findings as a SARIF 2.1.0 log of one run.
 func WriteSARIF(w io.Writer, findings []Finding) error {
@@ -48,24 +27,24 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(object{
-		{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"},
-		{"runs", []object{{
-			{"tool", object{{"driver", object{
-				{"name", "feedhistory"}, {"version", feedhistory.Version},
-				{"informationUri", "https://github.com/feedhistory/feedhistory"}, {"rules", rules},
-			}}}},
-			{"columnKind", "unicodeCodePoints"}, {"results", results},
-		}}},
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []object{{
+			"tool": object{"driver": object{
+				"name": "feedhistory", "version": feedhistory.Version,
+				"informationUri": "https://github.com/feedhistory/feedhistory", "rules": rules,
+			}},
+			"columnKind": "unicodeCodePoints", "results": results,
+		}},
 	})
 }
 
-func sarifText(text string) object { return object{{"text", text}} }
+func sarifText(text string) object { return object{"text": text} }
 
 func sarifRule(r Rule) object {
 	summary := cmp.Or(r.Summary, r.Code)
 	return object{
-		{"id", r.Code}, {"shortDescription", sarifText(summary)}, {"help", sarifText(cmp.Or(r.Hint, summary))},
-		{"defaultConfiguration", object{{"level", r.Level}}}, {"properties", object{{"clause", r.Clause}}},
+		"id": r.Code, "shortDescription": sarifText(summary), "help": sarifText(cmp.Or(r.Hint, summary)),
+		"defaultConfiguration": object{"level": r.Level}, "properties": object{"clause": r.Clause},
 	}
 }
 
@@ -74,15 +53,15 @@ func sarifResult(f Finding, index int) object {
 	if f.Hint != "" {
 		message += ". Instead: " + f.Hint
 	}
-	result := object{{"ruleId", f.Code}, {"ruleIndex", index}, {"level", f.Level}, {"message", sarifText(message)}}
-	if f.URL == "" {
-		return result
+	result := object{"ruleId": f.Code, "ruleIndex": index, "level": f.Level, "message": sarifText(message)}
+	if f.URL != "" {
+		location := object{"artifactLocation": object{"uri": reference(f.URL)}}
+		if f.Line > 0 {
+			location["region"] = object{"startLine": f.Line, "startColumn": f.Column}
+		}
+		result["locations"] = []object{{"physicalLocation": location}}
 	}
-	location := object{{"artifactLocation", object{{"uri", reference(f.URL)}}}}
-	if f.Line > 0 {
-		location = append(location, member{"region", object{{"startLine", f.Line}, {"startColumn", f.Column}}})
-	}
-	return append(result, member{"locations", []object{{{"physicalLocation", location}}}})
+	return result
 }
 
 // reference returns a URI reference for a URL or a file name.

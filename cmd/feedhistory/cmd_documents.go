@@ -1023,7 +1023,7 @@ type findingLine struct {
 }
 
 func newFindingLine(f check.Finding) findingLine {
-	return findingLine{f.Code, f.Clause, f.Level.String(), f.Message, f.Where(), f.Hint}
+	return findingLine{f.Code, f.Clause, string(f.Level), f.Message, f.Where(), f.Hint}
 }
 
 // A fileTransport answers requests with the files of a feed's directory, as a web server
