@@ -348,11 +348,11 @@ type pollResult struct {
 	held    *mirror.Feed   // the state to be stored together with others; nil if there is none
 }
 
-// end records how a turn has ended. noted is false if the worker no longer holds
-// the host, or the feed is no longer subscribed to.
-func (d *Database) end(ctx context.Context, t *turn, e pollResult) (noted bool, err error) {
+// end records how a turn has ended. If the worker no longer holds the host, or the feed is no
+// longer subscribed to, nothing is recorded, and a forgotten feed goes.
+func (d *Database) end(ctx context.Context, t *turn, e pollResult) error {
 	var b pgx.Batch
-	host := t.host
+	noted, host := false, t.host
 	if e.feed != nil {
 		host = hostOf(e.feed)
 	}
@@ -371,8 +371,10 @@ func (d *Database) end(ctx context.Context, t *turn, e pollResult) (noted bool, 
 		noted = tag.RowsAffected() > 0
 		return nil
 	})
-	err = d.brief(ctx, &b)
-	return noted, err
+	if err := d.brief(ctx, &b); err != nil || noted {
+		return err
+	}
+	return d.forgotten(ctx, t)
 }
 
 // columns returns the columns a pollResult sets, in SQL, with parameters from $4.

@@ -50,14 +50,12 @@ func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
 		if err != nil {
 			return err
 		}
-		var all, doubtful []string
+		var all []string
 		var host string
 		var doubt bool
+		doubtful := map[string]bool{}
 		_, err = pgx.ForEachRow(rows, []any{&host, &doubt}, func() error {
-			all = append(all, host)
-			if doubt {
-				doubtful = append(doubtful, host)
-			}
+			all, doubtful[host] = append(all, host), doubt
 			return nil
 		})
 		if err != nil || len(all) == 0 {
@@ -65,13 +63,8 @@ func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
 		}
 		var jobs []river.InsertManyParams
 		for part := range slices.Chunk(all, hostsPerJob) {
-			job := visitJob{Token: token, Hosts: part}
-			for _, host := range doubtful {
-				if slices.Contains(part, host) {
-					job.Doubtful = append(job.Doubtful, host)
-				}
-			}
-			jobs = append(jobs, river.InsertManyParams{Args: job})
+			doubts := slices.DeleteFunc(slices.Clone(part), func(host string) bool { return !doubtful[host] })
+			jobs = append(jobs, river.InsertManyParams{Args: visitJob{Token: token, Hosts: part, Doubtful: doubts}})
 		}
 		hosts = len(all)
 		_, err = w.river.InsertManyFastTx(ctx, tx, jobs)
@@ -299,16 +292,11 @@ func (c *clock) skew() (ahead time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ahead.Abs() > cmp.Or(c.most, maxSkew) {
-		err = fmt.Errorf("fleet: this machine's clock %s: set it right, for example by NTP", c.saySkew())
+		where := "ahead of"
+		if c.ahead < 0 {
+			where = "behind"
+		}
+		err = fmt.Errorf("fleet: this machine's clock is %v %s the database's: set it right, for example by NTP", c.ahead.Abs().Round(time.Millisecond), where)
 	}
 	return c.ahead, err
-}
-
-// saySkew says how far the machine's clock is off.
-func (c *clock) saySkew() string {
-	where := "ahead of"
-	if c.ahead < 0 {
-		where = "behind"
-	}
-	return fmt.Sprintf("is %v %s the database's", c.ahead.Abs().Round(time.Millisecond), where)
 }

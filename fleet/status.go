@@ -175,44 +175,35 @@ type metrics struct {
 
 func newMetrics(d *Database) *metrics {
 	const namespace = "feedhistory"
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: namespace, Name: name, Help: help}
+	}
+	histogram := func(name, help string, least float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(least, 4, 9),
+		})
+	}
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		polls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "polls_total", Help: "Polls of feeds, by what became of them.",
-		}, []string{"outcome"}),
-		entries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "entries_total", Help: "Entries that were added, changed or deleted.",
-		}, []string{"change"}),
-		documents: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Name: "documents_total", Help: "Documents that were read to their end.",
-		}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "poll_seconds", Help: "How long polls take.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
-		}),
-		late: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "late_seconds", Help: "How long feeds had been due when their poll began.",
-			Buckets: prometheus.ExponentialBuckets(0.25, 4, 9),
-		}),
-		trouble: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Name: "errors_total", Help: "Errors that are not a feed's, such as those of the database.",
-		}),
+		registry:  prometheus.NewRegistry(),
+		polls:     prometheus.NewCounterVec(prometheus.CounterOpts(opts("polls_total", "Polls of feeds, by what became of them.")), []string{"outcome"}),
+		entries:   prometheus.NewCounterVec(prometheus.CounterOpts(opts("entries_total", "Entries that were added, changed or deleted.")), []string{"change"}),
+		documents: prometheus.NewCounter(prometheus.CounterOpts(opts("documents_total", "Documents that were read to their end."))),
+		seconds:   histogram("poll_seconds", "How long polls take.", 0.001),
+		late:      histogram("late_seconds", "How long feeds had been due when their poll began.", 0.25),
+		trouble:   prometheus.NewCounter(prometheus.CounterOpts(opts("errors_total", "Errors that are not a feed's, such as those of the database."))),
 	}
 	for _, o := range outcomes {
 		m.polls.WithLabelValues(string(o))
 	}
 	m.registry.MustRegister(m.polls, m.entries, m.documents, m.seconds, m.late, m.trouble,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: namespace, Name: "hosts_running", Help: "Hosts that this worker polls now.",
-		}, func() float64 { return float64(m.hosts.Load()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: namespace, Name: "clock_ahead_seconds", Help: "How far this machine's clock is ahead of the database's, at the last claim.",
-		}, func() float64 { return time.Duration(m.ahead.Load()).Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts("hosts_running", "Hosts that this worker polls now.")),
+			func() float64 { return float64(m.hosts.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts("clock_ahead_seconds", "How far this machine's clock is ahead of the database's, at the last claim.")),
+			func() float64 { return time.Duration(m.ahead.Load()).Seconds() }),
 		&backlogCollector{
 			database: d,
-			behind: prometheus.NewDesc(namespace+"_behind_seconds",
-				"Longest time any host has been overdue, in seconds.", nil, nil),
-			dead: prometheus.NewDesc(namespace+"_dead_letters", "Feeds in the database that are polled no more.", nil, nil),
+			behind:   prometheus.NewDesc(namespace+"_behind_seconds", "Longest time any host has been overdue, in seconds.", nil, nil),
+			dead:     prometheus.NewDesc(namespace+"_dead_letters", "Feeds in the database that are polled no more.", nil, nil),
 		},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -158,7 +158,6 @@ func (w *Worker) lease() time.Duration { return 3 * w.slice() }
 
 func (w *Worker) grace() time.Duration { return cmp.Or(w.Grace, 10*time.Second) }
 
-// setUp makes the parts of the worker.
 // check returns an error for settings a Worker cannot work with.
 func (w *Worker) check() error {
 	if w.Database == nil {
@@ -175,6 +174,7 @@ func (w *Worker) check() error {
 	return nil
 }
 
+// setUp makes the parts of the worker.
 func (w *Worker) setUp() error {
 	if err := w.check(); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (w *Worker) setUp() error {
 		w.firsts.do = w.Database.commitNew
 		workers := river.NewWorkers()
 		river.AddWorker(workers, &visitWorker{w: w})
-		river.AddWorker(workers, &sweepWorker{w: w})
+		river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[sweepJob]) error { return w.Database.sweep(ctx, w.lease()) }))
 		logger := slog.New(slog.DiscardHandler)
 		if w.Logger != nil {
 			logger = slog.New(quietHandler{w.Logger.Handler()})
@@ -339,16 +339,6 @@ var sweeping = river.NewPeriodicJob(river.PeriodicInterval(time.Hour), func() (r
 	}
 }, &river.PeriodicJobOpts{RunOnStart: true})
 
-type sweepWorker struct {
-	river.WorkerDefaults[sweepJob]
-	w *Worker
-}
-
-// Work implements river.Worker.
-func (s *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepJob]) error {
-	return s.w.Database.sweep(ctx, s.w.lease())
-}
-
 // A visitWorker runs the jobs of hosts.
 type visitWorker struct {
 	river.WorkerDefaults[visitJob]
@@ -495,11 +485,7 @@ func (v *visit) take(ctx context.Context, t *turn) error {
 			return err
 		}
 	}
-	noted, err := d.end(after, t, e)
-	if err != nil || noted {
-		return err
-	}
-	return d.forgotten(after, t)
+	return d.end(after, t, e)
 }
 
 // holdBack makes the record of a poll wait for other polls.
@@ -579,11 +565,7 @@ func (v *visit) writeAlone(p *routine) error {
 		}
 		e = w.broken(ctx, p.turn, err, false)
 	}
-	noted, err := d.end(ctx, p.turn, e)
-	if err != nil || noted {
-		return err
-	}
-	return d.forgotten(ctx, p.turn)
+	return d.end(ctx, p.turn, e)
 }
 
 // goesOn reports whether another feed may be polled.
@@ -951,7 +933,7 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 		var released []string
 		var pauses, waits []time.Duration
 		for _, w := range writes {
-			if w.held = held[w.host]; !w.held {
+			if w.held = slices.Contains(held, w.host); !w.held {
 				continue
 			}
 			for _, p := range w.polls {
@@ -981,40 +963,33 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 	})
 }
 
-// lockHeld locks the hosts still held. Their feeds are then read in their present
+// lockHeld locks the hosts still held, and returns them. Their feeds are then read in their present
 // state. All who lock several hosts do so in the same order.
-func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]bool, err error) {
+func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held []string, err error) {
 	var hosts []string
 	var tokens []int64
 	for _, w := range writes {
 		hosts, tokens = append(hosts, w.host), append(tokens, w.token)
 	}
-	rows, err := tx.Query(ctx, lockHosts, hosts, tokens)
+	return column[string](tx.Query(ctx, lockHosts, hosts, tokens))
+}
+
+// column returns the values of a query with one column.
+func column[T any](rows pgx.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	held = make(map[string]bool, len(hosts))
-	var host string
-	_, err = pgx.ForEachRow(rows, []any{&host}, func() error {
-		held[host] = true
-		return nil
-	})
-	return held, err
+	return pgx.CollectRows(rows, pgx.RowTo[T])
 }
 
 // store stores the states of feeds, and marks the polls whose states were
 // stored.
 func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Feed) error {
 	query, args := sqlstore.UpdatePolls(states)
-	rows, err := tx.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	var place int
-	_, err = pgx.ForEachRow(rows, []any{&place}, func() error {
+	places, err := column[int](tx.Query(ctx, query, args...))
+	for _, place := range places {
 		polls[place-1].stored = true
-		return nil
-	})
+	}
 	return err
 }
 
@@ -1029,15 +1004,10 @@ func (d *Database) note(ctx context.Context, tx pgx.Tx, polls []*routine) error 
 			due[i] = d.clock.now().Add(afterConflict)
 		}
 	}
-	rows, err := tx.Query(ctx, noteFeeds, urls, due, verdicts)
-	if err != nil {
-		return err
-	}
-	var url string
-	_, err = pgx.ForEachRow(rows, []any{&url}, func() error {
+	noted, err := column[string](tx.Query(ctx, noteFeeds, urls, due, verdicts))
+	for _, url := range noted {
 		by[url].there = true
-		return nil
-	})
+	}
 	return err
 }
 
