@@ -101,6 +101,18 @@ func Glob(t testing.TB, pattern string) []string {
 	return names
 }
 
+// AtOnce calls a function n times at once, with the numbers from 0, and requires that no call
+// fails.
+func AtOnce(t require.TestingT, n int, do func(i int) error) {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = do(i) })
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+}
+
 // Values returns a sequence of values without errors.
 func Values[T any](values ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

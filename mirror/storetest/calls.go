@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,20 +256,12 @@ func testFenced(t *testing.T, w *world) {
 			}
 		}
 	}
-	failures := make(chan error, writers)
-	for i := range writers {
-		store := []mirror.Store{w.Store, w.other}[i%2]
-		go func() {
-			var err error
-			for n := 0; n < each && err == nil; n++ {
-				err = count(store, fmt.Sprint(i, "-", n))
-			}
-			failures <- err
-		}()
-	}
-	for range writers {
-		require.NoError(t, <-failures)
-	}
+	feedtest.AtOnce(t, writers, func(i int) (err error) {
+		for n := 0; n < each && err == nil; n++ {
+			err = count(w.store(i), fmt.Sprint(i, "-", n))
+		}
+		return err
+	})
 	f, err := w.Feed(w.ctx, feedURL)
 	require.NoError(t, err)
 	require.EqualValues(t, writers*each, f.Polls)
@@ -281,20 +274,16 @@ func testFenced(t *testing.T, w *world) {
 	require.Len(t, counted, writers*each)
 
 	// Of several adding a feed at once, one succeeds.
-	made := make(chan error, writers)
-	for i := range writers {
-		store := []mirror.Store{w.Store, w.other}[i%2]
-		go func() { made <- store.Commit(w.ctx, &mirror.Commit{Feed: &mirror.Feed{URL: "new"}}) }()
-	}
-	won := 0
-	for range writers {
-		if err := <-made; err == nil {
-			won++
-		} else {
-			require.ErrorIs(t, err, mirror.ErrConflict)
+	var won atomic.Int32
+	feedtest.AtOnce(t, writers, func(i int) error {
+		err := w.store(i).Commit(w.ctx, &mirror.Commit{Feed: &mirror.Feed{URL: "new"}})
+		if errors.Is(err, mirror.ErrConflict) {
+			return nil
 		}
-	}
-	require.Equal(t, 1, won)
+		won.Add(1)
+		return err
+	})
+	require.EqualValues(t, 1, won.Load())
 }
 
 // testWhole reads while changes are committed. A change must be seen as a whole
@@ -318,23 +307,16 @@ func testWhole(t *testing.T, w *world) {
 		return c
 	}
 	require.NoError(t, w.Commit(w.ctx, change(1)))
-	const last = 15
-	var readers sync.WaitGroup
-	failures := make(chan error, 4)
-	for i := range cap(failures) {
-		store := []mirror.Store{w.Store, w.other}[i%2]
-		readers.Go(func() { failures <- readWhole(w.ctx, store, ids, last) })
-	}
-	for n := int64(2); n <= last; n++ {
-		if err := w.Commit(w.ctx, change(n)); err != nil {
-			t.Errorf("commit: %v", err)
-			break
+	const last, readers = 15, 4
+	feedtest.AtOnce(t, 1+readers, func(i int) (err error) {
+		if i > 0 {
+			return readWhole(w.ctx, w.store(i), ids, last)
 		}
-	}
-	for range cap(failures) {
-		require.NoError(t, <-failures)
-	}
-	readers.Wait()
+		for n := int64(2); n <= last && err == nil; n++ {
+			err = w.Commit(w.ctx, change(n))
+		}
+		return err
+	})
 }
 
 // readWhole reads until it sees the last version.
@@ -367,34 +349,27 @@ func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64
 // search.
 func testRemovedMeanwhile(t *testing.T, w *world) {
 	const rounds, readers = 12, 3
-	done, reading := make(chan struct{}), make(chan struct{})
+	var done atomic.Bool
+	var reading sync.WaitGroup
+	reading.Add(readers)
 	failures := make(chan error, readers)
 	for range readers {
 		go func() {
 			err := w.readAll()
-			reading <- struct{}{}
-			for err == nil {
-				select {
-				case <-done:
-					failures <- nil
-					return
-				default:
-					err = w.readAll()
-				}
+			for reading.Done(); err == nil && !done.Load(); {
+				err = w.readAll()
 			}
 			failures <- err
 		}()
 	}
-	for range readers {
-		<-reading
-	}
+	reading.Wait()
 	for n := range rounds {
 		for i := range 3 {
 			w.put(feedURL, live(fmt.Sprint("new", n), at(i)), live(fmt.Sprint(i), at(0)))
 		}
 		w.remove(feedURL)
 	}
-	close(done)
+	done.Store(true)
 	for range readers {
 		require.NoError(t, <-failures)
 	}

@@ -2,9 +2,9 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -113,20 +113,12 @@ func testMarksAtOnce(t *testing.T, w *world) {
 	s, other := w.markers(t)
 	w.put(feedURL, live("known", at(1)))
 	const calls = 20
-	var all sync.WaitGroup
-	failures := make(chan error, 2*calls)
-	for _, store := range []mirror.Marker{s, other} {
-		all.Go(func() {
-			for range calls {
-				failures <- store.Mark(w.ctx, feedURL, []string{"known"}, func(m *mirror.Marks) { m.Position++ })
-			}
-		})
-	}
-	all.Wait()
-	close(failures)
-	for err := range failures {
-		require.NoError(t, err)
-	}
+	feedtest.AtOnce(t, 2, func(i int) (err error) {
+		for range calls {
+			err = errors.Join(err, []mirror.Marker{s, other}[i].Mark(w.ctx, feedURL, []string{"known"}, func(m *mirror.Marks) { m.Position++ }))
+		}
+		return err
+	})
 	found := feedtest.All(t, s.Marks(w.ctx, mirror.MarksQuery{Feed: feedURL}))
 	require.Len(t, found, 1)
 	require.EqualValues(t, 2*calls, found[0].Position)

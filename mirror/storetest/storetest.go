@@ -72,10 +72,13 @@ func at(hours int) time.Time { return epoch.Add(time.Duration(hours) * time.Hour
 func (w *world) both(what string, change func(mirror.Store) error) {
 	w.Helper()
 	w.writes++
-	want, got := change(w.memory), change([]mirror.Store{w.Store, w.other}[w.writes%2])
+	want, got := change(w.memory), change(w.store(w.writes))
 	w.requireOutcome(what, want, got)
 	w.note(what, nil, want)
 }
+
+// store returns one store for even numbers, and the other one for odd ones.
+func (w *world) store(i int) mirror.Store { return []mirror.Store{w.Store, w.other}[i%2] }
 
 func (w *world) requireOutcome(what string, want, got error) {
 	w.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -103,20 +104,15 @@ func testAtomic(t *testing.T, w *world) {
 func testParallel(t *testing.T, w *world) {
 	w.lock()
 	const writers, rounds = 8, 6
-	errs := make([]error, writers)
-	var all sync.WaitGroup
-	for i := range writers {
-		all.Go(func() {
-			for round := range rounds {
-				name := fmt.Sprintf("%d/%d", i, round)
-				errs[i] = errors.Join(errs[i],
-					w.Put(t.Context(), name, []byte(name)), w.Put(t.Context(), fmt.Sprint(i, "/last"), []byte(name)),
-					w.Put(t.Context(), name+".gone", []byte(name)), w.Remove(t.Context(), name+".gone"), w.Put(t.Context(), fmt.Sprintf(".%d", i), []byte(name)))
-			}
-		})
-	}
-	all.Wait()
-	require.NoError(t, errors.Join(errs...))
+	feedtest.AtOnce(t, writers, func(i int) (err error) {
+		for round := range rounds {
+			name := fmt.Sprintf("%d/%d", i, round)
+			err = errors.Join(err,
+				w.Put(t.Context(), name, []byte(name)), w.Put(t.Context(), fmt.Sprint(i, "/last"), []byte(name)),
+				w.Put(t.Context(), name+".gone", []byte(name)), w.Remove(t.Context(), name+".gone"), w.Put(t.Context(), fmt.Sprintf(".%d", i), []byte(name)))
+		}
+		return err
+	})
 	for i := range writers {
 		for round := range rounds {
 			name := fmt.Sprintf("%d/%d", i, round)

@@ -9,8 +9,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -176,27 +176,22 @@ func testFeedErased(t *testing.T, w *world) {
 // entries are acknowledged.
 func testFeedRaced(t *testing.T, w *world) {
 	const each = 8
-	var both sync.WaitGroup
-	want := map[string]string{}
-	for i, out := range []publish.Output{w.Output, w.other} {
-		all := entries(t, 1+100*i, each)
-		maps.Copy(want, titles(all))
-		both.Go(func() {
-			p := newPublisher(out)
-			for _, e := range all {
-				err := p.Append(t.Context(), e)
-				for errors.Is(err, publish.ErrLocked) {
-					time.Sleep(time.Millisecond)
-					err = p.Append(t.Context(), e)
-				}
-				if err != nil {
-					t.Error(err)
-				}
+	all := [][]*feedhistory.Entry{entries(t, 1, each), entries(t, 101, each)}
+	feedtest.AtOnce(t, 2, func(i int) error {
+		p := newPublisher([]publish.Output{w.Output, w.other}[i])
+		for n := 0; n < each; {
+			switch err := p.Append(t.Context(), all[i][n]); {
+			case err == nil:
+				n++
+			case errors.Is(err, publish.ErrLocked):
+				time.Sleep(time.Millisecond)
+			default:
+				return err
 			}
-		})
-	}
-	both.Wait()
-	w.requireTitles(want)
+		}
+		return nil
+	})
+	w.requireTitles(titles(slices.Concat(all...)))
 }
 
 // errCut is the error of a cut output.
