@@ -252,9 +252,6 @@ const (
 	may       = "may"
 )
 
-// strong reports whether breaking the requirement is a failure.
-func strong(strength string) bool { return strength == must || strength == mustNot }
-
 // The bases. RFC 5005 has no MUST for readers, so the strength of a requirement
 // is always this suite's; the basis says who else asks for the same.
 const (

@@ -83,19 +83,18 @@ func (d *drive) run(ctx context.Context) error {
 	if err := d.add(ctx); err != nil {
 		return err
 	}
-	if d.Edit != nil {
-		if err := d.step(ctx, "edit", d.Edit); err != nil {
-			return err
-		}
+	late := d.Add // publishers may change archives late, so look once more
+	if d.Edit == nil {
+		late = nil
 	}
-	if d.Add != nil && d.Edit != nil { // publishers may change archives late, so look once more
-		if err := d.step(ctx, "add", d.Add); err != nil {
-			return err
+	for _, s := range []struct {
+		name string
+		do   func(context.Context) error
+	}{{"edit", d.Edit}, {"add", late}, {"delete", d.Delete}} {
+		if s.do == nil {
+			continue
 		}
-		d.report.Added++
-	}
-	if d.Delete != nil {
-		if err := d.step(ctx, "delete", d.Delete); err != nil {
+		if err := d.step(ctx, s.name, s.do); err != nil {
 			return err
 		}
 	}
@@ -117,16 +116,16 @@ func (d *drive) add(ctx context.Context) error {
 	if d.Add == nil {
 		return nil
 	}
-	newest := d.last.newest()
+	newest := d.last.feed.rel("prev-archive")
 	for range cmp.Or(d.Adds, 200) {
 		if err := d.step(ctx, "add", d.Add); err != nil {
 			return err
 		}
-		d.report.Added++
-		if newest != d.last.newest() && newest != "" || len(d.last.older) > 0 && d.report.Added >= addsToPages {
+		now := d.last.feed.rel("prev-archive")
+		if newest != now && newest != "" || len(d.last.older) > 0 && d.report.Added >= addsToPages {
 			return nil
 		}
-		newest = d.last.newest()
+		newest = now
 	}
 	return nil
 }
@@ -145,7 +144,9 @@ func (d *drive) step(ctx context.Context, name string, step func(context.Context
 	}
 	d.compare(ctx, d.last, now, name)
 	d.modified(ctx, d.last.feed, now.feed)
-	d.last = now
+	if d.last = now; name == "add" {
+		d.report.Added++
+	}
 	return nil
 }
 
@@ -153,17 +154,22 @@ func (d *drive) step(ctx context.Context, name string, step func(context.Context
 // no ETag. Last-Modified cannot tell two versions of the same second apart
 // (RFC 9110 §8.8.2.2), which is no fault of the publisher.
 func (d *drive) pause(ctx context.Context) error {
-	modified, err := http.ParseTime(d.last.feed.modified)
-	if err != nil || d.last.feed.etag != "" {
+	header := d.last.feed.header
+	modified, err := http.ParseTime(header.Get("Last-Modified"))
+	if err != nil || header.Get("ETag") != "" {
 		return nil
 	}
-	if date, err := http.ParseTime(d.last.feed.date); err == nil && date.Sub(modified) > time.Second {
+	if date, err := http.ParseTime(header.Get("Date")); err == nil && date.Sub(modified) > time.Second {
 		return nil
 	}
+	return sleep(ctx, 1100*time.Millisecond)
+}
+
+func sleep(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(1100 * time.Millisecond):
+	case <-time.After(wait):
 		return nil
 	}
 }
@@ -177,10 +183,8 @@ func (d *drive) settled(ctx context.Context) (*snapshot, error) {
 		if err == nil && !bytes.Equal(page.body, d.last.feed.body) {
 			break
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 	return d.snapshot(ctx)
@@ -199,7 +203,7 @@ func (d *drive) static(s *snapshot) {
 		current, ok := a.doc.Links.Rel("current")
 		d.report.saw("current", ok && (current.Href == d.URL || current.Href == s.feed.url), "%s: current is %q", a.url, current.Href)
 		d.report.saw("archive", a.doc.Archive, "%s has no fh:archive", a.url)
-		d.report.saw("prev-archive", older == "" || a.prev() == older, "%s does not link to %s", a.url, older)
+		d.report.saw("prev-archive", older == "" || a.rel("prev-archive") == older, "%s does not link to %s", a.url, older)
 		if next, ok := a.doc.Links.Rel("next-archive"); i > 0 {
 			d.report.saw("next-archive", ok && next.Href == s.archives[i-1].url, "%s: next-archive is %q", a.url, next.Href)
 		}
@@ -213,7 +217,7 @@ func (d *drive) unmodified(ctx context.Context, s *snapshot) {
 		again, err := d.get(ctx, page.url, page)
 		switch {
 		case err != nil:
-		case page.etag == "" && page.modified == "":
+		case !page.hasValidator():
 			d.report.saw("not-modified", false, "%s has neither ETag nor Last-Modified", page.url)
 		case again.status == http.StatusOK && !bytes.Equal(again.body, page.body): // it has changed after all
 		default:
@@ -224,7 +228,7 @@ func (d *drive) unmodified(ctx context.Context, s *snapshot) {
 
 // modified requests a changed document, conditionally on its old version.
 func (d *drive) modified(ctx context.Context, was, now *page) {
-	if bytes.Equal(was.body, now.body) || was.etag == "" && was.modified == "" {
+	if bytes.Equal(was.body, now.body) || !was.hasValidator() {
 		return
 	}
 	if again, err := d.get(ctx, d.URL, was); err == nil {
@@ -235,15 +239,19 @@ func (d *drive) modified(ctx context.Context, was, now *page) {
 // errRead means the feed cannot be read.
 var errRead = errors.New("the feed cannot be read")
 
-// readable returns an error if a document cannot be read.
-func readable(p *page) error {
+// read reads a document. An error means there is none.
+func (d *drive) read(ctx context.Context, url string) (*page, error) {
+	p, err := d.get(ctx, url, nil)
 	switch {
+	case err != nil:
+		return nil, err
 	case p.status != http.StatusOK:
-		return fmt.Errorf("%w: %s: %d %s", errRead, p.url, p.status, http.StatusText(p.status))
+		return nil, fmt.Errorf("%w: %s: %d %s", errRead, p.url, p.status, http.StatusText(p.status))
 	case p.doc == nil:
-		return fmt.Errorf("%w: %s: %s", errRead, p.url, strings.TrimSpace(p.err.Error()))
+		return nil, fmt.Errorf("%w: %s: %s", errRead, p.url, strings.TrimSpace(p.err.Error()))
 	}
-	return nil
+	d.report.saw("well-formed", p.err == nil, "%s: %v", p.url, p.err)
+	return p, nil
 }
 
 // Limits for reading a publisher.
@@ -254,25 +262,22 @@ const (
 
 // A page is a document as it was served.
 type page struct {
-	url            string
-	status         int
-	body           []byte
-	etag, modified string
-	date           string // the server's time
-	doc            *feedhistory.Document
-	err            error
+	url    string
+	status int
+	header http.Header
+	body   []byte
+	doc    *feedhistory.Document
+	err    error
 }
 
-// prev returns the address of the preceding archive, or "".
-func (p *page) prev() string {
-	link, _ := p.doc.Links.Rel("prev-archive")
+// rel returns the address to which a relation leads, or "".
+func (p *page) rel(name string) string {
+	link, _ := p.doc.Links.Rel(name)
 	return link.Href
 }
 
-// next returns the address of the next page of a paged feed, or "".
-func (p *page) next() string {
-	link, _ := p.doc.Links.Rel("next")
-	return link.Href
+func (p *page) hasValidator() bool {
+	return p.header.Get("ETag")+p.header.Get("Last-Modified") != ""
 }
 
 // A snapshot is everything a publisher has published at some time.
@@ -281,9 +286,6 @@ type snapshot struct {
 	archives []*page // newest first
 	older    []*page // the other pages of a paged feed, which has no archives
 }
-
-// newest returns the address of the newest archive, or "".
-func (s *snapshot) newest() string { return s.feed.prev() }
 
 // pages returns all documents, newest first.
 func (s *snapshot) pages() []*page {
@@ -309,10 +311,12 @@ func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error
 	if err != nil {
 		return nil, err
 	}
-	if unless != nil && unless.etag != "" {
-		req.Header.Set("If-None-Match", unless.etag)
-	} else if unless != nil && unless.modified != "" {
-		req.Header.Set("If-Modified-Since", unless.modified)
+	if unless != nil {
+		if etag := unless.header.Get("ETag"); etag != "" {
+			req.Header.Set("If-None-Match", etag)
+		} else if modified := unless.header.Get("Last-Modified"); modified != "" {
+			req.Header.Set("If-Modified-Since", modified)
+		}
 	}
 	resp, err := d.http.Do(req)
 	if err != nil {
@@ -323,11 +327,7 @@ func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error
 	if err != nil {
 		return nil, err
 	}
-	p := &page{
-		url: resp.Request.URL.String(), status: resp.StatusCode, body: body,
-		etag: resp.Header.Get("ETag"), modified: resp.Header.Get("Last-Modified"),
-		date: resp.Header.Get("Date"),
-	}
+	p := &page{url: resp.Request.URL.String(), status: resp.StatusCode, header: resp.Header, body: body}
 	if p.status == http.StatusOK {
 		p.doc, p.err = feedhistory.Parse(bytes.NewReader(body), p.url)
 	}
@@ -336,27 +336,23 @@ func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error
 
 // snapshot reads everything. An error means there is no subscription document.
 func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
-	feed, err := d.get(ctx, d.URL, nil)
-	if err == nil {
-		err = readable(feed)
-	}
+	feed, err := d.read(ctx, d.URL)
 	if err != nil {
 		return nil, err
 	}
-	d.report.saw("well-formed", feed.err == nil, "%s: %v", feed.url, feed.err)
 	s := &snapshot{feed: feed}
-	if feed.prev() == "" && feed.next() != "" {
-		s.older, err = d.follow(ctx, feed, "paged", (*page).next)
+	if feed.rel("prev-archive") == "" && feed.rel("next") != "" {
+		s.older, err = d.follow(ctx, feed, "paged", "next")
 	} else {
-		s.archives, err = d.follow(ctx, feed, "prev-archive", (*page).prev)
+		s.archives, err = d.follow(ctx, feed, "prev-archive", "prev-archive")
 	}
 	return s, err
 }
 
 // follow reads the documents of a chain of links. The duty is to keep the chain whole.
-func (d *drive) follow(ctx context.Context, from *page, duty string, link func(*page) string) (chain []*page, err error) {
+func (d *drive) follow(ctx context.Context, from *page, duty, rel string) (chain []*page, err error) {
 	seen := map[string]bool{from.url: true}
-	for url := link(from); url != ""; {
+	for url := from.rel(rel); url != ""; {
 		if len(chain) == mostArchives {
 			return chain, fmt.Errorf("there are more than %d documents: try a feed that has fewer", mostArchives)
 		}
@@ -365,19 +361,15 @@ func (d *drive) follow(ctx context.Context, from *page, duty string, link func(*
 			return chain, nil
 		}
 		seen[url] = true
-		next, err := d.get(ctx, url, nil)
-		if err == nil {
-			err = readable(next)
-		}
+		next, err := d.read(ctx, url)
 		if err != nil {
 			d.report.saw(duty, false, "%v", err)
 			return chain, nil
 		}
-		d.report.saw("well-formed", next.err == nil, "%s: %v", url, next.err)
 		d.report.saw(duty, true, "")
 		next.url = url // as in the link to it
 		chain = append(chain, next)
-		url = link(next)
+		url = next.rel(rel)
 	}
 	return chain, nil
 }

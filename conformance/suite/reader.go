@@ -92,9 +92,6 @@ func (l *list) UnmarshalJSON(data []byte) error {
 }
 
 func (l list) names() []string {
-	if l == nil {
-		return nil
-	}
 	names := make([]string, len(l))
 	for i, e := range l {
 		names[i] = e.ID

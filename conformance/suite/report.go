@@ -103,22 +103,17 @@ func (r *Report) score(selects func(Assessment) bool) (s Score) {
 }
 
 func (s *Score) add(f Assessment) {
-	strong := strong(f.Strength)
-	switch {
-	case f.Outcome == Silent:
-		s.Silent++
-	case strong:
-		s.MustAll++
-	default:
-		s.ShouldAll++
+	all, met := &s.ShouldAll, &s.Should
+	if f.Strength == must || f.Strength == mustNot {
+		all, met = &s.MustAll, &s.Must
 	}
-	switch {
-	case f.Outcome != Passed:
-	case strong:
-		s.Must++
-	default:
-		s.Should++
+	switch f.Outcome {
+	case Silent:
+		all = &s.Silent
+	case Passed:
+		*met++
 	}
+	*all++
 }
 
 // Failed reports whether a must or a must-not was not met, or a run failed.
