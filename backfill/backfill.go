@@ -356,7 +356,7 @@ func (w *Walk) Probe() Probe { return w.probe() }
 // feedhistory.ErrUnread.
 func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
 	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) }) {
-		h.Gaps = append(h.Gaps, &feedhistory.Gap{URL: w.url, Reason: feedhistory.ReasonInterrupted, Err: feedhistory.ErrUnread, Found: time.Now()})
+		h.Gaps = append(h.Gaps, newGap(w.url, "", feedhistory.ReasonInterrupted, feedhistory.ErrUnread))
 	}
 	p := w.probe()
 	return &Recovery{
@@ -731,6 +731,20 @@ func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Docu
 	return &source{ctx: ctx, c: c, doc: doc, kept: p.kept, task: p.task}, nil
 }
 
+// walked returns a method's Walk: walk from a new source, or the error of newSource.
+func walked(
+	ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe, walk func(*source, func(*feedhistory.Document, error) bool),
+) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		s, err := newSource(ctx, c, doc, p)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		walk(s, yield)
+	}
+}
+
 // keep returns the answer to a request, and keeps it for get.
 func (s *source) keep(url string) answer {
 	a, ok := s.kept[url]
@@ -786,12 +800,15 @@ func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Docu
 	}
 }
 
+// newGap returns a gap with a reason of its own.
+func newGap(url, from string, reason feedhistory.Reason, err error) *feedhistory.Gap {
+	return &feedhistory.Gap{URL: url, From: from, Reason: reason, Err: err, Found: time.Now()}
+}
+
 // overrun returns the gap of a feed in which more was published than fits into
 // a document.
 func overrun(url string) *feedhistory.Gap {
-	g := feedhistory.NewGap(url, errors.New("more was published during the walk than one document shows"))
-	g.Reason = feedhistory.ReasonMissedWindow
-	return g
+	return newGap(url, "", feedhistory.ReasonMissedWindow, errors.New("more was published during the walk than one document shows"))
 }
 
 // A set is a set of IDs of entries.

@@ -57,12 +57,7 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 
 // Walk yields the answers of the server.
 func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
-		s, err := newSource(ctx, c, doc, p)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
+	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		b := &blogger{progress: progress{source: s, seen: ids(doc.Entries)}, yield: yield}
 		if p.Mode != modeIndex && !b.task.place.begun() && !b.task.refill {
 			heeded, proven := b.walk()
@@ -92,7 +87,7 @@ func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 		if ctx.Err() == nil && !b.task.place.begun() {
 			_, _, p.Proven = b.prove()
 		}
-	}
+	})
 }
 
 // count asks the server for the number of entries.

@@ -83,7 +83,7 @@ func (c *census) gap(counter string, missing []string) *feedhistory.Gap {
 	default:
 		return nil
 	}
-	return &feedhistory.Gap{URL: counter, Reason: feedhistory.ReasonDeclared, Err: err, Found: time.Now()}
+	return newGap(counter, "", feedhistory.ReasonDeclared, err)
 }
 
 // pagesOf returns the numbers of the posts' pages, for pages of a size: last page

@@ -61,9 +61,8 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 // Walk yields the snapshots, newest first. Between two without a common entry, entries
 // may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
-		s, err := newSource(ctx, c, doc, p)
-		if err := cmp.Or(err, settings.Check("backfill", settings.Number{Name: "Memento.Pace", Value: int64(m.Pace)})); err != nil {
+	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
+		if err := settings.Check("backfill", settings.Number{Name: "Memento.Pace", Value: int64(m.Pace)}); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -76,7 +75,7 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 		}
 		a.yield, a.snapshots, a.task = yield, list, s.task
 		a.walk(doc)
-	}
+	})
 }
 
 // An archive is a web archive in use.
@@ -256,10 +255,8 @@ func (a *archive) between(newer, older *feedhistory.Document, low, high int) boo
 	case overlap:
 		return true
 	}
-	gap := feedhistory.NewGap(older.Response.Requested, fmt.Errorf(
-		"the snapshot of %s has no entry in common with the next that can be retrieved", older.LastModified.UTC().Format(time.RFC3339)))
-	gap.Reason, gap.From = feedhistory.ReasonMissedWindow, newer.Response.Requested
-	a.ended = !a.yield(nil, gap)
+	a.ended = !a.yield(nil, newGap(older.Response.Requested, newer.Response.Requested, feedhistory.ReasonMissedWindow, fmt.Errorf(
+		"the snapshot of %s has no entry in common with the next that can be retrieved", older.LastModified.UTC().Format(time.RFC3339))))
 	return !a.ended
 }
 
@@ -310,9 +307,8 @@ func (a *archive) tell() {
 	if a.ended || len(a.aside) == 0 {
 		return
 	}
-	gap := feedhistory.NewGap(a.aside[0], fmt.Errorf("%d snapshots are of another feed, as of a domain that was parked: they are left out", len(a.aside)))
-	gap.Reason, gap.From = feedhistory.ReasonForeign, a.original
-	a.ended = !a.yield(nil, gap)
+	a.ended = !a.yield(nil, newGap(a.aside[0], a.original, feedhistory.ReasonForeign,
+		fmt.Errorf("%d snapshots are of another feed, as of a domain that was parked: they are left out", len(a.aside))))
 }
 
 // isOther reports whether a snapshot is of another feed than the live one: its id is

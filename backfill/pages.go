@@ -61,11 +61,7 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 // Walk yields the pages after the first, and then the first again if it has
 // changed.
 func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
-	s, err := newSource(ctx, c, doc, probe)
-	if err != nil {
-		return func(yield func(*feedhistory.Document, error) bool) { yield(nil, err) }
-	}
-	return p.series(s).walk
+	return walked(ctx, c, doc, probe, func(s *source, yield func(*feedhistory.Document, error) bool) { p.series(s).walk(yield) })
 }
 
 func (p platform) series(s *source) *series {
@@ -115,9 +111,7 @@ var errNothing = errors.New("the server repeats itself: its pages bring nothing 
 
 // repeating returns the gap for a server that sends the same page over and over.
 func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
-	gap := feedhistory.NewGap(url, errNothing)
-	gap.Reason = reason
-	return gap
+	return newGap(url, "", reason, errNothing)
 }
 
 // A progress is how far a walk over a feed's pages has come.

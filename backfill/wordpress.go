@@ -97,12 +97,7 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 
 // Walk yields the pages.
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
-		s, err := newSource(ctx, c, doc, p)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
+	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		yield = s.oneScheme(yield)
 		oldest := stablePage(s, 1)
 		if p.Mode == modeModified && s.keep(oldest).failure() != nil {
@@ -118,7 +113,7 @@ func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhis
 			p.Mode, s.task.place = modePaged, place{} // the place belongs to a different order
 		}
 		w.series(s).walk(yield)
-	}
+	})
 }
 
 // oneScheme gives a post the ID by which it came first, if the two differ in their scheme
