@@ -22,7 +22,6 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -779,7 +778,7 @@ func (g *chainer) options() {
 		if g.odds(16, "known") {
 			c.known[url] = Known{URL: url, ETag: c.etags[url], Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
 		} else if body := c.replies[url].Body; g.odds(16, "known by its digest") {
-			c.known[url] = Known{URL: url, Digest: fetch.Digest(body), Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
+			c.known[url] = Known{URL: url, Digest: digestOf(body), Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
 		}
 	}
 }

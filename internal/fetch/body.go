@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"hash/crc32"
 	"io"
 	"math"
@@ -353,8 +352,8 @@ func (g *gunzip) next() error {
 // peekMost is the length of the longest head section whose links are followed early.
 const peekMost = 1 << 20
 
-// Text reads the body to its end, and returns it with its digest: it detects changes, but
-// does not withstand forgery. In the meantime it calls peek, unless nil, with the bytes
+// Text reads the body to its end, and returns it with its digest, which is its length and two
+// checksums: it detects changes at the speed of memory, but does not withstand forgery. In the meantime it calls peek, unless nil, with the bytes
 // received so far, until peek returns false. Together with an error of the body, it
 // returns the part before.
 func (r *Response) Text(peek func(prefix string) bool) (text, digest string, err error) {
@@ -362,16 +361,19 @@ func (r *Response) Text(peek func(prefix string) bool) (text, digest string, err
 	if n, err := strconv.Atoi(r.Header.Get("Content-Length")); err == nil && n > 0 {
 		all.Grow(min(n, peekMost))
 	}
-	sums, buf := newBodyDigest(), make([]byte, 32<<10)
+	castagnoli, ieee, buf := crc32.New(crc32.MakeTable(crc32.Castagnoli)), crc32.NewIEEE(), make([]byte, 32<<10)
+	to := io.MultiWriter(&all, castagnoli, ieee)
+	sums := func() string {
+		return fmt.Sprintf("%x-%s", all.Len(), hex.EncodeToString(ieee.Sum(castagnoli.Sum(nil))))
+	}
 	for next := 1; ; {
 		n, err := r.Body.Read(buf)
-		sums.add(buf[:n])
-		all.Write(buf[:n])
+		_, _ = to.Write(buf[:n]) // memory and checksums do not fail
 		switch {
 		case errors.Is(err, io.EOF):
-			return all.String(), sums.String(), nil
+			return all.String(), sums(), nil
 		case err != nil:
-			return all.String(), sums.String(), err
+			return all.String(), sums(), err
 		}
 		if n := all.Len(); peek != nil && n >= next {
 			if next = n + n/4; n > peekMost || !peek(all.String()) {
@@ -379,35 +381,6 @@ func (r *Response) Text(peek func(prefix string) bool) (text, digest string, err
 			}
 		}
 	}
-}
-
-// Digest returns the digest of a body.
-func Digest(body string) string {
-	d := newBodyDigest()
-	d.add([]byte(body))
-	return d.String()
-}
-
-// A bodyDigest is two checksums and the length of a body. It is computed while the
-// body arrives, at the speed of memory.
-type bodyDigest struct {
-	castagnoli, ieee hash.Hash32
-	length           int64
-}
-
-func newBodyDigest() *bodyDigest {
-	return &bodyDigest{castagnoli: crc32.New(crc32.MakeTable(crc32.Castagnoli)), ieee: crc32.NewIEEE()}
-}
-
-// add adds the next bytes of the body.
-func (d *bodyDigest) add(p []byte) {
-	d.length += int64(len(p))
-	_, _ = d.castagnoli.Write(p) // a hash does not fail
-	_, _ = d.ieee.Write(p)
-}
-
-func (d *bodyDigest) String() string {
-	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
 }
 
 // FreshUntil returns when an answer stops being fresh by its headers, by the rules of RFC 9111

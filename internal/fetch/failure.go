@@ -75,7 +75,9 @@ func refused(url, rule string, err error) *Failure {
 	return &Failure{Kind: Refused, URL: url, Name: rule, Err: err}
 }
 
-// temporary is the rule for a Failure.
+// temporary reports whether the same request may succeed another time: after a network
+// error before the headers, a 5xx (but not 501), and a 429 with a time. Of a truncated
+// body the caller already has a part.
 func (f *Failure) temporary() bool {
 	switch {
 	case f.Kind == Proxy && f.Status != 0:

@@ -238,17 +238,11 @@ func (c *Client) step(ctx context.Context, h *host) error {
 
 // next returns how long to wait after the given try has failed, and whether to try again.
 func (c *Client) next(try int, err error) (time.Duration, bool) {
-	if try >= c.tries() || !temporary(err) {
+	f, ok := err.(*Failure)
+	if try >= c.tries() || !ok || !f.temporary() || f.RetryAfter > c.maxWait() {
 		return 0, false
 	}
-	wait := c.backoff(try)
-	if f, ok := err.(*Failure); ok {
-		if f.RetryAfter > c.maxWait() {
-			return 0, false
-		}
-		wait = max(wait, f.RetryAfter)
-	}
-	return wait, true
+	return max(c.backoff(try), f.RetryAfter), true
 }
 
 func (c *Client) tries() int { return cmp.Or(c.Tries, 3) }
@@ -264,14 +258,6 @@ func (c *Client) backoff(try int) time.Duration {
 		return max(wait, 0)
 	}
 	return wait - rand.N(wait/2)
-}
-
-// temporary reports whether the same request may succeed another time: after a network
-// error before the headers, a 5xx (but not 501), and a 429 with a time. Of a truncated
-// body the caller already has a part.
-func temporary(err error) bool {
-	f, ok := err.(*Failure)
-	return ok && f.temporary()
 }
 
 // mayPass reports whether an error of the network may pass.
