@@ -208,7 +208,7 @@ type Faults struct {
 	Fail func(op string) Failure // Fail returns the failure of an operation, if any; nil means all work.
 
 	mu  sync.Mutex
-	ops []string
+	ops List[string]
 }
 
 // A Failure is the way one operation fails.
@@ -229,7 +229,7 @@ var ErrDisk = errors.New("no space left on device")
 func (f *Faults) Change(op string, do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ops = append(f.ops, op)
+	f.ops.Add(op)
 	how := Works
 	if f.Fail != nil {
 		how = f.Fail(op)
@@ -249,13 +249,7 @@ func (f *Faults) Change(op string, do func() error) error {
 }
 
 // Operations returns the operations since its last call, in order.
-func (f *Faults) Operations() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	ops := f.ops
-	f.ops = nil
-	return ops
-}
+func (f *Faults) Operations() []string { return f.ops.Took() }
 
 // Direct is an http.RoundTripper calling a handler, without a network. If the handler
 // aborts, the body breaks off.
