@@ -11,19 +11,6 @@ import (
 	"text/template"
 )
 
-// asset returns the address and the checksum of an archive; "" if it was not made.
-func (d *dist) asset(target string) (url, sum string, err error) {
-	name := fmt.Sprintf("feedhistory-%s-%s", d.version, target)
-	text, err := os.ReadFile(filepath.Join(d.out, name))
-	if err != nil {
-		if os.IsNotExist(err) {
-			err = nil
-		}
-		return "", "", err
-	}
-	return "https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name, fmt.Sprintf("%x", sha256.Sum256(text)), nil
-}
-
 // manifests writes the files by which Homebrew, scoop and winget find the archives that were
 // made.
 func (d *dist) manifests() error {
@@ -33,13 +20,15 @@ func (d *dist) manifests() error {
 		{"darwin-arm64.tar.gz", "macos", "arm"}, {"darwin-amd64.tar.gz", "macos", "intel"},
 		{"linux-arm64.tar.gz", "linux", "arm"}, {"linux-amd64.tar.gz", "linux", "intel"}, {"windows-amd64.zip", "", ""},
 	} {
-		url, sum, err := d.asset(t.target)
-		if err != nil {
+		name := fmt.Sprintf("feedhistory-%s-%s", d.version, t.target)
+		text, err := os.ReadFile(filepath.Join(d.out, name))
+		if os.IsNotExist(err) {
+			continue // it was not made
+		} else if err != nil {
 			return err
 		}
-		if url != "" {
-			archives = append(archives, archive{t.system, t.cpu, url, sum})
-		}
+		url := "https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name
+		archives = append(archives, archive{t.system, t.cpu, url, fmt.Sprintf("%x", sha256.Sum256(text))})
 	}
 	for _, t := range manifests.Templates() {
 		values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Archives": archives}
