@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -8,6 +9,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,9 +26,7 @@ type house struct {
 	code, testCode int
 	codeOf         map[string]int // package -> code lines
 
-	functions        []int
 	functionOf       map[string]int
-	branches         []int
 	branchesOf       map[string]int
 	methods          map[string]int // type -> methods
 	bools            []string       // structs
@@ -78,6 +78,24 @@ func count(root string) (*house, error) {
 	return h, nil
 }
 
+// declarations notes the lines of each declaration at the top of a file.
+func (h *house) declarations(pkg, path string, source []byte, f *ast.File) {
+	lines, name := bytes.SplitAfter(source, []byte("\n")), filepath.ToSlash(filepath.Join(pkg, filepath.Base(path)))
+	add := func(n ast.Node) {
+		first, last := h.fset.Position(n.Pos()).Line, h.fset.Position(n.End()).Line
+		h.spans[name] = append(h.spans[name], span{first, last, codeLines(bytes.Join(lines[first-1:last], nil))})
+	}
+	for _, d := range f.Decls {
+		if g, ok := d.(*ast.GenDecl); ok {
+			for _, s := range g.Specs {
+				add(s)
+			}
+			continue
+		}
+		add(d)
+	}
+}
+
 // rel returns a path relative to the root, with slashes.
 func (h *house) rel(path string) string {
 	rel, err := filepath.Rel(h.root, path)
@@ -107,6 +125,7 @@ func (h *house) file(path string) error {
 	if strings.HasPrefix(pkg, "internal/") {
 		h.internalPackages[pkg] = true
 	}
+	h.declarations(pkg, path, source, f)
 	h.imports(pkg, f)
 	h.english(f)
 	public := f.Name.Name != "main" && !strings.HasPrefix(pkg, ".ci") && !strings.Contains("/"+pkg+"/", "/internal/")
@@ -148,7 +167,6 @@ func (h *house) function(pkg string, d *ast.FuncDecl, public bool) {
 		h.methods[pkg+"."+receiver]++
 		where = pkg + ":" + receiver + "." + d.Name.Name
 	}
-	h.functions, h.branches = append(h.functions, lines), append(h.branches, branches)
 	h.functionOf[where], h.branchesOf[where] = lines, branches
 	if public && d.Name.IsExported() && (receiver == "" || ast.IsExported(receiver)) {
 		h.export(pkg, where, d.Doc != nil)
@@ -196,18 +214,15 @@ func (h *house) export(pkg, name string, documented bool) {
 	}
 }
 
-func typeName(t ast.Expr) string {
-	switch t := t.(type) {
-	case *ast.StarExpr:
-		return typeName(t.X)
-	case *ast.IndexExpr:
-		return typeName(t.X)
-	case *ast.IndexListExpr:
-		return typeName(t.X)
-	case *ast.Ident:
-		return t.Name
-	}
-	return ""
+// typeName returns the name in the type of a receiver.
+func typeName(t ast.Expr) (name string) {
+	ast.Inspect(t, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return name == ""
+	})
+	return name
 }
 
 func bools(t *ast.StructType) (n int) {
@@ -287,10 +302,7 @@ func most(of map[string]int) (n int, key string) {
 	return n, key
 }
 
-func percentile(of []int, p float64) int {
-	if len(of) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(of))
+func percentile(of map[string]int, p float64) int {
+	sorted := slices.Sorted(maps.Values(of))
 	return sorted[min(int(float64(len(sorted))*p), len(sorted)-1)]
 }

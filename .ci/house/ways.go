@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"go/ast"
-	"go/parser"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -113,36 +109,10 @@ type span struct{ first, last, code int }
 
 // declared returns the declaration that has a line of a file.
 func (h *house) declared(file string, line int) (span, error) {
-	spans, ok := h.spans[file]
-	if !ok {
-		source, err := os.ReadFile(filepath.Join(h.root, file))
-		if err != nil {
-			return span{}, err
+	for _, s := range h.spans[file] {
+		if s.first <= line && line <= s.last {
+			return s, nil
 		}
-		f, err := parser.ParseFile(h.fset, file, source, 0)
-		if err != nil {
-			return span{}, err
-		}
-		lines := bytes.SplitAfter(source, []byte("\n"))
-		for _, d := range f.Decls {
-			if g, ok := d.(*ast.GenDecl); ok {
-				for _, s := range g.Specs {
-					spans = append(spans, h.span(s, lines))
-				}
-				continue
-			}
-			spans = append(spans, h.span(d, lines))
-		}
-		h.spans[file] = spans
 	}
-	i := slices.IndexFunc(spans, func(s span) bool { return s.first <= line && line <= s.last })
-	if i < 0 {
-		return span{}, fmt.Errorf("%s:%d is in no declaration", file, line)
-	}
-	return spans[i], nil
-}
-
-func (h *house) span(n ast.Node, lines [][]byte) span {
-	first, last := h.fset.Position(n.Pos()).Line, h.fset.Position(n.End()).Line
-	return span{first, last, codeLines(bytes.Join(lines[first-1:last], nil))}
+	return span{}, fmt.Errorf("%s:%d is in no declaration", file, line)
 }
