@@ -11,6 +11,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -308,15 +309,9 @@ func failure(err error, url string) Finding {
 const codeUnavailable = "document-unavailable"
 
 func parseCode(reason feedhistory.Reason) string {
-	switch reason {
-	case feedhistory.ReasonTruncated:
-		return "truncated"
-	case feedhistory.ReasonLimit:
-		return "limit-exceeded"
-	case feedhistory.ReasonNotFeed:
-		return "not-a-feed"
-	}
-	return "not-well-formed"
+	return cmp.Or(map[feedhistory.Reason]string{
+		feedhistory.ReasonTruncated: "truncated", feedhistory.ReasonLimit: "limit-exceeded", feedhistory.ReasonNotFeed: "not-a-feed",
+	}[reason], "not-well-formed")
 }
 
 // reasonText says briefly why a document could not be retrieved.
