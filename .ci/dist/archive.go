@@ -15,13 +15,18 @@ import (
 
 // archive packs a command as people without a package manager download it: a zip for
 // Windows, a tar.gz elsewhere, in a folder of its own name.
-func (d *dist) archive(b *build, command string) error {
-	name := fmt.Sprintf("%s-%s-%s", command, d.version, b.target)
-	files, err := readFiles(name+"/", b.files[command])
+func (d *dist) archive(t target, command string) error {
+	name := fmt.Sprintf("%s-%s-%s", command, d.version, t)
+	paths := map[string]string{"LICENSE": d.docs["LICENSE"], "NOTICES": d.docs["NOTICES"]}
+	if command == "feedhistory" {
+		paths = maps.Clone(d.docs)
+	}
+	paths[t.exe(command)] = d.binary(t, command)
+	files, err := readFiles(name+"/", paths)
 	if err != nil {
 		return err
 	}
-	if b.os == "windows" {
+	if t.os == "windows" {
 		return d.create(name+".zip", func(w io.Writer) error { return d.zip(w, files) })
 	}
 	return d.create(name+".tar.gz", func(w io.Writer) error {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -24,6 +23,7 @@ type dist struct {
 	version string    // vX.Y.Z
 	when    time.Time // of every file
 
+	docs    map[string]string  // name in the archive of feedhistory -> path
 	modules map[string]licence // of others, in the commands
 }
 
@@ -68,30 +68,22 @@ func (t target) exe(command string) string {
 // commands are the commands of module cmd. Each has archives and packages of its own.
 var commands = []string{"feedhistory", "feedfleet"}
 
-// A build is one platform's commands, with the files that go with each.
-type build struct {
-	target
-	files map[string]map[string]string // command -> name in its archive -> path
-}
-
-func (d *dist) make(targets []target) error {
+func (d *dist) make(targets []target) (err error) {
 	if err := os.RemoveAll(d.out); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(d.out, 0o755); err != nil {
 		return err
 	}
-	docs, err := d.documents(targets)
-	if err != nil {
+	if d.docs, err = d.documents(targets); err != nil {
 		return err
 	}
 	for _, t := range targets {
-		b, err := d.build(t, docs)
-		if err != nil {
-			return err
-		}
 		for _, command := range commands {
-			if err := d.archive(b, command); err != nil {
+			if err := d.build(t, command); err != nil {
+				return err
+			}
+			if err := d.archive(t, command); err != nil {
 				return err
 			}
 			if t.os != "linux" {
@@ -102,7 +94,7 @@ func (d *dist) make(targets []target) error {
 			}
 		}
 		if t.os == "linux" && t.arm == "" && t.arch != "386" {
-			if err := d.image(b); err != nil {
+			if err := d.image(t); err != nil {
 				return err
 			}
 		}
@@ -115,23 +107,16 @@ func (d *dist) make(targets []target) error {
 	return nil
 }
 
-// build compiles the commands for a platform. The bytes depend on the source and the
-// Go version only.
-func (d *dist) build(t target, docs map[string]string) (*build, error) {
-	b := &build{target: t, files: map[string]map[string]string{}}
-	for _, command := range commands {
-		b.files[command] = map[string]string{"LICENSE": docs["LICENSE"], "NOTICES": docs["NOTICES"]}
-		if command == "feedhistory" {
-			b.files[command] = maps.Clone(docs)
-		}
-		path := filepath.Join(d.work, t.String(), t.exe(command))
-		_, err := d.goCommand(t, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", path, "./"+command)
-		if err != nil {
-			return nil, err
-		}
-		b.files[command][t.exe(command)] = path
-	}
-	return b, nil
+// build compiles a command for a platform. The bytes depend on the source and the Go version
+// only.
+func (d *dist) build(t target, command string) error {
+	_, err := d.goCommand(t, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", d.binary(t, command), "./"+command)
+	return err
+}
+
+// binary returns the path of a command for a platform.
+func (d *dist) binary(t target, command string) string {
+	return filepath.Join(d.work, t.String(), t.exe(command))
 }
 
 // goCommand runs the go command in module cmd for a platform.

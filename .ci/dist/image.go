@@ -23,8 +23,8 @@ const user = 65532
 
 // image makes a container image from scratch: the commands, which are static, the
 // roots of TLS, and the time zones. `docker load`, podman and containerd take it.
-func (d *dist) image(b *build) error {
-	content, err := d.layer(b)
+func (d *dist) image(t target) error {
+	content, err := d.layer(t)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (d *dist) image(b *build) error {
 		return err
 	}
 	file = file.DeepCopy()
-	file.Architecture, file.OS, file.Created = b.arch, b.os, v1.Time{Time: d.when}
+	file.Architecture, file.OS, file.Created = t.arch, t.os, v1.Time{Time: d.when}
 	file.Config = v1.Config{
 		Entrypoint: []string{"/usr/bin/feedhistory"}, Cmd: []string{"serve", "--listen", ":8005"}, User: fmt.Sprintf("%d:%[1]d", user), WorkingDir: "/var/lib/feedhistory",
 		Env:          []string{"PATH=/usr/bin", "HOME=/var/lib/feedhistory", "FEEDHISTORY_DB=/var/lib/feedhistory/feeds.db", "ZONEINFO=/usr/share/zoneinfo.zip"},
@@ -59,21 +59,21 @@ func (d *dist) image(b *build) error {
 	if err != nil {
 		return err
 	}
-	return d.create(fmt.Sprintf("feedhistory-%s-%s-image.tar", d.version, b.target), func(w io.Writer) error {
+	return d.create(fmt.Sprintf("feedhistory-%s-%s-image.tar", d.version, t), func(w io.Writer) error {
 		return tarball.Write(tag, image, w)
 	})
 }
 
 // layer returns the files of an image.
-func (d *dist) layer(b *build) ([]byte, error) {
+func (d *dist) layer(t target) ([]byte, error) {
 	goroot, err := modules.Env("GOROOT")
 	if err != nil {
 		return nil, err
 	}
 	files, err := readFiles("usr/", map[string]string{
-		"bin/feedhistory": b.files["feedhistory"]["feedhistory"], "bin/feedfleet": b.files["feedfleet"]["feedfleet"],
+		"bin/feedhistory": d.binary(t, "feedhistory"), "bin/feedfleet": d.binary(t, "feedfleet"),
 		"share/zoneinfo.zip": filepath.Join(goroot, "lib/time/zoneinfo.zip"),
-		"share/LICENSE":      b.files["feedhistory"]["LICENSE"], "share/NOTICES": b.files["feedhistory"]["NOTICES"],
+		"share/LICENSE":      d.docs["LICENSE"], "share/NOTICES": d.docs["NOTICES"],
 	})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func (d *dist) packages(t target, command string) error {
 	}
 	values := map[string]string{
 		"VERSION": strings.TrimPrefix(d.version, "v"), "ARCH": t.arch + t.arm, "TIME": d.when.Format(time.RFC3339),
-		"ROOT": d.root, "BUILD": filepath.Join(d.work, t.String()), "DOCUMENTS": filepath.Join(d.work, "documents"),
+		"ROOT": d.root, "BUILD": filepath.Dir(d.binary(t, command)), "DOCUMENTS": filepath.Join(d.work, "documents"),
 	}
 	config, err := nfpm.Parse(strings.NewReader(os.Expand(string(text), func(name string) string { return values[name] })))
 	if err != nil {
