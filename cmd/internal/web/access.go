@@ -159,8 +159,7 @@ func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
 		return s.render(w, r, http.StatusForbidden, "token", "Token", tokenView{Next: next, Wrong: true, Private: s.Private})
 	}
 	s.keepToken(w, s.gate.proof(token))
-	http.Redirect(w, r, next, http.StatusSeeOther)
-	return nil
+	return seeOther(next)
 }
 
 // keepToken makes a browser keep a proof of the token.
@@ -171,8 +170,7 @@ func (s *Server) keepToken(w http.ResponseWriter, proof string) {
 // forgetToken makes the browser forget the token.
 func (s *Server) forgetToken(w http.ResponseWriter, r *http.Request) error {
 	s.keepToken(w, "")
-	http.Redirect(w, r, s.root, http.StatusSeeOther)
-	return nil
+	return seeOther(s.root)
 }
 
 // backTo returns the page of this server a request came from.
@@ -319,11 +317,10 @@ func (w *privateWriter) begin() {
 // to the feed's pages. The server stores nothing.
 const imagesCookie = "images"
 
-// showsImages reports whether a visitor always wants to see the images of a
-// feed.
-func showsImages(r *http.Request) bool {
+// imagesOf returns whether a visitor wants to see images, and always those of this feed.
+func imagesOf(r *http.Request) entryImages {
 	_, err := r.Cookie(imagesCookie)
-	return err == nil
+	return entryImages{Images: err == nil || r.URL.Query().Has("images"), Always: err == nil}
 }
 
 // keep makes a browser keep a cookie for so many days; without a value, forget it.
@@ -344,6 +341,5 @@ func (s *Server) keepChoice(w http.ResponseWriter, name, value, path string) {
 // feed. It changes nothing for others, so it needs no token.
 func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request, _ *mirror.Feed) error {
 	s.keepChoice(w, imagesCookie, when(r.FormValue("show") == "always", "shown"), s.at("/feeds/"+r.PathValue("id")))
-	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
-	return nil
+	return seeOther(s.ownPath(r.FormValue("next")))
 }

@@ -79,8 +79,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	http.Redirect(w, r, s.at("/feeds/"+republish.Name(address)), http.StatusSeeOther)
-	return nil
+	return seeOther(s.at("/feeds/" + republish.Name(address)))
 }
 
 // addAll adds the feeds of an OPML file, and says how many it added.
@@ -112,8 +111,7 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []reade
 		}
 	}
 	key := s.adder.remember(outcome(added, here, unreadable))
-	http.Redirect(w, r, s.at("/?outcome="+key), http.StatusSeeOther)
-	return nil
+	return seeOther(s.at("/?outcome=" + key))
 }
 
 // mostNamed is the maximum number of addresses in a message.
@@ -173,8 +171,7 @@ func newAddress(typed string, showsPrivate bool) (address, wrong string) {
 // pollNow lets a feed be polled at once.
 func (s *Server) pollNow(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	s.polls.Hurry(feed)
-	http.Redirect(w, r, s.at("/feeds/"+r.PathValue("id")), http.StatusSeeOther)
-	return nil
+	return seeOther(s.at("/feeds/" + r.PathValue("id")))
 }
 
 // confirmRemoval asks whether to remove a feed.
@@ -190,8 +187,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request, feed *mirror
 		return err
 	}
 	s.feeds.forget(feed.URL)
-	http.Redirect(w, r, s.at("/?said=removed"), http.StatusSeeOther)
-	return nil
+	return seeOther(s.at("/?said=removed"))
 }
 
 // An adder adds feeds, and finds out which feed an address leads to.

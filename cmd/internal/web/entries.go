@@ -370,14 +370,17 @@ func (s *selection) page(before string) string {
 }
 
 // queryOf returns a query of names and values, without empty values.
-func queryOf(pairs ...string) string {
+func queryOf(pairs ...string) string { return "?" + valuesOf(pairs...).Encode() }
+
+// valuesOf returns names and values, without empty values.
+func valuesOf(pairs ...string) url.Values {
 	q := url.Values{}
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[1] != "" {
 			q.Set(pair[0], pair[1])
 		}
 	}
-	return "?" + q.Encode()
+	return q
 }
 
 // when returns a text under a condition, else "".

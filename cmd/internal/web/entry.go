@@ -115,9 +115,9 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	if err != nil {
 		return err
 	}
-	q, always, room := r.URL.Query(), showsImages(r), mostShown
+	q, room := r.URL.Query(), mostShown
 	p := &entryPage{
-		Play: q.Has("play"), entryImages: entryImages{Images: always || q.Has("images"), Always: always}, Search: strings.TrimSpace(q.Get("q")),
+		Play: q.Has("play"), entryImages: imagesOf(r), Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		Added: record.Added, Changed: record.Changed, Link: webLink(record.Content.Link),
 	}
@@ -167,9 +167,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	p.HasImages = p.hasImages()
 	p.mark()
-	if p.Play || p.Images {
-		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
-	}
+	w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
 
@@ -257,8 +255,7 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request, feed *mirror
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/entry?"+url.Values{"id": {record.ID}}.Encode()), http.StatusSeeOther)
-	return nil
+	return seeOther(s.at("/feeds/" + republish.Name(feed.URL) + "/entry?" + url.Values{"id": {record.ID}}.Encode()))
 }
 
 // pick returns the entry of a feed with the number that among chooses of so many.

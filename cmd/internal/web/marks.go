@@ -59,15 +59,13 @@ func (s *Server) takeMarks(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	now := s.now().UTC()
 	err := s.mark(r.Context(), feed.URL, []string{id}, func(m *mirror.Marks) { setMarks(m, r.PostForm, now) })
-	switch next := r.FormValue("next"); {
-	case err != nil:
-		return err
-	case next == "":
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		http.Redirect(w, r, s.ownPath(next), http.StatusSeeOther)
+	if next := r.FormValue("next"); err == nil && next != "" {
+		return seeOther(s.ownPath(next))
 	}
-	return nil
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
 }
 
 // mark changes marks of entries.

@@ -32,7 +32,7 @@ func (p *overviewPage) Size() string {
 
 // A share is a part of all feeds.
 type share struct {
-	Key      string
+	Key      any // a Verdict or a Kind
 	Feeds    int64
 	X, Width float64 // percent of all feeds
 }
@@ -131,12 +131,10 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 func shares[K comparable](counts map[K]int64, all int64, keys ...K) (list []share) {
 	at := int64(0)
 	for _, key := range keys {
-		n := counts[key]
-		if n == 0 {
-			continue
+		if n := counts[key]; n > 0 {
+			list = append(list, share{Key: fmt.Sprint(key), Feeds: n, X: percent(at, all), Width: percent(n, all)})
+			at += n
 		}
-		list = append(list, share{Key: fmt.Sprint(key), Feeds: n, X: percent(at, all), Width: percent(n, all)})
-		at += n
 	}
 	return list
 }

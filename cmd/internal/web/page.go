@@ -95,11 +95,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	elsewhere, isMoved := errors.AsType[*movedError](err)
 	switch {
 	case isMoved:
-		status := http.StatusTemporaryRedirect
-		if elsewhere.forGood {
-			status = http.StatusPermanentRedirect
-		}
-		http.Redirect(w, r, elsewhere.path, status)
+		http.Redirect(w, r, elsewhere.path, elsewhere.status)
 		return
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return // the client has gone
@@ -218,11 +214,6 @@ var templates = sync.OnceValue(func() *template.Template {
 		"tail":      tail,
 		"verdict":   verdictText,
 		"aside":     verdictAside,
-		"verdictnamed": func(name string) (string, error) {
-			var v feedhistory.Verdict
-			err := v.UnmarshalText([]byte(name))
-			return verdictText(v), err
-		},
 	}).ParseFS(templateFiles, "templates/*.html"))
 })
 
@@ -235,10 +226,12 @@ type layout struct {
 	May   bool         // whether the visitor may change anything
 	Out   bool         // whether the visitor can log out
 	Style template.CSS // the style sheet in the page, of a visitor who does not have it yet; "" for a link
-	Looks []lookChoice
-	Look  string // the classes of the page
+	Look  []string     // the classes of the page
 	View  any
 }
+
+// Looks are the choices of how the page looks.
+func (l layout) Looks() []lookChoice { return looks }
 
 // Refresh reports whether the page must be loaded again soon if there is no script.
 func (l layout) Refresh() bool {
@@ -257,10 +250,8 @@ func (l layout) Alternates() []address {
 // render answers with a page, either all of it or nothing.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name, title string, view any) error {
 	l := layout{
-		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: s.gate.mayChange(r), Out: s.gate.hasCookie(r), View: view,
+		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: s.gate.mayChange(r), Out: s.gate.hasCookie(r), View: view, Look: lookOf(r),
 	}
-	all, classes := lookOf(r)
-	l.Looks, l.Look = all, strings.Join(classes, " ")
 	if from := r.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" {
 		l.Style = template.CSS(assets()["style.css"].text)
 	}

@@ -147,8 +147,7 @@ func (s *Server) revokeReader(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.Redirect(w, r, s.at("/readers"), http.StatusSeeOther)
-	return nil
+	return seeOther(s.at("/readers"))
 }
 
 // addressesOf returns the addresses of a published feed.

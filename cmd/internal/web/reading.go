@@ -49,8 +49,8 @@ type readEntry struct {
 // showRead shows the entries of a feed from one on, or those before one, or from the
 // beginning.
 func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
-	q, always := r.URL.Query(), showsImages(r)
-	p := &readPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Run: "forward", Play: q.Has("play"), entryImages: entryImages{Images: always || q.Has("images"), Always: always}}
+	q := r.URL.Query()
+	p := &readPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Run: "forward", Play: q.Has("play"), entryImages: imagesOf(r)}
 	if q.Get("order") == "newest" {
 		p.Run = "backward"
 	}
@@ -79,9 +79,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		p.add(record, i, marks[record.ID], s.at(r.URL.Path))
 	}
 	p.Turned = p.query("order", when(p.Run == "forward", "newest"), "from", ids[0])
-	if p.Play || p.Images {
-		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
-	}
+	w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
 	return s.render(w, r, http.StatusOK, "read", "Reading "+p.Title, p)
 }
 
@@ -193,8 +191,7 @@ func (s *Server) showMonth(w http.ResponseWriter, r *http.Request, feed *mirror.
 	if run := run(r.FormValue("to")); runs[run] != "" {
 		to = "read" + (&readPage{Run: run}).query("from", record.ID)
 	}
-	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/"+to), http.StatusSeeOther)
-	return nil
+	return seeOther(s.at("/feeds/" + republish.Name(feed.URL) + "/" + to))
 }
 
 // looks are the choices of how pages look. A browser keeps all but the usual ones
@@ -214,32 +211,33 @@ type lookChoice struct {
 
 const lookCookie = "look"
 
-// looksOf returns the choices with the chosen ones, and those that are classes of the page.
-func looksOf(chosen []string) (all []lookChoice, classes []string) {
-	for _, group := range looks {
-		group.Choices = slices.Clone(group.Choices)
-		at := 0
-		for i, c := range group.Choices {
-			if c.Key == "" && !group.Choices[at].Chosen || c.Key != "" && slices.Contains(chosen, c.Key) {
-				group.Choices[at].Chosen = false
-				group.Choices[i].Chosen, at = true, i
-			}
+// Chosen returns the key of the group's choice among some keys; "" for the usual one.
+func (g lookChoice) Chosen(keys []string) (key string) {
+	for _, c := range g.Choices {
+		if c.Key != "" && slices.Contains(keys, c.Key) {
+			key = c.Key
 		}
-		if key := group.Choices[at].Key; key != "" {
-			classes = append(classes, key)
-		}
-		all = append(all, group)
 	}
-	return all, classes
+	return key
 }
 
-// lookOf returns the look kept by a visitor's browser.
-func lookOf(r *http.Request) ([]lookChoice, []string) {
+// classesOf returns the classes of a page, without unknown keys.
+func classesOf(keys []string) (classes []string) {
+	for _, group := range looks {
+		if key := group.Chosen(keys); key != "" {
+			classes = append(classes, key)
+		}
+	}
+	return classes
+}
+
+// lookOf returns the classes kept by a visitor's browser.
+func lookOf(r *http.Request) []string {
 	cookie, err := r.Cookie(lookCookie)
 	if err != nil {
-		return looksOf(nil)
+		return nil
 	}
-	return looksOf(strings.Split(cookie.Value, "."))
+	return classesOf(strings.Split(cookie.Value, "."))
 }
 
 // chooseLook makes the browser keep a look. It changes nothing for others, so it needs no
@@ -249,8 +247,6 @@ func (s *Server) chooseLook(w http.ResponseWriter, r *http.Request) error {
 	for _, group := range looks {
 		chosen = append(chosen, r.FormValue(group.Name))
 	}
-	_, classes := looksOf(chosen)
-	s.keepChoice(w, lookCookie, strings.Join(classes, "."), s.root)
-	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
-	return nil
+	s.keepChoice(w, lookCookie, strings.Join(classesOf(chosen), "."), s.root)
+	return seeOther(s.ownPath(r.FormValue("next")))
 }

@@ -274,9 +274,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A movedError says a page is at another path of this server.
 type movedError struct {
-	path    string
-	forGood bool
+	path   string
+	status int // of the redirect
 }
+
+// seeOther leads from a form to the page with its outcome.
+func seeOther(path string) error { return &movedError{path, http.StatusSeeOther} }
 
 // Error says where it is.
 func (m *movedError) Error() string { return "moved to " + m.path }
@@ -287,7 +290,7 @@ func (s *Server) feedOf(r *http.Request) (*mirror.Feed, error) {
 	feed, err := s.published.Feed(r.Context(), asked)
 	if err != nil {
 		if other := s.feeds.successor(asked); other != "" && errors.Is(err, mirror.ErrNotFound) && r.Method != http.MethodPost {
-			return nil, &movedError{s.at("/feeds/" + other + "?said=leads"), false}
+			return nil, &movedError{s.at("/feeds/" + other + "?said=leads"), http.StatusTemporaryRedirect}
 		}
 		return nil, err
 	}
@@ -297,7 +300,7 @@ func (s *Server) feedOf(r *http.Request) (*mirror.Feed, error) {
 	}
 	u := *r.URL
 	u.Path, u.RawPath = s.at("/feeds/"+name+strings.TrimSuffix(strings.TrimPrefix(u.Path, "/feeds/"+asked), "/")), ""
-	return nil, &movedError{u.RequestURI(), true}
+	return nil, &movedError{u.RequestURI(), http.StatusPermanentRedirect}
 }
 
 // Run polls the feeds somebody asks for, and the others as they fall due, until the

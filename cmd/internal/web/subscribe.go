@@ -198,28 +198,11 @@ func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) erro
 
 // query returns the replay of the form as the query of its address.
 func (f *replayForm) query() url.Values {
-	q := url.Values{"start": {f.Start}, "asof": {strconv.FormatInt(f.AsOf, 10)}}
-	set := func(key, value, usual string) {
-		if value != "" && value != usual {
-			q.Set(key, value)
+	start := f.Start
+	if zone, err := time.LoadLocation(f.Zone); err == nil && f.Time != "" {
+		if at, err := time.ParseInLocation("2006-01-02 15:04", f.Start+" "+f.Time, zone); err == nil {
+			start = at.Format(time.RFC3339)
 		}
-	}
-	set("zone", f.Zone, "UTC")
-	if f.Time != "" {
-		if zone, err := time.LoadLocation(f.Zone); err == nil {
-			if at, err := time.ParseInLocation("2006-01-02 15:04", f.Start+" "+f.Time, zone); err == nil {
-				q.Set("start", at.Format(time.RFC3339))
-			}
-		}
-	}
-	if set("pace", f.Pace, ""); f.Pace == "" {
-		q.Set("every", f.Every)
-	}
-	set("per", f.Per, "1")
-	set("from", f.From, "")
-	set("until", f.Until, "")
-	if f.Now {
-		q.Set("new", "now")
 	}
 	var days []string
 	for _, d := range f.Days {
@@ -227,8 +210,8 @@ func (f *replayForm) query() url.Values {
 			days = append(days, d.Key)
 		}
 	}
-	set("days", strings.Join(days, ","), "")
-	return q
+	return valuesOf("start", start, "asof", strconv.FormatInt(f.AsOf, 10), "zone", f.Zone, "pace", f.Pace, "every", when(f.Pace == "", f.Every),
+		"per", f.Per, "from", f.From, "until", f.Until, "new", when(f.Now, "now"), "days", strings.Join(days, ","))
 }
 
 // previewed is the number of future entries in the form.

@@ -74,10 +74,8 @@ type gridline struct {
 // A block is a document, several documents, or a gap.
 type block struct {
 	X, Width float64
-	Kind     string // "archive", "subscription", "complete", "pages", "window", "gap", "past"
-	Open     bool   // how much it covers is unknown
-	Href     string // the document, or the place on the page with more about it; "" for none
-	Says     string
+	link
+	Says string
 }
 
 // A tick is a year on the axis.
@@ -340,9 +338,9 @@ type chain struct {
 
 // A link is a document of a chain, or a gap.
 type link struct {
-	kind     string
-	open     bool // how much it covers is unknown
-	href     string
+	Kind     string // "archive", "subscription", "complete", "pages", "window", "gap", "todo", "past"
+	Open     bool   // how much it covers is unknown
+	Href     string // the document, or the place on the page with more about it; "" for none
 	what     string // its name, in a few words
 	why      string // a sentence about it, or why the gap is there
 	from, to time.Time
@@ -356,11 +354,11 @@ func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapV
 	var loose []link              // gaps without such a document
 	missing := feed.Ledger.Gaps()
 	for i, g := range gaps {
-		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
+		l := link{Kind: "gap", Href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
 		if g.Todo {
-			l.kind, l.href, l.why = "todo", "", "It is still to be read."
+			l.Kind, l.Href, l.why = "todo", "", "It is still to be read."
 		}
-		l.open = missing[i].Reason == feedhistory.ReasonMissedWindow
+		l.Open = missing[i].Reason == feedhistory.ReasonMissedWindow
 		if from := missing[i].From; missing[i].Reason != feedhistory.ReasonMissedWindow && from != "" {
 			before[from] = append(before[from], l)
 		} else {
@@ -376,7 +374,7 @@ func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapV
 		}
 		c.openEnd = c.openEnd || found && len(c.links) == 1
 		c.links = append(c.links, link{
-			kind: "archive", href: webLink(d.URL), what: "Archive " + tail(d.URL),
+			Kind: "archive", Href: webLink(d.URL), what: "Archive " + tail(d.URL),
 			why:  "Its entries do not change, so it was read only once.",
 			from: d.Oldest, to: d.Newest, entries: d.Entries,
 		})
@@ -386,14 +384,14 @@ func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapV
 		c.links = append(c.links, before[gap.From]...)
 		delete(before, gap.From)
 	}
-	if end := subscribed(feed); end.kind == "window" && len(c.links) == 0 {
+	if end := subscribed(feed); end.Kind == "window" && len(c.links) == 0 {
 		c.openEnd = true
 		c.links = append([]link{past, end}, loose...)
 	} else {
 		c.links = append(append(c.links, loose...), end)
 	}
 	if c.openEnd && isGap(c.links[0]) {
-		c.links[0].open = true
+		c.links[0].Open = true
 	}
 	return c
 }
@@ -401,22 +399,22 @@ func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapV
 // past is the history of a feed with only its latest entries, before it was
 // first read.
 var past = link{
-	kind: "past", open: true, what: "What came before",
+	Kind: "past", Open: true, what: "What came before",
 	why: "The feed does not say whether there was anything, so it may be missing.",
 }
 
 // subscribed returns the last link of the chain.
 func subscribed(feed *mirror.Feed) link {
-	l := link{href: webLink(feed.URL), to: feed.Polled}
+	l := link{Href: webLink(feed.URL), to: feed.Polled}
 	switch feed.Kind {
 	case feedhistory.Complete:
-		l.kind, l.what, l.why = "complete", "Complete document", "It has every entry of the feed."
+		l.Kind, l.what, l.why = "complete", "Complete document", "It has every entry of the feed."
 	case feedhistory.Paged:
-		l.kind, l.what, l.why = "pages", "Pages", "They shift as the feed grows, so entries may slip through."
+		l.Kind, l.what, l.why = "pages", "Pages", "They shift as the feed grows, so entries may slip through."
 	case feedhistory.Archived:
-		l.kind, l.what, l.why = "subscription", "Subscription document", "It has the latest entries, and leads to the archives."
+		l.Kind, l.what, l.why = "subscription", "Subscription document", "It has the latest entries, and leads to the archives."
 	default:
-		l.kind, l.what, l.why = "window", "The feed's one document", "It shows only the latest entries. Older ones are here because they were seen before."
+		l.Kind, l.what, l.why = "window", "The feed's one document", "It shows only the latest entries. Older ones are here because they were seen before."
 	}
 	return l
 }
@@ -438,15 +436,15 @@ func (c *chain) draw(s scale) []block {
 	}
 	for i, l := range c.links {
 		from, to, least := at, lineWidth, endBlock
-		afterArchive := i > 0 && c.links[i-1].kind == "archive"
+		afterArchive := i > 0 && c.links[i-1].Kind == "archive"
 		switch {
-		case l.kind == "past":
+		case l.Kind == "past":
 			from, to, least = 0, s.left-blockSpace, leastGap
-		case l.kind == "window" && i > 0 && c.links[i-1].kind == "past": // the entries seen
+		case l.Kind == "window" && i > 0 && c.links[i-1].Kind == "past": // the entries seen
 			from = s.left
-		case l.kind == "window":
+		case l.Kind == "window":
 			from = limit
-		case isGap(l) && c.links[0].kind == "past": // among these
+		case isGap(l) && c.links[0].Kind == "past": // among these
 			from = min(max(s.left, s.x(l.from)-leastGap), limit)
 			to, least = from, leastGap
 		case isGap(l):
@@ -456,24 +454,24 @@ func (c *chain) draw(s scale) []block {
 			if next := c.next(i); !next.IsZero() {
 				to = s.x(next) - blockSpace
 			}
-		case l.kind == "archive":
+		case l.Kind == "archive":
 			if to, least = min(s.x(l.to), limit), leastBlock; !afterArchive {
 				from = max(at, s.x(l.from))
 			}
 		}
-		if last := limit - least; isGap(l) || l.kind == "archive" {
+		if last := limit - least; isGap(l) || l.Kind == "archive" {
 			from = min(from, last)
 		}
-		blocks = append(blocks, block{Kind: l.kind, Open: l.open, Href: l.href, Says: l.says(), X: tenth(from), Width: tenth(max(to-from, least))})
+		blocks = append(blocks, block{tenth(from), tenth(max(to-from, least)), l, l.says()})
 		at = min(from+max(to-from, least)+blockSpace, limit)
 	}
-	return c.crowded(blocks)
+	return crowded(blocks)
 }
 
 // next returns when the first archive after a gap begins; the zero time if the
 // gap is not directly followed by an archive.
 func (c *chain) next(i int) time.Time {
-	if i+1 < len(c.links) && c.links[i+1].kind == "archive" {
+	if i+1 < len(c.links) && c.links[i+1].Kind == "archive" {
 		return c.links[i+1].from
 	}
 	return time.Time{}
@@ -483,7 +481,7 @@ func (c *chain) next(i int) time.Time {
 const mostBlocks = 150
 
 // crowded joins neighbouring archives if there are too many.
-func (c *chain) crowded(blocks []block) []block {
+func crowded(blocks []block) []block {
 	group := (len(blocks) + mostBlocks - 1) / mostBlocks
 	if group < 2 {
 		return blocks
@@ -496,15 +494,14 @@ func (c *chain) crowded(blocks []block) []block {
 		}
 		b := blocks[i]
 		if n > 1 {
-			entries := 0
-			for _, l := range c.links[i : i+n] {
-				entries += l.entries
+			entries, last := 0, blocks[i+n-1]
+			for _, one := range blocks[i : i+n] {
+				entries += one.entries
 			}
-			last := blocks[i+n-1]
 			b.Width = last.X + last.Width - b.X
 			b.Href = ""
 			b.Says = plural(n, "archive", "archives") + " with " + plural(entries, "entry", "entries") +
-				span(c.links[i].from, c.links[i+n-1].to)
+				span(b.from, last.to)
 		}
 		joined = append(joined, b)
 		i += n
@@ -512,14 +509,14 @@ func (c *chain) crowded(blocks []block) []block {
 	return joined
 }
 
-func isGap(l link) bool { return l.kind == "gap" || l.kind == "todo" }
+func isGap(l link) bool { return l.Kind == "gap" || l.Kind == "todo" }
 
 // says describes a link in words.
 func (l link) says() string {
 	text := l.what
 	if isGap(l) {
 		text += ": " + l.why
-		if l.open {
+		if l.Open {
 			text = strings.TrimSuffix(text, ".") + ". Nobody knows how much is missing."
 		}
 		return text
@@ -527,7 +524,7 @@ func (l link) says() string {
 	if l.entries > 0 {
 		text += ", " + plural(l.entries, "entry", "entries")
 	}
-	if l.kind == "archive" {
+	if l.Kind == "archive" {
 		text += span(l.from, l.to)
 	}
 	return text + ". " + l.why
