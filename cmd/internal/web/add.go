@@ -59,7 +59,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	}
 	insists := r.FormValue("all-the-same") != ""
 	if known != nil && known.URL != address && !isFresh(known) && !insists {
-		v := &feedsView{Address: address, Known: &feedView{Feed: known, Name: republish.Name(known.URL)}}
+		v := &feedsView{Address: address, Known: &feedView{Feed: known}}
 		return s.listFeeds(w, r, http.StatusConflict, v)
 	}
 	address, message, err = s.adder.addTried(r.Context(), typed, address, insists)
@@ -176,7 +176,7 @@ func (s *Server) pollNow(w http.ResponseWriter, r *http.Request, feed *mirror.Fe
 
 // confirmRemoval asks whether to remove a feed.
 func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
-	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
+	v := &feedView{Feed: feed}
 	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
 }
 

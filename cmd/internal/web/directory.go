@@ -18,8 +18,6 @@ import (
 type directory struct {
 	store     mirror.Store
 	published *republish.Handler
-	root      string // the path of the server, with a final slash
-	templates *template.Template
 
 	mu   sync.Mutex
 	read time.Time // when all feeds were last looked at

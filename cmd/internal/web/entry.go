@@ -255,8 +255,10 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request, feed *mirror
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return seeOther(s.at("/feeds/" + republish.Name(feed.URL) + "/entry?" + url.Values{"id": {record.ID}}.Encode()))
+	return seeOther(s.at("/feeds/" + republish.Name(feed.URL) + "/entry" + queryOf("id", record.ID)))
 }
+
+var errNoEntry = &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
 
 // pick returns the entry of a feed with the number that among chooses of so many.
 func (s *Server) pick(ctx context.Context, feed *mirror.Feed, among func(all int64) int64) (found *mirror.Record, err error) {
@@ -266,7 +268,7 @@ func (s *Server) pick(ctx context.Context, feed *mirror.Feed, among func(all int
 	}
 	all := totalOf(f.months)
 	if all == 0 {
-		return nil, &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
+		return nil, errNoEntry
 	}
 	n := among(all)
 	query := mirror.Query{Feed: feed.URL, Oldest: true}
@@ -293,7 +295,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request, feed *mirror.Fe
 	if err != nil {
 		return err
 	}
-	p := &dayPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Day: at}
+	p := &dayPage{feedView: &feedView{Feed: feed}, Day: at}
 	p.List.First = true
 	year := -1
 	for _, m := range slices.Backward(f.months) {
@@ -313,13 +315,13 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request, feed *mirror.Fe
 			p.List.Items = append(p.List.Items, s.item(record, nil))
 		}
 	}
-	return s.render(w, r, http.StatusOK, "day", "On this day: "+p.Title, p)
+	return s.render(w, r, http.StatusOK, "day", "On this day: "+p.Title(), p)
 }
 
 type dayPage struct {
-	Name, Title string
-	Day         time.Time
-	List        entriesView
+	*feedView
+	Day  time.Time
+	List entriesView
 }
 
 // Before and After return the neighbouring days, for URLs.
@@ -348,25 +350,21 @@ func (p enclosures) AllAudio() bool {
 
 // newEnclosures returns the files of an entry, none if it is damaged.
 func newEnclosures(e *feedhistory.Entry, marks *entryMarks, play bool, ask string) (p enclosures) {
-	if p = (enclosures{Play: play, Ask: ask}); e != nil {
-		p.List = enclosuresOf(e)
-	}
-	if marks != nil {
+	if p = (enclosures{Play: play, Ask: ask}); marks != nil {
 		p.Position = marks.Position
 	}
-	return p
-}
-
-func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {
+	if e == nil {
+		return p
+	}
 	for _, l := range e.Links {
 		address := webLink(l.Href)
 		if l.Rel != "enclosure" || address == "" {
 			continue
 		}
 		kind, _, _ := strings.Cut(strings.ToLower(l.Type), "/")
-		all = append(all, enclosure{URL: address, Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video"})
+		p.List = append(p.List, enclosure{URL: address, Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video"})
 	}
-	return all
+	return p
 }
 
 // An episode is the podcast's description of an entry.

@@ -68,11 +68,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		return err
 	}
 	if !v.Fresh() {
-		reading, err := s.readingOf(r, feed.URL)
-		if err != nil {
-			return err
-		}
-		if p.Timeline, err = s.feeds.timeline(r.Context(), v, figures, reading, p.Entries); err != nil {
+		if p.Timeline, err = s.timeline(r, v, figures, p.Entries); err != nil {
 			return err
 		}
 	}

@@ -21,14 +21,16 @@ import (
 // A feedView is a feed as a page shows it.
 type feedView struct {
 	*mirror.Feed
-	Name        string // the short name
-	Waits, Runs bool   // whether it waits for a poll, or is being polled
+	Waits, Runs bool // whether it waits for a poll, or is being polled
 	Newest      time.Time
 	Oldest      time.Time // the month of the oldest entry
 	Gaps        []gapView
 	Missing     []gapView  // the gaps except those still to be read
 	Years       stripPaths // in a list, on the scale of all its feeds
 }
+
+// Name returns the short name of the feed, for addresses.
+func (v *feedView) Name() string { return republish.Name(v.URL) }
 
 // Title returns the title of the feed.
 func (v *feedView) Title() string { return titleOf(v.Feed) }
@@ -58,7 +60,7 @@ func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After
 
 // view returns a feed as a page shows it.
 func (s *Server) view(ctx context.Context, feed *mirror.Feed) (*feedView, figures, error) {
-	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
+	v := &feedView{Feed: feed}
 	v.Waits, v.Runs = s.polls.Status(feed.URL)
 	f, err := s.feeds.figuresOf(ctx, feed)
 	v.Newest, v.Oldest = f.newest, f.oldest()

@@ -228,15 +228,6 @@ func (s *Server) readingOf(r *http.Request, feed string) (p reading, err error) 
 	return p, nil
 }
 
-// stripOf returns the strip of an entry, for the visitor.
-func (s *Server) stripOf(r *http.Request, feed *mirror.Feed, record *mirror.Record) (*strip, error) {
-	reading, err := s.readingOf(r, feed.URL)
-	if err != nil {
-		return nil, err
-	}
-	return s.feeds.stripOf(r.Context(), feed, record, reading)
-}
-
 // markedMonths counts the entries of a feed with a mark by month.
 func (s *Server) markedMonths(r *http.Request, feed string, name mirror.MarkName) (months []mirror.Month, err error) {
 	all, err := s.marks(r, mirror.MarksQuery{Feed: feed, With: name})

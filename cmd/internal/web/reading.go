@@ -26,7 +26,7 @@ const (
 
 // A readPage shows entries one below the other.
 type readPage struct {
-	Name, Title  string
+	*feedView
 	Run          run
 	Entries      []readEntry
 	Before, Next string // the queries of the pages before and after; "" for none
@@ -50,7 +50,7 @@ type readEntry struct {
 // beginning.
 func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
 	q := r.URL.Query()
-	p := &readPage{Name: republish.Name(feed.URL), Title: titleOf(feed), Run: "forward", Play: q.Has("play"), entryImages: imagesOf(r)}
+	p := &readPage{feedView: &feedView{Feed: feed}, Run: "forward", Play: q.Has("play"), entryImages: imagesOf(r)}
 	if q.Get("order") == "newest" {
 		p.Run = "backward"
 	}
@@ -59,7 +59,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		return err
 	}
 	if len(records) == 0 {
-		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
+		return errNoEntry
 	}
 	ids := make([]string, len(records))
 	for i, record := range records {
@@ -80,7 +80,7 @@ func (s *Server) showRead(w http.ResponseWriter, r *http.Request, feed *mirror.F
 	}
 	p.Turned = p.query("order", when(p.Run == "forward", "newest"), "from", ids[0])
 	w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
-	return s.render(w, r, http.StatusOK, "read", "Reading "+p.Title, p)
+	return s.render(w, r, http.StatusOK, "read", "Reading "+p.Title(), p)
 }
 
 // query returns the query of another page in the same direction, with the same images.
@@ -147,7 +147,7 @@ func (p *readPage) add(record *mirror.Record, i int, marks *entryMarks, at strin
 	prefix := fmt.Sprintf("t%d-", crc32.ChecksumIEEE([]byte(record.ID))) // the same on the next page, which a script adds to this one
 	text, e := newWording(record.Content, record.Copy, record.Entry, display{images: p.Images, prefix: prefix}, &room)
 	one := readEntry{
-		Feed: p.Name, ID: record.ID, Link: webLink(record.Content.Link), entryText: text, Marks: marks,
+		Feed: p.Name(), ID: record.ID, Link: webLink(record.Content.Link), entryText: text, Marks: marks,
 		Sound: newEnclosures(e, marks, p.Play, p.query("from", record.ID, "play", "1")),
 	}
 	if marks != nil {

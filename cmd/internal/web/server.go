@@ -126,7 +126,7 @@ func (s *Server) setUp() {
 	s.origin = http.NewCrossOriginProtection()
 	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), now: s.now, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
 	s.polls = s.newPoller(m)
-	s.feeds = &directory{store: s.store, root: s.root, templates: s.templates}
+	s.feeds = &directory{store: s.store}
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
 	s.feeds.timelines.Half, s.feeds.documents.Half = mostTimelines, mostTimelines
 	s.published = &republish.Handler{

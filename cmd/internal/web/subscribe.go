@@ -17,9 +17,7 @@ import (
 
 // A subscribePage offers a feed to readers in all forms.
 type subscribePage struct {
-	*mirror.Feed
-	Name    string
-	Title   string
+	*feedView
 	Whole   []address
 	Local   bool // whether only readers on this machine can reach the server
 	Private bool // whether readers must show the token
@@ -84,7 +82,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 		return err
 	}
 	p := &subscribePage{
-		Feed: feed, Name: republish.Name(feed.URL), Title: titleOf(feed), Takes: feedReaders, SliceAt: at + "slice.",
+		feedView: &feedView{Feed: feed}, Takes: feedReaders, SliceAt: at + "slice.",
 		Local: IsLocal(published.Host), Private: s.Private, Reading: reading && feed.Polls == 0,
 	}
 	p.Whole = addressesOf(published)
@@ -102,7 +100,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 	if p.Wrong != "" || p.Replay.Wrong != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	return s.render(w, r, status, "subscribe", "Subscribe to "+p.Title, p)
+	return s.render(w, r, status, "subscribe", "Subscribe to "+p.Title(), p)
 }
 
 // planSlices cuts the feed as the request says.

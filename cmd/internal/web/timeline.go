@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -609,23 +610,27 @@ const (
 // entry's number.
 const mostPlaced = 500
 
-// stripOf returns the strip of an entry; nil if there is nothing to show around
-// it.
-func (d *directory) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record, reading reading) (*strip, error) {
-	f, err := d.figuresOf(ctx, feed)
-	if err != nil || r.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
+// stripOf returns the strip of an entry for the visitor; nil if there is nothing to show
+// around it.
+func (s *Server) stripOf(r *http.Request, feed *mirror.Feed, record *mirror.Record) (*strip, error) {
+	f, err := s.feeds.figuresOf(r.Context(), feed)
+	if err != nil || record.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
+		return nil, err
+	}
+	reading, err := s.readingOf(r, feed.URL)
+	if err != nil {
 		return nil, err
 	}
 	scale := newScale(f.months, feed, 0)
-	at := d.root + "feeds/" + republish.Name(r.Feed)
+	at := s.at("/feeds/" + republish.Name(feed.URL))
 	p := &strip{
 		scale: scale, From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
-		List: at + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Go: at + "/month", Months: scale.months() - 1, First: int(scale.start.Month()) - 1,
+		List: at + "?month=" + monthOf(record.Time()).Format("2006-01") + "#entries", Go: at + "/month", Months: scale.months() - 1, First: int(scale.start.Month()) - 1,
 	}
-	p.Month = min(int(scale.x(r.Time())/lineWidth*float64(p.Months+1)), p.Months)
+	p.Month = min(int(scale.x(record.Time())/lineWidth*float64(p.Months+1)), p.Months)
 	p.stripPaths = newStripPaths(scale.bins(f.months), scale.bins(reading.read), scale.bins(reading.starred))
-	p.n, p.all, err = d.placeOf(ctx, r, f)
-	p.At, p.Says = p.place(r.Time(), 0, false)
+	p.n, p.all, err = s.feeds.placeOf(r.Context(), record, f)
+	p.At, p.Says = p.place(record.Time(), 0, false)
 	return p, err
 }
 
@@ -659,12 +664,16 @@ func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n
 // timeline returns the drawing of a feed, with the entries of a list marked in it.
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
-func (d *directory) timeline(ctx context.Context, v *feedView, f figures, reading reading, list *entriesView) (template.HTML, error) {
+func (s *Server) timeline(r *http.Request, v *feedView, f figures, list *entriesView) (template.HTML, error) {
+	reading, err := s.readingOf(r, v.URL)
+	if err != nil {
+		return "", err
+	}
 	key := fmt.Sprintf("%s\n%d %d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), reading.made.UnixNano(), list.Newest, list.Here())
-	if drawn, ok := d.timelines.Get(key); ok {
+	if drawn, ok := s.feeds.timelines.Get(key); ok {
 		return drawn, nil
 	}
-	documents, err := d.documentsOf(ctx, v.Feed)
+	documents, err := s.feeds.documentsOf(r.Context(), v.Feed)
 	if err != nil {
 		return "", err
 	}
@@ -677,11 +686,11 @@ func (d *directory) timeline(ctx context.Context, v *feedView, f figures, readin
 		t.here(from, to, list.Here())
 	}
 	var b bytes.Buffer
-	if err := d.templates.ExecuteTemplate(&b, "timeline.html", t); err != nil {
+	if err := s.templates.ExecuteTemplate(&b, "timeline.html", t); err != nil {
 		return "", err
 	}
 	drawn := template.HTML(b.String()) // written by a template
-	d.timelines.Put(key, drawn)
+	s.feeds.timelines.Put(key, drawn)
 	return drawn, nil
 }
 
