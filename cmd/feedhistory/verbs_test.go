@@ -767,7 +767,7 @@ func TestAdviceMessages(t *testing.T) {
 	for want, err := range map[string]error{
 		"remove content_id from the state: then the harvest continues by time": &harvest.Error{Code: harvest.ErrMark},
 		"tell the server's operator": &harvest.Error{Code: harvest.ErrLoop},
-		"raise --max-entity":         &harvest.Error{Code: harvest.ErrBudget, Limit: "entity"},
+		"raise --max-entity":         &harvest.Error{Code: harvest.ErrBudget, Text: "the limit on entity (3) is exceeded", Clause: "datareplication#consumer-7"},
 	} {
 		require.Equal(t, want, protocols.HarvestAdvice(&feedhistory.Gap{Err: err}))
 	}

@@ -720,14 +720,6 @@ func (r *run) foreign(address string) error {
 	return &feedhistory.FetchError{URL: address, Reason: feedhistory.ReasonRefused, Err: errors.New("its origin is not the feed's")}
 }
 
-// overBudget reports a limit that is exceeded.
-func (r *run) overBudget(url, limit string, most int64) error {
-	return &harvest.Error{
-		Code: harvest.ErrBudget, URL: url, Limit: limit, Max: most, Clause: clauseBounded,
-		Text: fmt.Sprintf("the limit on %s (%d) is exceeded", limit, most),
-	}
-}
-
 // cutShort reports a page that ended before its last delimiter, after so many whole entities.
 func cutShort(url string, whole int, err error) error {
 	return &harvest.Error{
@@ -739,7 +731,7 @@ func cutShort(url string, whole int, err error) error {
 // spend counts requests before they are made.
 func (r *run) spend(n int) error {
 	if n > r.limits.Requests-r.requests {
-		return r.overBudget(r.h.URL, "requests", int64(r.limits.Requests))
+		return wire.OverBudget(r.h.URL, "requests", int64(r.limits.Requests), clauseBounded)
 	}
 	r.requests += n
 	return nil
@@ -772,7 +764,7 @@ func (r *run) interrupted(page *wire.Page, whole int, err error) error {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
 	case errors.Is(err, wire.ErrTooLarge):
-		return r.overBudget(page.URL, "entity", r.limits.Entity)
+		return wire.OverBudget(page.URL, "entity", r.limits.Entity, clauseBounded)
 	case isOfRequest && failed.Reason == feedhistory.ReasonTruncated:
 		return cutShort(page.URL, whole, errors.Unwrap(failed.Err))
 	case err == io.EOF || err == io.ErrUnexpectedEOF || isOfRequest && errors.Is(err, os.ErrDeadlineExceeded):

@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	shared "github.com/feedhistory/feedhistory/internal/harvest"
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -347,13 +348,6 @@ func (r *run) ignored(id string) error {
 	return &harvest.Error{Code: harvest.ErrIgnored, URL: r.h.URL, Item: id, Text: text, Clause: clauseHeed}
 }
 
-func (r *run) limit(name string, most int64) error {
-	return &harvest.Error{
-		Code: harvest.ErrBudget, URL: r.h.URL, Limit: name, Max: most, Clause: clauseBounded,
-		Text: fmt.Sprintf("the harvest needs more %s than the limit of %d", name, most),
-	}
-}
-
 // An answer is the server's answer to one request.
 type answer struct {
 	span   Range
@@ -400,14 +394,17 @@ type itemState struct {
 
 // ask makes one request. The answer's document has its new items.
 func (r *run) ask() (*answer, error) {
-	if r.requests >= r.limits.Requests {
-		return nil, r.limit("requests", int64(r.limits.Requests))
+	limit, most := "", int64(0)
+	switch {
+	case r.requests >= r.limits.Requests:
+		limit, most = "requests", int64(r.limits.Requests)
+	case r.bytes > r.limits.Bytes:
+		limit, most = "bytes", r.limits.Bytes
+	case r.items > r.limits.Items:
+		limit, most = "items", int64(r.limits.Items)
 	}
-	if r.bytes > r.limits.Bytes {
-		return nil, r.limit("bytes", r.limits.Bytes)
-	}
-	if r.items > r.limits.Items {
-		return nil, r.limit("items", int64(r.limits.Items))
+	if limit != "" {
+		return nil, shared.OverBudget(r.h.URL, limit, most, clauseBounded)
 	}
 	if r.questions[r.question] {
 		return nil, &harvest.Error{

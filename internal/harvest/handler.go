@@ -1,9 +1,11 @@
 package harvest
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
@@ -26,5 +28,14 @@ func Fail(w http.ResponseWriter, r *http.Request, log *slog.Logger, message stri
 	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 	if log != nil {
 		log.Error(message, "url", r.URL.String(), "err", err)
+	}
+}
+
+// OverBudget reports a limit of a harvest that is exceeded. The command finds the limit in this
+// text, because a mirror keeps only the text of a gap.
+func OverBudget(url, limit string, most int64, clause string) error {
+	return &harvest.Error{
+		Code: harvest.ErrBudget, URL: url, Limit: limit, Max: most, Clause: clause,
+		Text: fmt.Sprintf("the limit on %s (%d) is exceeded", limit, most),
 	}
 }

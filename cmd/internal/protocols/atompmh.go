@@ -3,10 +3,8 @@ package protocols
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"unicode/utf8"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -21,53 +19,33 @@ type pmhState struct {
 	Queue atompmh.Queue `json:"queue,omitempty"` // records still to be fetched by --fetch
 }
 
-// A pmhHarvest is a harvest of metadata records, with its results.
-type pmhHarvest struct {
+// A recordHarvest is one harvest of metadata records.
+type recordHarvest struct {
 	*run
 	*atompmh.Harvest
-	counts map[atompmh.ChangeKind]int // how many changes there are of each kind
+	harvester *atompmh.Harvester
+	counts    map[atompmh.ChangeKind]int // how many changes there are of each kind
 
 	queue   atompmh.Queue // records still to be fetched
 	brought int           // the number of records fetched by --fetch
 }
 
-// records harvests metadata records.
-func (r *run) records() error {
-	spareMemory()
+// records returns a harvest of metadata records.
+func (r *run) records() (collection, error) {
 	var from pmhState
 	if err := r.readState(&from); err != nil {
-		return err
+		return nil, err
 	}
-	harvester := r.harvester(r.World)
-	h := &pmhHarvest{run: r, Harvest: harvester.Harvest(r.Ctx, from.Mark), counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
-	all := h.printed()
-	if r.Fetch {
-		all = h.fetched(harvester)
+	harvester := r.recordHarvester(r.World)
+	h := &recordHarvest{run: r, harvester: harvester, Harvest: harvester.Harvest(r.Ctx, from.Mark), counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
+	if r.Fetch && h.queue == nil {
+		h.queue = atompmh.Queue{}
 	}
-	for line, err := range all {
-		if err == nil {
-			err = r.line(line)
-		}
-		if err != nil {
-			return errors.Join(err, r.out.Flush())
-		}
-	}
-	next, whole := h.Mark()
-	err := errors.Join(r.out.Flush(), r.object(object{
-		Documents: new(h.Documents()), Whole: whole, All: new(h.All()),
-		Changes: []Change{}, Pending: len(h.queue), Gaps: show.Each(r.gaps, show.NewGap),
-	}, "changes"))
-	if err == nil && (whole || r.Fetch) {
-		err = r.writeState(pmhState{r.key(), next, h.queue})
-	}
-	if err != nil {
-		return err
-	}
-	return h.report()
+	return h, nil
 }
 
-// harvester returns the Harvester the flags ask for.
-func (c *Source) harvester(w *command.World) *atompmh.Harvester {
+// recordHarvester returns the Harvester the flags ask for.
+func (c *Source) recordHarvester(w *command.World) *atompmh.Harvester {
 	h := &atompmh.Harvester{
 		Budget: harvest.Budget{Requests: c.MaxRequests, Bytes: int64(c.MaxBytes)},
 		HTTP:   w.Client(w.Stderr), URL: c.URL, Header: c.Credentials.Authorize(), Accept: c.Accept, Historical: c.Historical, WholeChain: c.WholeChain,
@@ -82,45 +60,69 @@ func (c *Source) harvester(w *command.World) *atompmh.Harvester {
 	return h
 }
 
-// news yields the changes, counts them, and notes the gaps.
-func (h *pmhHarvest) news() iter.Seq2[atompmh.Change, error] {
-	return func(yield func(atompmh.Change, error) bool) {
-		for change, err := range h.Changes() {
-			gap, isGap := errors.AsType[*feedhistory.Gap](err)
-			switch {
-			case isGap:
-				h.gaps = append(h.gaps, gap)
-				continue
-			case errors.Is(err, harvest.ErrAccept):
-				err = terminal.UsageError("--" + err.Error())
-			case err != nil:
-				err = show.Failure(h.URL, err)
-			default:
-				h.counts[change.Kind]++
-			}
-			if !yield(change, err) || err != nil {
-				return
-			}
+// changes prints the changes, each after the record's earlier states. With --fetch, they have
+// the records themselves, and then come the records that earlier harvests could not fetch; an
+// interrupt leaves the other records in the queue.
+func (h *recordHarvest) changes() error {
+	all := h.Changes()
+	if h.Fetch {
+		all = h.harvester.Fetch(h.Ctx, all, h.queue)
+	}
+	for c, err := range all {
+		if err == nil {
+			err = h.change(c)
+		} else {
+			err = h.miss(err)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// printed yields the changes to print, each after the record's earlier states.
-func (h *pmhHarvest) printed() iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		for c, err := range h.news() {
-			for _, e := range c.Historical {
-				earlier := changeJSON(atompmh.Change{ID: c.ID, Time: e.Updated, Entry: e, Representations: atompmh.RepresentationsOf(e)})
-				earlier.Kind = historicalKind
-				if !yield(earlier, nil) {
-					return
-				}
-			}
-			if !yield(changeJSON(c), err) {
-				return
-			}
-		}
+// change prints a change.
+func (h *recordHarvest) change(c atompmh.Change) (err error) {
+	if c.Kind != atompmh.Record || c.Entry != nil { // otherwise it is an earlier harvest's
+		h.counts[c.Kind]++
 	}
+	if h.Fetch && c.Chosen != nil && c.Err == nil {
+		h.brought++
+	}
+	for _, e := range c.Historical {
+		earlier := changeJSON(atompmh.Change{ID: c.ID, Time: e.Updated, Entry: e, Representations: atompmh.RepresentationsOf(e)})
+		earlier.Kind = historicalKind
+		err = errors.Join(err, h.line(earlier))
+	}
+	return errors.Join(err, h.line(changeJSON(c)))
+}
+
+func (h *recordHarvest) state() (any, bool) {
+	next, whole := h.Mark()
+	if !whole && !h.Fetch {
+		return nil, false
+	}
+	return &pmhState{h.key(), next, h.queue}, whole
+}
+
+func (h *recordHarvest) object() (object, string) {
+	return object{Documents: new(h.Documents()), All: new(h.All()), Changes: []Change{}, Pending: len(h.queue)}, "changes"
+}
+
+func (h *recordHarvest) report() []string {
+	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
+	counts := terminal.Counts(what, terminal.Part{N: h.counts[atompmh.Deleted], Says: "deleted"},
+		terminal.Part{N: h.counts[atompmh.Other], Says: "of no known kind"}, terminal.Part{N: h.brought, Says: "fetched"})
+	if n := len(h.queue); n > 0 {
+		terminal.NewPage(h.Stderr).Para("", "", terminal.Count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
+	}
+	switch _, whole := h.Mark(); {
+	case !whole:
+		return []string{counts, "Something is missing, so the next harvest begins where this one did:"}
+	case h.All():
+		return []string{counts, "These are all the records."}
+	}
+	return []string{counts, "This is everything that changed since the last harvest."}
 }
 
 // historicalKind is the Kind of a line about an earlier state of a record.
@@ -160,48 +162,4 @@ func changeJSON(c atompmh.Change) Change {
 		j.Base64 = c.Body
 	}
 	return j
-}
-
-// report reports a harvest's changes and gaps.
-func (h *pmhHarvest) report() error {
-	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
-	h.say(terminal.Counts(what, terminal.Part{N: h.counts[atompmh.Deleted], Says: "deleted"},
-		terminal.Part{N: h.counts[atompmh.Other], Says: "of no known kind"}, terminal.Part{N: h.brought, Says: "fetched"}))
-	if n := len(h.queue); n > 0 {
-		terminal.NewPage(h.Stderr).Para("", "", terminal.Count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
-	}
-	_, whole := h.Mark()
-	switch {
-	case !whole:
-		h.say("Something is missing, so the next harvest begins where this one did:")
-	case h.All():
-		h.say("These are all the records.")
-	default:
-		h.say("This is everything that changed since the last harvest.")
-	}
-	return h.showGaps(whole && (len(h.queue) == 0 || !h.Fetch), func(g *feedhistory.Gap) string {
-		if g.Reason == feedhistory.ReasonBudget { // the changes are printed oldest first, so after the last document
-			return "raise " + limitFlags(g) + "; or harvest with --db, which continues from there"
-		}
-		return HarvestAdvice(g)
-	})
-}
-
-// fetched yields the changes with the records themselves, and the records earlier harvests
-// could not fetch. An interrupt leaves the other records in the queue.
-func (h *pmhHarvest) fetched(harvester *atompmh.Harvester) iter.Seq2[Change, error] {
-	if h.queue == nil {
-		h.queue = atompmh.Queue{}
-	}
-	return func(yield func(Change, error) bool) {
-		for c, err := range harvester.Fetch(h.Ctx, h.news(), h.queue) {
-			j := changeJSON(c)
-			if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
-				h.brought++
-			}
-			if !yield(j, err) {
-				return
-			}
-		}
-	}
 }

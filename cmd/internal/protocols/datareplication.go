@@ -1,8 +1,6 @@
 package protocols
 
 import (
-	"cmp"
-	"errors"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
@@ -18,66 +16,71 @@ type replicationState struct {
 	datareplication.Mark
 }
 
-// A replicationRun is one harvest of entities.
-type replicationRun struct {
+// An entityHarvest is one harvest of entities.
+type entityHarvest struct {
 	*run
 	*datareplication.Harvest
+	entities int
 }
 
-// entities harvests entities. Unlike the other protocols, this one can continue after any
-// entity, so the state is recorded after each page, and when a harvest ends early.
-func (r *run) entities() error {
+// entities returns a harvest of entities. Unlike the other protocols, this one can continue
+// after any entity, so the state is recorded after each page, and when a harvest ends early.
+func (r *run) entities() (collection, error) {
 	var from replicationState
 	if err := r.readState(&from); err != nil {
-		return err
+		return nil, err
 	}
-	h := replicationRun{run: r}
-	state := func() error { return r.note(replicationState{r.key(), h.Mark()}) }
 	r.noted = replicationState{r.key(), from.Mark}
-	client := r.replicationClient(r.World)
-	var failed error // of the output or of the state
+	h := &entityHarvest{run: r}
+	harvester := r.entityHarvester(r.World)
 	if !r.inOne() {
-		client.PageDone = func(datareplication.Mark) error {
-			failed = state()
-			return failed
-		}
+		harvester.PageDone = func(at datareplication.Mark) error { return r.note(replicationState{r.key(), at}) }
 	}
-	h.Harvest = client.Harvest(r.Ctx, from.Mark)
-	var broken error // why the harvest ended early
-	for e, err := range h.Entities() {
-		if broken = err; broken == nil {
-			failed = r.line(entityJSON(e))
-		}
-		if failed != nil {
-			return failed
-		}
-	}
-	if broken != nil && r.lines == 0 && !isCutOff(broken) {
-		return r.replicationFailure(broken)
-	}
-	all := object{Requests: new(h.Requests()), Whole: broken == nil, Cursor: new(h.Mark()), Entities: []Entity{}}
-	if broken != nil {
-		name, what := replicationDetail(broken, r.URL)
-		all.Error = name + ": " + what
-	}
-	if err := errors.Join(r.object(all, "entities"), state()); err != nil {
-		return err
-	}
-	return h.report(broken)
+	h.Harvest = harvester.Harvest(r.Ctx, from.Mark)
+	return h, nil
 }
 
-// isCutOff reports whether the limit on requests ended a harvest.
-func isCutOff(err error) bool {
-	limit, ok := errors.AsType[*harvest.Error](err)
-	return ok && limit.Limit == "requests"
-}
-
-// replicationClient returns the Client the flags ask for.
-func (c *Source) replicationClient(w *command.World) *datareplication.Harvester {
+// entityHarvester returns the Harvester the flags ask for.
+func (c *Source) entityHarvester(w *command.World) *datareplication.Harvester {
 	return &datareplication.Harvester{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Credentials.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
 		Budget: harvest.Budget{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
 	}
+}
+
+func (h *entityHarvest) changes() error {
+	for e, err := range h.Entities() {
+		if err == nil {
+			err = h.line(entityJSON(e))
+			h.entities++
+		} else {
+			err = h.miss(err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *entityHarvest) state() (any, bool) {
+	return replicationState{h.key(), h.Mark()}, len(h.gaps) == 0
+}
+
+func (h *entityHarvest) object() (object, string) {
+	return object{Requests: new(h.Requests()), Cursor: new(h.Mark()), Entities: []Entity{}}, "entities"
+}
+
+func (h *entityHarvest) report() []string {
+	counts := terminal.Count(h.entities, "entity", "entities") + " (" + terminal.Count(h.Requests(), "request", "requests") + ")"
+	next := ""
+	if mark := h.Mark(); !mark.IsZero() {
+		next = "The next harvest begins after " + mark.String() + "."
+	}
+	if len(h.gaps) > 0 {
+		return []string{counts, next, "The harvest ended early:"}
+	}
+	return []string{counts, "This is everything until now.", next}
 }
 
 // An Entity is a line about an entity.
@@ -98,52 +101,4 @@ func entityJSON(e *datareplication.Entity) Entity {
 		j.Base64 = e.Body
 	}
 	return j
-}
-
-// report reports a harvest's entities and, if it ended early, the reason.
-func (r replicationRun) report(broken error) error {
-	r.say(terminal.Count(r.lines, "entity", "entities") + " (" + terminal.Count(r.Requests(), "request", "requests") + ")")
-	if broken == nil {
-		r.say("This is everything until now.")
-	} else {
-		r.say("The harvest ended early:")
-		missing := terminal.NewPage(r.Stderr)
-		name, what := replicationDetail(broken, r.URL)
-		missing.Para("  - ", "    ", name+": "+what)
-		if todo := cmp.Or(protocolAdvice(broken), show.Remedy(broken)); todo != "" {
-			missing.Para("    ", "    ", "what to do: "+todo)
-		}
-	}
-	if mark := r.Mark(); !mark.IsZero() {
-		r.say("The next harvest begins after " + mark.String() + ".")
-	}
-	return r.showGaps(broken == nil, nil)
-}
-
-// replicationFailure explains in one line why there is no harvest, with advice.
-func (c *Source) replicationFailure(err error) error {
-	name, what := replicationDetail(err, c.URL)
-	todo := protocolAdvice(err)
-	switch {
-	case name == terminal.WithoutUser(c.URL) && todo == "":
-		return show.Failure(c.URL, err)
-	case todo == "":
-		todo = show.Remedy(err)
-	}
-	if todo != "" {
-		what += "; " + todo
-	}
-	return errors.New(name + ": " + what)
-}
-
-// replicationDetail returns the URL of an error's page, and the fault.
-func replicationDetail(err error, url string) (name, what string) {
-	e, ok := errors.AsType[*harvest.Error](err)
-	if !ok {
-		return terminal.WithoutUser(url), show.Detail(err)
-	}
-	if what = harvestDetail(err); e.From != "" {
-		what += ", linked from " + terminal.WithoutUser(e.From)
-	}
-	return terminal.WithoutUser(cmp.Or(e.URL, url)), what
 }

@@ -5,6 +5,7 @@ package protocols
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,11 +84,26 @@ func (c *Source) LogIn() error {
 type run struct {
 	*Source
 	*command.World
-	out   *bufio.Writer
-	spool *os.File // the lines of the object: its verdict comes first, but is known only at the end
-	noted any      // the state in the file
-	lines int      // the number of lines so far
-	gaps  []*feedhistory.Gap
+	out    *bufio.Writer
+	spool  *os.File // the lines of the object: its verdict comes first, but is known only at the end
+	noted  any      // the state in the file
+	failed error    // why the state could not be recorded
+	begun  bool     // something has come
+	gaps   []*feedhistory.Gap
+}
+
+// A collection is a harvest by one of the protocols.
+type collection interface {
+	// changes prints the changes. A harvest that can continue in the middle notes its state on
+	// the way.
+	changes() error
+	// state returns where the next harvest begins, and whether nothing is missing; a nil state
+	// is not recorded.
+	state() (state any, whole bool)
+	// object returns the members of an object for this protocol; the lines go in the empty one.
+	object() (o object, lines string)
+	// report counts the changes, and says what they are; the last text precedes the gaps.
+	report() []string
 }
 
 // An object is a whole harvest in JSON. The protocols share most of its members.
@@ -106,25 +122,72 @@ type object struct {
 	Entries   []*publish.Line       `json:"entries,omitzero"`
 	Deleted   []show.Tombstone      `json:"deleted,omitzero"`
 	Pending   int                   `json:"pending,omitempty"` // records still to be fetched
-	Gaps      []show.Gap            `json:"gaps,omitzero"`
-	Error     string                `json:"error,omitempty"`
+	Gaps      []show.Gap            `json:"gaps"`
 }
 
 // Harvest harvests, prints the changes, and records the state.
 func (c *Source) Harvest(w *command.World) (err error) {
+	spareMemory()
 	r := &run{Source: c, World: w, out: bufio.NewWriterSize(w.Stdout, 64<<10)}
 	defer func() {
 		if r.spool != nil {
 			err = errors.Join(err, r.spool.Close(), os.Remove(r.spool.Name()))
 		}
 	}()
+	var all collection
 	switch c.Protocol {
 	case AtomPMH:
-		return r.records()
+		all, err = r.records()
 	case DataReplication:
-		return r.entities()
+		all, err = r.entities()
+	default:
+		all, err = r.ranges()
 	}
-	return r.ranges()
+	if err != nil {
+		return err
+	}
+	return r.print(all)
+}
+
+// print prints a harvest and reports it. After an interrupt, there is a gap.
+func (r *run) print(all collection) error {
+	if err := errors.Join(all.changes(), r.out.Flush()); err != nil {
+		return err
+	}
+	state, whole := all.state()
+	o, lines := all.object()
+	o.URL, o.Protocol, o.Whole, o.Gaps = r.URL, r.Protocol, whole, show.Each(r.gaps, show.NewGap)
+	if err := r.object(o, lines); err != nil {
+		return err
+	}
+	if state != nil {
+		if err := r.note(state); err != nil {
+			return err
+		}
+	}
+	r.say(all.report()...)
+	r.showGaps(r.Stderr, r.gaps)
+	if !whole || r.Fetch && o.Pending > 0 {
+		return terminal.StatusError(terminal.ExitPartial)
+	}
+	return nil
+}
+
+// miss notes an error as a gap. It returns the error if nothing has come before, unless the
+// limit on requests caused it: then the next harvest continues.
+func (r *run) miss(err error) error {
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	limit, _ := errors.AsType[*harvest.Error](err)
+	switch {
+	case r.failed != nil:
+		return r.failed
+	case !isGap && !r.begun && (limit == nil || limit.Limit != "requests"):
+		return r.failure(err)
+	case !isGap:
+		gap = harvest.NewGap(r.URL, err)
+	}
+	r.begun, r.gaps = true, append(r.gaps, gap)
+	return nil
 }
 
 // inOne reports whether to print the whole harvest as one object.
@@ -132,7 +195,7 @@ func (c *Source) inOne() bool { return c.Format == "json" }
 
 // line prints a change.
 func (r *run) line(change any) (err error) {
-	if r.lines++; !r.inOne() {
+	if r.begun = true; !r.inOne() {
 		return terminal.WriteJSON(r.out, change)
 	}
 	comma := ","
@@ -157,16 +220,12 @@ func (r *run) object(o object, member string) error {
 	if !r.inOne() {
 		return nil
 	}
-	o.URL, o.Protocol = r.URL, r.Protocol
 	var text bytes.Buffer
 	if err := terminal.WriteJSON(&text, o); err != nil {
 		return err
 	}
 	if r.spool == nil {
 		_, err := r.Stdout.Write(text.Bytes())
-		return err
-	}
-	if err := r.out.Flush(); err != nil {
 		return err
 	}
 	if _, err := r.spool.Seek(0, io.SeekStart); err != nil {
@@ -180,11 +239,10 @@ func (r *run) object(o object, member string) error {
 // note records a state, if it is another than in the file, after everything before it has
 // been printed.
 func (r *run) note(state any) error {
-	if err := r.out.Flush(); err != nil || state == r.noted {
-		return err
+	if r.failed = r.out.Flush(); r.failed == nil && state != r.noted {
+		r.noted, r.failed = state, r.writeState(state)
 	}
-	r.noted = state
-	return r.writeState(state)
+	return r.failed
 }
 
 // say reports the harvest, a paragraph for each text that is not empty.
@@ -195,18 +253,6 @@ func (r *run) say(texts ...string) {
 			p.Para("", "", text)
 		}
 	}
-}
-
-// showGaps reports the gaps, with advice. It returns the status of a harvest.
-func (r *run) showGaps(whole bool, advice func(*feedhistory.Gap) string) error {
-	missing := terminal.NewPage(r.Stderr)
-	for _, g := range r.gaps {
-		showHarvestGap(missing, g, advice(g))
-	}
-	if !whole {
-		return terminal.StatusError(terminal.ExitPartial)
-	}
-	return nil
 }
 
 // collectionKey names the collection of a state, because a state means nothing for
@@ -261,22 +307,58 @@ func (c *Source) writeState(state any) error {
 	return nil
 }
 
-// showHarvestGap shows a gap of a harvest, with advice.
-func showHarvestGap(p *terminal.Page, g *feedhistory.Gap, advice string) {
-	p.Para("  - ", "    ", terminal.WithoutUser(g.URL))
-	p.Para("    ", "    ", string(g.Reason)+": "+harvestDetail(g.Err))
-	p.Para("    ", "    ", "what to do: "+advice)
+// showGaps shows the gaps of a harvest, with advice.
+func (c *Source) showGaps(w io.Writer, gaps []*feedhistory.Gap) {
+	p := terminal.NewPage(w)
+	for _, g := range gaps {
+		name, what := detail(g.URL, g.Err)
+		todo := HarvestAdvice(g)
+		if c.Protocol == AtomPMH && c.DB == "" && g.Reason == feedhistory.ReasonBudget { // the changes are printed oldest first, so after the last document
+			todo = "raise " + limitFlag(g.Err) + "; or harvest with --db, which continues from there"
+		}
+		p.Para("  - ", "    ", name)
+		p.Para("    ", "    ", string(g.Reason)+": "+what)
+		p.Para("    ", "    ", "what to do: "+todo)
+	}
+}
+
+// detail returns the URL an error is about, which is the given one if it names none, and the
+// fault.
+func detail(url string, err error) (name, what string) {
+	from := ""
+	if e, ok := errors.AsType[*harvest.Error](err); ok {
+		if url = cmp.Or(e.URL, url); e.From != "" {
+			from = ", linked from " + terminal.WithoutUser(e.From)
+		}
+		if e.Text == "" && e.Err != nil {
+			err = e.Err
+		}
+	}
+	return terminal.WithoutUser(url), show.Detail(err) + from
+}
+
+// failure explains in one line why there is no harvest, with advice.
+func (c *Source) failure(err error) error {
+	switch e, ok := errors.AsType[*harvest.Error](err); {
+	case !ok:
+		return show.Failure(c.URL, err)
+	case e.Code == harvest.ErrAccept:
+		return terminal.UsageError("--" + err.Error())
+	}
+	name, what := detail(c.URL, err)
+	if todo := cmp.Or(protocolAdvice(err), show.Remedy(err)); todo != "" {
+		what += "; " + todo
+	}
+	return errors.New(name + ": " + what)
 }
 
 // HarvestAdvice is the advice for a gap.
 func HarvestAdvice(g *feedhistory.Gap) string {
-	if todo := protocolAdvice(g); todo != "" {
-		return todo
+	todo := protocolAdvice(g.Err)
+	if todo == "" && g.Reason == feedhistory.ReasonBudget {
+		todo = limitAdvice(g.Err)
 	}
-	if g.Reason == feedhistory.ReasonBudget {
-		return continued + limitFlags(g) + rangeRequests(g.Err)
-	}
-	return show.Advice(g)
+	return cmp.Or(todo, show.Advice(g))
 }
 
 // advice is what to do about the errors of the protocols, where their Code says it all.
@@ -328,70 +410,42 @@ func pageAdvice(e *harvest.Error) string {
 	return show.Remedy(e.Err)
 }
 
-// leastRequests is the number of requests that bring a harvest by datareplication forward: for
-// the newest page, for the page where the last one ended, and for the next.
-const leastRequests = 3
-
 // limitAdvice is the advice for a limit.
-func limitAdvice(e *harvest.Error) string {
-	switch {
-	case strings.HasPrefix(e.Clause, "modified-range#"):
-		return continued + "--max-" + e.Limit + rangeRequests(e)
-	case e.Limit != "requests":
-		return "raise --max-entity"
-	case e.Max < leastRequests:
-		return fmt.Sprintf("raise --max-requests: a harvest that continues needs %d requests at least", leastRequests)
+func limitAdvice(err error) string {
+	flag := limitFlag(err)
+	if flag == "--max-entity" || strings.Contains(flag, ":") {
+		return "raise " + flag
 	}
-	return continued + "--max-requests"
+	return "harvest again, to continue from there, or raise " + flag
 }
 
-// harvestDetail describes an error without its URL.
-func harvestDetail(err error) string {
-	if e, ok := errors.AsType[*harvest.Error](err); ok && e.Text == "" {
-		err = e.Err
-	}
-	return show.Detail(err)
-}
+// leastRequests is the number of requests that bring any harvest forward. One by
+// datareplication needs the newest page, the page where the last one ended, and the next. One by
+// modified-range tries the dialects, and asks again to confirm an answer, unless the server names
+// the ranges of its answers.
+var leastRequests = map[string]int{DataReplication: 3, ModifiedRange: 8}
 
-const continued = "harvest again, to continue from there, or raise "
+// limitText is the text of an error about a limit, because a gap from a mirror has nothing else.
+var limitText = regexp.MustCompile(`the limit on (\w+) \((\d+)\) is exceeded \(([\w-]+)#`)
 
-// leastProbes is the number of requests that bring any harvest by modified-range forward: a
-// server that names the ranges of its answers needs one; for another, the client tries the
-// dialects, and asks again to confirm an answer.
-const leastProbes = 8
-
-// rangeRequests is the advice for a low limit on the requests of modified-range. A gap from a
-// mirror has only the error's text.
-func rangeRequests(err error) string {
-	if found := rangeLimit.FindStringSubmatch(fmt.Sprint(err)); found != nil {
-		if most, err := strconv.Atoi(found[1]); err == nil && most < leastProbes {
-			return fmt.Sprintf("; some servers need at least %d", leastProbes)
+// limitFlag names the flag of the limit that caused a gap; if it is not known, both.
+func limitFlag(err error) string {
+	text := fmt.Sprint(err)
+	if found := limitText.FindStringSubmatch(text); found != nil {
+		most, _ := strconv.Atoi(found[2]) // of digits
+		if least := leastRequests[found[3]]; found[1] == "requests" && most < least {
+			return fmt.Sprintf("--max-requests: some servers need at least %d", least)
 		}
+		return "--max-" + found[1]
 	}
-	return ""
-}
-
-// The limits, as the errors of walks and of the protocols name them.
-var (
-	rangeLimit = regexp.MustCompile(`needs more requests than the limit of (-?\d+) \(modified-range#`)
-	otherLimit = regexp.MustCompile(`needs more (requests|bytes|items) than|the limit on (requests|bytes|items) \(`)
-)
-
-// limitFlags names the flag of the limit that caused a gap; if it is not known, both.
-func limitFlags(g *feedhistory.Gap) string {
-	text := fmt.Sprint(g.Err)
-	if _, spent, ok := strings.Cut(text, "spent: "); ok { // of a walk
-		var documents, mostDocuments, bytes, mostBytes int64
-		switch _, err := fmt.Sscanf(spent, "%d of %d documents, %d of %d bytes", &documents, &mostDocuments, &bytes, &mostBytes); {
-		case err != nil:
-		case documents >= mostDocuments:
-			return "--max-requests"
-		case bytes >= mostBytes:
-			return "--max-bytes"
-		}
-	}
-	if named := otherLimit.FindStringSubmatch(text); named != nil {
-		return "--max-" + named[1] + named[2]
+	_, spent, _ := strings.Cut(text, "spent: ") // of a walk
+	var documents, mostDocuments, bytes, mostBytes int64
+	switch _, err := fmt.Sscanf(spent, "%d of %d documents, %d of %d bytes", &documents, &mostDocuments, &bytes, &mostBytes); {
+	case err != nil:
+	case documents >= mostDocuments:
+		return "--max-requests"
+	case bytes >= mostBytes:
+		return "--max-bytes"
 	}
 	return "--max-requests or --max-bytes"
 }
@@ -419,11 +473,11 @@ func (c *Source) Keep(w *command.World) error {
 	var changes *mirror.Report
 	switch c.Protocol {
 	case AtomPMH:
-		changes, err = c.harvester(w).Keep(w.Ctx, m)
+		changes, err = c.recordHarvester(w).Keep(w.Ctx, m)
 	case DataReplication:
-		changes, err = c.replicationClient(w).Keep(w.Ctx, m, c.resources())
+		changes, err = c.entityHarvester(w).Keep(w.Ctx, m, c.resources())
 	default:
-		changes, err = c.rangeClient(w).Keep(w.Ctx, m)
+		changes, err = c.rangeHarvester(w).Keep(w.Ctx, m)
 	}
 	if err == nil {
 		err = c.unpolled(w.Ctx, store)
@@ -453,22 +507,13 @@ func (c *Source) unpolled(ctx context.Context, store mirror.Store) error {
 	return store.Commit(ctx, &mirror.Commit{Feed: f})
 }
 
-// keepFailure says why the harvest failed.
+// keepFailure says why the harvest failed: because of a request or a document, or of the store.
 func (c *Source) keepFailure(db *database.Location, err error) error {
-	switch {
-	case c.Protocol == DataReplication && errors.As(err, new(*harvest.Error)):
-		return c.replicationFailure(err)
-	case isOfRequest(err):
-		return show.Failure(c.URL, err)
+	if errors.As(err, new(*harvest.Error)) || errors.As(err, new(*feedhistory.FetchError)) ||
+		errors.As(err, new(*feedhistory.ParseError)) || show.Remedy(err) != "" {
+		return c.failure(err)
 	}
 	return db.Failure(err)
-}
-
-// isOfRequest reports whether a request or a document caused an error, rather than the
-// store.
-func isOfRequest(err error) bool {
-	return errors.As(err, new(*feedhistory.FetchError)) ||
-		errors.As(err, new(*feedhistory.ParseError)) || show.Remedy(err) != ""
 }
 
 // resources returns how to find out which resource an entity is about.
@@ -495,11 +540,8 @@ func (c *Source) kept(w *command.World, changes *mirror.Report) error {
 			return err
 		}
 	}
-	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
-	p.Line(terminal.Clean(o.Text(changes)))
-	for _, g := range changes.Gaps {
-		showHarvestGap(missing, g, HarvestAdvice(g))
-	}
+	terminal.NewPage(w.Asides()).Line(terminal.Clean(o.Text(changes)))
+	c.showGaps(w.Stderr, changes.Gaps)
 	if status := o.Status(); status != terminal.ExitOK {
 		return terminal.StatusError(status)
 	}

@@ -19,33 +19,28 @@ type rangeState struct {
 	modifiedrange.Mark
 }
 
-// A rangeRun is one harvest by ranges of modification times.
-type rangeRun struct {
+// A rangeHarvest is one harvest by ranges of modification times.
+type rangeHarvest struct {
 	*run
 	*modifiedrange.Harvest
+	from    modifiedrange.Mark
 	entries int
 	deleted int
 	all     feedhistory.Merger // with --format json
 }
 
-// ranges harvests by ranges of modification times.
-func (r *run) ranges() error {
+// ranges returns a harvest by ranges of modification times.
+func (r *run) ranges() (collection, error) {
 	var from rangeState
 	if err := r.readState(&from); err != nil {
-		return err
+		return nil, err
 	}
 	r.noted = rangeState{r.key(), from.Mark}
-	h := &rangeRun{run: r, Harvest: r.rangeClient(r.World).Harvest(r.Ctx, from.Mark)}
-	if err := h.print(); err != nil {
-		return err
-	}
-	if err := h.note(); err != nil {
-		return err
-	}
-	return h.report(from.Mark)
+	return &rangeHarvest{run: r, from: from.Mark, Harvest: r.rangeHarvester(r.World).Harvest(r.Ctx, from.Mark)}, nil
 }
 
-func (c *Source) rangeClient(w *command.World) *modifiedrange.Harvester {
+// rangeHarvester returns the Harvester the flags ask for.
+func (c *Source) rangeHarvester(w *command.World) *modifiedrange.Harvester {
 	client := &modifiedrange.Harvester{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Credentials.Authorize(),
 		Budget: harvest.Budget{Requests: c.MaxRequests, Items: c.MaxItems, Bytes: int64(c.MaxBytes)},
@@ -64,108 +59,89 @@ func (c *Source) rangeClient(w *command.World) *modifiedrange.Harvester {
 	return client
 }
 
-// print prints each answer as it comes, a line for each entry and each deletion; or all
-// answers as one object at the end. After an interrupt, there is a gap.
-func (r *rangeRun) print() error {
-	p, begun := r.NewProgress(), false
+// changes prints each answer as it comes, a line for each entry and each deletion; or it keeps
+// all answers for the end.
+func (h *rangeHarvest) changes() error {
+	p := h.NewProgress()
 	defer p.End()
-	for doc, err := range p.Watch(r.Documents()) {
-		gap, isGap := errors.AsType[*feedhistory.Gap](err)
-		if err != nil && !isGap {
-			if !begun {
-				return show.Failure(r.URL, err)
-			}
-			gap = feedhistory.NewGap(r.URL, err)
+	for doc, err := range p.Watch(h.Documents()) {
+		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+			doc = gap.Document
 		}
-		if begun = true; gap != nil {
-			r.gaps, doc = append(r.gaps, gap), gap.Document
+		if err != nil {
+			err = h.miss(err)
 		}
-		if err := r.answer(doc); err != nil {
+		if h.begun = true; err == nil && doc != nil {
+			err = h.answer(doc)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return r.printAll()
+	return nil
 }
 
-// answer prints the changes of an answer and records the state after it; or it keeps them
-// for the end.
-func (r *rangeRun) answer(doc *feedhistory.Document) error {
-	switch {
-	case doc == nil:
-		return nil
-	case r.inOne():
-		r.all.Add(doc, nil)
+// answer prints the changes of an answer, which may have several states of an entry, and records
+// the state after it.
+func (h *rangeHarvest) answer(doc *feedhistory.Document) (err error) {
+	if h.inOne() {
+		h.all.Add(doc, nil)
 		return nil
 	}
-	return errors.Join(r.changes(doc), r.note())
-}
-
-// note records the state; of a whole harvest in any case.
-func (r *rangeRun) note() error {
-	next, whole := r.Harvest.Mark()
-	if whole {
-		r.noted = nil
-	}
-	return r.run.note(rangeState{r.key(), next})
-}
-
-// changes prints the changes of an answer.
-func (r *rangeRun) changes(doc *feedhistory.Document) (err error) {
-	var m feedhistory.Merger // an answer may have several states of an entry
+	var m feedhistory.Merger
 	m.Add(doc, nil)
-	h, _ := m.History()
-	for _, e := range h.Entries {
-		err = errors.Join(err, r.line(publish.NewLine(e)))
+	all, _ := m.History()
+	for _, e := range all.Entries {
+		err = errors.Join(err, h.line(publish.NewLine(e)))
 	}
-	for _, t := range h.Deleted {
-		err = errors.Join(err, r.line(show.DeletionRecord("", t)))
+	for _, t := range all.Deleted {
+		err = errors.Join(err, h.line(show.DeletionRecord("", t)))
 	}
-	r.entries += len(h.Entries)
-	r.deleted += len(h.Deleted)
-	return err
+	h.entries += len(all.Entries)
+	h.deleted += len(all.Deleted)
+	state, _ := h.state()
+	return errors.Join(err, h.note(state))
 }
 
-// printAll prints all answers as one object, with --format json.
-func (r *rangeRun) printAll() error {
-	if !r.inOne() {
-		return nil
+func (h *rangeHarvest) state() (any, bool) {
+	next, whole := h.Harvest.Mark()
+	return rangeState{h.key(), next}, whole
+}
+
+func (h *rangeHarvest) object() (object, string) {
+	next, _ := h.Harvest.Mark()
+	o := object{
+		Dialect: h.Harvest.Dialect().String(), Requests: new(h.Requests()), Since: show.Time(next.Since),
+		Entries: []*publish.Line{}, Deleted: []show.Tombstone{},
 	}
-	next, whole := r.Harvest.Mark()
-	all := object{
-		Dialect: r.Harvest.Dialect().String(), Requests: new(r.Requests()), Since: show.Time(next.Since), Whole: whole,
-		Entries: []*publish.Line{}, Deleted: []show.Tombstone{}, Gaps: show.Each(r.gaps, show.NewGap),
+	if all, _ := h.all.History(); all != nil {
+		h.entries, h.deleted = len(all.Entries), len(all.Deleted)
+		o.Entries, o.Deleted = show.Each(all.Entries, publish.NewLine), show.Each(all.Deleted, utcTombstone)
 	}
-	if h, _ := r.all.History(); h != nil {
-		r.entries, r.deleted = len(h.Entries), len(h.Deleted)
-		all.Entries, all.Deleted = show.Each(h.Entries, publish.NewLine), show.Each(h.Deleted, utcTombstone)
-	}
-	return r.object(all, "")
+	return o, ""
 }
 
 func utcTombstone(t feedhistory.Tombstone) show.Tombstone {
 	return show.Tombstone{Ref: t.Ref, When: show.Time(t.When.UTC())}
 }
 
-// report reports a harvest's modifications and gaps.
-func (r *rangeRun) report(from modifiedrange.Mark) error {
-	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(r.entries, "entry", "entries"),
-		terminal.Count(r.Requests(), "request", "requests"), r.Harvest.Dialect())
-	r.say(terminal.Counts(what, terminal.Part{N: r.deleted, Says: "deleted"}))
-	next, whole := r.Harvest.Mark()
+func (h *rangeHarvest) report() []string {
+	counts := terminal.Counts(fmt.Sprintf("%s (%s) · %s", terminal.Count(h.entries, "entry", "entries"),
+		terminal.Count(h.Requests(), "request", "requests"), h.Harvest.Dialect()), terminal.Part{N: h.deleted, Says: "deleted"})
+	said := "This is everything that was modified since " + show.Time(h.from.Since) + "."
+	next, whole := h.Harvest.Mark()
 	switch {
 	case !whole && next.Rest != (modifiedrange.Rest{}):
-		r.say("Something is missing; the next harvest continues there:")
+		return []string{counts, "Something is missing; the next harvest continues there:"}
 	case !whole:
-		r.say("Something is missing, so the next harvest begins where this one did:")
-	case from.Rest != (modifiedrange.Rest{}):
-		r.say("This is the rest of the harvest that was cut short, and everything that was modified since.")
-	case from.Since.IsZero():
-		r.say("This is everything that the collection had when the harvest began.")
-	default:
-		r.say("This is everything that was modified since " + show.Time(from.Since) + ".")
+		return []string{counts, "Something is missing, so the next harvest begins where this one did:"}
+	case h.from.Rest != (modifiedrange.Rest{}):
+		said = "This is the rest of the harvest that was cut short, and everything that was modified since."
+	case h.from.Since.IsZero():
+		said = "This is everything that the collection had when the harvest began."
 	}
-	if whole && !next.Since.IsZero() {
-		r.say("The next harvest begins at " + show.Time(next.Since) + ", by the server's clock.")
+	if next.Since.IsZero() {
+		return []string{counts, said}
 	}
-	return r.showGaps(whole, HarvestAdvice)
+	return []string{counts, said, "The next harvest begins at " + show.Time(next.Since) + ", by the server's clock."}
 }
